@@ -32,7 +32,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     T* grid = static_cast<T*>(data[1]) + n * p.points * rank;
     const int64_t width = p.size[p.rank - 1];
     for (int64_t row = 0; row < p.points; row += width) {
-      // What a row shares: the offset and the other dimensions.
+      // Common to all points of a row: the offset and the contribution of the other dimensions.
       T base[3], step[3];
       for (int64_t r = 0; r < rank; r++) {
         const T* t = theta + r * (rank + 1);

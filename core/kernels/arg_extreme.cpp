@@ -15,7 +15,7 @@ using Params = calls::ArgExtreme;
 
 constexpr int64_t kColumns = 64, kLanes = 16, kShortRow = 256, kRowsOfTask = 64;
 
-// A NaN wins, as in NumPy.
+// A NaN is better than any number, as in NumPy.
 template <class T, bool kSmallest>
 bool is_better(T v, T b) {
   const bool better = kSmallest ? v < b : v > b;
@@ -29,7 +29,7 @@ bool is_as_good(T v, T b) {
   return as_good;
 }
 
-// The best value of one row first, then where it stands.
+// Finds the best value of one row first, then its place.
 template <class T, bool kSmallest>
 int64_t best_of_row(const Params& p, const T* x) {
   const auto better = [](T v, T b) { return is_better<T, kSmallest>(v, b); };
@@ -59,7 +59,7 @@ int64_t best_of_row(const Params& p, const T* x) {
   return i;
 }
 
-// Adjacent columns side by side.
+// Processes adjacent columns together.
 template <class T, bool kSmallest>
 void best_of_columns(const Params& p, const T* x, int64_t columns, int64_t* y) {
   T best[kColumns];
@@ -106,7 +106,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
-// Short rows of f32, many at a time; one with a NaN by itself.
+// Processes many short rows of f32 at a time; a row with a NaN is processed individually.
 template <bool kSmallest>
 void run_short_rows(const void* params, void* const* data, int64_t begin, int64_t end,
                     std::byte*) noexcept {

@@ -11,7 +11,7 @@
 namespace poprt::kernels::attention_kernel {
 namespace {
 
-constexpr int64_t kQueryBlock = 192;  // a multiple of the rows that a head does at once
+constexpr int64_t kQueryBlock = 192;  // a multiple of the rows that a head processes at once
 static_assert(kQueryBlock % isa::kAttentionRows == 0);
 
 struct Params : calls::Attention {
@@ -85,7 +85,7 @@ Plan prepare(const Call& call) {
     return offset >= 0 && width <= columns && offset <= columns - width;
   };
   check(inside(p->q_offset, q[2]) && inside(p->k_offset, k[2]) && inside(p->v_offset, v[2]),
-        "an offset lies outside its columns");
+        "an offset is outside its columns");
   const Operand& mask = call.operands[3];
   if (mask.present) {
     check(mask.dtype == DType::f32 || mask.dtype == DType::boolean, "the mask must be f32 or bool");

@@ -20,7 +20,7 @@ constexpr int64_t kQueryBlock = 192, kRows = 24, kBlockK = 512;
 struct Params : calls::AttentionGeneric {
   bool bool_mask = false;
   int64_t blocks = 0, key_panels = 0, v_panels = 0;
-  bool few = false;  // queries
+  bool few = false;  // few queries
   const isa::AttentionTable* attention = &POPRT_SELECT_ISA(attention);
   const isa::GemmTable* gemm = &POPRT_SELECT_ISA(gemm);
   const isa::NormalizeTable* normalize = &POPRT_SELECT_ISA(normalize);
@@ -31,7 +31,8 @@ struct Range {
   int64_t first, end;
 };
 
-// The keys that query i of batch b may see, by lengths, windows and the width of the mask.
+// The keys that query i of batch b may see, according to lengths, windows and the width of the
+// mask.
 Range keys_of(const Params& p, void* const* data, int64_t b, int64_t i) {
   const int64_t length =
       data[4] ? std::clamp<int64_t>(static_cast<const int64_t*>(data[4])[b], 0, p.keys) : p.keys;
@@ -45,15 +46,15 @@ Range keys_of(const Params& p, void* const* data, int64_t b, int64_t i) {
   return {first, std::max(end, first)};
 }
 
-// Those that any of the queries may see: the others are not even read, caches are often much longer
-// than what is in them. All when scores are wanted.
+// The keys that any query of the block may see. Other keys are not read, because caches are often
+// much longer than their content. All keys if the scores are an output.
 Range keys_of_block(const Params& p, void* const* data, int64_t b, int64_t first, int64_t last) {
   if (data[6]) return {0, p.keys};
   return {keys_of(p, data, b, first).first, keys_of(p, data, b, last - 1).end};
 }
 
-// Puts -inf on the keys that query i of batch b does not see and adds the mask to the others.
-// False when it sees none.
+// Sets the scores of keys that query i of batch b does not see to -inf and adds the mask to the
+// others. Returns false if the query sees no key.
 template <class T>
 bool mask_row(const Params& p, void* const* data, int64_t b, int64_t h, int64_t i, T* s) {
   constexpr T kNone = -std::numeric_limits<T>::infinity();
@@ -176,7 +177,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
-// f64, plainly: blocks as above, one row of scores in scratch.
+// f64: the same blocks, with one row of scores in scratch.
 void run_double(const void* params, void* const* data, int64_t begin, int64_t end,
                 std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
@@ -244,13 +245,13 @@ Plan prepare(const Call& call) {
     r.needs(5, t, {reach(p->y, p->v_size)});
     const int64_t mask_last = std::max<int64_t>(std::min(p->mask_keys, p->keys) - 1, 0);
     p->bool_mask = r.dtype(3) == DType::boolean;
-    r.may(3, p->bool_mask ? DType::boolean : t,
-          {p->mask_keys ? reach(p->mask, checked_mul(mask_last, p->mask[3]) + 1) : 0});
+    r.needs_if_present(3, p->bool_mask ? DType::boolean : t,
+                       {p->mask_keys ? reach(p->mask, checked_mul(mask_last, p->mask[3]) + 1) : 0});
   }
   r.needs(1, t, {p->batch, p->kv_heads, p->keys, p->head});
   r.needs(2, t, {p->batch, p->kv_heads, p->keys, p->v_size});
-  r.may(4, DType::s64, {p->batch});
-  r.may(6, t, {tasks, p->keys});
+  r.needs_if_present(4, DType::s64, {p->batch});
+  r.needs_if_present(6, t, {tasks, p->keys});
   p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;
   p->key_panels = (p->keys + isa::kPanel - 1) / isa::kPanel;
   p->v_panels = (p->v_size + isa::kPanel - 1) / isa::kPanel;

@@ -18,12 +18,12 @@ namespace {
 constexpr int64_t kTaskElements =
     8192;  // even, so that no two tasks share a byte of 4-bit elements
 
-// A value on its way: integers exactly, floats as double.
+// An element during conversion: integers exactly, floats as double.
 struct Value {
   bool is_float;
   double real;
   int64_t whole;       // two's complement bits of integers
-  bool is_unsigned64;  // `whole` holds a uint64
+  bool is_unsigned64;  // `whole` contains a uint64
 };
 
 struct Params {
@@ -31,8 +31,9 @@ struct Params {
   int64_t count;
   bool saturate;
   PowerRounding rounding;
-  isa::CastRow row;  // of the pairs that are vectorised
-  bool by_floats;    // both are f32 or smaller floats of at least a byte, which f32 holds exactly
+  isa::CastRow row;  // for the pairs that are vectorised
+  // both are f32 or smaller floats of at least a byte, which f32 represents exactly
+  bool by_floats;
   int64_t from_bytes, to_bytes;
 };
 
@@ -112,14 +113,15 @@ uint64_t truncate_u64(double v) {
   return static_cast<uint64_t>(truncate64(v));
 }
 
-// An integer to float rounds once, not through double.
+// Converts an integer to a float with a single rounding, not through double.
 template <class T>
 T floating(const Value& v) {
   if (v.is_float) return static_cast<T>(v.real);
   return v.is_unsigned64 ? static_cast<T>(static_cast<uint64_t>(v.whole)) : static_cast<T>(v.whole);
 }
 
-// Round to odd keeps a second rounding right: double to float to a 16-bit or smaller float.
+// Rounding to odd keeps the second rounding correct: from double through float to a float of 16
+// bits or fewer.
 float narrow(const Value& v) {
   if (!v.is_float) return floating<float>(v);
   const auto f = static_cast<float>(v.real);
@@ -189,7 +191,7 @@ isa::CastRow find_row(DType from, DType to) {
   return f && t ? POPRT_SELECT_ISA(cast).find(*f, *t) : nullptr;
 }
 
-// f8e8m0 has roundings of its own.
+// f8e8m0 is excluded because it has special rounding rules.
 bool is_small_float(DType t) {
   return is_float(t) && t != DType::f64 && dtype_bits(t) >= 8 && t != DType::f8e8m0;
 }

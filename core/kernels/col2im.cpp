@@ -22,7 +22,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     const auto& [image_x, blocks_x, kernel_x, stride_x, pad_x, dilation_x] = p.axes.back();
     const int64_t rows = p.blocks / blocks_x;
     for (int64_t tap = 0; tap < p.taps; tap++) {
-      // Blocks [first, last) of a row fall inside the image.
+      // Blocks [first, last) of a row are inside the image.
       const int64_t shift = tap % kernel_x * dilation_x - pad_x;
       const auto below = [&](int64_t limit) {
         return std::clamp<int64_t>((limit - shift + stride_x - 1) / stride_x, 0, blocks_x);

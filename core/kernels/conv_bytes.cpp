@@ -1,9 +1,9 @@
 // conv_bytes (calls/conv_bytes.h).
 //
-// A row of a register tile is an output pixel: the tile reads each tap of its pixels where it lies,
-// or in a line of zero points for what is padding, so stride and dilation cost nothing. When C is
-// no multiple of four, it reads whole lines of taps, which are copied only where padding or
-// dilation interrupts them. A task is a block of pixels of one image and some panels of columns.
+// A row of a register tile is an output pixel. The tile reads each tap of its pixels in place, or
+// in a line of zero points for padding, so stride and dilation cost nothing. If C is not a multiple
+// of four, it reads whole lines of taps, which are copied only if padding or dilation interrupts
+// them. A task is a block of pixels of one image and some panels of columns.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -24,12 +24,12 @@ using Axis = calls::WindowAxis;
 struct Params {
   const isa::BytePixelTable* table;
   bool vnni, x_signed, has_residual, by_lines, depthwise;
-  bool pointwise = true;  // output pixels lie where their only tap does
+  bool pointwise = true;  // the single tap of an output pixel is at the same place
   int64_t n, c, m, taps = 1, in_pixels = 1, out_pixels = 1;
-  int64_t reads, quads;  // of a pixel: taps or lines of taps, and the size of one
+  int64_t reads, quads;  // the number of taps or lines of taps of a pixel, and the size of each
   uint8_t pad_byte;
   std::array<Axis, 3> axis;
-  int64_t tile_line;  // pixels of a row if tiles end with it, otherwise 0
+  int64_t tile_line;  // the number of pixels of a row if tiles end with it, otherwise 0
   bool by_rows;       // tiles of a row share pointers to the lines of its windows
   int64_t block, blocks, panels, panels_of_task, groups;  // of panels
   int32_t y_zero, y_low;
@@ -37,7 +37,7 @@ struct Params {
   size_t pointer_bytes;
 };
 
-// An output pixel of an image; next() is the one behind it, without a division.
+// An output pixel of an image. next() returns the following pixel without a division.
 class Place {
  public:
   Place(const Params& p, int64_t at)
@@ -54,8 +54,8 @@ class Place {
   int64_t z, y, x;
 };
 
-// Calls each(t, line, x) for the lines of taps of output pixel `at`: the first of them is tap t and
-// reads pixel x of the line, which is null in the padding.
+// Calls each(t, line, x) for the lines of taps of output pixel `at`. The first tap of the line is t
+// and reads pixel x of `line`, which is null in the padding.
 template <class F>
 void each_line(const Params& p, const uint8_t* x, const Place& at, F each) {
   const auto& [az, ay, ax] = p.axis;
@@ -84,14 +84,14 @@ void each_tap(const Params& p, int64_t t, const uint8_t* line, int64_t x, F each
     each(t + kx, line && x >= 0 && x < ax.in ? line + x * p.c : nullptr);
 }
 
-// What a task keeps in its scratch: a table of pointers for each tile of six pixels, and a pixel or
-// line of zero points with what was copied behind it.
+// The scratch of a task: a table of pointers for each tile of six pixels, and a pixel or line of
+// zero points, followed by copies.
 struct Scratch {
   const uint8_t** pointers;
   uint8_t* bytes;
 };
 
-// The tiles of a block of pixels, as equal as can be.
+// The tiles of a block of pixels, with sizes that are as equal as possible.
 class Tiles {
  public:
   Tiles(const Params& p, int64_t count)
@@ -99,7 +99,7 @@ class Tiles {
         of_line_((line_ + isa::kPixelRows - 1) / isa::kPixelRows),
         count_(count / line_ * of_line_) {}
   int64_t count() const { return count_; }
-  // First pixel of tile i, counted from the block's.
+  // The first pixel of tile i, relative to the block.
   int64_t start(int64_t i) const { return i / of_line_ * line_ + i % of_line_ * line_ / of_line_; }
 
  private:
@@ -126,7 +126,7 @@ void point_at_taps(const Params& p, const uint8_t* x, int64_t first, const Tiles
   }
 }
 
-// Of each row of output pixels, the lines that its windows read.
+// Sets pointers to the lines that the windows of each row of output pixels read.
 void point_at_rows(const Params& p, const uint8_t* x, int64_t first, int64_t count,
                    const Scratch& s) {
   std::memset(s.bytes, p.pad_byte, static_cast<size_t>(p.c));
@@ -135,7 +135,7 @@ void point_at_rows(const Params& p, const uint8_t* x, int64_t first, int64_t cou
     each_line(p, x, Place(p, at), [&](int64_t, const uint8_t* line, int64_t) { *to++ = line; });
 }
 
-// What does not lie in one piece is copied to its place behind the line of zero points.
+// Copies the lines that are not contiguous to their places after the line of zero points.
 void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int64_t first,
                     const Tiles& tiles, const Scratch& s) {
   const int64_t bytes = 4 * p.quads;
@@ -166,7 +166,7 @@ void point_at_lines(const Params& p, const uint8_t* x, const uint8_t* x_end, int
   }
 }
 
-// Channels of a tile whose first pixel is `from` of the block.
+// The channels of a tile whose first pixel is `from` of the block.
 isa::ChannelRows channels_of(const Params& p, const Scratch& s, const Tiles& tiles, int64_t tile,
                              int64_t rows) {
   const Axis& ax = p.axis[2];
@@ -251,8 +251,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 constexpr int64_t kPixelsOfBlock = 240, kPointersOfBlock = 1 << 12, kBytesOfBlock = 1 << 17,
                   kLeastTasks = 16;
 
-// Pixels of a block, such that its scratch stays small: whole tiles or, where tiles of a row share
-// what they read, whole rows.
+// Chooses the number of pixels of a block so that its scratch stays small. A block consists of
+// whole tiles, or of whole rows if the tiles of a row share their input.
 void choose_block(Params& p) {
   const int64_t most =
       p.by_lines ? kBytesOfBlock / (4 * p.quads * p.reads) : kPointersOfBlock / p.reads;
@@ -321,7 +321,7 @@ Plan prepare(const Call& call) {
   read_residual(r, c, *p);
   choose_block(*p);
   p->blocks = (p->out_pixels + p->block - 1) / p->block;
-  // Each task makes its block's table of pointers again.
+  // Each task recomputes the table of pointers of its block, so there should be few of them.
   const int64_t least = call.threads > 1 ? kLeastTasks : 1;
   const int64_t wanted = (least + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
   p->panels_of_task = (p->panels + wanted - 1) / std::max<int64_t>(1, wanted);

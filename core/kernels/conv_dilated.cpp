@@ -37,11 +37,11 @@ Plan prepare(const Call& call) {
   isa::DilatedBlocking& b = p->blocking;
   b.vectors = p->table->best_vectors(s);
   b.oc_tasks = ceil_div(s.oc_blocks, b.vectors);
-  // Some eight tasks.
+  // About eight tasks.
   const int64_t others = checked_mul(checked_mul(s.batch, s.groups), b.oc_tasks);
   b.rows = ceil_div(s.oh, std::clamp<int64_t>(8 / others, 1, s.oh));
   b.row_tasks = ceil_div(s.oh, b.rows);
-  // The inputs that all taps visit fill a third of a 1 MiB L2 cache.
+  // The inputs that all taps visit fill a third of an L2 cache of 1 MiB.
   const int64_t in_rows = std::min(s.h, b.rows + (s.kh - 1) * s.dilation_h);
   b.segments = std::clamp<int64_t>(5632 / std::max<int64_t>(1, in_rows * s.w), 4, s.c_blocks + 4);
 

@@ -1,6 +1,6 @@
-// conv_generic (calls/conv_generic.h, common/conv_generic.h). f32 gathers 48 output pixels at a
-// time into a panel and multiplies the weights by it; other float types loop. A task is a panel
-// (f32) or an output plane.
+// conv_generic (calls/conv_generic.h, common/conv_generic.h). For f32, 48 output pixels at a time
+// are gathered into a panel, which is multiplied by the weights. Other float types use plain loops.
+// A task is a panel (f32) or an output plane.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -21,11 +21,11 @@ struct Params {
   int64_t panels;
 };
 
-// Rows [k0, k1) of (channel, tap) for pixels [pixel, pixel + count) of one image and group.
+// Gathers rows [k0, k1) of (channel, tap) for pixels [pixel, pixel + count) of one image and group.
 void gather(const GenericConv& p, const float* x, int64_t pixel, int64_t count, int64_t k0,
             int64_t k1, float* panel) {
   const auto& [az, ay, ax] = p.axis;
-  struct Run {  // pixels of one output row
+  struct Run {  // struct Run {  // pixels of one output row
     int64_t first, count, z, y, x;
   } runs[isa::kPanel];
   int64_t found = 0;

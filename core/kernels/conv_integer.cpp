@@ -18,7 +18,7 @@ struct Params {
   const isa::IntegerTable* table;
   int64_t panels;
   bool x_signed, w_signed, w_filters;
-  // One channel a group.
+  // For one channel in each group.
   const isa::VnniTable* quads;
   const isa::QuantizeTable* quantize;
   std::array<int64_t, 3> padded;
@@ -95,8 +95,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
-// One channel a group: planes are widened to floats, in which so short sums are exact. A task is
-// one group of one image.
+// One channel in each group: planes are converted to floats, in which such short sums are exact. A
+// task is one group of one image.
 constexpr int64_t kExactTaps = 256;  // 256 * 255 * 255 < 2^24
 
 void run_depthwise(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -135,7 +135,7 @@ void run_depthwise(const void* params, void* const* data, int64_t begin, int64_t
   }
 }
 
-// Unless the planes are too large or the pads unusual.
+// Plans the float version, unless the planes are too large or the pads unusual.
 void plan_depthwise(Params& all, Plan& plan) {
   const GenericConv& p = all.conv;
   if (p.c != 1 || p.taps > kExactTaps) return;
@@ -175,7 +175,7 @@ Plan prepare(const Call& call) {
   const auto c = calls::decode<calls::ConvInteger>(call);
   const DType x = r.dtype(0), w = r.dtype(1);
   r.check(r.has(0) && r.has(1) && is_byte(x) && is_byte(w), "x and w must be u8 or s8");
-  // The shapes are those of a convolution whose operands all had one type.
+  // The checks of a float convolution are used, so the operands are described with one type.
   Operand bytes_x = call.operands[0], bytes_w = call.operands[1], y = call.operands[5];
   r.check(y.present && y.dtype == DType::s32, "y must be s32");
   bytes_x.dtype = bytes_w.dtype = y.dtype = DType::u8;
@@ -188,9 +188,9 @@ Plan prepare(const Call& call) {
   p->w_signed = w == DType::s8;
   p->w_filters = c.w_filters;
   const int64_t filters = p->conv.groups * p->conv.m;
-  r.may(2, x, {1});
-  r.may(3, w, {p->w_filters ? filters : 1});
-  r.may(4, DType::s32, {filters});
+  r.needs_if_present(2, x, {1});
+  r.needs_if_present(3, w, {p->w_filters ? filters : 1});
+  r.needs_if_present(4, DType::s32, {filters});
   p->panels = (p->conv.out_plane + kIntegerPanel - 1) / kIntegerPanel;
   Plan plan;
   plan.run = run;

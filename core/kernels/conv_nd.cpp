@@ -1,4 +1,4 @@
-// conv_nd (calls/conv_nd.h), plainly. A task is a plane of y.
+// conv_nd (calls/conv_nd.h), without optimisations. A task is a plane of y.
 #include <vector>
 
 #include "kernels/calls/conv_nd.h"
@@ -15,7 +15,7 @@ struct Params {
   int64_t pixels = 1, taps = 1, plane = 1;  // of y, w and x
 };
 
-// One plane of x under one plane of w at pixel `at`.
+// The product of one plane of x and one plane of w at pixel `at`.
 template <class T>
 double window(const Params& p, const T* x, const T* w, int64_t at) noexcept {
   double sum = 0;
@@ -71,7 +71,7 @@ Plan prepare(const Call& call) {
   const int64_t filters = checked_mul(p->groups, p->m);
   r.needs(0, t, {n, p->groups, p->c, p->plane});
   r.needs(1, t, {filters, p->c, p->taps});
-  r.may(2, t, {filters});
+  r.needs_if_present(2, t, {filters});
   r.needs(3, t, {n, filters, p->pixels});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;

@@ -27,7 +27,7 @@ Plan prepare(const Call& call) {
   const int64_t k = checked_mul(checked_mul(checked_mul(s.c, s.kd), s.kh), s.kw);
   p->filters = plain.conv.m;
   expect_f32("conv_plain", call.operands, 1, checked_mul(k, p->filters));
-  expect(!call.operands[3].present, "conv_plain", "there can be no residual");
+  expect(!call.operands[3].present, "conv_plain", "a residual is not supported");
   Plan plan = plan_conv_rows("conv_plain", call.operands, c, *p);
   plan.run = run;
   plan.params = std::move(p);

@@ -27,7 +27,7 @@ Plan prepare(const Call& call) {
   const ConvCall c = read_conv(kName, named.conv, call.operands);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
-  expect(!call.operands[3].present, kName, "there can be no residual");
+  expect(!call.operands[3].present, kName, "a residual is not supported");
   expect_f32(kName, call.operands, 0, c.x_elements);
   expect_f32(kName, call.operands, 1, checked_mul(checked_mul(s.kh * s.kw, s.c), s.oc_blocks * 16));
   p->table = &POPRT_SELECT_ISA(conv);

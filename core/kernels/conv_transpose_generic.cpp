@@ -1,6 +1,6 @@
-// conv_transpose_generic (calls/conv_transpose_generic.h, common/conv_generic.h). f32 multiplies
-// the transposed weights of a few output channels by the pixels (a task) and adds each product
-// where its tap falls; for other types a task is an output plane, summed in scratch.
+// conv_transpose_generic (calls/conv_transpose_generic.h, common/conv_generic.h). For f32, a task
+// multiplies the transposed weights of a few output channels by the pixels and adds each product at
+// the place of its tap. For other types a task is an output plane, summed in scratch.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -62,7 +62,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
-// Adds `count` sums of in-pixels from `pixel` on, of one channel and tap.
+// Adds the sums of `count` input pixels from `pixel` on, for one channel and tap.
 void scatter(const GenericConv& p, const float* from, int64_t pixel, int64_t count, int64_t tap,
              float* y) {
   const auto& [az, ay, ax] = p.axis;
@@ -154,7 +154,7 @@ Plan prepare(const Call& call) {
   plan.tasks = checked_mul(checked_mul(p->n, p->groups), p->m);
   plan.work = p->flops() * static_cast<double>(p->in_plane) / 4;
   plan.scratch_bytes = static_cast<size_t>(checked_mul(p->out_plane, int64_t{8}));
-  // With few channels the loops over pixels are as good.
+  // With few channels, the loops over pixels are as fast.
   const double weights = static_cast<double>(p->taps) * static_cast<double>(p->c);
   if (p->dtype == DType::f32 && p->c >= 4 && p->m * p->taps >= 4 && weights < 1 << 20 &&
       p->taps <= 4096) {

@@ -1,7 +1,8 @@
 // conv_vnni (calls/conv_vnni.h). A task is a few panels of 64 positions of one image and group.
 //
-// With a stride of 1 along the rows a panel is read where it lies: positions run on through the
-// padding at the ends of rows, and what falls there is dropped. Otherwise it is gathered.
+// If the stride along the rows is 1, a panel is read in place: positions continue through the
+// padding at the ends of rows, and results for the padding are dropped. Otherwise the panel is
+// gathered.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -27,15 +28,15 @@ struct Params {
   int64_t groups, c, m, quads, in_plane = 1, out_plane = 1, taps = 1, steps;
   bool x_signed, w_signed, w_filters;
   std::array<Axis, 3> axis;
-  bool direct;                  // panels are read where they lie
+  bool direct;                  // panels are read in place
   int64_t line, lines, panels;  // positions of a line, lines of an image, panels of a line
   int64_t tasks_of_line;
   std::vector<int32_t> offsets;                // of the steps, in bytes
-  bool scaled = false, scale_filters = false;  // y is bytes; a w_scale for each filter
+  bool scaled = false, scale_filters = false;  // y is bytes; there is a w_scale for each filter
   DType x_scale, w_scale, y_scale, y;
 };
 
-// What makes bytes of sums.
+// Converts sums to bytes.
 class Requantizer {
  public:
   Requantizer(const Params& p, void* const* data) : p_(p), data_(data) {
@@ -62,7 +63,7 @@ class Requantizer {
   float factor_ = 0, divisor_ = 1;
 };
 
-// First input position of a line, in quads.
+// The first input position of a line, in quads.
 int64_t line_start(const Params& p, int64_t line) {
   const auto& [az, ay, ax] = p.axis;
   if (!p.direct || ay.stride != 1)
@@ -121,14 +122,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                   (static_cast<uint32_t>(static_cast<const int32_t*>(data[2])[filter]) -
                    depth * static_cast<uint32_t>(zw)) -
               (data[5] ? static_cast<uint32_t>(static_cast<const int32_t*>(data[5])[filter]) : 0u);
-          // Bytes of a whole panel go where they belong, others by way of `out`.
+          // The bytes of a complete panel are written to their place, others through `out`.
           const auto begin_of = [&](int64_t at) { return y_bytes + at * y_size; };
           const auto write = [&](int64_t at, int64_t j, int64_t n) {
             std::memcpy(begin_of(at), reinterpret_cast<const std::byte*>(out) + j * y_size,
                         static_cast<size_t>(n * y_size));
           };
           const bool runs_on = p.direct && ay.stride == 1;
-          const bool whole = !runs_on || ax.padded == ax.out;  // no gaps between rows
+          const bool whole = !runs_on || ax.padded == ax.out;  // there are no gaps between rows
           int64_t y = (plane * p.m + m0 + r) * p.out_plane + line * (runs_on ? ay.out : 1) * ax.out;
           if (p.scaled) {
             const bool straight = whole && count == kPanel;
@@ -144,7 +145,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
             write(y + position, 0, count);
             continue;
           }
-          // Rows of ax.padded positions, of which the first ax.out count.
+          // Rows have ax.padded positions, of which the first ax.out are results.
           for (int64_t j = 0; j < count;) {
             const int64_t row = (position + j) / ax.padded, at = (position + j) % ax.padded;
             const int64_t n = std::min(count - j, ax.padded - at);
@@ -186,9 +187,9 @@ Plan prepare(const Call& call) {
   r.needs(0, DType::u8, {checked_add(checked_mul(images, bytes), isa::kVnniBytes)});
   r.needs(1, DType::s8, {filters, p->steps, 4});
   r.needs(2, DType::s32, {filters});
-  r.may(3, p->x_signed ? DType::s8 : DType::u8, {1});
-  r.may(4, p->w_signed ? DType::s8 : DType::u8, {p->w_filters ? filters : 1});
-  r.may(5, DType::s32, {filters});
+  r.needs_if_present(3, p->x_signed ? DType::s8 : DType::u8, {1});
+  r.needs_if_present(4, p->w_signed ? DType::s8 : DType::u8, {p->w_filters ? filters : 1});
+  r.needs_if_present(5, DType::s32, {filters});
   if (scaled) {
     p->scaled = true;
     p->x_scale = r.dtype(6);

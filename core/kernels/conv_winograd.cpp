@@ -29,14 +29,14 @@ Plan prepare(const Call& call) {
   p->table = &POPRT_SELECT_ISA(winograd);
 
   const int64_t tiles = ceil_div(s.oh, b.tile) * ceil_div(s.ow, b.tile);
-  // Transformed inputs take half of a 1 MiB L2 cache.
+  // Transformed inputs take half of an L2 cache of 1 MiB.
   b.tiles = std::clamp<int64_t>(163840 / checked_mul(positions, s.c_blocks * 16), 8, 168);
   const double products = static_cast<double>(s.batch * tiles) * static_cast<double>(positions);
   const double work =
       conv_ns(c, products * 2 * static_cast<double>(s.c) * static_cast<double>(s.oc_blocks) * 16) +
       products * static_cast<double>(s.c_blocks + s.oc_blocks) * 1.5;
-  // Some eight tasks of 20 microseconds or more: fewer tiles each while the weights fit the L2
-  // cache, fewer output channels where they do not (their inputs are transformed again).
+  // About eight tasks of at least 20 microseconds. If the weights fit into the L2 cache, each task
+  // has fewer tiles; otherwise it has fewer output channels, and its inputs are transformed again.
   const auto wanted =
       static_cast<int64_t>(std::clamp(work / 20e3 / static_cast<double>(s.batch), 1.0, 8.0));
   const bool small_weights = positions * s.c * s.oc_blocks * 64 <= 768 << 10;

@@ -11,14 +11,15 @@ namespace {
 
 using Params = calls::CropAndResize;
 
-// Where a row or column of the crop lies in x, and how much of the next one it takes.
+// The place of a row or column of the crop in x, and the weight of the next one.
 struct Place {
-  int64_t at = -1, next = 0;  // at: -1 outside
+  int64_t at = -1, next = 0;  // at: -1 is outside
   float part = 0;
 };
 
-// In float and by steps, as ONNX Runtime has it, which decides what is nearest between two points;
-// but a region that ends at 1 ends at the last point and not, by rounding, behind it.
+// Computes in float and in the same steps as ONNX Runtime, because rounding decides which of two
+// points is nearest. A region that ends at 1 must end at the last point, not beyond it because of
+// rounding.
 Place place(bool nearest, float low, float high, int64_t i, int64_t count, int64_t size) {
   const auto last = static_cast<float>(size - 1);
   const auto steps = static_cast<float>(count - 1);
@@ -35,7 +36,7 @@ Place place(bool nearest, float low, float high, int64_t i, int64_t count, int64
   return p;
 }
 
-// A neighbour that has no part may be infinite or no number.
+// A neighbour with weight 0 is skipped because it may be inf or NaN.
 float mix(float a, float b, float part) { return part == 0 ? a : a + (b - a) * part; }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,

@@ -14,7 +14,7 @@ struct Params : calls::Cumsum {
   const isa::ReduceTable* isa = &POPRT_SELECT_ISA(reduce);
 };
 
-// Sums of columns side by side, a task a block of them.
+// Sums adjacent columns together; a task is a block of columns.
 constexpr int64_t kColumns = 512;
 
 template <class T>
@@ -63,7 +63,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   auto* y = static_cast<T*>(data[1]);
   for (int64_t t = begin; t < end; t++) {
     const int64_t at = t / p.inner * p.n * p.inner + t % p.inner;
-    // Integers wrap: the sum is kept as a wide unsigned or a double.
+    // Integers wrap, so the sum is a wide unsigned integer or a double.
     using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
     Sum sum = p.product ? 1 : 0;
     for (int64_t k = 0; k < p.n; k++) {

@@ -1,5 +1,6 @@
-// custom (calls/custom.h): runs an operator of a plug-in, on one thread, or in parts on several:
-// then a round of one thread stands before them, which says where the memory is, and one behind.
+// custom (calls/custom.h): runs an operator of a plug-in, either on one thread or in parts on
+// several threads. In the latter case, a round with one task before the parts passes the memory to
+// the operator, and a round with one task follows them.
 #include "kernels/common/custom.h"
 
 #include <algorithm>
@@ -15,15 +16,15 @@
 namespace poprt::kernels {
 namespace {
 
-// What an operator writes behind its output is found in the first run, when outputs lie between
-// bytes of this kind. Later runs write where they should.
+// The first run detects an operator that writes beyond its output, because guard bytes surround the
+// outputs. Later runs write directly to their operands.
 constexpr size_t kGuard = 256;
 constexpr std::byte kMark{0xA5};
 
-// A file names the operator and the memory of its results; what it writes is its own. Where infer()
-// says what that is, the memory must be of that shape, and of elements that are no smaller: halves
-// may be stored as f32. What an operator says without the values of constants, or does not, is its
-// own affair.
+// A file states the operator and the memory of its results; the operator decides what it writes. If
+// infer() states the results, the memory must have that shape, and elements that are not smaller:
+// halves may be stored as f32. If infer() states nothing without the values of constants, the
+// operator is responsible.
 void check_results(plugins::OpCall& call) {
   std::string wrong;
   try {
@@ -35,7 +36,7 @@ void check_results(plugins::OpCall& call) {
         fits = shape[d] < 0 || shape[d] == there[d];
       const auto stored = static_cast<DType>(out.dtype);
       if ((!fits || dtype_bits(dtype) > dtype_bits(stored)) && wrong.empty())
-        wrong = fmt::format("{}: the program has {} {} for output {}, the operator makes {} {}",
+        wrong = fmt::format("{}: the program has {} {} for output {}, the operator returns {} {}",
                             call.title(), dtype_name(stored), shape_string(there), i,
                             dtype_name(dtype), shape_string(shape));
     });
@@ -80,9 +81,10 @@ void finish(Step& step, void* const* data) noexcept {
     const auto guard = static_cast<std::ptrdiff_t>(kGuard);
     if (!std::all_of(memory.begin(), memory.begin() + guard, marked) ||
         !std::all_of(memory.end() - guard, memory.end(), marked)) {
-      step.call.report().set(ErrorCode::internal,
-                             "compute() wrote outside of the memory of an output: its shape is not "
-                             "what infer() said");
+      step.call.report().set(
+          ErrorCode::internal,
+          "compute() wrote outside the memory of an output: its shape differs from "
+          "the result of infer()");
     }
     if (const size_t bytes = memory.size() - 2 * kGuard)
       std::memcpy(data[step.inputs + i], memory.data() + kGuard, bytes);
@@ -94,14 +96,15 @@ void finish(Step& step, void* const* data) noexcept {
 Step& step_of(const void* params) { return *static_cast<Step*>(const_cast<void*>(params)); }
 
 void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
-  // One thread at a time runs what was prepared once.
+  // Only one thread at a time runs the prepared step.
   Step& step = step_of(params);
   begin(step, data);
   step.call.compute();
   finish(step, data);
 }
 
-// Three rounds of as many tasks as there are parts; of the first and the last one task does it.
+// There are three rounds with one task for each part; in the first and the last round, one task
+// works.
 void run_parts(const void* params, void* const* data, int64_t from, int64_t to,
                std::byte*) noexcept {
   Step& step = step_of(params);
@@ -144,7 +147,8 @@ Plan prepare(const Call& call) {
   if (step->parts > 1) {
     plan.tasks = step->parts;
     plan.rounds = 3;
-    // Whoever writes an operator in parts has found it worth several threads: bytes do not show it.
+    // The byte counts do not show the cost of an operator in parts, but its author decided that
+    // several threads are worthwhile.
     plan.work += 4e4 * static_cast<double>(step->parts);
   }
   plan.params = std::move(step);

@@ -16,8 +16,8 @@ struct Params : calls::DeformConv {
   const isa::GemmTable* table = &POPRT_SELECT_ISA(gemm);
 };
 
-// Where a tap reads a plane for each of up to kPanel pixels: four neighbours and their weights, 0
-// for those outside.
+// The four neighbours that a tap reads in a plane, for each of up to kPanel pixels, and their
+// weights, which are 0 for neighbours outside the plane.
 template <class T>
 struct Taps {
   int32_t at[4][isa::kPanel];
@@ -105,8 +105,8 @@ Plan prepare(const Call& call) {
   r.needs(0, t, {p->n, p->c, p->h, p->w});
   r.needs(1, t, {p->m, p->c / p->groups, taps});
   r.needs(2, t, {p->n, p->offset_groups, taps, 2, pixels});
-  r.may(3, t, {p->m});
-  r.may(4, t, {p->n, p->offset_groups, taps, pixels});
+  r.needs_if_present(3, t, {p->m});
+  r.needs_if_present(4, t, {p->n, p->offset_groups, taps, pixels});
   r.needs(5, t, {p->n, p->m, pixels});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;

@@ -6,7 +6,7 @@ namespace poprt::kernels::dequantize_kernel {
 namespace {
 
 struct Params : QuantizationParams {
-  bool fast;  // the table has x
+  bool fast;  // the table supports the type of x
   isa::Whole from;
 };
 

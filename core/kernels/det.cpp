@@ -1,4 +1,4 @@
-// det (calls/det.h) by elimination with pivots. A task is one matrix.
+// det (calls/det.h), by elimination with pivots. A task is one matrix.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -1,6 +1,6 @@
-// dft (calls/dft.h). A task is one transform. Powers of two use radix-2 passes, other lengths
-// Bluestein's convolution with a chirp (1970) by way of a power of two, short ones the sum as it is
-// defined; all in double.
+// dft (calls/dft.h). A task is one transform. Powers of two use radix-2 passes. Other lengths use
+// Bluestein's convolution with a chirp (1970), which uses a transform of a power of two; short ones
+// use the sum of the definition. All computations are in double.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -19,9 +19,9 @@ struct Complex {
 
 struct Params : calls::Dft {
   bool radix2 = false;
-  std::vector<double> cos, sin;  // of 2 pi i / length, signed
-  // Bluestein: chirp[k] = e^(+-i pi k^2 / length), and the transform of its conjugate, wrapped
-  // around `size`, whose own table is forward.
+  std::vector<double> cos, sin;  // of 2 pi i / length, with sign
+  // For Bluestein: chirp[k] = e^(+-i pi k^2 / length), and the transform of its conjugate, wrapped
+  // around `size`. The table for `size` is of the forward transform.
   int64_t size = 0;
   std::vector<Complex> chirp, spectrum;
   std::vector<double> size_cos, size_sin;
@@ -51,13 +51,13 @@ void transform(int64_t n, const std::vector<double>& cos, const std::vector<doub
       }
 }
 
-// sum_i v[i] w^(ik) = chirp[k] * sum_i (v[i] chirp[i]) conj(chirp[k - i]), as ik = (i^2 + k^2 -
-// (k - i)^2) / 2. `work` has room for `size`.
+// sum_i v[i] w^(ik) = chirp[k] * sum_i (v[i] chirp[i]) conj(chirp[k - i]), because ik = (i^2 + k^2
+// - (k - i)^2) / 2. `work` has room for `size` numbers.
 void bluestein(const Params& p, const Complex* v, Complex* work, Complex* result) {
   for (int64_t i = 0; i < p.length; i++) work[i] = v[i] * p.chirp[static_cast<size_t>(i)];
   std::fill(work + p.length, work + p.size, Complex{0, 0});
   transform(p.size, p.size_cos, p.size_sin, work);
-  // The inverse transform is the forward one of the conjugate, conjugated.
+  // The inverse transform is the conjugate of the forward transform of the conjugate.
   for (int64_t i = 0; i < p.size; i++) {
     const Complex c = work[i] * p.spectrum[static_cast<size_t>(i)];
     work[i] = {c.re, -c.im};
@@ -150,7 +150,7 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>(Params{calls::decode<calls::Dft>(call)});
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner, p->parts});
-  r.may(1, type, {p->length});
+  r.needs_if_present(1, type, {p->length});
   r.needs(2, type, {p->outer, p->frames, p->kept, p->inner, p->y_parts});
   p->radix2 = (p->length & (p->length - 1)) == 0;
   const double sign = p->inverse ? 1 : -1;

@@ -25,9 +25,9 @@ Plan prepare(const Call& call) {
   const Operands r("dynamic_quantize", call, 4);
   const int64_t count = element_count(call.operands[0].shape);
   r.needs(0, DType::f32, {count});
-  r.may(1, DType::u8, {count});
-  r.may(2, DType::f32, {1});
-  r.may(3, DType::u8, {1});
+  r.needs_if_present(1, DType::u8, {count});
+  r.needs_if_present(2, DType::f32, {1});
+  r.needs_if_present(3, DType::u8, {1});
   Plan plan;
   plan.outputs = 3;
   plan.run = run;

@@ -1,7 +1,7 @@
 // elementwise (calls/elementwise.h).
 //
-// The output is walked in blocks of a few hundred elements that stay in L1: each step is one
-// vectorised loop over a block.
+// The output is processed in blocks of a few hundred elements that stay in the L1 cache. Each step
+// is one vectorised loop over a block.
 #include "kernels/calls/elementwise.h"
 #include "kernels/isa/elementwise.h"
 
@@ -23,11 +23,12 @@ constexpr size_t kMaxInputs = kElementwiseMaxInputs;
 constexpr size_t kMaxValues =
     kElementwiseMaxInputs + kElementwiseMaxConstants + kElementwiseMaxSteps;
 constexpr int64_t kBlocksPerTask = 16;
-// Results that no cache holds until they are read: a store past the caches does not fetch the line.
+// Results of this size do not stay in a cache until they are read, so they are stored with
+// instructions that bypass the caches and do not fetch the line.
 constexpr int64_t kStreamedElements = int64_t{8} << 20;
-constexpr int64_t kRepeated = 16;  // copies of a value that repeats all over a block
+constexpr int64_t kRepeated = 16;  // number of copies of a value that is the same in a whole block
 
-// Bytes q that stand for (q - zero) * scale.
+// Bytes q that represent (q - zero) * scale.
 struct Quantization {
   bool used = false;
   isa::Whole byte{};
@@ -39,8 +40,8 @@ struct Input {
   int dtype = 0;
   size_t element_bytes = 4;
   bool linear = false, scalar = false;
-  bool direct = false;  // linear f32: read where it is
-  int64_t slot = -1;    // scratch block otherwise
+  bool direct = false;  // linear f32 that is read in place
+  int64_t slot = -1;    // otherwise the scratch block
 };
 
 struct BoundStep {
@@ -48,7 +49,7 @@ struct BoundStep {
   int arity = 1;
   std::array<int32_t, 3> from{};  // value indices
   int64_t slot = -1;              // scratch block, or
-  int32_t output = -1;            // straight into this f32 output
+  int32_t output = -1;            // the f32 output to which the step writes directly
 };
 
 struct Output {
@@ -72,8 +73,8 @@ struct Params {
   bool streams = false;       // results are larger than caches
 };
 
-// What one call of run() computes with: the first float of each value, and whether sixteen equal
-// floats stand for a block of it. Values are inputs, then constants, then steps.
+// The values of one call of run(): the first float of each value, and whether sixteen equal floats
+// represent a block of it. Values are inputs, then constants, then steps.
 struct Block {
   Block(const Params& params, void* const* memory, std::byte* scratch)
       : p(params),
@@ -108,7 +109,7 @@ void Block::fill_repeated(size_t value, int64_t slot_index, float with) {
   repeats[value] = true;
 }
 
-// Scalars and constants, which are the same for all blocks.
+// Fills scalars and constants. They are the same for all blocks.
 void Block::fill_constants() {
   for (size_t i = 0; i < inputs; i++) {
     if (!p.inputs[i].scalar) continue;
@@ -141,7 +142,7 @@ void Block::load(int64_t from, int64_t n) {
   if (gathers) gather(from, n);
 }
 
-// Inputs that are broadcast, run by run.
+// Reads inputs that are broadcast, run by run.
 void Block::gather(int64_t from, int64_t n) {
   for_each_run<kMaxInputs>(
       p.walk, inputs, from, from + n, [&](const int64_t* offsets, int64_t e, int64_t count) {
@@ -152,7 +153,7 @@ void Block::gather(int64_t from, int64_t n) {
           const std::byte* source = static_cast<const std::byte*>(data[i]) +
                                     offsets[i] * static_cast<int64_t>(in.element_bytes);
           if (in.dtype == static_cast<int>(DType::f32) && !same && count == n) {
-            at[i] = reinterpret_cast<const float*>(source);  // the whole block in one run
+            at[i] = reinterpret_cast<const float*>(source);  // the whole block is in one run
             continue;
           }
           at[i] = slot(in.slot);
@@ -232,7 +233,7 @@ bool loadable(DType t) {
   }
 }
 
-// Nanoseconds of one element on one core, roughly.
+// A rough estimate of the nanoseconds for one element on one core.
 double cost(int64_t code) {
   switch (static_cast<Op>(code)) {
     case Op::exp:
@@ -266,8 +267,8 @@ double cost(int64_t code) {
   }
 }
 
-// The program as the call has it. A Rewriter takes conversions between bytes and floats out of its
-// steps and joins others.
+// The program of the call. A Rewriter moves conversions between bytes and floats from the steps to
+// loads and stores, and joins other steps.
 struct Program {
   std::vector<std::array<int64_t, 4>> steps;  // op, a, b, c
   std::vector<int64_t> outputs;               // values
@@ -291,7 +292,7 @@ class Rewriter {
     for (const int64_t v : p_.outputs) readers_[static_cast<size_t>(v)]++;
   }
 
-  // (input - zero) * scale, when nothing reads what is between.
+  // Matches (input - zero) * scale if the intermediate values are not read elsewhere.
   Quantization load(int64_t input) {
     int64_t at = input;
     Quantization q;
@@ -312,7 +313,7 @@ class Rewriter {
     return q;
   }
 
-  // round(value / scale) + zero, when nothing else reads what is between.
+  // Matches round(value / scale) + zero if the intermediate values are not read elsewhere.
   Quantization store(int64_t& output) {
     Quantization q;
     std::vector<size_t> taken;
@@ -339,7 +340,7 @@ class Rewriter {
     return q;
   }
 
-  // a b + c is one step, when nothing else reads a b.
+  // Joins a b + c to one step if a b is not read elsewhere.
   void join_products() {
     for (auto& s : p_.steps) {
       if (s[0] != static_cast<int64_t>(Op::add)) continue;
@@ -355,7 +356,7 @@ class Rewriter {
     }
   }
 
-  // Steps that nothing needs any more go, the others are renumbered.
+  // Removes steps that are not used any more, and renumbers the others.
   void finish() {
     std::vector<int64_t> place(p_.steps.size(), 0);
     std::vector<std::array<int64_t, 4>> kept;
@@ -378,7 +379,7 @@ class Rewriter {
   bool is_output(int64_t value) const {
     return std::find(p_.outputs.begin(), p_.outputs.end(), value) != p_.outputs.end();
   }
-  // The step that alone reads `value`, as its first operand, with a constant as the second.
+  // The only step that reads `value`, if `value` is its first operand and the second is a constant.
   std::optional<size_t> only_reader(int64_t value, Op op) const {
     if (readers_[static_cast<size_t>(value)] != 1) return std::nullopt;
     for (size_t i = 0; i < p_.steps.size(); i++) {
@@ -400,8 +401,8 @@ class Rewriter {
   std::vector<size_t> dead_;
 };
 
-// Makes the plan of a call, step by step: what is where, what is computed, and in which block of
-// scratch each value lies.
+// Creates the plan of a call: where operands are stored, which steps are computed, and the block of
+// scratch for each value.
 class Planner {
  public:
   explicit Planner(const Call& call)
@@ -428,7 +429,7 @@ class Planner {
                                     ? code
                                     : ins_ + constants_ + code - kElementwiseMaxInputs);
   }
-  // The step that gives a value; negative for inputs and constants.
+  // The step that computes a value; negative for inputs and constants.
   int32_t step_of(int32_t value) const { return value - static_cast<int32_t>(ins_ + constants_); }
 
   void check_operands() {
@@ -473,7 +474,7 @@ class Planner {
     slots_ += constants_;
   }
 
-  // Loads and stores convert bytes, where the steps did.
+  // Moves conversions of bytes from steps to loads and stores.
   void rewrite() {
     for (const calls::ElementwiseStep& s : c_.steps)
       program_.steps.push_back({static_cast<int64_t>(s.op), s.a, s.b, s.c});
@@ -495,7 +496,8 @@ class Planner {
       stored = rewriter.store(program_.outputs[static_cast<size_t>(o)]);
       stored.byte = byte;
     }
-    // One rounding less would move what lies between two bytes.
+    // A joined step rounds once instead of twice. Near a tie this could change a quantised byte, so
+    // products are not joined if results are quantised.
     if (!quantizes) rewriter.join_products();
     rewriter.finish();
   }
@@ -532,7 +534,8 @@ class Planner {
       out.quantization = stored_[static_cast<size_t>(o)];
       out.value = value_index(program_.outputs[static_cast<size_t>(o)]);
       const int32_t s = step_of(out.value);
-      // Output 0 may lie over an input, so a step writes it only when no later step reads inputs.
+      // Output 0 may share memory with an input, so a step writes it directly only if no later step
+      // reads inputs.
       BoundStep& step = p_->steps[static_cast<size_t>(s)];
       if (t == DType::f32 && step.output < 0 && last_input_read_ <= s) {
         step.output = static_cast<int32_t>(o);
@@ -544,7 +547,8 @@ class Planner {
     }
   }
 
-  // Scratch blocks are reused once their value is dead; a step may write over its own operand.
+  // Reuses scratch blocks of values that are not read any more. A step may overwrite its own
+  // operand.
   void share_scratch() {
     std::vector<int64_t> free_slots;
     for (size_t s = 0; s < p_->steps.size(); s++) {
@@ -566,7 +570,7 @@ class Planner {
 
   Plan finish() {
     p_->block = slots_ <= 7 ? 1024 : slots_ <= 14 ? 512 : 256;
-    // A block that is a row has one run of every operand.
+    // If a block is a row, every operand has one run in it.
     const int64_t row = p_->walk.dims.back();
     if (p_->walk.dims.size() > 1 && row >= 128 && row < p_->block) p_->block = row;
     Plan plan;
@@ -589,10 +593,11 @@ class Planner {
   Program program_;
   std::vector<Quantization> stored_ =
       std::vector<Quantization>(c_.outputs.size());  // how each output is stored
-  std::vector<int64_t> last_use_;  // of each step's result: a step, or their number for outputs
-  int64_t last_input_read_ = -1;   // the last step that reads an input
-  int64_t slots_ = 0;              // blocks of scratch
-  double per_element_ = 0;         // nanoseconds
+  // the last step that reads the result of each step; the number of steps for outputs
+  std::vector<int64_t> last_use_;
+  int64_t last_input_read_ = -1;  // the last step that reads an input
+  int64_t slots_ = 0;             // blocks of scratch
+  double per_element_ = 0;        // nanoseconds
 };
 
 Plan prepare(const Call& call) { return Planner(call).plan(); }

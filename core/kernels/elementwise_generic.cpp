@@ -17,7 +17,7 @@ namespace {
 using Op = ElementwiseOp;
 constexpr int64_t kTaskElements = 4096;
 
-// n results; operand i advances by step[i] elements (0 or 1).
+// Computes n results; operand i advances by step[i] elements (0 or 1).
 using RowFn = void (*)(void* out, const void* const* from, const int64_t* step, int64_t n) noexcept;
 
 struct Params {
@@ -46,8 +46,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       });
 }
 
-// Integer arithmetic wraps; it is done unsigned, at least 32 bits wide so that nothing promotes to
-// a signed type.
+// Integer arithmetic wraps. It is done in an unsigned type of at least 32 bits, so that nothing is
+// promoted to a signed type.
 template <class T>
 struct WrapOf {
   using type = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
@@ -80,8 +80,8 @@ T divide(T a, T b) {
     if constexpr (std::is_signed_v<T>)
       if (b == -1) return static_cast<T>(W{0} - static_cast<W>(a));
     if constexpr (sizeof(T) == 8) {
-      // Exact in doubles, whose division is several times as fast: two quotients of such numbers
-      // that differ are further apart than rounding moves them.
+      // Below this limit the quotient is exact in doubles, whose division is several times as fast:
+      // different quotients of such numbers are further apart than the rounding error.
       constexpr W kLimit = W{1} << 51;
       const W shift = std::is_signed_v<T> ? kLimit : 0;
       if (static_cast<W>(a) + shift < 2 * kLimit && static_cast<W>(b) + shift < 2 * kLimit)
@@ -268,7 +268,7 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
   }
 }
 
-// Only what the type has: f64 has everything but the bit operations, integers have no
+// Only the operations of the type: f64 has all except the bit operations, integers have no
 // transcendental functions.
 template <class T>
 RowFn row_of(Op wanted) {
@@ -360,7 +360,7 @@ RowFn row_of(Op wanted) {
   return nullptr;
 }
 
-// Bit patterns are enough for `where` and `copy`, so these take every type of a whole byte.
+// `where` and `copy` only move bit patterns, so these functions serve every type of whole bytes.
 RowFn moving_row(Op op, int bits) {
   switch (bits) {
     case 8: return row_of<uint8_t>(op);
@@ -411,7 +411,7 @@ Plan prepare(const Call& call) {
     const Operand& in = call.operands[static_cast<size_t>(i)];
     check(in.present, "an input is missing");
     check(op == Op::where && i == 0 ? in.dtype == DType::boolean : in.dtype == t,
-          "operand types do not fit");
+          "operand types do not match");
     shapes.push_back(in.shape);
     p->element_bytes[i] = static_cast<size_t>(dtype_bits(in.dtype)) / 8;
   }

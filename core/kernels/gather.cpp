@@ -14,10 +14,10 @@ constexpr int64_t kTaskBytes = 64 << 10;
 struct Params {
   int64_t axis = 0, row = 0, count = 0, rows = 0, per_task = 1;
   bool wide = true;
-  bool resolve = false;  // a task reads the indices once for all of its outer
+  bool resolve = false;  // a task resolves the indices once for all of its outer indices
 };
 
-// Rows of one element.
+// For rows of one element.
 template <class T>
 void pick(const Params& p, void* const* data, int64_t begin, int64_t end, int64_t* at) noexcept {
   bool inside = true;

@@ -34,7 +34,7 @@ Plan prepare(const Call& call) {
   const int64_t count = p->at.lines * p->at.line;
   expect(call.operands[2].dtype == call.operands[0].dtype &&
              dtype_bytes(call.operands[2].dtype, count) <= call.operands[2].bytes,
-         kName, "the result does not fit");
+         kName, "the result has another size");
   p->per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, p->at.line));
   Plan plan;
   plan.run = run;

@@ -36,7 +36,7 @@ T reflect(T x, T low, T high) {
   return x;
 }
 
-// An index as the padding maps it; -1 for zero.
+// Maps an index according to the padding mode; -1 means zero.
 int64_t pad_index(const Params& p, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return i;
   if (p.padding == SamplePadding::zeros) return -1;
@@ -46,9 +46,10 @@ int64_t pad_index(const Params& p, int64_t i, int64_t size) {
   return std::clamp<int64_t>(std::llround(reflect(static_cast<float>(i), low, high)), 0, size - 1);
 }
 
-constexpr int64_t kPoints = 64;  // of a task
+constexpr int64_t kPoints = 64;  // the number of points of a task
 
-// What the points of a task read along one dimension: `taps` places (-1: zero) and weights.
+// The reads of the points of a task along one dimension: `taps` places (-1: zero) and their
+// weights.
 template <class T>
 struct Reads {
   int64_t index[4][kPoints];
@@ -62,7 +63,7 @@ void read_along(const Params& p, size_t d, const T* grid, int64_t count, Reads<T
   for (int64_t j = 0; j < count; j++) {
     T at = grid[j * static_cast<int64_t>(p.rank) + static_cast<int64_t>(p.rank - 1 - d)];
     at = p.align ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
-    // Far or NaN coordinates must fit an integer.
+    // Distant or NaN coordinates are clamped because they must fit into an integer.
     at = at == at ? std::clamp(at, T{-1e9}, T{1e9}) : T{-1e9};
     if (p.mode != SampleMode::cubic && p.padding == SamplePadding::border)
       at = std::clamp(at, T{0}, size - 1);
@@ -94,7 +95,7 @@ template <class T>
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   Reads<T> reads[3];
-  int64_t at[64][kPoints];  // of every combination of taps
+  int64_t at[64][kPoints];  // for every combination of taps
   T weight[64][kPoints];
   for (int64_t task = begin; task < end; task++) {
     const int64_t n = task / p.blocks, point = task % p.blocks * kPoints,
@@ -120,7 +121,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     for (int64_t c = 0; c < p.c; c++) {
       const T* x = static_cast<const T*>(data[0]) + (n * p.c + c) * p.pixels;
       T* y = static_cast<T*>(data[2]) + (n * p.c + c) * p.points + point;
-      // A weight of zero may stand for a place outside: what lies there does not count.
+      // A weight of zero may belong to a place outside the image, so its element is ignored.
       const auto value = [&](int64_t k, int64_t j) {
         const T w = weight[k][j], v = x[at[k][j]];
         return w == 0 ? T{0} : w * v;

@@ -65,7 +65,7 @@ Plan prepare(const Call& call) {
   r.check(is_byte(x), "x must be u8 or s8");
   p->is_signed = x == DType::s8;
   r.needs(0, x, {groups, p->c, p->in_plane});
-  r.may(1, x, {1});
+  r.needs_if_present(1, x, {1});
   r.needs(2, DType::u8,
           {checked_add(Operands::product({groups, p->quads, p->out_plane, 4}), isa::kVnniBytes)});
   Plan plan;

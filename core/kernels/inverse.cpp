@@ -1,4 +1,4 @@
-// inverse (calls/inverse.h) by Gauss-Jordan elimination with pivots. A task is one matrix.
+// inverse (calls/inverse.h), by Gauss-Jordan elimination with pivots. A task is one matrix.
 #include <algorithm>
 #include <cmath>
 #include <utility>

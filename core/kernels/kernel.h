@@ -1,9 +1,10 @@
-// What every kernel is: a name in the program file, a check-and-plan step, and a run step.
+// The definition of a kernel: a name in the program file, a step that checks and plans a call, and
+// a step that runs it.
 //
-// A program instruction names a kernel and gives it operands (inputs and outputs in one list, as
-// the kernel's header comment orders them), integers and floats. prepare() runs once when a program
-// is loaded; everything it reads comes from a file and is hostile until checked. run() is the hot
-// path: no allocation, no lock, no exception.
+// A program instruction names a kernel and passes operands (inputs and outputs in one list, in the
+// order of the kernel's header comment), integers and floats. prepare() runs once when a program is
+// loaded. All its inputs come from a file and must be checked. run() is the hot path: no
+// allocation, no lock, no exception.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,9 @@
 
 namespace poprt::kernels {
 
-// One operand as prepare() sees it. `bytes` is the room behind the pointer that run() will get,
-// never less than dtype and shape need (the program verifier checked that). An omitted optional
-// operand has present == false and a null pointer in run().
+// An operand for prepare(). `bytes` is the size of the memory at the pointer that run() will
+// receive; it is at least as large as dtype and shape require (the program verifier checks that).
+// An omitted optional operand has present == false, and its pointer in run() is null.
 struct Operand {
   bool present = false;
   DType dtype = DType::undefined;
@@ -32,23 +33,25 @@ struct Call {
   std::span<const Operand> operands;
   std::span<const int64_t> ints;
   std::span<const float> floats;
-  int64_t threads = 1;  // that will run it: may decide how work is split, never a result bit
+  // that will run it; may affect how work is split, but never a bit of the result
+  int64_t threads = 1;
 };
 
-// data[i] is operand i. Tasks [begin, end) of a round are independent of each other and may run on
-// any thread in any order; which thread runs what never changes a result bit. `scratch` is this
-// thread's own, 64-byte aligned, Plan::scratch_bytes long, with unspecified contents.
+// data[i] is operand i. Tasks [begin, end) of a round are independent and may run on any thread in
+// any order; the assignment to threads never affects a bit of the result. `scratch` is memory of
+// the calling thread, 64-byte aligned, Plan::scratch_bytes long, with unspecified content.
 using RunFn = void (*)(const void* params, void* const* data, int64_t begin, int64_t end,
                        std::byte* scratch) noexcept;
 
 struct Plan {
   RunFn run = nullptr;
-  // The last `outputs` operands of the call are written; those before are only read. The device
-  // refuses a program in which a written one is a weight or an input.
+  // The last `outputs` operands of the call are written; the operands before them are only read.
+  // The device refuses a program in which a written operand is a weight or an input.
   size_t outputs = 1;
-  std::shared_ptr<const void> params;  // what run() gets; made once, read by all threads
+  std::shared_ptr<const void> params;  // the argument of run(); created once, read by all threads
   int64_t tasks = 1;  // independent pieces of roughly equal cost; 0: run() is not called
-  // Round r is the tasks [r * tasks, (r + 1) * tasks); it starts when round r - 1 is done.
+  // Round r consists of tasks [r * tasks, (r + 1) * tasks); it starts after round r - 1 has
+  // finished.
   int64_t rounds = 1;
   double work = 0;           // rough cost of the whole call in nanoseconds on one thread
   size_t scratch_bytes = 0;  // per thread
@@ -56,16 +59,17 @@ struct Plan {
 
 struct Kernel {
   std::string_view name;
-  // Throws invalid_argument (a program that asks nonsense) or unimplemented, naming the kernel.
+  // Throws invalid_argument for an invalid program, or unimplemented, naming the kernel.
   Plan (*prepare)(const Call& call);
 };
 
-// The kernel of that name, or null. The table is generated from the folder: core/kernels/foo.cpp
-// defines `extern const Kernel def` in namespace poprt::kernels::foo_kernel.
+// The kernel of that name, or null. The table is generated from the files in the folder:
+// core/kernels/foo.cpp defines `extern const Kernel def` in namespace poprt::kernels::foo_kernel.
 const Kernel* find_kernel(std::string_view name);
 std::span<const Kernel* const> all_kernels();
 
-// Helper for prepare(): throws invalid_argument "kernel NAME: MESSAGE" unless the condition holds.
+// Helper for prepare(): throws invalid_argument "kernel NAME: MESSAGE" unless the condition is
+// true.
 void expect(bool condition, std::string_view kernel, std::string_view message);
 
 }  // namespace poprt::kernels

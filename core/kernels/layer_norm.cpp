@@ -69,7 +69,7 @@ Plan prepare(const Call& call) {
   const bool in_double = call.operands[0].dtype == DType::f64;
   for (const Operand& o : call.operands)
     check(!o.present || o.dtype == (in_double ? DType::f64 : DType::f32),
-          "every operand must be f32, or f64");
+          "all operands must be f32, or all f64");
   auto p = std::make_shared<Params>(Params{calls::decode<calls::LayerNorm>(call)});
   const int64_t count = checked_mul(p->rows, p->n);
   const auto elements = [&](size_t i) { return element_count(call.operands[i].shape); };

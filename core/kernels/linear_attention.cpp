@@ -9,7 +9,7 @@ namespace poprt::kernels::linear_attention_kernel {
 namespace {
 
 struct Params : calls::LinearAttention {
-  int64_t decay_n = 1;  // factors of decay for a head
+  int64_t decay_n = 1;  // the number of decay factors of a head
 };
 
 template <class T>
@@ -62,15 +62,16 @@ Plan prepare(const Call& call) {
   const Operands r("linear_attention", call, 8);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::LinearAttention>(call)});
   p->decay_n = p->decay_of_keys ? p->kn : 1;
-  r.check(p->beta_heads == 1 || p->beta_heads == p->kv_heads || !r.has(5), "bad beta heads");
+  r.check(p->beta_heads == 1 || p->beta_heads == p->kv_heads || !r.has(5),
+          "beta must have one head or kv_heads");
   const int64_t rows = Operands::product({p->batch, p->tokens});
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {rows, p->q_heads, p->kn});
   r.needs(1, t, {rows, p->kv_heads, p->kn});
   r.needs(2, t, {rows, p->kv_heads, p->vn});
-  r.may(3, t, {p->batch, p->kv_heads, p->kn, p->vn});
-  r.may(4, t, {rows, p->kv_heads, p->decay_n});
-  r.may(5, t, {rows, p->beta_heads});
+  r.needs_if_present(3, t, {p->batch, p->kv_heads, p->kn, p->vn});
+  r.needs_if_present(4, t, {rows, p->kv_heads, p->decay_n});
+  r.needs_if_present(5, t, {rows, p->beta_heads});
   r.needs(6, t, {rows, p->q_heads, p->vn});
   r.needs(7, t, {p->batch, p->kv_heads, p->kn, p->vn});
   Plan plan;

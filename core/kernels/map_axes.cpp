@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kName = "map_axes";
 constexpr int64_t kTaskBytes = 64 << 10;
 
-// A stretch of one row: `count` units of the result from `first`, read from `from` on (-1: filled).
+// A part of one row: `count` units of the result from `first` on, read from `from` on (-1: filled).
 struct Segment {
   int64_t first, count, from;
 };
@@ -26,11 +26,11 @@ struct Axis {
 
 struct Params {
   int64_t size = 1;         // bytes of the fill value
-  int64_t unit = 1;         // bytes of what moves together: the unmapped axes at the end
-  std::vector<Axis> outer;  // all axes but the last mapped one
+  int64_t unit = 1;         // bytes that move together: the unmapped axes at the end
+  std::vector<Axis> outer;  // all axes except the last mapped one
   Axis row;
-  std::vector<Segment> segments;  // of the row; empty when single units are the rule
-  int64_t repeats = 1;  // each unit of the source so often in a row, in order (no segments)
+  std::vector<Segment> segments;  // of the row; empty if most segments would be single units
+  int64_t repeats = 1;  // each unit of the source is repeated this often, in order (no segments)
   int64_t rows = 0, row_bytes = 0, per_task = 1;
 };
 
@@ -90,7 +90,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   const void* value = data[1];
   auto* to = static_cast<std::byte*>(data[2]);
   const int64_t last = std::min(end * p.per_task, p.rows);
-  int64_t previous = -1;  // source of the row before
+  int64_t previous = -1;  // source of the previous row
   for (int64_t r = begin * p.per_task; r < last; r++) {
     int64_t rest = r, offset = 0;
     bool filled = false;

@@ -61,10 +61,10 @@ Plan prepare(const Call& call) {
   plan.work =
       std::max(flops / 100.0, static_cast<double>(s.k) * static_cast<double>(s.n) * 4 / 25.0) +
       static_cast<double>(s.m) * static_cast<double>(s.n) * epilogue_ns(s.epilogue);
-  // Few rows read B once and are bound by memory: no pieces of K.
+  // Few rows read B once and are limited by memory bandwidth, so K is not split.
   s.k_block = s.m <= 16 ? std::max<int64_t>(s.k, 1) : 512;
-  // A block of rows stays in the L2 cache with its part of A; columns are cut so that a task is
-  // some 20 to 100 microseconds.
+  // A block of rows stays in the L2 cache with its part of A. Columns are split so that a task
+  // takes about 20 to 100 microseconds.
   const int64_t row_blocks = (s.m + 127) / 128;
   p->task_rows = row_blocks ? ((s.m + row_blocks - 1) / row_blocks + 7) / 8 * 8 : 8;
   p->row_tasks = (s.m + p->task_rows - 1) / p->task_rows;

@@ -1,5 +1,5 @@
 // matmul_dynamic (calls/matmul_dynamic.h, common/strided_matmul.h). A task packs panels of 48
-// columns of b into its scratch and multiplies all rows.
+// columns of b into its scratch and multiplies them by all rows.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -32,7 +32,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     isa::GemmShape shape = p.shape;
     shape.n = std::min(isa::kPanel, s.n - column);
     for (int64_t k = 0; k < s.k || k == 0; k += kBlockK) {
-      // Later pieces of K add to c as a residual of the first.
+      // Later parts of K add to the result of the first part, which they read as a residual.
       shape.k = std::min(kBlockK, s.k - k);
       p.table->pack(b, s.b_k, s.b_n, s.n, column, k, k + shape.k, panel_data);
       p.table->run(shape, a + k, panel_data, nullptr, k ? c : nullptr, c, 0, s.m, 0, 1);

@@ -1,5 +1,5 @@
 // matmul_generic (calls/matmul_generic.h, common/strided_matmul.h). A task is one row, or
-// kPlainRows of them where rows of b are dense and of f64 or of wide integers.
+// kPlainRows rows if the rows of b are dense and of f64 or of wide integers.
 #include <algorithm>
 
 #include "base/half.h"
@@ -58,11 +58,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   for (int64_t task = begin; task < end; task++) {
     const auto product = static_cast<size_t>(task / p.m);
     const int64_t row = task % p.m;
-    // Places, not pointers: an operand without elements has no memory.
+    // Uses offsets instead of pointers, because an operand without elements has no memory.
     const auto *a = static_cast<const T*>(data[0]), *b = static_cast<const T*>(data[1]);
     const int64_t first = p.a_offset[product] + row * p.a_row;
     T* out = static_cast<T*>(data[3]) + task * p.n;
-    // Blocks of columns keep the sums in registers while rows of b stream.
+    // Blocks of columns keep the sums in registers while rows of b are streamed.
     constexpr int64_t kBlock = 32;
     for (int64_t n0 = 0; n0 < p.n; n0 += kBlock) {
       const int64_t width = std::min(kBlock, p.n - n0);

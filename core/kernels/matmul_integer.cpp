@@ -67,8 +67,8 @@ Plan prepare(const Call& call) {
     r.needs(0, a, {a_end});
     r.needs(1, b, {b_end});
   }
-  r.may(2, a, {q.a_rows ? p->m : 1});
-  r.may(3, b, {q.b_columns ? q.n : 1});
+  r.needs_if_present(2, a, {q.a_rows ? p->m : 1});
+  r.needs_if_present(3, b, {q.b_columns ? q.n : 1});
   r.needs(4, DType::s32, {products, p->m, q.n});
   p->panels = (q.n + isa::kVnniPanel - 1) / isa::kVnniPanel;
   Plan plan;

@@ -1,4 +1,4 @@
-// matmul_integer_packed (calls/matmul_integer_packed.h). A task is a piece of the rows of a panel.
+// matmul_integer_packed (calls/matmul_integer_packed.h). A task is a part of the rows of a panel.
 #include "kernels/calls/matmul_integer_packed.h"
 #include "kernels/common/operands.h"
 #include "kernels/common/pack_vnni.h"
@@ -51,7 +51,7 @@ void run_scaled(const void* params, void* const* data, int64_t begin, int64_t en
   const float a_scale = *static_cast<const float*>(data[5]);
   const auto *b_scale = static_cast<const float*>(data[6]),
              *bias = static_cast<const float*>(data[7]);
-  // As far as its bytes go, the middle of b is the zero point.
+  // The zero point of symmetric weights, in terms of the bytes of b.
   const uint8_t middle = q.b_signed ? 0 : 128;
   for (int64_t task = begin; task < end; task++) {
     const Piece piece(p, task);
@@ -86,14 +86,14 @@ Plan prepare(const Call& call) {
   r.needs(0, a, {p->m, q.k});
   r.needs(1, DType::s8, {panels, vnni_steps(q.k), isa::kVnniBytes});
   r.needs(2, DType::s32, {panels, isa::kVnniPanel});
-  r.may(3, a, {q.a_rows ? p->m : 1});
-  r.may(4, b, {q.b_columns ? q.n : 1});
+  r.needs_if_present(3, a, {q.a_rows ? p->m : 1});
+  r.needs_if_present(4, b, {q.b_columns ? q.n : 1});
   if (scaled) {
-    r.check(!r.has(4) && !q.b_columns, "scaled products have symmetric weights");
+    r.check(!r.has(4) && !q.b_columns, "scaled products require symmetric weights");
     r.needs(5, DType::f32, {1});
     p->one_scale = element_count(call.operands[6].shape) == 1;
     r.needs(6, DType::f32, {p->one_scale ? 1 : q.n});
-    r.may(7, DType::f32, {q.n});
+    r.needs_if_present(7, DType::f32, {q.n});
     r.needs(8, DType::f32, {p->m, q.n});
   } else {
     r.needs(5, DType::s32, {p->m, q.n});

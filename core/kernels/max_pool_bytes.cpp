@@ -11,7 +11,7 @@ namespace {
 
 struct Axis : calls::WindowAxis {
   int64_t at(int64_t o, int64_t k) const { return o * stride - pad + k * dilation; }
-  // The taps [first, end) of window o that lie inside.
+  // The taps [first, end) of window o that are inside the input.
   std::pair<int64_t, int64_t> taps(int64_t o) const {
     const int64_t origin = at(o, 0);
     const auto below = [&](int64_t limit) {
@@ -28,7 +28,7 @@ struct Params {
   std::array<Axis, 3> axis;
 };
 
-// The largest of many pieces of n bytes, some at a time.
+// Computes the element-wise maximum of many pieces of n bytes, several at a time.
 class Largest {
  public:
   Largest(const Params& p, uint8_t* to, int64_t n) : p_(p), to_(to), n_(n) {}
@@ -54,7 +54,7 @@ class Largest {
   std::array<const uint8_t*, kPieces> pieces_;
 };
 
-// Lines of pixels are joined first, then pixels of what they gave.
+// Lines of pixels are combined first, then the pixels of the results.
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);

@@ -39,7 +39,7 @@ Plan prepare(const Call& call) {
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   r.needs(0, t, {p->n, p->c, p->d});
   r.needs(1, p->wide ? DType::s64 : DType::s32, {p->n, p->d});
-  r.may(2, t, {p->c});
+  r.needs_if_present(2, t, {p->c});
   r.needs(3, t, {p->reduction != LossReduction::none ? 1 : p->n * p->d});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;

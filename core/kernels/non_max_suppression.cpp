@@ -10,7 +10,7 @@ namespace {
 
 using Params = calls::NonMaxSuppression;
 
-// Corners in order.
+// The corners in ascending order.
 std::array<float, 4> corners(const Params& p, const float* box) {
   if (p.center) {
     const float hw = box[2] / 2, hh = box[3] / 2;
@@ -60,7 +60,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
     const auto before = [](const Candidate& a, const Candidate& b) {
       return a.score != b.score ? a.score > b.score : a.box < b.box;
     };
-    // Sorted a piece at a time: most are never looked at.
+    // The candidates are sorted in parts, because most of them are never needed.
     int64_t sorted = 0;
     for (int64_t i = 0; i < candidates && found < p.most && row < p.rows; i++) {
       if (i == sorted) {

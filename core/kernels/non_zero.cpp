@@ -11,7 +11,7 @@ namespace poprt::kernels::non_zero_kernel {
 namespace {
 
 struct Params : calls::NonZero {
-  int64_t count = 0;  // elements of x
+  int64_t count = 0;  // the number of elements of x
 };
 
 template <class T>
@@ -22,7 +22,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
   const size_t rank = p.dims.size(), last = rank ? rank - 1 : 0;
   const int64_t row = rank ? p.dims[last] : 1;
   const auto line = [&](size_t d) { return y + static_cast<int64_t>(d) * p.bound; };
-  std::array<int64_t, calls::NonZero::kMaxRank> place{};  // of an element, counted without division
+  // the index of an element, incremented without division
+  std::array<int64_t, calls::NonZero::kMaxRank> place{};
   int64_t column = 0;
   for (int64_t begin = 0; begin < p.count && column < p.bound; begin += row) {
     for (int64_t j = 0; j < row && column < p.bound; j++) {

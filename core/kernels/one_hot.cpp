@@ -13,7 +13,7 @@ constexpr std::string_view kName = "one_hot";
 constexpr int64_t kBlockBytes = 16 << 10;
 
 struct Params : calls::OneHot {
-  int64_t size = 0;  // of an element, in bytes
+  int64_t size = 0;  // size of an element in bytes
   DType index = DType::undefined;
 };
 

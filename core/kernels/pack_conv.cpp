@@ -15,8 +15,8 @@ struct Params {
   int64_t m, blocks, c, taps;
 };
 
-// A task is a block of 16 filters: their rows become columns, [(c, tap)][16] in scratch, whose rows
-// then go to (channel block, tap, channel).
+// A task is a block of 16 filters. Their rows become columns, [(c, tap)][16] in scratch, whose rows
+// are then moved to (channel block, tap, channel).
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);

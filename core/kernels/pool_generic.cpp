@@ -1,5 +1,5 @@
 // pool_generic (calls/pool_generic.h). A task is one plane. f32 without indices pools rows of
-// vectors, windows over a whole plane are reductions, everything else loops.
+// vectors; windows over a whole plane are reductions; everything else uses plain loops.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -143,7 +143,7 @@ void run_whole(const void* params, void* const* data, int64_t begin, int64_t end
                       static_cast<const float*>(data[0]) + plane * p.in_plane, p.in_plane);
 }
 
-// The vectorised forms of f32 without indices, where there is one.
+// Plans the vectorised versions of f32 without indices, if there is one.
 void plan_planes(Params& p, int64_t planes, Plan& plan) {
   if (p.kind == Pooling::lp && p.p > 2) return;
   bool whole = true;
@@ -210,7 +210,7 @@ Plan prepare(const Call& call) {
          kName, "an operand is missing or too small");
   expect(!indices.present || (p->kind == Pooling::max && indices.dtype == DType::s64 &&
                               indices.bytes / 8 >= static_cast<uint64_t>(planes * p->out_plane)),
-         kName, "bad indices");
+         kName, "indices are missing, too small or of another dtype");
   Plan plan;
   plan.outputs = 2;
   switch (x.dtype) {
@@ -222,7 +222,7 @@ Plan prepare(const Call& call) {
     case DType::u8: plan.run = run<uint8_t>; break;
     default: fail(ErrorCode::unimplemented, "kernel {}: dtype {}", kName, dtype_name(x.dtype));
   }
-  expect(p->kind == Pooling::max || is_float(x.dtype), kName, "averages need a float dtype");
+  expect(p->kind == Pooling::max || is_float(x.dtype), kName, "averages require a float dtype");
   plan.tasks = planes;
   plan.work = static_cast<double>(planes) * static_cast<double>(p->out_plane) * (taps * 2 + 5);
   if (x.dtype == DType::f32 && !indices.present) plan_planes(*p, planes, plan);

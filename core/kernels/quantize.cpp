@@ -7,7 +7,7 @@ namespace {
 
 struct Params : QuantizationParams {
   bool saturate, whole;
-  bool fast;  // the table has y
+  bool fast;  // the table supports the type of y
   isa::Whole to;
 };
 

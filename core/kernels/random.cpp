@@ -27,7 +27,8 @@ double uniform(uint64_t seed, uint64_t place) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-// Classes of row `row` with probability proportional to exp(x). `sums` has room for them.
+// Draws classes for row `row` with probabilities proportional to exp(x). `sums` is scratch for one
+// row.
 void draw_row(const Params& p, const float* x, int64_t row, double* sums, void* y) {
   x += row * p.classes;
   double high = -INFINITY, sum = 0;
@@ -53,7 +54,7 @@ void run_rows(const void* params, void* const* data, int64_t begin, int64_t end,
              data[1]);
 }
 
-// Box and Muller, a block at a time.
+// Normal numbers by the method of Box and Muller, a block at a time.
 void run_normal(const void* params, void* const* data, int64_t begin, int64_t end,
                 std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);

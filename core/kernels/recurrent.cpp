@@ -15,9 +15,10 @@ namespace poprt::kernels::recurrent_kernel {
 namespace {
 
 constexpr std::string_view kName = "recurrent";
-constexpr int64_t kGroup = 4;          // sequences that share one pass over r
-constexpr int64_t kTogether = 8;       // groups whose rows are found once a step, not once a block
-constexpr int64_t kPrefetched = 4096;  // the most floats of v to fetch ahead: half of an L1 cache
+constexpr int64_t kGroup = 4;  // number of sequences that share one pass over r
+// number of groups whose rows are found once for each step instead of once for each block
+constexpr int64_t kTogether = 8;
+constexpr int64_t kPrefetched = 4096;  // the most floats of v to prefetch: half of an L1 cache
 
 struct Params {
   isa::RecurrentCell cell;
@@ -26,14 +27,15 @@ struct Params {
   bool reverse = false;
   int64_t x_offset = 0, x_row = 0;
   int64_t gates = 1, blocks = 0;
-  bool chain_in_y = false;          // y holds the states: nobody's row is skipped
+  bool chain_in_y = false;          // y contains the states, so no row is skipped
   int64_t cell_row = 0, z_row = 0;  // in work
-  bool bytes = false;               // r and the state in its product are
+  bool bytes = false;               // r and the state in its product are bytes
   const isa::VnniTable* quads = nullptr;
   const isa::QuantizeTable* quantize = nullptr;
   bool vnni = false;
-  // By sequences: a task is per_task groups for all steps. By units: a task is per_task blocks of
-  // one half step, and the tasks of a round wait for those of the round before.
+  // If false, work is split by sequences: a task is per_task groups for all steps. If true, it is
+  // split by units: a task is per_task blocks of one half step, and the tasks of a round start
+  // after the previous round.
   bool by_units = false;
   int64_t per_task = 1, pieces = 1;
 
@@ -66,8 +68,8 @@ int64_t length_of(const Params& p, const void* lens, int64_t b) noexcept {
   return std::clamp<int64_t>(n, 0, p.steps);
 }
 
-// A sequence that is over: its state stays, its output is zero.
-void keep(const Params& p, const isa::RecurrentRow& row, int64_t block) noexcept {
+// Handles a sequence that has ended: its state is kept, and its output is zero.
+void keep_state(const Params& p, const isa::RecurrentRow& row, int64_t block) noexcept {
   const int64_t first = block * 16, n = std::min<int64_t>(16, p.cell.hidden - first);
   const auto copy = [&](float* to, const float* from) {
     if (!to) return;
@@ -78,7 +80,7 @@ void keep(const Params& p, const isa::RecurrentRow& row, int64_t block) noexcept
   copy(row.y, nullptr);
 }
 
-// Where the states of one sequence lie.
+// The addresses of the states of one sequence.
 struct States {
   const Params& p;
   void* const* data;
@@ -92,7 +94,7 @@ struct States {
     return at(slot, (row * p.batch + sequence) * p.cell.hidden);
   }
   float* y(int64_t time) const { return state(kY, time * p.directions + p.direction); }
-  // After `step`; -1: before the first. Null for zeros.
+  // The state after `step`; -1: before the first step. Null represents zeros.
   float* h(int64_t step) const {
     if (step < 0) return state(kHFirst);
     if (p.chain_in_y) return y(p.reverse ? p.steps - 1 - step : step);
@@ -130,7 +132,8 @@ isa::RecurrentRow row_of(const Params& p, void* const* data, int64_t sequence, i
   return row;
 }
 
-// States as bytes: rows of 4 * vnni_steps(hidden), those of a group side by side, and their grids.
+// States as bytes: rows of 4 * vnni_steps(hidden) bytes, with the rows of a group side by side, and
+// their quantisation grids.
 struct ByteStates {
   uint8_t* bytes = nullptr;
   DynamicGrid* grids = nullptr;
@@ -155,7 +158,7 @@ struct ByteStates {
   }
 };
 
-// products[n] = a block of r times the n rows of bytes from row `at` on.
+// products[n] is the product of a block of r and the n rows of bytes from row `at` on.
 void multiply_bytes(const Params& p, void* const* data, const ByteStates& states, int64_t at,
                     int64_t n, int64_t block, float (*products)[isa::kVnniPanel]) noexcept {
   const int64_t steps = vnni_steps(p.cell.hidden);
@@ -172,7 +175,7 @@ void multiply_bytes(const Params& p, void* const* data, const ByteStates& states
   }
 }
 
-// The rows of group g that are in their sequence at `step`; the others only keep their state.
+// The rows of group g whose sequences have not ended at `step`; the others only keep their state.
 struct GroupRows {
   std::array<isa::RecurrentRow, kGroup> active, over;
   int64_t active_count = 0, over_count = 0;
@@ -192,7 +195,8 @@ struct GroupRows {
   }
 };
 
-// One half step (the whole one of most cells) of blocks [from, to) and of groups [first, last).
+// Computes one half step (for most cells the whole step) of blocks [from, to) and of groups [first,
+// last).
 void advance(const Params& p, void* const* data, int64_t half_step, int64_t from, int64_t to,
              int64_t first, int64_t last, std::byte* scratch) noexcept {
   const int64_t step = p.two_halves() ? half_step / 2 : half_step;
@@ -203,7 +207,8 @@ void advance(const Params& p, void* const* data, int64_t half_step, int64_t from
   const auto* r = static_cast<const float*>(data[second_half ? kRState : kR]);
   const auto *bias = static_cast<const float*>(data[kBias]),
              *peephole = static_cast<const float*>(data[kPeephole]);
-  // Another processor has just written a part of v: fetch its lines together, not one by one.
+  // Another core has just written a part of v. Prefetching fetches its cache lines at the same time
+  // instead of one by one.
   if (p.by_units && p.batch * cell.hidden <= kPrefetched)
     for (int64_t b = 0; b < p.batch; b++)
       if (const float* v = row_of(p, data, b, step, step, second_half).v)
@@ -220,13 +225,15 @@ void advance(const Params& p, void* const* data, int64_t half_step, int64_t from
           states.put(p, (begin + g) * kGroup + i, v);
     }
     for (int64_t i = from; i < to; i++) {
-      // Every other step walks r backwards, so that what the last step left in the cache is used.
+      // Every other step reads r backwards, to use the part that the last step left in the cache.
       const int64_t block = step % 2 ? from + to - 1 - i : i;
       const float* weights = p.bytes ? nullptr : r + block * cell.hidden * gates * 16;
-      // Groups are the same however the work is split, and so are the bits of the result.
+      // Groups do not depend on how the work is split, so the bits of the result do not depend on
+      // it either.
       for (int64_t g = 0; g < groups; g++) {
         const GroupRows& of = rows[static_cast<size_t>(g)];
-        for (int64_t n = 0; n < of.over_count; n++) keep(p, of.over[static_cast<size_t>(n)], block);
+        for (int64_t n = 0; n < of.over_count; n++)
+          keep_state(p, of.over[static_cast<size_t>(n)], block);
         if (of.active_count == 0) continue;
         float sums[kGroup][isa::kVnniPanel];
         const bool multiplied = p.bytes && of.active[0].v;
@@ -256,7 +263,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
             scratch);
 }
 
-// Runs a call of twelve operands, which has neither r_sums nor r_scales.
+// Runs a call with twelve operands: without r_sums and r_scales.
 void run_of_floats(const void* params, void* const* data, int64_t begin, int64_t end,
                    std::byte* scratch) noexcept {
   std::array<void*, kSlots> slots{};
@@ -265,21 +272,22 @@ void run_of_floats(const void* params, void* const* data, int64_t begin, int64_t
   run(params, slots.data(), begin, end, scratch);
 }
 
-// Nanoseconds of a step of `groups` groups on one thread that owns 1 / `share` of the units.
+// Nanoseconds of a step of `groups` groups on a thread that computes 1 / `share` of the units.
 double step_ns(const Params& p, int64_t groups, int64_t share) {
   const double gates = static_cast<double>(p.two_halves() ? 3 : p.gates);
   const double hidden = static_cast<double>(p.cell.hidden);
   const double elements = gates * hidden * hidden / static_cast<double>(share);
-  // r streams from the L2 cache (100 bytes a nanosecond) or, when it is larger, from beyond (45);
-  // 100 operations a nanosecond.
+  // r is streamed from the L2 cache (100 bytes per nanosecond) or, if it is larger, from beyond it
+  // (45). 100 operations take a nanosecond.
   const double stored = p.bytes ? elements : 4 * elements;
   const double stream = stored / (stored < 600e3 ? 100.0 : 45.0);
   const double rows = static_cast<double>(std::min(groups * kGroup, p.batch));
   return std::max(stream, elements * 2 * rows / (p.bytes ? 300.0 : 100.0));
 }
 
-// Threads that take sequences each never wait for each other; threads that take units each have
-// less of r to read but exchange the state in every step, which costs about 2 microseconds.
+// Threads that process different sequences never wait for each other. Threads that process
+// different units read less of r each, but exchange the state after every step, which costs about 2
+// microseconds.
 void split(Params& p, int64_t threads) {
   const int64_t groups = p.groups();
   p.per_task = std::max<int64_t>(1, (groups + threads - 1) / threads);
@@ -293,7 +301,7 @@ void split(Params& p, int64_t threads) {
 }
 
 void read_byte_weights(const Call& call, Params& p) {
-  expect(p.cell.kind == isa::RecurrentKind::lstm, kName, "r is bytes of another cell");
+  expect(p.cell.kind == isa::RecurrentKind::lstm, kName, "only an lstm can have r as bytes");
   const int64_t columns = checked_mul(p.blocks, isa::kVnniPanel, "recurrent");
   const int64_t bytes = checked_mul(checked_mul(columns, vnni_steps(p.cell.hidden), "recurrent"),
                                     int64_t{4}, "recurrent");
@@ -345,7 +353,7 @@ Plan prepare(const Call& call) {
   cell.clip = c.clip;
   const auto kind = static_cast<size_t>(c.kind);
   p.blocks = (cell.hidden + 15) / 16;
-  // Gates that r has, and that the cell has in x and bias.
+  // The number of gates in r, and the number of gates of the cell in x and bias.
   p.gates = std::array<int64_t, 5>{1, 4, 3, 2, 1}[kind];
   const int64_t total = std::array<int64_t, 5>{1, 4, 3, 3, 3}[kind];
   const auto mul = [](int64_t a, int64_t b) { return checked_mul(a, b, "recurrent"); };

@@ -45,7 +45,7 @@ struct Params {
   double clip;
   std::array<std::array<Activation, 3>, 2> activation;
 
-  // Of sequence b: its input at a time, a row of y, its state.
+  // Addresses of sequence b: its input at a time, a row of y, its state.
   int64_t x_at(int64_t time, int64_t b) const {
     return (batch_first ? b * steps + time : time * batch + b) * input;
   }
@@ -171,12 +171,12 @@ Plan prepare(const Call& call) {
   r.needs(kX, t, {p->steps, p->batch, p->input});
   r.needs(kW, t, {rows, p->input});
   r.needs(kR, t, {rows, p->hidden});
-  r.may(kBias, t, {2, rows});
-  r.may(kLens, DType::s32, {p->batch});
-  r.may(kPeephole, t, {p->directions, 3, p->hidden});
-  r.may(kY, t, {p->steps, p->directions, p->batch, p->hidden});
+  r.needs_if_present(kBias, t, {2, rows});
+  r.needs_if_present(kLens, DType::s32, {p->batch});
+  r.needs_if_present(kPeephole, t, {p->directions, 3, p->hidden});
+  r.needs_if_present(kY, t, {p->steps, p->directions, p->batch, p->hidden});
   for (const Slot slot : {kHFirst, kCFirst, kHLast, kCLast})
-    r.may(slot, t, {p->directions, p->batch, p->hidden});
+    r.needs_if_present(slot, t, {p->directions, p->batch, p->hidden});
   Plan plan;
   plan.outputs = 3;
   plan.run = run;

@@ -18,7 +18,7 @@ struct Dim {
   int64_t size, stride;
 };
 
-// A root or logarithm; integers saturate.
+// Converts the result of a root or logarithm; integers saturate.
 template <class T>
 T number(double value) {
   if constexpr (std::is_floating_point_v<T>)
@@ -32,8 +32,8 @@ struct Params {
   Reduction kind{};
   std::vector<Dim> kept, reduced;  // collapsed
   int64_t outputs = 1, elements = 1, per_task = 1;
-  int64_t inner = 1;           // the last dimension when it is kept
-  bool inner_reduced = false;  // it is reduced
+  int64_t inner = 1;           // the last dimension if it is kept
+  bool inner_reduced = false;  // the last dimension is reduced
 };
 
 constexpr size_t kMaxDims = 16;
@@ -70,8 +70,8 @@ T log_sum_exp(const Params& p, const T* x) {
 
 constexpr int64_t kColumns = 64, kLanes = 16;
 
-// sums[j] = join over the reduced dimensions of take(x[... + j]) for `columns` adjacent elements;
-// when the last dimension is reduced, one result from kLanes partial ones.
+// sums[j] = join over the reduced dimensions of take(x[... + j]) for `columns` adjacent elements.
+// If the last dimension is reduced, one result is computed from kLanes partial ones.
 template <class T, class A, class Take, class Join>
 void fold(const Params& p, const T* x, int64_t columns, A start, A* sums, Take take, Join join) {
   const size_t dims = p.reduced.size() - (p.inner_reduced ? 1 : 0);
@@ -161,13 +161,13 @@ void reduce_columns(const Params& p, const T* x, T* y, int64_t columns) {
   }
 }
 
-// A task is a few outputs, or a block of columns when the last dimension is kept.
+// A task is a few outputs, or a block of columns if the last dimension is kept.
 template <class T>
 void run_any(const void* params, void* const* data, int64_t begin, int64_t end,
              std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   auto* y = static_cast<T*>(data[1]);
-  // Without elements x has no memory, and nothing is read.
+  // Without elements, x has no memory and is not read.
   const T* x = p.elements ? static_cast<const T*>(data[0]) : y;
   const int64_t width = p.inner_reduced ? 1 : p.inner;
   const int64_t blocks = (width + kColumns - 1) / kColumns;
@@ -254,7 +254,7 @@ Plan prepare(const Call& call) {
                        pattern.size() == p->kept.size() + 1;
   p->inner_reduced = !pattern.empty() && pattern.back();
   if (!p->inner_reduced && !p->kept.empty()) p->inner = p->kept.back().size;
-  // Without elements the dimension of size 0 may be anywhere.
+  // Without elements, any dimension may have size 0.
   const int64_t width = p->inner_reduced ? 1 : std::max<int64_t>(1, p->inner);
   const int64_t pieces = p->outputs / width * ((width + kColumns - 1) / kColumns);
   p->per_task =

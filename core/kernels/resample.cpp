@@ -20,7 +20,7 @@ struct Params {
   int64_t in = 0, inner = 0, out = 0, taps = 0, rows = 0, per_task = 1;
   std::vector<int32_t> index;
   std::vector<float> weight;
-  std::vector<int32_t> index_by_tap;  // transposed, of two or four taps along the last axis
+  std::vector<int32_t> index_by_tap;  // transposed, for two or four taps along the last axis
   std::vector<float> weight_by_tap;
   float outside = 0;
   bool exact = false;  // the weights are an operand
@@ -51,7 +51,7 @@ T stored(A v) {
   }
 }
 
-// Rows of the last axis: tap by tap over all results, weights and indices side by side.
+// Rows along the last axis: processes all results for one tap after the other.
 template <class From, class To, class A, int kTaps>
 void run_last(const void* params, void* const* data, int64_t begin, int64_t end,
               std::byte*) noexcept {
@@ -125,14 +125,14 @@ RunFn run_for(bool widens, bool narrows, int64_t last_taps) {
                    : run_of<T, T, A>(last_taps);
 }
 
-// `last_taps`: 2 or 4 along the last axis, else 0.
+// `last_taps` is 2 or 4 along the last axis, otherwise 0.
 RunFn select(DType from, DType to, int64_t last_taps) {
   const bool same = from == to;
   const auto wide = [](DType t) {
     return t == DType::f64 || t == DType::s32 || t == DType::s64 ? DType::f64 : DType::f32;
   };
   const bool widens = !same && to == wide(from), narrows = !same && from == wide(to);
-  expect(same || widens || narrows, kName, "these dtypes do not go together");
+  expect(same || widens || narrows, kName, "this combination of dtypes is not supported");
   switch (narrows ? to : from) {
     case DType::f32: return run_for<float, float>(widens, narrows, last_taps);
     case DType::f64: return run_for<double, double>(widens, narrows, last_taps);

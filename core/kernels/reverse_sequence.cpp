@@ -1,4 +1,4 @@
-// reverse_sequence (calls/reverse_sequence.h). A task is one of d0.
+// reverse_sequence (calls/reverse_sequence.h). A task is one index of d0.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -45,7 +45,7 @@ Plan prepare(const Call& call) {
   expect(from.dtype == to.dtype && bytes <= from.bytes && bytes <= to.bytes &&
              lens.dtype == DType::s64 &&
              lens.bytes >= dtype_bytes(DType::s64, p->time_first ? p->d1 : p->d0),
-         kName, "an operand does not fit");
+         kName, "an operand has another size or dtype");
   if (bytes == 0) p->d0 = 0;
   Plan plan;
   plan.run = run;

@@ -10,7 +10,7 @@ namespace poprt::kernels::roi_align_kernel {
 namespace {
 
 struct Params : calls::RoiAlign {
-  bool wide = false;  // s64 batch
+  bool wide = false;  // batch indices are s64
 };
 
 template <class T>
@@ -19,7 +19,7 @@ struct Tap {
   T weight[4];
 };
 
-// False outside of the image.
+// Returns false if the point is outside the image.
 template <class T>
 bool sample(const Params& p, T y, T x, Tap<T>& t) {
   if (!(y >= -1 && y <= static_cast<T>(p.h) && x >= -1 && x <= static_cast<T>(p.w))) return false;
@@ -35,7 +35,7 @@ bool sample(const Params& p, T y, T x, Tap<T>& t) {
   return true;
 }
 
-// Where the samples of a region lie: of bin (i, j), gh by gw of them.
+// The positions of the samples of a region: gh by gw samples for bin (i, j).
 template <class T>
 struct Region {
   T y1, x1, bin_h, bin_w;
@@ -52,7 +52,7 @@ struct Region {
     }
     bin_h = height / static_cast<T>(p.oh);
     bin_w = width / static_cast<T>(p.ow);
-    // A hostile region must not ask for endless samples.
+    // Limits the samples, because a hostile region could request an endless number.
     const auto samples = [&](T bin) {
       if (p.ratio > 0) return p.ratio;
       if (!(bin > 0)) return int64_t{0};
@@ -71,7 +71,7 @@ struct Region {
   }
 };
 
-// One channel after the other reads its plane at each sample.
+// For each channel, reads the plane at each sample.
 template <class T>
 void by_samples(const Params& p, const Region<T>& region, const T* x, T* y) {
   const T count = region.count();
@@ -96,16 +96,16 @@ void by_samples(const Params& p, const Region<T>& region, const T* x, T* y) {
 
 constexpr int64_t kMostTaps = 2048, kMostPixels = 1024, kChannels = 32;
 
-// Scratch of a task: what averages of few samples in a small part of the image take.
+// The scratch of a task, sufficient for averages of few samples in a small part of the image.
 template <class T>
 struct Scratch {
   Tap<T> taps[kMostTaps];
-  int64_t end[kMostTaps];  // of a bin's taps
+  int64_t end[kMostTaps];  // the end of the taps of each bin
   T pixels[kMostPixels * kChannels];
 };
 
-// The pixels that a region reads are copied with channels last, some channels at a time: all taps
-// are the same for them. False when there are too many.
+// Copies the pixels that a region reads with channels last, some channels at a time, because all
+// taps are the same for them. Returns false if there are too many.
 template <class T>
 bool by_channels(const Params& p, const Region<T>& region, const T* x, T* y, Scratch<T>& s) {
   const int64_t bins = p.oh * p.ow, samples = region.gh * region.gw;

@@ -26,7 +26,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
       T* y = static_cast<T*>(data[4]) + at + h * p.sh;
       if (!p.interleaved) {
         for (int64_t i = 0; i < half; i += kBlock) {
-          // Blocks, because y may be x.
+          // Processes blocks because y may be x.
           const int64_t n = std::min(kBlock, half - i);
           T near[kBlock], far[kBlock];
           for (int64_t j = 0; j < n; j++) {
@@ -61,11 +61,12 @@ Plan prepare(const Call& call) {
                     checked_add(checked_mul(p->tokens - 1, p->st), p->head));
     r.needs(0, t, {reach});
     r.needs(4, t, {reach});
-    r.check(p->table > 0 && (r.has(3) || p->table == p->batch * p->tokens), "bad table");
+    r.check(p->table > 0 && (r.has(3) || p->table == p->batch * p->tokens),
+            "the tables have too few rows");
   }
   r.needs(1, t, {p->table, p->rotated / 2});
   r.needs(2, t, {p->table, p->rotated / 2});
-  r.may(3, DType::s64, {p->batch, p->tokens});
+  r.needs_if_present(3, DType::s64, {p->batch, p->tokens});
   Plan plan;
   plan.run = t == DType::f64 ? run<double> : run<float>;
   plan.tasks = count ? p->batch * p->tokens : 0;

@@ -14,7 +14,7 @@ struct Params {
   int64_t size = 1;
 };
 
-// A task is one index of the dimensions before the axis: tasks never write the same element.
+// A task is one index of the dimensions before the axis, so tasks never write the same element.
 template <class Put>
 void each_update(const Params& p, const void* indices, int64_t begin, int64_t end, Put put) {
   if (p.at.lines == 0) return;
@@ -33,7 +33,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   });
 }
 
-// Without a reduction: elements of T's size are stored.
+// Stores elements of T's size, without a reduction.
 template <class T>
 void store(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto* updates = static_cast<const T*>(data[1]);
@@ -66,7 +66,7 @@ Plan prepare(const Call& call) {
   expect(p->accumulate, kName, "the dtype has no such reduction");
   const int64_t count = p->at.lines * p->at.line;
   expect(updates.dtype == to.dtype && dtype_bytes(updates.dtype, count) <= updates.bytes, kName,
-         "the updates do not fit");
+         "the updates have another size or dtype");
   Plan plan;
   plan.run = run_of(c.reduction, p->size);
   plan.tasks = p->at.lines ? std::max<int64_t>(1, p->at.along ? p->at.lines : p->at.outer) : 1;

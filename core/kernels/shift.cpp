@@ -1,4 +1,4 @@
-// shift (calls/shift.h). A task is one of outer.
+// shift (calls/shift.h). A task is one index of outer.
 #include <cstring>
 
 #include "kernels/calls/shift.h"
@@ -40,7 +40,7 @@ Plan prepare(const Call& call) {
   const DType t = r.dtype(1);
   r.needs(1, t, {outer, added, inner});
   r.needs(2, t, {slots, outer, length, inner});
-  r.may(3, t, {outer, length, inner});
+  r.needs_if_present(3, t, {outer, length, inner});
   const int64_t size = element_size(t, kName);
   Plan plan;
   plan.run = run;

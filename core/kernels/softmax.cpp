@@ -16,7 +16,8 @@ struct Params : calls::Softmax {
   int64_t rows_per_task = 1, column_blocks = 1;
 };
 
-// The largest value of a row first, then where it stands; a NaN never wins but in front.
+// Finds the largest value of a row first, then its place. A NaN is selected only if it is the first
+// element.
 void hardmax_row(float* y, const float* x, int64_t n) {
   constexpr int64_t kLanes = 16;
   int64_t best = 0;
@@ -75,7 +76,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   auto* y = static_cast<float*>(data[1]);
   if (p.inner == 1) {
     const int64_t first = begin * p.rows_per_task, last = std::min(end * p.rows_per_task, p.outer);
-    // A single row has none to share its last steps with.
+    // A single row has no other rows with which it could share its last steps.
     if (p.mode != calls::SoftmaxMode::hardmax && p.n <= isa::kShortRow && last - first > 1)
       return p.table->softmax_rows(y + first * p.n, x + first * p.n, last - first, p.n,
                                    p.mode == calls::SoftmaxMode::logarithm);

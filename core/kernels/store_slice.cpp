@@ -32,7 +32,7 @@ Plan prepare(const Call& call) {
   const int64_t count = whole.shape[0];
   const uint64_t bytes = dtype_bytes(part.dtype, element_count(part.shape));
   r.check(checked_mul<uint64_t>(bytes, static_cast<uint64_t>(count)) <= whole.bytes,
-          "the parts do not fit");
+          "the part has another size than a slice of the whole");
   Plan plan;
   plan.run = run;
   plan.params = std::make_shared<Params>(static_cast<int64_t>(bytes), count);

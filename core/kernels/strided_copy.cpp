@@ -15,10 +15,10 @@ namespace {
 constexpr std::string_view kName = "strided_copy";
 constexpr auto kMaxRank = static_cast<size_t>(calls::StridedCopy::kMostDims);
 constexpr int64_t kTaskBytes = 64 << 10;
-constexpr int64_t kTransposeRows = 16;  // rows of the result that one transpose iteration makes
+constexpr int64_t kTransposeRows = 16;  // rows of the result in one iteration of a transpose
 
 struct Dim {
-  int64_t count, from, to;  // strides in elements, in bytes once planned
+  int64_t count, from, to;  // strides in elements; in bytes after planning
 };
 
 enum class Mode { nothing, run, transpose, strided };
@@ -31,7 +31,7 @@ struct Params {
   std::array<Dim, kMaxRank> outer{};  // bytes
   Dim inner{};                        // elements
   Dim rows{};                         // transpose: the dimension that is contiguous in the source
-  int64_t block = 1, blocks = 1;      // the inner dimension (transpose: rows) is cut into blocks
+  int64_t block = 1, blocks = 1;      // the inner dimension (transpose: rows) is split into blocks
   int64_t iterations = 0, per_task = 1;
   const isa::TransposeTable* isa = nullptr;
 };
@@ -57,7 +57,7 @@ void copy_block(const Params& p, const std::byte* from, std::byte* to, int64_t b
     const auto* f = reinterpret_cast<const T*>(from);
     auto* t = reinterpret_cast<T*>(to);
     const int64_t fs = p.inner.from, ts = p.inner.to;
-    if (ts == 1 && fs == 2) {  // compilers take every second word in vectors
+    if (ts == 1 && fs == 2) {  // compilers vectorise reading every second element
       using Word = typename WordOf<sizeof(T)>::type;
       const auto* words = reinterpret_cast<const Word*>(from);
       auto* result = reinterpret_cast<Word*>(to);
@@ -101,7 +101,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   }
 }
 
-// Lowest and highest element that the strides reach must lie inside the operand.
+// Checks that the lowest and highest element that the strides reach are inside the operand.
 void check_range(const Operand& operand, int64_t size, int64_t offset, const std::vector<Dim>& dims,
                  int64_t Dim::* stride) {
   int64_t low = offset, high = offset;
@@ -161,7 +161,7 @@ Plan prepare(const Call& call) {
   if (!dims.empty()) expect(dims.back().to >= 1, kName, "the result would be written twice");
   dims = merge(dims);
 
-  // A short contiguous run that is itself an element size moves as one wider element.
+  // A short contiguous run with the size of an element type is moved as one wider element.
   while (!dims.empty() && dims.back().from == 1 && dims.back().to == 1 && dims.size() > 1) {
     const int64_t wide = dims.back().count * p.size;
     const int64_t n = dims.back().count;
@@ -195,7 +195,7 @@ Plan prepare(const Call& call) {
       bytes_per_ns = 2 * static_cast<double>(p.size);
     }
   }
-  // Planes that become pixels of few channels have short rows.
+  // Planes that become pixels with few channels have short rows.
   const bool pixels = p.mode == Mode::transpose && p.inner.count <= 4 && p.rows.to == p.inner.count;
   const int64_t block_elements = p.mode == Mode::transpose
                                      ? (pixels ? kTaskBytes / 4 / p.size : kTransposeRows)

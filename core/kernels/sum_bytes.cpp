@@ -1,4 +1,4 @@
-// sum_bytes (calls/sum_bytes.h). A task is one of outer.
+// sum_bytes (calls/sum_bytes.h). A task is one index of outer.
 #include <algorithm>
 
 #include "kernels/calls/sum_bytes.h"

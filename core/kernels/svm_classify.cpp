@@ -10,8 +10,9 @@ namespace {
 
 using Params = calls::SvmClassify;
 
-// r [k, k]: probability of i against j. q [k, k] and qp [k] are scratch, p [k] the result.
-void couple(int64_t k, const double* r, double* q, double* qp, double* p) noexcept {
+// r [k, k] contains the probability of i against j. q [k, k] and qp [k] are scratch, p [k] is the
+// result.
+void couple_probabilities(int64_t k, const double* r, double* q, double* qp, double* p) noexcept {
   for (int64_t i = 0; i < k; i++) {
     p[i] = 1.0 / static_cast<double>(k);
     q[i * k + i] = 0;
@@ -52,7 +53,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const auto* prob_b = static_cast<const float*>(data[3]);
   auto* y = reinterpret_cast<double*>(scratch);  // columns
   double* votes = y + p.columns;                 // classes
-  double* pairs = votes + k;                     // classes squared, twice, and classes
+  double* pairs = votes + k;                     // twice classes squared, and classes
   for (int64_t row = begin; row < end; row++) {
     const float* s = static_cast<const float*>(data[0]) + row * p.scores;
     int64_t best = 0;
@@ -78,13 +79,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         }
       best = std::max_element(votes, votes + k) - votes;
       if (prob_a) {
-        couple(k, pairs, pairs + k * k, pairs + 2 * k * k, y);
+        couple_probabilities(k, pairs, pairs + k * k, pairs + 2 * k * k, y);
       } else {
         single = k == 2;
         for (int64_t c = 0; c < p.scores && !single; c++) y[c] = static_cast<double>(s[c]);
       }
     }
-    // As ONNX and ONNX Runtime have it, whichever of the two scores is greater.
+    // As in ONNX and ONNX Runtime, independent of which of the two scores is greater.
     if (k == 2 && p.all_positive && high >= 0.5) best = 1;
     if (data[4]) static_cast<int64_t*>(data[4])[row] = labels[best];
     if (single)
@@ -104,13 +105,13 @@ Plan prepare(const Call& call) {
   const bool probabilities = r.has(2);
   r.check(p->columns == (p->linear || probabilities ? p->classes : std::max<int64_t>(pairs, 2)) &&
               r.has(2) == r.has(3) && !(p->linear && probabilities),
-          "bad number of columns");
+          "the number of columns does not match the classes");
   r.needs(0, DType::f32, {rows, p->scores});
   r.needs(1, DType::s64, {p->classes});
-  r.may(2, DType::f32, {pairs});
-  r.may(3, DType::f32, {pairs});
-  r.may(4, DType::s64, {rows});
-  r.may(5, DType::f32, {rows, p->columns});
+  r.needs_if_present(2, DType::f32, {pairs});
+  r.needs_if_present(3, DType::f32, {pairs});
+  r.needs_if_present(4, DType::s64, {rows});
+  r.needs_if_present(5, DType::f32, {rows, p->columns});
   Plan plan;
   plan.run = run;
   plan.tasks = rows;

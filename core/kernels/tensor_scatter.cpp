@@ -35,7 +35,7 @@ Plan prepare(const Call& call) {
               static_cast<uint64_t>(Operands::product({rows, p->slots, p->bytes})) <=
                   call.operands[2].bytes,
           "an operand is missing or too small");
-  r.may(1, DType::s64, {p->batch});
+  r.needs_if_present(1, DType::s64, {p->batch});
   Plan plan;
   plan.run = run;
   plan.tasks = p->slots && p->count && p->bytes ? rows : 0;

@@ -13,11 +13,12 @@ struct Length {
   int64_t first = 0;           // in the pool
   int64_t gram = 0;            // number of the first gram
   std::vector<int64_t> order;  // grams of this length, sorted
-  // Open addressing: first element of a gram to where grams with it lie in `order`.
+  // A slot of a hash table with open addressing: maps the first element of a gram to the range of
+  // grams that start with it in `order`.
   struct Slot {
     int64_t key = 0, begin = 0, end = 0;
   };
-  std::vector<Slot> table;  // a power of two, half empty; begin == end: free
+  std::vector<Slot> table;  // size is a power of two, at most half full; begin == end: unused
   Slot find(int64_t key) const noexcept {
     const size_t mask = table.size() - 1;
     for (size_t at = slot_of(key);; at++) {
@@ -97,7 +98,8 @@ Plan prepare(const Call& call) {
   for (size_t s = 0; s < sizes; s++) {
     const auto n = static_cast<int64_t>(s + 1);
     const int64_t first = p->starts[s], last = s + 1 < sizes ? p->starts[s + 1] : pool;
-    r.check(first <= last && last <= pool && (last - first) % n == 0, "bad starts in the pool");
+    r.check(first <= last && last <= pool && (last - first) % n == 0,
+            "starts in the pool are out of range");
     Length length;
     length.first = first;
     length.gram = gram;
@@ -110,7 +112,7 @@ Plan prepare(const Call& call) {
     gram += (last - first) / n;
     p->lengths.push_back(std::move(length));
   }
-  r.check(gram == static_cast<int64_t>(grams), "another number of grams");
+  r.check(gram == static_cast<int64_t>(grams), "index has another number of grams than the pool");
   r.needs(0, p->wide ? DType::s64 : DType::s32, {rows, p->columns});
   r.needs(1, DType::f32, {rows, p->results});
   Plan plan;

@@ -19,7 +19,7 @@ struct Entry {
   int64_t index;
 };
 
-// A NaN sorts first, so that the order stays strict.
+// A NaN is first, which keeps the order strict.
 template <class T, bool kLargest>
 bool before(const Entry<T>& a, const Entry<T>& b) {
   const bool an = a.value != a.value, bn = b.value != b.value;
@@ -28,8 +28,8 @@ bool before(const Entry<T>& a, const Entry<T>& b) {
   return a.index < b.index;
 }
 
-// Calls better(v, i) for the elements from `first` on that may stand before one of value worst().
-// Most do not, which is seen for some at a time.
+// Calls better(v, i) for the elements from `first` on that may be ordered before one of value
+// worst(). Most are not, which is tested for several elements at a time.
 template <class T, bool kLargest, class Worst, class Better>
 void each_better(const T* x, int64_t first, int64_t n, int64_t step, Worst worst, Better better) {
   constexpr int64_t kLanes = 16;
@@ -51,7 +51,7 @@ void each_better(const T* x, int64_t first, int64_t n, int64_t step, Worst worst
   }
 }
 
-// The best so far in order; later ones move in from the end. For few.
+// Keeps the best elements so far in order; later ones are inserted from the end. For small k.
 template <class T, bool kLargest>
 void best_by_insertion(const Params& p, const T* x, Entry<T>* best) {
   int64_t count = 0;
@@ -66,7 +66,7 @@ void best_by_insertion(const Params& p, const T* x, Entry<T>* best) {
   each_better<T, kLargest>(x, p.k, p.n, p.inner, [&] { return best[p.k - 1].value; }, insert);
 }
 
-// A heap of the best so far with the worst of them on top.
+// Keeps the best elements so far in a heap with the worst of them on top.
 template <class T, bool kLargest>
 void best_by_heap(const Params& p, const T* x, Entry<T>* best) {
   const auto order = before<T, kLargest>;
@@ -83,12 +83,12 @@ void best_by_heap(const Params& p, const T* x, Entry<T>* best) {
   std::sort_heap(best, best + p.k, order);
 }
 
-// Numbers of up to 32 bits and their indices as one whole number that sorts as they do.
+// Combines a number of up to 32 bits and its index into one integer with the same order.
 template <class T, bool kLargest>
 uint64_t key_of(T v, int64_t index) {
   uint32_t rank;
   if constexpr (std::is_floating_point_v<T>) {
-    const auto bits = std::bit_cast<uint32_t>(v + T{0});  // the zeros are equal
+    const auto bits = std::bit_cast<uint32_t>(v + T{0});  // makes both zeros equal
     rank = bits >> 31 ? ~bits : bits | 0x80000000u;
     if (kLargest) rank = ~rank;
     if (v != v) rank = 0;
@@ -100,8 +100,8 @@ uint64_t key_of(T v, int64_t index) {
   return uint64_t{rank} << 32 | static_cast<uint32_t>(index);
 }
 
-// The best 2 k at most so far in no order; when there are so many, the better half stays. Ends with
-// the first k in order.
+// Keeps at most 2 k elements in no particular order. When there are 2 k, only the better half is
+// kept. At the end, the first k are sorted.
 template <class T, bool kLargest>
 void best_by_halves(const Params& p, const T* x, uint64_t* keys) {
   const int64_t room = 2 * p.k;
@@ -124,7 +124,7 @@ void best_by_halves(const Params& p, const T* x, uint64_t* keys) {
 
 constexpr int64_t kFew = 16;
 
-// Whether an element and its index are one key.
+// Whether an element and its index can be combined to one key.
 template <class T>
 bool has_keys(const Params& p) {
   return sizeof(T) <= 4 && p.k > kFew && p.n < (int64_t{1} << 31);
@@ -172,10 +172,10 @@ Plan prepare(const Call& call) {
   const Operand &values = call.operands[1], &indices = call.operands[2];
   check(!values.present ||
             (values.dtype == call.operands[0].dtype && element_count(values.shape) == results),
-        "values do not fit");
+        "values has another size or dtype");
   check(
       !indices.present || (indices.dtype == DType::s64 && element_count(indices.shape) == results),
-      "indices do not fit");
+      "indices has another size or dtype");
   Plan plan;
   plan.outputs = 2;
   if (!visit_number(call.operands[0].dtype,

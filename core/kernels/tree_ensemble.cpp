@@ -52,9 +52,9 @@ void add_leaf(const Params& p, void* const* data, size_t node, Scores s) noexcep
   for (int64_t c = 0; c < p.columns; c++) s.value[c] += weights[c];
 }
 
-// Two classes, all weight on one of them: gives the index of the label.
+// For two classes with all weights on one of them. Returns the index of the label.
 int64_t finish_binary(const Params& p, const double* base, Scores s, double* out) noexcept {
-  bool single = false;  // one score stands for both classes
+  bool single = false;  // one score represents both classes
   if (p.bases == 2) {
     if (s.has[1]) {
       s.value[1] = base[1] + s.value[0];
@@ -108,7 +108,7 @@ void finish_row(const Params& p, void* const* data, int64_t row, Scores s) noexc
           best = c;
       static_cast<int64_t*>(data[10])[row] = labels[std::max<int64_t>(best, 0)];
     }
-    // One target knows no other transform in ONNX Runtime.
+    // With a single target, ONNX Runtime applies no other transform.
     if (p.columns > 1 || p.classifier || p.transform == PostTransform::probit)
       apply_post_transform(p.transform, {s.value, static_cast<size_t>(p.columns)});
   }
@@ -120,7 +120,7 @@ void finish_row(const Params& p, void* const* data, int64_t row, Scores s) noexc
   }
 }
 
-// Keys of `rows` rows side by side; a last row stands for those that are missing.
+// Writes the keys of `rows` rows side by side; missing rows are replaced by copies of the last one.
 template <class X, int kStep>
 void make_keys(const Params& p, void* const* data, int64_t row, int64_t rows,
                OrderKey<X>* keys) noexcept {
@@ -144,7 +144,8 @@ struct Scratch {
   std::byte* keys;
 };
 
-// kRows: `rows` rows go down one tree side by side, otherwise one row goes down `kWalks` trees.
+// If kRows, `rows` rows descend one tree in parallel; otherwise one row descends `kWalks` trees in
+// parallel.
 template <class X, bool kEquals, int kWalks, bool kRows>
 void add_trees(const Params& p, void* const* data, int64_t first, int64_t rows,
                Scratch s) noexcept {
@@ -193,7 +194,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const Scratch s{values, has, scratch + p.key_offset};
   const int64_t end_row = std::min(end * p.task_rows, p.rows);
   for (int64_t row = begin * p.task_rows, rows = 0; row < end_row; row += rows) {
-    // Trees are as good as rows to fill the eight, and few rows leave places empty.
+    // With few rows, trees are processed in parallel instead, because rows would leave lanes
+    // unused.
     rows = std::min<int64_t>(kWalks, end_row - row);
     if (rows < kWalks && rows < p.trees) rows = 1;
     std::fill_n(values, rows * p.columns, 0.0);
@@ -205,7 +207,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
-// Where the keys begin in the scratch memory.
+// The offset of the keys in the scratch memory.
 int64_t key_offset(int64_t columns) {
   const int64_t scores = checked_mul(columns, kWalks * static_cast<int64_t>(sizeof(double) + 1));
   return static_cast<int64_t>(align_up(static_cast<uint64_t>(scores), 64));
@@ -218,7 +220,7 @@ Plan prepare(const Call& call) {
   const auto words =
       static_cast<int64_t>(p->x_double ? kNodeWords<uint64_t> : kNodeWords<uint32_t>);
   r.check(p->nodes < (int64_t{1} << 31) / words, "too many nodes");
-  r.check(!p->classifier || r.has(8), "a classifier needs labels");
+  r.check(!p->classifier || r.has(8), "a classifier requires labels");
   r.needs(0, p->x_double ? DType::f64 : DType::f32, {p->rows, p->features});
   r.needs(1, DType::s32, {p->nodes, words});
   r.needs(2, DType::s32, {p->trees});
@@ -227,11 +229,11 @@ Plan prepare(const Call& call) {
   r.needs(5, DType::s32, {p->weights});
   r.needs(6, DType::f64, {p->weights});
   if (p->bases) r.needs(7, DType::f64, {p->bases});
-  r.may(8, DType::s64, {p->columns});
+  r.needs_if_present(8, DType::s64, {p->columns});
   p->y_double = r.has(9) && r.dtype(9) == DType::f64;
-  r.may(9, p->y_double ? DType::f64 : DType::f32, {p->rows, p->columns});
-  r.may(10, DType::s64, {p->rows});
-  // A tree is read again for every eight rows, so it pays to do many while it is in the cache.
+  r.needs_if_present(9, p->y_double ? DType::f64 : DType::f32, {p->rows, p->columns});
+  r.needs_if_present(10, DType::s64, {p->rows});
+  // A tree is read again for every eight rows, so many rows are processed while it is in the cache.
   p->task_rows = p->rows < 512 ? kWalks : 4 * kWalks;
   Plan plan;
   plan.run = p->x_double ? (p->equals ? run<double, true> : run<double, false>)

@@ -32,7 +32,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
     return 0;
   };
   if (p.outer == 1 && p.inner == 1) {
-    // Numbers are sorted beside their positions, in the memory of `group` and what follows it.
+    // Numbers are sorted together with their positions, in the memory of `group` and the following
+    // arrays.
     struct Item {
       T value;
       int64_t at;
@@ -52,7 +53,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
       return c ? c < 0 : a < b;
     });
   }
-  // group[item]: its first occurrence; equal items are neighbours in `order`.
+  // group[item] is its first occurrence; equal items are adjacent in `order`.
   for (int64_t i = 0, head = 0; i < p.n; i++) {
     if (i == 0 || items(order[i], order[i - 1])) head = order[i];
     group[order[i]] = head;
@@ -60,7 +61,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
   for (size_t k : {2, 4})
     if (data[k]) std::fill(out(k), out(k) + p.bound, int64_t{0});
   if (y) std::fill(y, y + p.outer * p.bound * p.inner, T{});
-  // Ranks of the heads; kept in place of the heads' own order entries.
+  // The ranks of the first occurrences replace their entries in the order.
   int64_t rank = 0;
   const auto emit = [&](int64_t head) {
     if (rank < p.bound) {
@@ -71,7 +72,7 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
     order[head] = rank++;
   };
   if (p.sorted) {
-    // The order list is overwritten head by head, so collect the heads first.
+    // The order is overwritten below, so the first occurrences are collected first.
     int64_t* heads = group + p.n;
     int64_t count = 0;
     for (int64_t i = 0; i < p.n; i++)
@@ -93,10 +94,10 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>(calls::decode<Params>(call));
   const DType type = r.dtype(0);
   r.needs(0, type, {p->outer, p->n, p->inner});
-  r.may(1, type, {p->outer, p->bound, p->inner});
-  r.may(2, DType::s64, {p->bound});
-  r.may(3, DType::s64, {p->n});
-  r.may(4, DType::s64, {p->bound});
+  r.needs_if_present(1, type, {p->outer, p->bound, p->inner});
+  r.needs_if_present(2, DType::s64, {p->bound});
+  r.needs_if_present(3, DType::s64, {p->n});
+  r.needs_if_present(4, DType::s64, {p->bound});
   Plan plan;
   plan.outputs = 4;
   if (!visit_number(type, [&]<class T>(T) { plan.run = run<T>; })) r.fail_dtype(0);

@@ -1,6 +1,6 @@
-// affine_grid: operands [theta [n, rank, rank + 1], grid [n, size..., rank]], both f32 or both
-// f64: theta times the position of each point (x, the last dimension, first; from -1 to 1; then
-// 1).
+// affine_grid: operands [theta [n, rank, rank + 1], grid [n, size..., rank]], both f32 or both f64.
+// The result is theta times the position of each point. The position lists x (the last dimension)
+// first, with coordinates from -1 to 1, followed by 1.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,8 +11,9 @@ struct AffineGrid {
   static constexpr std::string_view kKernel = "affine_grid";
 
   int64_t n = 0;
-  bool align_corners = false;  // -1 and 1 are middles of the outermost points, not their far edges
-  std::vector<int64_t> size;   // of the grid, two or three dimensions
+  // -1 and 1 are the middles of the outermost points instead of their outer edges
+  bool align_corners = false;
+  std::vector<int64_t> size;  // of the grid, two or three dimensions
 
   void fields(Fields& f) {
     f.size("n", n);

@@ -1,6 +1,6 @@
-// arg_extreme: operands [x, y], x of one number type seen as [outer, n, inner], y s64 [outer,
-// inner]: the index along n of the largest (or smallest) element or of a NaN, the first or the last
-// of equals.
+// arg_extreme: operands [x, y]. x has one number type and is viewed as [outer, n, inner]; y is s64
+// [outer, inner]. y is the index along n of the largest (or smallest) element, or of a NaN. Of
+// equal elements the first or the last is chosen.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -13,8 +13,8 @@ struct ArgExtreme {
   int64_t outer = 0;
   int64_t n = 1;  // below 2^31
   int64_t inner = 0;
-  bool smallest = false;  // not the largest
-  bool last = false;      // of equals, not the first
+  bool smallest = false;  // instead of the largest
+  bool last = false;      // of equal elements, instead of the first
 
   void fields(Fields& f) {
     f.size("outer", outer);

@@ -1,8 +1,8 @@
 // attention: operands [q [B, S, Cq], k [B, T, Ck], v [B, T, Cv], mask?, y [B, S, heads * size]],
-// all f32 but the mask, which is f32 (added to the scores) or bool (false: the score becomes
-// mask_value) and broadcasts to [B, heads, S, T] (at most 4 dimensions). Column d of head h of q
-// is q_offset + h * size + d, so q, k and v may be one tensor. y = softmax(scale q k^T + mask)
-// v.
+// all f32 except the mask. y = softmax(scale q k^T + mask) v. The mask is f32 (added to the scores)
+// or bool (where it is false, the score becomes mask_value) and broadcasts to [B, heads, S, T] (at
+// most 4 dimensions). Column d of head h of q is q_offset + h * size + d, so q, k and v may be one
+// tensor.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,9 +1,11 @@
-// attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 or all f64 but a
-// bool mask (true: attends) and s64 lengths [batch] (valid keys). Rows of q and y lie at (b,
-// head, i) times their strides, k and v are [batch, kv_heads, keys, head or v_size]. score = q .
-// k * scale; then softcap * tanh(score / softcap) when softcap > 0; then the mask is added, and
-// keys that causal, windows, lengths or a false mask exclude are dropped; softmax; times v. A
-// row without keys gives zeros.
+// attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 or all f64, except a
+// bool mask (true: the key is visible) and s64 lengths [batch] (the number of valid keys). Rows of
+// q and y are at (b, head, i) times their strides; k and v are [batch, kv_heads, keys, head or
+// v_size].
+//
+// score = q . k * scale, then softcap * tanh(score / softcap) if softcap > 0. The mask is added,
+// and keys that causal, windows, lengths or a false mask exclude are dropped. The softmax of the
+// scores is multiplied by v. A row without keys becomes zeros.
 #pragma once
 
 #include <array>
@@ -12,7 +14,7 @@
 
 namespace poprt::kernels::calls {
 
-// How far a window reaches; -1: everywhere.
+// Value of a window size: the window is unlimited.
 inline constexpr int64_t kNoWindow = -1;
 
 struct AttentionGeneric {
@@ -26,13 +28,13 @@ struct AttentionGeneric {
   int64_t head = 0;    // elements of a head of q and k
   int64_t v_size = 0;  // elements of a head of v
   bool causal = false;
-  int64_t left = kNoWindow;  // keys before the query that it sees
+  int64_t left = kNoWindow;  // number of visible keys before the query
   int64_t right = kNoWindow;
   int64_t offset = 0;               // position of query 0 among the keys
   int64_t stage = 0;                // of `scores`: 0 raw, 1 capped, 2 masked, 3 softmax
   std::array<int64_t, 3> q{}, y{};  // strides of batch, head and row, in elements
   std::array<int64_t, 4> mask{};    // strides of batch, head, row and key; all 0 without a mask
-  int64_t mask_keys = 0;  // that the mask knows; later ones are excluded. 0 without a mask
+  int64_t mask_keys = 0;  // number of keys in the mask; later keys are excluded. 0 without a mask
   float scale = 0;        // NaN, for f64: 1 / sqrt(head)
   float softcap = 0;
 

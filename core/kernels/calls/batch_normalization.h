@@ -1,6 +1,6 @@
-// batch_normalization: operands [x [n, channels, pixels], scale, bias, mean, variance
-// [channels], y]: y = (x - mean) / sqrt(variance + epsilon) * scale + bias. x and y share one
-// float dtype, parameters have one float dtype (f32, f64, f16 or bf16).
+// batch_normalization: operands [x [n, channels, pixels], scale, bias, mean, variance [channels],
+// y]. y = (x - mean) / sqrt(variance + epsilon) * scale + bias. x and y have the same float dtype;
+// the parameters have the same float dtype (f32, f64, f16 or bf16).
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,5 +1,5 @@
-// block: operands [from, to]: f32 plain [n, channels, pixels] to channel blocks [n,
-// ceil(channels / 16), pixels, 16], missing channels zero.
+// block: operands [from, to]. Converts plain f32 [n, channels, pixels] to channel blocks [n,
+// ceil(channels / 16), pixels, 16]; missing channels are zero.
 #pragma once
 
 #include "kernels/calls/call.h"

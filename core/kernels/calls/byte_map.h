@@ -1,5 +1,5 @@
-// byte_map: operands [x, table [256], y]: y[i] = table[x[i]]; x and y are u8 or s8, the table
-// has y's type and the order of x's bits.
+// byte_map: operands [x, table [256], y]. y[i] = table[x[i]]. x and y are u8 or s8; the table has
+// the type of y and is indexed by the bits of x as an unsigned number.
 #pragma once
 
 #include "kernels/calls/call.h"

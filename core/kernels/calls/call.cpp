@@ -47,12 +47,12 @@ size_t Reader::rest_floats(std::string_view name, size_t, size_t most) {
 void Reader::finish() const {
   if (next_int_ != ints_.size())
     fail(ErrorCode::invalid_argument,
-         "kernel {}: expected {} integers, found {} (a newer library may know them)", kernel_,
-         next_int_, ints_.size());
+         "kernel {}: expected {} integers, found {} (the program may require a newer library)",
+         kernel_, next_int_, ints_.size());
   if (next_float_ != floats_.size())
     fail(ErrorCode::invalid_argument,
-         "kernel {}: expected {} floats, found {} (a newer library may know them)", kernel_,
-         next_float_, floats_.size());
+         "kernel {}: expected {} floats, found {} (the program may require a newer library)",
+         kernel_, next_float_, floats_.size());
 }
 
 }  // namespace poprt::kernels::calls

@@ -1,8 +1,8 @@
-// What a program file tells a kernel besides its operands, by name.
+// The arguments of a kernel call in addition to its operands, by name.
 //
 // A program stores a list of integers and a list of floats for each instruction. calls/foo.h names
 // them: a struct that the operator fills and the kernel `foo` reads, with one function that lists
-// its fields in the order of the file. Writing and reading walk that one list, so they agree:
+// its fields in the order of the file. Writing and reading both use that list, so they agree:
 //
 //   // det: operands [x [matrices, n, n], y [matrices]], ...
 //   struct Det {
@@ -18,13 +18,13 @@
 //   ctx.emit(calls::Det{.matrices = 4, .n = 3}, {x, y});      // the operator: ints [4, 3]
 //   const auto c = calls::decode<calls::Det>(call);           // the kernel
 //
-// Programs are hostile until read: decode() refuses every integer outside the range that fields()
-// states, a list of another length and what require() forbids, so a kernel checks nothing of that
-// again. It still checks its operands against the sizes.
+// A program may be hostile. decode() refuses every integer outside the range that fields() states,
+// a list of another length, and violations of require(), so a kernel does not repeat these checks.
+// It still checks its operands against the sizes.
 //
-// The order is part of the file format and only grows at its end: a field that came later stands
-// last, behind follow(), and says `since` which version of the library writes it. All others are
-// there since 0.1.
+// The order is part of the file format, and fields are added only at the end. A field that was
+// added later follows a call of has_optional(), and `since` is the version of the library that
+// first wrote it. All other fields exist since 0.1.
 #pragma once
 
 #include <concepts>
@@ -41,16 +41,17 @@
 
 namespace poprt::kernels::calls {
 
-// Of a whole tensor, in elements, and of one axis, a window or a step of it.
+// Limits for a whole tensor, in elements, and for one axis, a window or a step of it.
 inline constexpr int64_t kMostSize = (int64_t{1} << 40) - 1;
 inline constexpr int64_t kMostExtent = (int64_t{1} << 31) - 1;
 
-// One walk over the fields of a call: writing them, reading them, or (in tests) making them up.
+// Visits the fields of a call in order, to write them, to read them, or (in tests) to generate
+// them.
 class Fields {
  public:
   virtual ~Fields() = default;
 
-  // An integer from `least` to `most`, both included.
+  // An integer from `least` to `most`, inclusive.
   void integer(std::string_view name, int64_t& value,
                int64_t least = std::numeric_limits<int64_t>::min(),
                int64_t most = std::numeric_limits<int64_t>::max()) {
@@ -62,7 +63,7 @@ class Fields {
   void extent(std::string_view name, int64_t& value, int64_t least = 1) {
     visit(name, value, least, kMostExtent);
   }
-  // 0 or 1; other values are left to later versions.
+  // 0 or 1; other values are reserved for later versions.
   void flag(std::string_view name, bool& value) {
     int64_t integer = value;
     visit(name, integer, 0, 1);
@@ -76,23 +77,24 @@ class Fields {
     visit(name, integer, 0, static_cast<int64_t>(last));
     value = static_cast<E>(integer);
   }
-  // Any float, NaN and infinities too.
+  // Any float, including NaN and infinities.
   void real(std::string_view name, float& value) { visit(name, value); }
 
-  // How many items `list` has. They follow somewhere, one integer each at least.
+  // The number of items in `list`. The items follow later, with at least one integer each.
   template <class T>
   void length(std::string_view name, std::vector<T>& list, int64_t least, int64_t most) {
     auto count = static_cast<int64_t>(list.size());
     visit(name, count, least, most);
     list.resize(items(name, static_cast<size_t>(count)));
   }
-  // `list` has `count` items, as other fields say. One integer follows for each at least.
+  // Resizes `list` to `count` items, a number that other fields determine. At least one integer
+  // follows for each item.
   template <class T>
   void items(std::string_view name, std::vector<T>& list, int64_t count) {
     list.resize(items(name, static_cast<size_t>(count)));
   }
-  // The rest of the integers (of the floats) is a list of at most `most` items of `each`; its
-  // length stands nowhere.
+  // The rest of the integers (or floats) is a list of at most `most` items of `each` numbers. Its
+  // length is not stored.
   template <class T>
   void rest(std::string_view name, std::vector<T>& list, size_t each = 1,
             size_t most = static_cast<size_t>(kMostExtent)) {
@@ -103,17 +105,17 @@ class Fields {
     list.resize(rest_floats(name, list.size(), most));
     for (float& value : list) visit(name, value);
   }
-  // Sizes, one for each item that length() or rest() made.
+  // Sizes, one for each item that length() or rest() created.
   void sizes(std::string_view name, std::vector<int64_t>& list) {
     for (int64_t& value : list) size(name, value);
   }
 
-  // What several fields must fulfil, after the last of them.
+  // A condition on several fields, stated after the last of them.
   virtual void require(bool holds, std::string_view what) = 0;
-  // Whether optional fields follow, in front of `after` more integers: when written, as `wanted`
-  // says; when read, if there are so many.
-  virtual bool follow(bool wanted, size_t after) = 0;
-  bool follow(bool wanted) { return follow(wanted, 0); }
+  // Whether optional fields follow, before `after` more integers. When writing, returns `wanted`;
+  // when reading, whether there are enough integers.
+  virtual bool has_optional(bool wanted, size_t after) = 0;
+  bool has_optional(bool wanted) { return has_optional(wanted, 0); }
 
  protected:
   virtual void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) = 0;
@@ -123,20 +125,20 @@ class Fields {
   virtual size_t rest_floats(std::string_view name, size_t have, size_t most) = 0;
 };
 
-// Of the program file.
+// The lists in the program file.
 struct Encoded {
   std::vector<int64_t> ints;
   std::vector<float> floats;
   bool operator==(const Encoded&) const = default;
 };
 
-// Appends each field as it is.
+// Appends each field.
 class Writer final : public Fields {
  public:
-  using Fields::follow;
+  using Fields::has_optional;
   Encoded take() { return std::move(encoded_); }
   void require(bool, std::string_view) override {}
-  bool follow(bool wanted, size_t) override { return wanted; }
+  bool has_optional(bool wanted, size_t) override { return wanted; }
 
  private:
   void visit(std::string_view, int64_t& value, int64_t, int64_t) override {
@@ -150,16 +152,16 @@ class Writer final : public Fields {
   Encoded encoded_;
 };
 
-// Reads each field or throws invalid_argument, naming the kernel and the field.
+// Reads each field, or throws invalid_argument naming the kernel and the field.
 class Reader final : public Fields {
  public:
-  using Fields::follow;
+  using Fields::has_optional;
   Reader(std::string_view kernel, std::span<const int64_t> ints, std::span<const float> floats)
       : kernel_(kernel), ints_(ints), floats_(floats) {}
-  // Everything was read.
+  // Checks that everything was read.
   void finish() const;
   void require(bool holds, std::string_view what) override { expect(holds, kernel_, what); }
-  bool follow(bool, size_t after) override { return ints_.size() - next_int_ > after; }
+  bool has_optional(bool, size_t after) override { return ints_.size() - next_int_ > after; }
 
  private:
   void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) override;
@@ -188,7 +190,7 @@ Encoded encode(C call) {
   return writer.take();
 }
 
-// Throws invalid_argument, naming the kernel, the field, what it is and what it may be.
+// Throws invalid_argument naming the kernel, the field, its value and the allowed range.
 template <NamedCall C>
 C decode(std::span<const int64_t> ints, std::span<const float> floats) {
   C call;

@@ -1,5 +1,5 @@
-// col2im: operands [x [planes, taps, blocks], y [planes, image]], both f32 or both f64: x holds
-// windows of an image, y the sum of what falls on each pixel.
+// col2im: operands [x [planes, taps, blocks], y [planes, image]], both f32 or both f64. x contains
+// windows of an image; y is the sum of the elements for each pixel.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,7 +11,7 @@ struct Col2imAxis {
   int64_t image = 1;   // pixels
   int64_t blocks = 1;  // windows
   int64_t kernel = 1, stride = 1;
-  int64_t pad = 0;  // in front
+  int64_t pad = 0;  // before the first pixel
   int64_t dilation = 1;
 };
 

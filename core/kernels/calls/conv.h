@@ -1,6 +1,5 @@
-// conv: convolution of channel-blocked f32 (calls/common/blocked_conv.h), x [batch, groups *
-// ceil(c / 16), h, w, 16], c a multiple of 16 when groups > 1. Weights are packed by
-// pack_conv().
+// conv: convolution of channel-blocked f32 (calls/common/blocked_conv.h). x is [batch, groups *
+// ceil(c / 16), h, w, 16]; c is a multiple of 16 if groups > 1. Weights are packed by pack_conv().
 #pragma once
 
 #include "kernels/calls/call.h"

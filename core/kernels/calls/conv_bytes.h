@@ -1,13 +1,20 @@
 // conv_bytes: operands [x, panels, offsets, scales, residual?, y]: a convolution of u8 or s8 with
-// channels last, x [n, in..., c], y [n, out..., m]. The weights are constant, packed by
-// kernels/common/pack_vnni.h as columns of the matrix [lines of taps, taps of a line * c and then
-// zeros up to a multiple of four, m]; with `sum` the exact product of a window (where s8 counts 128
-// more) and a column,
+// channels last, x [n, in..., c], y [n, out..., m].
+//
+// The weights are constant. kernels/common/pack_vnni.h packs them as columns of the matrix [lines
+// of taps, taps of a line * c padded with zeros to a multiple of four, m]. Let `sum` be the exact
+// product of a window (in which s8 is increased by 128) and a column. Then
+//
 //   y = saturate(round((sum + offsets[m]) * scales[m]) + y_zero),
-// so offsets (s32) hold bias and zero points and scales (f32) all scales; both are as long as the
-// panels are wide. Padding counts as x_zero. With a residual like y, that is q, and
+//
+// so offsets (s32) contain the bias and the zero points, and scales (f32) all scales. Both are as
+// long as the panels are wide. Padding has the value x_zero.
+//
+// With a residual (like y), let q be the result above. Then
+//
 //   y = saturate(round(v / sum_scale) + sum_zero),
 //   v = (q - y_zero) * y_scale + (residual - residual_zero) * residual_scale, at least 0 with relu.
+//
 // With as many groups as channels, the panels are s8 [ceil(c / 64), taps of a line, ceil(lines /
 // 4), 64, 4] in the order of isa/byte_pixels.h.
 #pragma once
@@ -20,21 +27,21 @@ namespace poprt::kernels::calls {
 struct ConvBytes {
   static constexpr std::string_view kKernel = "conv_bytes";
 
-  static constexpr int64_t kLeastZero = -128, kMostZero = 255;  // of s8 and of u8
+  static constexpr int64_t kLeastZero = -128, kMostZero = 255;  // the range for s8 and u8
   int64_t n = 0;
-  int64_t c = 1;       // channels in
-  int64_t m = 1;       // channels out
+  int64_t c = 1;       // input channels
+  int64_t m = 1;       // output channels
   int64_t groups = 1;  // or c = m, a multiple of 16
   int64_t x_zero = 0;
   int64_t y_zero = 0;
   int64_t residual_zero = 0;
-  int64_t sum_zero = 0;          // of y where there is a residual
-  bool relu = false;             // of the sum with the residual
+  int64_t sum_zero = 0;          // of y if there is a residual
+  bool relu = false;             // applied to the sum with the residual
   bool is_signed = false;        // q is s8
   std::vector<WindowAxis> axes;  // one to three
   float y_scale = 1;             // of q
   float residual_scale = 1;
-  float sum_scale = 1;  // of y where there is a residual
+  float sum_scale = 1;  // of y if there is a residual
 
   void fields(Fields& f) {
     f.size("n", n);
@@ -53,7 +60,7 @@ struct ConvBytes {
     f.real("residual_scale", residual_scale);
     f.real("sum_scale", sum_scale);
     f.require(groups == 1 || (groups == c && groups == m && groups % 16 == 0),
-              "groups are neither one nor single channels");
+              "groups must be 1 or contain one channel each");
   }
 };
 

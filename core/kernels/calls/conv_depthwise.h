@@ -1,5 +1,5 @@
-// conv_depthwise: one filter per channel on channel-blocked f32 (calls/common/blocked_conv.h),
-// groups = blocks of channels, c = m = 16. Weights are packed by pack_conv().
+// conv_depthwise: one filter for each channel on channel-blocked f32 (calls/common/blocked_conv.h),
+// with groups = blocks of channels and c = m = 16. Weights are packed by pack_conv().
 #pragma once
 
 #include "kernels/calls/call.h"

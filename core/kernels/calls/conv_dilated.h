@@ -1,5 +1,6 @@
-// conv_dilated: convolution of channel-blocked f32 with stride 1 of which many taps lie in the
-// padding (calls/common/blocked_conv.h), x as that of `conv`. Weights are packed by pack_conv().
+// conv_dilated: convolution of channel-blocked f32 with stride 1 for which many taps are in the
+// padding (calls/common/blocked_conv.h). x has the same form as for `conv`. Weights are packed by
+// pack_conv().
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -14,7 +15,7 @@ struct ConvDilated {
 
   void fields(Fields& f) {
     conv.fields(f, {.stride = 1});
-    f.require(conv.groups == 1 || conv.c % 16 == 0, "groups need multiples of 16 channels");
+    f.require(conv.groups == 1 || conv.c % 16 == 0, "groups require multiples of 16 channels");
   }
 };
 

@@ -1,6 +1,6 @@
-// conv_grouped: convolution in groups of 1, 2, 4, 8 or 16 channels, as many out as in, on
-// channel-blocked f32 (calls/common/blocked_conv.h with groups = blocks of channels, c = m =
-// 16). Weights are packed by pack_conv().
+// conv_grouped: convolution with 1, 2, 4, 8 or 16 input channels in each group and as many output
+// channels, on channel-blocked f32 (calls/common/blocked_conv.h with groups = blocks of channels, c
+// = m = 16). Weights are packed by pack_conv().
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,7 +1,7 @@
-// conv_integer: operands [x, w, x_zero?, w_zero?, bias?, y]: convolution of u8 / s8 x and w,
-// laid out as those of conv_generic, with their zero points taken off, s32 bias [groups * m] and
-// s32 y. Padding counts as x_zero, so adds nothing. x_zero has one element, w_zero one or groups
-// * m.
+// conv_integer: operands [x, w, x_zero?, w_zero?, bias?, y]: convolution of u8 / s8 x and w, in the
+// layout of conv_generic, after subtraction of their zero points, with s32 bias [groups * m] and
+// s32 y. Padding has the value x_zero, so it adds nothing. x_zero has one element, w_zero one or
+// groups * m.
 #pragma once
 
 #include "kernels/calls/call.h"

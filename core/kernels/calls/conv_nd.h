@@ -1,6 +1,6 @@
-// conv_nd: operands [x [n, groups * c, in...], weights [groups * m, c, kernel...], bias? [groups
-// * m], y [n, groups * m, out...]], all f32 or all f64: a convolution over any number of
-// dimensions. Sums are in double.
+// conv_nd: operands [x [n, groups * c, in...], weights [groups * m, c, kernel...], bias? [groups *
+// m], y [n, groups * m, out...]], all f32 or all f64: a convolution over any number of dimensions.
+// Sums are in double.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -13,8 +13,8 @@ struct ConvNd {
 
   int64_t n = 0;
   int64_t groups = 1;
-  int64_t c = 0;                 // channels into a group
-  int64_t m = 1;                 // channels out of a group
+  int64_t c = 0;                 // input channels of a group
+  int64_t m = 1;                 // output channels of a group
   std::vector<WindowAxis> axes;  // at most 16
 
   void fields(Fields& f) {

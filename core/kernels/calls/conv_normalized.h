@@ -1,7 +1,7 @@
-// conv_normalized: `conv` of x * scale + shift for each channel, and the larger of that and
-// `low`: BatchNormalization and Relu, or a gate for each channel, before a convolution. Padding
-// stays zero. Operands [x, weights, bias?, residual?, scale, shift?, y]; shift is [groups *
-// ceil(c / 16), 16], scale too, or has that for each image.
+// conv_normalized: `conv` of max(x * scale + shift, low) for each channel: BatchNormalization and
+// Relu, or a gate for each channel, before a convolution. Padding stays zero. Operands [x, weights,
+// bias?, residual?, scale, shift?, y]. shift is [groups * ceil(c / 16), 16]; scale has the same
+// shape, once or for each image.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -15,7 +15,7 @@ struct ConvNormalized {
   BlockedConv conv;
   std::optional<ConvDepth> depth;
   bool scale_of_image = false;  // scale differs between images
-  float low = 0;                // minus infinity for no bound
+  float low = 0;                // minus infinity: no lower bound
 
   void fields(Fields& f) {
     conv.fields(f);

@@ -1,6 +1,6 @@
-// conv_plain: convolution of plain f32 x [batch, c, h, w] or [batch, c, d, h, w] with few
-// channels to plain y [batch, m, oh, ow] or [batch, m, od, oh, ow] (calls/common/blocked_conv.h;
-// one group, no residual). Weights and bias are those of ONNX.
+// conv_plain: convolution of plain f32 x [batch, c, h, w] or [batch, c, d, h, w] with few channels
+// to plain y [batch, m, oh, ow] or [batch, m, od, oh, ow] (calls/common/blocked_conv.h; one group,
+// no residual). Weights and bias have the layout of ONNX.
 #pragma once
 
 #include "kernels/calls/call.h"

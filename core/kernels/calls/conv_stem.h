@@ -1,6 +1,5 @@
-// conv_stem: convolution of plain f32 x [batch, c, h, w] or [batch, c, d, h, w] with few
-// channels into channel blocks (calls/common/blocked_conv.h; one group). Weights are packed by
-// pack_conv().
+// conv_stem: convolution of plain f32 x [batch, c, h, w] or [batch, c, d, h, w] with few channels
+// into channel blocks (calls/common/blocked_conv.h; one group). Weights are packed by pack_conv().
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,6 +1,6 @@
-// conv_transpose: transposed convolution of channel-blocked f32 whose kernel equals its stride
-// (calls/common/blocked_conv.h with one group, oh = h * kh, ow = w * kw, no residual). Weights
-// are packed by pack_conv_transpose().
+// conv_transpose: transposed convolution of channel-blocked f32 with a kernel equal to its stride
+// (calls/common/blocked_conv.h with one group, oh = h * kh, ow = w * kw, no residual). Weights are
+// packed by pack_conv_transpose().
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -17,7 +17,7 @@ struct ConvTranspose {
     conv.fields(f, {.groups = 1});
     f.require(conv.kh == conv.stride_h && conv.kw == conv.stride_w && conv.oh == conv.h * conv.kh &&
                   conv.ow == conv.w * conv.kw,
-              "expected kernel = stride and no padding");
+              "expected a kernel equal to the stride and no padding");
   }
 };
 

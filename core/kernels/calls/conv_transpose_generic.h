@@ -1,7 +1,7 @@
-// conv_transpose_generic: operands [x [n, groups * c, in...], weights [groups * c, m,
-// kernel...], bias? [groups * m], y [n, groups * m, out...]] of one float dtype: any transposed
-// convolution in up to three dimensions. `in` and `out` are those of the transposed convolution:
-// input o adds to out[o * stride - pad + k * dilation].
+// conv_transpose_generic: operands [x [n, groups * c, in...], weights [groups * c, m, kernel...],
+// bias? [groups * m], y [n, groups * m, out...]] of one float dtype: any transposed convolution in
+// up to three dimensions. `in` and `out` are the sizes of the transposed convolution: input o is
+// added to out[o * stride - pad + k * dilation].
 #pragma once
 
 #include "kernels/calls/call.h"

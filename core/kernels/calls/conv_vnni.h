@@ -1,16 +1,18 @@
-// conv_vnni: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of
-// what interleave_bytes made, with constant weights that kernels/common/pack_vnni.h packed as
-// rows; s32 y [n, groups * m, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has
-// one element or one for each filter, bias s32 one for each. Four operands more in front of y,
-// [x_scale, w_scale, y_scale, y_zero]: y is u8 or s8, what kernel requantize makes of the sums;
-// w_scale has one element or one for each filter.
+// conv_vnni: operands [x, w, w_sums, x_zero?, w_zero?, bias?, y]: an integer convolution of the
+// output of interleave_bytes with constant weights that kernels/common/pack_vnni.h packed as rows.
+// s32 y [n, groups * m, out...] = sums of (x - x_zero) * (w - w_zero) + bias. w_zero has one
+// element or one for each filter, bias (s32) one for each.
+//
+// There may be four more operands before y, [x_scale, w_scale, y_scale, y_zero]. Then y is u8 or s8
+// and the sums are converted as by kernel requantize; w_scale has one element or one for each
+// filter.
 #pragma once
 
 #include "kernels/calls/call.h"
 
 namespace poprt::kernels::calls {
 
-// One spatial dimension: a window, see calls/common/window.h, of what is padded already.
+// One spatial dimension: a window (calls/common/window.h) of an input that is already padded.
 struct VnniAxis {
   int64_t padded = 1, out = 1, kernel = 1, stride = 1, dilation = 1;
 };
@@ -20,8 +22,8 @@ struct ConvVnni {
 
   int64_t n = 0;
   int64_t groups = 1;
-  int64_t c = 1;          // channels into a group
-  int64_t m = 1;          // channels out of a group
+  int64_t c = 1;          // input channels of a group
+  int64_t m = 1;          // output channels of a group
   bool x_signed = false;  // x was s8, not u8
   bool w_signed = false;
   bool w_filters = false;      // w_zero has an element for each filter
@@ -42,7 +44,7 @@ struct ConvVnni {
       f.extent("kernel", a.kernel);
       f.extent("stride", a.stride);
       f.extent("dilation", a.dilation);
-      // Below 2^63: both products are below 2^62.
+      // The sum is below 2^63 because both products are below 2^62.
       f.require((a.out - 1) * a.stride + (a.kernel - 1) * a.dilation < a.padded,
                 "a window reaches outside its input");
     }

@@ -1,6 +1,5 @@
-// conv_winograd: 3x3 convolution with stride 1 of channel-blocked f32
-// (calls/common/blocked_conv.h, one group) by F(2x2,3x3) or F(4x4,3x3). Weights are packed by
-// pack_conv_winograd().
+// conv_winograd: 3x3 convolution with stride 1 of channel-blocked f32 (calls/common/blocked_conv.h,
+// one group) by F(2x2,3x3) or F(4x4,3x3). Weights are packed by pack_conv_winograd().
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,4 +1,4 @@
-// copy: operands [from, to], of the same size in bytes, whatever their dtypes and shapes.
+// copy: operands [from, to] of the same size in bytes, with any dtypes and shapes.
 #pragma once
 
 #include "kernels/calls/call.h"

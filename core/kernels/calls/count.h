@@ -1,5 +1,5 @@
-// count: operands [x, y]: s64 scalar y = how many elements of x (any number type or bool) are
-// not 0.
+// count: operands [x, y]. The s64 scalar y is the number of elements of x (any number type or bool)
+// that are not 0.
 #pragma once
 
 #include "kernels/calls/call.h"

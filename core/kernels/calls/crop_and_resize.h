@@ -1,5 +1,6 @@
-// crop_and_resize: operands [x, rois, batch, y], f32 x [n, c, h, w], rois [rois, 4] (y1, x1, y2,
-// x2 as parts of h - 1 and w - 1), s32 batch [rois] (image of each), y [rois, c, oh, ow].
+// crop_and_resize: operands [x, rois, batch, y]: f32 x [n, c, h, w], rois [rois, 4] (y1, x1, y2, x2
+// as fractions of h - 1 and w - 1), s32 batch [rois] (the image of each region), y [rois, c, oh,
+// ow].
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -17,7 +18,7 @@ struct CropAndResize {
   int64_t oh = 0;
   int64_t ow = 0;
   bool nearest = false;  // instead of bilinear
-  float outside = 0;     // what points outside of x become
+  float outside = 0;     // the value of points outside x
 
   void fields(Fields& f) {
     f.size("n", n);

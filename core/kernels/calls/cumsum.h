@@ -1,4 +1,4 @@
-// cumsum: operands [x, y] of one number type, seen as [outer, n, inner]: running sums (or
+// cumsum: operands [x, y] of one number type, viewed as [outer, n, inner]: running sums (or
 // products) along n.
 #pragma once
 
@@ -13,7 +13,7 @@ struct Cumsum {
   int64_t n = 0;
   int64_t inner = 0;
   bool exclusive = false;  // without the element itself
-  bool reverse = false;    // from the last element on
+  bool reverse = false;    // starting at the last element
   bool product = false;    // products instead of sums
 
   void fields(Fields& f) {

@@ -1,5 +1,5 @@
 // custom: operands [inputs ..., outputs ...] of any types: an operator of a plug-in
-// (plugins/record.h), which the record names.
+// (plugins/record.h), which the record identifies.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,7 +11,7 @@ struct Custom {
 
   int64_t outputs = 1;
   int64_t bytes = 0;            // of the record
-  std::vector<int64_t> record;  // eight of its bytes each, the last one filled up with zeros
+  std::vector<int64_t> record;  // eight bytes of the record each; the last one is padded with zeros
 
   void fields(Fields& f) {
     f.size("outputs", outputs, 1, 1024);

@@ -1,7 +1,7 @@
-// deform_conv: operands [x [n, c, h, w], weights [m, c / groups, kh, kw], offset, bias? [m],
-// mask?, y [n, m, oh, ow]], all f32 or all f64: a 2D convolution whose taps read x bilinearly at
-// their place plus offset [n, offset_groups, taps, 2 (y, x), oh, ow], times mask [n,
-// offset_groups, taps, oh, ow].
+// deform_conv: operands [x [n, c, h, w], weights [m, c / groups, kh, kw], offset, bias? [m], mask?,
+// y [n, m, oh, ow]], all f32 or all f64: a 2D convolution whose taps read x bilinearly at their
+// place plus offset [n, offset_groups, taps, 2 (y, x), oh, ow], times mask [n, offset_groups, taps,
+// oh, ow].
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -22,7 +22,7 @@ struct DeformConv {
   int64_t kw = 0;
   int64_t sy = 1;  // stride
   int64_t sx = 1;
-  int64_t py = 0;  // padding in front
+  int64_t py = 0;  // padding before the first row
   int64_t px = 0;
   int64_t dy = 1;  // dilation
   int64_t dx = 1;
@@ -47,10 +47,11 @@ struct DeformConv {
     f.extent("dx", dx);
     f.extent("groups", groups);
     f.extent("offset_groups", offset_groups);
-    // Operators write what models say, zeros too, and walk these lines as well.
+    // The conditions are checked here because operators emit the sizes of the model, including
+    // zeros.
     f.require(groups > 0 && offset_groups > 0 && c % groups == 0 && m % groups == 0 &&
                   c % offset_groups == 0,
-              "channels do not divide into groups");
+              "the number of channels is not a multiple of the number of groups");
     f.require(w == 0 || h <= kMostExtent / w, "a plane is too large");
   }
 };

@@ -1,7 +1,7 @@
-// dft: operands [x, window? [length], y], f32 or f64: discrete Fourier transforms of frames. x
-// is [outer, n, inner, parts]; frame f takes elements f * step to f * step + length - 1 (0 past
-// n), times the window. Result k < kept of frame f of (outer, inner): y [outer, frames, kept,
-// inner, y_parts]. An inverse has conjugate twiddles and is divided by length.
+// dft: operands [x, window? [length], y], f32 or f64: discrete Fourier transforms of frames. x is
+// [outer, n, inner, parts]. Frame f consists of elements f * step to f * step + length - 1 (0 after
+// element n - 1), times the window. y [outer, frames, kept, inner, y_parts] contains results k <
+// kept of each frame. An inverse transform has conjugate twiddles and is divided by length.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -20,8 +20,9 @@ struct Dft {
   int64_t length = 1;  // of a frame and of its transform
   int64_t kept = 0;    // results of each
   bool inverse = false;
-  int64_t y_parts = 1;  // of a result: 1 the real part alone, 2 complex
-  bool half = false;  // x holds half of the spectrum of a real result, the rest is its mirror image
+  int64_t y_parts = 1;  // of a result: 1 real part only, 2 complex
+  // x contains half of the spectrum of a real result; the rest is its mirror image
+  bool half = false;
 
   void fields(Fields& f) {
     f.size("outer", outer);

@@ -1,5 +1,5 @@
-// dynamic_quantize: operands [x, y?, scale?, zero?]: f32 x of any shape to u8 y over its own
-// range (kernels/common/dynamic_grid.h), with the f32 scale and u8 zero point that it gave.
+// dynamic_quantize: operands [x, y?, scale?, zero?]. Quantises f32 x of any shape to u8 y over the
+// range of x (kernels/common/dynamic_grid.h), and returns the f32 scale and u8 zero point.
 #pragma once
 
 #include "kernels/calls/call.h"

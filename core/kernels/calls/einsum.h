@@ -1,5 +1,5 @@
-// einsum: operands [inputs..., y] of one number type: y over the first `rank` labels is the sum
-// over the rest of the product of the inputs; y is dense. Integers wrap.
+// einsum: operands [inputs..., y] of one number type. y is indexed by the first `rank` labels and
+// is the sum over the other labels of the product of the inputs. y is dense. Integers wrap.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -13,10 +13,10 @@ struct Einsum {
   int64_t rank = 0;            // labels of y
   std::vector<int64_t> sizes;  // of each label
   std::vector<std::vector<int64_t>>
-      strides;  // of each input: per label, 0 where it does not depend
+      strides;  // of each input, one for each label; 0 if it does not depend on the label
 
   void fields(Fields& f) {
-    // Without labels an input has no integers, so length() would ask for too many.
+    // An input without labels has no integers, so length() would require too many.
     auto inputs = static_cast<int64_t>(strides.size());
     f.integer("inputs", inputs, 1, kMostInputs);
     strides.resize(static_cast<size_t>(inputs));

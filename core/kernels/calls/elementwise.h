@@ -1,6 +1,7 @@
-// elementwise: operands [inputs..., outputs...]: all inputs broadcast to the shape that every
-// output has. Steps compute in float, whatever the types. Inputs: f32 f16 bf16 bool s8 u8 s32
-// s64; outputs: f32 f16 bf16 bool, and s8 u8 (to nearest, ties to even, saturated; NaN gives 0).
+// elementwise: operands [inputs..., outputs...]. All inputs broadcast to the shape that every
+// output has. Steps compute in float for all types. Inputs: f32 f16 bf16 bool s8 u8 s32 s64.
+// Outputs: f32 f16 bf16 bool, and s8 u8 (rounded to nearest, ties to even, saturated; NaN becomes
+// 0).
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -8,11 +9,11 @@
 
 namespace poprt::kernels::calls {
 
-// Operands are codes: an input is its index, constant k is -1 - k, the result of step j is
+// Operands are codes: an input is its index, constant k is -1 - k, and the result of step j is
 // kElementwiseMaxInputs + j.
 struct ElementwiseStep {
   ElementwiseOp op = ElementwiseOp::copy;
-  int64_t a = 0, b = 0, c = 0;  // as many as the operation has count
+  int64_t a = 0, b = 0, c = 0;  // as many as the operation has
 };
 
 struct Elementwise {
@@ -41,12 +42,12 @@ struct Elementwise {
     for (int64_t& output : outputs) f.integer("output", output, kElementwiseMaxInputs, last);
   }
 
-  // A code, or anything where the operation has no such operand.
+  // A code, or any number if the operation has no such operand.
   void operand(Fields& f, int64_t& code, bool used, size_t step) {
     if (!used) return f.integer("unused operand", code);
     f.integer("operand", code, -static_cast<int64_t>(constants.size()),
               kElementwiseMaxInputs + static_cast<int64_t>(step) - 1);
-    f.require(code < inputs || code >= kElementwiseMaxInputs, "an operand is no input");
+    f.require(code < inputs || code >= kElementwiseMaxInputs, "an operand is not an input");
   }
 };
 

@@ -1,6 +1,6 @@
-// elementwise_generic: operands [inputs (as many as the operation has), y], broadcast to y's
-// shape. Computes exactly in the operands' own type: f64, s8 ... u64 and bool; comparisons and
-// logic give bool. `where` takes a bool first.
+// elementwise_generic: operands [inputs (as many as the operation has), y], broadcast to the shape
+// of y. Computes exactly in the type of the operands: f64, s8 ... u64 and bool. Comparisons and
+// logical operations return bool. The first input of `where` is bool.
 #pragma once
 
 #include "kernels/calls/call.h"

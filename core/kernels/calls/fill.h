@@ -1,5 +1,5 @@
-// fill: operands [value?, to]: every element of `to` becomes the first of `value`, which has the
-// same dtype; without it all bytes become zero.
+// fill: operands [value?, to]. Sets every element of `to` to the first element of `value`, which
+// has the same dtype. Without `value`, all bytes become zero.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,7 +1,7 @@
-// gather: operands [from [outer, axis, inner], indices (s32 or s64, any shape), to [outer, count
-// of indices, inner]]: to[o, i, :] = from[o, indices[i], :]. A negative index counts from the
-// end; an index outside [-axis, axis) gives zero bytes (ONNX calls it an error, but the index is
-// only known in the run).
+// gather: operands [from [outer, axis, inner], indices (s32 or s64, any shape), to [outer, count of
+// indices, inner]]. to[o, i, :] = from[o, indices[i], :]. A negative index counts from the end. An
+// index outside [-axis, axis) selects zero bytes, because it is known at run time only (in ONNX it
+// is an error).
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -12,7 +12,7 @@ struct Gather {
   static constexpr std::string_view kKernel = "gather";
 
   int64_t outer = 0;
-  int64_t axis = 0;  // of `from`, which the indices point into
+  int64_t axis = 0;  // the size of `from` along the axis that the indices address
   int64_t inner = 0;
 
   void fields(Fields& f) {

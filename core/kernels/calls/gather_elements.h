@@ -1,6 +1,6 @@
-// gather_elements: operands [data, indices (s32 or s64), to]: to[i] = data[i with its axis
-// replaced by indices[i]]. A negative index counts from the end; an index outside the axis gives
-// zero bytes.
+// gather_elements: operands [data, indices (s32 or s64), to]. to[i] = data[i with its axis replaced
+// by indices[i]]. A negative index counts from the end; an index outside the axis selects zero
+// bytes.
 #pragma once
 
 #include "kernels/calls/call.h"

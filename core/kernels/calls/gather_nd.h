@@ -1,6 +1,6 @@
-// gather_nd: operands [data [batch, dims..., slice], indices [batch, count, depth] (s32 or s64),
-// to [batch, count, slice]]: slice t of the result is the slice of the data that index tuple t
-// names. Negative indices count from the end; a tuple outside the data gives zero bytes.
+// gather_nd: operands [data [batch, dims..., slice], indices [batch, count, depth] (s32 or s64), to
+// [batch, count, slice]]. Slice t of the result is the slice of the data at index tuple t. Negative
+// indices count from the end; a tuple outside the data selects zero bytes.
 #pragma once
 
 #include "kernels/calls/call.h"

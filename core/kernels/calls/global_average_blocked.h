@@ -1,5 +1,5 @@
 // global_average_blocked: operands [x, y], f32: the averages over the pixels of channel blocks x
-// [n, ceil(channels / 16), pixels, 16], plain y [n, channels].
+// [n, ceil(channels / 16), pixels, 16], as plain y [n, channels].
 #pragma once
 
 #include "kernels/calls/call.h"

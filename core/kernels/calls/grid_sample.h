@@ -1,6 +1,6 @@
-// grid_sample: operands [x [n, c, size...], grid [n, points, rank], y [n, c, points]], all f32
-// or all f64: x read at the places of the grid (last dimension first, -1 to 1). Cubic: a =
-// -0.75.
+// grid_sample: operands [x [n, c, size...], grid [n, points, rank], y [n, c, points]], all f32 or
+// all f64. Reads x at the places of the grid (last dimension first, -1 to 1). Cubic interpolation
+// uses a = -0.75.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -16,11 +16,12 @@ struct GridSample {
 
   int64_t n = 0;
   int64_t c = 0;
-  int64_t points = 0;  // read in each image
+  int64_t points = 0;  // the number of points in each image
   SampleMode mode = SampleMode::linear;
-  SamplePadding padding = SamplePadding::zeros;  // what lies outside of x
-  bool align_corners = false;  // -1 and 1 are middles of the outermost pixels, not their far edges
-  std::vector<int64_t> size;   // of the image, one to three dimensions
+  SamplePadding padding = SamplePadding::zeros;  // the values outside x
+  // -1 and 1 are the middles of the outermost pixels instead of their outer edges
+  bool align_corners = false;
+  std::vector<int64_t> size;  // of the image, one to three dimensions
 
   void fields(Fields& f) {
     f.size("n", n);

@@ -1,7 +1,7 @@
-// interleave_bytes: operands [x [groups, c, in...], zero?, y]: u8 or s8 x as the padded,
-// channel-interleaved bytes that conv_vnni reads: y [groups, ceil(c / 4), padded..., 4], then
-// kVnniBytes bytes without meaning. y counts as unsigned (s8 is moved by 128); padding holds the
-// zero point, missing channels 0.
+// interleave_bytes: operands [x [groups, c, in...], zero?, y]. Converts u8 or s8 x to the padded,
+// channel-interleaved bytes that conv_vnni reads: y [groups, ceil(c / 4), padded..., 4], followed
+// by kVnniBytes unused bytes. y is unsigned (s8 is increased by 128); padding contains the zero
+// point, missing channels 0.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,7 +11,7 @@ namespace poprt::kernels::calls {
 // One spatial dimension.
 struct PaddedAxis {
   int64_t in = 1;
-  int64_t pad = 0;     // in front
+  int64_t pad = 0;     // before the first element
   int64_t padded = 1;  // with the padding on both sides
 };
 

@@ -1,5 +1,5 @@
-// inverse: operands [x, y], f32 [matrices, n, n]: inverses, computed in double; a singular
-// matrix gives infinities and NaN.
+// inverse: operands [x, y], f32 [matrices, n, n]: inverses, computed in double. The inverse of a
+// singular matrix contains infinities and NaN.
 #pragma once
 
 #include "kernels/calls/call.h"

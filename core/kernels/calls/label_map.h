@@ -1,6 +1,6 @@
-// label_map: operands [x [count], keys [keys], values [keys + 1], y [count]]: y[i] =
-// values[place of x[i] among the sorted keys], or the last value. x and keys are s64, s32, s16,
-// f32 or f64; NaN is the last key and found like others.
+// label_map: operands [x [count], keys [keys], values [keys + 1], y [count]]. y[i] = values[place
+// of x[i] among the sorted keys], or the last value if x[i] is not a key. x and keys are s64, s32,
+// s16, f32 or f64. NaN may be the last key and is equal to itself.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -18,7 +18,7 @@ struct LabelMap {
     f.size("count", count);
     f.size("keys", keys);
     f.size("size", size, 1, 16);
-    f.require((size & (size - 1)) == 0, "the size of a value is no power of two");
+    f.require((size & (size - 1)) == 0, "the size of a value is not a power of two");
   }
 };
 

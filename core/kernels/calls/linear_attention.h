@@ -1,7 +1,7 @@
-// linear_attention: operands [q, k, v, past?, decay?, beta?, y, state], all f32 or all f64,
-// heads packed in the last dimension, past and state [batch, kv_heads, kn, vn]. For each token:
-// state *= exp(decay) (per head or key element), v' = beta (v - state^T k) (without beta: v),
-// state += k v'^T, y = scale state^T q.
+// linear_attention: operands [q, k, v, past?, decay?, beta?, y, state], all f32 or all f64. Heads
+// are packed in the last dimension; past and state are [batch, kv_heads, kn, vn]. For each token:
+// state *= exp(decay) (for each head or for each key element), v' = beta (v - state^T k) (without
+// beta: v), state += k v'^T, y = scale state^T q.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -15,11 +15,12 @@ struct LinearAttention {
   int64_t tokens = 0;
   int64_t q_heads = 0;  // a multiple of kv_heads
   int64_t kv_heads = 1;
-  int64_t kn = 0;              // elements of a head of q and k
-  int64_t vn = 0;              // elements of a head of v
-  bool decay_of_keys = false;  // decay has a factor for each key element, not one for each head
-  int64_t beta_heads = 0;      // 1 or kv_heads; 0 without beta
-  float scale = 0;             // NaN: 1 / sqrt(kn)
+  int64_t kn = 0;  // elements of a head of q and k
+  int64_t vn = 0;  // elements of a head of v
+  // decay has a factor for each key element instead of one for each head
+  bool decay_of_keys = false;
+  int64_t beta_heads = 0;  // 1 or kv_heads; 0 without beta
+  float scale = 0;         // NaN: 1 / sqrt(kn)
 
   void fields(Fields& f) {
     f.size("batch", batch);

@@ -1,5 +1,5 @@
-// lrn: operands [x, y], f32 or f64 [n, c, pixels]: y = x / (bias + alpha / size * sum of squares
-// of the `size` channels around) ^ beta.
+// lrn: operands [x, y], f32 or f64 [n, c, pixels]. y = x / (bias + alpha / size * sum of squares of
+// the `size` channels around it) ^ beta.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,6 +1,6 @@
-// map_axes: operands [from, value?, to]: to[o0, o1, ...] = from[map0[o0], map1[o1], ...], or the
-// first element of value where one of the maps says -1 (without it zero bytes). Pad in every
-// mode and nearest-neighbour resizing.
+// map_axes: operands [from, value?, to]. to[o0, o1, ...] = from[map0[o0], map1[o1], ...], or the
+// first element of value (without value, zero bytes) if an index from one of the maps is -1. It is
+// used for Pad in every mode and for nearest-neighbour resizing.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -9,8 +9,8 @@ namespace poprt::kernels::calls {
 
 struct MappedAxis {
   int64_t in = 0, out = 0;   // elements
-  bool mapped = false;       // else in == out and each is itself
-  std::vector<int64_t> map;  // for each of out: one of in, or -1
+  bool mapped = false;       // otherwise in == out and the axis is unchanged
+  std::vector<int64_t> map;  // an index of `in`, or -1, for each index of `out`
 };
 
 struct MapAxes {
@@ -22,7 +22,7 @@ struct MapAxes {
 
   void fields(Fields& f) {
     f.size("size", size, 1, 16);
-    f.require((size & (size - 1)) == 0, "the size of an element is no power of two");
+    f.require((size & (size - 1)) == 0, "the size of an element is not a power of two");
     f.length("rank", axes, 0, kMostAxes);
     for (MappedAxis& a : axes) {
       f.size("in", a.in);

@@ -1,6 +1,6 @@
-// matmul: operands [a [m, k], b, bias? [n], residual? [m, n], y [m, n]], f32 and dense: y =
-// act(a b + bias + residual), or act(a b + bias) + residual. b lies in panels of 48 columns
-// (isa/gemm.h), bias has room for whole panels.
+// matmul: operands [a [m, k], b, bias? [n], residual? [m, n], y [m, n]], f32 and dense. y = act(a b
+// + bias + residual), or act(a b + bias) + residual. b is packed in panels of 48 columns
+// (isa/gemm.h); bias has room for whole panels.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,4 +1,4 @@
-// matmul_dynamic: operands [a, b, c?, y], f32, rows of a dense (a_k = 1): y[batch..., m, n] =
+// matmul_dynamic: operands [a, b, c?, y], f32, with dense rows of a (a_k = 1). y[batch..., m, n] =
 // alpha * a * b + beta * c.
 #pragma once
 

@@ -1,5 +1,5 @@
-// matmul_generic: operands [a, b, c?, y] of any numeric dtype that ONNX multiplies: y[batch...,
-// m, n] = alpha * a * b + beta * c. Half types sum in float, integers wrap.
+// matmul_generic: operands [a, b, c?, y] of any numeric dtype that ONNX multiplies. y[batch..., m,
+// n] = alpha * a * b + beta * c. Half types are summed in float; integers wrap.
 #pragma once
 
 #include "kernels/calls/call.h"

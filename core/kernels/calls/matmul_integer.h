@@ -1,6 +1,6 @@
-// matmul_integer: operands [a, b, a_zero?, b_zero?, y]: y[m, n] = (a - a_zero) * (b - b_zero)
-// for u8 / s8 a [m, k] and b [k, n], s32 y, for each product of a batch. a_zero has one element
-// or m, b_zero one or n.
+// matmul_integer: operands [a, b, a_zero?, b_zero?, y]. y[m, n] = (a - a_zero) * (b - b_zero) for
+// u8 / s8 a [m, k] and b [k, n], s32 y, for each product of a batch. a_zero has one element or m,
+// b_zero one or n.
 #pragma once
 
 #include "kernels/calls/call.h"

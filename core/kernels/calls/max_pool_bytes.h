@@ -1,5 +1,5 @@
-// max_pool_bytes: operands [x [n, in..., c], y [n, out..., c]], u8 or s8: the largest of each
-// window, channels last. A window without an input gives the lowest number.
+// max_pool_bytes: operands [x [n, in..., c], y [n, out..., c]], u8 or s8: the maximum of each
+// window, with channels last. A window without an input has the lowest number as its result.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,5 +1,5 @@
-// max_roi_pool: operands [x [n, c, h, w], rois [rois, 5] (image, x1, y1, x2, y2, ends included),
-// y [rois, c, oh, ow]], all f32 or all f64: the largest element of each bin, 0 for an empty one.
+// max_roi_pool: operands [x [n, c, h, w], rois [rois, 5] (image, x1, y1, x2, y2, inclusive), y
+// [rois, c, oh, ow]], all f32 or all f64: the largest element of each bin, 0 for an empty one.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -16,7 +16,7 @@ struct MaxRoiPool {
   int64_t rois = 0;
   int64_t oh = 0;
   int64_t ow = 0;
-  float scale = 0;  // of places in rois to pixels
+  float scale = 0;  // converts places in rois to pixels
 
   void fields(Fields& f) {
     f.size("n", n);

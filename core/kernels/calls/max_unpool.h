@@ -1,6 +1,7 @@
-// max_unpool: operands [x, indices, y] of one dtype of whole bytes, s64 indices: y is zero, then
-// y[indices[i]] = x[i] (indices count elements of the unpadded result `dims`; those outside are
-// dropped). y may be larger: then the result lies at its start of every dimension.
+// max_unpool: operands [x, indices, y]. x and y have one dtype of whole bytes, indices are s64. y
+// is zero except y[indices[i]] = x[i]. Indices address elements of the unpadded result `dims`;
+// those outside are dropped. y may be larger than `dims`; the result is then at the start of every
+// dimension.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -21,7 +22,7 @@ struct MaxUnpool {
     f.sizes("dim", dims);
     f.sizes("dim of y", large);
     for (size_t d = 0; d < dims.size(); d++)
-      f.require(dims[d] <= large[d], "the result does not hold its content");
+      f.require(dims[d] <= large[d], "the result is smaller than its content");
   }
 };
 

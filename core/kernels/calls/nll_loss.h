@@ -1,6 +1,6 @@
-// nll_loss: operands [x [n, c, d], target [n, d], weight? [c], y]: f32 or f64 log-probabilities
-// x and s32 / s64 target; loss[n, d] = -weight[t] x[n, t, d], 0 where t is ignored. Targets
-// outside [0, c) that are not ignored count as ignored.
+// nll_loss: operands [x [n, c, d], target [n, d], weight? [c], y]: f32 or f64 log-probabilities x
+// and s32 / s64 target. loss[n, d] = -weight[t] x[n, t, d], or 0 if t is ignored. Targets outside
+// [0, c) are ignored as well.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -18,7 +18,7 @@ struct NllLoss {
   int64_t d = 0;  // places of an image
   LossReduction reduction = LossReduction::none;
   bool has_ignored = false;
-  int64_t ignored = 0;  // class whose loss is 0, when there is one
+  int64_t ignored = 0;  // the class whose loss is 0, if there is one
 
   void fields(Fields& f) {
     f.size("n", n);

@@ -1,6 +1,6 @@
 // one_hot: operands [indices [outer, inner] (s32, s64 or f32), values [2], to [outer, depth,
-// inner]]: to[o, d, i] = values[1] where indices[o, i] is d, else values[0]. A negative index
-// counts from the end; one outside the depth gives values[0] everywhere.
+// inner]]. to[o, d, i] = values[1] if indices[o, i] is d, otherwise values[0]. A negative index
+// counts from the end; for an index outside the depth all results are values[0].
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,6 +1,7 @@
-// pack_conv: operands [weights [groups, m, c, taps], packed], both f32: convolution weights that
-// are known at run time only, as pack_conv() of kernels/common/pack_conv.h packs constant ones.
-// A bias is padded to whole blocks as the weights of one channel and one tap.
+// pack_conv: operands [weights [groups, m, c, taps], packed], both f32. Packs convolution weights
+// that are known at run time only in the same way as pack_conv() of kernels/common/pack_conv.h
+// packs constant ones. A bias is padded to whole blocks like the weights of one channel and one
+// tap.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,8 +12,8 @@ struct PackConv {
   static constexpr std::string_view kKernel = "pack_conv";
 
   int64_t groups = 1;
-  int64_t m = 1;  // channels out of a group
-  int64_t c = 1;  // channels into a group
+  int64_t m = 1;  // output channels of a group
+  int64_t c = 1;  // input channels of a group
   int64_t taps = 1;
 
   void fields(Fields& f) {

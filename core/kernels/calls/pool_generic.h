@@ -1,5 +1,5 @@
-// pool_generic: operands [x, y, indices?]: max, average or Lp pooling of plain x [planes,
-// in...], y [planes, out...]. Indices (s64, of maxima) count from the start of x.
+// pool_generic: operands [x, y, indices?]: max, average or Lp pooling of plain x [planes, in...], y
+// [planes, out...]. Indices (s64, of maxima) are relative to the start of x.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -12,7 +12,7 @@ enum class Pooling : int64_t { max = 0, average = 1, lp = 2 };
 // One spatial dimension, see calls/common/window.h.
 struct PoolingAxis {
   int64_t in = 1, out = 1, kernel = 1, stride = 1;
-  int64_t pad = 0, pad_end = 0;  // in front and behind
+  int64_t pad = 0, pad_end = 0;  // before the first and after the last element
   int64_t dilation = 1;
 };
 
@@ -20,9 +20,9 @@ struct PoolGeneric {
   static constexpr std::string_view kKernel = "pool_generic";
 
   Pooling kind = Pooling::max;
-  bool count_padding = false;     // averages divide by the taps in the padding too
+  bool count_padding = false;     // averages also count the taps in the padding
   int64_t p = 2;                  // exponent of lp
-  bool column_major = false;      // indices count as if the last two dimensions were swapped
+  bool column_major = false;      // indices are numbered as if the last two dimensions were swapped
   int64_t planes = 0;             // images times channels
   std::vector<PoolingAxis> axes;  // one to three
 

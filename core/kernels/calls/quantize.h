@@ -1,5 +1,5 @@
-// quantize: operands [x, scale, zero?, y]: y = saturate(round(x / scale) + zero), ties to even;
-// for f8 and f4 results the quotient is rounded to the format instead.
+// quantize: operands [x, scale, zero?, y]. y = saturate(round(x / scale) + zero), with ties to
+// even. For f8 and f4 results, the quotient is rounded to the format instead.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,7 +11,7 @@ struct Quantize {
   static constexpr std::string_view kKernel = "quantize";
 
   QuantizationGrid grid;
-  bool saturate = true;  // f8 alone
+  bool saturate = true;  // for f8 only
 
   void fields(Fields& f) {
     grid.fields(f);

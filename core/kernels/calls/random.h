@@ -1,5 +1,5 @@
-// random: operands [x?, y], f32: numbers that depend on the seed and their place alone, so that
-// every run repeats them.
+// random: operands [x?, y], f32: numbers that depend only on the seed and their place, so every run
+// repeats them.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -10,7 +10,7 @@ namespace poprt::kernels::calls {
 enum class RandomKind : int64_t {
   uniform = 0,    // in [a, b)
   normal = 1,     // with mean a and deviation b
-  bernoulli = 2,  // 1 with probability x[i], else 0
+  bernoulli = 2,  // 1 with probability x[i], otherwise 0
   multinomial =
       3,  // y [count, samples] s32 / s64: classes with probability exp(x [count, classes])
 };
@@ -22,7 +22,7 @@ struct Random {
   int64_t seed = 0;
   int64_t count = 0;
   int64_t classes = 0;
-  int64_t samples = 1;  // 1 but for multinomial
+  int64_t samples = 1;  // 1 except for multinomial
   float a = 0;
   float b = 0;
 
@@ -35,7 +35,7 @@ struct Random {
     f.real("a", a);
     f.real("b", b);
     f.require(kind == RandomKind::multinomial ? classes >= 1 : samples == 1,
-              "bad classes or samples");
+              "classes or samples are out of range");
   }
 };
 

@@ -1,22 +1,27 @@
-// recurrent: all time steps of LSTM, GRU or RNN in one direction, all f32. The products of the
-// inputs with W for the whole sequence come ready (x); a step adds R times the state and updates
-// the cell. Operands [x, r, r_state?, r_sums?, r_scales?, bias?, peephole?, lens? (s32),
-// h_first?, c_first?, y?, h_last?, c_last?, work?]:
-//   x        rows of one sequence and time at x_offset + (time * batch + sequence) * x_row, in them
-//            gate g of block b (16 hidden units) at b * x_block + g * x_gate
-//   r        [blocks, hidden, gates, 16], units past `hidden` zero; r_state the same for the third
-//            gate of a GRU with linear_before_reset = 0 (kind gru_gates), whose r has two
-//   r_sums, r_scales   of an LSTM whose r is bytes: kernels/common/pack_vnni.h's panels of 64
-//            columns, which are the gates of a block, then the sums (s32) and scales of the
-//            columns. Each step quantises the state of each sequence as DynamicQuantizeLinear does.
-//            Programs that were compiled before r could be bytes have neither operand: their calls
-//            have twelve
-//   bias     [2 * gates of the cell, hidden]: of W, then of R; peephole [3, hidden]
-//   lens     valid steps of each sequence; later steps keep the state and give zeros in y
-//   h_first, c_first   [batch, hidden], zeros when omitted; h_last, c_last likewise
+// recurrent: all time steps of LSTM, GRU or RNN in one direction, all f32. x contains the products
+// of the inputs with W for the whole sequence; a step adds R times the state and updates the cell.
+//
+// Operands [x, r, r_state?, r_sums?, r_scales?, bias?, peephole?, lens? (s32), h_first?, c_first?,
+// y?, h_last?, c_last?, work?]:
+//
+//   x        the row of a sequence and time is at x_offset + (time * batch + sequence) * x_row; in
+//            it, gate g of block b (16 hidden units) is at b * x_block + g * x_gate
+//   r        [blocks, hidden, gates, 16], units after `hidden` are zero
+//   r_state  the same for the third gate of a GRU with linear_before_reset = 0 (kind gru_gates),
+//            whose r has two gates
+//   r_sums, r_scales   for an LSTM whose r is bytes: r consists of panels of 64 columns of
+//            kernels/common/pack_vnni.h, which are the gates of a block; these operands are the
+//            sums (s32) and scales of the columns. Each step quantises the state of each sequence
+//            like DynamicQuantizeLinear. Programs that were compiled before r could be bytes have
+//            neither operand: their calls have twelve operands
+//   bias     [2 * gates of the cell, hidden]: of W, then of R
+//   peephole [3, hidden]
+//   lens     valid steps of each sequence; later steps keep the state and write zeros to y
+//   h_first, c_first   [batch, hidden], zeros if omitted
+//   h_last, c_last     [batch, hidden]
 //   y        [steps, directions, batch, hidden]
-//   work     [rows, batch, hidden], rows = (2 unless y without lens holds the states) + (1: the
-//            cell of an LSTM) + (2: z and r * h of kind gru_gates)
+//   work     [rows, batch, hidden], rows = (2 unless y without lens contains the states) +
+//            (1: the cell of an LSTM) + (2: z and r * h of kind gru_gates)
 #pragma once
 
 #include <array>
@@ -33,10 +38,10 @@ struct Recurrent {
   int64_t steps = 1;
   int64_t batch = 0;
   int64_t hidden = 1;
-  int64_t directions = 1;  // that y has
-  int64_t direction = 0;   // which of them this is
+  int64_t directions = 1;  // of y
+  int64_t direction = 0;   // the index of this direction in y
   bool reverse = false;    // from the last step to the first
-  int64_t x_offset = 0;    // in elements, as the next three
+  int64_t x_offset = 0;    // in elements, like the next three
   int64_t x_row = 0;
   int64_t x_block = 0;
   int64_t x_gate = 0;

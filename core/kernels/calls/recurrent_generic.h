@@ -1,6 +1,5 @@
-// recurrent_generic: LSTM, GRU or RNN in double, every form of the operators. Operands [x, w, r,
-// bias?, lens? (s32), h_first?, c_first?, peephole?, y?, h_last?, c_last?], laid out as ONNX has
-// them.
+// recurrent_generic: LSTM, GRU or RNN in double, in every form of the operators. Operands [x, w, r,
+// bias?, lens? (s32), h_first?, c_first?, peephole?, y?, h_last?, c_last?] have the layout of ONNX.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -17,7 +16,7 @@ struct RecurrentGeneric {
   int64_t input = 0;
   int64_t hidden = 1;
   int64_t directions = 1;
-  bool reverse = false;  // of a single direction
+  bool reverse = false;  // for a single direction
   bool batch_first = false;
   bool input_forget = false;
   float clip = 0;                           // 0: none

@@ -1,7 +1,7 @@
-// reduce: operands [x, y] of one dtype (f32, f64, integers, bool), y with the elements of x's kept
-// dimensions in order. Empty reductions give the neutral element (max and min: the lowest and
-// highest value). Integer sums and products wrap, means truncate, roots and logarithms truncate and
-// saturate.
+// reduce: operands [x, y] of one dtype (f32, f64, integers, bool). y contains the elements for the
+// kept dimensions of x in order. The result of an empty reduction is the neutral element (for max
+// and min: the lowest and highest value). Integer sums and products wrap, means are truncated,
+// roots and logarithms are truncated and saturated.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -13,7 +13,7 @@ struct Reduce {
   static constexpr std::string_view kKernel = "reduce";
 
   Reduction kind = Reduction::sum;
-  std::vector<int64_t> axes;  // of x, that are reduced; the kernel checks them against its rank
+  std::vector<int64_t> axes;  // reduced axes of x; the kernel checks them against the rank of x
 
   void fields(Fields& f) {
     f.choice("kind", kind, static_cast<Reduction>(kReductionCount - 1));

@@ -1,6 +1,6 @@
-// requantize: operands [sums, a_scale, b_scale, y_scale, y_zero, y]: y = saturate(round(sums *
-// a_scale * b_scale / y_scale) + y_zero), ties to even; sums is s32 [outer, rows, columns], y u8
-// or s8. Scales are f32, f16 or bf16; y_scale and y_zero have one element.
+// requantize: operands [sums, a_scale, b_scale, y_scale, y_zero, y]. y = saturate(round(sums *
+// a_scale * b_scale / y_scale) + y_zero), with ties to even. sums is s32 [outer, rows, columns], y
+// is u8 or s8. Scales are f32, f16 or bf16; y_scale and y_zero have one element.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -13,9 +13,9 @@ struct Requantize {
   int64_t outer = 0;
   int64_t rows = 0;
   int64_t columns = 0;
-  bool a_row = false;     // a_scale has an element for each row, not one
+  bool a_row = false;     // a_scale has an element for each row instead of one
   bool b_row = false;     // b_scale likewise
-  bool b_column = false;  // b_scale has an element for each column, unless it has one for each row
+  bool b_column = false;  // b_scale has an element for each column
 
   void fields(Fields& f) {
     f.size("outer", outer);

@@ -1,8 +1,8 @@
-// resample: operands [from [outer, in, inner], to [outer, out, inner]]: every result along one
-// axis is a weighted sum of `taps` sources; linear and cubic resizing, one call per axis. One of
-// the dtypes is a numeric T and the other T or the type sums are made in (f32; f64 for f64, s32
-// and s64). Of f64 [from, weights, to], with f64 weights in place of those here. Integers are
-// truncated towards zero and saturated.
+// resample: operands [from [outer, in, inner], to [outer, out, inner]]. Every result along one axis
+// is a weighted sum of `taps` sources. It is used for linear and cubic resizing, with one call for
+// each axis. One of the dtypes is a numeric type T, and the other is T or the type of the sums
+// (f32, or f64 for f64, s32 and s64). For f64 the operands are [from, weights, to], with f64
+// weights instead of the field below. Integers are truncated towards zero and saturated.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -17,7 +17,8 @@ struct Resample {
   int64_t inner = 0;
   int64_t out = 0;
   int64_t taps = 1;
-  std::vector<int64_t> index;  // [out, taps]: the sources; -1 first: the result is `outside`
+  // [out, taps]: the sources; if the first is -1, the result is `outside`
+  std::vector<int64_t> index;
   std::vector<float> weights;  // [out, taps]
   float outside = 0;
 

@@ -1,12 +1,12 @@
-// reverse_sequence: operands [from [d0, d1, inner], lens (s64), to]: the first lens[b] steps of
-// each sequence in reverse, the rest as they are.
+// reverse_sequence: operands [from [d0, d1, inner], lens (s64), to]. Reverses the first lens[b]
+// steps of each sequence and copies the rest.
 #pragma once
 
 #include "kernels/calls/call.h"
 
 namespace poprt::kernels::calls {
 
-// Which dimension is time; the other one is the batch.
+// The dimension of time; the other dimension is the batch.
 enum class TimeAxis : int64_t { first = 0, second = 1 };
 
 struct ReverseSequence {

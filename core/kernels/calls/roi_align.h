@@ -1,6 +1,6 @@
-// roi_align: operands [x [n, c, h, w], rois [rois, 4] (x1, y1, x2, y2), batch [rois], y [rois,
-// c, oh, ow]], f32 or f64, s32 or s64 batch (image of each): bilinear samples averaged (or their
-// largest) per bin.
+// roi_align: operands [x [n, c, h, w], rois [rois, 4] (x1, y1, x2, y2), batch [rois], y [rois, c,
+// oh, ow]]. x is f32 or f64; batch is s32 or s64 and contains the image of each region. Each bin is
+// the average (or the maximum) of bilinear samples.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -17,10 +17,10 @@ struct RoiAlign {
   int64_t rois = 0;
   int64_t oh = 0;
   int64_t ow = 0;
-  int64_t ratio = 0;  // samples per bin and dimension; 0: as many as pixels
+  int64_t ratio = 0;  // samples of a bin in each dimension; 0: as many as it has pixels
   bool max = false;
-  bool half_pixel = false;  // pixel 0 lies at 0.5
-  float scale = 0;          // of places in rois to pixels
+  bool half_pixel = false;  // the middle of pixel 0 is at 0.5
+  float scale = 0;          // converts places in rois to pixels
 
   void fields(Fields& f) {
     f.size("n", n);

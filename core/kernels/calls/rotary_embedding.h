@@ -1,8 +1,8 @@
-// rotary_embedding: operands [x, cos, sin, positions? [batch, tokens] (s64), y], f32 or f64. A
-// row of `head` elements lies at (b, head, token) times the strides; its first `rotated`
-// elements are pairs (i, i + rotated / 2), or (2i, 2i + 1) when interleaved, that turn by the
-// angle of cos and sin row positions[b, token], or row b * tokens + token without positions.
-// Positions outside the table are clamped.
+// rotary_embedding: operands [x, cos, sin, positions? [batch, tokens] (s64), y], f32 or f64. A row
+// of `head` elements is at (b, head, token) times the strides. Its first `rotated` elements form
+// pairs (i, i + rotated / 2), or (2i, 2i + 1) if interleaved. Each pair is rotated by the angle in
+// row positions[b, token] of cos and sin (without positions, row b * tokens + token). Positions
+// outside the table are clamped.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -34,7 +34,8 @@ struct RotaryEmbedding {
     f.size("sb", sb);
     f.size("sh", sh);
     f.size("st", st);
-    f.require(rotated % 2 == 0 && rotated <= head, "bad rotated size");
+    f.require(rotated % 2 == 0 && rotated <= head,
+              "the rotated size must be even and at most the head size");
   }
 };
 

@@ -1,5 +1,5 @@
-// scatter_elements: operands [indices (s32 or s64), updates, to]: to[i with its axis replaced by
-// indices[i]] OP= updates[i], in the order of i. An index outside the axis changes nothing.
+// scatter_elements: operands [indices (s32 or s64), updates, to]. to[i with its axis replaced by
+// indices[i]] OP= updates[i], in the order of i. An index outside the axis is ignored.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,6 +1,6 @@
-// scatter_nd: operands [indices [batch, count, depth] (s32 or s64), updates [batch, count,
-// slice], to [batch, dims..., slice]]: the slice of the result that index tuple t names OP=
-// slice t of the updates, in the order of t. A tuple outside the data changes nothing.
+// scatter_nd: operands [indices [batch, count, depth] (s32 or s64), updates [batch, count, slice],
+// to [batch, dims..., slice]]. The slice of the result at index tuple t OP= slice t of the updates,
+// in the order of t. A tuple outside the data is ignored.
 #pragma once
 
 #include "kernels/calls/call.h"

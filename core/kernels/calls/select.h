@@ -1,4 +1,4 @@
-// select: operands [condition bool [1], a, b, y], the last three of one size: y = condition ? a
+// select: operands [condition bool [1], a, b, y], the last three of equal sizes. y = condition ? a
 // : b.
 #pragma once
 

@@ -1,6 +1,7 @@
 // shift: operands [step s32, x [outer, added, inner], state [slots, outer, length, inner], y?
-// [outer, length, inner]]. Slot step mod slots moves by `added` along its length, x comes in
-// front, and y is what it holds then. At step 0 all slots begin with zeros.
+// [outer, length, inner]]. Slot step mod slots is shifted by `added` along its length, x is
+// inserted at the front, and y is the new content of the slot. At step 0 all slots start with
+// zeros.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,4 +1,4 @@
-// softmax: operands [x, y], f32 or f64, seen as [outer, n, inner], the softmax along n; y may be
+// softmax: operands [x, y], f32 or f64, viewed as [outer, n, inner]: the softmax along n. y may be
 // x.
 #pragma once
 
@@ -9,8 +9,8 @@ namespace poprt::kernels::calls {
 // The numbers are part of the file format.
 enum class SoftmaxMode : int64_t {
   softmax = 0,
-  logarithm = 1,  // of the softmax
-  hardmax = 2,    // 1 at the first largest, 0 elsewhere
+  logarithm = 1,  // the logarithm of the softmax
+  hardmax = 2,    // 1 at the first largest element, 0 elsewhere
 };
 
 struct Softmax {

@@ -1,5 +1,5 @@
-// store_slice: operands [part, index, whole]: whole[index] = part, for whole [n, dims of
-// part...] and an s64 index; an index outside [0, n) writes nothing.
+// store_slice: operands [part, index, whole]. whole[index] = part, where whole is [n, dims of
+// part...] and index is s64. An index outside [0, n) is ignored.
 #pragma once
 
 #include "kernels/calls/call.h"

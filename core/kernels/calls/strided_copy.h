@@ -1,7 +1,7 @@
-// strided_copy: operands [from, to]: to[to_offset + sum(i * to_strides)] = from[from_offset +
-// sum(i * from_strides)] for every index i inside dims; all in elements. Transpose, Concat,
-// Split, Slice, Expand, Tile, DepthToSpace ... are all this. No two indices may write one
-// element.
+// strided_copy: operands [from, to]. to[to_offset + sum(i * to_strides)] = from[from_offset + sum(i
+// * from_strides)] for every index i inside dims. All numbers are in elements. It implements
+// Transpose, Concat, Split, Slice, Expand, Tile, DepthToSpace and others. No two indices may write
+// the same element.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -16,12 +16,12 @@ struct StridedCopy {
   int64_t from_offset = 0;
   int64_t to_offset = 0;
   std::vector<int64_t> dims;          // at most kMostDims
-  std::vector<int64_t> from_strides;  // also negative or zero
+  std::vector<int64_t> from_strides;  // may be negative or zero
   std::vector<int64_t> to_strides;
 
   void fields(Fields& f) {
     f.size("size", size, 1, 16);
-    f.require((size & (size - 1)) == 0, "the size of an element is no power of two");
+    f.require((size & (size - 1)) == 0, "the size of an element is not a power of two");
     f.length("rank", dims, 0, kMostDims);
     from_strides.resize(dims.size());
     to_strides.resize(dims.size());

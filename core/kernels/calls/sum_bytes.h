@@ -1,5 +1,5 @@
-// sum_bytes: operands [x [outer, n, inner] (u8 or s8), y s32 [outer, inner]]: y[o, i] = the sum
-// of x[o, :, i].
+// sum_bytes: operands [x [outer, n, inner] (u8 or s8), y s32 [outer, inner]]. y[o, i] is the sum of
+// x[o, :, i].
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -10,7 +10,7 @@ struct SumBytes {
   static constexpr std::string_view kKernel = "sum_bytes";
 
   int64_t outer = 0;
-  int64_t n = 0;  // as many bytes have a sum that s32 holds
+  int64_t n = 0;  // limited so that the sum fits into s32
   int64_t inner = 0;
 
   void fields(Fields& f) {

@@ -1,7 +1,7 @@
 // svm_classify: operands [scores [rows, scores], labels, prob_a?, prob_b?, label?, y? [rows,
 // columns]], f32: the last step of an SVM classifier. Scores are one decision for each pair of
-// classes (positive: the first), or when linear one for each class. Probabilities of pairs are
-// logistic(a s + b), joined by the second method of Wu, Lin and Weng, "Probability estimates for
+// classes (positive: the first class) or, if linear, one for each class. Probabilities of pairs are
+// logistic(a s + b), combined by the second method of Wu, Lin and Weng, "Probability estimates for
 // multi-class classification by pairwise coupling" (2004).
 #pragma once
 
@@ -13,10 +13,11 @@ namespace poprt::kernels::calls {
 struct SvmClassify {
   static constexpr std::string_view kKernel = "svm_classify";
 
-  static constexpr int64_t kMostClasses = 4096;  // the coupling needs classes squared numbers
+  // the coupling needs memory for classes squared numbers
+  static constexpr int64_t kMostClasses = 4096;
   int64_t rows = 0;
   int64_t classes = 1;
-  int64_t scores = 0;  // of a row: classes when linear, else pairs of them
+  int64_t scores = 0;  // of a row: the number of classes if linear, otherwise of pairs of classes
   int64_t columns = 1;
   bool linear = false;
   bool all_positive = false;  // no coefficient is negative
@@ -30,8 +31,9 @@ struct SvmClassify {
     f.flag("linear", linear);
     f.flag("all_positive", all_positive);
     f.choice("transform", transform, PostTransform::probit);
-    f.require(scores == (linear ? classes : classes * (classes - 1) / 2), "bad number of scores");
-    f.require(linear || classes >= 2, "pairs need two classes");
+    f.require(scores == (linear ? classes : classes * (classes - 1) / 2),
+              "the number of scores does not match the classes");
+    f.require(linear || classes >= 2, "pairs require two classes");
   }
 };
 

@@ -1,6 +1,6 @@
 // tensor_scatter: operands [update [batch, outer, count, bytes], indices? [batch] (s64), cache
-// [batch, outer, slots, bytes]], written into cache: rows of batch b start at slot indices[b],
-// or 0; rows outside are dropped.
+// [batch, outer, slots, bytes]]. Writes the update into the cache: rows of batch b start at slot
+// indices[b], or at 0 without indices. Rows outside the cache are dropped.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -15,7 +15,7 @@ struct TensorScatter {
   int64_t slots = 0;
   int64_t count = 0;      // slots of an update
   int64_t bytes = 0;      // of a slot
-  bool circular = false;  // rows outside start again at slot 0
+  bool circular = false;  // rows beyond the end continue at slot 0
 
   void fields(Fields& f) {
     f.size("batch", batch);

@@ -1,7 +1,7 @@
-// tf_idf: operands [x, y]: counts of n-grams in rows of x (s32 / s64 [rows, columns]) as f32 y
-// [rows, results]. An n-gram of step s is x[i], x[i + s], ..., for every i that fits, n from min
-// to max and s from 1 to skips + 1 (unigrams: 1 only); found in the pool as gram g it adds to
-// y[index[g]].
+// tf_idf: operands [x, y]. Counts n-grams in rows of x (s32 / s64 [rows, columns]) into f32 y
+// [rows, results]. An n-gram of step s is x[i], x[i + s], ..., for every i for which it fits, with
+// n from min to max and s from 1 to skips + 1 (for unigrams 1 only). If it is gram g of the pool,
+// it is added to y[index[g]].
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -11,7 +11,7 @@ namespace poprt::kernels::calls {
 // The numbers are part of the file format.
 enum class TfIdfMode : int64_t {
   tf = 0,      // the count
-  idf = 1,     // the weight where it occurs
+  idf = 1,     // the weight if the gram occurs
   tf_idf = 2,  // count times weight
 };
 
@@ -25,10 +25,10 @@ struct TfIdf {
   int64_t skips = 0;
   TfIdfMode mode = TfIdfMode::tf;
   int64_t results = 0;
-  std::vector<int64_t> starts;  // in the pool, of the grams of length 1, 2 ...
+  std::vector<int64_t> starts;  // starts in the pool of the grams of length 1, 2 ...
   std::vector<int64_t> index;   // column of y of each gram
   std::vector<int64_t> pool;    // grams, one after the other
-  std::vector<float> weights;   // of each gram, or none: 1
+  std::vector<float> weights;   // of each gram; if empty, all weights are 1
 
   void fields(Fields& f) {
     f.size("rows", rows);
@@ -45,7 +45,8 @@ struct TfIdf {
     f.rest("pool", pool);
     for (int64_t& item : pool) f.integer("item", item);
     f.rest("weights", weights);
-    f.require(weights.empty() || weights.size() == index.size(), "another number of weights");
+    f.require(weights.empty() || weights.size() == index.size(),
+              "the number of weights differs from the number of grams");
   }
 };
 

@@ -1,12 +1,22 @@
 // tree_ensemble: operands [x, nodes, roots, keys, leaves, targets, weights, base?, labels?, y?,
-// label?]. x [rows, features] is f32 or f64. nodes is s32 [nodes, 3], of f64 [nodes, 4], as
-// common/tree_walk.h has them; roots s32 [trees] their numbers. keys s32 [keys] are features times
-// 2, plus 1 where NaN goes to the true side. The number of a leaf is a row of leaves, s32 [leaves,
-// 2]: its first weight and the end of its weights, which have targets s32 [weights] and values,
-// weights f64 [weights]; or, where every leaf has one weight for each column in order, it is that
-// of its first weight. base is f64 [bases], labels s64 [columns]. y [rows, columns] is f32 or f64,
-// label s64 [rows]. Sums are in double, trees in order. A classifier of two classes with weights
-// for one reports as ONNX Runtime does, which is not what the specification says everywhere.
+// label?].
+//
+//   x        [rows, features], f32 or f64
+//   nodes    s32 [nodes, 3], or [nodes, 4] for f64, in the format of common/tree_walk.h
+//   roots    s32 [trees], the numbers of the root nodes
+//   keys     s32 [keys], features times 2, plus 1 if NaN goes to the true side
+//   leaves   s32 [leaves, 2], the first weight and the end of the weights of each leaf; the
+//            number of a leaf is its row. If every leaf has one weight for each column in order,
+//            the number of a leaf is that of its first weight instead
+//   targets  s32 [weights], the target of each weight
+//   weights  f64 [weights], the values
+//   base     f64 [bases]
+//   labels   s64 [columns]
+//   y        [rows, columns], f32 or f64
+//   label    s64 [rows]
+//
+// Sums are in double, with the trees in order. A classifier of two classes with weights for one of
+// them behaves like ONNX Runtime, which differs from the specification in some cases.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -14,7 +24,8 @@
 
 namespace poprt::kernels::calls {
 
-// What the weights of all trees for one column become. The numbers are part of the file format.
+// How the weights of all trees for one column are combined. The numbers are part of the file
+// format.
 enum class TreeAggregate : int64_t { sum = 0, average = 1, min = 2, max = 3 };
 
 struct TreeEnsemble {
@@ -32,7 +43,7 @@ struct TreeEnsemble {
   TreeAggregate aggregate = TreeAggregate::sum;
   PostTransform transform = PostTransform::none;
   bool classifier = false;          // has labels
-  bool one_class = false;           // of two, which has all the weight
+  bool one_class = false;           // of two classes, one has all the weights
   bool all_positive = false;        // no weight is negative
   int64_t depth = 0;                // inner nodes on the longest path
   bool equals = false;              // some nodes compare with ==
@@ -57,9 +68,9 @@ struct TreeEnsemble {
     f.flag("equals", equals);
     f.flag("leaves_are_weights", leaves_are_weights);
     f.require(keys <= 2 * features + 1, "too many keys");
-    f.require(!one_class || columns == 2, "one of two classes, but there are not two");
+    f.require(!one_class || columns == 2, "one_class requires two classes");
     f.require(!leaves_are_weights || aggregate <= TreeAggregate::average,
-              "a least or greatest weight needs its target");
+              "a least or greatest weight requires its target");
   }
 };
 

@@ -1,5 +1,5 @@
-// trilu: operands [from, k? (one s64), to], matrices of one dtype: the upper (columns >= row +
-// k) or lower (columns <= row + k) part, zero bytes elsewhere. Without k it is 0.
+// trilu: operands [from, k? (one s64), to], matrices of one dtype: the upper (columns >= row + k)
+// or lower (columns <= row + k) part, with zero bytes elsewhere. Without the operand, k is 0.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,5 +1,5 @@
-// unblock: operands [from, to]: f32 channel blocks [n, ceil(channels / 16), pixels, 16] to plain
-// [n, channels, pixels].
+// unblock: operands [from, to]. Converts f32 channel blocks [n, ceil(channels / 16), pixels, 16] to
+// plain [n, channels, pixels].
 #pragma once
 
 #include "kernels/calls/call.h"

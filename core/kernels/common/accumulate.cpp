@@ -38,7 +38,7 @@ void accumulate(void* to, const void* from, int64_t count) noexcept {
     } else if constexpr (std::is_same_v<T, bf16_t>) {
       a = to_bf16(combine<kOp>(to_float(a), to_float(b)));
     } else if constexpr (std::is_integral_v<T>) {
-      // Unsigned and at least 32 bits wide: overflow wraps.
+      // The arithmetic is unsigned and at least 32 bits wide, so that overflow wraps.
       if constexpr (kOp == ScatterReduction::add || kOp == ScatterReduction::mul) {
         using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
         a = static_cast<T>(combine<kOp>(static_cast<U>(a), static_cast<U>(b)));

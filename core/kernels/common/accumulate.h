@@ -1,4 +1,4 @@
-// to[i] = to[i] OP from[i]: what the scatter kernels do with an update.
+// to[i] = to[i] OP from[i]: the operation of the scatter kernels on one update.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace poprt::kernels {
 
-// The numbers are written into program files: append only.
+// The numbers are part of the file format: append only.
 enum class ScatterReduction : int64_t { none = 0, add = 1, mul = 2, min = 3, max = 4 };
 
 using Accumulate = void (*)(void* to, const void* from, int64_t count) noexcept;
 
-// Null when the dtype has no such operation (sub-byte types, arithmetic on bool and f8).
+// Null if the dtype has no such operation (types smaller than a byte, arithmetic on bool and f8).
 Accumulate find_accumulate(DType dtype, ScatterReduction reduction);
 
 }  // namespace poprt::kernels

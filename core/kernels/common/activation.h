@@ -1,6 +1,6 @@
 // Activations that matmul, convolution and elementwise kernels can apply to a result before they
-// store it. The numbers are written into program files: append only. `a` and `b` are the two floats
-// beside it.
+// store it. The numbers are part of the file format: append only. `a` and `b` are the two float
+// parameters.
 #pragma once
 
 #include <cstdint>

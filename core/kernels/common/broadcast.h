@@ -13,22 +13,22 @@ inline constexpr int kMaxBroadcastRank = 12;
 
 struct Broadcast {
   int64_t count = 0;  // elements of the output
-  // Collapsed: adjacent dimensions that every operand walks alike are one; none has size 1 unless
-  // it is the only one. There is at least one.
+  // Collapsed dimensions: adjacent dimensions that all operands traverse in the same way are
+  // merged. There is at least one dimension, and none has size 1 unless it is the only one.
   std::vector<int64_t> dims;
-  // strides[i][d], in elements of operand i; 0 where it broadcasts. The last is 0 or 1.
+  // strides[i][d], in elements of operand i; 0 if it broadcasts along d. The last one is 0 or 1.
   std::vector<std::vector<int64_t>> strides;
-  bool is_linear(size_t i) const;  // walks exactly as the output does
+  bool is_linear(size_t i) const;  // has the same strides as the output
   bool is_scalar(size_t i) const;  // one element for all
 };
 
-// Throws invalid_argument naming the kernel when a shape does not broadcast to `out`.
+// Throws invalid_argument naming the kernel if a shape does not broadcast to `out`.
 Broadcast make_broadcast(std::string_view kernel, std::span<const int64_t> out,
                          std::span<const std::span<const int64_t>> operands);
 
-// Calls visit(offset of operand i from its start, first output element, elements) for maximal runs
-// inside the innermost dimension that cover output elements [begin, end); offsets as an array of
-// `operands` values.
+// Calls visit(offsets, first output element, number of elements) for maximal runs within the
+// innermost dimension that together cover output elements [begin, end). `offsets` is an array with
+// the offset of each of the `operands` operands from its start.
 template <size_t kMaxOperands, class F>
 void for_each_run(const Broadcast& b, size_t operands, int64_t begin, int64_t end, F&& visit) {
   const size_t rank = b.dims.size();

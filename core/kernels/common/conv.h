@@ -1,5 +1,5 @@
-// What the blocked convolution kernels share (calls/common/blocked_conv.h): operands [x, weights,
-// bias?, residual?, y], all f32.
+// Checks and helpers that the blocked convolution kernels share (calls/common/blocked_conv.h):
+// operands [x, weights, bias?, residual?, y], all f32.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@ namespace poprt::kernels {
 
 struct ConvCall {
   isa::ConvShape shape;
-  int64_t x_elements = 0;  // needed of a blocked x
+  int64_t x_elements = 0;  // required size of a blocked x
   double flops = 0, io_bytes = 0, outputs = 0;
 };
 
-// Checks sizes of everything but x and weights. Of a plain y [batch, groups * m, od, oh, ow] the
+// Checks all sizes except those of x and weights. For a plain y [batch, groups * m, od, oh, ow] the
 // bias is [groups * m]. Throws invalid_argument naming the kernel.
 ConvCall read_conv(std::string_view kernel, const calls::BlockedConv& conv,
                    std::span<const Operand> operands,
                    const std::optional<calls::ConvDepth>& depth = {}, bool plain_y = false);
-// Throws invalid_argument unless operand i is there, f32 and has `elements`.
+// Throws invalid_argument unless operand i is present, f32 and has `elements` elements.
 void expect_f32(std::string_view kernel, std::span<const Operand> operands, size_t i,
                 int64_t elements);
 
-// Places of (channel, ky, kx) in the copied rows, for the stem kernel, times `unit`.
+// The offsets of (channel, ky, kx) in the copied rows of the stem kernel, times `unit`.
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,
                                  const isa::RowsLayout& layout, int64_t unit);
 
@@ -41,7 +41,7 @@ void run_conv(const void* params, void* const* data, int64_t begin, int64_t end,
                reinterpret_cast<float*>(scratch));
 }
 
-// Nanoseconds on one thread.
+// Estimated nanoseconds on one thread.
 double conv_ns(const ConvCall& call, double flops);
 
 }  // namespace poprt::kernels

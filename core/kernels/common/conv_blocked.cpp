@@ -12,7 +12,7 @@ Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
                        ConvBlockedParams& params) {
   const ConvCall c = read_conv(kernel, conv, operands, depth);
   const isa::ConvShape& s = params.shape = c.shape;
-  expect(s.groups == 1 || s.c % 16 == 0, kernel, "groups need multiples of 16 channels");
+  expect(s.groups == 1 || s.c % 16 == 0, kernel, "groups require multiples of 16 channels");
   const int64_t taps = checked_mul(checked_mul(s.kd, s.kh), s.kw), k = checked_mul(s.c, taps);
   expect_f32(kernel, operands, 0, c.x_elements);
   expect_f32(kernel, operands, 1, checked_mul(checked_mul(k, s.oc_blocks), s.groups * 16));
@@ -21,7 +21,8 @@ Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
   const bool in_place = s.is_pointwise() && !prologue;
   const int64_t pixels = s.out_pixels(), segments = s.c_blocks * taps;
   isa::ConvBlocking& b = params.blocking;
-  // Pixels and the input values they need fill a quarter of a 1 MiB L2 cache; some eight tasks.
+  // Pixels and their input values fill a quarter of an L2 cache of 1 MiB; there are about eight
+  // tasks.
   b.pixels = std::clamp<int64_t>(65536 / k, 56, 1024);
   if (pixels / 8 >= 56) b.pixels = std::min(b.pixels, ceil_div(pixels, 8));
   b.pixels = ceil_div(pixels, ceil_div(pixels, b.pixels));
@@ -30,7 +31,8 @@ Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
       segments);
   b.segments = ceil_div(segments, ceil_div(segments, b.segments));
   b.vectors = params.table->best_vectors(b.pixels, s.oc_blocks);
-  // The weights of a task stay in the L2 cache while its pixels, and those of the next task, pass.
+  // The weights of a task stay in the L2 cache while its pixels, and those of the next task, are
+  // read.
   b.oc_blocks = std::max<int64_t>(6144 / k, in_place ? 1 : 8);
   b.pixel_tasks = ceil_div(pixels, b.pixels);
   const int64_t others = s.batch * s.groups * b.pixel_tasks;

@@ -1,4 +1,4 @@
-// What conv and conv_normalized share: the blocked convolution, with a prologue or without.
+// The plan that conv and conv_normalized share: the blocked convolution with an optional prologue.
 #pragma once
 
 #include "kernels/common/conv.h"
@@ -9,12 +9,12 @@ struct ConvBlockedParams {
   isa::ConvShape shape;
   isa::ConvBlocking blocking;
   const isa::ConvTable* table;
-  bool scale_of_image = false;  // of the prologue, as `low`
+  bool scale_of_image = false;  // of the prologue, like `low`
   float low = 0;
 };
 
-// `operands` are those of `conv`; everything is checked but those of a prologue. The plan has
-// neither run nor params yet.
+// `operands` are those of `conv`. Checks everything except the operands of a prologue. The caller
+// sets run and params of the plan.
 Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
                        const std::optional<calls::ConvDepth>& depth,
                        std::span<const Operand> operands, bool prologue, ConvBlockedParams& params);

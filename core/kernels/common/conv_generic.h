@@ -1,5 +1,5 @@
-// What conv_generic, conv_transpose_generic and conv_integer share: a convolution in plain layout
-// with operands [x, weights, bias?, y] of one dtype.
+// Checks that conv_generic, conv_transpose_generic and conv_integer share: a convolution in plain
+// layout with operands [x, weights, bias?, y] of one dtype.
 #pragma once
 
 #include <array>

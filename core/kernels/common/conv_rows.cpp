@@ -10,13 +10,13 @@ namespace poprt::kernels {
 Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
                     const ConvCall& conv, ConvRowsParams& params) {
   const isa::ConvShape& s = params.shape = conv.shape;
-  expect(s.groups == 1 && s.c <= 64, kernel, "one group and at most 64 channels");
+  expect(s.groups == 1 && s.c <= 64, kernel, "expected one group and at most 64 channels");
   const int64_t planes = checked_mul(s.c, s.kd);
   expect_f32(kernel, operands, 0, checked_mul(checked_mul(s.batch * s.c, s.d), s.h * s.w));
   params.table = &POPRT_SELECT_ISA(conv);
 
   isa::ConvBlocking& b = params.blocking;
-  // A few rows are cut into columns, so that there are some eight tasks.
+  // If there are few rows, they are split into columns, to get about eight tasks.
   const int64_t slices = checked_mul(s.batch, s.od);
   const int64_t wanted = std::clamp<int64_t>(8 / checked_mul(slices, s.oh), 1, 8);
   b.columns = std::min(s.ow, std::max<int64_t>(128, ceil_div(s.ow, wanted)));

@@ -1,5 +1,5 @@
-// What conv_stem and conv_plain share: convolution of plain f32 with few channels, whose input rows
-// are copied with their padding.
+// The plan that conv_stem and conv_plain share: convolution of plain f32 with few channels, whose
+// input rows are copied with their padding.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct ConvRowsParams {
   std::vector<int32_t> offset;  // of (c, kz, ky, kx) in the copied rows
 };
 
-// Cuts the work and checks x; the plan has neither run nor params yet.
+// Splits the work and checks x. The caller sets run and params of the plan.
 Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
                     const ConvCall& conv, ConvRowsParams& params);
 

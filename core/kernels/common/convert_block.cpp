@@ -28,7 +28,7 @@ void narrow_half(isa::Number type, void* data, int64_t first, int64_t count, con
                                                       count);
 }
 
-// The addition of 1.5 * 2^23 rounds to nearest even and leaves the integer in the low bits.
+// Adding 1.5 * 2^23 rounds to nearest even and leaves the integer in the low bits.
 template <class T>
 void narrow(void* data, int64_t first, int64_t count, const float* in) {
   constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::min());
@@ -64,7 +64,7 @@ float packed_value(DType t, int code) {
   return static_cast<float>(negative ? code - (1 << bits) : code);
 }
 
-// What each code means.
+// The value of each code.
 const std::array<float, 16>& packed_values(DType t) {
   const auto make = [](DType type) {
     std::array<float, 16> v{};
@@ -108,7 +108,7 @@ int packed_code(DType t, float v) {
   return static_cast<int>(std::nearbyint(v));
 }
 
-// The 8-bit floats with a mantissa, its bits and the bias of the exponent; then f8e8m0.
+// The layout of an 8-bit float: bits of the mantissa and bias of the exponent; then f8e8m0.
 struct QuarterLayout {
   DType type;
   int mantissa_bits, bias;
@@ -125,10 +125,11 @@ size_t quarter_index(DType t) {
                              kQuarters.begin());
 }
 
-// What codes mean and how numbers become codes; made from single conversions.
+// Tables from codes to numbers and from numbers to codes, computed with conversions of single
+// numbers.
 struct QuarterTables {
   std::array<std::array<float, 256>, kQuarters.size()> values;
-  std::array<std::array<isa::QuarterFormat, 2>, kQuarters.size()> formats;  // saturating: second
+  std::array<std::array<isa::QuarterFormat, 2>, kQuarters.size()> formats;  // [1] is saturating
 
   QuarterTables() {
     constexpr float kMost = std::numeric_limits<float>::max();

@@ -1,4 +1,5 @@
-// What is special about kernel `custom`, the only one whose runs can fail: its code is a plug-in's.
+// Functions for kernel `custom`, the only kernel whose runs can fail, because it runs code of a
+// plug-in.
 #pragma once
 
 #include <optional>
@@ -12,14 +13,14 @@
 
 namespace poprt::kernels {
 
-// What went wrong in the runs of a prepared `custom` since this was asked last. `params` are
+// Returns and clears the error of the runs of a prepared `custom` since the last call. `params` are
 // Plan::params of that kernel.
 std::optional<Error> take_custom_failure(const void* params);
 
 calls::Custom custom_call(const plugins::Record& record, size_t outputs);
 plugins::Record custom_record(const Call& call);
 
-// The operator says what one run costs on a chip. Zeros: it does not.
+// The cost of one run on a chip according to the operator. Zeros if the operator does not state it.
 poprt_op_cost custom_cost(const Call& call);
 
 }  // namespace poprt::kernels

@@ -1,6 +1,6 @@
-// Picks the build of a kernel that this CPU can run. A source core/kernels/isa/foo.cpp defines, in
-// namespace poprt::kernels::isa, one `extern const FooTable POPRT_ISA_NAME(foo)`: a struct of
-// function pointers, declared in isa/foo.h for every instruction set with
+// Selects the build of a kernel that this CPU can run. A source core/kernels/isa/foo.cpp defines,
+// in namespace poprt::kernels::isa, one `extern const FooTable POPRT_ISA_NAME(foo)`: a struct of
+// function pointers, which isa/foo.h declares for every instruction set with
 // POPRT_DECLARE_ISA(FooTable, foo).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Sums of products in sixteen lanes, so that compilers vectorise them without reordering freely.
+// Sums of products in sixteen lanes, which compilers can vectorise without reordering additions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The grid of DynamicQuantizeLinear: u8 over the range of the numbers themselves.
+// The quantisation grid of DynamicQuantizeLinear: u8 over the range of the numbers.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace poprt::kernels {
 
 struct DynamicGrid {
-  float scale, zero;  // zero is a whole number
+  float scale, zero;  // zero is an integer
 };
 
-// Of the range of n numbers, widened to hold 0: scale = (max - min) / 255 (1 when that is 0, as in
-// ONNX Runtime), zero = round(-min / scale).
+// The grid for the range of n numbers, extended to contain 0: scale = (max - min) / 255 (1 if that
+// is 0, as in ONNX Runtime), zero = round(-min / scale).
 inline DynamicGrid dynamic_grid(const isa::QuantizeTable& table, const float* x,
                                 int64_t n) noexcept {
   float low = 0, high = 0;

@@ -1,4 +1,4 @@
-// Moving elements by their size alone: a dtype of N bytes is N bytes.
+// Functions that move elements by their size only, independent of the dtype.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace poprt::kernels {
 
-// Alignment 1: caller memory has whatever alignment the caller gave it.
+// Has alignment 1, because the memory of a caller may have any alignment.
 template <size_t N>
 struct Raw {
   std::array<std::byte, N> bytes;
 };
 
-// Words of unaligned memory that compilers move in vectors.
+// Words of unaligned memory, which compilers move in vectors.
 template <size_t N>
 struct WordOf {
   typedef Raw<N> type;
@@ -40,7 +40,7 @@ struct WordOf<8> {
   typedef uint64_t type __attribute__((aligned(1), may_alias));
 };
 
-// Calls f(Raw<N>{}) for N = 1, 2, 4, 8 or 16; nothing for another size.
+// Calls f(Raw<N>{}) for N = 1, 2, 4, 8 or 16; does nothing for another size.
 template <class F>
 void dispatch_size(int64_t bytes, F&& f) {
   switch (bytes) {
@@ -53,21 +53,21 @@ void dispatch_size(int64_t bytes, F&& f) {
   }
 }
 
-// Bytes of one element of a dtype that has whole bytes; throws through expect() otherwise.
+// Bytes of one element of a dtype with whole bytes; otherwise throws through expect().
 inline int64_t element_size(DType dtype, std::string_view kernel) {
   const int bits = dtype_bits(dtype);
   expect(bits >= 8 && bits % 8 == 0, kernel, "elements of this dtype are not whole bytes");
   return bits / 8;
 }
 
-// `count` copies of the `size` bytes at `value`, or zeros when value is null.
+// Writes `count` copies of the `size` bytes at `value`, or zeros if value is null.
 inline void fill_elements(void* to, const void* value, int64_t size, int64_t count) noexcept {
   if (count <= 0) return;
   if (!value) {
     std::memset(to, 0, static_cast<size_t>(size * count));
     return;
   }
-  // The first bytes are doubled, the rest copies them.
+  // The first bytes are filled by doubling, the rest by copying them.
   constexpr int64_t kPattern = 4096;
   const int64_t bytes = count * size;
   auto* p = static_cast<std::byte*>(to);
@@ -79,7 +79,7 @@ inline void fill_elements(void* to, const void* value, int64_t size, int64_t cou
     std::memcpy(p + done, p, static_cast<size_t>(std::min(kPattern, bytes - done)));
 }
 
-// Reads element i of an index operand (s32 or s64) without alignment.
+// Reads element i of an index operand (s32 or s64) of any alignment.
 inline int64_t load_index(const void* indices, bool wide, int64_t i) noexcept {
   if (wide) {
     int64_t v;

@@ -1,13 +1,13 @@
-// Operations of the elementwise kernels. `elementwise` computes programs of them in float over
-// blocks that stay in L1; `elementwise_generic` computes one of them exactly in the operands' own
-// type. The numbers are written into program files: append only.
+// Operations of the elementwise kernels. `elementwise` computes programs of them in float, in
+// blocks that stay in the L1 cache. `elementwise_generic` computes one of them exactly in the type
+// of the operands. The numbers are part of the file format: append only.
 #pragma once
 
 #include <cstdint>
 
 namespace poprt::kernels {
 
-// Operands are a, b, c. Results of comparisons and logic are 1 or 0 in a float program.
+// Operands are a, b, c. Comparisons and logical operations return 1 or 0 in a float program.
 enum class ElementwiseOp : int64_t {
   copy = 0,
   neg = 1,
@@ -55,9 +55,9 @@ enum class ElementwiseOp : int64_t {
   mul = 66,
   div = 67,  // integers: toward zero, x / 0 = 0
   pow = 68,
-  mod = 69,   // sign of the divisor, as Python; integers: x mod 0 = 0
-  fmod = 70,  // sign of the dividend, as C
-  min = 71,   // a NaN wins
+  mod = 69,   // sign of the divisor, as in Python; integers: x mod 0 = 0
+  fmod = 70,  // sign of the dividend, as in C
+  min = 71,   // NaN if an operand is NaN
   max = 72,
   prelu = 73,        // a < 0 ? a * b : a
   elu = 74,          // a < 0 ? b (e^a - 1) : a
@@ -72,7 +72,7 @@ enum class ElementwiseOp : int64_t {
   less = 83,
   greater_equal = 84,
   less_equal = 85,
-  bit_and = 86,  // integers only, to shift_right
+  bit_and = 86,  // integers only, up to shift_right
   bit_or = 87,
   bit_xor = 88,
   shift_left = 89,
@@ -88,7 +88,7 @@ enum class ElementwiseOp : int64_t {
 
 inline constexpr int64_t kElementwiseOpLimit = 134;
 
-// 1 to 3, or 0 for a number that is no operation.
+// The number of operands, 1 to 3, or 0 for a number that is not an operation.
 constexpr int elementwise_arity(int64_t op) {
   if (op >= 0 && op <= 39) return 1;
   if (op >= 64 && op <= 90) return 2;
@@ -105,15 +105,15 @@ constexpr bool elementwise_is_integer_only(ElementwiseOp op) {
          (op >= ElementwiseOp::bit_and && op <= ElementwiseOp::shift_right);
 }
 
-// Its result is bool whatever the operands are.
+// Whether the result is bool for operands of any type.
 constexpr bool elementwise_gives_bool(ElementwiseOp op) {
   return op == ElementwiseOp::is_nan || op == ElementwiseOp::logical_not ||
          op == ElementwiseOp::to_bool || op == ElementwiseOp::is_inf ||
          (op >= ElementwiseOp::logical_and && op <= ElementwiseOp::less_equal);
 }
 
-// Sizes of a float program. Operand codes: an input is its index, a constant k is -1 - k, the
-// result of step j is kElementwiseMaxInputs + j.
+// Limits of a float program. Operand codes: an input is its index, constant k is -1 - k, the result
+// of step j is kElementwiseMaxInputs + j.
 inline constexpr int64_t kElementwiseMaxInputs = 16;
 inline constexpr int64_t kElementwiseMaxConstants = 64;
 inline constexpr int64_t kElementwiseMaxSteps = 64;

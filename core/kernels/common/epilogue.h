@@ -1,4 +1,4 @@
-// Builds the epilogue of a matmul or convolution from what its call says.
+// Converts the epilogue in the call of a matmul or convolution for its kernel.
 #pragma once
 
 #include "kernels/calls/common/epilogue.h"
@@ -9,7 +9,7 @@ namespace poprt::kernels {
 
 isa::Epilogue make_epilogue(const calls::Epilogue& epilogue);
 
-// Rough nanoseconds per element on one thread, for Plan::work.
+// Estimated nanoseconds for each element on one thread, for Plan::work.
 double epilogue_ns(const isa::Epilogue& epilogue);
 
 }  // namespace poprt::kernels

@@ -1,5 +1,5 @@
-// An index tensor laid over a data tensor along one axis: what gather_elements and scatter_elements
-// share.
+// An index tensor that addresses a data tensor along one axis: code shared by gather_elements and
+// scatter_elements.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace poprt::kernels {
 
 struct IndexedAxis {
-  int64_t size = 0;              // of the axis in the data
-  int64_t stride = 1;            // of the axis in the data, in elements
-  int64_t outer = 1, lines = 0;  // lines of the index tensor: everything but its last dimension
-  int64_t line = 0;              // its last dimension
+  int64_t size = 0;              // size of the axis in the data
+  int64_t stride = 1;            // stride of the axis in the data, in elements
+  int64_t outer = 1, lines = 0;  // lines of the index tensor: all dimensions except the last
+  int64_t line = 0;              // the last dimension
   bool along = true;             // the axis is the last dimension
   bool wide = true;              // s64 indices
   size_t axis = 0;
   std::vector<int64_t> index_dims, data_strides;
 
-  // Calls use(position in the index tensor, element of the data or -1) for lines [from, to).
+  // Calls use(place in the index tensor, element of the data or -1) for lines [from, to).
   template <class Use>
   void each(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
     if (wide)
@@ -34,8 +34,8 @@ struct IndexedAxis {
  private:
   static constexpr size_t kMaxRank = 64;
 
-  // Data offset of the start of an index line, without the axis itself; next() is that of the line
-  // behind it, without divisions.
+  // The offset in the data of the start of an index line, without the index along the axis. next()
+  // moves to the following line without divisions.
   class Origin {
    public:
     Origin(const IndexedAxis& of, int64_t at) : of_(of) {
@@ -68,8 +68,8 @@ struct IndexedAxis {
   void each_of(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
     if (from >= to) return;
     Origin origin(*this, from);
-    // Copies stay in registers. The members would be loaded again for each element, because use()
-    // writes through a pointer that might point to them.
+    // Local copies stay in registers. The members would be reloaded for each element, because use()
+    // writes through a pointer that might alias them.
     const int64_t most = size, count = line;
     for (int64_t l = from; l < to; l++, origin.next()) {
       const int64_t start = origin.offset(), first = l * count;

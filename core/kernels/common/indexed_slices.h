@@ -1,4 +1,4 @@
-// Tuples of indices that name slices: what gather_nd and scatter_nd share.
+// Tuples of indices that address slices: code shared by gather_nd and scatter_nd.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ struct IndexedSlices {
   std::vector<int64_t> dims;
   bool wide = true;
 
-  // First element of the slice that tuple t (over all batches) names, or -1 when it names none.
+  // The first element of the slice at tuple t (over all batches), or -1 if the tuple is outside the
+  // data.
   int64_t origin(const void* indices, int64_t t) const noexcept {
     int64_t at = 0;
     for (int64_t d = 0; d < depth; d++) {

@@ -1,4 +1,4 @@
-// How matmul_integer and conv_integer bring 8-bit integers into the form of isa/integer.h.
+// Converts 8-bit integers to the form of isa/integer.h, for matmul_integer and conv_integer.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ using isa::kIntegerRows;
 
 inline constexpr int64_t kIntegerDepth = 256;  // of a panel; even
 
-// What a task needs: a panel, rows and their sums.
+// The scratch of a task: a panel, rows and their sums.
 struct IntegerScratch {
   int16_t panel[kIntegerDepth * kIntegerPanel];
   int16_t rows[kIntegerRows * kIntegerDepth];
@@ -26,7 +26,7 @@ inline int32_t byte_at(const void* data, bool is_signed, int64_t i) noexcept {
   return is_signed ? static_cast<int8_t>(v) : v;
 }
 
-// Row k of the panel, for k < depth; an odd depth needs a row of zeros after it.
+// Row k of the panel, for k < depth. If the depth is odd, a row of zeros must follow.
 inline int16_t* panel_row(IntegerScratch& s, int64_t k) noexcept {
   return s.panel + k / 2 * 2 * kIntegerPanel + k % 2;
 }
@@ -36,7 +36,7 @@ inline void finish_panel(IntegerScratch& s, int64_t depth) noexcept {
   for (int64_t j = 0; j < kIntegerPanel; j++) to[2 * j] = 0;
 }
 
-// Row r of the left side: `depth` bytes less their zero point.
+// Writes row r of the left operand: `depth` bytes minus their zero point.
 inline void fill_row(IntegerScratch& s, int64_t r, const uint8_t* from, bool is_signed,
                      int32_t zero, int64_t depth) noexcept {
   int16_t* to = s.rows + r * kIntegerDepth;

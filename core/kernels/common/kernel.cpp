@@ -3,7 +3,7 @@
 namespace poprt::kernels {
 
 const Kernel* find_kernel(std::string_view name) {
-  if (name == "conv_quads") name = "conv_vnni";  // as it was called in earlier files
+  if (name == "conv_quads") name = "conv_vnni";  // the name in earlier files
   for (const Kernel* k : all_kernels())
     if (k->name == name) return k;
   return nullptr;

@@ -1,4 +1,4 @@
-// What block and unblock share (calls/block.h, calls/unblock.h).
+// The checks that block and unblock share (calls/block.h, calls/unblock.h).
 #pragma once
 
 #include "kernels/kernel.h"

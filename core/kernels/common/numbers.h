@@ -1,4 +1,4 @@
-// Calls a generic function with a value of the C++ type behind a dtype.
+// Calls a generic function with a value of the C++ type of a dtype.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace poprt::kernels {
 
-// f(T{}) for f32, f64, the integers of whole bytes, and bool as uint8_t. False for other dtypes.
+// Calls f(T{}) for f32, f64, integers of whole bytes, and bool as uint8_t. Returns false for other
+// dtypes.
 template <class F>
 bool visit_number(DType dtype, F&& f) {
   switch (dtype) {

@@ -1,5 +1,5 @@
-// Checked access to the operands of a call, for prepare(). What the program file says besides them
-// is read by calls::decode().
+// Checked access to the operands of a call, for prepare(). calls::decode() reads the other
+// arguments.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@ class Operands {
  public:
   Operands(std::string_view kernel, const Call& call, size_t count)
       : kernel_(kernel), operands_(call.operands) {
-    expect(operands_.size() == count, kernel, "another number of operands was expected");
+    expect(operands_.size() == count, kernel, "the number of operands is wrong");
   }
 
   void check(bool ok, std::string_view what) const { expect(ok, kernel_, what); }
@@ -24,14 +24,14 @@ class Operands {
     for (const int64_t d : dims) count = checked_mul(count, d);
     return count;
   }
-  // Operand i holds at least product(dims) elements of `dtype`.
+  // Checks that operand i has at least product(dims) elements of `dtype`.
   void needs(size_t operand, DType dtype, std::initializer_list<int64_t> dims) const {
     const Operand& o = operands_[operand];
     check(o.present && o.dtype == dtype && dtype_bytes(dtype, product(dims)) <= o.bytes,
           "an operand is missing, too small or of another dtype");
   }
-  // Same, or it is omitted.
-  void may(size_t operand, DType dtype, std::initializer_list<int64_t> dims) const {
+  // The same, but the operand may be omitted.
+  void needs_if_present(size_t operand, DType dtype, std::initializer_list<int64_t> dims) const {
     if (has(operand)) needs(operand, dtype, dims);
   }
   [[noreturn]] void fail_dtype(size_t operand) const {

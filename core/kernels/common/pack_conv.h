@@ -1,5 +1,5 @@
-// Packed weights of the blocked convolution kernels. All take ONNX weights [M, C/group, kh, kw];
-// missing output channels are zero. `packed` has exactly the size that the comment states.
+// Packed weights of the blocked convolution kernels. The input is ONNX weights [M, C/group, kh,
+// kw]; missing output channels are zero. `packed` has exactly the size in the comment.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@ struct ConvWeights {
 };
 
 // [groups][block][(channel block, tap, channel)][16], groups * blocks * c * taps * 16 floats.
-// `conv` and `conv_dilated` take this; `conv_stem` with (channel, tap) as channels of one tap;
-// `conv_depthwise` and `conv_grouped` as one group of all output channels, c those of a group.
+// `conv` and `conv_dilated` use this form; `conv_stem` with (channel, tap) as channels of one tap;
+// `conv_depthwise` and `conv_grouped` as one group of all output channels, where c is the number of
+// channels of a group.
 void pack_conv(const ConvWeights& w, std::span<float> packed);
-// conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
+// For conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
 
-// conv_transpose: ONNX ConvTranspose weights `values` [c, m, kh, kw] (groups = 1) to
+// For conv_transpose: converts ONNX ConvTranspose weights `values` [c, m, kh, kw] (groups = 1) to
 // [tap][block][c][16].
 void pack_conv_transpose(const ConvWeights& w, std::span<float> packed);
 

@@ -12,21 +12,21 @@ inline int64_t packed_vnni_bytes(int64_t k, int64_t n) {
   return vnni_panels(n) * ((k + 3) / 4) * 4 * kPackedVnniColumns;
 }
 
-// One of 64 channels that are convolved by themselves, with `lines` of `width` taps: quads of lines
-// as isa/byte_pixels.h has them.
+// The bytes of a panel for 64 channels that are convolved separately, with `lines` of `width` taps:
+// quads of lines in the format of isa/byte_pixels.h.
 inline int64_t channel_panel_bytes(int64_t width, int64_t lines) {
   return width * ((lines + 3) / 4) * 4 * kPackedVnniColumns;
 }
 
-// b [k, n], u8 or s8, as signed panels [vnni_panels(n)][ceil(k / 4)][64][4]; what is missing is
-// zero. `sums` are those of the packed columns, vnni_panels(n) * 64 of them.
+// Packs b [k, n], u8 or s8, as signed panels [vnni_panels(n)][ceil(k / 4)][64][4]; missing elements
+// are zero. `sums` has vnni_panels(n) * 64 elements, the sums of the packed columns.
 void pack_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
                        std::span<std::byte> packed);
 void sum_vnni_columns(std::span<const std::byte> b, bool is_signed, int64_t k, int64_t n,
                       std::span<int32_t> sums);
 
-// Filters w [filters, channels, taps], u8 or s8, as signed rows [filters][ceil(channels / 4)][taps]
-// [4], and the sum of each row.
+// Packs filters w [filters, channels, taps], u8 or s8, as signed rows [filters][ceil(channels /
+// 4)][taps][4], and computes the sum of each row.
 void pack_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t channels,
                     int64_t taps, std::span<std::byte> packed);
 void sum_vnni_rows(std::span<const std::byte> w, bool is_signed, int64_t filters, int64_t each,

@@ -1,4 +1,5 @@
-// How ai.onnx.ml turns raw scores into what a classifier or regressor reports.
+// The attribute post_transform of ai.onnx.ml, which converts the raw scores of a classifier or
+// regressor.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +9,14 @@
 
 namespace poprt::kernels {
 
-// In the order of ONNX's names NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO, PROBIT.
+// In the order of the names NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO, PROBIT in ONNX.
 enum class PostTransform : int64_t { none, logistic, softmax, softmax_zero, probit };
 inline constexpr int64_t kPostTransforms = 5;
 
 inline double logistic(double x) noexcept { return 1 / (1 + std::exp(-x)); }
 
-// sqrt(2) erfinv(2 p - 1), with Winitzki's approximation of erfinv (a = 0.147), which is what ONNX
-// Runtime computes: part of the operator's meaning, good to 2e-3.
+// sqrt(2) erfinv(2 p - 1) with Winitzki's approximation of erfinv (a = 0.147), which is accurate to
+// 2e-3. ONNX Runtime computes the same, so the approximation is part of the operator's meaning.
 inline double probit(double p) noexcept {
   const double x = 2 * p - 1;
   const double log = std::log((1 - x) * (1 + x));
@@ -38,7 +39,7 @@ inline void apply_post_transform(PostTransform transform, std::span<double> scor
       const double high = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
       for (double& s : scores) {
-        // SOFTMAX_ZERO leaves zeros zero.
+        // SOFTMAX_ZERO keeps zeros.
         const bool zero = transform == PostTransform::softmax_zero && std::fabs(s) <= 1e-7;
         s = zero ? s * std::exp(-high) : std::exp(s - high);
         if (!zero) sum += s;
@@ -49,8 +50,8 @@ inline void apply_post_transform(PostTransform transform, std::span<double> scor
   }
 }
 
-// The two scores of a binary classifier with one: logistic of [-s, s]; without that transform
-// [1 - s, s] when its weights were all positive, else [-s, s].
+// The two scores of a binary classifier with a single score s: logistic of [-s, s]; without that
+// transform [1 - s, s] if all weights are positive, otherwise [-s, s].
 inline void apply_binary_transform(PostTransform transform, bool all_positive, double s,
                                    double out[2]) noexcept {
   if (transform == PostTransform::logistic) {

@@ -1,5 +1,5 @@
-// What quantize and dequantize share: operands [x, scale, zero?, y], x as [outer, n, inner], and
-// which scale and zero point belong to an element.
+// Code shared by quantize and dequantize: operands [x, scale, zero?, y], x viewed as [outer, n,
+// inner], and the assignment of scales and zero points to elements.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,18 @@
 
 namespace poprt::kernels {
 
-// The parameters are one for all, one for each of n, or [outer, ceil(n / block), inner].
+// There is one parameter for all, one for each of n, or [outer, ceil(n / block), inner].
 struct QuantizationGrid {
   int64_t outer = 1, n = 1, inner = 1, block = 1;
-  int64_t step_outer = 0, step_n = 0, step_inner = 0;  // parameters per step of each dimension
+  // step of the parameter for a step of each dimension
+  int64_t step_outer = 0, step_n = 0, step_inner = 0;
   int64_t parameters = 1;
 
   int64_t count() const { return outer * n * inner; }
 
-  // Calls visit(element, count, parameter, many) for runs that cover [first, first + count): their
-  // parameter is one, or `many` as there are elements. A run has at most kRun elements.
+  // Calls visit(element, count, parameter, many) for runs that together cover [first, first +
+  // count). A run has one parameter or, if `many`, one for each element. It has at most kRun
+  // elements.
   static constexpr int64_t kRun = 512;
   template <class Visit>
   void each_run(int64_t first, int64_t count, Visit visit) const noexcept {
@@ -38,7 +40,7 @@ struct QuantizationGrid {
       }
       return;
     }
-    const bool along_n = inner == 1 && block == 1;  // the parameters of a row lie side by side
+    const bool along_n = inner == 1 && block == 1;  // the parameters of a row are contiguous
     int64_t i = first % inner, a = first / inner % n, o = first / inner / n;
     for (int64_t e = first; e < end;) {
       const int64_t at = o * step_outer + a / block * step_n + i * step_inner;
@@ -61,7 +63,7 @@ struct QuantizationGrid {
   }
 };
 
-// The vectorised form of an integer type; false when there is none.
+// The vectorised form of an integer type; returns false if there is none.
 inline bool whole_type(DType t, isa::Whole* whole) {
   switch (t) {
     case DType::s8: *whole = isa::Whole::s8; return true;
@@ -101,7 +103,7 @@ struct QuantizationParams {
   QuantizationGrid grid;
   DType x, scale, zero, y;
 
-  // `is_result` says whether y may have a type, `what` what fails.
+  // `is_result` returns whether y may have a type; `what` is the error message.
   void read(const Operands& r, const calls::QuantizationGrid& of, bool (*is_result)(DType),
             const char* what) {
     table = &POPRT_SELECT_ISA(quantize);
@@ -115,7 +117,7 @@ struct QuantizationParams {
             what);
     r.needs(0, x, {grid.count()});
     r.needs(1, scale, {grid.parameters});
-    r.may(2, zero, {grid.parameters});
+    r.needs_if_present(2, zero, {grid.parameters});
     r.needs(3, y, {grid.count()});
   }
   int64_t tasks() const { return (grid.count() + kTask - 1) / kTask; }

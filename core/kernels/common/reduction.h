@@ -1,4 +1,4 @@
-// Kinds of kernel `reduce`. The numbers are written into program files: append only.
+// Kinds of kernel `reduce`. The numbers are part of the file format: append only.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedP
   for (const calls::BatchAxis& axis : product.batch) products = checked_mul(products, axis.count);
   const int64_t out_count = checked_mul(products, checked_mul(p.m, p.n));
   expect(dtype_bytes(p.dtype, out_count) <= out.bytes, kernel, "output is too small");
-  // Every product writes something or there is nothing to do, so `products` is bounded by memory.
+  // Every product writes something unless there is nothing to do, so `products` is bounded by the
+  // memory.
   if (out_count == 0) {
     p.m = 0;
     p.a_offset.assign(1, 0);

@@ -1,4 +1,5 @@
-// What matmul_dynamic and matmul_generic share: operands [a, b, c?, y] and a batch of products.
+// Checks that matmul_dynamic and matmul_generic share: operands [a, b, c?, y] and a batch of
+// products.
 #pragma once
 
 #include <vector>
@@ -10,13 +11,13 @@ namespace poprt::kernels {
 
 struct StridedMatmul {
   int64_t m = 0, n = 0, k = 0, a_row = 0, a_k = 0, b_k = 0, b_n = 0, c_row = 0, c_n = 0;
-  std::vector<int64_t> a_offset, b_offset;  // per product
+  std::vector<int64_t> a_offset, b_offset;  // of each product
   float alpha = 1, beta = 1;
   DType dtype = DType::undefined;
   bool has_c = false;
 };
 
-// Checks that every access lies inside its operand. Throws invalid_argument naming the kernel.
+// Checks that every access is inside its operand. Throws invalid_argument naming the kernel.
 StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedProduct& product,
                                   std::span<const Operand> operands);
 

@@ -1,12 +1,13 @@
-// How kernel tree_ensemble goes down its trees: eight walks at once, none with a branch that cannot
-// be foreseen. Every walk waits for its node and then for its feature, so one alone leaves the
-// processor idle; the eight are eight rows in one tree or, for a single row, eight trees.
+// The traversal of trees in kernel tree_ensemble: eight walks at the same time, without
+// unpredictable branches. Every walk waits for its node and then for its feature, so a single walk
+// leaves the processor idle. The eight walks are eight rows in one tree or, for a single row, eight
+// trees.
 //
-// Reals are compared as integers that have their order (`order_key`), so a threshold may stand just
-// below another one: all comparisons become `<=`, with the children exchanged for > and >=. A NaN
-// is the least key where missing values go to the true side and the greatest one elsewhere; the row
-// of keys holds a feature twice when nodes want both. A leaf is its own true child and compares a
-// key that is always 0, so a walk that has arrived early just stays.
+// Reals are compared as integers with the same order (`order_key`), so a threshold can be just
+// below another one. All comparisons become `<=`, with the children exchanged for > and >=. A NaN
+// is the least key if missing values go to the true side, and the greatest key otherwise; the row
+// of keys contains a feature twice if nodes need both. A leaf is its own true child and compares a
+// key that is always 0, so a walk that arrives early stays at its leaf.
 #pragma once
 
 #include <bit>
@@ -25,11 +26,11 @@ template <class K>
 inline constexpr K kMissingTrue = 0;
 template <class K>
 inline constexpr K kMissingFalse = std::numeric_limits<K>::max();
-// Of a threshold that no number equals or lies below.
+// The key of a threshold that is below every number.
 template <class K>
 inline constexpr K kNoKey = 1;
 
-// An integer in the order of the reals, both zeros alike; `missing` for NaN.
+// An integer in the order of the reals, equal for both zeros; `missing` for NaN.
 template <std::floating_point X>
 OrderKey<X> order_key(X x, OrderKey<X> missing) noexcept {
   using K = OrderKey<X>;
@@ -40,14 +41,14 @@ OrderKey<X> order_key(X x, OrderKey<X> missing) noexcept {
   return magnitude > infinity ? missing : key;
 }
 
-// A node in words of the program: a threshold (of 64 bits in two words) or the number of a leaf,
-// the first word of the true child, which the false child follows, and the position of the feature
-// in the row of keys, with kEqualsBit where the comparison is `==`.
+// The size of a node in words of the program: a threshold (64 bits in two words) or the number of a
+// leaf; the first word of the true child, which the false child follows; and the index of the
+// feature in the row of keys, with kEqualsBit if the comparison is `==`.
 template <class K>
 inline constexpr uint32_t kNodeWords = sizeof(K) / 4 + 2;
 inline constexpr uint32_t kEqualsBit = uint32_t{1} << 31;
 
-// The key of leaves follows the others, at a power of two: a bit that only leaves have.
+// The key of leaves follows the others at a power of two, a bit that only leaves have.
 inline int64_t leaf_key(int64_t keys) noexcept {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(keys)));
 }
@@ -55,13 +56,14 @@ inline int64_t leaf_key(int64_t keys) noexcept {
 struct Forest {
   const int32_t* words;
   uint32_t last;      // first word of the last node
-  uint32_t leaf_key;  // the last one of a row
+  uint32_t leaf_key;  // index of the last key of a row
   int64_t depth;      // inner nodes on the longest path
 };
 
-// Moves at[0 .. kWalks), first words of nodes, to the leaves below. Walk l reads key i at
-// keys[i * kStep + (kStep > 1 ? l : 0)]. Without kEquals no node compares with `==`. False when a
-// node names what does not exist (a program that was not made by us); nothing outside is read.
+// Moves at[0 .. kWalks), the first words of nodes, to the leaves below them. Walk l reads key i at
+// keys[i * kStep + (kStep > 1 ? l : 0)]. Without kEquals, no node compares with `==`. Returns false
+// if a node refers to something that does not exist, which only happens in an invalid program;
+// nothing outside is read.
 template <class K, int kWalks, int kStep, bool kEquals>
 bool walk(const Forest& forest, const K* keys, size_t* at) noexcept {
   constexpr size_t kWords = kNodeWords<K>;
@@ -71,7 +73,7 @@ bool walk(const Forest& forest, const K* keys, size_t* at) noexcept {
     here[l] = at[l];
     if (here[l] > last) return false;
   }
-  // One step more than inner nodes finds that all have arrived.
+  // One step more than the number of inner nodes detects that all walks have arrived.
   for (int64_t level = 0; level <= forest.depth; level++) {
     size_t arrived = leaf;
 #pragma GCC unroll 8

@@ -1,6 +1,6 @@
-// An integer product of rows with a panel of 64 columns in the form of isa/vnni.h: what
-// matmul_integer and matmul_integer_packed share. Rows count as unsigned, panels as signed; a side
-// of the other sort has its top bits flipped and its zero point moved by 128.
+// An integer product of rows and a panel of 64 columns in the form of isa/vnni.h: code shared by
+// matmul_integer and matmul_integer_packed. Rows are unsigned, panels are signed. For an operand of
+// the other sort, the top bits are flipped and the zero point is shifted by 128.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct VnniProduct {
   int64_t n = 0, k = 0;
   bool a_signed = false, b_signed = false, a_rows = false, b_columns = false;
 
-  // Rows [first, last) of y[..][n0 + j], j < width. `column_sums` are those of the panel.
+  // Computes rows [first, last) of y[..][n0 + j], j < width. `column_sums` belong to the panel.
   void rows(const uint8_t* a, const void* a_zero, const void* b_zero, const uint8_t* panel,
             const int32_t* column_sums, int64_t n0, int64_t first, int64_t last,
             int32_t* y) const noexcept {
@@ -32,8 +32,8 @@ struct VnniProduct {
              });
   }
 
-  // Calls put(row, sums, width, zero of the row, zeros of the columns, what they are multiplied
-  // by): isa::VnniTable::correct makes the result of these.
+  // Calls put(row, sums, width, zero of the row, zeros of the columns, factor of these zeros), from
+  // which isa::VnniTable::correct computes the result.
   template <class Put>
   void each_row(const uint8_t* a, const void* a_zero, const void* b_zero, const uint8_t* panel,
                 int64_t n0, int64_t first, int64_t last, Put put) const noexcept {
@@ -69,7 +69,8 @@ struct VnniProduct {
     }
   }
 
-  // Columns [n0, n0 + 64) of b [k, n] as a panel of vnni_steps(k) steps; columns past n are zero.
+  // Packs columns [n0, n0 + 64) of b [k, n] as a panel of vnni_steps(k) steps; columns after n are
+  // zero.
   void pack(const uint8_t* b, int64_t n0, uint8_t* panel) const noexcept {
     const int64_t width = std::min(isa::kVnniPanel, n - n0);
     for (int64_t i = 0; i < vnni_steps(k); i++, panel += isa::kVnniBytes) {

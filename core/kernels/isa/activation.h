@@ -1,7 +1,10 @@
-// Activation on sixteen floats. A kernel dispatches once per tile and gets a functor that inlines:
+// Activations of sixteen floats. A kernel dispatches once for each tile and passes a functor that
+// is inlined:
+//
 //   with_activation(activation, a, b, [&](auto act) { ... store(p, act(acc)) ... });
-// The body is instantiated once per activation; with_common_activation() instantiates only the few
-// that matter in the hottest tiles and applies the rest through one indirect functor.
+//
+// The body is instantiated once for each activation. with_common_activation() instantiates only the
+// most frequent ones, for the hottest tiles, and applies the others through one indirect functor.
 #pragma once
 
 #include "kernels/common/activation.h"
@@ -13,7 +16,7 @@ namespace {
 struct ActNone {
   POPRT_INLINE f32x16 operator()(f32x16 x) const { return x; }
 };
-struct ActRelu {  // a NaN stays
+struct ActRelu {  // a NaN is kept
   POPRT_INLINE f32x16 operator()(f32x16 x) const { return x < 0.0f ? zero() : x; }
 };
 struct ActClip {
@@ -79,7 +82,8 @@ POPRT_INLINE void with_activation(Activation activation, float a, float b, F&& f
   }
 }
 
-// Any activation behind one switch per vector, for bodies too large to instantiate twelve times.
+// Applies any activation with one switch for each vector, for bodies that are too large to
+// instantiate twelve times.
 struct ActAny {
   Activation activation;
   float a, b;

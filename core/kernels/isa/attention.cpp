@@ -8,9 +8,9 @@ namespace {
 
 constexpr int64_t kPanel = kAttentionPanel;
 
-POPRT_INLINE int64_t up(int64_t n, int64_t m) { return (n + m - 1) / m * m; }
+POPRT_INLINE int64_t round_up(int64_t n, int64_t m) { return (n + m - 1) / m * m; }
 
-// Perfect shuffles: four rounds of interleaving row i with row i + 8 transpose 16 x 16.
+// Perfect shuffles: four rounds that interleave row i with row i + 8 transpose a 16 x 16 matrix.
 POPRT_INLINE void transpose16(f32x16 (&r)[16]) {
   f32x16 t[16];
   for (int round = 0; round < 4; round++) {
@@ -24,7 +24,7 @@ POPRT_INLINE void transpose16(f32x16 (&r)[16]) {
   }
 }
 
-// Panels of 64 keys: [panel][d][64], absent keys as zeros.
+// Packs keys into panels of 64 keys: [panel][d][64]; absent keys are zero.
 void pack_keys(float* to, const float* k, int64_t stride, int64_t keys, int64_t size) {
   for (int64_t panel = 0; panel < keys; panel += kPanel, to += kPanel * size) {
     for (int64_t t0 = 0; t0 < kPanel; t0 += 16) {
@@ -42,7 +42,7 @@ void pack_keys(float* to, const float* k, int64_t stride, int64_t keys, int64_t 
   }
 }
 
-// Panels of 64 columns: [panel][t][64], absent columns as zeros.
+// Packs values into panels of 64 columns: [panel][t][64]; absent columns are zero.
 void pack_values(float* to, const float* v, int64_t stride, int64_t keys, int64_t size) {
   for (int64_t panel = 0; panel < size; panel += kPanel) {
     for (int64_t t = 0; t < keys; t++, to += kPanel) {
@@ -96,7 +96,7 @@ void tile_row(const float* a, int64_t a_stride, const float* b, int64_t depth, f
   }
 }
 
-// Any number of rows against one panel.
+// Multiplies any number of rows by one panel.
 void rows_by_panel(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t depth,
                    float* c, int64_t c_stride, int64_t columns, const float* row_scale) {
   for (int64_t r = 0; r < rows; r += 6) {
@@ -114,7 +114,7 @@ void rows_by_panel(int64_t rows, const float* a, int64_t a_stride, const float* 
   }
 }
 
-// Mask of query i as floats: addends, or 1 / 0 for booleans.
+// The mask of query i as floats: addends, or 1 / 0 for booleans.
 const float* mask_row(const AttentionHead& h, int64_t i, float* room) {
   const int64_t at = i * h.mask_query_stride;
   if (h.mask && h.mask_key_stride == 1) return h.mask + at;
@@ -126,7 +126,7 @@ const float* mask_row(const AttentionHead& h, int64_t i, float* room) {
   return room;
 }
 
-// x[0..n) becomes exp(x - max); returns 1 / sum.
+// Replaces x[0..n) by exp(x - max) and returns 1 / sum.
 float exponentials(float* x, int64_t n, const float* mask, bool replaces, float mask_value) {
   const float low = -__builtin_inff();
   f32x16 top = splat(low);
@@ -165,7 +165,7 @@ float exponentials(float* x, int64_t n, const float* mask, bool replaces, float 
   return 1.0f / sum(total);
 }
 
-// Sixteen keys at a time: sixteen sums in lanes, turned so that they add up.
+// Processes sixteen keys at a time: sixteen sums in lanes, transposed to be added.
 void scores_of(const float* q, const float* k, int64_t stride, int64_t keys, int64_t size,
                float scale, float* scores) noexcept {
   for (int64_t t = 0; t < keys; t += 16) {
@@ -219,7 +219,7 @@ void mix(const float* weights, const float* v, int64_t stride, int64_t keys, int
 }
 
 void few_queries(const AttentionHead& h, float* scratch) {
-  float *scores = scratch, *mask_room = scratch + up(h.keys, kPanel);
+  float *scores = scratch, *mask_room = scratch + round_up(h.keys, kPanel);
   for (int64_t q = 0; q < h.queries; q++) {
     int64_t n = h.keys;
     if (h.causal) {
@@ -236,10 +236,10 @@ void few_queries(const AttentionHead& h, float* scratch) {
 
 void head(const AttentionHead& h, float* scratch) noexcept {
   if (h.queries <= kFewQueries) return few_queries(h, scratch);
-  const int64_t padded = up(h.keys, kPanel);
+  const int64_t padded = round_up(h.keys, kPanel);
   float* keys = scratch;
   float* values = keys + padded * h.size;
-  float* scores = values + h.keys * up(h.size, kPanel);
+  float* scores = values + h.keys * round_up(h.size, kPanel);
   float* mask_room = scores + kAttentionRows * padded;
   float scales[kAttentionRows], sums[kAttentionRows];
   for (auto& s : scales) s = h.scale;
@@ -248,7 +248,7 @@ void head(const AttentionHead& h, float* scratch) noexcept {
   const bool has_mask = h.mask || h.mask_bool;
   for (int64_t q = 0; q < h.queries; q += kAttentionRows) {
     const int64_t rows = h.queries - q < kAttentionRows ? h.queries - q : kAttentionRows;
-    // Keys that the last of these queries sees.
+    // The number of keys that the last of these queries sees.
     int64_t seen = h.keys;
     if (h.causal) {
       seen = h.visible + q + rows;

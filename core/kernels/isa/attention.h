@@ -1,4 +1,4 @@
-// One head's attention over a block of queries; see core/kernels/attention.cpp.
+// The attention of one head over a block of queries; see core/kernels/attention.cpp.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace poprt::kernels::isa {
 
-// Queries, keys and values of one head. Strides are floats between rows.
+// Queries, keys and values of one head. Strides are in floats between rows.
 struct AttentionHead {
   const float *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
@@ -15,13 +15,13 @@ struct AttentionHead {
   int64_t out_stride;
   int64_t queries, keys, size;  // size: columns of a head
   float scale;
-  // Additive floats or booleans (false: the score becomes mask_value); null without a mask. Element
-  // strides, 0 where it broadcasts.
+  // Additive floats or booleans (false: the score becomes mask_value); null without a mask. Strides
+  // are in elements, 0 if it broadcasts.
   const float* mask;
   const uint8_t* mask_bool;
   int64_t mask_query_stride, mask_key_stride;
   float mask_value;
-  // Query i sees keys [0, visible + i] when causal.
+  // Query i sees keys [0, visible + i].
   bool causal;
   int64_t visible;
 };
@@ -39,15 +39,16 @@ struct AttentionTable {
 
 inline constexpr int64_t kAttentionPanel = 64;
 inline constexpr int64_t kAttentionRows = 24;
-// Up to so many queries are not worth a copy of keys and values in panels.
+// For at most this many queries, copying keys and values into panels does not pay.
 inline constexpr int64_t kFewQueries = 2;
 
 constexpr int64_t attention_scratch_floats(int64_t keys, int64_t size) {
-  const auto up = [](int64_t n) {
+  const auto round_up = [](int64_t n) {
     return (n + kAttentionPanel - 1) / kAttentionPanel * kAttentionPanel;
   };
-  // Keys transposed, values, scores, one mask row, one reciprocal a row.
-  return up(keys) * size + keys * up(size) + kAttentionRows * up(keys) + up(keys) + 64;
+  // Transposed keys, values, scores, one row of the mask, one reciprocal for each row.
+  return round_up(keys) * size + keys * round_up(size) + kAttentionRows * round_up(keys) +
+         round_up(keys) + 64;
 }
 
 POPRT_DECLARE_ISA(AttentionTable, attention)

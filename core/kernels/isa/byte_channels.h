@@ -1,8 +1,8 @@
 // Convolution of bytes with as many groups as channels; included by byte_pixels.cpp only.
 //
-// With VNNI, the bytes of four lines of taps lie side by side, channel by channel, so that one
-// instruction adds four taps of sixteen channels. Interleaving costs two instructions for each
-// vector and is done once for a column of the input, which pixels with overlapping windows share.
+// With VNNI, the bytes of four lines of taps are interleaved by channel, so that one instruction
+// adds four taps of sixteen channels. Interleaving takes two instructions for each vector and is
+// done once for a column of the input, which pixels with overlapping windows share.
 #pragma once
 
 #include "kernels/isa/byte_pixels.h"
@@ -16,14 +16,14 @@ typedef bytes_t loose_bytes __attribute__((aligned(1), may_alias));
 typedef int32_t block_t __attribute__((vector_size(16)));
 typedef block_t loose_block __attribute__((aligned(1), may_alias));
 
-// Tap (line, kx) of pixel r.
+// The address of tap (line, kx) of pixel r.
 POPRT_INLINE const uint8_t* channel_tap(const ChannelRows& c, int64_t line, int64_t kx, int64_t r) {
   if (c.shift == 0) return c.at[(line * c.width + kx) * kPixelRows + r];
   const int64_t x = c.x + r * c.shift + kx;
   return c.at[line] && x >= 0 && x < c.in ? c.at[line] + x * c.stride : c.pad;
 }
 
-// Weights of tap (line, kx) of sixteen channels, from quads in the order of ChannelRows.
+// The weights of tap (line, kx) of sixteen channels, from quads in the order of ChannelRows.
 POPRT_INLINE i32x16 channel_weights(const ChannelRows& c, const int8_t* weights, int64_t line,
                                     int64_t kx, int vector) {
   const int8_t* quads = weights + (kx * ((c.lines + 3) / 4) + line / 4) * 4 * kPixelPanel;
@@ -35,7 +35,7 @@ POPRT_INLINE i32x16 channel_weights(const ChannelRows& c, const int8_t* weights,
   return w << static_cast<int32_t>(8 * (3 - line % 4)) >> 24;
 }
 
-// Not all vectors at once: weights and sums stay in registers.
+// Processes some vectors at a time, so that weights and sums stay in registers.
 template <bool kFlip, int kRows>
 void channels_tile(const ChannelRows& c, const int8_t* weights, int32_t* sums) {
   for (int v = 0; 16 * v < c.columns; v++) {
@@ -69,7 +69,7 @@ void channels_rows(const ChannelRows& c, const int8_t* weights, int32_t* sums) {
 
 #if defined(__AVX512BW__)
 // Vectors of 64 channels, or of up to 32. Interleaving works within blocks of 128 bits, so vector j
-// of four has channels 4 j .. 4 j + 3 of each sixteen; store() puts sums in order again.
+// of four has channels 4 j .. 4 j + 3 of each sixteen; store() restores the order of the sums.
 struct Wide {
   using V = __m512i;
   static POPRT_INLINE V load(const uint8_t* x, uint64_t mask) {
@@ -127,7 +127,7 @@ struct Half {
 
 constexpr int64_t kMostLines = 8, kMostWidth = 7;
 
-// Column kx of the window of pixel r: quads of its lines.
+// Writes column kx of the window of pixel r: quads of its lines.
 template <class L, bool kFlip>
 POPRT_INLINE void put_column(const ChannelRows& c, int64_t r, int64_t kx, uint64_t mask,
                              typename L::V* to) {
@@ -143,7 +143,7 @@ POPRT_INLINE void put_column(const ChannelRows& c, int64_t r, int64_t kx, uint64
   }
 }
 
-// Sums of kRows pixels whose windows begin `step` vectors one after the other.
+// The sums of kRows pixels whose windows start at intervals of `step` vectors.
 template <class L, int kRows>
 POPRT_VNNI void multiply_columns(const typename L::V* columns, int64_t step, int64_t count,
                                  const int8_t* weights, int32_t* sums) {

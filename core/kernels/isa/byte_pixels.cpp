@@ -8,7 +8,7 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// Four bytes of a row, unsigned, as add_vnni and add_plain take them.
+// Defines a tile for four bytes of a row, unsigned, with add_vnni or add_plain.
 #define POPRT_PIXEL_TILE(name, target, add_products)                                          \
   template <bool kFlip, int kVectors, int kRows>                                              \
   target void name(const PixelRows& p, const uint8_t* panel, int32_t* sums) {                 \
@@ -89,7 +89,7 @@ POPRT_INLINE void put(uint8_t* y, i32x16 v, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = narrow[i];
 }
 
-// Bytes as they count when the lowest is `low`.
+// The values of bytes, of which the lowest is `low`.
 POPRT_INLINE i32x16 get(const uint8_t* x, int32_t low, int64_t n) {
   bytes_t narrow{};
   if (n >= 16)
@@ -101,8 +101,8 @@ POPRT_INLINE i32x16 get(const uint8_t* x, int32_t low, int64_t n) {
 }
 
 #if defined(__AVX512BW__)
-// 64 numbers round(v) + zero as saturated bytes. Conversions round to nearest even; what is too
-// small for them is the least number, so only large numbers are cut first.
+// 64 numbers round(v) + zero as saturated bytes. Conversions round to nearest even; numbers that
+// are too small become the least integer, so only large numbers must be clamped first.
 POPRT_INLINE __m512i panel_of(const f32x16 (&v)[4], int32_t zero, bool is_signed) {
   const __m512i zeros = _mm512_set1_epi16(static_cast<short>(zero));
   __m512i whole[4], pairs[2];
@@ -112,7 +112,7 @@ POPRT_INLINE __m512i panel_of(const f32x16 (&v)[4], int32_t zero, bool is_signed
     pairs[i] = _mm512_adds_epi16(_mm512_packs_epi32(whole[2 * i], whole[2 * i + 1]), zeros);
   const __m512i mixed =
       is_signed ? _mm512_packs_epi16(pairs[0], pairs[1]) : _mm512_packus_epi16(pairs[0], pairs[1]);
-  // Packing is done within 128 bits: four bytes of each vector there.
+  // Packing works within 128 bits: four bytes of each vector.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, mixed);
 }
@@ -123,7 +123,7 @@ POPRT_INLINE f32x16 scaled_sum(const int32_t* sums, const PixelBytes& how, int64
   return to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j);
 }
 
-// Rows of kVectors times 16 columns, as many at once as make 64 numbers.
+// Processes rows of kVectors times 16 columns, as many at a time as have 64 numbers.
 template <int kVectors>
 POPRT_INLINE void rows_to_bytes(const int32_t* sums, const PixelBytes& how, int64_t rows,
                                 int64_t columns, uint8_t* y, int64_t stride) {
@@ -159,8 +159,8 @@ POPRT_INLINE void rows_to_bytes(const int32_t* sums, const PixelBytes& how, int6
   }
 }
 
-// As the quotient rounds, but with a product by the reciprocal where it cannot matter: not next to
-// what lies half way between two whole numbers.
+// Rounds like the quotient, but multiplies by the reciprocal if that gives the same result, which
+// is the case unless the quotient is close to the middle between two integers.
 POPRT_INLINE void panel_and_residual(const int32_t* sums, const PixelBytes& how,
                                      const PixelResidual& more, const uint8_t* residual,
                                      uint8_t* y) {
@@ -175,7 +175,7 @@ POPRT_INLINE void panel_and_residual(const int32_t* sums, const PixelBytes& how,
     const f32x16 other = to_f32(get(residual + 16 * i, more.residual_low, 16)) - residual_zero;
     v[i] = byte * scale + other * residual_scale;
     if (more.relu) v[i] = vmax(v[i], zero());
-    // Beyond 512 nothing is half way any more that saturation leaves.
+    // Quotients beyond 512 are saturated in any case, so their rounding does not matter.
     quotient[i] = vmax(vmin(v[i] * inverse, splat(512)), splat(-512));
     doubtful |= vabs(quotient[i] - vround(quotient[i])) > 0.499f;
   }
@@ -188,7 +188,7 @@ POPRT_INLINE void panel_and_residual(const int32_t* sums, const PixelBytes& how,
 }
 #endif
 
-// Copies of what the result might overwrite for all that the compiler knows.
+// Copies the parameters, because for the compiler the result could alias them.
 void bytes(const int32_t* sums, const PixelBytes& given, int64_t rows, int64_t columns, uint8_t* y,
            int64_t stride) noexcept {
   const PixelBytes how = given;

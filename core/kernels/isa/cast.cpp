@@ -24,7 +24,7 @@ struct Stored<Bool> {
   using type = uint8_t;
 };
 
-// Toward zero; what does not fit is the most negative value, as x86 converts. An f64 may be a
+// Truncates. A number that does not fit becomes the most negative value, as on x86. An f64 may be a
 // fraction below the least s32.
 template <class R>
 POPRT_INLINE int32_t whole32(R v) {
@@ -115,7 +115,7 @@ CastRow find_to(Number to) {
     case Number::s32: return row<From, int32_t>;
     case Number::u32: return row<From, uint32_t>;
     case Number::s64: return row<From, int64_t>;
-    case Number::u64:  // half of the range of floats needs another way
+    case Number::u64:  // numbers in the upper half of the range need a separate conversion
       if constexpr (is_real<From>)
         return nullptr;
       else

@@ -14,8 +14,8 @@ inline constexpr int kNumbers = 13;
 using CastRow = void (*)(void* to, const void* from, int64_t n) noexcept;
 
 struct CastTable {
-  // Null where there is none. Floats become integers toward zero, out of range as kernels/cast.cpp
-  // says.
+  // Null if there is no such function. Floats are truncated to integers; out-of-range numbers are
+  // converted as in kernels/cast.cpp.
   CastRow (*find)(Number from, Number to) noexcept;
 };
 POPRT_DECLARE_ISA(CastTable, cast)

@@ -26,7 +26,7 @@ void gather(const ConvShape& s, const F& prologue, const float* plane, int64_t t
   const int64_t kx = tap % s.kw, ky = tap / s.kw % s.kh, kz = tap / s.kw / s.kh;
   int64_t oz = pixel / s.ow / s.oh, oy = pixel / s.ow % s.oh, ox = pixel % s.ow;
   const int64_t shift = kx * s.dilation_w - s.pad_w;  // ix = ox * stride + shift
-  // Output columns whose input column lies inside.
+  // The output columns whose input column is inside the image.
   const int64_t first = shift >= 0 ? 0 : (-shift + s.stride_w - 1) / s.stride_w;
   const int64_t end = s.w - 1 - shift < 0 ? 0 : least(s.ow, (s.w - 1 - shift) / s.stride_w + 1);
   while (count > 0) {
@@ -51,7 +51,7 @@ void gather(const ConvShape& s, const F& prologue, const float* plane, int64_t t
   }
 }
 
-// Segments [s0, s1), (channel block, tap), of one group of an image.
+// Copies segments [s0, s1), (channel block, tap), of one group of an image.
 void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const float* x,
                      int64_t image, int64_t group, int64_t s0, int64_t s1, int64_t pixel,
                      int64_t pixels, float* to) {
@@ -135,7 +135,8 @@ void run_blocked(const ConvShape& s, const ConvBlocking& b, const ConvPrologue* 
   }
 }
 
-// What outputs from `column` on read of one input row, padded and split by the phase of the stride.
+// Copies the part of one input row that outputs from `column` on read, padded and split by the
+// phase of the stride.
 void stem_row(const ConvShape& s, const RowsLayout& l, int64_t column, const float* row,
               float* to) {
   for (int64_t phase = 0; phase < l.phases; phase++, to += l.width) {
@@ -155,7 +156,7 @@ void stem_row(const ConvShape& s, const RowsLayout& l, int64_t column, const flo
   }
 }
 
-// The input rows of the output rows from `row` of a slice on.
+// Copies the input rows of the output rows from `row` of a slice on.
 void stem_rows(const ConvShape& s, const RowsLayout& l, const float* image, int64_t slice,
                int64_t row, int64_t column, float* to) {
   for (int64_t c = 0; c < s.c; c++)
@@ -170,7 +171,7 @@ void stem_rows(const ConvShape& s, const RowsLayout& l, const float* image, int6
     }
 }
 
-// Rows and columns of outputs of a task, whose inputs are in scratch.
+// The rows and columns of the outputs of a task whose inputs are in scratch.
 struct StemTask {
   int64_t image, slice, row, rows, column, columns;
   StemTask(const ConvShape& s, const ConvBlocking& b, int64_t at) {

@@ -11,80 +11,81 @@ namespace poprt::kernels::isa {
 
 struct ConvShape {
   int64_t batch, groups;
-  int64_t c, c_blocks, oc_blocks;  // of one group; c counts real channels
+  int64_t c, c_blocks, oc_blocks;  // of one group; c is the number of real channels
   int64_t h, w, oh, ow;
   int64_t kh, kw, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  // Of a convolution over three dimensions: an image is `d` slices of h x w, one after the other.
+  // For three dimensions: an image is `d` slices of h x w, one after the other.
   int64_t d = 1, od = 1, kd = 1, stride_d = 1, pad_d = 0, dilation_d = 1;
   Epilogue epilogue;
 
   [[gnu::always_inline]] int64_t taps() const { return kd * kh * kw; }
   [[gnu::always_inline]] int64_t in_pixels() const { return d * h * w; }
   [[gnu::always_inline]] int64_t out_pixels() const { return od * oh * ow; }
-  [[gnu::always_inline]] bool is_pointwise() const {  // output pixel p is made of input pixel p
+  // output pixel p depends on input pixel p only
+  [[gnu::always_inline]] bool is_pointwise() const {
     return taps() == 1 && stride_d == 1 && stride_h == 1 && stride_w == 1 && pad_d == 0 &&
            pad_h == 0 && pad_w == 0 && od == d && oh == h && ow == w;
   }
 };
 
-// What happens to the inputs before they are multiplied, for each channel: x * scale + shift, then
-// the larger of that and `low`. Padding stays zero.
+// Applied to the inputs of each channel before multiplication: max(x * scale + shift, low). Padding
+// stays zero.
 struct ConvPrologue {
-  const float* scale;  // [groups * c_blocks][16], or that for each image
+  const float* scale;  // [groups * c_blocks][16], once or for each image
   const float* shift;  // [groups * c_blocks][16], or null
   bool scale_of_image;
-  float low;  // minus infinity for none
+  float low;  // minus infinity: no lower bound
 };
 
-// So many segments of 16 channels are summed in registers before the sums are added up: rounding
-// errors grow with the partial sums, and pieces keep those small. Each costs one load,
-// addition and store of a sum for 256 products.
+// The number of segments of 16 channels that are summed in registers before the sums are added up.
+// Rounding errors grow with the partial sums, and splitting keeps those small. Each part costs one
+// load, addition and store of a sum for 256 products.
 inline constexpr int64_t kSummedSegments = 16;
 
-// How the work is cut. Tasks: group, image, block of output channels, block of pixels, in this
-// order.
+// How the work is split. Tasks are numbered by group, image, block of output channels, block of
+// pixels, in this order.
 struct ConvBlocking {
   int64_t vectors;    // output blocks of a register tile
   int64_t pixels;     // of a task (stem: rows)
   int64_t columns;    // of a row of a task (stem)
   int64_t oc_blocks;  // of a task
-  int64_t segments;   // of 16 input channels x 1 tap, summed before C is touched
+  int64_t segments;   // of 16 input channels x 1 tap, summed before C is accessed
   int64_t pixel_tasks, oc_tasks, column_tasks;
 };
 
 struct ConvTable {
   int64_t (*best_vectors)(int64_t pixels, int64_t blocks);
-  // Weights [groups][oc block][K][16], K = (channel block, tap, channel in block) without padding;
-  // taps are (kd, kh, kw). 1x1 with stride 1, no padding and no prologue reads x in place, others
-  // copy what they need to `scratch` (segments * pixels * 16 floats).
+  // Weights are [groups][oc block][K][16], K = (channel block, tap, channel in block) without
+  // padding; taps are (kd, kh, kw). 1x1 with stride 1, no padding and no prologue reads x in place;
+  // other convolutions copy their inputs to `scratch` (segments * pixels * 16 floats).
   void (*blocked)(const ConvShape& s, const ConvBlocking& b, const ConvPrologue* prologue,
                   const float* x, const float* weights, const float* bias, const float* residual,
                   float* y, int64_t begin, int64_t end, float* scratch) noexcept;
-  // x is plain [N, C, D, H, W]; weights [oc block][(c, tap)][16]; `offset` and the scratch layout
-  // come from rows_layout(). Tasks: image, output slice, rows, columns.
+  // x is plain [N, C, D, H, W]; weights are [oc block][(c, tap)][16]. `offset` and the scratch
+  // layout are those of rows_layout(). Tasks are numbered by image, output slice, rows, columns.
   void (*stem)(const ConvShape& s, const ConvBlocking& b, const int32_t* offset, const float* x,
                const float* weights, const float* bias, const float* residual, float* y,
                int64_t begin, int64_t end, float* scratch) noexcept;
-  // The same to plain [N, filters, OD, OH, OW], weights as ONNX has them, bias of each filter;
-  // scratch is kPlainOverread floats longer.
+  // The same with plain output [N, filters, OD, OH, OW]. Weights have the layout of ONNX, with one
+  // bias for each filter; scratch is kPlainOverread floats longer.
   void (*plain)(const ConvShape& s, const ConvBlocking& b, int64_t filters, const int32_t* offset,
                 const float* x, const float* weights, const float* bias, float* y, int64_t begin,
                 int64_t end, float* scratch) noexcept;
-  // One filter per channel; weights [block][tap][16]. A task is some rows of one block.
+  // One filter for each channel; weights are [block][tap][16]. A task is some rows of one block.
   void (*depthwise)(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
                     const float* bias, const float* residual, float* y, int64_t begin,
                     int64_t end) noexcept;
-  // Kernel = stride, no padding. Weights [tap][oc block][c][16]. A task is b.pixels input rows.
+  // Kernel = stride, no padding. Weights are [tap][oc block][c][16]. A task is b.pixels input rows.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;
 };
 POPRT_DECLARE_ISA(ConvTable, conv)
 
-// Floats behind the rows in scratch that `plain` reads and does not use.
+// The number of floats after the rows in scratch that `plain` reads without using them.
 inline constexpr int64_t kPlainOverread = 48;
 
-// The stem kernel's copy of the input rows of a task: [c][kd][row][phase of stride_w][width]
-// floats.
+// The layout of the stem kernel's copy of the input rows of a task: [c][kd][row][phase of
+// stride_w][width] floats.
 struct RowsLayout {
   int64_t rows, phases, width;
   int64_t elements(int64_t c) const { return c * rows * phases * width; }

@@ -7,7 +7,7 @@ namespace {
 
 POPRT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The rectangle of a tap; rows that follow each other in x and in y are one run of pixels.
+// The rectangle of a tap. Rows that are adjacent both in x and in y form one run of pixels.
 struct TapRuns {
   int64_t runs, pixels, first_row, first_column;
   TapRuns(const ConvShape& s, int64_t ky, int64_t kx, int64_t row_begin, int64_t row_end) {
@@ -50,7 +50,7 @@ struct Product {
   TileIn in;
   TileOut out;
 
-  // `count` neighbouring pixels.
+  // `count` adjacent pixels.
   void run(const float* a, float* c, const float* residual, int64_t count) {
     for (int64_t p = 0; p < count;) {
       const int64_t rows = even_piece(count - p, kMaxRows[vectors]);
@@ -63,8 +63,8 @@ struct Product {
   }
 };
 
-// Adds what blocks of input channels from `x` on, `weights` beside them, give to output rows
-// [row_begin, row_end) of the planes at y. `tap_floats` are those of one tap of one block.
+// Adds the products of blocks of input channels from `x` on and `weights` to output rows
+// [row_begin, row_end) of the planes at y. `tap_floats` is the size of one tap of one block.
 void add_taps(const ConvShape& s, Product& product, const float* x, const float* weights,
               int64_t tap_floats, float* y, int64_t row_begin, int64_t row_end) {
   for (int64_t ky = 0; ky < s.kh; ky++)

@@ -9,9 +9,9 @@ namespace {
 POPRT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 POPRT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Lane J of every group of the pixel at p, all over the group.
+// Broadcasts lane J of every group of the pixel at p to the whole group.
 template <int Size, int J>
-POPRT_INLINE f32x16 spread(const float* p) {
+POPRT_INLINE f32x16 broadcast_lane(const float* p) {
   if constexpr (Size == 16) {
     return splat(p[J]);
   } else {
@@ -24,21 +24,22 @@ POPRT_INLINE f32x16 spread(const float* p) {
   }
 }
 
-// One output row of one block: filter rows [ky_begin, ky_end) lie inside the input.
+// One output row of one block. Filter rows [ky_begin, ky_end) are inside the input.
 struct Row {
-  const float* input;  // column -pad_w of the input row of filter row 0 (may lie outside)
-  int64_t pitch;       // floats between the input rows of neighbouring filter rows
+  const float* input;  // column -pad_w of the input row of filter row 0 (may be outside)
+  int64_t pitch;       // floats between the input rows of adjacent filter rows
   int64_t ky_begin, ky_end;
   const float* w;
 };
 
-// A filter of K columns with stride S: every input column is spread once and used by all of them.
+// A filter of K columns with stride S. Every input column is broadcast once and used by all filter
+// columns.
 template <int Size, int K, int S, int X, int J>
 POPRT_INLINE void dense_channels(f32x16 (&acc)[X][1], const float* row, const float* w) {
   f32x16 filter[K];
   POPRT_UNROLL for (int kx = 0; kx < K; kx++) filter[kx] = load(w + (kx * Size + J) * 16);
   POPRT_UNROLL for (int i = 0; i < (X - 1) * S + K; i++) {
-    const f32x16 v = spread<Size, J>(row + i * 16);
+    const f32x16 v = broadcast_lane<Size, J>(row + i * 16);
     POPRT_UNROLL for (int kx = 0; kx < K; kx++) {
       if ((i - kx) % S == 0 && i >= kx && (i - kx) / S < X)
         acc[(i - kx) / S][0] = fma(v, filter[kx], acc[(i - kx) / S][0]);
@@ -62,7 +63,7 @@ POPRT_INLINE void tap_channels(f32x16 (&acc)[X][1], const float* row, int64_t st
                                const float* w) {
   const f32x16 filter = load(w + J * 16);
   POPRT_UNROLL for (int i = 0; i < X; i++) acc[i][0] =
-      fma(spread<Size, J>(row + i * step), filter, acc[i][0]);
+      fma(broadcast_lane<Size, J>(row + i * step), filter, acc[i][0]);
   if constexpr (J + 1 < Size) tap_channels<Size, X, J + 1>(acc, row, step, w);
 }
 
@@ -79,7 +80,7 @@ void any_pixels(const ConvShape& s, const Row& r, int64_t x, const TileOut& out)
   tile_store(acc, out);
 }
 
-// Pixels at a time: what leaves registers for the filter and the input.
+// The number of pixels at a time, chosen so that registers remain for the filter and the input.
 #if defined(__AVX512F__)
 constexpr int kWidths[] = {14, 7, 4, 2, 1};
 #elif defined(__AVX2__)
@@ -122,8 +123,8 @@ const Widths& choose(const ConvShape& s, int64_t size) {
   }
 }
 
-// Rows [first, first + count) of an image's plane with columns [-pad_w, columns - pad_w); rows
-// outside are not written.
+// Copies rows [first, first + count) of a plane of an image with columns [-pad_w, columns - pad_w).
+// Rows outside the plane are not written.
 void copy_padded(const ConvShape& s, const float* plane, int64_t first, int64_t count,
                  int64_t columns, float* to) {
   const int64_t left = least(s.pad_w, columns), end = most(left, least(columns, left + s.w));

@@ -1,7 +1,8 @@
 // The register tiles of blocked convolutions: up to 24 pixels x 4 blocks of 16 output channels.
 //
-// Pixels of a tile are neighbours in memory. The sum over K runs over segments of 16 input channels
-// (the last segments may have fewer); weights of one block of output channels are [K][16].
+// The pixels of a tile are adjacent in memory. The sum over K is computed over segments of 16 input
+// channels (the last segments may have fewer). The weights of one block of output channels are
+// [K][16].
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 namespace poprt::kernels::isa {
 
 struct TileIn {
-  // Segment s starts at a + s * a_segment; pixel r of it at 16 * r.
+  // Segment s starts at a + s * a_segment; pixel r of it is at 16 * r.
   const float* a;
   int64_t a_segment;
-  int64_t full, tail, tail_k;  // segments of 16, then segments of tail_k
+  int64_t full, tail, tail_k;  // segments of 16, followed by segments of tail_k
   const float* w;
   int64_t w_vector;  // floats between blocks of output channels
   int64_t w_skip;    // floats between the weights of one segment and the next
@@ -29,7 +30,7 @@ struct PlaneIn {
   int64_t w_vector;
 };
 
-// Filters are the rows of this tile, neighbouring pixels its columns.
+// Filters are the rows of this tile, adjacent pixels its columns.
 struct WideIn {
   const float* w;
   int64_t w_row;      // floats between filters
@@ -47,7 +48,7 @@ constexpr int kWideVectors = 1, kWideRows = 6;
 constexpr int kWideVectors = 1, kWideRows = 3;
 #endif
 
-// [vectors][rows]; null where an instruction set has no such tile.
+// [vectors][rows]; null if an instruction set has no such tile.
 struct ConvTiles {
   void (*blocked[5][25])(const TileIn&, const TileOut&) = {};
   void (*plane[5][25])(const PlaneIn&, const TileOut&) = {};
@@ -55,7 +56,7 @@ struct ConvTiles {
 };
 
 namespace {
-// Rough cycles of one step of K for a tile.
+// Estimated cycles of one step of K for a tile.
 constexpr double tile_cost(int64_t rows, int64_t vectors) {
   const double fmas = static_cast<double>(rows * vectors);
   const double loads = static_cast<double>(vectors) + 0.5 * static_cast<double>(rows);
@@ -68,7 +69,7 @@ POPRT_INLINE int64_t even_piece(int64_t left, int64_t most) {
   return (left + pieces - 1) / pieces;
 }
 
-// The same for a run of neighbouring pixels, cut into tiles.
+// The same for a run of adjacent pixels, split into tiles.
 [[maybe_unused]] double run_cost(int64_t pixels, int64_t vectors) {
   double cost = 0;
   for (int64_t left = pixels; left > 0;) {
@@ -79,7 +80,7 @@ POPRT_INLINE int64_t even_piece(int64_t left, int64_t most) {
   return cost;
 }
 
-// Output blocks per tile that waste least for this many pixels and blocks.
+// The number of output blocks in a tile that wastes least for this many pixels and blocks.
 [[maybe_unused]] int64_t best_vectors(int64_t pixels, int64_t blocks) {
   int64_t best = 1;
   double best_cost = 0;

@@ -7,10 +7,10 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// Where one output row comes from: filter rows [ky_begin, ky_end) lie inside the input.
+// The input of one output row. Filter rows [ky_begin, ky_end) are inside the input.
 struct DepthwiseRow {
-  const float* input;  // column -pad_w of the input row of filter row 0 (may lie outside)
-  int64_t pitch;       // floats between the input rows of neighbouring filter rows
+  const float* input;  // column -pad_w of the input row of filter row 0 (may be outside)
+  int64_t pitch;       // floats between the input rows of adjacent filter rows
   int64_t ky_begin, ky_end;
   const float* w;
   f32x16 bias;
@@ -25,8 +25,8 @@ POPRT_INLINE void depthwise_finish(const Epilogue& e, f32x16 v, const float* res
   store(y, v);
 }
 
-// X output pixels from column x on; every input column is loaded once per filter row. At an edge,
-// columns outside [0, width) of the input count as zero.
+// X output pixels from column x on. Every input column is loaded once for each filter row. At an
+// edge, columns outside [0, width) of the input are zero.
 template <int K, int S, int X, bool Edge>
 POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow& r, int64_t x) {
   f32x16 acc[X];
@@ -57,7 +57,7 @@ void depthwise_row(const ConvShape& s, const DepthwiseRow& r) {
 #else
   constexpr int kWide = 2;
 #endif
-  // Columns of the input that X output pixels read.
+  // Whether the columns of the input that `count` output pixels read are inside the input.
   const auto inside = [&](int64_t x, int64_t count) {
     const int64_t first = x * S - s.pad_w;
     return first >= 0 && first + (count - 1) * S + K <= s.w;

@@ -14,7 +14,7 @@ namespace {
 
 POPRT_INLINE f32x16 truth(i32x16 mask) { return mask ? splat(1.0f) : zero(); }
 
-// An operand: floats side by side, or sixteen equal ones that stand for all.
+// An operand: contiguous floats, or sixteen equal floats that represent all elements.
 struct From {
   const float* first;
   int64_t mask;  // -1 or 0
@@ -38,7 +38,7 @@ POPRT_INLINE void store_past_caches(float* to, f32x16 v) { store(to, v); }
 void finish_stream() noexcept {}
 #endif
 
-// `out` begins a cache line. What is left of n after whole vectors is stored as usual.
+// `out` starts at a cache line. The remainder of n after whole vectors is stored normally.
 template <class F>
 POPRT_INLINE void stream(float* out, From a, From b, int64_t n, F f) {
   int64_t i = 0;
@@ -46,7 +46,7 @@ POPRT_INLINE void stream(float* out, From a, From b, int64_t n, F f) {
   if (i < n) store_first(out + i, f(load_first(a + i, n - i), load_first(b + i, n - i)), n - i);
 }
 
-// The operations that wait for memory and for nothing else. False for others.
+// Performs operations that are limited by memory bandwidth. Returns false for other operations.
 bool stream_step(int64_t code, float* o, From a, From b, int64_t n) {
   using V = f32x16;
   using Op = ElementwiseOp;
@@ -82,7 +82,7 @@ POPRT_INLINE void map3(float* out, From a, From b, From c, int64_t n, F f) {
                 f(load_first(a + i, n - i), load_first(b + i, n - i), load_first(c + i, n - i)),
                 n - i);
 }
-// Rare functions: the C library, a lane at a time.
+// Rare functions call the C library for each lane.
 template <class F>
 POPRT_INLINE void lanes1(float* out, From a, int64_t n, F f) {
   for (int64_t i = 0; i < n; i++) out[i] = f(a[i]);
@@ -92,7 +92,7 @@ POPRT_INLINE void lanes2(float* out, From a, From b, int64_t n, F f) {
   for (int64_t i = 0; i < n; i++) out[i] = f(a[i], b[i]);
 }
 
-// Large angles, infinities and NaN go to the C library.
+// Large angles, infinities and NaN use the C library.
 template <class F, class G>
 POPRT_INLINE void angles(float* out, From a, int64_t n, F f, G library) {
   for (int64_t i = 0; i < n; i += 16) {
@@ -117,7 +117,7 @@ POPRT_INLINE f32x16 round_to_bf16(f32x16 x) {
   return load_bf16(t);
 }
 
-// One row for each operation, by how many operands it has.
+// One case for each operation, grouped by the number of operands.
 void step1(ElementwiseOp op, float* o, From a, int64_t n) noexcept {
   using V = f32x16;
   using Op = ElementwiseOp;

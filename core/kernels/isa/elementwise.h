@@ -11,14 +11,14 @@ inline constexpr uint32_t kElementwiseStream = 8;
 
 struct ElementwiseTable {
   // out[i] = op(a[i], b[i], c[i]) for i < n; out may be a, b or c. Bit 0, 1 or 2 of `flags`: a, b
-  // or c is sixteen equal floats that stand for all. kElementwiseStream: nobody reads `out` soon,
-  // so operations that cost little store it past the caches; finish_stream() comes before others
-  // read.
+  // or c is sixteen equal floats that represent all elements. kElementwiseStream: `out` is not read
+  // soon, so cheap operations bypass the caches when they store it; finish_stream() must be called
+  // before other threads read it.
   void (*step)(int64_t op, float* out, const float* a, const float* b, const float* c, int64_t n,
                uint32_t flags) noexcept;
   void (*finish_stream)() noexcept;
-  // n elements of a stored type to floats and back. `dtype` is a DType number that the kernel
-  // checked. Stored booleans become 1 and 0.
+  // Converts n elements of a stored type to floats and back. `dtype` is a DType number that the
+  // kernel has checked. Stored booleans become 1 and 0.
   void (*load)(int dtype, float* out, const void* from, int64_t n) noexcept;
   void (*store)(int dtype, void* out, const float* from, int64_t n) noexcept;
   void (*fill)(float* out, float value, int64_t n) noexcept;

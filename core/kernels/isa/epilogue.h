@@ -1,5 +1,5 @@
-// What matmul and convolution kernels do to a result before they store it:
-// y = act(x + bias + residual), or y = act(x + bias) + residual.
+// The functions that matmul and convolution kernels apply to a result before they store it: y =
+// act(x + bias + residual), or y = act(x + bias) + residual.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ struct Epilogue {
   float a = 0, b = 0;      // its parameters
   bool residual_after = false;
 
-  // How tile kernels apply it: none and clamping in registers, the rest by a second pass over the
-  // tile that was just stored.
+  // How tile kernels apply it: no activation and clamping in registers, others in a second pass
+  // over the tile that was just stored.
   enum Mode : int32_t { plain, clamped, general };
   Mode mode = plain;
   float low = 0, high = 0;  // of clamped
 };
 
-// Where a tile goes: `c` with strides in floats, the last vector cut to `lanes`. `bias` has room
-// for whole vectors; `residual` has the strides of c. A tile that is not `last` stores raw sums,
-// one that is not `first` adds what an earlier one stored.
+// The destination of a tile: `c` with strides in floats, the last vector cut to `lanes`. `bias` has
+// room for whole vectors; `residual` has the strides of c. A tile that is not `last` stores raw
+// sums, and a tile that is not `first` adds the sums that an earlier one stored.
 struct TileOut {
   float* c;
   int64_t c_row, c_vector;

@@ -14,10 +14,10 @@ constexpr int kVectors = 1, kRows = 6;
 constexpr int kVectors = 1, kRows = 3;
 #endif
 
-// Walks what comes next towards the caches while a tile runs.
+// Prefetches the next data into the caches while a tile runs.
 struct Prefetch {
   const char* at;
-  int64_t step;  // bytes per k
+  int64_t step;  // bytes for each k
 };
 
 template <int P, int Q>
@@ -26,7 +26,7 @@ void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch next,
   tile_begin(acc, o);
   int64_t i = 0;
   if constexpr (P * Q <= 6) {
-    // Few accumulators: two more sets hide the latency of the additions.
+    // With few accumulators, two more sets hide the latency of the additions.
     f32x16 acc1[P][Q] = {}, acc2[P][Q] = {}, acc3[P][Q] = {};
     for (; i + 4 <= k; i += 4, b += 4 * kPanel) {
       POPRT_UNROLL for (int line = 0; line < 12; line++)
@@ -67,7 +67,7 @@ constexpr Tiles make_tiles() {
 }
 constexpr Tiles kTiles = make_tiles();
 
-// Rows are cut evenly, so that 9 rows are 5 + 4 and not 8 + 1.
+// Rows are split evenly, so that 9 rows become 5 + 4 instead of 8 + 1.
 POPRT_INLINE int64_t even_piece(int64_t left, int64_t most) {
   const int64_t pieces = (left + most - 1) / most;
   return (left + pieces - 1) / pieces;

@@ -1,5 +1,5 @@
-// fp32 matrix product with one packed operand. Packed B: panels of 48 columns, each [K][48],
-// columns past N zero.
+// fp32 matrix product with one packed operand. Packed B consists of panels of 48 columns, each
+// [K][48]; columns after N are zero.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,17 @@ struct GemmShape {
   int64_t m, n, k;
   int64_t lda, ldc, ld_residual;
   Epilogue epilogue;
-  int64_t k_block;  // sums over K run in pieces of this size, through C
+  int64_t k_block;  // sums over K are computed in parts of this size, with partial sums in C
 };
 
 struct GemmTable {
-  // Rows [row_begin, row_end) of panels [panel_begin, panel_end). `bias` has room for whole panels.
+  // Computes rows [row_begin, row_end) of panels [panel_begin, panel_end). `bias` has room for
+  // whole panels.
   void (*run)(const GemmShape& shape, const float* a, const float* packed_b, const float* bias,
               const float* residual, float* c, int64_t row_begin, int64_t row_end,
               int64_t panel_begin, int64_t panel_end) noexcept;
-  // Packs columns [column, column + 48) and rows [k_begin, k_end) of a B with element (k, n) at
-  // b[k * k_stride + n * n_stride] into one panel slice [k_end - k_begin][48].
+  // Packs columns [column, column + 48) and rows [k_begin, k_end) of a B with element (k, n) at b[k
+  // * k_stride + n * n_stride] into one part of a panel [k_end - k_begin][48].
   void (*pack)(const float* b, int64_t k_stride, int64_t n_stride, int64_t n, int64_t column,
                int64_t k_begin, int64_t k_end, float* panel) noexcept;
 };

@@ -1,5 +1,5 @@
-// Products of 16-bit integers that hold 8-bit ones less their zero point; sums are exact in 32 bits
-// (they wrap, as ONNX's do).
+// Products of 16-bit integers that contain 8-bit integers minus their zero point. Sums are exact in
+// 32 bits (they wrap, like those of ONNX).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,8 @@ inline constexpr int64_t kIntegerRows = 4;
 
 struct IntegerTable {
   // sums[r * kIntegerPanel + j] += sum over k of a[r * lda + k] * panel element (k, j), for r <
-  // rows
-  // <= kIntegerRows and k < 2 * pairs. The panel is [pairs][kIntegerPanel][2], so that (k, j) lies
-  // at k / 2, j, k % 2.
+  // rows <= kIntegerRows and k < 2 * pairs. The panel is [pairs][kIntegerPanel][2], so (k, j) is at
+  // k / 2, j, k % 2.
   void (*multiply)(const int16_t* a, int64_t lda, int64_t rows, const int16_t* panel, int64_t pairs,
                    int32_t* sums) noexcept;
 };

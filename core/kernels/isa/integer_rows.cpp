@@ -10,7 +10,7 @@ namespace {
 
 using Op = ElementwiseOp;
 
-// Arithmetic wraps: it is done unsigned and at least 32 bits wide.
+// Arithmetic is unsigned and at least 32 bits wide, so that it wraps.
 template <class T>
 struct Wrap {
   using type = uint32_t;
@@ -109,7 +109,7 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
     const auto* flags = static_cast<const uint8_t*>(from[0]);
     const auto *b = static_cast<const Loose*>(from[1]), *c = static_cast<const Loose*>(from[2]);
     auto* o = static_cast<Loose*>(out);
-    // Both are read, so that the choice is no branch.
+    // Both operands are read, so that the selection needs no branch.
     const auto choose = [](uint8_t flag, T x, T y) { return flag ? x : y; };
     if (step[0] && step[1] && step[2]) {
       POPRT_INDEPENDENT
@@ -129,7 +129,7 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
     }
   } else {
     const auto* b = static_cast<const Loose*>(from[1]);
-    // The operand that repeats is read once.
+    // An operand that is repeated is read once.
     const auto each = [&](auto put) {
       if (step[0] && step[1]) {
         POPRT_INDEPENDENT

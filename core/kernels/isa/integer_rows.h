@@ -7,13 +7,13 @@
 
 namespace poprt::kernels::isa {
 
-// n results; operand i advances by step[i] elements (0 or 1).
+// Computes n results; operand i advances by step[i] elements (0 or 1).
 using IntegerRow = void (*)(void* out, const void* const* from, const int64_t* step,
                             int64_t n) noexcept;
 
 struct IntegerRowTable {
-  // `op` as kernels/common/elementwise.h numbers it, on integers of `bytes` bytes (`where`:
-  // operands 1 and 2 are, operand 0 is bool). Null where there is none.
+  // `op` is a number of kernels/common/elementwise.h, for integers of `bytes` bytes (for `where`,
+  // operand 0 is bool). Null if there is no such function.
   IntegerRow (*find)(int64_t op, int bytes, bool is_signed) noexcept;
 };
 POPRT_DECLARE_ISA(IntegerRowTable, integer_rows)

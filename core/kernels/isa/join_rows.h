@@ -1,5 +1,5 @@
-// One number from each of sixteen vectors: for rows that are too short to pay for a reduction of
-// their own.
+// Reduces each of sixteen vectors to one number, for rows that are too short for separate
+// reductions.
 #pragma once
 
 #include "kernels/isa/vec.h"
@@ -9,8 +9,7 @@ namespace {
 
 inline constexpr int64_t kJoinedRows = 16;
 
-// lanes[r] = make(r) for `count` rows, at least one; those that are missing are the last one once
-// more.
+// lanes[r] = make(r) for `count` rows, at least one; missing rows are copies of the last one.
 template <class F>
 POPRT_INLINE void each_joined(f32x16 (&lanes)[kJoinedRows], int64_t count, F make) {
   if (count == kJoinedRows) {
@@ -21,7 +20,8 @@ POPRT_INLINE void each_joined(f32x16 (&lanes)[kJoinedRows], int64_t count, F mak
   for (int64_t r = count; r < kJoinedRows; r++) lanes[r] = lanes[count - 1];
 }
 
-// Two vectors of `kRows` rows each as one of twice as many: pieces of 16 / kRows lanes are halved.
+// Combines two vectors of `kRows` rows each to one of twice as many rows, by halving parts of 16 /
+// kRows lanes.
 template <int kRows, class Join>
 POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {
   if constexpr (kRows == 1)
@@ -43,8 +43,8 @@ POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {
         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31));
 }
 
-// Lane r is the join of the lanes of row r, of which each vector holds kRows: those eight apart,
-// then four, two, one, as sum() of isa/vec.h does it.
+// Lane r of the result combines the lanes of row r; each vector contains kRows rows. Lanes at
+// distance eight are combined first, then four, two, one, in the order of sum() in isa/vec.h.
 template <int kRows = 1, class Join>
 POPRT_INLINE f32x16 join_rows(const f32x16 (&v)[kJoinedRows / kRows], Join join) {
   if constexpr (kRows == 8) {

@@ -1,6 +1,6 @@
 // Elementary functions on sixteen floats. The polynomials were fitted for these files (weighted
-// minimax on Chebyshev nodes); the stated errors are relative, measured against double precision
-// (tests/core/kernels/elementwise_test.cpp). Limits at infinities are exact and a NaN stays a NaN.
+// minimax on Chebyshev nodes). The stated errors are relative, measured against double precision
+// (tests/core/kernels/elementwise_test.cpp). Limits at infinities are exact, and NaN remains NaN.
 #pragma once
 
 #include "kernels/isa/vec.h"
@@ -12,7 +12,7 @@ POPRT_INLINE i32x16 bits(f32x16 v) { return reinterpret_cast<i32x16>(v); }
 POPRT_INLINE f32x16 from_bits(i32x16 v) { return reinterpret_cast<f32x16>(v); }
 POPRT_INLINE i32x16 isplat(int32_t x) { return i32x16{} + x; }
 POPRT_INLINE f32x16 to_f32(i32x16 v) { return __builtin_convertvector(v, f32x16); }
-// Toward zero; the caller keeps lanes inside int32.
+// Truncates; lanes must be in the range of int32.
 POPRT_INLINE i32x16 to_i32(f32x16 v) { return __builtin_convertvector(v, i32x16); }
 POPRT_INLINE f32x16 vselect(i32x16 mask, f32x16 a, f32x16 b) { return mask ? a : b; }
 
@@ -25,7 +25,7 @@ POPRT_INLINE f32x16 with_sign(f32x16 m, f32x16 s) {
   return from_bits(bits(m) | (bits(s) & static_cast<int32_t>(0x80000000u)));
 }
 POPRT_INLINE i32x16 is_nan(f32x16 x) { return x != x; }
-// Clamps; a NaN in x stays.
+// Clamps; a NaN in x is kept.
 POPRT_INLINE f32x16 clamp(f32x16 x, float lo, float hi) {
   const f32x16 l = splat(lo), h = splat(hi);
   const f32x16 y = l > x ? l : x;
@@ -57,7 +57,7 @@ POPRT_INLINE f32x16 vtrunc(f32x16 x) {
   return reinterpret_cast<f32x16>(_mm512_roundscale_ps(reinterpret_cast<__m512>(x), 11));
 }
 #else
-// Whole already (or NaN) from 2^23 on; below, the conversion through int32 is exact.
+// From 2^23 on, x is an integer (or NaN); below, the conversion through int32 is exact.
 POPRT_INLINE f32x16 vtrunc(f32x16 x) {
   const i32x16 small = vabs(x) < 0x1p23f;
   const f32x16 t = to_f32(to_i32(small ? x : zero()));
@@ -78,8 +78,8 @@ POPRT_INLINE f32x16 vround(f32x16 x) {
 }
 #endif
 
-// x * 2^n for a normal x near 1 and a whole -252 <= n <= 254, or NaN where n is; overflows to
-// infinity, underflows gradually.
+// x * 2^n for a normal x near 1 and an integer -252 <= n <= 254, or NaN if n is NaN. Overflows to
+// infinity and underflows gradually.
 POPRT_INLINE f32x16 scale2(f32x16 x, f32x16 n) {
 #if defined(__AVX512F__)
   return reinterpret_cast<f32x16>(
@@ -90,7 +90,7 @@ POPRT_INLINE f32x16 scale2(f32x16 x, f32x16 n) {
 #endif
 }
 
-// x = n ln 2 + r with |r| <= ln 2 / 2, and (e^r - 1 - r) / r^2 in q.
+// x = n ln 2 + r with |r| <= ln 2 / 2, and q = (e^r - 1 - r) / r^2.
 struct ExpParts {
   f32x16 n, r, q;
 };
@@ -107,26 +107,26 @@ POPRT_INLINE ExpParts exp_parts(f32x16 x) {
   return p;
 }
 
-// 1e-7.
+// Error 1e-7.
 POPRT_INLINE f32x16 vexp(f32x16 x) {
   x = clamp(x, -104.0f, 89.0f);
   const ExpParts p = exp_parts(x);
   return scale2(fma(p.q * p.r, p.r, p.r) + 1.0f, p.n);
 }
 
-// e^x - 1 without cancellation, 2e-7.
+// e^x - 1 without cancellation, error 2e-7.
 POPRT_INLINE f32x16 vexpm1(f32x16 x) {
   x = clamp(x, -30.0f, 89.0f);
   const ExpParts p = exp_parts(x);
   const f32x16 n = is_nan(p.n) ? zero() : p.n;
-  // 2^(n-1) stays finite where 2^n does not.
+  // 2^(n-1) is finite for some n for which 2^n is not.
   const f32x16 s = from_bits((to_i32(n) + 126) << 23);
   const f32x16 m = fma(p.q * p.r, p.r, p.r);
   const f32x16 y = (fma(m, s, s - 0.5f)) * 2.0f;
   return x == 0.0f ? x : y;
 }
 
-// 1e-7 away from 1, absolutely 6e-8 near it.
+// Error 1e-7; near 1 the absolute error is 6e-8.
 POPRT_INLINE f32x16 vlog(f32x16 x) {
   const i32x16 tiny = x < 0x1p-126f;
   const f32x16 v = tiny ? x * 0x1p23f : x;
@@ -153,7 +153,8 @@ POPRT_INLINE f32x16 vlog(f32x16 x) {
   return x == inf ? x : y;
 }
 
-// ln(1 + x), accurate near zero: the rounding of 1 + x is undone by x / ((1 + x) - 1) (Kahan).
+// ln(1 + x), accurate near zero: the factor x / ((1 + x) - 1) corrects the rounding of 1 + x
+// (Kahan).
 POPRT_INLINE f32x16 vlog1p(f32x16 x) {
   const f32x16 u = x + 1.0f;
   const f32x16 d = u - 1.0f;
@@ -162,8 +163,8 @@ POPRT_INLINE f32x16 vlog1p(f32x16 x) {
   return plain ? x : (u == 0.0f ? splat(-__builtin_inff()) : y);
 }
 
-// tanh(x) = over / under, 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh rounds to 1. `under` is 1 to
-// 100.
+// tanh(x) = over / under with error 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh rounds to 1.
+// `under` is 1 to 100.
 struct TanhParts {
   f32x16 over, under;
 };
@@ -192,7 +193,7 @@ POPRT_INLINE f32x16 vtanh(f32x16 x) {
 
 POPRT_INLINE f32x16 vsigmoid(f32x16 x) { return 1.0f / (vexp(-x) + 1.0f); }
 
-// 4e-7: x P(x^2) / Q(x^2) up to 3.9, where erf rounds to 1.
+// Error 4e-7: x P(x^2) / Q(x^2) up to 3.9, where erf rounds to 1.
 POPRT_INLINE f32x16 verf(f32x16 x) {
   const f32x16 c = clamp(x, -3.9f, 3.9f);
   const f32x16 t = c * c;

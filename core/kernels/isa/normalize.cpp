@@ -7,7 +7,7 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// The first n lanes of a, the others of b.
+// The first n lanes of a and the other lanes of b.
 POPRT_INLINE f32x16 select_first(f32x16 a, f32x16 b, int64_t n) {
   i32x16 lane;
   for (int i = 0; i < 16; i++) lane[i] = i;
@@ -33,7 +33,7 @@ POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
 
 constexpr auto plus = [](f32x16 a, f32x16 b) { return a + b; };
 
-// f(first, count, y rows, x rows) for groups of up to sixteen rows.
+// Calls f(first, count, y rows, x rows) for groups of up to sixteen rows.
 template <class F>
 POPRT_INLINE void each_group(float* y, const float* x, int64_t rows, int64_t n, F f) {
   for (int64_t first = 0; first < rows; first += kJoinedRows) {
@@ -96,7 +96,7 @@ void softmax_row(float* y, const float* x, int64_t n, bool log) noexcept {
   if (i < n) store_first(y + i, load_first(y + i, n - i) * factor, n - i);
 }
 
-// f(i, lanes) for the vectors of a row.
+// Calls f(i, lanes) for the vectors of a row.
 template <class F>
 POPRT_INLINE void each_vector(int64_t n, F f) {
   int64_t i = 0;
@@ -158,7 +158,8 @@ void normalize_row(float* y, const float* x, int64_t n, const float* scale, cons
   const auto count = static_cast<float>(n);
   const float m = rms ? 0.0f : sum_of(x, n, [](f32x16 v) { return v; }) / count;
   const f32x16 center = splat(m);
-  // The second pass over a row in L1 keeps the variance exact where the mean is large.
+  // A second pass over the row, which is in the L1 cache, keeps the variance exact if the mean is
+  // large.
   const float spread = sum_of(x, n,
                               [&](f32x16 v) {
                                 const f32x16 d = v - center;

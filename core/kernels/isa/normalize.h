@@ -7,23 +7,24 @@
 
 namespace poprt::kernels::isa {
 
-// Rows of at most so many elements are better done many at a time.
+// Rows of at most this many elements are processed many at a time.
 inline constexpr int64_t kShortRow = 128;
 
 struct NormalizeTable {
   // Softmax (or its logarithm) of n contiguous floats; y may be x.
   void (*softmax_row)(float* y, const float* x, int64_t n, bool log) noexcept;
-  // The same for `rows` rows, one behind the other.
+  // The same for `rows` adjacent rows.
   void (*softmax_rows)(float* y, const float* x, int64_t rows, int64_t n, bool log) noexcept;
-  // The same down `columns` <= 16 adjacent columns, n elements each, `stride` floats apart.
+  // The same along `columns` <= 16 adjacent columns of n elements each, `stride` floats apart.
   void (*softmax_columns)(float* y, const float* x, int64_t n, int64_t stride, int64_t columns,
                           bool log) noexcept;
   // y = (x - mean) * inverse * scale[i / run] + bias[i / run] with inverse = 1 / sqrt(var +
-  // epsilon). `rms` takes no mean: inverse = 1 / sqrt(mean(x^2) + epsilon). scale and bias may be
-  // null. Mean and inverse go where the pointers say, unless null.
+  // epsilon). With `rms` the mean is not subtracted, and inverse = 1 / sqrt(mean(x^2) + epsilon).
+  // scale and bias may be null. Mean and inverse are stored through the pointers unless they are
+  // null.
   void (*normalize_row)(float* y, const float* x, int64_t n, const float* scale, const float* bias,
                         int64_t run, float epsilon, bool rms, float* mean, float* inverse) noexcept;
-  // The same with run = 1 for `rows` rows, one behind the other.
+  // The same with run = 1 for `rows` adjacent rows.
   void (*normalize_rows)(float* y, const float* x, int64_t rows, int64_t n, const float* scale,
                          const float* bias, float epsilon, bool rms, float* mean,
                          float* inverse) noexcept;

@@ -11,7 +11,7 @@ POPRT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 struct Max {
   static POPRT_INLINE f32x16 empty() { return splat(-__builtin_inff()); }
-  // A NaN in either stays.
+  // A NaN in either operand is kept.
   static POPRT_INLINE f32x16 join(f32x16 a, f32x16 b) { return ((a > b) | (a != a)) ? a : b; }
 };
 struct Sum {
@@ -19,7 +19,7 @@ struct Sum {
   static POPRT_INLINE f32x16 join(f32x16 a, f32x16 b) { return a + b; }
 };
 
-// The taps [first, end) of a window at `origin` that lie inside [0, size).
+// The taps [first, end) of a window at `origin` that are inside [0, size).
 struct Taps {
   int64_t first, end;
 };
@@ -29,7 +29,7 @@ POPRT_INLINE Taps taps_inside(int64_t origin, int64_t dilation, int64_t kernel, 
   return {least(first, kernel), least(end, kernel)};
 }
 
-// Joins the rows of each window first, then columns: (kh + kw) steps and not kh * kw.
+// Combines the rows of each window first, then the columns: kh + kw steps instead of kh * kw.
 template <class Op>
 void pool_rows(const PoolShape& s, const float* x, float* y, int64_t row0, int64_t row_end,
                float* columns) {
@@ -42,7 +42,7 @@ void pool_rows(const PoolShape& s, const float* x, float* y, int64_t row0, int64
         v = Op::join(v, load(x + ((iy + ky * s.dilation_h) * s.w + i) * 16));
       store(columns + i * 16, v);
     }
-    // Rows of the window that count: inside the input, or inside it and its padding.
+    // The rows of the window that count: inside the input, or inside the input and its padding.
     const Taps padded_rows =
         taps_inside(iy + s.pad_h, s.dilation_h, s.kh, s.h + s.pad_h + s.pad_h_end);
     for (int64_t ox = 0; ox < s.ow; ox++) {
@@ -103,7 +103,7 @@ POPRT_INLINE f32x16 interleave_high(f32x16 a, f32x16 b) {
                                  31);
 }
 
-// 16 x 16, by four perfect shuffles of the rows.
+// Transposes 16 x 16 by four perfect shuffles of the rows.
 POPRT_INLINE void transpose(f32x16 (&r)[16]) {
   POPRT_UNROLL for (int stage = 0; stage < 4; stage++) {
     f32x16 t[16];

@@ -1,4 +1,4 @@
-// Pooling on channel-blocked activations, and the change between plain and blocked layout.
+// Pooling on channel-blocked activations, and conversion between plain and blocked layout.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,16 @@ struct PoolTable {
   // Tasks are `task_rows` output rows of one plane; scratch holds w * 16 floats.
   void (*pool)(const PoolShape& s, int64_t task_rows, const float* x, float* y, int64_t begin,
                int64_t end, float* scratch) noexcept;
-  // Means of `pixels` pixels of planes [begin, end) with `channels` channels in `blocks` blocks per
-  // image, to y[image][channels].
+  // Writes the means of `pixels` pixels of planes [begin, end) with `channels` channels in `blocks`
+  // blocks for each image to y[image][channels].
   void (*global_average)(int64_t pixels, int64_t channels, int64_t blocks, const float* x, float* y,
                          int64_t begin, int64_t end) noexcept;
-  // `count` channels (at most 16) of `pixels` pixels, planes `plane` floats apart, to [pixels][16];
-  // missing channels become zero.
+  // Converts `count` channels (at most 16) of `pixels` pixels, whose planes are `plane` floats
+  // apart, to [pixels][16]; missing channels become zero.
   void (*block)(const float* x, int64_t plane, int64_t count, int64_t pixels, float* y) noexcept;
   void (*unblock)(const float* x, int64_t plane, int64_t count, int64_t pixels, float* y) noexcept;
-  // to[i] = the largest of from[0 .. pieces)[i] and, unless `first`, to[i]; bytes, signed or not.
+  // to[i] = the maximum of from[0 .. pieces)[i] and, unless `first`, to[i]; bytes, signed or
+  // unsigned.
   void (*max_bytes)(bool is_signed, bool first, uint8_t* to, const uint8_t* const* from,
                     int64_t pieces, int64_t n) noexcept;
 };

@@ -6,7 +6,8 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// start(): the neutral element; take(): what an input counts; join(); finish(sum, count).
+// start() is the neutral element, take() the contribution of an input; join() combines two,
+// finish(sum, count) computes the result.
 struct Max {
   static POPRT_INLINE float start() { return -__builtin_inff(); }
   static POPRT_INLINE f32x16 take(f32x16 v) { return v; }
@@ -47,7 +48,7 @@ POPRT_INLINE f32x16 every_second(const float* p) {
                                  24, 26, 28, 30);
 }
 
-// Windows along x of one row that is padded already.
+// Processes the windows along x of one row that is already padded.
 template <class Kind, int kStride>
 POPRT_INLINE void windows(const PlaneAxis& a, const float* row, const float* counts, float count,
                           float* y) {
@@ -86,7 +87,7 @@ void pool(const PlanePool& p, const float* x, float* y, float* scratch) {
       const float* from[64];
       int64_t found = 0;
       bool first = true;
-      // At most 64 rows at a time are joined into one.
+      // At most 64 rows at a time are combined to one.
       const auto join_rows = [&] {
         int64_t i = 0;
         for (; i + 16 <= ax.in; i += 16) {

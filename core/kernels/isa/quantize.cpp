@@ -34,7 +34,7 @@ POPRT_INLINE void store_whole(T* p, f32x16 v, int64_t n) {
   for (int64_t i = 0; i < n; i++) p[i] = out[i];
 }
 
-// f(i, lanes) for every sixteen elements.
+// Calls f(i, lanes) for every sixteen elements.
 template <class F>
 POPRT_INLINE void each(int64_t n, F f) {
   int64_t i = 0;

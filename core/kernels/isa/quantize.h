@@ -1,4 +1,5 @@
-// Rows of numbers to and from 8-bit and 16-bit integers with a scale and a zero point.
+// Conversion of rows of numbers to and from 8-bit and 16-bit integers with a scale and a zero
+// point.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,8 @@ namespace poprt::kernels::isa {
 enum class Whole { s8, u8, s16, u16, s32 };
 
 struct QuantizeTable {
-  // out[i] = saturate(round(x[i] / scale + zero)), ties to even, NaN gives 0. scale and zero are
-  // arrays when `many`, one element each otherwise. Rounds the quotient before it adds zero. Not
-  // for s32.
+  // out[i] = saturate(round(x[i] / scale) + zero), ties to even; NaN becomes 0. scale and zero are
+  // arrays if `many`, otherwise one element each. Not for s32.
   void (*quantize)(Whole to, void* out, const float* x, const float* scale, const float* zero,
                    bool many, int64_t n) noexcept;
   // out[i] = (x[i] - zero) * scale.
@@ -21,11 +21,11 @@ struct QuantizeTable {
   // out[i] = saturate(round(x[i] * scale) + zero).
   void (*requantize)(Whole to, void* out, const int32_t* x, const float* scale, float zero,
                      bool many, int64_t n) noexcept;
-  // Widens [*low, *high] to hold the elements that are not NaN.
+  // Extends [*low, *high] to contain all elements that are not NaN.
   void (*range)(const float* x, int64_t n, float* low, float* high) noexcept;
-  // sums[i] = the sum of x[0 .. n)[i], rows of `inner` bytes, signed or not.
+  // sums[i] = the sum of x[0 .. n)[i], for rows of `inner` bytes, signed or unsigned.
   void (*sum)(bool is_signed, const uint8_t* x, int64_t n, int64_t inner, int32_t* sums) noexcept;
-  // y[i] = table[x[i]] of 256 bytes. `vbmi`: the CPU has AVX512-VBMI.
+  // y[i] = table[x[i]] with a table of 256 bytes. `vbmi`: the CPU has AVX512-VBMI.
   void (*map)(bool vbmi, const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) noexcept;
 };
 POPRT_DECLARE_ISA(QuantizeTable, quantize)

@@ -16,13 +16,13 @@ POPRT_INLINE u8x16 round_lanes(const QuarterFormat& f, f32x16 x) {
   const u32x16 bits = reinterpret_cast<u32x16>(x), magnitude = bits & 0x7fffffffu;
   const i32x16 negative = reinterpret_cast<i32x16>(bits) < 0;
   const auto m = static_cast<uint32_t>(f.mantissa_bits), bias = static_cast<uint32_t>(f.bias);
-  // Numbers with a full mantissa keep m bits of it; the exponents differ by their biases.
+  // Normal numbers keep m bits of the mantissa; the exponents differ by their biases.
   const uint32_t drop = 23 - m;
   const u32x16 normal =
       ((magnitude + ((1u << (drop - 1)) - 1) + ((magnitude >> drop) & 1u)) >> drop) -
       ((127 - bias) << m);
-  // Smaller ones are whole multiples of the least: the adder rounds them at the last bit of a
-  // number whose unit that is.
+  // Smaller numbers are integer multiples of the smallest one: adding a number with that unit in
+  // its last bit rounds them.
   const uint32_t shifter = (127 + 23 + 1 - bias - m) << 23;
   const u32x16 small = reinterpret_cast<u32x16>(reinterpret_cast<f32x16>(magnitude) +
                                                 reinterpret_cast<f32x16>(all(shifter))) -

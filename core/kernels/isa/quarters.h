@@ -7,17 +7,17 @@
 
 namespace poprt::kernels::isa {
 
-// A format of one sign bit, exponent and mantissa. Codes are those of positive numbers.
+// A format with one sign bit, exponent and mantissa. Codes are of positive numbers.
 struct QuarterFormat {
   int mantissa_bits, bias;
-  uint8_t most;                    // what rounds to a greater code overflows
-  uint8_t overflow, overflow_low;  // what positive and negative numbers become then
+  uint8_t most;                    // results that round to a greater code overflow
+  uint8_t overflow, overflow_low;  // the codes for positive and negative overflow
   uint8_t nan, nan_low;
-  bool minus_zero;  // the format has one
+  bool minus_zero;  // the format has a negative zero
 };
 
 struct QuarterTable {
-  // To nearest, ties to even.
+  // Rounds to nearest, ties to even.
   void (*round)(const QuarterFormat& format, const float* x, uint8_t* y, int64_t n) noexcept;
 };
 POPRT_DECLARE_ISA(QuarterTable, quarters)

@@ -7,8 +7,8 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// Inlined, these would be compiled again in each of 48 places, for numbers of rows and gates, which
-// took half of the time that the compiler needs for this file.
+// Not inlined: inlined, the rare activations would be compiled in each of 48 places, for all
+// numbers of rows and gates, which took half of the compile time of this file.
 [[gnu::noinline]] f32x16 activate_rarely(const RecurrentCell& cell, int which, f32x16 x) {
   const float a = cell.alpha[which], b = cell.beta[which];
   switch (cell.activation[which]) {
@@ -37,8 +37,8 @@ POPRT_INLINE f32x16 clipped(const RecurrentCell& cell, f32x16 x) {
   return cell.clip > 0 ? clamp(x, -cell.clip, cell.clip) : x;
 }
 
-// acc[n][g] = sum over k of v[n][k] * r[k][g]. One row alone has too few sums to hide the latency
-// of a multiply-add: it keeps several partial ones.
+// acc[n][g] = sum over k of v[n][k] * r[k][g]. A single row has too few sums to hide the latency of
+// a multiply-add, so it uses several partial sums.
 template <int G, int N>
 POPRT_INLINE void multiply(const RecurrentRow* rows, const float* r, int64_t hidden,
                            f32x16 (&acc)[N][G]) {
@@ -86,11 +86,12 @@ bool is_usual_lstm(const RecurrentCell& cell, const float* peephole) {
          !peephole;
 }
 
-// 1 / sigmoid(x), up to 1e13: products of a few stay finite.
+// 1 / sigmoid(x), at most 1e13, so that products of a few are finite.
 POPRT_INLINE f32x16 inverse_sigmoid(f32x16 x) { return vexp(clamp(-x, -30.0f, 30.0f)) + 1.0f; }
 
-// The usual LSTM cell from what comes before the activations. Fractions are added and multiplied as
-// such: a division takes as long as ten other operations, and this way there are two, not five.
+// The usual LSTM cell, computed from the inputs of the activations. Fractions are added and
+// multiplied as such: a division takes as long as ten other operations, and this way there are two
+// instead of five.
 POPRT_INLINE void usual_lstm(f32x16 i, f32x16 o, f32x16 f, f32x16 n, f32x16& c, f32x16& h) {
   const f32x16 in = inverse_sigmoid(i), forget = inverse_sigmoid(f), out = inverse_sigmoid(o);
   const TanhParts next = tanh_parts(n);
@@ -186,7 +187,7 @@ template <int G, int N>
 void rows_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t block, const float* r,
                 const float* products, const float* bias, const float* peephole) {
   f32x16 acc[N][G] = {};
-  // What finish() reads comes from afar: it arrives while the products run.
+  // The inputs of finish() are prefetched while the products are computed.
   for (int n = 0; n < N; n++)
     for (int g = 0; g < G; g++)
       __builtin_prefetch(rows[n].x + block * cell.x_block + g * cell.x_gate);

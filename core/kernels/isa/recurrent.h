@@ -7,7 +7,7 @@
 
 namespace poprt::kernels::isa {
 
-// The numbers are written into program files: append only.
+// The numbers are part of the file format: append only.
 enum class RecurrentKind : int64_t {
   rnn = 0,        // h = f(x + R v)
   lstm = 1,       // gates i, o, f, c
@@ -35,25 +35,26 @@ inline constexpr int64_t kRecurrentActivations = 11;
 struct RecurrentCell {
   RecurrentKind kind = RecurrentKind::rnn;
   int64_t hidden = 0;
-  int64_t x_block = 0, x_gate = 0;  // from one block, one gate of x to the next
+  int64_t x_block = 0, x_gate = 0;  // strides of blocks and of gates of x
   bool input_forget = false;
   float clip = 0;  // 0: none
   RecurrentActivation activation[3] = {};
   float alpha[3] = {}, beta[3] = {};
 };
 
-// One sequence of the batch. Vectors have `hidden` entries; null stands for zeros (v, h_prev,
-// c_prev) or for not wanted (y).
+// One sequence of the batch. Vectors have `hidden` elements. Null represents zeros (v, h_prev,
+// c_prev), or a result that is not wanted (y).
 struct RecurrentRow {
   const float *x, *v, *h_prev, *c_prev;
   float *h, *c, *y;
 };
 
 struct RecurrentTable {
-  // Hidden units [16 block, 16 block + 16) of `n` rows (1 to 4). `r` is this block's recurrent
-  // weights, [hidden][gates][16]; `bias` (W part then R part, each [gates][hidden]) and `peephole`
-  // ([3][hidden]: i, o, f) may be null. All rows or none have a v. `products`, [n][4][16], is R
-  // times v of an LSTM when that is known already, and else null.
+  // Computes hidden units [16 block, 16 block + 16) of `n` rows (1 to 4). `r` contains the
+  // recurrent weights of this block, [hidden][gates][16]. `bias` (part of W then of R, each
+  // [gates][hidden]) and `peephole` ([3][hidden]: i, o, f) may be null. Either all rows or none
+  // have a v. `products`, [n][4][16], is R times v of an LSTM if that is already known, otherwise
+  // null.
   void (*block)(const RecurrentCell& cell, const RecurrentRow* rows, int64_t n, int64_t block,
                 const float* r, const float* products, const float* bias, const float* peephole);
 };

@@ -11,7 +11,7 @@ namespace {
 constexpr auto nan_max = [](f32x16 a, f32x16 b) { return ((a > b) | is_nan(a)) ? a : b; };
 constexpr auto nan_min = [](f32x16 a, f32x16 b) { return ((a < b) | is_nan(a)) ? a : b; };
 
-// Four independent accumulators, combined in a fixed order; lanes beyond the row are `start`.
+// Four independent accumulators, combined in a fixed order; lanes after the row are `start`.
 template <class Take, class Join>
 POPRT_INLINE f32x16 fold_lanes(const float* x, int64_t n, float start, Take take, Join join) {
   f32x16 s[4] = {splat(start), splat(start), splat(start), splat(start)};
@@ -37,7 +37,7 @@ POPRT_INLINE float fold_row(const float* x, int64_t n, float start, Take take, J
   }
   return t[0];
 }
-// Of up to sixteen rows; take(v, r) knows the row.
+// The same for up to sixteen rows; take(v, r) receives the row.
 template <class Take, class Join>
 POPRT_INLINE f32x16 fold_rows(const float* const* x, int64_t rows, int64_t n, float start,
                               Take take, Join join) {
@@ -53,7 +53,7 @@ struct Columns {
   f32x16 v[kVectors];
 };
 
-// `last` lanes of the last vector.
+// The last vector has `last` lanes.
 template <int kVectors, class Take, class Join>
 POPRT_INLINE Columns<kVectors> fold_columns(const float* x, int64_t n, int64_t stride, int64_t last,
                                             float start, Take take, Join join) {
@@ -68,7 +68,7 @@ POPRT_INLINE Columns<kVectors> fold_columns(const float* x, int64_t n, int64_t s
   return s;
 }
 
-// fold(start, take, join) for the plain kinds; what is left to do stands in finish().
+// Calls fold(start, take, join) for the plain kinds; finish() does the remaining part.
 template <class Fold>
 POPRT_INLINE auto dispatch(Reduction kind, Fold fold) {
   const float inf = __builtin_inff();
@@ -94,7 +94,7 @@ POPRT_INLINE f32x16 finish(Reduction kind, f32x16 v, int64_t n) {
   }
 }
 
-// A shift by an infinite maximum would make NaN of a plain result.
+// Subtracting an infinite maximum would produce NaN instead of an infinite result.
 POPRT_INLINE f32x16 finite_or_zero(f32x16 v) { return vabs(v) < __builtin_inff() ? v : zero(); }
 
 float row(int64_t code, const float* x, int64_t n) noexcept {
@@ -111,7 +111,7 @@ float row(int64_t code, const float* x, int64_t n) noexcept {
   return finish(kind, splat(dispatch(kind, fold)), n)[0];
 }
 
-// Of sixteen rows one behind the other, of which each vector holds kRows.
+// The same for sixteen adjacent rows; each vector contains kRows rows.
 template <int kRows, class Take, class Join>
 POPRT_INLINE f32x16 fold_packed(const float* x, float start, Take take, Join join) {
   f32x16 lanes[kJoinedRows / kRows];
@@ -120,7 +120,7 @@ POPRT_INLINE f32x16 fold_packed(const float* x, float start, Take take, Join joi
   return join_rows<kRows>(lanes, join);
 }
 
-// f(first, left, from) for groups of up to sixteen rows.
+// Calls f(first, left, from) for groups of up to sixteen rows.
 template <class F>
 POPRT_INLINE void each_group(const float* x, int64_t count, int64_t n, F f) {
   for (int64_t first = 0; first < count; first += kJoinedRows) {

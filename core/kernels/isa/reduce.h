@@ -8,16 +8,15 @@
 namespace poprt::kernels::isa {
 
 struct ReduceTable {
-  // One result of n contiguous floats.
+  // Reduces n contiguous floats to one result.
   float (*row)(int64_t kind, const float* x, int64_t n) noexcept;
-  // The same for `count` rows, one behind the other; for short ones.
+  // The same for `count` adjacent short rows.
   void (*rows)(int64_t kind, float* y, const float* x, int64_t count, int64_t n) noexcept;
-  // y[r] = where the largest (or smallest) of row r stands, the first or the last of equals; -1 for
-  // a row with a NaN. n is below 2^24.
+  // y[r] = the place of the maximum (or minimum) of row r, the first or the last of equal elements;
+  // -1 for a row with a NaN. n is below 2^24.
   void (*arg_rows)(bool smallest, bool last, int64_t* y, const float* x, int64_t count,
                    int64_t n) noexcept;
-  // One result for each of `columns` <= 64 adjacent columns, n elements each, `stride` floats
-  // apart.
+  // Reduces each of `columns` <= 64 adjacent columns of n elements, `stride` floats apart.
   void (*columns)(int64_t kind, float* y, const float* x, int64_t n, int64_t stride,
                   int64_t columns) noexcept;
   // total[j] += x[j] (or *=), y[j] = total[j], for n columns: one row of running sums.

@@ -1,5 +1,5 @@
 // The register tile that matmul, convolution and Winograd share: P rows x Q vectors of 16 columns.
-// One row of A is a pixel or a matrix row, broadcast element by element; B has been packed.
+// A row of A is a pixel or a row of a matrix, broadcast element by element; B is packed.
 #pragma once
 
 #include "kernels/isa/activation.h"
@@ -15,8 +15,8 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// The most rows of a tile of Q vectors whose accumulators stay in registers: 32 registers of 16
-// lanes, 16 of 8 (a vector is two) or 16 of 4 (a vector is four).
+// The largest number of rows of a tile of Q vectors whose accumulators stay in registers: 32
+// registers of 16 lanes, 16 of 8 (a vector is two registers) or 16 of 4 (a vector is four).
 #if defined(__AVX512F__)
 constexpr int kMaxVectors = 4;
 constexpr int kMaxRows[kMaxVectors + 1] = {0, 24, 14, 9, 6};
@@ -32,7 +32,8 @@ constexpr int kMaxRows[kMaxVectors + 1] = {0, 3};
 template <int P, int Q>
 POPRT_INLINE void tile_step(f32x16 (&acc)[P][Q], const float* a, int64_t a_row, const float* b,
                             int64_t b_vector) {
-  // Keeps the loads of later steps out of this one: they would take the registers of sums.
+  // Prevents moving the loads of later steps to here, where they would take the registers of the
+  // sums.
   asm volatile("" ::: "memory");
   f32x16 column[Q];
   POPRT_UNROLL for (int q = 0; q < Q; q++) column[q] = load(b + q * b_vector);
@@ -86,7 +87,7 @@ POPRT_INLINE void tile_store(f32x16 (&acc)[P][Q], const TileOut& o) {
   if (last && o.epilogue->mode == Epilogue::clamped) {
     const f32x16 low = splat(o.epilogue->low), high = splat(o.epilogue->high);
     POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) acc[r][q] =
-        vmin(high, vmax(low, acc[r][q]));  // a NaN stays
+        vmin(high, vmax(low, acc[r][q]));  // a NaN is kept
   }
   if (last && o.residual && o.epilogue->residual_after && o.epilogue->mode != Epilogue::general) {
     POPRT_UNROLL for (int r = 0; r < P; r++) POPRT_UNROLL for (int q = 0; q < Q; q++) {

@@ -6,7 +6,7 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// One tile: T lanes by T rows. Memory has no alignment.
+// A tile of T lanes by T rows. Memory has any alignment.
 struct Tile1 {
   static constexpr int kSize = 8;
   using Element = uint8_t;
@@ -28,7 +28,7 @@ struct Tile8 {
   using Vector = uint64_t __attribute__((vector_size(32)));
 };
 
-// Zips in[i] with in[i + 4]; three rounds transpose eight vectors of eight lanes.
+// Interleaves in[i] with in[i + 4]; three rounds transpose eight vectors of eight lanes.
 template <class Vector>
 POPRT_INLINE void zip(const Vector (&in)[8], Vector (&out)[8]) {
 #pragma GCC unroll 4
@@ -46,7 +46,8 @@ POPRT_INLINE void shuffle(Vector (&r)[8]) {
   zip(b, r);
 }
 
-// Shuffles inside 128-bit lanes first, across them last: one instruction each with 32-byte vectors.
+// Shuffles inside 128-bit lanes first and across them last: one instruction each with 32-byte
+// vectors.
 POPRT_INLINE void shuffle(Tile4::Vector (&r)[8]) {
   Tile4::Vector a[8], b[8];
 #pragma GCC unroll 4
@@ -89,8 +90,8 @@ POPRT_INLINE void tile(const char* from, int64_t from_step, char* to, int64_t to
   for (int i = 0; i < Tile::kSize; i++) __builtin_memcpy(to + i * to_step, &r[i], sizeof(r[i]));
 }
 
-// Few rows, whole: pixels of K channels to planes, and back. Constant K lets the compiler shuffle
-// vectors instead of gathering elements.
+// Transposes few rows completely: pixels of K channels to planes, and back. With a constant K, the
+// compiler shuffles vectors instead of gathering elements.
 template <class E, int K>
 void split(const void* source, void* target, int64_t to_step, int64_t n) {
   typedef E Packed __attribute__((aligned(1), may_alias));
@@ -129,7 +130,7 @@ void block(const void* from, int64_t from_step, void* to, int64_t to_step, int64
   char* dst = static_cast<char*>(to);
   const int64_t ss = from_step * kE, ds = to_step * kE;
   const int64_t full_i = ni / kT * kT, full_j = nj / kT * kT;
-  // Two tiles wide, so that whole cache lines are used while they are near.
+  // Two tiles at a time, so that whole cache lines are used while they are in the cache.
   for (int64_t j0 = 0; j0 < full_j; j0 += 2 * kT) {
     const int64_t j1 = j0 + 2 * kT < full_j ? j0 + 2 * kT : full_j;
     for (int64_t i = 0; i < full_i; i += kT)

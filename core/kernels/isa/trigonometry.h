@@ -1,5 +1,5 @@
-// Trigonometric functions on sixteen floats; the polynomials were fitted for this file as those of
-// math.h.
+// Trigonometric functions on sixteen floats. The polynomials were fitted for this file like those
+// of math.h.
 #pragma once
 
 #include "kernels/isa/math.h"
@@ -22,10 +22,10 @@ POPRT_INLINE bool any(i32x16 mask) {
   return bits != 0;
 }
 
-// Beyond this the reduction below loses digits.
+// Above this limit the reduction below loses digits.
 inline constexpr float kLargestAngle = 8192.0f;
 
-// x = n pi/2 + r, |r| <= pi/4; the first two parts of pi/2 have 11 bits, so that their products
+// x = n pi/2 + r, |r| <= pi/4. The first two parts of pi/2 have 11 bits, so that their products
 // with n are exact.
 struct Angle {
   i32x16 n;
@@ -49,7 +49,7 @@ POPRT_INLINE f32x16 cosine_near_zero(f32x16 r) {
   return fma(polynomial(t, c) * t, t, fma(t, splat(-0.5f), splat(1.0f)));
 }
 
-// |x| <= kLargestAngle; 1.5e-7 of the larger of the result and 1e-4.
+// Requires |x| <= kLargestAngle. The error is 1.5e-7 of the larger of the result and 1e-4.
 POPRT_INLINE f32x16 vsin(f32x16 x) {
   const Angle a = reduce_angle(x);
   const f32x16 y = (a.n & 1) != 0 ? cosine_near_zero(a.r) : sine_near_zero(a.r);
@@ -66,7 +66,7 @@ POPRT_INLINE f32x16 vtan(f32x16 x) {
   return x == 0.0f ? x : ((a.n & 1) != 0 ? -c / s : s / c);
 }
 
-// 2e-7.
+// Error 2e-7.
 POPRT_INLINE f32x16 vatan(f32x16 x) {
   const f32x16 m = vabs(x);
   const f32x16 a = m > 1.0f ? 1.0f / m : m;
@@ -78,7 +78,7 @@ POPRT_INLINE f32x16 vatan(f32x16 x) {
   return with_sign(m > 1.0f ? kHalfPi - y : y, x);
 }
 
-// arcsine of 0 <= a <= 1/2, 2e-7.
+// The arcsine of 0 <= a <= 1/2, error 2e-7.
 POPRT_INLINE f32x16 asin_small(f32x16 a) {
   constexpr float c[] = {0.042172424495220184f, 0.024175867438316345f, 0.04547112062573433f,
                          0.07495291531085968f, 0.16666752099990845f};

@@ -1,8 +1,8 @@
-// Sixteen floats as one value, on every instruction set. Sources in core/kernels/isa/ are compiled
-// once per instruction set (POPRT_ISA = baseline, avx2, avx512) from this one text; the compiler
-// splits the vectors where registers are narrower, so packed layouts and results are the same
-// everywhere (up to fused multiply-add). Include nothing here but <cstdint> / <cstddef> and
-// intrinsics: see cmake/layers.cmake for why.
+// Sixteen floats as one value, on every instruction set. The sources in core/kernels/isa/ are
+// compiled once for each instruction set (POPRT_ISA = baseline, avx2, avx512). The compiler splits
+// the vectors if registers are narrower, so packed layouts and results are the same everywhere
+// (except for fused multiply-add). Include nothing here except <cstdint> / <cstddef> and
+// intrinsics; cmake/layers.cmake explains why.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,13 @@
 #define POPRT_INLINE inline __attribute__((always_inline))
 
 namespace poprt::kernels::isa {
-namespace {  // internal linkage: each instruction set keeps its own copies
+namespace {  // internal linkage: each instruction set has separate copies
 
 using f32x16 = float __attribute__((vector_size(64)));
 using i32x16 = int32_t __attribute__((vector_size(64)));
 using u32x16 = uint32_t __attribute__((vector_size(64)));
-// In one attribute list with vector_size clang drops the alignment, hence typedefs of typedefs.
+// If it is in the same attribute list as vector_size, clang drops the alignment, hence the second
+// typedef.
 typedef f32x16 f32x16u __attribute__((aligned(4), may_alias));
 typedef i32x16 i32x16u __attribute__((aligned(4), may_alias));
 
@@ -28,11 +29,11 @@ POPRT_INLINE void store(float* p, f32x16 v) { *reinterpret_cast<f32x16u*>(p) = v
 POPRT_INLINE f32x16 splat(float x) { return x - f32x16{}; }  // x - (+0) is x, also for -0
 POPRT_INLINE f32x16 zero() { return f32x16{}; }
 POPRT_INLINE f32x16 fma(f32x16 a, f32x16 b, f32x16 c) { return a * b + c; }
-// IEEE 754-2019 minimumNumber-like: a NaN in `a` gives b, a NaN in b gives b.
+// If either operand is NaN, the result is b.
 POPRT_INLINE f32x16 vmax(f32x16 a, f32x16 b) { return a > b ? a : b; }
 POPRT_INLINE f32x16 vmin(f32x16 a, f32x16 b) { return a < b ? a : b; }
 
-// The first n of 16 (0 <= n <= 16); missing lanes load as zero and are not touched by a store.
+// The first n of 16 lanes (0 <= n <= 16). Other lanes are loaded as zero, and are not stored.
 #if defined(__AVX512F__)
 POPRT_INLINE f32x16 load_first(const float* p, int64_t n) {
   return reinterpret_cast<f32x16>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));
@@ -53,7 +54,7 @@ POPRT_INLINE void store_first(float* p, f32x16 v, int64_t n) {
 }
 #endif
 
-// IEEE half <-> float, 16 lanes.
+// Conversion between IEEE half and float, 16 lanes.
 #if defined(__AVX512F__)
 POPRT_INLINE f32x16 load_f16(const uint16_t* p) {
   return reinterpret_cast<f32x16>(
@@ -87,7 +88,7 @@ POPRT_INLINE f32x16 load_f16(const uint16_t* p) {
 }
 #endif
 
-POPRT_INLINE float sum(f32x16 v) {  // fixed pairwise order
+POPRT_INLINE float sum(f32x16 v) {  // in a fixed pairwise order
   float t[16];
   store(t, v);
   for (int step = 8; step; step /= 2)

@@ -70,7 +70,7 @@ void multiply(VnniSigns signs, bool vnni, const uint8_t* rows, int64_t stride, i
   }
 }
 
-// A row of ones, a piece at a time.
+// Multiplies by a row of ones, a part at a time.
 void column_sums(bool is_signed, bool vnni, const VnniPanel& p, int32_t* sums) noexcept {
   constexpr int64_t kPiece = 64;
   uint8_t ones[4 * kPiece];
@@ -109,7 +109,7 @@ void interleave(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, ui
         return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
                                        15, 31);
       };
-      // Bytes of rows 0 and 2, 1 and 3, then all four.
+      // Interleaves the bytes of rows 0 and 2, and of 1 and 3, then of all four.
       const bytes even[2] = {low(r[0], r[2]), high(r[0], r[2])};
       const bytes odd[2] = {low(r[1], r[3]), high(r[1], r[3])};
       for (int h = 0; h < 2; h++) {
@@ -126,7 +126,7 @@ void interleave(const uint8_t* from, int64_t stride, int64_t rows, int64_t n, ui
       to[4 * j + t] = t < rows ? static_cast<uint8_t>(from[t * stride + j] ^ flip) : uint8_t{0};
 }
 
-// Constant strides let the compiler shuffle vectors.
+// With constant strides the compiler shuffles vectors.
 template <int kStride>
 POPRT_INLINE void take_vnni(loose_i32* __restrict to, const loose_i32* __restrict from,
                             int64_t stride, int64_t n) {

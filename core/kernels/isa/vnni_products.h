@@ -1,5 +1,5 @@
-// The innermost step of isa/vnni.cpp and isa/byte_pixels.cpp: sixteen columns of four bytes times
-// four bytes of a row. One side is signed, the other unsigned; nothing saturates.
+// The innermost step of isa/vnni.cpp and isa/byte_pixels.cpp: multiplies sixteen columns of four
+// bytes by four bytes of a row. One operand is signed, the other unsigned; nothing saturates.
 #pragma once
 
 #include "kernels/isa/vec.h"
@@ -10,7 +10,7 @@ namespace {
 typedef u32x16 u32x16u __attribute__((aligned(1), may_alias));
 typedef int32_t loose_i32 __attribute__((aligned(1), may_alias));
 
-// sum[j] += bytes of column j times the bytes of a row's quad, sixteen columns.
+// sum[j] += bytes of column j times the bytes of a quad of the row, for sixteen columns.
 #if defined(__AVX512BW__)
 #define POPRT_VNNI __attribute__((target("avx512vnni")))
 template <bool kRowsSigned>
@@ -21,7 +21,7 @@ POPRT_INLINE POPRT_VNNI u32x16 add_vnni(u32x16 sum, const uint8_t* panel, int32_
                                               : _mm512_dpbusd_epi32(s, q, p));
 }
 
-// Without VNNI: as 16-bit pairs.
+// Without VNNI, bytes are multiplied as 16-bit pairs.
 template <bool kRowsSigned>
 POPRT_INLINE u32x16 add_plain(u32x16 sum, const uint8_t* panel, int32_t quad) {
   const __m128i bytes = _mm_cvtsi32_si128(quad);

@@ -6,9 +6,9 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// F(4x4) evaluates its polynomials at 0, the square roots of 1/2 and 2 on both sides, and infinity.
-// The transforms of these points take a few more multiplications than those of the usual ones (1
-// and 2), and rounding errors grow a quarter as much (docs/design.md).
+// F(4x4) evaluates its polynomials at 0, the positive and negative square roots of 1/2 and 2, and
+// infinity. The transforms for these points take a few more multiplications than those for the
+// usual points (1 and 2), but rounding errors are a quarter as large (docs/design.md).
 constexpr float kNear = 0.70710678f, kFar = 1.41421356f;
 
 // One row or column of B^T d.
@@ -46,7 +46,7 @@ POPRT_INLINE void transform_output(const f32x16* m, f32x16* y) {
   }
 }
 
-// B^T d B of one tile at `from` (rows `pitch` floats apart) to the (M+2)^2 positions.
+// B^T d B of one tile at `from` (rows are `pitch` floats apart), to the (M+2)^2 positions.
 template <int M>
 POPRT_INLINE void input_tile(const float* from, int64_t pitch, float* to, int64_t position) {
   constexpr int A = M + 2;
@@ -137,8 +137,8 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
   }
 }
 
-// The products of one position: `count` tiles of all input channels with `vectors` blocks of output
-// channels.
+// Computes the products of one position: `count` tiles of all input channels and `vectors` blocks
+// of output channels.
 void multiply(const ConvShape& s, const float* v, const float* weights, int64_t w_vector,
               float* product, int64_t count, int64_t vectors) {
   const ConvTiles& kernels = POPRT_ISA_NAME(conv_tiles);
@@ -177,7 +177,7 @@ void run_tile(const ConvShape& s, const WinogradBlocking& b, const float* x, con
   const int64_t out_pixels = s.oh * s.ow;
   float* const v = scratch;
   float* const product = scratch + A * A * position;
-  int64_t done_chunk = -1;  // the chunk of tiles that v holds
+  int64_t done_chunk = -1;  // the chunk of tiles in v
   for (int64_t task = begin; task < end; task++) {
     const int64_t oc_task = task % b.oc_tasks, chunk = task / b.oc_tasks;
     const int64_t tile0 = chunk % b.tile_tasks * b.tiles, image = chunk / b.tile_tasks;

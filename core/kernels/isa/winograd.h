@@ -11,8 +11,8 @@ struct WinogradBlocking {
   int64_t oc_blocks;  // of a task
   int64_t vectors;    // output blocks of a register tile
   int64_t tile_tasks, oc_tasks;
-  // Floats between positions of the transformed input; an odd number of lines, so that the
-  // positions of one tile do not fall into one cache set.
+  // The number of floats between positions of the transformed input. It is an odd number of cache
+  // lines, so that the positions of one tile are not in the same cache set.
   int64_t position_floats(const ConvShape& s) const { return (s.c_blocks * tiles + 1) * 16; }
   int64_t product_floats() const { return (vectors * tiles + 1) * 16; }
   int64_t scratch_floats(const ConvShape& s) const {
@@ -22,7 +22,7 @@ struct WinogradBlocking {
 
 struct WinogradTable {
   int64_t (*best_vectors)(int64_t tiles, int64_t blocks);
-  // 3x3, stride and dilation 1. Weights [oc block][(tile+2)^2][c][16].
+  // 3x3, stride and dilation 1. Weights are [oc block][(tile+2)^2][c][16].
   void (*run)(const ConvShape& s, const WinogradBlocking& b, const float* x, const float* weights,
               const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
               float* scratch) noexcept;

@@ -119,7 +119,7 @@ TEST(Custom, MemoryOfResultsIsWhatTheOperatorSays) {
   EXPECT_EQ(prepared("Same", DType::f64, {2, 3}), "");
   EXPECT_EQ(prepared("Same", DType::f32, {2, 1}),
             "kernel custom: operator org.test.Same of node 'n': the program has f32 [2,1] for "
-            "output 0, the operator makes f32 [2,3]");
+            "output 0, the operator returns f32 [2,3]");
   EXPECT_NE(prepared("Same", DType::f32, {6}), "");
   EXPECT_NE(prepared("Same", DType::f32, {}), "");
   EXPECT_NE(prepared("Same", DType::f16, {2, 3}), "");
@@ -218,8 +218,8 @@ TEST(Custom, WhatIsWrittenBesideAnOutputIsFoundOnce) {
     EXPECT_EQ(std::vector(memory.y, memory.y + 6), x);
     EXPECT_EQ(failure_of(plan),
               std::string("operator org.test.") + name +
-                  " of node 'n': compute() wrote outside of the memory of an output: its shape is "
-                  "not what infer() said");
+                  " of node 'n': compute() wrote outside the memory of an output: its shape "
+                  "differs from the result of infer()");
     EXPECT_EQ(failure_of(plan), "") << "it was taken";
   }
 }

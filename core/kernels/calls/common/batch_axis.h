@@ -7,7 +7,7 @@ namespace poprt::kernels::calls {
 
 struct BatchAxis {
   int64_t count = 1;
-  int64_t a = 0, b = 0;  // strides in elements; 0 where the matrix is the same
+  int64_t a = 0, b = 0;  // strides in elements; 0 if the matrix is the same for all indices
 
   void fields(Fields& f) {
     f.size("count", count);

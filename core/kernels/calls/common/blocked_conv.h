@@ -1,6 +1,7 @@
-// A convolution over channel-blocked f32: what the kernels conv* share. Operands [x, weights,
-// bias?, residual?, y]; y and residual are [batch, groups * ceil(m / 16), oh, ow, 16], bias has
-// room for whole blocks. Two or three dimensions; in three the slices of a value follow each other.
+// A convolution of channel-blocked f32: the fields that the kernels conv* share. Operands [x,
+// weights, bias?, residual?, y]; y and residual are [batch, groups * ceil(m / 16), oh, ow, 16],
+// bias has room for whole blocks. There are two or three dimensions; with three, the slices of a
+// value are stored one after the other.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 
 namespace poprt::kernels::calls {
 
-// What a kernel is made for alone; 0: any.
+// The restrictions of a kernel; 0: any value.
 struct ConvLimits {
   int64_t groups = 0, c = 0, kernel = 0, stride = 0, dilation = 0;
   int64_t most_m = kMostExtent;
@@ -18,8 +19,8 @@ struct ConvLimits {
 struct BlockedConv {
   int64_t batch = 1;
   int64_t groups = 1;
-  int64_t c = 1;           // channels into a group
-  int64_t m = 1;           // channels out of a group
+  int64_t c = 1;           // input channels of a group
+  int64_t m = 1;           // output channels of a group
   int64_t h = 1, w = 1;    // of x
   int64_t oh = 1, ow = 1;  // of y
   int64_t kh = 1, kw = 1;  // of the window
@@ -52,15 +53,15 @@ struct BlockedConv {
   }
 };
 
-// The third dimension, or one slice.
+// The third dimension; by default there is one slice.
 struct ConvDepth {
   int64_t d = 1;   // slices of x
   int64_t od = 1;  // slices of y
   int64_t kd = 1, stride_d = 1, pad_d = 0, dilation_d = 1;
 
-  // Optional, in front of `after` more integers.
+  // Optional fields, before `after` more integers.
   static void fields(Fields& f, std::optional<ConvDepth>& depth, size_t after = 0) {
-    if (!f.follow(depth.has_value(), after)) return;
+    if (!f.has_optional(depth.has_value(), after)) return;
     ConvDepth v = depth.value_or(ConvDepth{});
     f.extent("d", v.d);
     f.extent("od", v.od);

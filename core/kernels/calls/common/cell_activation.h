@@ -8,7 +8,7 @@ namespace poprt::kernels::calls {
 
 struct CellActivation {
   isa::RecurrentActivation code = isa::RecurrentActivation::sigmoid;
-  float alpha = 0, beta = 0;  // as the activation uses them
+  float alpha = 0, beta = 0;  // parameters of the activation
 
   void fields(Fields& f) {
     f.choice("activation", code, isa::RecurrentActivation::softplus);

@@ -1,4 +1,4 @@
-// What a product or convolution does to its results before it stores them.
+// The functions that a product or convolution applies to its results before it stores them.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -8,8 +8,8 @@ namespace poprt::kernels::calls {
 
 struct Epilogue {
   Activation activation = Activation::none;
-  bool residual_after = false;  // the residual is added to act(x), not inside of it
-  float a = 0, b = 0;           // of the activation
+  bool residual_after = false;  // the residual is added to act(x) instead of to x
+  float a = 0, b = 0;           // parameters of the activation
 
   void fields(Fields& f) {
     f.choice("activation", activation, static_cast<Activation>(kActivationCount - 1));

@@ -1,5 +1,5 @@
-// An index tensor laid over a data tensor along one axis: what gather_elements and scatter_elements
-// share.
+// An index tensor that addresses a data tensor along one axis: fields shared by gather_elements and
+// scatter_elements.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -7,14 +7,14 @@
 namespace poprt::kernels::calls {
 
 struct IndexedAxis {
-  int64_t axis = 0;                 // of the data that the indices point into
+  int64_t axis = 0;                 // the axis of the data that the indices address
   std::vector<int64_t> data_dims;   // one to 64
-  std::vector<int64_t> index_dims;  // none larger than the data's but along the axis
+  std::vector<int64_t> index_dims;  // not larger than data_dims, except along the axis
 
   void fields(Fields& f) {
     f.size("axis", axis);
     f.length("rank", data_dims, 1, 64);
-    f.require(axis < static_cast<int64_t>(data_dims.size()), "the axis is no dimension");
+    f.require(axis < static_cast<int64_t>(data_dims.size()), "the axis is not a dimension");
     index_dims.resize(data_dims.size());
     f.sizes("dim of the data", data_dims);
     f.sizes("dim of the indices", index_dims);

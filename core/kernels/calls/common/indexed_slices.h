@@ -1,5 +1,5 @@
-// Tuples of indices that name slices: what gather_nd and scatter_nd share. The data is [batch,
-// dims..., slice], the indices are [batch, count, depth], the slices [batch, count, slice].
+// Tuples of indices that address slices: fields shared by gather_nd and scatter_nd. The data is
+// [batch, dims..., slice], the indices are [batch, count, depth], the slices [batch, count, slice].
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -10,7 +10,7 @@ struct IndexedSlices {
   int64_t batch = 0;
   int64_t count = 0;          // tuples
   int64_t slice = 0;          // elements
-  std::vector<int64_t> dims;  // that a tuple has an index for
+  std::vector<int64_t> dims;  // the dimensions that a tuple addresses
 
   void fields(Fields& f) {
     f.size("batch", batch);

@@ -9,8 +9,8 @@ namespace poprt::kernels::calls {
 struct PlainConv {
   int64_t n = 1;
   int64_t groups = 1;
-  int64_t c = 1;  // channels into a group
-  int64_t m = 1;  // channels out of a group
+  int64_t c = 1;  // input channels of a group
+  int64_t m = 1;  // output channels of a group
   std::vector<WindowAxis> axes;
 
   void fields(Fields& f) {

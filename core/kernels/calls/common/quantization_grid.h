@@ -1,4 +1,5 @@
-// Which scale and zero point belong to an element of a tensor, seen as [outer, n, inner].
+// The assignment of scales and zero points to the elements of a tensor, viewed as [outer, n,
+// inner].
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -9,8 +10,8 @@ struct QuantizationGrid {
   int64_t outer = 1;
   int64_t n = 1;
   int64_t inner = 1;
-  int64_t block = 0;      // parameters are [outer, ceil(n / block), inner]; 0: they are not blocked
-  bool per_axis = false;  // without blocks: one for each of n, not one for all
+  int64_t block = 0;      // parameters are [outer, ceil(n / block), inner]; 0: there are no blocks
+  bool per_axis = false;  // without blocks: one for each of n instead of one for all
 
   void fields(Fields& f) {
     f.size("outer", outer);

@@ -31,7 +31,7 @@ class Sampler : public Fields {
 
   explicit Sampler(std::mt19937_64& random) : random_(random), spread_(one_in(2) ? 1 : 4) {}
   void require(bool fulfilled, std::string_view) override { holds &= fulfilled; }
-  bool follow(bool, size_t) override {
+  bool has_optional(bool, size_t) override {
     open_ints = true;
     return one_in(2);
   }
@@ -103,7 +103,7 @@ class Outline final : public Fields {
  public:
   explicit Outline(std::string_view kernel) : text(kernel) { text += ':'; }
   void require(bool, std::string_view) override {}
-  bool follow(bool, size_t) override {
+  bool has_optional(bool, size_t) override {
     text += " [later:]";
     return true;
   }
@@ -300,7 +300,7 @@ std::vector<std::string> outlines(testing::Types<C...>) {
 }
 
 // Files are read by this order: a line of kernel_calls.txt may only grow at its end, by fields
-// behind follow().
+// after has_optional().
 TEST(KernelCalls, KeepTheOrderOfTheirFields) {
   std::ifstream file(POPRT_TEST_DATA "/kernel_calls.txt");
   std::vector<std::string> recorded;

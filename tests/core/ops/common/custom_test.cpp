@@ -247,8 +247,8 @@ TEST_F(CustomOp, FlagsAreFacts) {
 
 TEST_F(CustomOp, WhatGoesWrongIsSaidOfTheNode) {
   const std::string outside =
-      "internal: operator test.custom.{} of node 'n': compute() wrote outside of the memory of an "
-      "output: its shape is not what infer() said";
+      "internal: operator test.custom.{} of node 'n': compute() wrote outside the memory of an "
+      "output: its shape differs from the result of infer()";
   EXPECT_EQ(error_of(node("TooMuch", {{x, false}})), fmt::format(fmt::runtime(outside), "TooMuch"));
   EXPECT_EQ(error_of(node("Before", {{x, false}})), fmt::format(fmt::runtime(outside), "Before"));
   EXPECT_EQ(error_of(node("Fails", {{x, false}})),
