@@ -149,8 +149,8 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
   };
   const auto refused = [](const std::string& other) {
     return "invalid_argument: numerics faithful and " + other +
-           " exclude each other: an interpreter computes the model, one run after the other, without "
-           "a shared device";
+           " exclude each other: an interpreter computes the model, one run after the other, "
+           "without a shared device";
   };
   EXPECT_EQ(with([&](auto& o) { o.device = device; }), refused("device"));
   EXPECT_EQ(with([&](auto& o) { o.replica_devices = &pin, o.replica_device_count = 1; }),

@@ -194,8 +194,9 @@ TEST_F(Images, SixteenBitsKeepTheUpperEight) {
 }
 
 TEST_F(Images, WhatIsNoImageIsAnError) {
-  expect_error({}, "the 0 bytes are not an image of a known format (BMP, JPEG, JPEG 2000, PNG, PNM, ");
-  expect_error(ascii("GIF89a and what follows"), "the 23 bytes are no image");
+  expect_error({},
+               "the 0 bytes are not an image of a known format (BMP, JPEG, JPEG 2000, PNG, PNM, ");
+  expect_error(ascii("GIF89a and what follows"), "the 23 bytes are not an image");
   std::mt19937 random(1);
   for (int i = 0; i < 500; i++) {
     Bytes stream(random() % 100);
