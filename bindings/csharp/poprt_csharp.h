@@ -1,4 +1,4 @@
-// Errors as pending exceptions: nothing may be thrown through native frames.
+// Errors as pending exceptions, because exceptions must not pass through native frames.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace poprt_csharp {
 
-// Sets the pending exception of the thread; the message is the callee's until it returns.
+// Sets the pending exception of the thread. The message is valid during the call.
 using ErrorFn = void (*)(int32_t code, int32_t popef_class, const char* message);
 inline ErrorFn error_fn = nullptr;
 
@@ -23,13 +23,13 @@ inline void raise(poprt_error* error) {
   poprt_error_free(error);
 }
 
-// Runs that are over, on their way to the managed thread that tells their tasks; one for each
-// AppDomain. No other native thread runs managed code: mono 6.8 may crash or hang when such a
-// thread is there as the process ends. Never freed: library threads may still use it then.
+// A queue of completed runs for the managed thread that completes their tasks, one for each
+// AppDomain. No native thread runs managed code: mono 6.8 may crash or hang if such a thread exists
+// when the process exits. Never freed, because library threads may still use it then.
 class Ended {
  public:
-  // A run that was submitted, or an element of a queue; `self` is the managed object. close() waits
-  // for those that are counted: nobody may ever run what takes an element.
+  // A submitted run, or an element of a queue; `self` is the managed object. close() only waits for
+  // counted ones, because an element may never be consumed.
   struct Run {
     Ended* to = nullptr;
     int64_t self = 0;
@@ -44,7 +44,7 @@ class Ended {
     return poprt_shim::address(new Run{this, self, counted, 0, {}});
   }
 
-  // Of a run that was not submitted after all.
+  // Removes a run whose submission failed.
   void forget(int64_t run) {
     const std::unique_ptr<Run> mine(static_cast<Run*>(poprt_shim::pointer(run)));
     const std::lock_guard lock(mutex_);
@@ -64,7 +64,7 @@ class Ended {
     to->changed_.notify_all();
   }
 
-  // Blocks until a run is over, which last() then is; false after close().
+  // Blocks until a run is complete, which last() then returns. Returns false after close().
   bool take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !runs_.empty(); });
@@ -74,9 +74,9 @@ class Ended {
     return true;
   }
 
-  const Run& last() const { return *last_; }  // for the thread that takes
+  const Run& last() const { return *last_; }  // for the thread that calls take()
 
-  // Waits until no run is in flight, at most so long, and ends take().
+  // Waits until no run is in flight, at most `patience`, and ends take().
   void close(std::chrono::milliseconds patience) {
     {
       std::unique_lock lock(mutex_);
@@ -95,8 +95,8 @@ class Ended {
   bool closed_ = false;
 };
 
-// Sources of PopEF that the library does not need any more, by number. It may say so on a thread of
-// its own, so managed code asks.
+// Numbers of PopEF sources that the library has released. It may release them on a library thread,
+// so managed code polls.
 class Released {
  public:
   static void add(void* number) {

@@ -1,4 +1,4 @@
-// C#: handles are SafeHandles, exceptions are PoprtException, strings cross as UTF-8.
+// C#: handles are SafeHandles, exceptions are PoprtException, strings are passed as UTF-8.
 %pragma(csharp) imclassclassmodifiers="internal unsafe class"
 %pragma(csharp) moduleclassmodifiers="internal unsafe class"
 %pragma(csharp) imclasscode=%{
@@ -12,7 +12,8 @@
 #include "poprt_csharp.h"
 %}
 
-// A class whose pointer is a SafeHandle: safe to dispose of while another thread calls, and freed on its own.
+// A class whose pointer is a SafeHandle: it may be disposed of while another thread calls, and is freed by the garbage
+// collector.
 %define POPRT_CS_BODY(c_name, cs_name, RELEASE)
 %typemap(csbody) c_name %{
   internal sealed class Handle : global::System.Runtime.InteropServices.SafeHandle {
@@ -28,7 +29,7 @@
 
   internal readonly Handle swigOwned;
   internal cs_name(global::System.IntPtr pointer, bool owns) { swigOwned = new Handle(pointer, owns); }
-  // A call that another thread's Dispose overtakes fails as well, in words of SafeHandle.
+  // If another thread disposes of the object during a call, the call fails with SafeHandle's message.
   internal Handle swigCPtr {
     get {
       if (swigOwned.IsClosed) throw new global::System.ObjectDisposedException(nameof(cs_name).Substring(3));
@@ -136,9 +137,9 @@ POPRT_CS_HANDLE(raw_queue, RawQueue, free_queue, delete self)
 static void raw_set_error_fn(int64_t error_fn) {
   poprt_csharp::error_fn = poprt_shim::function<poprt_csharp::ErrorFn>(error_fn);
 }
-// Runs that are over, see poprt_csharp::Ended, by the address of what raw_ended_new made.
+// Completed runs, see poprt_csharp::Ended, by the address that raw_ended_new returned.
 static int64_t raw_ended_new() { return poprt_shim::address(new poprt_csharp::Ended); }
-// What execute_async gets, and with it what raw_ended_expect returned.
+// The callback of execute_async, whose user data is the result of raw_ended_expect.
 static int64_t raw_ended_done_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_csharp::Ended::done));
 }
@@ -146,7 +147,8 @@ static int64_t raw_ended_expect(int64_t ended, int64_t self, bool counted) {
   return poprt_csharp::ended(ended).expect(self, counted);
 }
 static void raw_ended_forget(int64_t ended, int64_t run) { poprt_csharp::ended(ended).forget(run); }
-// Blocks until the next run is over, and returns its object; 0: closed. One thread calls these three.
+// Blocks until the next run is complete and returns its object, or 0 after closing. One thread calls these three
+// functions.
 static int64_t raw_ended_take(int64_t ended) {
   auto& from = poprt_csharp::ended(ended);
   return from.take() ? from.last().self : 0;
@@ -156,7 +158,7 @@ static const char* raw_ended_message(int64_t ended) { return poprt_csharp::ended
 static void raw_ended_close(int64_t ended, int64_t patience_ms) {
   poprt_csharp::ended(ended).close(std::chrono::milliseconds(patience_ms));
 }
-// The release_fn of a source, and the numbers that it was called with since; 0: no more.
+// The release_fn of a source, and the numbers with which it was called; 0 if there are no more.
 static int64_t raw_released_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_csharp::Released::add));
 }

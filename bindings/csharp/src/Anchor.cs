@@ -68,7 +68,8 @@ namespace Poprt
         F8 = 29
     }
 
-    /// <summary>A named input or output of a model. Immutable; it does not need the object that gave it.</summary>
+    /// <summary>A named input or output of a model. Immutable, and independent of the object that returned
+    /// it.</summary>
     public sealed class Anchor
     {
         private readonly long[] shape;
@@ -97,7 +98,7 @@ namespace Poprt
         /// <summary>Type of its elements.</summary>
         public DataType DataType { get; }
 
-        /// <summary>The type as the C library and messages spell it, such as "f32".</summary>
+        /// <summary>The name of the type in the C library and in messages, such as "f32".</summary>
         public string DataTypeName { get; }
 
         /// <summary>Its dimensions; empty for a scalar.</summary>
@@ -117,16 +118,16 @@ namespace Poprt
             }
         }
 
-        /// <summary>Bytes that a run reads or writes for it.</summary>
+        /// <summary>The number of bytes that a run reads or writes for the anchor.</summary>
         public long ByteSize { get; }
 
-        /// <summary>For people, such as "x f32[2,4]".</summary>
+        /// <summary>A description such as "x f32[2,4]".</summary>
         public override string ToString()
         {
             return Name + " " + DataTypeName + "[" + string.Join(",", shape) + "]";
         }
 
-        /// <summary>Whether elements of a .NET type may be given for it. Bytes hold anything.</summary>
+        /// <summary>Returns whether elements of a .NET type are accepted. Bytes are accepted for every type.</summary>
         internal bool Takes(Type element)
         {
             return Takes(DataType, element);

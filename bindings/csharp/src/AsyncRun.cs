@@ -5,7 +5,8 @@ using System.Threading.Tasks;
 
 namespace Poprt
 {
-    /// <summary>A run in flight: native code holds it, and with it the pins, until the run is over.</summary>
+    /// <summary>A run in flight. Native code refers to it, and therefore to the pins, until the run is
+    /// complete.</summary>
     internal sealed class AsyncRun : IEnded
     {
         private readonly TaskCompletionSource<bool> source =
@@ -26,7 +27,7 @@ namespace Poprt
             RawRequestOptions options)
         {
             bool held = false;
-            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
+            RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until it is done
             var me = new AsyncRun(runner, new Pin[0]);
             GCHandle self = default(GCHandle);
             long expected = 0;
@@ -72,7 +73,8 @@ namespace Poprt
             made.Dispose();
         }
 
-        /// <summary>The native call is made without the lock: it calls back. The SafeHandle keeps the run.</summary>
+        /// <summary>The native call is made without the lock because it calls back. The SafeHandle keeps the
+        /// run.</summary>
         private void Cancel(CancellationToken cancellation)
         {
             try
@@ -82,11 +84,12 @@ namespace Poprt
             }
             catch (ObjectDisposedException)
             {
-                // It is over already.
+                // It is already complete.
             }
         }
 
-        /// <summary>The memory and the runner, which is freed when it is disposed of and no run is left.</summary>
+        /// <summary>Releases the memory and the runner, which is freed when it is disposed of and has no
+        /// runs.</summary>
         private void Release()
         {
             foreach (Pin pin in pins) pin.Release();

@@ -6,13 +6,13 @@ using System.Threading;
 
 namespace Poprt
 {
-    /// <summary>Bytes of one element in memory (not as it would be marshalled: a bool has one).</summary>
+    /// <summary>The size of one element in memory (not the marshalled size: a bool has one byte).</summary>
     internal static class Element<T> where T : struct
     {
         internal static readonly int Bytes = MemoryMarshal.AsBytes(new Span<T>(new T[1])).Length;
     }
 
-    /// <summary>Memory that stays where it is until nobody uses it any more.</summary>
+    /// <summary>Memory that stays pinned until it is no longer used.</summary>
     internal sealed class Pin
     {
         private MemoryHandle memory;
@@ -25,7 +25,7 @@ namespace Poprt
 
         ~Pin()
         {
-            memory.Dispose(); // it was forgotten
+            memory.Dispose(); // it was not released
         }
 
         internal void Acquire()
@@ -46,13 +46,13 @@ namespace Poprt
     /// any number of runs.
     /// </summary>
     /// <remarks>
-    /// Memory is pinned while it is bound, and used where it is: what is written to it later is what the next run reads.
-    /// The type of its elements must be that of the anchor; bytes hold elements of any type. Several threads may run
-    /// with one at the same time when each of them may overwrite the outputs; usually each has its own.
+    /// Memory is pinned while it is bound, and used in place: the next run reads values that are written later. The
+    /// type of its elements must be that of the anchor. Bytes are accepted for every type. Several threads may run with
+    /// one object at the same time if each of them may overwrite the outputs; usually each has its own.
     /// </remarks>
     public sealed unsafe class Bindings : IDisposable
     {
-        private static long nothing; // where memory of no bytes lies
+        private static long nothing; // the address of empty memory
 
         private readonly IReadOnlyList<Anchor> inputs;
         private readonly IReadOnlyList<Anchor> outputs;
@@ -68,7 +68,7 @@ namespace Poprt
 
         internal RawBindings Raw { get; }
 
-        /// <summary>Binds an input by name. A name that the model does not have is an error of the run.</summary>
+        /// <summary>Binds an input by name. An unknown name is an error of the run.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Input<T>(string name, ReadOnlyMemory<T> memory) where T : struct
         {
@@ -105,8 +105,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Which replica runs are for, counted from 0, so that they meet the state (caches) that earlier runs have left
-        /// there; one that the runner does not have is an error of the run. Without, a run goes to any. Since 1.0.
+        /// Sets the replica, counted from 0, whose state (caches) runs use. An unknown replica is an error of the run.
+        /// By default, any replica computes a run. Since 1.0.
         /// </summary>
         /// <exception cref="ArgumentOutOfRangeException">It is negative.</exception>
         public Bindings Replica(int replica)
@@ -169,7 +169,7 @@ namespace Poprt
             else Output(name, memory);
         }
 
-        /// <summary>Lets the memory go; runs in flight keep theirs. A second time does nothing.</summary>
+        /// <summary>Releases the memory; runs in flight keep theirs. A second call has no effect.</summary>
         public void Dispose()
         {
             lock (pins)

@@ -6,10 +6,10 @@ using System.Threading;
 
 namespace Poprt
 {
-    /// <summary>What to do with floating-point types.</summary>
+    /// <summary>The conversion of floating-point types.</summary>
     public enum Precision
     {
-        /// <summary>As the model has them.</summary>
+        /// <summary>Unchanged.</summary>
         Keep = 0,
         /// <summary>All to 32 bits.</summary>
         Fp32 = 1,
@@ -17,20 +17,21 @@ namespace Poprt
         Fp16 = 2
     }
 
-    /// <summary>What may compute 3x3 convolutions in 32 bits, besides direct sums. Since 1.0.</summary>
+    /// <summary>The Winograd algorithms that may compute 3x3 convolutions in 32 bits instead of direct sums.
+    /// Since 1.0.</summary>
     public enum Winograd
     {
-        /// <summary>What keeps each layer within 1e-4 of exact sums.</summary>
+        /// <summary>The one that keeps each layer within 1e-4 of exact sums.</summary>
         Default = 0,
-        /// <summary>Nothing.</summary>
+        /// <summary>None.</summary>
         Off = 1,
-        /// <summary>F(2x2), which rounds hardly more.</summary>
+        /// <summary>F(2x2), which adds little rounding.</summary>
         Exact = 2,
-        /// <summary>F(4x4) too, where that is faster.</summary>
+        /// <summary>Also F(4x4) where that is faster.</summary>
         Fast = 3
     }
 
-    /// <summary>What a pass did.</summary>
+    /// <summary>The effect of a pass.</summary>
     public sealed class PassReport
     {
         internal PassReport(string pass, long rewrites, double milliseconds, long nodesBefore, long nodesAfter)
@@ -44,9 +45,9 @@ namespace Poprt
 
         /// <summary>Its name.</summary>
         public string Pass { get; }
-        /// <summary>What it changed.</summary>
+        /// <summary>The number of its changes.</summary>
         public long Rewrites { get; }
-        /// <summary>How long it took.</summary>
+        /// <summary>Its duration.</summary>
         public double Milliseconds { get; }
         /// <summary>Size of the graph before.</summary>
         public long NodesBefore { get; }
@@ -54,7 +55,7 @@ namespace Poprt
         public long NodesAfter { get; }
     }
 
-    /// <summary>What a <see cref="Compiler"/> does with a model. Zero, null and empty mean the default.</summary>
+    /// <summary>The options of a <see cref="Compiler"/>. Zero, null and empty mean the default.</summary>
     public sealed class CompilerOptions
     {
         // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
@@ -198,9 +199,9 @@ namespace Poprt
         }
     }
 
-    /// <summary>ONNX in; executables, PopEF files or converted ONNX out.</summary>
+    /// <summary>Compiles ONNX models to executables or PopEF files, or converts them to ONNX.</summary>
     /// <remarks>
-    /// Immutable: several threads may compile with one at the same time. The native compiler is a library of its own,
+    /// Immutable: several threads may compile with one at the same time. The native compiler is a separate library,
     /// loaded on first use.
     /// </remarks>
     public sealed unsafe class Compiler : IDisposable
@@ -208,7 +209,7 @@ namespace Poprt
         private readonly RawCompiler raw;
         private readonly Listeners listeners;
 
-        /// <summary>With options; null: the defaults.</summary>
+        /// <summary>Creates a compiler with options; null means the defaults.</summary>
         /// <exception cref="PoprtException">InvalidArgument: an option; NotFound: a pass; FailedPrecondition: the
         /// native compiler is not installed.</exception>
         public Compiler(CompilerOptions options = null)
@@ -253,7 +254,7 @@ namespace Poprt
 
         /// <summary>Compiles the bytes of an ONNX file.</summary>
         /// <param name="onnx">The model.</param>
-        /// <param name="folder">Where external data lies; "": there is none.</param>
+        /// <param name="folder">The folder of external data; "": there is none.</param>
         /// <exception cref="PoprtException">As for a file.</exception>
         public Executable Compile(ReadOnlySpan<byte> onnx, string folder = "")
         {
@@ -334,9 +335,9 @@ namespace Poprt
             }
         }
 
-        /// <summary>Writes several ONNX models as one, which compiles to what Executable.Fuse makes. Since 1.0.</summary>
+        /// <summary>Writes several ONNX models as one. Compiling it is equivalent to Executable.Fuse. Since 1.0.</summary>
         /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused; Unimplemented: opsets that
-        /// cannot become one.</exception>
+        /// cannot be converted to one.</exception>
         public static void Fuse(IEnumerable<string> onnxPaths, string outOnnxPath)
         {
             using (var models = new RawOpenOptions())
@@ -365,8 +366,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and runners
-        /// of the process; its code runs. The second time does nothing. Throws PoprtException. Since 1.0.
+        /// Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and
+        /// runners of the process. Its code is executed. A second call has no effect. Throws PoprtException. Since 1.0.
         /// </summary>
         public static void LoadPlugin(string path)
         {
@@ -377,19 +378,19 @@ namespace Poprt
             RawCompiler.load_plugin(path);
         }
 
-        /// <summary>The libraries that are loaded, as JSON. Since 1.0.</summary>
+        /// <summary>The loaded libraries as JSON. Since 1.0.</summary>
         public static string ListPlugins()
         {
             return RawCompiler.list_plugins();
         }
 
-        /// <summary>Frees it; what it compiled lives on. A second time does nothing.</summary>
+        /// <summary>Frees the compiler; its executables remain valid. A second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();
         }
 
-        /// <summary>Calls the listeners and keeps what they throw until the compiling call has ended.</summary>
+        /// <summary>Calls the listeners and keeps their exceptions until the compiling call has ended.</summary>
         private sealed class Listeners
         {
             [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -404,7 +405,7 @@ namespace Poprt
             private readonly Action<double, string> progress;
             private readonly Action<PassReport> afterPass;
             private readonly ThreadLocal<Exception> thrown = new ThreadLocal<Exception>();
-            private GCHandle self; // weak: the compiler holds the object, and is held during its calls
+            private GCHandle self; // weak: the compiler refers to the object, and is kept alive during its calls
 
             internal Listeners(CompilerOptions options)
             {

@@ -3,36 +3,37 @@ using System.Threading;
 
 namespace Poprt
 {
-    /// <summary>The emulated IPUs of the process. All managers see the same ones. Thread-safe.</summary>
+    /// <summary>The emulated IPUs of the process. All managers have the same ones. Thread-safe.</summary>
     public sealed class DeviceManager : IDisposable
     {
         private readonly RawDeviceManager raw;
 
         /// <summary>A manager of the first devices.</summary>
-        /// <param name="deviceCount">How many it sees; 0: POPRT_DEVICES, or 16384.</param>
+        /// <param name="deviceCount">Their number; 0: POPRT_DEVICES, or 16384.</param>
         /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1048576.</exception>
         public DeviceManager(int deviceCount = 0) : this(deviceCount, "")
         {
         }
 
         /// <summary>A manager of some devices. Since 1.0.</summary>
-        /// <param name="deviceCount">How many there are; 0: POPRT_DEVICES, or 16384.</param>
-        /// <param name="visible">Numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all.</param>
-        /// <param name="shared">"1" or an absolute folder: with the processes that say the same; "0": with none; "":
-        /// POPRT_SHARED_DEVICES.</param>
+        /// <param name="deviceCount">Number of devices; 0: POPRT_DEVICES, or 16384.</param>
+        /// <param name="visible">Numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or
+        /// all.</param>
+        /// <param name="shared">"1" or an absolute folder: shared with the processes that use the same value; "0": not
+        /// shared; "": POPRT_SHARED_DEVICES.</param>
         /// <exception cref="PoprtException">InvalidArgument: something else.</exception>
         public DeviceManager(int deviceCount, string visible, string shared = "")
         {
             raw = new RawDeviceManager(deviceCount, visible, shared);
         }
 
-        /// <summary>How many devices there are, busy ones included.</summary>
+        /// <summary>The number of devices, including busy ones.</summary>
         public long DeviceCount
         {
             get { return raw.device_count(); }
         }
 
-        /// <summary>What the emulator stands for, such as "ipu21".</summary>
+        /// <summary>The emulated hardware version, such as "ipu21".</summary>
         public string IpuHardwareVersion
         {
             get { return raw.ipu_hardware_version(); }
@@ -52,7 +53,7 @@ namespace Poprt
             return new Device(raw.get_specific_device(id));
         }
 
-        /// <summary>The numbers of the devices, in ascending order, busy ones included.</summary>
+        /// <summary>The numbers of the devices in ascending order, including busy ones.</summary>
         public long[] DeviceIds
         {
             get
@@ -63,8 +64,9 @@ namespace Poprt
             }
         }
 
-        /// <summary>A device as requested; waits as the request says.</summary>
-        /// <exception cref="PoprtException">NotFound: none can ever fit; Unavailable: those that fit are busy.</exception>
+        /// <summary>Acquires a requested device; waits as the request specifies.</summary>
+        /// <exception cref="PoprtException">NotFound: no device can ever be suitable; Unavailable: the suitable devices
+        /// are busy.</exception>
         public Device Acquire(DeviceRequest request)
         {
             using (var rawRequest = new RawDeviceRequest())
@@ -76,10 +78,11 @@ namespace Poprt
             }
         }
 
-        /// <summary>An IPU model: a device of its own, which nobody waits for. Results are those of any device.</summary>
+        /// <summary>Creates an IPU model: a separate device that is never busy. Results are those of any
+        /// device.</summary>
         /// <param name="numIpus">Its IPUs.</param>
         /// <param name="ipuVersion">1, 2 or 21; 0: 2.</param>
-        /// <param name="tilesPerIpu">0: what the version has.</param>
+        /// <param name="tilesPerIpu">0: the number of the version.</param>
         /// <exception cref="PoprtException">InvalidArgument: another version or count.</exception>
         public Device CreateIpuModelDevice(long numIpus = 1, int ipuVersion = 0, long tilesPerIpu = 0)
         {
@@ -93,19 +96,19 @@ namespace Poprt
             return new Device(raw.create_small_ipu_model_device(numIpus, ipuVersion));
         }
 
-        /// <summary>Frees it; devices live on. A second time does nothing.</summary>
+        /// <summary>Frees the manager; devices remain valid. A second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();
         }
     }
 
-    /// <summary>A device that is asked for. Zero and null mean: any.</summary>
+    /// <summary>Requirements for a device. Zero and null mean any.</summary>
     public sealed class DeviceRequest
     {
         private const int WaitWithTimeout = 1, WaitForever = 2;
 
-        /// <summary>Number of IPUs; 0: 1, or what the executable needs.</summary>
+        /// <summary>Number of IPUs; 0: 1, or the number that the executable needs.</summary>
         public long NumIpus { get; set; }
 
         /// <summary>Tiles that each IPU must have.</summary>
@@ -123,11 +126,11 @@ namespace Poprt
         /// <summary>The device with a number; -1: any.</summary>
         public long Id { get; set; } = -1;
 
-        /// <summary>How long to wait while every device that fits is busy; null: not at all;
-        /// Timeout.InfiniteTimeSpan: until one is free.</summary>
+        /// <summary>The time to wait while all suitable devices are busy; null: no waiting; Timeout.InfiniteTimeSpan:
+        /// until one is free.</summary>
         public TimeSpan? Wait { get; set; }
 
-        /// <summary>Time between two looks at devices that other processes have; zero: 15 seconds.</summary>
+        /// <summary>The time between two checks of devices that other processes use; zero: 15 seconds.</summary>
         public TimeSpan Sleep { get; set; }
 
         internal void Fill(RawDeviceRequest raw)
@@ -144,7 +147,8 @@ namespace Poprt
         }
     }
 
-    /// <summary>A device that is held: nobody else gets it until it and all runners on it are disposed of.</summary>
+    /// <summary>An acquired device. No other code can acquire it until it and all runners on it are disposed
+    /// of.</summary>
     public sealed class Device : IDisposable
     {
         internal Device(RawDevice raw)
@@ -177,10 +181,11 @@ namespace Poprt
         /// <summary>Its number, the first of its IPUs; -1 for an IPU model.</summary>
         public long Id { get; }
 
-        /// <summary>What the emulator stands for: 21 for "ipu21".</summary>
+        /// <summary>The emulated version: 21 for "ipu21".</summary>
         public int IpuVersion { get; }
 
-        /// <summary>Gives it back; a runner on it keeps it until then. A second time does nothing.</summary>
+        /// <summary>Releases the device; a runner on it keeps it until the runner is disposed of. A second call has no
+        /// effect.</summary>
         public void Dispose()
         {
             Raw.Dispose();

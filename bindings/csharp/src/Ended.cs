@@ -4,29 +4,30 @@ using System.Threading;
 
 namespace Poprt
 {
-    /// <summary>What is told that it is over, on the thread of <see cref="Ended"/>.</summary>
+    /// <summary>An object that is notified of its completion on the thread of <see cref="Ended"/>.</summary>
     internal interface IEnded
     {
         void Done(int code, string message);
     }
 
-    /// <summary>The thread that runs and elements of queues which are over are handed to: threads of the library run no
-    /// managed code.</summary>
+    /// <summary>The thread that completes runs and elements of queues, because threads of the library run no managed
+    /// code.</summary>
     internal static class Ended
     {
         private const int PatienceMs = 10000;
         private static readonly long list = Start();
 
-        /// <summary>What native code calls, with what Expect has returned.</summary>
+        /// <summary>The function that native code calls with the result of Expect.</summary>
         internal static readonly long Function = poprt_raw.raw_ended_done_fn();
 
-        /// <summary>Native code will call the function once. A process that ends waits for what is waited for.</summary>
+        /// <summary>Expects one call of the function by native code. A process that exits waits for it if
+        /// `waitedFor`.</summary>
         internal static long Expect(GCHandle self, bool waitedFor)
         {
             return poprt_raw.raw_ended_expect(list, GCHandle.ToIntPtr(self).ToInt64(), waitedFor);
         }
 
-        /// <summary>It will not.</summary>
+        /// <summary>Cancels the expectation.</summary>
         internal static void Forget(long expected)
         {
             poprt_raw.raw_ended_forget(list, expected);
@@ -37,7 +38,7 @@ namespace Poprt
             long made = poprt_raw.raw_ended_new();
             var thread = new Thread(() => Tell(made)) { IsBackground = true, Name = "poprt" };
             thread.Start();
-            // Then the runtime takes its memory back, which runs in flight still use.
+            // When the process exits, the runtime frees memory that runs in flight still use.
             EventHandler leave = (sender, e) =>
             {
                 poprt_raw.raw_ended_close(made, PatienceMs);

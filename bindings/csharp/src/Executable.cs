@@ -4,20 +4,20 @@ using System.Runtime.InteropServices;
 
 namespace Poprt
 {
-    /// <summary>How PopEF files are opened.</summary>
+    /// <summary>Options for opening PopEF files.</summary>
     public sealed class OpenOptions
     {
-        /// <summary>Whether to open also what another version has compiled.</summary>
+        /// <summary>Whether to open executables that another version compiled.</summary>
         public bool IgnorePackageHash { get; set; }
 
-        /// <summary>Which model, when the files hold several; null: the only one.</summary>
+        /// <summary>The name of the model if the files contain several; null: the only one.</summary>
         public string Executable { get; set; }
     }
 
     /// <summary>A compiled model, from the <see cref="Compiler"/> or from PopEF files.</summary>
     /// <remarks>
-    /// Immutable: any number of threads and runners may use one. Runners that were made from it go on working when it
-    /// is disposed of. One that is forgotten is freed by the garbage collector.
+    /// Immutable: any number of threads and runners may use one. Its runners continue to work after it is disposed of.
+    /// An unreferenced object is freed by the garbage collector.
     /// </remarks>
     public sealed unsafe class Executable : IDisposable
     {
@@ -37,8 +37,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Maps a PopEF file. Weights stay in the map; do not change the file while it is used (replacing it by
-        /// renaming is fine).
+        /// Maps a PopEF file. Weights are used in the map, so do not change the file while it is used (replacing it by
+        /// renaming is safe).
         /// </summary>
         /// <exception cref="PoprtException">NotFound; DataLoss: not a PopEF file, damaged; FailedPrecondition: another
         /// version.</exception>
@@ -48,8 +48,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Opens a PopEF file, or compiles an ONNX model with options. What that makes is kept in CachePath, else
-        /// POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Since 1.0.
+        /// Opens a PopEF file, or compiles an ONNX model with options. The result is stored in CachePath, else
+        /// POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Since 1.0.
         /// </summary>
         /// <exception cref="PoprtException">As Open and Compiler.Compile.</exception>
         public static Executable Load(string path, CompilerOptions options = null)
@@ -58,7 +58,7 @@ namespace Poprt
         }
 
         /// <summary>
-        /// What the ONNX model says about itself: producer_name, producer_version, domain, model_version, doc_string,
+        /// The metadata of the ONNX model: producer_name, producer_version, domain, model_version, doc_string,
         /// graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
         /// </summary>
         public IReadOnlyDictionary<string, string> Metadata
@@ -71,7 +71,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>Opens several files, in any order, that make one model together.</summary>
+        /// <summary>Opens several files, in any order, that form one model.</summary>
         /// <exception cref="PoprtException">As for one file.</exception>
         public static Executable Open(IEnumerable<string> paths, OpenOptions options = null)
         {
@@ -84,9 +84,9 @@ namespace Poprt
             }
         }
 
-        /// <summary>One executable of several. Inputs and outputs of the first are called graph0/NAME, of the second
-        /// graph1/NAME and so on; weights of equal bytes are there once. A ModelRunner runs the one whose names a
-        /// request has. Since 1.0.</summary>
+        /// <summary>Makes one executable of several. Inputs and outputs of the first are called graph0/NAME, of the
+        /// second graph1/NAME and so on. Equal weights are stored once. A ModelRunner selects the one by the names of a
+        /// request. Since 1.0.</summary>
         /// <exception cref="PoprtException">InvalidArgument: none, or one that is fused.</exception>
         public static Executable Fuse(IEnumerable<Executable> executables)
         {
@@ -119,10 +119,10 @@ namespace Poprt
                 return new Executable(RawExecutable.open_bytes((long)first, bytes.Length));
         }
 
-        /// <summary>Opens a model that was put together from PopEF files; it and its reader may be disposed of. Since
-        /// 1.0.</summary>
+        /// <summary>Opens a model that was assembled from PopEF files. The model and its reader may be disposed of.
+        /// Since 1.0.</summary>
         /// <param name="model">The model.</param>
-        /// <param name="options">How; Executable is not used.</param>
+        /// <param name="options">Options; Executable is ignored.</param>
         /// <exception cref="PoprtException">As for a file.</exception>
         public static Executable Open(PopefModel model, OpenOptions options = null)
         {
@@ -133,9 +133,9 @@ namespace Poprt
             }
         }
 
-        /// <summary>Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy when
-        /// the executable came from the compiler. Since 1.0.</summary>
-        /// <returns>A model of its own, to be disposed of; it outlives the executable.</returns>
+        /// <summary>Returns the blobs: metadata, executable, data, opaque blobs. They are a copy if the executable came
+        /// from the compiler. Since 1.0.</summary>
+        /// <returns>An independent model, which must be disposed of and outlives the executable.</returns>
         public PopefModel PopefModel()
         {
             return new PopefModel(raw.popef_model());
@@ -153,13 +153,13 @@ namespace Poprt
             }
         }
 
-        /// <summary>What a run reads, in the model's order.</summary>
+        /// <summary>The inputs of a run, in the model's order.</summary>
         public IReadOnlyList<Anchor> Inputs { get; }
 
-        /// <summary>What a run writes, in the model's order.</summary>
+        /// <summary>The outputs of a run, in the model's order.</summary>
         public IReadOnlyList<Anchor> Outputs { get; }
 
-        /// <summary>Name under which PopEF links blobs to it.</summary>
+        /// <summary>The name by which PopEF links blobs to the executable.</summary>
         public string Name { get; }
 
         // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
@@ -205,13 +205,13 @@ namespace Poprt
         }
         // </functions:executable>
 
-        /// <summary>Frees it. A second time does nothing.</summary>
+        /// <summary>Frees the executable. A second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();
         }
 
-        /// <summary>What it is, for people.</summary>
+        /// <summary>A description of the executable.</summary>
         public override string ToString()
         {
             return "Executable " + Name + ": " + string.Join(", ", Inputs) + " -> " + string.Join(", ", Outputs);

@@ -20,17 +20,17 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Bytes that these classes have copied for runs since the start. They copy nothing: memory is pinned and used
-        /// where it is. The counter is here for comparison with other languages.
+        /// The number of bytes that these classes have copied for runs. It is zero because memory is pinned and used in
+        /// place. The counter exists for comparison with other languages.
         /// </summary>
         public static long BytesCopied
         {
             get { return poprt_raw.raw_bytes_copied(); }
         }
 
-        /// <summary>What sessions and runners do that publish it (POPRT_TELEMETRY=1 in their environment): a JSON array
-        /// with an object for each.</summary>
-        /// <param name="folder">Where they publish it; "": the default folder.</param>
+        /// <summary>The activity of sessions and runners that publish it (POPRT_TELEMETRY=1 in their environment): a
+        /// JSON array with an object for each.</summary>
+        /// <param name="folder">The folder of the telemetry; "": the default folder.</param>
         /// <exception cref="PoprtException">The folder may not be read.</exception>
         public static string ReadTelemetry(string folder = "")
         {
@@ -38,13 +38,13 @@ namespace Poprt
         }
 
         /// <summary>
-        /// The library's messages, which go to stderr as long as there is no handler. Since 1.0.
+        /// The library's messages, which go to stderr if there is no handler. Since 1.0.
         /// </summary>
         /// <remarks>
-        /// Each handler is called on a thread of its own, in the order of the messages; it may call the library. What
-        /// it throws is written to Console.Error, and later messages go to it again. One that is 10 000 messages behind
-        /// loses some, and is told so. Removing a handler waits until it has got what was logged before, but not on its
-        /// own thread.
+        /// Each handler is called on a separate thread, in the order of the messages, and may call the library. Its
+        /// exceptions are written to Console.Error, and it still receives later messages. A handler that is 10 000
+        /// messages late loses some and is notified. Removing a handler waits until earlier messages are delivered,
+        /// except on the handler's thread.
         /// </remarks>
         public static event Action<LogLevel, string> Logged
         {
@@ -67,15 +67,16 @@ namespace Poprt
             }
         }
 
-        /// <summary>Which messages are logged, to stderr or to handlers of Logged: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF.</summary>
+        /// <summary>Sets the level of messages to stderr or to handlers of Logged: TRACE, DEBUG, INFO, WARNING, ERROR,
+        /// CRITICAL or OFF.</summary>
         /// <exception cref="PoprtException">InvalidArgument: another name.</exception>
         public static void SetLogLevel(string level)
         {
             poprt_raw.raw_set_log_level(level);
         }
 
-        /// <summary>Called before the first native call. Refuses a libpoprt that is older than what the wrapper was built
-        /// with, or of another major version.</summary>
+        /// <summary>Called before the first native call. Refuses a libpoprt that is older than the one with which the
+        /// wrapper was built, or of another major version.</summary>
         internal static bool Start()
         {
             poprt_rawPINVOKE.raw_set_error_fn(Marshal.GetFunctionPointerForDelegate(onError).ToInt64());

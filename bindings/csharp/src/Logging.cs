@@ -3,20 +3,20 @@ using System.Threading;
 
 namespace Poprt
 {
-    /// <summary>How grave a message of the library is, from unimportant on.</summary>
+    /// <summary>The severity of a message of the library, in increasing order.</summary>
     public enum LogLevel
     {
         /// <summary>Every step.</summary>
         Trace = 0,
-        /// <summary>For who looks for a mistake.</summary>
+        /// <summary>Details for debugging.</summary>
         Debug = 1,
-        /// <summary>What was done.</summary>
+        /// <summary>Information about completed actions.</summary>
         Info = 2,
-        /// <summary>Something is odd.</summary>
+        /// <summary>An unusual condition.</summary>
         Warning = 3,
-        /// <summary>Something failed.</summary>
+        /// <summary>A failure.</summary>
         Error = 4,
-        /// <summary>Nothing goes on.</summary>
+        /// <summary>A failure that prevents further work.</summary>
         Critical = 5
     }
 
@@ -32,7 +32,7 @@ namespace Poprt
             Handler = handler;
             thread = new Thread(Tell) { IsBackground = true, Name = "poprt log" };
             thread.Start();
-            AppDomain.CurrentDomain.ProcessExit += Leave; // no thread may be on its way into managed code then
+            AppDomain.CurrentDomain.ProcessExit += Leave; // no thread may enter managed code afterwards
             AppDomain.CurrentDomain.DomainUnload += Leave;
         }
 
@@ -43,7 +43,7 @@ namespace Poprt
             AppDomain.CurrentDomain.ProcessExit -= Leave;
             AppDomain.CurrentDomain.DomainUnload -= Leave;
             raw.close();
-            if (Thread.CurrentThread == thread) return; // which frees it when it ends
+            if (Thread.CurrentThread == thread) return; // the thread frees it at its end
             thread.Join();
             raw.Dispose();
         }

@@ -6,7 +6,7 @@ using System.Threading.Tasks;
 
 namespace Poprt
 {
-    /// <summary>How a <see cref="ModelRunner"/> runs. Zero and null mean the default.</summary>
+    /// <summary>The options of a <see cref="ModelRunner"/>. Zero and null mean the default.</summary>
     public sealed class RuntimeConfig
     {
         // <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
@@ -146,7 +146,8 @@ namespace Poprt
 
         private readonly Dictionary<string, byte[]> frozenInputs = new Dictionary<string, byte[]>();
 
-        /// <summary>Gives an input one value, which is copied, for all runs, which then leave it out. Since 1.0.</summary>
+        /// <summary>Sets a value of an input, which is copied, for all runs, which then omit the input.
+        /// Since 1.0.</summary>
         /// <returns>This.</returns>
         public RuntimeConfig FrozenInput<T>(string name, ReadOnlySpan<T> value) where T : struct
         {
@@ -154,7 +155,7 @@ namespace Poprt
             return this;
         }
 
-        /// <summary>Calls make with the options; what they point to stays until it returns.</summary>
+        /// <summary>Calls make with the options and keeps their memory until it returns.</summary>
         internal unsafe RawRunner With(RawRunnerOptions raw, Func<RawRunner> make)
         {
             var pins = new List<GCHandle>();
@@ -186,7 +187,7 @@ namespace Poprt
             if (Device != null) raw.set_device(Device.Raw);
         }
 
-        /// <summary>What is too long to be counted is as long as can be.</summary>
+        /// <summary>Converts a time; a time that is too long becomes the longest one.</summary>
         internal static long Nanoseconds(TimeSpan time)
         {
             if (time.Ticks > long.MaxValue / 100) return long.MaxValue;
@@ -194,10 +195,10 @@ namespace Poprt
         }
     }
 
-    /// <summary>A model on a device, served to any number of threads.</summary>
+    /// <summary>A model on a device, for use by any number of threads.</summary>
     /// <remarks>
-    /// Memory of inputs and outputs must stay untouched until a run is over; the classes keep it where it is.
-    /// Disposing while another thread runs is safe: that run ends first.
+    /// Memory of inputs and outputs must stay unchanged until a run is complete; the classes pin it. Disposing while
+    /// another thread runs is safe: that run ends first.
     /// </remarks>
     /// <seealso cref="ModelFusionRunner"/>
     /// <seealso cref="PackRunner"/>
@@ -207,16 +208,16 @@ namespace Poprt
     {
         private readonly RawRunner raw;
 
-        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
-        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: the given one has a
-        /// runner.</exception>
+        /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: another runner uses
+        /// the given device.</exception>
         public ModelRunner(Executable executable, RuntimeConfig config = null)
             : this(Create(executable, config, (model, options) => new RawRunner(model, options)))
         {
         }
 
-        /// <summary>Takes a device and loads a PopEF file, or an ONNX model, which is compiled and kept in a cache for
-        /// the next time; see <see cref="Executable.Load"/>. Since 1.0.</summary>
+        /// <summary>Acquires a device and loads a PopEF file, or an ONNX model, which is compiled and stored in a cache
+        /// for later calls; see <see cref="Executable.Load"/>. Since 1.0.</summary>
         /// <exception cref="PoprtException">As Executable.Load and above.</exception>
         public ModelRunner(string path, CompilerOptions options = null, RuntimeConfig config = null)
             : this(Load(path, options, config))
@@ -255,10 +256,10 @@ namespace Poprt
             get { return raw; }
         }
 
-        /// <summary>What a run reads, in the model's order.</summary>
+        /// <summary>The inputs of a run, in the model's order.</summary>
         public IReadOnlyList<Anchor> Inputs { get; }
 
-        /// <summary>What a run writes, in the model's order.</summary>
+        /// <summary>The outputs of a run, in the order of the model.</summary>
         public IReadOnlyList<Anchor> Outputs { get; }
 
         /// <summary>Memory for runs, to be bound.</summary>
@@ -276,7 +277,7 @@ namespace Poprt
             GC.KeepAlive(bindings);
         }
 
-        /// <summary>Runs a model of one input and one output once; nothing is copied.</summary>
+        /// <summary>Runs a model with one input and one output once, without copying.</summary>
         /// <exception cref="PoprtException">As above, or the type of the elements differs.</exception>
         public void Execute<TIn, TOut>(ReadOnlySpan<TIn> input, Span<TOut> output) where TIn : struct where TOut : struct
         {
@@ -298,7 +299,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>Runs a model of one input and one output once; nothing is copied.</summary>
+        /// <summary>Runs a model with one input and one output once, without copying.</summary>
         /// <exception cref="PoprtException">As above, or the type of the elements differs.</exception>
         public void Execute<TIn, TOut>(TIn[] input, TOut[] output) where TIn : struct where TOut : struct
         {
@@ -306,8 +307,8 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Runs the model into new memory, for as many rows as the inputs have; of an output that the model pads (NAME
-        /// with an output NAME:shape) it makes the real part alone. Since 1.0.
+        /// Runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, output
+        /// NAME only contains the real part. Since 1.0.
         /// </summary>
         /// <param name="inputs">By name: arrays with the dimensions of the input, such as float[,].</param>
         /// <returns>The outputs by name.</returns>
@@ -340,7 +341,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>Runs the model once with several inputs and outputs by name; nothing is copied. Since 1.0.</summary>
+        /// <summary>Runs the model once with several inputs and outputs by name, without copying. Since 1.0.</summary>
         /// <param name="inputs">By name: arrays, row by row; shapes are not checked.</param>
         /// <param name="outputs">By name: arrays that are written.</param>
         /// <exception cref="PoprtException">As above, or the type of the elements differs.</exception>
@@ -358,18 +359,19 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Submits a run and returns; runs begin in the order of submission. A process that ends waits up to 10 s for
-        /// them. Never blocks: runs for which the queue has no place (QueueDepth) stand in a line without limit, so
-        /// bound what you submit by awaiting results. The memory stays pinned until the run is over; the bindings may be disposed of or changed.
+        /// Submits a run and returns. Runs begin in the order of submission. A process that exits waits up to 10 s for
+        /// them. Never blocks: runs beyond the queue (QueueDepth) wait in a list without limit, so await results to
+        /// limit their number. The memory stays pinned until the run is complete; the bindings may be disposed of or
+        /// changed.
         /// </summary>
-        /// <param name="bindings">Where inputs are and outputs go.</param>
-        /// <param name="cancellation">Cancels a run that has not begun, and its task; the memory is free then. One that
-        /// has begun goes on, and the task ends when it does: as long its memory is in use.</param>
-        /// <param name="timeout">By when the run must begin, else it fails with DeadlineExceeded; zero or
+        /// <param name="bindings">The memory of inputs and outputs.</param>
+        /// <param name="cancellation">Cancels a run that has not begun, and its task; its memory is then free. A run
+        /// that has begun continues and uses its memory until the task ends.</param>
+        /// <param name="timeout">The run fails with DeadlineExceeded if it has not begun by then; zero or
         /// Timeout.InfiniteTimeSpan: no limit.</param>
-        /// <returns>Ends when the outputs are written; cancelled when the runner was stopped before it began. What
-        /// continues it runs on a thread of the pool.</returns>
-        /// <exception cref="PoprtException">What is wrong with the arguments, as for Execute.</exception>
+        /// <returns>Ends when the outputs are written; cancelled if the runner was stopped before it began.
+        /// Continuations run on the thread pool.</returns>
+        /// <exception cref="PoprtException">Errors of the arguments, as for Execute.</exception>
         /// <exception cref="ArgumentOutOfRangeException">The timeout is below zero.</exception>
         public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation = default(CancellationToken),
             TimeSpan timeout = default(TimeSpan))
@@ -384,7 +386,7 @@ namespace Poprt
         }
 
         /// <summary>As above, with options; null: the defaults. Since 1.0.</summary>
-        /// <exception cref="PoprtException">What is wrong with the arguments, as for Execute.</exception>
+        /// <exception cref="PoprtException">Errors of the arguments, as for Execute.</exception>
         /// <exception cref="ArgumentOutOfRangeException">The replica is negative.</exception>
         public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation, RequestOptions options)
         {
@@ -450,14 +452,14 @@ namespace Poprt
         }
         // </functions:runner>
 
-        /// <summary>What the runner has counted since it was made, all replicas together: Statistics as numbers. Since
-        /// 1.0.</summary>
+        /// <summary>The counters of all replicas since the runner was created: Statistics as numbers.
+        /// Since 1.0.</summary>
         public RunnerCounters Counters()
         {
             return Counters(-1);
         }
 
-        /// <summary>What one replica has counted since the runner was made. Since 1.0.</summary>
+        /// <summary>The counters of one replica since the runner was created. Since 1.0.</summary>
         /// <param name="replica">From 0 to <see cref="RunnerCounters.Replicas"/> - 1; -1: all together.</param>
         /// <exception cref="PoprtException">NotFound: there is no such replica; Unimplemented: of a
         /// <see cref="PackRunner"/>.</exception>
@@ -473,7 +475,7 @@ namespace Poprt
             raw.Dispose();
         }
 
-        /// <summary>What it runs, for people.</summary>
+        /// <summary>A description of the model.</summary>
         public override string ToString()
         {
             return GetType().Name + ": " + string.Join(", ", Inputs) + " -> " + string.Join(", ", Outputs);

@@ -11,7 +11,8 @@ namespace Poprt
         private readonly List<KeyValuePair<string, IDictionary<string, string>>> calls =
             new List<KeyValuePair<string, IDictionary<string, string>>>();
 
-        /// <summary>Orders them by what they depend on, which is added, instead of as they were added.</summary>
+        /// <summary>Whether to order the passes by their dependencies, which are added, instead of using the given
+        /// order.</summary>
         public bool Sort { get; set; }
 
         /// <summary>Verifies the graph after each pass.</summary>
@@ -20,13 +21,13 @@ namespace Poprt
         /// <summary>External data may be reached through links; only for models that are trusted.</summary>
         public bool AllowLinks { get; set; }
 
-        /// <summary>Refuses a model for what is a warning otherwise.</summary>
+        /// <summary>Whether warnings about a model are errors.</summary>
         public bool Strict { get; set; }
 
         /// <summary>Stops rewriting after so many rewrites; 0: no limit.</summary>
         public long RewriteLimit { get; set; }
 
-        /// <summary>Where external data lies; empty: it is forbidden.</summary>
+        /// <summary>The folder of external data; empty: external data is an error.</summary>
         public string Folder { get; set; } = "";
 
         /// <summary>Adds a pass. Arguments by name: a flag is "True", names are separated by commas, words by line feeds.
@@ -45,7 +46,7 @@ namespace Poprt
             using (RawPasses raw = Raw()) raw.check();
         }
 
-        /// <summary>The names in an order in which they may run, with those that must run before them.</summary>
+        /// <summary>The names in a valid order, with the passes that must run before them.</summary>
         /// <exception cref="PoprtException">FailedPrecondition when they exclude each other</exception>
         public IReadOnlyList<string> Sorted()
         {
@@ -53,8 +54,8 @@ namespace Poprt
                 return raw.in_order().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
         }
 
-        /// <summary>The bytes of the model that they make of the bytes of an ONNX model.</summary>
-        /// <exception cref="PoprtException">What a pass or the import of the model finds wrong</exception>
+        /// <summary>Runs the passes on the bytes of an ONNX model and returns the bytes of the result.</summary>
+        /// <exception cref="PoprtException">Errors of a pass or of the import of the model</exception>
         public byte[] Apply(ReadOnlySpan<byte> onnx)
         {
             using (RawPasses raw = Raw())
@@ -68,7 +69,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>All passes with what is known of them, as JSON.</summary>
+        /// <summary>All passes with their descriptions as JSON.</summary>
         public static string List()
         {
             return RawPasses.list_json();

@@ -29,7 +29,7 @@ namespace Poprt
         /// <param name="path">A PopEF file.</param>
         /// <param name="name">Of the tensor.</param>
         /// <param name="npyPath">The file to write.</param>
-        /// <param name="executable">Which model the data is for; "" for any.</param>
+        /// <param name="executable">The model of the data; "" for any.</param>
         /// <exception cref="PoprtException">NotFound: there is no such blob.</exception>
         public static void ExportTensor(string path, string name, string npyPath, string executable = "")
         {
@@ -40,7 +40,7 @@ namespace Poprt
         /// <param name="path">A PopEF file.</param>
         /// <param name="name">Of the feed.</param>
         /// <param name="npyPath">The file to write.</param>
-        /// <param name="executable">Which model the data is for; "" for any.</param>
+        /// <param name="executable">The model of the data; "" for any.</param>
         /// <exception cref="PoprtException">NotFound: there is no such blob.</exception>
         public static void ExportFeed(string path, string name, string npyPath, string executable = "")
         {

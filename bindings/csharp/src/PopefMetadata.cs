@@ -4,7 +4,7 @@ using System.Linq;
 
 namespace Poprt
 {
-    /// <summary>Where the stream of a <see cref="PopefAnchor"/> goes.</summary>
+    /// <summary>The direction of the stream of a <see cref="PopefAnchor"/>.</summary>
     public enum PopefDirection
     {
         /// <summary>It has data but no stream.</summary>
@@ -19,8 +19,8 @@ namespace Poprt
     public sealed unsafe class PopefAnchor
     {
         /// <summary>An anchor without a stream handle that no program uses.</summary>
-        /// <param name="name">In the model; that of its tensor or feed blob.</param>
-        /// <param name="direction">Where its stream goes.</param>
+        /// <param name="name">The name in the model and of its tensor or feed blob.</param>
+        /// <param name="direction">The direction of its stream.</param>
         /// <param name="dataType">Of its elements.</param>
         /// <param name="shape">Of one transfer; none for a scalar.</param>
         public PopefAnchor(string name, PopefDirection direction, DataType dataType, params long[] shape)
@@ -68,7 +68,7 @@ namespace Poprt
         /// <summary>Its stream; "": no callback can be connected.</summary>
         public string Handle { get; set; } = "";
 
-        /// <summary>Where its stream goes.</summary>
+        /// <summary>The direction of its stream.</summary>
         public PopefDirection Direction { get; set; }
 
         /// <summary>Type of its elements.</summary>
@@ -108,8 +108,8 @@ namespace Poprt
         }
     }
 
-    /// <summary>How an executable is to be run: what a PopEF file says about it.</summary>
-    /// <remarks>For one thread at a time. What a reader gives is a copy, which may be changed.</remarks>
+    /// <summary>The metadata of an executable in a PopEF file, which describes how to run it.</summary>
+    /// <remarks>For one thread at a time. A reader returns copies, which may be changed.</remarks>
     public sealed unsafe class PopefMetadata
     {
         internal const int BlobType = 2;

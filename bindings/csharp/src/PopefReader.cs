@@ -5,7 +5,7 @@ using System.Runtime.InteropServices;
 
 namespace Poprt
 {
-    /// <summary>What a <see cref="PopefBlob"/> holds.</summary>
+    /// <summary>The kind of a <see cref="PopefBlob"/>.</summary>
     public enum PopefBlobType
     {
         /// <summary>A program.</summary>
@@ -14,14 +14,14 @@ namespace Poprt
         Tensor = 3,
         /// <summary>A sequence of values of one anchor.</summary>
         Feed = 4,
-        /// <summary>Bytes of whoever wrote them.</summary>
+        /// <summary>Bytes without a defined format.</summary>
         Opaque = 5
     }
 
-    /// <summary>What one or several PopEF files hold.</summary>
+    /// <summary>The contents of one or several PopEF files.</summary>
     /// <remarks>
-    /// Payloads stay in the files, which are mapped: do not change a file while it is used (replacing it by renaming is
-    /// fine). Immutable: any number of threads may use one. Models and mapped payloads go on when it is disposed of.
+    /// The files are mapped, so do not change a file while it is used (replacing it by renaming is safe). Immutable:
+    /// any number of threads may use one. Models and mapped payloads remain valid after it is disposed of.
     /// </remarks>
     public sealed unsafe class PopefReader : IDisposable
     {
@@ -34,7 +34,7 @@ namespace Poprt
 
         /// <summary>Finds the blobs of files.</summary>
         /// <exception cref="PoprtException">NotFound, PermissionDenied; DataLoss: not a PopEF file, damaged;
-        /// FailedPrecondition: of a newer version; an executable is there twice.</exception>
+        /// FailedPrecondition: a newer version, or a duplicate executable.</exception>
         public static PopefReader Open(params string[] paths)
         {
             var raw = new RawPopefReader();
@@ -67,11 +67,11 @@ namespace Poprt
             return new PopefReader(raw);
         }
 
-        /// <summary>Finds the blobs of PopEF in a stream of any size that can seek: headers are read now, payloads when
-        /// they are asked for, on the thread that asks. Since 1.0.</summary>
-        /// <param name="stream">Where PopEF lies, from its beginning on. It must stay open, its bytes must not change
-        /// and nobody else may move its position until all that was read from it is disposed of. What it throws comes
-        /// out of the call that asks.</param>
+        /// <summary>Finds the blobs of PopEF data in a stream of any size that can seek. Headers are read now, and
+        /// payloads on request, on the requesting thread. Since 1.0.</summary>
+        /// <param name="stream">The PopEF data, from the beginning of the stream. It must stay open, its bytes must not
+        /// change, and no other code may move its position until all blobs are disposed of. The requesting call throws
+        /// its exceptions.</param>
         /// <exception cref="PoprtException">As for files.</exception>
         public static PopefReader Open(Stream stream)
         {
@@ -95,7 +95,7 @@ namespace Poprt
             return PopefBlob.List(raw.swigCPtr, type, raw.count((int)type), i => raw.blob((int)type, i));
         }
 
-        /// <summary>What the files say about their executables: new copies, in the order of the files.</summary>
+        /// <summary>The metadata of the executables: new copies in the order of the files.</summary>
         public IReadOnlyList<PopefMetadata> Metadata()
         {
             using (new Keep(raw.swigCPtr))
@@ -127,7 +127,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>What was odd but no error, a line for each.</summary>
+        /// <summary>Warnings about unusual data that is not an error, one line each.</summary>
         public string[] Warnings()
         {
             return raw.warnings().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
@@ -139,7 +139,7 @@ namespace Poprt
             raw.Dispose();
         }
 
-        /// <summary>Keeps what lends something, for the time of a using block.</summary>
+        /// <summary>Keeps the owner of borrowed data during a using block.</summary>
         internal struct Keep : IDisposable
         {
             private readonly SafeHandle handle;
@@ -158,10 +158,10 @@ namespace Poprt
         }
     }
 
-    /// <summary>One executable of a <see cref="PopefReader"/> with all that belongs to it.</summary>
+    /// <summary>One executable of a <see cref="PopefReader"/> with all blobs that belong to it.</summary>
     /// <remarks>
-    /// Keeps what it needs of the reader, which may be disposed of. Of several tensor blobs for one anchor the last one
-    /// wins, one tied to the executable before one that is not. Any number of threads may use one.
+    /// The reader may be disposed of. If there are several tensor blobs for one anchor, one that is linked to the
+    /// executable takes precedence, and a later one over an earlier one. Any number of threads may use one.
     /// </remarks>
     public sealed class PopefModel : IDisposable
     {
@@ -188,10 +188,10 @@ namespace Poprt
             return Array.AsReadOnly(anchors);
         }
 
-        /// <summary>What the file says about the executable: a copy.</summary>
+        /// <summary>A copy of the metadata of the executable.</summary>
         public PopefMetadata Metadata { get; }
 
-        /// <summary>Inputs of the main programs for which there is no data: whoever runs it serves them.</summary>
+        /// <summary>The inputs of the main programs without data, which the caller must serve.</summary>
         public IReadOnlyList<PopefAnchor> UserInputs { get; }
 
         /// <summary>Outputs of the main programs.</summary>
@@ -210,7 +210,7 @@ namespace Poprt
             return PopefBlob.List(raw.swigCPtr, type, raw.count((int)type), i => raw.blob((int)type, i));
         }
 
-        /// <summary>What was left out when it was made, a line for each.</summary>
+        /// <summary>Warnings about parts that were ignored when the model was created, one line each.</summary>
         public string[] Warnings()
         {
             return raw.warnings().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
@@ -260,13 +260,13 @@ namespace Poprt
             }
         }
 
-        /// <summary>What it holds.</summary>
+        /// <summary>The kind of the blob.</summary>
         public PopefBlobType Type { get; }
 
         /// <summary>Its name; of tensors and feeds: the anchor's.</summary>
         public string Name { get; }
 
-        /// <summary>The executable that it belongs to; "": it is one, or it is for every one with such an
+        /// <summary>The executable to which it belongs; "": it is an executable, or belongs to all with such an
         /// anchor.</summary>
         public string Executable { get; }
 
@@ -279,7 +279,7 @@ namespace Poprt
             get { return Array.AsReadOnly(shape); }
         }
 
-        /// <summary>How many tensors lie back to back in a feed.</summary>
+        /// <summary>The number of consecutive tensors in a feed.</summary>
         public long TensorCount { get; }
 
         /// <summary>Bytes of the payload, decompressed.</summary>
@@ -288,7 +288,7 @@ namespace Poprt
         /// <summary>Whether the file has it compressed, as executables may be.</summary>
         public bool IsCompressed { get; }
 
-        /// <summary>Reads a part of the payload, from an offset on, which fills the memory.</summary>
+        /// <summary>Fills the memory with a part of the payload from an offset on.</summary>
         /// <exception cref="PoprtException">OutOfRange: the payload ends before; DataLoss: a compressed one is
         /// damaged.</exception>
         /// <exception cref="ObjectDisposedException">The reader or model is disposed of.</exception>
@@ -313,7 +313,7 @@ namespace Poprt
             return bytes;
         }
 
-        /// <summary>The payload where it lies in the mapped file; only a compressed one is copied.</summary>
+        /// <summary>The payload in the mapped file; only a compressed one is copied.</summary>
         /// <exception cref="PoprtException">As for Read.</exception>
         /// <exception cref="ObjectDisposedException">The reader or model is disposed of.</exception>
         public PopefPayload Map()
@@ -333,7 +333,8 @@ namespace Poprt
         }
     }
 
-    /// <summary>A payload of a PopEF file where it lies, also when the reader or model is disposed of.</summary>
+    /// <summary>A payload of a PopEF file in place. It remains valid after the reader or model is disposed
+    /// of.</summary>
     /// <remarks>Spans of it are valid until it is disposed of or collected: use them in its using block.</remarks>
     public sealed unsafe class PopefPayload : IDisposable
     {

@@ -5,7 +5,7 @@ using System.Runtime.InteropServices;
 
 namespace Poprt
 {
-    /// <summary>What a <see cref="PopefWriter"/> does with a file that exists.</summary>
+    /// <summary>The behaviour of a <see cref="PopefWriter"/> for an existing file.</summary>
     public enum PopefMode
     {
         /// <summary>The new file takes its place when it is finished.</summary>
@@ -19,7 +19,7 @@ namespace Poprt
     {
         /// <summary>Describes one.</summary>
         /// <param name="name">Of the anchor.</param>
-        /// <param name="tensors">How many values.</param>
+        /// <param name="tensors">Number of values.</param>
         /// <param name="dataType">Of their elements.</param>
         /// <param name="shape">Of each.</param>
         public PopefFeed(string name, long tensors, DataType dataType, params long[] shape)
@@ -33,7 +33,7 @@ namespace Poprt
         /// <summary>Of the anchor.</summary>
         public string Name { get; }
 
-        /// <summary>How many values.</summary>
+        /// <summary>The number of values.</summary>
         public long Tensors { get; }
 
         /// <summary>Of their elements.</summary>
@@ -44,9 +44,9 @@ namespace Poprt
 
     /// <summary>Writes a PopEF file or stream blob by blob. One thread at a time.</summary>
     /// <remarks>
-    /// Beginning the next blob finishes the last one, and <see cref="Finish"/> the file: without it a file stays, or
-    /// becomes again, what it was. When a blob cannot be finished (wrong size, full disk) the writer has failed, and
-    /// everything else fails too.
+    /// Beginning the next blob finishes the last one, and <see cref="Finish"/> the file. Without it, an existing file
+    /// keeps or regains its contents. If a blob cannot be finished (wrong size, full disk), the writer has failed, and
+    /// all other calls fail.
     /// </remarks>
     public sealed unsafe class PopefWriter : IDisposable
     {
@@ -55,9 +55,9 @@ namespace Poprt
         private readonly TargetNumbers numbers = new TargetNumbers();
         private RawPopefBlobWriter blob;
 
-        /// <summary>Writes a new file, or adds to one.</summary>
+        /// <summary>Writes a new file, or appends to an existing one.</summary>
         /// <exception cref="PoprtException">NotFound: the folder; PermissionDenied; ResourceExhausted: disk full;
-        /// Unavailable: another writer is adding; DataLoss: adding to what is no PopEF file.</exception>
+        /// Unavailable: another writer is appending; DataLoss: appending to a file that is not PopEF.</exception>
         public PopefWriter(string path, PopefMode mode = PopefMode.Truncate)
         {
             raw = RawPopefWriter.create_file(path, (int)mode);
@@ -76,7 +76,7 @@ namespace Poprt
             raw = RawPopefWriter.create_stream(Targets.Write, number);
         }
 
-        /// <summary>A native call that may write: what the stream threw comes out of it.</summary>
+        /// <summary>Makes a native call that may write, and rethrows exceptions of the stream.</summary>
         private void Writing(Action call)
         {
             try
@@ -108,9 +108,9 @@ namespace Poprt
 
         /// <summary>Begins an executable.</summary>
         /// <param name="name">Of the executable.</param>
-        /// <param name="compress">Whether the file has it compressed; then it cannot be used where it is mapped.</param>
-        /// <exception cref="PoprtException">FailedPrecondition: no name, or an executable's for the second time; a writer
-        /// that is finished or has failed; InvalidArgument: the last blob lacks bytes; ResourceExhausted.</exception>
+        /// <param name="compress">Whether to compress it; then it cannot be used in the map.</param>
+        /// <exception cref="PoprtException">FailedPrecondition: no name, or a duplicate name of an executable; a writer
+        /// that is finished or has failed; InvalidArgument: the last blob is incomplete; ResourceExhausted.</exception>
         public void BeginExecutable(string name, bool compress = false)
         {
             using (var info = new RawPopefBlobInfo((int)PopefBlobType.Executable, name, ""))
@@ -124,9 +124,9 @@ namespace Poprt
         /// <param name="name">Of the anchor.</param>
         /// <param name="dataType">Of its elements.</param>
         /// <param name="shape">Empty for a scalar.</param>
-        /// <param name="executable">Which one it is for; "": every one with such an anchor.</param>
-        /// <exception cref="PoprtException">As for BeginExecutable; InvalidArgument: a type that PopEF does not
-        /// have.</exception>
+        /// <param name="executable">The executable to which it belongs; "": all with such an anchor.</param>
+        /// <exception cref="PoprtException">As for BeginExecutable; InvalidArgument: a type that PopEF
+        /// lacks.</exception>
         public void BeginTensor(string name, DataType dataType, ReadOnlySpan<long> shape, string executable = "")
         {
             Begin(PopefBlobType.Tensor, name, executable, dataType, shape, 0);
@@ -134,29 +134,29 @@ namespace Poprt
 
         /// <summary>Begins a sequence of values of one anchor.</summary>
         /// <param name="name">Of the anchor.</param>
-        /// <param name="tensors">How many.</param>
+        /// <param name="tensors">Number of values.</param>
         /// <param name="dataType">Of their elements.</param>
         /// <param name="shape">Of each.</param>
-        /// <param name="executable">Which one it is for; "": every one with such an anchor.</param>
+        /// <param name="executable">The executable to which it belongs; "": all with such an anchor.</param>
         /// <exception cref="PoprtException">As for BeginTensor.</exception>
         public void BeginFeed(string name, long tensors, DataType dataType, ReadOnlySpan<long> shape, string executable = "")
         {
             Begin(PopefBlobType.Feed, name, executable, dataType, shape, tensors);
         }
 
-        /// <summary>Begins bytes of your own.</summary>
+        /// <summary>Begins a blob of bytes without a defined format.</summary>
         /// <param name="name">Of the blob.</param>
-        /// <param name="executable">Which one it is for; "": every one.</param>
+        /// <param name="executable">The executable to which it belongs; "": all.</param>
         /// <exception cref="PoprtException">As for BeginExecutable.</exception>
         public void BeginOpaque(string name, string executable = "")
         {
             using (var info = new RawPopefBlobInfo((int)PopefBlobType.Opaque, name, executable)) Begin(info);
         }
 
-        /// <summary>Begins several feeds that are filled side by side, step by step, as a data loader makes them:
-        /// WriteFeed numbers them.</summary>
+        /// <summary>Begins several feeds that are written alternately, as a data loader produces them, by their numbers
+        /// in WriteFeed.</summary>
         /// <param name="feeds">Their order is that of the numbers.</param>
-        /// <param name="executable">Which one they are for; "": every one with such anchors.</param>
+        /// <param name="executable">The executable to which they belong; "": all with such anchors.</param>
         /// <exception cref="PoprtException">As for BeginTensor.</exception>
         public void BeginFeeds(IEnumerable<PopefFeed> feeds, string executable = "")
         {
@@ -210,7 +210,7 @@ namespace Poprt
 
         /// <summary>Appends elements to one of BeginFeeds.</summary>
         /// <param name="feed">Its number, from 0.</param>
-        /// <param name="elements">Are copied.</param>
+        /// <param name="elements">The elements, which are copied.</param>
         /// <exception cref="PoprtException">As for Write; InvalidArgument: no such feed.</exception>
         public void WriteFeed<T>(int feed, ReadOnlySpan<T> elements) where T : struct
         {
@@ -222,16 +222,16 @@ namespace Poprt
             GC.KeepAlive(this);
         }
 
-        /// <summary>Finishes the last blob and the file, which is there from now on. A second time does
-        /// nothing.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: the last blob lacks bytes; FailedPrecondition: it has failed
-        /// before; ResourceExhausted.</exception>
+        /// <summary>Finishes the last blob and the file, and makes the file visible. A second call has no
+        /// effect.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: the last blob is incomplete; FailedPrecondition: it has
+        /// failed before; ResourceExhausted.</exception>
         public void Finish()
         {
             Writing(raw.close);
         }
 
-        /// <summary>Frees it; what was not finished is not written. A second time does nothing.</summary>
+        /// <summary>Frees the writer; an unfinished file is not written. A second call has no effect.</summary>
         public void Dispose()
         {
             if (blob != null) blob.Dispose();

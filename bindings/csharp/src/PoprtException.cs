@@ -2,7 +2,7 @@ using System;
 
 namespace Poprt
 {
-    /// <summary>What kind of thing went wrong: the codes of gRPC and Abseil.</summary>
+    /// <summary>The kinds of errors: the codes of gRPC and Abseil.</summary>
     public enum ErrorCode
     {
         /// <summary>A run was cancelled, or its runner was stopped.</summary>
@@ -37,18 +37,18 @@ namespace Poprt
         DataLoss = 15
     }
 
-    /// <summary>What kind of PopEF error a <see cref="PoprtException"/> is.</summary>
+    /// <summary>The kind of PopEF error of a <see cref="PoprtException"/>.</summary>
     public enum PopefError
     {
         /// <summary>An error of something else.</summary>
         None = 0,
         /// <summary>A file cannot be opened, read or written.</summary>
         File = 1,
-        /// <summary>Bytes that are not what the format says.</summary>
+        /// <summary>Bytes that violate the format.</summary>
         Format = 2,
         /// <summary>The file needs a newer library.</summary>
         Version = 3,
-        /// <summary>A name is there twice, or is missing.</summary>
+        /// <summary>A name is duplicated or missing.</summary>
         Link = 4,
         /// <summary>A writer that is closed, replaced or has failed.</summary>
         InactiveWriter = 5,
@@ -74,11 +74,11 @@ namespace Poprt
                     option.Groups[1].Value, "(^|_)([a-z])", letter => letter.Groups[2].Value.ToUpperInvariant()));
         }
 
-        /// <summary>What kind of error it is; Unknown for one of a newer library.</summary>
+        /// <summary>The kind of error; Unknown for one of a newer library.</summary>
         public ErrorCode Code { get; }
 
-        /// <summary>What kind of PopEF error it is: a code alone does not tell a missing link from a newer file. Since
-        /// 1.0.</summary>
+        /// <summary>The kind of PopEF error, because the code does not distinguish a missing link from a newer file.
+        /// Since 1.0.</summary>
         public PopefError PopefError { get; }
 
         internal static PopefError PopefErrorOf(int number)

@@ -67,7 +67,7 @@ namespace Poprt
             Call(() => raw.flush_all());
         }
 
-        /// <summary>The same for good: nothing can be enqueued from now on, and runs find no data.</summary>
+        /// <summary>The same permanently: nothing can be enqueued afterwards, and runs find no data.</summary>
         public void DisconnectAll()
         {
             Call(() => raw.disconnect_all());
@@ -81,7 +81,7 @@ namespace Poprt
             }
             catch
             {
-                session.Stop(); // the run would wait for ever
+                session.Stop(); // otherwise the run would wait without end
                 throw;
             }
         }
@@ -99,7 +99,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>While the session is kept.</summary>
+        /// <summary>Makes a call while the session is kept alive.</summary>
         internal void Call(Action what)
         {
             if (closed) throw new ObjectDisposedException(nameof(QueueManager));
@@ -119,8 +119,8 @@ namespace Poprt
     }
 
     /// <summary>
-    /// A queue of memory that a <see cref="Session"/> reads or writes, for one anchor. Several threads take turns; what
-    /// completes on the running thread may enqueue again.
+    /// A queue of memory that a <see cref="Session"/> reads or writes, for one anchor. Threads wait for each other.
+    /// Completions on the running thread may enqueue again.
     /// </summary>
     public abstract unsafe class Queue
     {
@@ -138,7 +138,7 @@ namespace Poprt
             Anchor = Anchor.List(1, i => served)[0];
         }
 
-        /// <summary>What it serves.</summary>
+        /// <summary>The anchor of the queue.</summary>
         public Anchor Anchor { get; }
 
         /// <summary>Elements that fit: a power of two.</summary>
@@ -196,13 +196,13 @@ namespace Poprt
         }
 
         /// <summary>
-        /// Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is full. The memory
-        /// is pinned and used where it is, and must stay untouched until the task ends.
+        /// Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is full. The
+        /// memory is pinned and used in place, and must stay unchanged until the task ends.
         /// </summary>
-        /// <returns>Ends when it was consumed; cancelled when it never will be, because the queue was flushed,
-        /// disconnected or closed. What continues it runs on a thread of the pool.</returns>
-        /// <exception cref="PoprtException">Cancelled: disconnected, or full and the session was stopped;
-        /// InvalidArgument: the type, nothing in it.</exception>
+        /// <returns>Ends when it was consumed; cancelled if it was discarded because the queue was flushed,
+        /// disconnected or closed. Continuations run on the thread pool.</returns>
+        /// <exception cref="PoprtException">Cancelled: disconnected, or full while the session was stopped;
+        /// InvalidArgument: the type, or empty memory.</exception>
         public Task Enqueue<T>(ReadOnlyMemory<T> memory) where T : struct
         {
             return Append(memory);
@@ -239,7 +239,7 @@ namespace Poprt
         }
     }
 
-    /// <summary>What native code holds until an element is consumed, filled or given back.</summary>
+    /// <summary>The object to which native code refers until an element is consumed, filled or returned.</summary>
     internal sealed class QueueElement : IEnded
     {
         private readonly TaskCompletionSource<bool> source =

@@ -3,8 +3,8 @@ using System.Collections.Generic;
 
 namespace Poprt
 {
-    /// <summary>What a runner, or one of its replicas, has counted since it was made: a snapshot, of
-    /// <see cref="ModelRunner.Counters()"/>. Since 1.0.</summary>
+    /// <summary>The counters of a runner or of one of its replicas since its creation: a snapshot, returned by <see
+    /// cref="ModelRunner.Counters()"/>. Since 1.0.</summary>
     public sealed class RunnerCounters
     {
         // <counters:members> made from capi/counters.toml by tests/lint/counter_fields.py --write

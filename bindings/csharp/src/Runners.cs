@@ -7,7 +7,7 @@ namespace Poprt
     /// <summary>Serves a fused model, whose anchors are called graphK/NAME: a run binds those of one graph.</summary>
     public sealed class ModelFusionRunner : ModelRunner
     {
-        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
         /// <exception cref="PoprtException">FailedPrecondition: not a fused model; and as for ModelRunner.</exception>
         public ModelFusionRunner(Executable executable, RuntimeConfig config = null)
             : base(Create(executable, config, RawRunner.create_fusion))
@@ -30,7 +30,8 @@ namespace Poprt
         /// <summary>Name of the input of variable length; must be set.</summary>
         public string DynamicInput { get; set; }
 
-        /// <summary>From a pack's first item until it goes; whole microseconds, must be set.</summary>
+        /// <summary>The time from the first item of a pack until its submission, in whole microseconds; must be
+        /// set.</summary>
         public TimeSpan Timeout { get; set; }
 
         /// <summary>Items of a pack; 0: as many as fit.</summary>
@@ -39,7 +40,7 @@ namespace Poprt
         /// <summary>The s32 input that tells lengths; null: none.</summary>
         public string UnpackInfoInput { get; set; }
 
-        /// <summary>The input that masks places; null: none.</summary>
+        /// <summary>The input that masks positions; null: none.</summary>
         public string Mask { get; set; }
 
         /// <summary>Further inputs of the same length.</summary>
@@ -54,7 +55,7 @@ namespace Poprt
         /// <summary>Rows of the compiled batch; 0: the first dimension of the dynamic input.</summary>
         public long CompileBatchSize { get; set; }
 
-        /// <summary>Whether to strip the callers' padding, which the mask tells.</summary>
+        /// <summary>Whether to remove the padding of requests, which the mask marks.</summary>
         public bool PaddingRemove { get; set; }
 
         /// <summary>Whether inputs of the next pack are prepared while one runs.</summary>
@@ -79,15 +80,15 @@ namespace Poprt
     }
 
     /// <summary>
-    /// Packs runs of variable length into the batches that the model was compiled for. A run binds its dynamic inputs
-    /// with the same number of places; its outputs have as many, or with unpack info one item of the output's first
-    /// dimension. A pack goes when it is full, when the next item does not fit, or after the timeout.
+    /// Packs runs of variable length into the compiled batches. The dynamic inputs of a run have the same number of
+    /// positions. Its outputs have as many, or with unpack info one item of the output's first dimension. A pack is
+    /// submitted when it is full, when the next item does not fit, or after the timeout.
     /// </summary>
     public sealed class PackRunner : ModelRunner
     {
-        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: the options; FailedPrecondition: the model does not fit
-        /// them; and as for ModelRunner.</exception>
+        /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: the options; FailedPrecondition: options that do not fit
+        /// the model; and as for ModelRunner.</exception>
         public PackRunner(Executable executable, PackOptions options, RuntimeConfig config = null)
             : base(Make(executable, options, config))
         {
@@ -106,9 +107,9 @@ namespace Poprt
     /// <summary>One input of a model that is other inputs' bytes one after the other.</summary>
     public sealed class HostConcat
     {
-        /// <summary>What is joined.</summary>
+        /// <summary>Describes the inputs to join.</summary>
         /// <param name="tensor">The model's input.</param>
-        /// <param name="inputs">What runs bind in its place.</param>
+        /// <param name="inputs">The inputs that runs bind in its place.</param>
         public HostConcat(string tensor, params string[] inputs)
         {
             Tensor = tensor;
@@ -118,7 +119,7 @@ namespace Poprt
         /// <summary>The model's input.</summary>
         public string Tensor { get; }
 
-        /// <summary>What runs bind in its place.</summary>
+        /// <summary>The inputs that runs bind in its place.</summary>
         public IReadOnlyList<string> Inputs { get; }
 
         /// <summary>Shape of the joined tensor; null: not checked.</summary>
@@ -144,15 +145,15 @@ namespace Poprt
         }
     }
 
-    /// <summary>Takes the inputs that the model's own were joined from, and joins them again for each run.</summary>
+    /// <summary>Takes the original inputs of a model with joined inputs, and joins them for each run.</summary>
     public sealed class HostConcatRunner : ModelRunner
     {
-        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
         /// <param name="executable">The model.</param>
-        /// <param name="concats">What to join; empty: as the executable says.</param>
-        /// <param name="config">How to run.</param>
-        /// <exception cref="PoprtException">NotFound: no such input, the executable says nothing; InvalidArgument; and
-        /// as for ModelRunner.</exception>
+        /// <param name="concats">The inputs to join; empty: the configuration of the executable.</param>
+        /// <param name="config">Options.</param>
+        /// <exception cref="PoprtException">NotFound: no such input, or no configuration in the executable;
+        /// InvalidArgument; and as for ModelRunner.</exception>
         public HostConcatRunner(Executable executable, IEnumerable<HostConcat> concats, RuntimeConfig config = null)
             : base(Make(executable, concats, config))
         {
@@ -169,14 +170,14 @@ namespace Poprt
     }
 
     /// <summary>
-    /// A runner that can let its device go (Stop) and take one back (Reload), and whose weights can be replaced. Of the
-    /// options it uses Threads and Device. One thread at a time.
+    /// A runner that can release its device (Stop) and acquire one again (Reload), and whose weights can be replaced.
+    /// It only uses the options Threads and Device. One thread at a time.
     /// </summary>
     public sealed unsafe class LightRunner : ModelRunner
     {
         private readonly bool[] hasData;
 
-        /// <summary>Takes a device and loads the model, which may be disposed of afterwards.</summary>
+        /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
         /// <exception cref="PoprtException">As for ModelRunner.</exception>
         public LightRunner(Executable executable, RuntimeConfig config = null)
             : base(Create(executable, config, RawRunner.create_light))
@@ -186,7 +187,7 @@ namespace Poprt
             for (int i = 0; i < hasData.Length; i++) hasData[i] = Raw.light_input_has_data(i);
         }
 
-        /// <summary>All inputs, those that come with the executable too.</summary>
+        /// <summary>All inputs, including those that the executable contains.</summary>
         public IReadOnlyList<Anchor> ModelInputs { get; }
 
         /// <summary>Whether an input comes with the executable; SetInput replaces it, runs do not bind it.</summary>
@@ -195,7 +196,7 @@ namespace Poprt
             return hasData[index];
         }
 
-        /// <summary>Takes a device again after Stop; otherwise does nothing.</summary>
+        /// <summary>Acquires a device again after Stop; otherwise has no effect.</summary>
         /// <exception cref="PoprtException">Unavailable: all are busy.</exception>
         public void Reload()
         {

@@ -6,13 +6,14 @@ using System.Threading;
 namespace Poprt
 {
     /// <summary>
-    /// A model on a device whose inputs and outputs are served by handlers or queues, and whose programs the caller
-    /// runs. A <see cref="ModelRunner"/> is simpler.
+    /// A model on a device whose inputs and outputs use handlers or queues, and whose programs the caller runs. A <see
+    /// cref="ModelRunner"/> is simpler.
     /// </summary>
     /// <remarks>
-    /// Any thread may call; runs, loading and changes of handlers take turns. Handlers are called on the thread that
-    /// runs programs. A session that is not exclusive loses its device to the next one that binds it, and then fails
-    /// with FailedPrecondition until Reload. A process that ends stops what runs, and waits for it up to 10 s.
+    /// Any thread may use a session. Runs, loading and changes of handlers wait for each other. Handlers are called on
+    /// the thread that runs programs. A session that is not exclusive loses its device to the next one that binds it,
+    /// and then fails with FailedPrecondition until Reload. A process that exits stops running programs, and waits for
+    /// them up to 10 s.
     /// </remarks>
     public sealed unsafe class Session : IDisposable
     {
@@ -20,13 +21,13 @@ namespace Poprt
         private readonly object changing = new object();
         private readonly TargetNumbers numbers = new TargetNumbers();
 
-        /// <summary>By anchor: nobody else holds them.</summary>
+        /// <summary>The handlers by anchor; no other object refers to them.</summary>
         private readonly Dictionary<string, StreamHandler> handlers = new Dictionary<string, StreamHandler>();
         private QueueManager queues;
 
-        /// <summary>Makes a session of a model, which may be disposed of afterwards.</summary>
-        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: another session has
-        /// the given one for itself.</exception>
+        /// <summary>Creates a session of a model, which may be disposed of afterwards.</summary>
+        /// <exception cref="PoprtException">Unavailable: all devices are busy; FailedPrecondition: another session uses
+        /// the given device exclusively.</exception>
         public Session(Executable executable, SessionOptions options = null)
         {
             Argument.Given(executable, nameof(executable));
@@ -74,8 +75,8 @@ namespace Poprt
             get { return raw.is_loaded(); }
         }
 
-        /// <summary>Uploads to a device; null: the one that it has, else a free one. The session that has it is
-        /// unloaded.</summary>
+        /// <summary>Loads the session on a device; null is its present one, else a free one. Unloads the session that
+        /// uses the device.</summary>
         /// <exception cref="PoprtException">As for the constructor.</exception>
         public void BindToDevice(Device device = null)
         {
@@ -87,14 +88,15 @@ namespace Poprt
             GC.KeepAlive(device);
         }
 
-        /// <summary>Uploads again: initial state, and no longer stopped. Updated weights stay.</summary>
+        /// <summary>Loads again: the state is the initial one, and the session is no longer stopped. Updated weights
+        /// are kept.</summary>
         /// <exception cref="PoprtException">As for the constructor.</exception>
         public void Reload()
         {
             Call(raw.load_again);
         }
 
-        /// <summary>Frees the device. What runs ends with Cancelled.</summary>
+        /// <summary>Frees the device. Running programs end with Cancelled.</summary>
         public void UnloadFromDevice()
         {
             Call(raw.unload_from_device);
@@ -163,7 +165,7 @@ namespace Poprt
                         isSet = true;
                     });
                 }
-                finally // the handler before may have thrown: the new one is there all the same
+                finally // the previous handler may have thrown; the new one is set in any case
                 {
                     if (isSet) Keep(key, handler, number);
                     else Targets.Remove(number);
@@ -187,8 +189,8 @@ namespace Poprt
             Run(raw.run_load_programs);
         }
 
-        /// <summary>Runs the main programs once; each stream is transferred as often as the executable's device
-        /// iterations and replicas say.</summary>
+        /// <summary>Runs the main programs once; each stream is transferred once for each device iteration and replica
+        /// of the executable.</summary>
         /// <exception cref="PoprtException">As for RunLoadPrograms.</exception>
         public void RunMainPrograms()
         {
@@ -232,9 +234,8 @@ namespace Poprt
         }
         // </functions:session>
 
-        /// <summary>The blobs of its model as PopEF has them; see <see cref="Executable.PopefModel"/>. Since
-        /// 1.0.</summary>
-        /// <returns>A model of its own, to be disposed of.</returns>
+        /// <summary>Returns the blobs of the model; see <see cref="Executable.PopefModel"/>. Since 1.0.</summary>
+        /// <returns>An independent model, which must be disposed of.</returns>
         public PopefModel PopefModel()
         {
             return new PopefModel(raw.popef_model());
@@ -258,8 +259,8 @@ namespace Poprt
                 raw.read_weights(name, (long)first, (long)value.Length * Element<T>.Bytes);
         }
 
-        /// <summary>Makes a queue for each anchor that is to be served. Queues that were made before are closed; what
-        /// waits there is cancelled, and so is a run that waits for them.</summary>
+        /// <summary>Creates a queue for each anchor that the caller serves. Earlier queues are closed: their waiting
+        /// elements are cancelled, and so is a run that waits for them.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the options.</exception>
         public QueueManager CreateQueueManager(QueueOptions options = null)
         {
@@ -296,8 +297,8 @@ namespace Poprt
             }
         }
 
-        /// <summary>Stops it and frees it; a run under way ends with Cancelled first. What waits in queues is cancelled.
-        /// A second time does nothing.</summary>
+        /// <summary>Stops and frees the session. A running program ends with Cancelled first. Waiting elements of
+        /// queues are cancelled. A second call has no effect.</summary>
         public void Dispose()
         {
             try
@@ -314,7 +315,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>Calls the library, and throws what handlers have thrown meanwhile.</summary>
+        /// <summary>Calls the library, and rethrows exceptions of handlers.</summary>
         private void Call(Action what)
         {
             try
@@ -407,7 +408,7 @@ namespace Poprt
                 }
                 catch (ObjectDisposedException)
                 {
-                    // It ends as well.
+                    // The session ends in any case.
                 }
             DateTime until = DateTime.UtcNow.AddMilliseconds(PatienceMs);
             lock (sessions)

@@ -80,7 +80,7 @@ namespace Poprt
         /// it throws, the session is stopped and the run throws it. Null: never.</summary>
         public Action<InputQueue> OnTimeout { get; set; }
 
-        /// <summary>Which anchors get a queue; null: those that the session wants served.</summary>
+        /// <summary>Selects the anchors with a queue; null: those that the caller must serve.</summary>
         public AnchorPredicate UserAnchors { get; set; }
 
         internal void Fill(RawQueueOptions raw, long queues)

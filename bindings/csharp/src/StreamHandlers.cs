@@ -2,22 +2,23 @@ using System;
 
 namespace Poprt
 {
-    /// <summary>Moves the bytes of one transfer; false: there is no data, and the run ends with Cancelled.</summary>
+    /// <summary>Transfers the bytes of one transfer. False means that there is no data, and the run ends with
+    /// Cancelled.</summary>
     /// <param name="data">Only valid during the call.</param>
     public delegate bool StreamTransfer(Span<byte> data);
 
-    /// <summary>Which anchors of a session handlers or queues serve: asked once for each anchor, while a session or its
-    /// queues are made, on that thread.</summary>
+    /// <summary>Selects the anchors of a session that handlers or queues serve. Called once for each anchor, while a
+    /// session or its queues are created, on that thread.</summary>
     /// <param name="name">Of the anchor.</param>
     /// <param name="isOutput">Whether it is an output.</param>
-    /// <param name="programs">That use it: PopEF's indices.</param>
-    /// <returns>False: an input is zeros, an output is dropped.</returns>
+    /// <param name="programs">PopEF's indices of the programs that use it.</param>
+    /// <returns>If false, an input is zeros, and an output is discarded.</returns>
     public delegate bool AnchorPredicate(string name, bool isOutput, int[] programs);
 
     /// <summary>
-    /// Serves one anchor of a session; see <see cref="InputHandler"/> and <see cref="OutputHandler"/>. Called on the
-    /// thread that runs programs. It must not call the session, except <see cref="Session.Stop"/>. What it throws ends
-    /// the run, which throws it.
+    /// A handler of one anchor of a session; see <see cref="InputHandler"/> and <see cref="OutputHandler"/>. It is
+    /// called on the thread that runs programs, and must not call the session, except <see cref="Session.Stop"/>. An
+    /// exception ends the run, which rethrows it.
     /// </summary>
     public abstract class StreamHandler
     {
@@ -30,7 +31,7 @@ namespace Poprt
         {
         }
 
-        /// <summary>What was prefetched will not be used.</summary>
+        /// <summary>The prefetched transfer will not be used.</summary>
         public virtual void InvalidatePrefetched()
         {
         }
@@ -43,16 +44,16 @@ namespace Poprt
         internal abstract bool Transfer(Span<byte> data, bool prefetch);
     }
 
-    /// <summary>Gives a session the data of one input.</summary>
+    /// <summary>Provides the data of one input of a session.</summary>
     public abstract class InputHandler : StreamHandler
     {
-        /// <summary>Writes the next transfer, waiting for it; false: there is none, and the run ends with
+        /// <summary>Waits for the next transfer and writes it. False means that there is none, and the run ends with
         /// Cancelled.</summary>
         /// <param name="data">Only valid during the call.</param>
         public abstract bool Fetch(Span<byte> data);
 
-        /// <summary>Writes the next transfer if it is there already; the same one again until Complete. False: Fetch
-        /// will be called.</summary>
+        /// <summary>Writes the next transfer if it is available; repeated calls write the same one until Complete. If
+        /// false, Fetch will be called.</summary>
         /// <param name="data">Only valid during the call.</param>
         public virtual bool Prefetch(Span<byte> data)
         {
@@ -65,10 +66,10 @@ namespace Poprt
         }
     }
 
-    /// <summary>Takes the data of one output of a session.</summary>
+    /// <summary>Receives the data of one output of a session.</summary>
     public abstract class OutputHandler : StreamHandler
     {
-        /// <summary>Takes the transfer; false: the run ends with Cancelled.</summary>
+        /// <summary>Receives the transfer. If false, the run ends with Cancelled.</summary>
         /// <param name="data">Only valid during the call.</param>
         public abstract bool Take(ReadOnlySpan<byte> data);
 

@@ -9,12 +9,12 @@ using System.Threading;
 namespace Poprt
 {
     /// <summary>
-    /// What sessions and writers of streams call, by number: native code holds no reference, so that a session is collected even when its
-    /// handlers refer to it. A number that is gone is nobody.
+    /// The targets of callbacks of sessions and of writers of streams, by number. Native code holds no reference, so a
+    /// session is collected even if its handlers refer to it. A removed number has no target.
     /// </summary>
     /// <remarks>
-    /// Sessions call on the thread that has called them, which is one of the runtime's own. What is thrown waits there
-    /// for Rethrow.
+    /// Sessions call on the thread that has called them, which is a managed thread. Rethrow rethrows the exceptions
+    /// there.
     /// </remarks>
     internal static unsafe class Targets
     {
@@ -67,7 +67,7 @@ namespace Poprt
         [ThreadStatic]
         private static Exception thrown;
 
-        /// <summary>Found until Remove as long as somebody holds it.</summary>
+        /// <summary>Adds a target, which is found until Remove as long as it is referenced.</summary>
         internal static long Add(object target)
         {
             long number = Interlocked.Increment(ref last);
@@ -91,7 +91,7 @@ namespace Poprt
             return number;
         }
 
-        /// <summary>Calls the library, and throws what callbacks have thrown meanwhile.</summary>
+        /// <summary>Calls the library, and rethrows exceptions of callbacks.</summary>
         internal static void Call(Action what)
         {
             try
@@ -104,7 +104,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>Throws what callbacks of this thread have thrown.</summary>
+        /// <summary>Rethrows exceptions of callbacks of this thread.</summary>
         internal static void Rethrow()
         {
             Exception e = thrown;
@@ -233,7 +233,7 @@ namespace Poprt
         }
     }
 
-    /// <summary>Numbers of what native code may call for one session; removed with it.</summary>
+    /// <summary>The numbers of the targets of one session, which are removed with it.</summary>
     internal sealed class TargetNumbers
     {
         private readonly Dictionary<string, long> numbers = new Dictionary<string, long>();

@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 
 namespace Poprt
 {
-    /// <summary>What <see cref="ModelRunner.Run"/> made for one output: elements with a shape. Since 1.0.</summary>
+    /// <summary>One output of <see cref="ModelRunner.Run"/>: elements with a shape. Since 1.0.</summary>
     public sealed class Tensor
     {
         private readonly byte[] bytes;

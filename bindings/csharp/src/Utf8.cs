@@ -3,7 +3,7 @@ using System.Text;
 
 namespace Poprt
 {
-    /// <summary>What callers must give.</summary>
+    /// <summary>Checks of required arguments.</summary>
     internal static class Argument
     {
         internal static T Given<T>(T value, string name) where T : class
@@ -23,7 +23,7 @@ namespace Poprt
             return text;
         }
 
-        /// <summary>Text that ends with a zero and stays the library's.</summary>
+        /// <summary>Copies zero-terminated text of the library.</summary>
         internal static string String(IntPtr text)
         {
             if (text == IntPtr.Zero) return "";
@@ -33,7 +33,7 @@ namespace Poprt
             return Encoding.UTF8.GetString(bytes, size);
         }
 
-        /// <summary>A poprt_string, which is freed.</summary>
+        /// <summary>Copies and frees a poprt_string.</summary>
         internal static string Take(IntPtr text)
         {
             long handle = text.ToInt64();
