@@ -1,4 +1,4 @@
-// What the generated JNI wrapper needs beside itself: exceptions, strings, callbacks.
+// Helpers of the generated JNI wrapper: exceptions, strings, callbacks.
 #pragma once
 
 #include <jni.h>
@@ -88,7 +88,7 @@ inline JNIEnv* env() {
   return attached.env;
 }
 
-// The Java side catches what users throw; this is for what is left, such as a stack overflow.
+// The Java side catches exceptions of users; this is for others, such as a stack overflow.
 inline void clear(JNIEnv* env) {
   if (!env->ExceptionCheck()) return;
   env->ExceptionDescribe();
@@ -126,7 +126,7 @@ inline int32_t read(uint64_t offset, void* data, size_t size, void* user_data) {
   if (!e) return 1;  // the virtual machine is ending
   auto* to = static_cast<char*>(data);
   jboolean done = JNI_TRUE;
-  for (size_t at = 0; done && at < size;) {  // a buffer holds less than 2 GiB
+  for (size_t at = 0; done && at < size;) {  // a buffer has less than 2 GiB
     const size_t part = size - at < (size_t{1} << 30) ? size - at : size_t{1} << 30;
     jobject buffer = e->NewDirectByteBuffer(to + at, static_cast<jlong>(part));
     done = buffer != nullptr && e->CallBooleanMethod(static_cast<jobject>(user_data), read_method,

@@ -1,5 +1,5 @@
-// Java: exceptions are PoprtException, strings cross as UTF-8 bytes (JNI's own are "modified"),
-// arrays of long are copied to the stack, callbacks are objects behind global references.
+// Java: exceptions are PoprtException, strings are passed as UTF-8 bytes (JNI's own encoding is "modified"), arrays of
+// long are copied to the stack, callbacks are objects with global references.
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="final class"
 %pragma(java) jniclasscode=%{

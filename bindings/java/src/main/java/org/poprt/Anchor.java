@@ -77,12 +77,12 @@ public final class Anchor {
   }
 
   /**
-   * New memory for it, which a run uses without a copy: direct, aligned to 64 bytes, in native
-   * order, zero.
+   * Allocates memory that a run uses without a copy: direct, aligned to 64 bytes, in native order,
+   * zero.
    *
    * @return a buffer with {@link #byteSize} bytes
-   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when it has 2 GiB or more,
-   *     which one buffer cannot hold
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} for 2 GiB or more, which is
+   * too large for one buffer
    */
   public ByteBuffer allocate() {
     if (byteSize > Integer.MAX_VALUE - 128)

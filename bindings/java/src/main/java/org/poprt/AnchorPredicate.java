@@ -1,6 +1,6 @@
 package org.poprt;
 
-/** Which anchors of a {@link Session} the user serves. */
+/** Selects the anchors of a {@link Session} that the user serves. */
 @FunctionalInterface
 public interface AnchorPredicate {
   /**

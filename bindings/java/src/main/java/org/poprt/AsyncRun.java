@@ -5,13 +5,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
 /**
- * The future of a run. The native code holds its {@link Completion}, and with it the memory, until
- * the run is over. The runner is freed when it is closed and no run is left.
+ * The future of a run. The native code refers to its {@link Completion}, and therefore to the
+ * memory, until the run is complete. The runner is freed when it is closed and has no runs.
  */
 final class AsyncRun extends CompletableFuture<Void> {
   static {
-    // Loads the classes of failures: of thousands that are told their limit, the first waits for
-    // them, and all others for the first.
+    // Loads the classes of failures in advance, because thousands of runs with an expired limit
+    // would wait for the first one to load them.
     PoprtException.ofRun(ErrorCode.DEADLINE_EXCEEDED.number(), new byte[0]);
   }
 
@@ -92,7 +92,10 @@ final class AsyncRun extends CompletableFuture<Void> {
     return new CompletableFuture<>();
   }
 
-  /** Itself what the executor gets: a lambda would be linked when the first run is over. */
+  /**
+   * Also the task of the executor, because a lambda would be linked when the first run is
+   * complete.
+   */
   private static final class Completion extends RawCallbacks implements Runnable {
     private final AsyncRun future;
     private final Handle<RawRunner> runner;

@@ -17,13 +17,13 @@ import java.util.Objects;
  * The memory of the inputs and outputs of runs, from {@link ModelRunner#bindings}: bound once, used
  * for any number of runs.
  *
- * <p>A direct buffer is used where it is, from its position to its limit at the time of binding;
- * nothing is copied, so what is written to it later is what the next run reads. A buffer that is
- * not direct is copied before or after each run. Buffers must be in native byte order. The type of
- * the buffer must be that of the anchor ({@code FloatBuffer} for f32, {@code ShortBuffer} for f16
- * ...); a {@code ByteBuffer} holds elements of any type.
+ * <p>A direct buffer is used in place, from its position to its limit at the time of binding, so
+ * the next run reads values that are written later. A buffer that is not direct is copied before or
+ * after each run. Buffers must be in native byte order. The type of the buffer must be that of the
+ * anchor ({@code FloatBuffer} for f32, {@code ShortBuffer} for f16 ...); a {@code ByteBuffer} is
+ * accepted for every type.
  *
- * <p>Several threads may run with one at the same time when its inputs are not changed and when
+ * <p>Several threads may run with one object at the same time if its inputs are not changed and
  * each of them may overwrite the outputs; usually each has its own.
  */
 public final class Bindings implements AutoCloseable {
@@ -38,7 +38,10 @@ public final class Bindings implements AutoCloseable {
     }
   }
 
-  /** What a run needs beside the addresses; immutable, so that runs in flight may keep it. */
+  /**
+   * The objects that a run needs in addition to the addresses; immutable, so runs in flight may
+   * keep it.
+   */
   static final class Kept {
     private static final Staged[] NONE = {};
 
@@ -133,9 +136,8 @@ public final class Bindings implements AutoCloseable {
   }
 
   /**
-   * Which replica runs are for, so that they meet the state (caches) that earlier runs have left
-   * there; one that the runner does not have is an error of the run. Without, a run goes to any.
-   * Since 1.0.
+   * Sets the replica whose state (caches) runs use. An unknown replica is an error of the run. By
+   * default, any replica computes a run. Since 1.0.
    *
    * @param replica counted from 0
    * @return this
@@ -149,7 +151,7 @@ public final class Bindings implements AutoCloseable {
     return this;
   }
 
-  /** Frees it; the buffers remain. Runs in flight go on. A second time does nothing. */
+  /** Frees the object; the buffers remain. Runs in flight continue. A second call has no effect. */
   @Override
   public void close() {
     handle.close();
@@ -187,7 +189,7 @@ public final class Bindings implements AutoCloseable {
     check(anchor, memory, input);
   }
 
-  /** Throws when the buffer cannot be memory of the anchor, which is null when it is not known. */
+  /** Throws if the buffer cannot be memory of the anchor, which is null if it is unknown. */
   static void check(Anchor anchor, Buffer memory, boolean input) {
     if (!input && memory.isReadOnly()) throw new ReadOnlyBufferException();
     int elementBytes = Memory.elementBytes(memory);

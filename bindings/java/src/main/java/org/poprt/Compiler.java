@@ -8,13 +8,13 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * ONNX in; executables, PopEF files or converted ONNX out.
+ * Compiles ONNX models to executables or PopEF files, or converts them to ONNX.
  *
  * <p>Immutable: several threads may compile with one at the same time. The native compiler is a
- * library of its own, loaded on first use.
+ * separate library, loaded on first use.
  */
 public final class Compiler implements AutoCloseable {
-  /** Calls the listeners and keeps what they throw until the compiling call has ended. */
+  /** Calls the listeners and keeps their exceptions until the compiling call has ended. */
   private static final class Listeners extends RawCallbacks {
     private final CompilerOptions.ProgressListener progress;
     private final CompilerOptions.PassListener afterPass;
@@ -137,7 +137,7 @@ public final class Compiler implements AutoCloseable {
   /**
    * Compiles the bytes of an ONNX file, without external data.
    *
-   * @param onnx what remains of it is read; its position stays
+   * @param onnx its remaining bytes are read; its position does not change
    * @return the compiled model
    * @throws PoprtException as {@link #compile(Path)}
    */
@@ -148,8 +148,8 @@ public final class Compiler implements AutoCloseable {
   /**
    * Compiles the bytes of an ONNX file.
    *
-   * @param onnx what remains of it is read; its position stays
-   * @param folder where external data lies
+   * @param onnx its remaining bytes are read; its position does not change
+   * @param folder the folder of external data
    * @return the compiled model
    * @throws PoprtException as {@link #compile(Path)}
    */
@@ -266,12 +266,12 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * Writes several ONNX models as one, which compiles to what {@link Executable#fuse} makes.
+   * Writes several ONNX models as one. Compiling it is equivalent to {@link Executable#fuse}.
    *
    * @param models their inputs and outputs become {@code graph0/NAME}, {@code graph1/NAME} ...
    * @param out the file to write
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, or one that is fused) or
-   *     {@link ErrorCode#UNIMPLEMENTED} (opsets that cannot become one)
+   * {@link ErrorCode#UNIMPLEMENTED} (opsets that cannot be converted to one)
    * @since 1.0
    */
   public static void fuse(List<Path> models, Path out) {
@@ -314,9 +314,9 @@ public final class Compiler implements AutoCloseable {
 
   /**
    * Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all
-   * compilers and runners of the process. The second time does nothing.
+   * compilers and runners of the process. A second call has no effect.
    *
-   * @param path the shared library, whose code runs
+   * @param path the shared library, whose code is executed
    * @throws PoprtException when it cannot be loaded
    * @since 1.0
    */
@@ -334,7 +334,7 @@ public final class Compiler implements AutoCloseable {
     return RawCompiler.list_plugins();
   }
 
-  /** Frees it; what it compiled lives on. A second time does nothing. */
+  /** Frees the compiler; its executables remain valid. A second call has no effect. */
   @Override
   public void close() {
     handle.close();

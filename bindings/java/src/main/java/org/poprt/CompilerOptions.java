@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** What a {@link Compiler} does with a model. */
+/** The options of a {@link Compiler}. */
 public final class CompilerOptions {
-  /** What to do with floating-point types. */
+  /** The conversion of floating-point types. */
   public enum Precision {
     /** As the model has them. */
     KEEP,
@@ -21,15 +21,18 @@ public final class CompilerOptions {
     FP16
   }
 
-  /** What may compute 3x3 convolutions in 32 bits, besides direct sums. Since 1.0. */
+  /**
+   * The Winograd algorithms that may compute 3x3 convolutions in 32 bits instead of direct sums.
+   * Since 1.0.
+   */
   public enum Winograd {
-    /** What keeps each layer within 1e-4 of exact sums. */
+    /** The one that keeps each layer within 1e-4 of exact sums. */
     DEFAULT,
     /** Nothing. */
     OFF,
-    /** F(2x2), which rounds hardly more. */
+    /** F(2x2), which adds little rounding. */
     EXACT,
-    /** F(4x4) too, where that is faster. */
+    /** Also F(4x4) where that is faster. */
     FAST
   }
 
@@ -40,7 +43,7 @@ public final class CompilerOptions {
      * A step begins.
      *
      * @param done from 0 to 1
-     * @param what names the step
+     * @param what the name of the step
      */
     void progress(double done, String what);
   }
@@ -52,8 +55,8 @@ public final class CompilerOptions {
      * A pass has ended.
      *
      * @param pass its name
-     * @param rewrites what it changed
-     * @param milliseconds that it took
+     * @param rewrites the number of its changes
+     * @param milliseconds its duration
      * @param nodesBefore size of the graph before
      * @param nodesAfter size of the graph after
      */
@@ -353,8 +356,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Fixes how many elements an input has that is a sequence, where no {@link #inputShape} of its
-   * elements NAME[0], NAME[1] ... tells; of an optional one, 0 or 1.
+   * Sets the number of elements of an input that is a sequence, if no {@link #inputShape} of its
+   * elements NAME[0], NAME[1] ... does; 0 or 1 for an optional.
    *
    * @param name of the input
    * @param length its elements
@@ -367,11 +370,11 @@ public final class CompilerOptions {
   }
 
   /**
-   * Puts bytes into the PopEF file beside the executable, for whoever runs it. A {@link
-   * HostConcatRunner} looks for "HostConcatRunnerConfig".
+   * Stores bytes in the PopEF file in addition to the executable. A {@link HostConcatRunner} reads
+   * "HostConcatRunnerConfig".
    *
    * @param name of the blob
-   * @param data what remains of it is copied; its position stays
+   * @param data its remaining bytes are copied; its position does not change
    * @return this
    * @since 1.0
    */
@@ -395,10 +398,10 @@ public final class CompilerOptions {
   }
 
   /**
-   * Fixes the batch size of every input.
+   * Sets the batch size of every input.
    *
-   * @param size 0, the default: as the model says
-   * @param axis which dimension it is
+   * @param size 0, the default: that of the model
+   * @param axis its dimension
    * @return this
    */
   public CompilerOptions batchSize(long size, long axis) {
@@ -441,8 +444,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Sets an option of command poprt. {@link Compiler#listOptions} has them all; what tunes a chip goes
-   * into the PopEF file's metadata.
+   * Sets an option of command poprt. {@link Compiler#listOptions} lists them all. Options that tune
+   * a chip are stored in the PopEF file's metadata.
    *
    * @param name without dashes
    * @param value a flag's is "True" or "False"; names are separated by commas, words by line feeds
@@ -455,9 +458,9 @@ public final class CompilerOptions {
   }
 
   /**
-   * Keeps what is compiled in a folder and takes it from there the next time.
+   * Stores executables in a folder, and uses them in later compilations.
    *
-   * @param folder made when missing
+   * @param folder created if missing
    * @return this
    */
   public CompilerOptions engineCaching(Path folder) {

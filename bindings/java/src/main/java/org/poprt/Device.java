@@ -1,6 +1,6 @@
 package org.poprt;
 
-/** A device that is held: nobody else gets it until it and all runners on it are closed. */
+/** An acquired device. No other code can acquire it until it and all runners on it are closed. */
 public final class Device implements AutoCloseable {
   private final Handle<RawDevice> handle;
   private final long id;
@@ -28,7 +28,7 @@ public final class Device implements AutoCloseable {
   }
 
   /**
-   * What the emulator stands for.
+   * The emulated version.
    *
    * @return 21 for "ipu21"
    */
@@ -63,7 +63,10 @@ public final class Device implements AutoCloseable {
     return ipuModel;
   }
 
-  /** Gives it back; a runner on it keeps it until then. A second time does nothing. */
+  /**
+   * Releases the device; a runner on it keeps it until the runner is closed. A second call has
+   * no effect.
+   */
   @Override
   public void close() {
     handle.close();

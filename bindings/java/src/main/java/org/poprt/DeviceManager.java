@@ -5,9 +5,9 @@ public final class DeviceManager implements AutoCloseable {
   private final Handle<RawDeviceManager> handle;
 
   /**
-   * As many devices as POPRT_DEVICES says, or 16384.
+   * A manager of POPRT_DEVICES devices, or 16384.
    *
-   * @throws PoprtException when POPRT_DEVICES is no number
+   * @throws PoprtException if POPRT_DEVICES is not a number
    */
   public DeviceManager() {
     this(0);
@@ -16,7 +16,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * A manager of the first devices.
    *
-   * @param deviceCount how many it sees; 0: POPRT_DEVICES, or 16384
+   * @param deviceCount their number; 0: POPRT_DEVICES, or 16384
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1048576
    */
   public DeviceManager(int deviceCount) {
@@ -26,10 +26,10 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * A manager of some devices.
    *
-   * @param deviceCount how many there are; 0: POPRT_DEVICES, or 16384
-   * @param visible numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
-   * @param shared "1" or an absolute folder: with the processes that say the same; "0": with none;
-   *     "": POPRT_SHARED_DEVICES
+   * @param deviceCount number of devices; 0: POPRT_DEVICES, or 16384
+   * @param visible numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
+   * @param shared "1" or an absolute folder: shared with the processes that use the same value;
+   * "0": not shared; "": POPRT_SHARED_DEVICES
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for something else
    * @since 1.0
    */
@@ -39,7 +39,7 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * How many devices there are, busy ones included.
+   * Returns the number of devices, including busy ones.
    *
    * @return the number
    */
@@ -76,12 +76,12 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * A device as requested; waits as the request says.
+   * Acquires a requested device; waits as the request specifies.
    *
-   * @param request what it must be
+   * @param request the requirements
    * @return the device
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (none can ever fit) or {@link
-   *     ErrorCode#UNAVAILABLE} (those that fit are busy)
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no device can ever be suitable) or
+   * {@link ErrorCode#UNAVAILABLE} (the suitable devices are busy)
    */
   public Device acquire(DeviceRequest request) {
     RawDeviceRequest raw = new RawDeviceRequest();
@@ -97,11 +97,11 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * An IPU model: a device of its own, which nobody waits for. Results are those of any device.
+   * Creates an IPU model: a separate device that is never busy. Results are those of any device.
    *
    * @param numIpus its IPUs
    * @param ipuVersion 1, 2 or 21; 0: 2
-   * @param tilesPerIpu 0: what the version has
+   * @param tilesPerIpu 0: the number of the version
    * @return the device
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another version or count
    */
@@ -139,7 +139,7 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * What the emulator stands for.
+   * The emulated hardware version.
    *
    * @return such as "ipu21"
    */
@@ -149,7 +149,7 @@ public final class DeviceManager implements AutoCloseable {
     }
   }
 
-  /** Frees it; devices live on. A second time does nothing. */
+  /** Frees the manager; devices remain valid. A second call has no effect. */
   @Override
   public void close() {
     handle.close();

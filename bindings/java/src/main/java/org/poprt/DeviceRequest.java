@@ -23,7 +23,7 @@ public final class DeviceRequest {
   /**
    * Number of IPUs.
    *
-   * @param count 0, the default: 1, or what the executable needs
+   * @param count 0, the default: 1, or the number that the executable needs
    * @return this
    */
   public DeviceRequest numIpus(long count) {
@@ -109,7 +109,7 @@ public final class DeviceRequest {
   }
 
   /**
-   * Time between two looks at devices that other processes have.
+   * The time between two checks of devices that other processes use.
    *
    * @param sleep 0, the default: 15 seconds
    * @return this

@@ -1,6 +1,6 @@
 package org.poprt;
 
-/** What kind of thing went wrong: the codes of gRPC and Abseil. */
+/** The kinds of errors: the codes of gRPC and Abseil. */
 public enum ErrorCode {
   /** A run was cancelled, or its runner was stopped. */
   CANCELLED(1),

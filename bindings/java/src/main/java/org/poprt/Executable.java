@@ -10,9 +10,8 @@ import java.util.Map;
 /**
  * A compiled model, from the {@link Compiler} or from PopEF files.
  *
- * <p>Immutable: any number of threads and runners may use one. Runners that were made from it go on
- * working when it is closed; so does memory that is forgotten instead of closed, which the garbage
- * collector frees.
+ * <p>Immutable: any number of threads and runners may use one. Its runners continue to work after
+ * it is closed. An unreferenced object is freed by the garbage collector.
  */
 public final class Executable implements AutoCloseable {
   private final Handle<RawExecutable> handle;
@@ -41,8 +40,8 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Opens a PopEF file, or compiles an ONNX model. What that makes is kept in a cache ({@code
-   * POPART_CACHE_DIR}, else {@code ~/.cache/poprt}), and comes from there the next time.
+   * Opens a PopEF file, or compiles an ONNX model. The result is stored in a cache ({@code
+   * POPART_CACHE_DIR}, else {@code ~/.cache/poprt}), and later calls use it.
    *
    * @param file a PopEF file or an ONNX model
    * @return the model
@@ -67,11 +66,11 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * What the ONNX model says about itself: {@code producer_name}, {@code producer_version}, {@code
+   * The metadata of the ONNX model: {@code producer_name}, {@code producer_version}, {@code
    * domain}, {@code model_version}, {@code doc_string}, {@code graph_name}, {@code
    * graph.doc_string}, and its metadata_props as {@code prop.KEY}.
    *
-   * @return what it has of them
+   * @return the existing entries
    * @since 1.0
    */
   public Map<String, String> metadata() {
@@ -104,12 +103,12 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * One executable of several. Inputs and outputs of the first are called {@code graph0/NAME}, of the
-   * second {@code graph1/NAME} and so on; weights of equal bytes are there once. A {@link
-   * ModelRunner} runs the one whose names a request has.
+   * Makes one executable of several. Inputs and outputs of the first are called {@code
+   * graph0/NAME}, of the second {@code graph1/NAME} and so on. Equal weights are stored once. A
+   * {@link ModelRunner} selects the one by the names of a request.
    *
    * @param executables may be closed afterwards
-   * @return all of them
+   * @return the fused executable
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (none, or one that is fused)
    * @since 1.0
    */
@@ -132,7 +131,7 @@ public final class Executable implements AutoCloseable {
   /**
    * Opens the bytes of a PopEF file; they are copied.
    *
-   * @param bytes what remains of it is read; its position stays
+   * @param bytes its remaining bytes are read; its position does not change
    * @return the model
    * @throws PoprtException as {@link #open(Path)}
    */
@@ -147,11 +146,11 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Opens a model that was put together from PopEF files; it and its reader may be closed.
+   * Opens a model that was assembled from PopEF files. The model and its reader may be closed.
    *
    * @param model the model
-   * @param options how; which executable is not asked
-   * @return the model, to be run
+   * @param options options; the name of the executable is ignored
+   * @return the executable
    * @throws PoprtException as {@link #open(Path)}
    * @since 1.0
    */
@@ -166,10 +165,10 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy
-   * when the executable came from the compiler.
+   * Returns the blobs: metadata, executable, data, opaque blobs. They are a copy if the executable
+   * came from the compiler.
    *
-   * @return a model of its own, to be closed; it outlives the executable
+   * @return an independent model, which must be closed and outlives the executable
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}
    * @since 1.0
    */
@@ -204,7 +203,7 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * What a run reads, in the model's order.
+   * The inputs of a run, in the model's order.
    *
    * @return an unmodifiable list
    */
@@ -213,7 +212,7 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * What a run writes, in the model's order.
+   * The outputs of a run, in the model's order.
    *
    * @return an unmodifiable list
    */
@@ -222,7 +221,7 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Name under which PopEF links blobs to it.
+   * The name by which PopEF links blobs to the executable.
    *
    * @return the name
    */
@@ -301,7 +300,7 @@ public final class Executable implements AutoCloseable {
   }
   // </functions:executable>
 
-  /** Frees it. A second time does nothing. */
+  /** Frees the executable. A second call has no effect. */
   @Override
   public void close() {
     handle.close();
@@ -311,7 +310,7 @@ public final class Executable implements AutoCloseable {
     return handle.use();
   }
 
-  /** What it is, for people. */
+  /** A description of the executable. */
   @Override
   public String toString() {
     return "Executable " + name + ": " + ModelRunner.described(inputs, outputs);

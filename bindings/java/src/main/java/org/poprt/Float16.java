@@ -3,7 +3,7 @@ package org.poprt;
 import java.nio.FloatBuffer;
 import java.nio.ShortBuffer;
 
-/** 16-bit floats (IEEE 754 binary16), which Java keeps in shorts. */
+/** 16-bit floats (IEEE 754 binary16) in shorts. */
 public final class Float16 {
   private Float16() {}
 

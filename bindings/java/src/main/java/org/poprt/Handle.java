@@ -5,15 +5,15 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * The native object behind a public one: freed once, when the public one is closed or has become
- * unreachable and no call uses it any more. The C library wants no object freed while it is used.
+ * The native object of a public one. It is freed once, when the public object is closed or
+ * unreachable and no call uses it, because the C library forbids freeing an object in use.
  */
 final class Handle<T> {
   static final Cleaner CLEANER = Cleaner.create();
   private static final long CLOSED = 1L << 61;
   private static final long FREED = 1L << 62;
 
-  /** Calls under way, plus CLOSED after close, plus FREED in its place at the end. */
+  /** The number of running calls, plus CLOSED after close, replaced by FREED at the end. */
   private final AtomicLong state = new AtomicLong();
 
   private final String what;

@@ -11,10 +11,10 @@ public final class HostConcat {
   private long bytes;
 
   /**
-   * What is joined.
+   * Describes the inputs to join.
    *
    * @param tensor the model's input
-   * @param inputs what runs bind in its place
+   * @param inputs the inputs that runs bind in its place
    */
   public HostConcat(String tensor, String... inputs) {
     this.tensor = tensor;

@@ -2,17 +2,17 @@ package org.poprt;
 
 import java.util.List;
 
-/** Takes the inputs that the model's own were joined from, and joins them again for each run. */
+/** Takes the original inputs of a model with joined inputs, and joins them for each run. */
 public final class HostConcatRunner extends ModelRunner {
   /**
-   * Takes a device and loads the model.
+   * Acquires a device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
-   * @param concats what to join; empty: as the executable says
+   * @param concats the inputs to join; empty: the configuration of the executable
    * @param config how to run; it is copied
-   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no such input, the executable says
-   *     nothing) or {@link ErrorCode#INVALID_ARGUMENT}, and as {@link
-   *     ModelRunner#ModelRunner(Executable, RuntimeConfig)}
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (no such input, or no configuration in
+   * the executable) or {@link ErrorCode#INVALID_ARGUMENT}, and as {@link
+   * ModelRunner#ModelRunner(Executable, RuntimeConfig)}
    */
   public HostConcatRunner(Executable executable, List<HostConcat> concats, RuntimeConfig config) {
     super(make(executable, concats, config));

@@ -3,8 +3,9 @@ package org.poprt;
 import java.nio.ByteBuffer;
 
 /**
- * Gives a session the data of one input. Called on the thread that runs programs. It must not call
- * the session, except {@link Session#stop}. What it throws ends the run, which throws it.
+ * Provides the data of one input of a session. It is called on the thread that runs programs, and
+ * must not call the session, except {@link Session#stop}. An exception ends the run, which rethrows
+ * it.
  */
 @FunctionalInterface
 public interface InputHandler {
@@ -17,7 +18,8 @@ public interface InputHandler {
   boolean fetch(ByteBuffer data);
 
   /**
-   * Writes the next transfer if it is there already; the same one again until {@link #complete}.
+   * Writes the next transfer if it is available; repeated calls write the same one until {@link
+   * #complete}.
    *
    * @param data memory for it in native byte order, only valid during the call
    * @return false, the default: {@link #fetch} will be called
@@ -29,7 +31,7 @@ public interface InputHandler {
   /** The transfer was used: go on to the next one. */
   default void complete() {}
 
-  /** What was prefetched will not be used. */
+  /** The prefetched transfer will not be used. */
   default void invalidatePrefetched() {}
 
   /** Makes a {@link #fetch} that waits return false. Called on any thread. */

@@ -7,15 +7,15 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * A runner that can let its device go ({@link #stop}) and take one back ({@link #reload}), and whose
- * weights can be replaced. Of the options it uses threads and device. One thread at a time.
+ * A runner that can release its device ({@link #stop}) and acquire one again ({@link #reload}), and
+ * whose weights can be replaced. It only uses the options threads and device. One thread at a time.
  */
 public final class LightRunner extends ModelRunner {
   private final List<Anchor> modelInputs;
   private final List<Boolean> hasData;
 
   /**
-   * Takes a device and loads the model.
+   * Acquires a device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
    * @param config how to run; it is copied
@@ -34,7 +34,7 @@ public final class LightRunner extends ModelRunner {
   }
 
   /**
-   * All inputs, those that come with the executable too.
+   * All inputs, including those that the executable contains.
    *
    * @return an unmodifiable list
    */
@@ -43,7 +43,8 @@ public final class LightRunner extends ModelRunner {
   }
 
   /**
-   * Whether an input comes with the executable; {@link #setInput} replaces it, runs do not bind it.
+   * Whether the executable contains an input. {@link #setInput} replaces it, and runs do not bind
+   * it.
    *
    * @param index in {@link #modelInputs}
    * @return false: runs bind it
@@ -53,7 +54,7 @@ public final class LightRunner extends ModelRunner {
   }
 
   /**
-   * Takes a device again after {@link #stop}; otherwise does nothing.
+   * Acquires a device again after {@link #stop}; otherwise has no effect.
    *
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all are busy
    */

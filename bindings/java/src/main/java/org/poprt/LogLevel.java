@@ -4,15 +4,15 @@ package org.poprt;
 public enum LogLevel {
   /** Every step. */
   TRACE,
-  /** For who looks for a mistake. */
+  /** Details for debugging. */
   DEBUG,
-  /** What was done. */
+  /** Information about completed actions. */
   INFO,
   /** Something is odd. */
   WARNING,
   /** Something failed. */
   ERROR,
-  /** Nothing goes on. */
+  /** A failure that prevents further work. */
   CRITICAL;
 
   private static final LogLevel[] ALL = values();

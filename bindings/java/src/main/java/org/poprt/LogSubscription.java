@@ -38,8 +38,8 @@ public final class LogSubscription implements AutoCloseable {
   }
 
   /**
-   * Ends it, when the listener has heard what was logged before; waits for that, but not on the
-   * listener's own thread or when interrupted. A second time does nothing.
+   * Ends the subscription after earlier messages are delivered, and waits for that, except on the
+   * listener's thread or if interrupted. A second call has no effect.
    */
   @Override
   public void close() {

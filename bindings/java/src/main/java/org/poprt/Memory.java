@@ -11,7 +11,7 @@ import java.nio.ShortBuffer;
 
 /** Buffers as native memory. */
 final class Memory {
-  /** Where memory of no bytes lies. */
+  /** The address of empty memory. */
   private static final ByteBuffer NOTHING = ByteBuffer.allocateDirect(1);
 
   private Memory() {}
@@ -68,7 +68,10 @@ final class Memory {
     return copy.put(bytes.duplicate()).flip();
   }
 
-  /** What remains of {@code from}, whose position stays, to the start of {@code to}. */
+  /**
+   * Copies the remaining elements of {@code from} to the start of {@code to}; its position does
+   * not change.
+   */
   static void read(Buffer from, ByteBuffer to) {
     if (from instanceof ByteBuffer) to.duplicate().put(((ByteBuffer) from).duplicate());
     if (from instanceof FloatBuffer) to.asFloatBuffer().put(((FloatBuffer) from).duplicate());
@@ -79,7 +82,7 @@ final class Memory {
     poprt_raw.raw_add_bytes_copied(to.remaining());
   }
 
-  /** All of {@code from} to where {@code to} stands; its position stays. */
+  /** Copies {@code from} to the position of {@code to}, which does not change. */
   static void write(ByteBuffer from, Buffer to) {
     ByteBuffer source = from.duplicate().order(from.order());
     if (to instanceof ByteBuffer) ((ByteBuffer) to).duplicate().put(source);

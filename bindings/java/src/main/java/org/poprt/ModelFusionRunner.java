@@ -6,7 +6,7 @@ package org.poprt;
  */
 public final class ModelFusionRunner extends ModelRunner {
   /**
-   * Takes a device and loads the model.
+   * Acquires a device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
    * @param config how to run; it is copied

@@ -16,10 +16,10 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.stream.Collectors;
 
 /**
- * A model on a device, served to any number of threads.
+ * A model on a device, for use by any number of threads.
  *
- * <p>Memory of inputs and outputs must stay untouched until a run is over; the classes keep it from
- * being collected. Closing while another thread runs is safe: that run ends first.
+ * <p>Memory of inputs and outputs must stay unchanged until a run is complete; the classes keep it
+ * reachable. Closing while another thread runs is safe: that run ends first.
  *
  * @see ModelFusionRunner
  * @see PackRunner
@@ -32,7 +32,7 @@ public class ModelRunner implements AutoCloseable {
   private final List<Anchor> outputs;
 
   /**
-   * Takes any free device and loads the model.
+   * Acquires any free device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy
@@ -42,20 +42,20 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Takes a device and loads the model.
+   * Acquires a device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
    * @param config how to run; it is copied
-   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy, {@link
-   *     ErrorCode#FAILED_PRECONDITION} when the given one has a runner
+   * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} if all devices are busy, {@link
+   * ErrorCode#FAILED_PRECONDITION} if another runner uses the given device
    */
   public ModelRunner(Executable executable, RuntimeConfig config) {
     this(create(executable, config, RawRunner::new));
   }
 
   /**
-   * Takes any free device and loads a PopEF file, or an ONNX model, which is compiled and kept in a
-   * cache for the next time; see {@link Executable#load(Path)}.
+   * Acquires any free device and loads a PopEF file, or an ONNX model, which is compiled and stored
+   * in a cache for later calls; see {@link Executable#load(Path)}.
    *
    * @param model a PopEF file or an ONNX model
    * @throws PoprtException as {@link Executable#load(Path)} and {@link #ModelRunner(Executable)}
@@ -107,7 +107,7 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * What a run reads, in the model's order.
+   * The inputs of a run, in the model's order.
    *
    * @return an unmodifiable list
    */
@@ -116,7 +116,7 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * What a run writes, in the model's order.
+   * The outputs of a run, in the order of the model.
    *
    * @return an unmodifiable list
    */
@@ -134,9 +134,10 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Runs the model once. Every input and output must be bound. Thread-safe: calls take turns.
+   * Runs the model once. Every input and output must be bound. Thread-safe: calls wait for each
+   * other.
    *
-   * @param bindings where inputs are and outputs go
+   * @param bindings the memory of inputs and outputs
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (a name), {@link
    *     ErrorCode#INVALID_ARGUMENT} (missing, given twice, a wrong size) or {@link
    *     ErrorCode#CANCELLED} (the runner was stopped)
@@ -152,8 +153,8 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Runs the model once with buffers by name; see {@link Bindings} for what they may be. Binding
-   * once and running often is faster.
+   * Runs the model once with buffers by name, which {@link Bindings} describes. Binding once and
+   * running often is faster.
    *
    * @param inputs memory of every input
    * @param outputs memory of every output
@@ -169,8 +170,8 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Runs the model into new memory, for as many rows as the inputs have; of an output that the model
-   * pads (NAME with an output NAME:shape) it makes the real part alone.
+   * Runs the model into new memory for as many rows as the inputs have. If there is an output
+   * NAME:shape, output NAME only contains the real part.
    *
    * @param inputs by name: a {@link Tensor}, an array such as {@code float[][]}, or a buffer, whose
    *     shape is not checked
@@ -236,46 +237,46 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Submits a run and returns at once; runs begin in the order of submission. Runs for which the
-   * queue has no place ({@link RuntimeConfig#queueDepth}) stand in a line without limit, so bound
-   * what you submit by waiting for results. The future completes on a thread of the common
-   * pool. Cancelling it cancels a run that has not begun, whose memory is then free; one that has
-   * begun goes on, {@code cancel} is false, and the future completes when the memory is free. (What
-   * completes the future itself, such as {@code orTimeout}, says nothing about memory: use it on a
-   * {@code copy()}.)
+   * Submits a run and returns immediately. Runs begin in the order of submission. Runs beyond the
+   * queue ({@link RuntimeConfig#queueDepth}) wait in a list without limit, so wait for results to
+   * limit their number. The future completes on a thread of the common pool. Cancelling it cancels
+   * a run that has not begun, and its memory is then free. A run that has begun continues, {@code
+   * cancel} returns false, and the future completes when the memory is free. (Methods that complete
+   * the future itself, such as {@code orTimeout}, do not free memory: use them on a {@code
+   * copy()}.)
    *
-   * @param bindings where inputs are and outputs go; the buffers are kept, the object may be closed
-   *     or bound anew
+   * @param bindings the memory of inputs and outputs; the buffers are kept, the object may be
+   * closed or bound again
    * @return completes when the outputs are written, or with a {@link PoprtException}; a run that
-   *     did not begin before the runner was stopped is cancelled
-   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   * has not begun when the runner is stopped is cancelled
+   * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    */
   public CompletableFuture<Void> executeAsync(Bindings bindings) {
     return executeAsync(bindings, ForkJoinPool.commonPool());
   }
 
   /**
-   * As {@link #executeAsync(Bindings)}, with a choice of where the future completes.
+   * As {@link #executeAsync(Bindings)}, with an executor for completions.
    *
-   * @param bindings where inputs are and outputs go
-   * @param executor of completions; {@code Runnable::run} is a thread of the runner: fastest, but
-   *     what hangs on the future must not block then, and must not wait for another run
+   * @param bindings the memory of inputs and outputs
+   * @param executor of completions; {@code Runnable::run} uses a thread of the runner, which is
+   * fastest, but dependent actions must then not block or wait for another run
    * @return completes when the outputs are written
-   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    */
   public CompletableFuture<Void> executeAsync(Bindings bindings, Executor executor) {
     return executeAsync(bindings, executor, Duration.ZERO);
   }
 
   /**
-   * As {@link #executeAsync(Bindings, Executor)}, with a limit on how long the run may wait.
+   * As {@link #executeAsync(Bindings, Executor)}, with a limit of the waiting time.
    *
-   * @param bindings where inputs are and outputs go
+   * @param bindings the memory of inputs and outputs
    * @param executor of completions
-   * @param timeout by when the run must begin; 0: no limit
+   * @param timeout the time until which the run must begin; 0: no limit
    * @return completes when the outputs are written, or with {@link ErrorCode#DEADLINE_EXCEEDED}
    * @throws IllegalArgumentException when the timeout is negative
-   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    */
   public CompletableFuture<Void> executeAsync(
       Bindings bindings, Executor executor, Duration timeout) {
@@ -288,16 +289,16 @@ public class ModelRunner implements AutoCloseable {
   /**
    * As {@link #executeAsync(Bindings, Executor)}, with options.
    *
-   * @param bindings where inputs are and outputs go
+   * @param bindings the memory of inputs and outputs
    * @param executor of completions
    * @param options null: the defaults
    * @return completes when the outputs are written
-   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   * @throws PoprtException as {@link #execute(Bindings)}, for errors of the arguments
    * @since 1.0
    */
   public CompletableFuture<Void> executeAsync(
       Bindings bindings, Executor executor, RequestOptions options) {
-    Objects.requireNonNull(executor, "executor"); // which would be needed too late
+    Objects.requireNonNull(executor, "executor"); // it would only be used after the submission
     RawRequestOptions raw = options == null ? null : new RawRequestOptions();
     try (Use<RawBindings> memory = bindings.use()) {
       if (raw != null) options.fill(raw);
@@ -406,7 +407,7 @@ public class ModelRunner implements AutoCloseable {
   // </functions:runner>
 
   /**
-   * What the runner has counted since it was made, all replicas together: {@link #statistics} as
+   * Returns the counters of all replicas since the runner was created: {@link #statistics} as
    * numbers.
    *
    * @return a snapshot
@@ -417,7 +418,7 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * What one replica has counted since the runner was made.
+   * Returns the counters of one replica since the runner was created.
    *
    * @param replica from 0 to {@link RunnerCounters#replicas} - 1; -1: all together
    * @return a snapshot
@@ -441,15 +442,15 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Frees it, never blocks. Runs that were submitted are finished first; then the device is free. A
-   * second time does nothing.
+   * Frees the runner without blocking. Submitted runs are completed first; then the device is free.
+   * A second call has no effect.
    */
   @Override
   public void close() {
     handle.close();
   }
 
-  /** What it runs, for people. */
+  /** A description of the model. */
   @Override
   public String toString() {
     return getClass().getSimpleName() + ": " + described(inputs, outputs);

@@ -35,11 +35,14 @@ final class NativeLibrary {
       loadExtracted(resources);
       return;
     }
-    // Finds libpoprt.so.1 beside itself.
+    // Finds libpoprt.so.1 in its own folder.
     System.loadLibrary("poprt_java");
   }
 
-  /** Refuses a libpoprt that is older than what the wrapper was built with, or of another major version. */
+  /**
+   * Refuses a libpoprt that is older than the one with which the wrapper was built, or of
+   * another major version.
+   */
   static void checkVersion() {
     int header = poprt_raw.raw_header_version();
     int found = poprt_raw.raw_version();
@@ -69,8 +72,9 @@ final class NativeLibrary {
   }
 
   /**
-   * Unpacks what the jar brings along once for each build of it: the folder is named by the version and a digest of the
-   * libraries, and gets its name when it is complete, so that processes that start at once do not see it half full.
+   * Unpacks the libraries of the jar once for each build of it. The name of the folder contains the
+   * version and a digest of the libraries. The folder is renamed when it is complete, so that
+   * processes that start at the same time do not see a part of it.
    */
   private static void loadExtracted(String resources) {
     Path folder;
@@ -91,7 +95,7 @@ final class NativeLibrary {
     }
   }
 
-  /** A folder where nothing may be executed (noexec) says just that it "failed to map" a file. */
+  /** In a folder without execute permission (noexec), the error is only "failed to map" a file. */
   private static UnsatisfiedLinkError explained(UnsatisfiedLinkError e, Path folder) {
     UnsatisfiedLinkError better =
         new UnsatisfiedLinkError(
@@ -112,7 +116,10 @@ final class NativeLibrary {
     }
   }
 
-  /** The property, the user's cache, or (of users without a home) a folder for this process alone. */
+  /**
+   * Returns the property, the user's cache, or, for users without a home, a folder for this
+   * process.
+   */
   private static Path cache() throws IOException {
     String named = System.getProperty(CACHE);
     if (named != null) return Files.createDirectories(Path.of(named).toAbsolutePath());
@@ -155,7 +162,7 @@ final class NativeLibrary {
       for (Path file : files.sorted(java.util.Comparator.reverseOrder()).toArray(Path[]::new))
         Files.deleteIfExists(file);
     } catch (IOException e) {
-      // What stays there is no reason to fail.
+      // Files that remain there are not an error.
     }
   }
 }

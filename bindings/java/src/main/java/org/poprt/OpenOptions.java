@@ -11,7 +11,7 @@ public final class OpenOptions {
   public OpenOptions() {}
 
   /**
-   * Whether to open also what another version has compiled.
+   * Whether to open executables that another version compiled.
    *
    * @param on default false
    * @return this
@@ -22,7 +22,7 @@ public final class OpenOptions {
   }
 
   /**
-   * Which model, when the files hold several.
+   * Selects the model if the files contain several.
    *
    * @param name its name; "" for the only one
    * @return this

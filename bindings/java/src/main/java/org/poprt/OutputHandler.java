@@ -3,13 +3,14 @@ package org.poprt;
 import java.nio.ByteBuffer;
 
 /**
- * Takes the data of one output of a session. Called on the thread that runs programs. It must not
- * call the session, except {@link Session#stop}. What it throws ends the run, which throws it.
+ * Receives the data of one output of a session. It is called on the thread that runs programs, and
+ * must not call the session, except {@link Session#stop}. An exception ends the run, which rethrows
+ * it.
  */
 @FunctionalInterface
 public interface OutputHandler {
   /**
-   * Takes the transfer.
+   * Receives the transfer.
    *
    * @param data its bytes in native byte order, only valid during the call
    * @return false: the run ends with {@link ErrorCode#CANCELLED}

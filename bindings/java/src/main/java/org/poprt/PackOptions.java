@@ -27,19 +27,22 @@ public final class PackOptions {
   private long delimiterNum;
 
   /**
-   * For a model that says itself what is packed ({@code pack_args}), or whose first input is of variable length.
+   * For a model that records the packed inputs ({@code pack_args}), or whose first input is of
+   * variable length.
    *
-   * @param timeout from a pack's first item until it goes; whole microseconds, at least one
+   * @param timeout from the first item of a pack until its submission; whole microseconds, at least
+   * one
    */
   public PackOptions(Duration timeout) {
     this("", timeout);
   }
 
   /**
-   * With the input of variable length.
+   * For a model with the given input of variable length.
    *
    * @param dynamicInput name of the input of variable length
-   * @param timeout from a pack's first item until it goes; whole microseconds, at least one
+   * @param timeout from the first item of a pack until its submission; whole microseconds, at least
+   * one
    */
   public PackOptions(String dynamicInput, Duration timeout) {
     this.dynamicInput = dynamicInput;
@@ -69,7 +72,7 @@ public final class PackOptions {
   }
 
   /**
-   * The input that masks places.
+   * Sets the input that masks positions.
    *
    * @param name "", the default: none
    * @return this
@@ -91,7 +94,7 @@ public final class PackOptions {
   }
 
   /**
-   * How items are put into rows when they do not cross them.
+   * Sets the choice of rows for items that do not cross them.
    *
    * @param which default {@link Algorithm#NEXT_FIT}
    * @return this
@@ -124,7 +127,7 @@ public final class PackOptions {
   }
 
   /**
-   * Whether to strip the callers' padding, which the mask tells.
+   * Whether to remove the padding of requests, which the mask marks.
    *
    * @param on default false
    * @return this

@@ -1,21 +1,21 @@
 package org.poprt;
 
 /**
- * Packs runs of variable length into the batches that the model was compiled for. A run binds its
- * dynamic inputs with the same number of places; its outputs have as many, or with unpack info one
- * item of the output's first dimension. A pack goes when it is full, when the next item does not
- * fit, or after the timeout.
+ * Packs runs of variable length into the compiled batches. The dynamic inputs of a run have the
+ * same number of positions. Its outputs have as many, or with unpack info one item of the output's
+ * first dimension. A pack is submitted when it is full, when the next item does not fit, or after
+ * the timeout.
  */
 public final class PackRunner extends ModelRunner {
   /**
-   * Takes a device and loads the model.
+   * Acquires a device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
    * @param options how to pack; they are copied
    * @param config how to run; it is copied
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (the options) or {@link
-   *     ErrorCode#FAILED_PRECONDITION} (the model does not fit them), and as {@link
-   *     ModelRunner#ModelRunner(Executable, RuntimeConfig)}
+   * ErrorCode#FAILED_PRECONDITION} (options that do not fit the model), and as {@link
+   * ModelRunner#ModelRunner(Executable, RuntimeConfig)}
    */
   public PackRunner(Executable executable, PackOptions options, RuntimeConfig config) {
     super(make(executable, options, config));

@@ -54,7 +54,8 @@ public final class Passes {
   }
 
   /**
-   * Orders them by what they depend on, which is added, instead of as they were added.
+   * Whether to order the passes by their dependencies, which are added, instead of using the given
+   * order.
    *
    * @param on whether
    * @return this
@@ -65,7 +66,7 @@ public final class Passes {
   }
 
   /**
-   * Verifies the graph after each pass, which is so unless it is switched off.
+   * Whether to verify the graph after each pass. The default is true.
    *
    * @param on whether
    * @return this
@@ -87,7 +88,7 @@ public final class Passes {
   }
 
   /**
-   * Refuses a model for what is a warning otherwise.
+   * Whether warnings about a model are errors.
    *
    * @param on whether
    * @return this
@@ -109,7 +110,7 @@ public final class Passes {
   }
 
   /**
-   * Where external data lies.
+   * Sets the folder of external data.
    *
    * @param path of a folder; "" forbids external data
    * @return this
@@ -134,7 +135,7 @@ public final class Passes {
   }
 
   /**
-   * The names in an order in which they may run, with those that must run before them.
+   * Returns the names in a valid order, with the passes that must run before them.
    *
    * @return names
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} when they exclude each other
@@ -152,9 +153,10 @@ public final class Passes {
   /**
    * Runs them.
    *
-   * @param onnx the bytes of an ONNX model; what remains is read, its position stays
-   * @return the bytes of the model that they make
-   * @throws PoprtException for what a pass or the import of the model finds wrong
+   * @param onnx the bytes of an ONNX model; the remaining bytes are read, its position does not
+   * change
+   * @return the bytes of the resulting model
+   * @throws PoprtException for errors of a pass or of the import of the model
    */
   public byte[] apply(ByteBuffer onnx) {
     RawPasses raw = raw();
@@ -176,7 +178,7 @@ public final class Passes {
   }
 
   /**
-   * All passes with what is known of them.
+   * Returns all passes with their descriptions.
    *
    * @return a JSON array
    */

@@ -37,7 +37,7 @@ public final class Popef {
    *
    * @param file a PopEF file
    * @param name of the tensor
-   * @param executable which model the data is for; "" for any
+   * @param executable the model of the data; "" for any
    * @param npy the file to write
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} when there is no such blob
    */
@@ -50,7 +50,7 @@ public final class Popef {
    *
    * @param file a PopEF file
    * @param name of the feed
-   * @param executable which model the data is for; "" for any
+   * @param executable the model of the data; "" for any
    * @param npy the file to write
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} when there is no such blob
    */

@@ -4,7 +4,7 @@ import java.util.Arrays;
 
 /** A host-visible tensor of a model as {@link PopefMetadata} describes it. A value. */
 public final class PopefAnchor {
-  /** Where its stream goes. */
+  /** The direction of the stream. */
   public enum Direction {
     /** It has data but no stream. */
     NONE,
@@ -25,8 +25,8 @@ public final class PopefAnchor {
   /**
    * An anchor without a stream handle that no program uses.
    *
-   * @param name in the model; that of its tensor or feed blob
-   * @param direction where its stream goes
+   * @param name the name in the model and of its tensor or feed blob
+   * @param direction the direction of its stream
    * @param dataType of its elements
    * @param shape of one transfer; none for a scalar
    */
@@ -70,7 +70,7 @@ public final class PopefAnchor {
   }
 
   /**
-   * Where its stream goes.
+   * The direction of the stream.
    *
    * @return the direction
    */
@@ -138,7 +138,7 @@ public final class PopefAnchor {
   }
 
   /**
-   * Says which programs use the stream.
+   * Sets the programs that use the stream.
    *
    * @param indices default none
    * @return this
@@ -158,7 +158,7 @@ public final class PopefAnchor {
   }
 
   /**
-   * Says whether the first dimension is the replication factor.
+   * Sets whether the first dimension is the replication factor.
    *
    * @param on default false
    * @return this

@@ -15,7 +15,7 @@ import java.util.function.LongFunction;
  * that is closed, the payload cannot be asked for any more. Any number of threads may use one.
  */
 public final class PopefBlob {
-  /** What a blob holds. */
+  /** The kind of a blob. */
   public enum Type {
     /** A program. */
     EXECUTABLE(1),
@@ -23,7 +23,7 @@ public final class PopefBlob {
     TENSOR(3),
     /** A sequence of values of one anchor. */
     FEED(4),
-    /** Bytes of whoever wrote them. */
+    /** Bytes without a defined format. */
     OPAQUE(5);
 
     private final int number;
@@ -37,7 +37,7 @@ public final class PopefBlob {
     }
   }
 
-  private final Object owner; // whoever has a blob may forget it
+  private final Object owner; // keeps the owner alive
   private final Handle<?> handle;
   private final RawPopefBlob raw;
   private final Type type;
@@ -72,7 +72,7 @@ public final class PopefBlob {
   }
 
   /**
-   * What it holds.
+   * The kind of the blob.
    *
    * @return the type
    */
@@ -117,7 +117,7 @@ public final class PopefBlob {
   }
 
   /**
-   * How many tensors lie back to back in a feed.
+   * The number of consecutive tensors in a feed.
    *
    * @return 0 for other blobs
    */
@@ -147,7 +147,7 @@ public final class PopefBlob {
    * Reads a part of the payload.
    *
    * @param offset from its beginning
-   * @param into what remains of it is filled; its position is then its limit
+   * @param into its remaining bytes are filled; its position is then its limit
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE} when the payload ends before, or
    *     {@link ErrorCode#DATA_LOSS} when a compressed one is damaged
    */
@@ -180,22 +180,22 @@ public final class PopefBlob {
   }
 
   /**
-   * The payload where it lies in the mapped file; only a compressed one is copied.
+   * Returns the payload in the mapped file; only a compressed one is copied.
    *
-   * @return a read-only, little-endian buffer. It is valid for as long as it, or a buffer made from
-   *     it, is reachable, also when the reader or model is closed
-   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} when it has 2 GiB or more,
-   *     which one buffer cannot hold, or {@link ErrorCode#DATA_LOSS}
+   * @return a read-only, little-endian buffer. It is valid as long as it, or a buffer derived from
+   * it, is reachable, also after the reader or model is closed
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} for 2 GiB or more, which is
+   * too large for one buffer, or {@link ErrorCode#DATA_LOSS}
    */
   public ByteBuffer map() {
     return map(0, size());
   }
 
   /**
-   * A part of the payload where it lies, as {@link #map()}.
+   * Returns a part of the payload in place, as {@link #map()} does.
    *
    * @param offset from its beginning
-   * @param bytes how many
+   * @param bytes their number
    * @return a buffer as that of {@link #map()}
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE} when the payload ends before
    */

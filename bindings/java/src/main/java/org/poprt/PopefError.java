@@ -1,16 +1,16 @@
 package org.poprt;
 
-/** What kind of PopEF error a {@link PoprtException} is. */
+/** The kind of PopEF error of a {@link PoprtException}. */
 public enum PopefError {
   /** An error of something else. */
   NONE,
   /** A file cannot be opened, read or written. */
   FILE,
-  /** Bytes that are not what the format says. */
+  /** Bytes that violate the format. */
   FORMAT,
   /** The file needs a newer library. */
   VERSION,
-  /** A name is there twice, or is missing. */
+  /** A name is duplicated or missing. */
   LINK,
   /** A writer that is closed, replaced or has failed. */
   INACTIVE_WRITER,

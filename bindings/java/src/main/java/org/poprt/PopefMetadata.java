@@ -7,8 +7,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * How an executable is to be run: what a PopEF file says about it. A value for one thread at a time;
- * what a reader gives is a copy, and the lists and maps may be changed.
+ * The metadata of an executable in a PopEF file, which describes how to run it. A value for one
+ * thread at a time. A reader returns copies, and the lists and maps may be changed.
  */
 public final class PopefMetadata {
   static final int BLOB_TYPE = 2;

@@ -5,11 +5,11 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * One executable of a {@link PopefReader} with all that belongs to it. Keeps what it needs of the
- * reader, which may be closed.
+ * One executable of a {@link PopefReader} with all blobs that belong to it. The reader may be
+ * closed.
  *
- * <p>Of several tensor blobs for one anchor the last one wins, one tied to the executable before one
- * that is not. Any number of threads may use one.
+ * <p>If there are several tensor blobs for one anchor, one that is linked to the executable takes
+ * precedence, and a later one over an earlier one. Any number of threads may use one.
  */
 public final class PopefModel implements AutoCloseable {
   private final Handle<RawPopefModel> handle;
@@ -32,7 +32,7 @@ public final class PopefModel implements AutoCloseable {
   }
 
   /**
-   * What the file says about the executable.
+   * Returns the metadata of the executable.
    *
    * @return a copy, made once
    */
@@ -41,7 +41,7 @@ public final class PopefModel implements AutoCloseable {
   }
 
   /**
-   * Inputs of the main programs for which there is no data: whoever runs it serves them.
+   * The inputs of the main programs without data, which the caller must serve.
    *
    * @return an unmodifiable list
    */
@@ -68,10 +68,9 @@ public final class PopefModel implements AutoCloseable {
   }
 
   /**
-   * Its blobs of a type: one executable, at most one tensor or feed for each anchor, its opaque
-   * blobs.
+   * The blobs of a type: one executable, at most one tensor or feed for each anchor, opaque blobs.
    *
-   * @param type which
+   * @param type the type
    * @return an unmodifiable list
    */
   public List<PopefBlob> blobs(PopefBlob.Type type) {
@@ -83,7 +82,7 @@ public final class PopefModel implements AutoCloseable {
   }
 
   /**
-   * What was left out when it was made.
+   * Warnings about parts that were ignored when the model was created.
    *
    * @return a line for each
    */
@@ -97,7 +96,7 @@ public final class PopefModel implements AutoCloseable {
     return handle.use();
   }
 
-  /** Frees it. A second time does nothing. */
+  /** Frees the model. A second call has no effect. */
   @Override
   public void close() {
     handle.close();

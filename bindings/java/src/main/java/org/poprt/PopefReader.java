@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What one or several PopEF files hold. Payloads stay in the files, which are mapped: do not change
- * a file while it is used (replacing it by renaming is fine).
+ * The contents of one or several PopEF files. The files are mapped, so do not change a file while
+ * it is used (replacing it by renaming is safe).
  *
- * <p>Immutable: any number of threads may use one. Models and mapped payloads go on when it is
- * closed.
+ * <p>Immutable: any number of threads may use one. Models and mapped payloads remain valid after it
+ * is closed.
  */
 public final class PopefReader implements AutoCloseable {
   private final Handle<RawPopefReader> handle;
@@ -28,10 +28,10 @@ public final class PopefReader implements AutoCloseable {
    * Finds the blobs of files.
    *
    * @param files PopEF files
-   * @return what they hold together
+   * @return their contents
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}, {@link ErrorCode#PERMISSION_DENIED},
-   *     {@link ErrorCode#DATA_LOSS} (not a PopEF file, damaged) or {@link
-   *     ErrorCode#FAILED_PRECONDITION} (of a newer version; an executable is there twice)
+   * {@link ErrorCode#DATA_LOSS} (not a PopEF file, damaged) or {@link
+   * ErrorCode#FAILED_PRECONDITION} (a newer version, or a duplicate executable)
    */
   public static PopefReader open(Path... files) {
     Objects.requireNonNull(files, "files");
@@ -48,8 +48,8 @@ public final class PopefReader implements AutoCloseable {
   /**
    * Finds the blobs of a file in memory; the bytes are copied.
    *
-   * @param bytes what remains of it is read; its position stays
-   * @return what it holds
+   * @param bytes its remaining bytes are read; its position does not change
+   * @return its contents
    * @throws PoprtException as {@link #open(Path...)}
    */
   public static PopefReader open(ByteBuffer bytes) {
@@ -67,14 +67,14 @@ public final class PopefReader implements AutoCloseable {
   }
 
   /**
-   * Finds the blobs of PopEF in anything that can be read by position, of any size: headers are read
-   * now, payloads when they are asked for, on the thread that asks. The channel must stay open, and
-   * its bytes must not change, until all that was read from it is closed. What it throws while the
-   * headers are read is the cause of the {@link PoprtException}.
+   * Finds the blobs of PopEF data in a channel that can be read by position, of any size. Headers
+   * are read now, and payloads on request, on the requesting thread. The channel must stay open,
+   * and its bytes must not change, until all blobs are closed. An exception while the headers are
+   * read is the cause of the {@link PoprtException}.
    *
-   * @param channel where PopEF lies, from its beginning on; nobody else may move its position
-   *     meanwhile
-   * @return what it holds
+   * @param channel the PopEF data, from its beginning; no other code may move its position
+   * meanwhile
+   * @return its contents
    * @throws PoprtException as {@link #open(Path...)}
    * @since 1.0
    */
@@ -98,7 +98,7 @@ public final class PopefReader implements AutoCloseable {
     return new PopefReader(raw);
   }
 
-  /** What the native code reads, one call at a time. */
+  /** The source that the native code reads, one call at a time. */
   private static final class Source extends RawCallbacks {
     private final SeekableByteChannel channel;
     private Throwable thrown;
@@ -123,7 +123,7 @@ public final class PopefReader implements AutoCloseable {
   /**
    * Blobs of a type.
    *
-   * @param type which
+   * @param type the type
    * @return an unmodifiable list, in the order of the files
    */
   public List<PopefBlob> blobs(PopefBlob.Type type) {
@@ -135,7 +135,7 @@ public final class PopefReader implements AutoCloseable {
   }
 
   /**
-   * What the files say about their executables.
+   * Returns the metadata of the executables.
    *
    * @return a new list of copies, in the order of the files
    */
@@ -193,7 +193,7 @@ public final class PopefReader implements AutoCloseable {
   }
 
   /**
-   * What was odd but no error.
+   * Warnings about unusual data that is not an error.
    *
    * @return a line for each
    */
@@ -203,7 +203,7 @@ public final class PopefReader implements AutoCloseable {
     }
   }
 
-  /** Frees it. A second time does nothing. */
+  /** Frees the reader. A second call has no effect. */
   @Override
   public void close() {
     handle.close();

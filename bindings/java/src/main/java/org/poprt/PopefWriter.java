@@ -11,9 +11,9 @@ import java.nio.file.Path;
 import java.util.function.Supplier;
 
 /**
- * Writes a PopEF file or stream blob by blob. Beginning the next blob finishes the last one, and {@link
- * #finish} the file: without it a file stays, or becomes again, what it was. When a blob cannot be
- * finished (wrong size, full disk) the writer has failed, and everything else fails too.
+ * Writes a PopEF file or stream blob by blob. Beginning the next blob finishes the last one, and
+ * {@link #finish} the file. Without it, an existing file keeps or regains its contents. If a blob
+ * cannot be finished (wrong size, full disk), the writer has failed, and all other calls fail.
  *
  * <pre>
  * try (PopefWriter writer = new PopefWriter(Path.of("weights.popef"))) {
@@ -22,7 +22,7 @@ import java.util.function.Supplier;
  * </pre>
  */
 public final class PopefWriter implements AutoCloseable {
-  /** What happens to a file that exists. */
+  /** The behaviour for an existing file. */
   public enum Mode {
     /** The new file takes its place when it is finished. */
     TRUNCATE,
@@ -41,7 +41,7 @@ public final class PopefWriter implements AutoCloseable {
      * Describes one.
      *
      * @param name of the anchor
-     * @param tensors how many values
+     * @param tensors number of values
      * @param dataType of their elements
      * @param shape of each
      */
@@ -60,7 +60,7 @@ public final class PopefWriter implements AutoCloseable {
     }
   }
 
-  /** A stream that is written to; what it throws is kept until the native call has ended. */
+  /** The target stream. Its exceptions are kept until the native call has ended. */
   private static final class Sink extends RawCallbacks {
     private final WritableByteChannel to;
     private Throwable thrown;
@@ -126,10 +126,10 @@ public final class PopefWriter implements AutoCloseable {
   }
 
   /**
-   * Writes a new file, or adds to one.
+   * Writes a new file, or appends to an existing one.
    *
    * @param file where
-   * @param mode what happens to one that exists
+   * @param mode the behaviour for an existing file
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (the folder), {@link
    *     ErrorCode#PERMISSION_DENIED}, {@link ErrorCode#RESOURCE_EXHAUSTED} (disk full), {@link
    *     ErrorCode#UNAVAILABLE} (another writer is adding) or {@link ErrorCode#DATA_LOSS} (adding to
@@ -160,7 +160,7 @@ public final class PopefWriter implements AutoCloseable {
     handle = Handle.of(this, new Raw(made, callback), Raw::delete);
   }
 
-  /** Makes a native call that may write; what the stream threw comes out of it. */
+  /** Makes a native call that may write, and rethrows exceptions of the stream. */
   private <T> T writing(Supplier<T> call) {
     try {
       return call.get();
@@ -199,12 +199,11 @@ public final class PopefWriter implements AutoCloseable {
    * Begins an executable.
    *
    * @param name of the executable
-   * @param compress whether the file has it compressed; then it cannot be used where it is mapped
+   * @param compress whether to compress it; then it cannot be used in the map
    * @return this
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} (no name, or an executable's
-   *     for the second time; a writer that is finished or has failed), {@link
-   *     ErrorCode#INVALID_ARGUMENT} (the last blob lacks bytes) or {@link
-   *     ErrorCode#RESOURCE_EXHAUSTED}
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} (no name, or a duplicate name
+   * of an executable; a writer that is finished or has failed), {@link ErrorCode#INVALID_ARGUMENT}
+   * (the last blob is incomplete) or {@link ErrorCode#RESOURCE_EXHAUSTED}
    */
   public PopefWriter executable(String name, boolean compress) {
     return begin(PopefBlob.Type.EXECUTABLE, name, "", compress, null, new long[0], 0);
@@ -214,12 +213,12 @@ public final class PopefWriter implements AutoCloseable {
    * Begins the value of one anchor.
    *
    * @param name of the anchor
-   * @param executable which one it is for; "": every one with such an anchor
+   * @param executable the executable to which it belongs; "": all with such an anchor
    * @param dataType of its elements
    * @param shape none for a scalar
    * @return this
    * @throws PoprtException as {@link #executable}, and with {@link ErrorCode#INVALID_ARGUMENT} (a
-   *     type that PopEF does not have)
+   * type that PopEF lacks)
    */
   public PopefWriter tensor(String name, String executable, DataType dataType, long... shape) {
     return begin(PopefBlob.Type.TENSOR, name, executable, false, dataType, shape, 0);
@@ -229,8 +228,8 @@ public final class PopefWriter implements AutoCloseable {
    * Begins a sequence of values of one anchor.
    *
    * @param name of the anchor
-   * @param executable which one it is for; "": every one with such an anchor
-   * @param tensors how many
+   * @param executable the executable to which it belongs; "": all with such an anchor
+   * @param tensors number of values
    * @param dataType of their elements
    * @param shape of each
    * @return this
@@ -242,10 +241,10 @@ public final class PopefWriter implements AutoCloseable {
   }
 
   /**
-   * Begins bytes of your own.
+   * Begins a blob of bytes without a defined format.
    *
    * @param name of the blob
-   * @param executable which one it is for; "": every one
+   * @param executable the executable to which it belongs; "": all
    * @return this
    * @throws PoprtException as {@link #executable}
    */
@@ -254,10 +253,10 @@ public final class PopefWriter implements AutoCloseable {
   }
 
   /**
-   * Begins several feeds that are filled side by side, step by step, as a data loader makes them.
+   * Begins several feeds that are written alternately, as a data loader produces them.
    *
-   * @param executable which one they are for; "": every one with such anchors
-   * @param feeds what {@link #write(int, ByteBuffer)} numbers
+   * @param executable the executable to which they belong; "": all with such anchors
+   * @param feeds the feeds, in the order of the numbers of {@link #write(int, ByteBuffer)}
    * @return this
    * @throws PoprtException as {@link #tensor}
    */
@@ -301,7 +300,7 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Appends bytes to the blob that was begun last.
    *
-   * @param bytes what remains of it is written; its position stays
+   * @param bytes its remaining bytes are written; its position does not change
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (more than the blob takes),
    *     {@link ErrorCode#FAILED_PRECONDITION} (no blob was begun, or it is finished) or {@link
@@ -315,7 +314,7 @@ public final class PopefWriter implements AutoCloseable {
    * Appends bytes to one of {@link #feeds}.
    *
    * @param feed its number, from 0
-   * @param bytes what remains of it is written; its position stays
+   * @param bytes its remaining bytes are written; its position does not change
    * @return this
    * @throws PoprtException as {@link #write(ByteBuffer)}, and with {@link
    *     ErrorCode#INVALID_ARGUMENT} (no such feed)
@@ -334,11 +333,11 @@ public final class PopefWriter implements AutoCloseable {
   }
 
   /**
-   * Finishes the last blob and the file, which is there from now on. A second time does nothing.
+   * Finishes the last blob and the file, and makes the file visible. A second call has no effect.
    *
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (the last blob lacks bytes),
-   *     {@link ErrorCode#FAILED_PRECONDITION} (it has failed before) or {@link
-   *     ErrorCode#RESOURCE_EXHAUSTED}
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (the last blob is incomplete),
+   * {@link ErrorCode#FAILED_PRECONDITION} (it has failed before) or {@link
+   * ErrorCode#RESOURCE_EXHAUSTED}
    */
   public synchronized void finish() {
     try (Use<Raw> use = handle.use()) {
@@ -350,7 +349,7 @@ public final class PopefWriter implements AutoCloseable {
     }
   }
 
-  /** Frees it; what was not finished is not written. A second time does nothing. */
+  /** Frees the writer; an unfinished file is not written. A second call has no effect. */
   @Override
   public void close() {
     handle.close();

@@ -26,7 +26,7 @@ public final class Poprt {
   }
 
   /**
-   * Which messages are logged: to stderr, or to listeners when there are any.
+   * Sets the level of messages to stderr, or to listeners if there are any.
    *
    * @param level TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for another name
@@ -36,14 +36,14 @@ public final class Poprt {
   }
 
   /**
-   * Sends the library's messages to a listener in place of stderr. The listener is called on a
-   * thread of its own, in the order of the messages; it may call the library. What it throws goes to
-   * that thread's {@link Thread#getUncaughtExceptionHandler}, and later messages to the listener
-   * again. Each of several listeners gets every message; one that is 10 000 messages behind loses
-   * some, and is told so.
+   * Passes the library's messages to a listener instead of stderr. The listener is called on a
+   * separate thread, in the order of the messages, and may call the library. Its exceptions go to
+   * that thread's {@link Thread#getUncaughtExceptionHandler}, and it still receives later messages.
+   * If there are several listeners, each gets every message. A listener that is 10 000 messages
+   * late loses some and is notified.
    *
-   * @param listener who hears them
-   * @return closing it ends it; one that is forgotten goes on
+   * @param listener the receiver of messages
+   * @return the subscription, which ends when it is closed, but not when it is collected
    * @since 1.0
    */
   public static LogSubscription subscribeLog(LogListener listener) {
@@ -51,10 +51,10 @@ public final class Poprt {
   }
 
   /**
-   * What sessions and runners of all processes do that publish it (POPRT_TELEMETRY=1 in their
-   * environment).
+   * Returns the activity of sessions and runners of all processes that publish it
+   * (POPRT_TELEMETRY=1 in their environment).
    *
-   * @return a JSON array with an object for each; empty when nobody publishes
+   * @return a JSON array with an object for each; empty if there are none
    * @throws PoprtException when the folder may not be read
    */
   public static String readTelemetry() {
@@ -62,10 +62,10 @@ public final class Poprt {
   }
 
   /**
-   * What sessions and runners do that publish it in a folder (POPRT_TELEMETRY_DIR).
+   * Returns the activity of sessions and runners that publish it in a folder (POPRT_TELEMETRY_DIR).
    *
    * @param folder where
-   * @return a JSON array with an object for each; empty when nobody publishes
+   * @return a JSON array with an object for each; empty if there are none
    * @throws PoprtException when the folder may not be read
    */
   public static String readTelemetry(Path folder) {

@@ -4,7 +4,7 @@ package org.poprt;
 public final class PoprtException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
-  /** What kind of error it is. */
+  /** The kind of error. */
   private final ErrorCode code;
 
   /** Compiled when a message first names an option: most do not. */
@@ -13,7 +13,7 @@ public final class PoprtException extends RuntimeException {
     static final java.util.regex.Pattern WORD = java.util.regex.Pattern.compile("_([a-z])");
   }
 
-  /** What kind of PopEF error it is. */
+  /** The kind of PopEF error. */
   private final PopefError popefError;
 
   PoprtException(ErrorCode code, String message) {
@@ -34,9 +34,9 @@ public final class PoprtException extends RuntimeException {
   }
 
   /**
-   * What a run has ended with, told on a thread that did not ask for it: the frames there are the
-   * executor's and say nothing, and to collect them takes longer than all the rest. Whoever waits
-   * gets an exception around it, with his own.
+   * Creates the error of a run on a thread that did not start the run. Its stack trace is omitted
+   * because it would only contain the executor's frames, and collecting it takes longer than the
+   * rest. A waiting thread gets an exception around it with its own stack trace.
    */
   static PoprtException ofRun(int code, byte[] message) {
     return new PoprtException(
@@ -58,7 +58,7 @@ public final class PoprtException extends RuntimeException {
   }
 
   /**
-   * What kind of error it is.
+   * The kind of error.
    *
    * @return the code; {@link ErrorCode#UNKNOWN} for one of a newer library
    */
@@ -67,7 +67,8 @@ public final class PoprtException extends RuntimeException {
   }
 
   /**
-   * What kind of PopEF error it is: a code alone does not tell a missing link from a newer file.
+   * The kind of PopEF error, because the code does not distinguish a missing link from a newer
+   * file.
    *
    * @return {@link PopefError#NONE} for errors of something else
    */

@@ -9,9 +9,9 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.function.Function;
 
 /**
- * A queue of memory that a {@link Session} reads or writes, for one anchor. Several threads take
- * turns; what completes a future on the running thread may enqueue again when no other thread
- * enqueues to that queue.
+ * A queue of memory that a {@link Session} reads or writes, for one anchor. Threads wait for each
+ * other. A completion on the running thread may enqueue again if no other thread enqueues to that
+ * queue.
  */
 public abstract class Queue {
   private final QueueManager manager;
@@ -29,7 +29,7 @@ public abstract class Queue {
   }
 
   /**
-   * What it serves.
+   * The anchor of the queue.
    *
    * @return the anchor
    */
@@ -65,25 +65,25 @@ public abstract class Queue {
 
   /**
    * Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is
-   * full. A direct buffer is used where it is and must stay untouched until the future completes; a
+   * full. A direct buffer is used in place and must stay unchanged until the future completes; a
    * heap buffer is copied. The future completes on a thread of the common pool.
    *
    * @param memory from its position to its limit
-   * @return completes when it was consumed or filled; cancelled when it never will be, because the
-   *     queue was flushed, disconnected or closed. Cancelling it does not take it back
-   * @throws PoprtException with {@link ErrorCode#CANCELLED} (disconnected; full and the session was
-   *     stopped) or {@link ErrorCode#INVALID_ARGUMENT} (the type, nothing in it)
+   * @return completes when it was consumed or filled; cancelled if it was discarded because the
+   * queue was flushed, disconnected or closed. Cancelling the future does not remove the element
+   * @throws PoprtException with {@link ErrorCode#CANCELLED} (disconnected, or full while the
+   * session was stopped) or {@link ErrorCode#INVALID_ARGUMENT} (the type, or empty memory)
    */
   public final CompletableFuture<Void> enqueue(Buffer memory) {
     return enqueue(memory, ForkJoinPool.commonPool());
   }
 
   /**
-   * As {@link #enqueue(Buffer)}, with a choice of where the future completes.
+   * As {@link #enqueue(Buffer)}, with an executor for completions.
    *
    * @param memory from its position to its limit
-   * @param executor of completions; {@code Runnable::run} is the thread that runs programs, or that
-   *     flushes or closes: what hangs on the future must not block then
+   * @param executor of completions; {@code Runnable::run} uses the thread that runs programs, or
+   * that flushes or closes: dependent actions must then not block
    * @return as there
    * @throws PoprtException as there
    */
@@ -114,7 +114,7 @@ public abstract class Queue {
         });
   }
 
-  /** What the native code holds until the element is done. */
+  /** The object to which native code refers until the element is done. */
   private static final class Element extends RawCallbacks {
     final CompletableFuture<Void> future = new CompletableFuture<>();
     private final Buffer memory;

@@ -79,7 +79,7 @@ public final class QueueManager {
         });
   }
 
-  /** The same for good: nothing can be enqueued from now on, and runs find no data. */
+  /** The same permanently: nothing can be enqueued afterwards, and runs find no data. */
   public void disconnectAll() {
     ask(
         raw -> {
@@ -92,7 +92,7 @@ public final class QueueManager {
     try {
       onTimeout.accept(inputQueue(name));
     } catch (Throwable e) {
-      session.stop(); // the run would wait for ever
+      session.stop(); // otherwise the run would wait without end
       throw e;
     }
   }

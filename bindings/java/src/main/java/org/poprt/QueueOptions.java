@@ -26,11 +26,11 @@ public final class QueueOptions {
   }
 
   /**
-   * What happens when a run has waited for an input.
+   * Sets the action when a run has waited for an input.
    *
-   * @param limit how long it waits; without this call for ever
-   * @param then called on the running thread, again and again; may enqueue to the queue, for
-   *     example padding. When it throws, the session is stopped and the run throws it
+   * @param limit the waiting time; by default unlimited
+   * @param then called repeatedly on the running thread; may enqueue to the queue, for example
+   * padding. If it throws, the session is stopped and the run rethrows the exception
    * @return this
    */
   public QueueOptions timeout(Duration limit, Consumer<InputQueue> then) {
@@ -40,9 +40,9 @@ public final class QueueOptions {
   }
 
   /**
-   * Which anchors get a queue.
+   * Selects the anchors with a queue.
    *
-   * @param which without this call those that the session wants served
+   * @param which by default those that the caller must serve
    * @return this
    */
   public QueueOptions userAnchors(AnchorPredicate which) {

@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.nio.ByteBuffer;
 
-/** What the native code calls. Nothing may be thrown out of these. */
+/** The callbacks of native code. They must not throw. */
 abstract class RawCallbacks {
   void done(int code, byte[] message) {}
 
@@ -11,7 +11,10 @@ abstract class RawCallbacks {
     return false;
   }
 
-  /** Fills the memory, which is valid during the call, from an offset on. False: it cannot. */
+  /**
+   * Fills the memory, which is valid during the call, from an offset on. Returns false on
+   * failure.
+   */
   boolean read(long offset, ByteBuffer into) {
     return false;
   }

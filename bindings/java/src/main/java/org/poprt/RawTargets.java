@@ -7,11 +7,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What sessions call, by number: the native code holds no reference, so that a session is collected
- * even when its handlers refer to it. A number that is gone is nobody.
+ * The targets of callbacks of sessions, by number. The native code holds no reference, so a session
+ * is collected even if its handlers refer to it. A removed number has no target.
  *
- * <p>Sessions call on the thread that has called them. What is thrown waits there for {@link
- * #rethrow}.
+ * <p>Sessions call on the thread that has called them. {@link #rethrow} rethrows the exceptions
+ * there.
  */
 final class RawTargets {
   static final int ACCEPTS = 0;
@@ -36,7 +36,7 @@ final class RawTargets {
 
   private RawTargets() {}
 
-  /** Held until {@link #remove} as long as somebody else holds it. */
+  /** Adds a target, which is found until {@link #remove} as long as it is referenced. */
   static long add(Object target) {
     long id = LAST.incrementAndGet();
     TARGETS.put(id, new WeakReference<>(target));
@@ -47,7 +47,7 @@ final class RawTargets {
     TARGETS.remove(id);
   }
 
-  /** Throws what callbacks of this thread have thrown; {@code failure}, or null, goes with it. */
+  /** Rethrows exceptions of callbacks of this thread, with {@code failure}, which may be null. */
   static void rethrow(RuntimeException failure) {
     Throwable thrown = THROWN.get();
     THROWN.remove();
@@ -61,7 +61,7 @@ final class RawTargets {
   }
 
   private static void keep(Throwable thrown) {
-    if (THROWN.get() == null) THROWN.set(thrown); // the first says why
+    if (THROWN.get() == null) THROWN.set(thrown); // the first is the cause
   }
 
   private static <T> T find(long id, Class<T> type) {
@@ -69,9 +69,9 @@ final class RawTargets {
     return target == null ? null : type.cast(target.get());
   }
 
-  // The native code calls these. Nothing may be thrown out of them.
+  // The native code calls these functions. They must not throw.
 
-  /** 0: the transfer was made. */
+  /** Returns 0 if the transfer was made. */
   static int transfer(long id, int which, ByteBuffer data) {
     try {
       Stream stream = find(id, Stream.class);

@@ -44,9 +44,9 @@ public final class RequestOptions {
   // </options:request>
 
   /**
-   * Which replica the run is for, so that it meets the state (caches) that earlier runs have left
-   * there, before what {@link Bindings#replica} says; one that the runner does not have is an error
-   * of the run. Without, a run goes to any.
+   * Sets the replica whose state (caches) the run uses. It takes precedence over {@link
+   * Bindings#replica}. An unknown replica is an error of the run. By default, any replica computes
+   * a run.
    *
    * @param value counted from 0
    * @return this

@@ -3,8 +3,8 @@ package org.poprt;
 import java.time.Duration;
 
 /**
- * What a runner, or one of its replicas, has counted since it was made: a snapshot, of {@link
- * ModelRunner#counters()}.
+ * The counters of a runner or of one of its replicas since its creation: a snapshot, returned by
+ * {@link ModelRunner#counters()}.
  *
  * @since 1.0
  */
@@ -247,7 +247,7 @@ public final class RunnerCounters {
     return latencyBuckets.clone();
   }
 
-  /** All but the histogram, for people. */
+  /** A description of all counters except the histogram. */
   @Override
   public String toString() {
     return "RunnerCounters[submitted="

@@ -372,7 +372,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Gives an input one value for all runs, which then leave it out.
+   * Sets a value of an input for all runs, which then omit the input.
    *
    * @param name of the input
    * @param value its elements, in native byte order; copied when a runner is made
@@ -398,11 +398,11 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Sets both timeouts, and that they hold.
+   * Sets and enables both timeouts.
    *
-   * @param batch from a batch's first row until it is padded; 0: for ever
-   * @param dataParallel from the first complete batch of a step until the step goes without the
-   *     others; 0: for ever
+   * @param batch from the first row of a batch until it is padded; 0: no limit
+   * @param dataParallel from the first complete batch of a step until the step starts without the
+   * others; 0: no limit
    * @return this
    */
   public RuntimeConfig batchSizeTimeout(Duration batch, Duration dataParallel) {

@@ -11,28 +11,29 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * A model on a device whose inputs and outputs are served by handlers or queues, and whose programs
- * the caller runs. A {@link ModelRunner} is simpler.
+ * A model on a device whose inputs and outputs use handlers or queues, and whose programs the
+ * caller runs. A {@link ModelRunner} is simpler.
  *
- * <p>Any thread may call; runs, loading and changes of handlers take turns. Handlers are called on
- * the thread that runs programs. A session that is not exclusive loses its device to the next one
- * that binds it, and then fails with {@link ErrorCode#FAILED_PRECONDITION} until {@link #reload}.
+ * <p>Any thread may use a session. Runs, loading and changes of handlers wait for each other.
+ * Handlers are called on the thread that runs programs. A session that is not exclusive loses its
+ * device to the next one that binds it, and then fails with {@link ErrorCode#FAILED_PRECONDITION}
+ * until {@link #reload}.
  */
 public final class Session implements AutoCloseable {
   private final Handle<RawSession> handle;
   private final List<Anchor> userInputs;
   private final List<Anchor> userOutputs;
 
-  /** Handlers by anchor, which nobody else holds. */
+  /** The handlers by anchor. No other object refers to them. */
   private final Map<String, RawTargets.Stream> handlers = new HashMap<>();
 
-  /** Numbers of what the native code may call, by what it is; they go with it. */
+  /** The numbers of the targets of native code, which are removed with the session. */
   private final ConcurrentHashMap<String, Long> targets = new ConcurrentHashMap<>();
 
   private QueueManager queues;
 
   /**
-   * Takes any free device and loads the model.
+   * Acquires any free device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy
@@ -98,7 +99,7 @@ public final class Session implements AutoCloseable {
     return made;
   }
 
-  /** Calls the library, and throws what handlers have thrown meanwhile. */
+  /** Calls the library, and rethrows exceptions of handlers. */
   private <T> T ask(Function<RawSession, T> what) {
     RuntimeException failure = null;
     T answer = null;
@@ -151,7 +152,7 @@ public final class Session implements AutoCloseable {
     call(RawSession::load_again);
   }
 
-  /** Frees the device. What runs ends with {@link ErrorCode#CANCELLED}. */
+  /** Frees the device. Running programs end with {@link ErrorCode#CANCELLED}. */
   public void unloadFromDevice() {
     call(RawSession::unload_from_device);
   }
@@ -174,10 +175,10 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Serves an input.
+   * Sets the handler of an input.
    *
    * @param name of the input
-   * @param handler null takes it away
+   * @param handler null removes it
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
    */
   public void setUserInputHandler(String name, InputHandler handler) {
@@ -193,10 +194,10 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Serves an output.
+   * Sets the handler of an output.
    *
    * @param name of the output
-   * @param handler null takes it away
+   * @param handler null removes it
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}
    */
   public void setUserOutputHandler(String name, OutputHandler handler) {
@@ -226,7 +227,7 @@ public final class Session implements AutoCloseable {
             setter.set(raw, stream != null, id);
             set[0] = true;
           });
-    } finally { // the handler before may have thrown: the new one is there all the same
+    } finally { // the previous handler may have thrown; the new one is set in any case
       if (set[0]) keep(key, stream, id);
       else RawTargets.remove(id);
     }
@@ -328,9 +329,9 @@ public final class Session implements AutoCloseable {
   // </functions:session>
 
   /**
-   * The blobs of its model as PopEF has them; see {@link Executable#popefModel}.
+   * Returns the blobs of the model; see {@link Executable#popefModel}.
    *
-   * @return a model of its own, to be closed
+   * @return an independent model, which must be closed
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}
    * @since 1.0
    */
@@ -379,8 +380,8 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Makes a queue for each anchor that is to be served. Queues that were made before are closed;
-   * what waits there is cancelled, and so is a run that waits for them.
+   * Creates a queue for each anchor that the caller serves. Earlier queues are closed: their
+   * waiting elements are cancelled, and so is a run that waits for them.
    *
    * @param options how; they are copied
    * @return the queues
@@ -420,8 +421,8 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Stops it and frees it; a run under way ends with {@link ErrorCode#CANCELLED} first. What waits
-   * in queues is cancelled. A second time does nothing.
+   * Stops and frees the session. A running program ends with {@link ErrorCode#CANCELLED} first.
+   * Waiting elements of queues are cancelled. A second call has no effect.
    */
   @Override
   public void close() {

@@ -141,9 +141,9 @@ public final class SessionOptions {
   }
 
   /**
-   * Which anchors handlers or queues serve.
+   * Selects the anchors that handlers or queues serve.
    *
-   * @param which without this call those of main programs and of none, without data
+   * @param which by default those without data of main programs and of no program
    * @return this
    */
   public SessionOptions userAnchors(AnchorPredicate which) {

@@ -13,12 +13,12 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * Elements with a shape: what {@link ModelRunner#run} takes and makes.
+ * Elements with a shape: the inputs and outputs of {@link ModelRunner#run}.
  *
  * @since 1.0
  */
 public final class Tensor {
-  private final DataType dataType; // null: that of the input, which the buffer may hold
+  private final DataType dataType; // null: that of the input, which the buffer must fit
   private final long[] shape;
   private final Buffer buffer;
 
@@ -29,7 +29,7 @@ public final class Tensor {
   }
 
   /**
-   * Of a buffer, which is not copied unless it is on the heap.
+   * A tensor of a buffer, which is only copied if it is on the heap.
    *
    * @param buffer elements row by row, from its position to its limit
    * @param shape dimensions, which a run compares with those of the input
@@ -40,12 +40,12 @@ public final class Tensor {
   }
 
   /**
-   * Of an array, or of arrays of arrays of one length: {@code float[][]} has two dimensions. Its
-   * elements are copied.
+   * A tensor of an array, or of nested arrays of equal length: {@code float[][]} has two
+   * dimensions. Its elements are copied.
    *
    * @param array of float, double, byte, short, int, long or boolean, in any number of dimensions
    * @return the tensor
-   * @throws IllegalArgumentException when it is no such array, or its rows differ in length
+   * @throws IllegalArgumentException if it is not such an array, or its rows differ in length
    */
   public static Tensor of(Object array) {
     Objects.requireNonNull(array, "array");

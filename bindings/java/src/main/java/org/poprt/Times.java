@@ -6,7 +6,7 @@ import java.time.Duration;
 final class Times {
   private Times() {}
 
-  /** What is too long to be counted is as long as can be. */
+  /** Converts a time; a time that is too long becomes the longest one. */
   static long nanos(Duration time) {
     try {
       return time.toNanos();

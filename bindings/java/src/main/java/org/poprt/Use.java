@@ -1,6 +1,6 @@
 package org.poprt;
 
-/** A call under way that uses a native object. */
+/** A running call that uses a native object. */
 final class Use<T> implements AutoCloseable {
   private final Handle<T> handle;
 
