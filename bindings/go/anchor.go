@@ -71,7 +71,7 @@ func (a Anchor) String() string {
 	return fmt.Sprintf("%s %v [%s]", a.Name, a.DType, strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ","), "[]"))
 }
 
-// described is what goes in and what comes out.
+// described returns a description of inputs and outputs.
 func described(inputs, outputs []Anchor) string {
 	join := func(anchors []Anchor) string {
 		texts := make([]string, len(anchors))

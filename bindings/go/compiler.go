@@ -7,23 +7,23 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// Precision says what to do with floating-point types.
+// Precision is the conversion of floating-point types.
 type Precision int
 
 const (
-	KeepPrecision Precision = iota // as the model says
+	KeepPrecision Precision = iota // unchanged
 	FP32
 	FP16
 )
 
-// Winograd says what may compute 3x3 convolutions in 32 bits, besides direct sums. Since 1.0.
+// Winograd selects the algorithms that may compute 3x3 convolutions in 32 bits instead of direct sums. Since 1.0.
 type Winograd int
 
 const (
-	DefaultWinograd Winograd = iota // what keeps each layer within 1e-4 of exact sums
+	DefaultWinograd Winograd = iota // the one that keeps each layer within 1e-4 of exact sums
 	NoWinograd
-	ExactWinograd // F(2x2), which rounds hardly more
-	FastWinograd  // F(4x4) too, where that is faster
+	ExactWinograd // F(2x2), which adds little rounding
+	FastWinograd  // also F(4x4) where that is faster
 )
 
 // CompileOptions of the compiler; the zero value, or nil, is the default.
@@ -134,7 +134,7 @@ func (o CompileOptions) fill(raw native.RawCompileOptions) {
 
 // </options:compile_functions>
 
-// PassReport says what a pass did.
+// PassReport is the effect of a pass.
 type PassReport struct {
 	Pass                    string
 	Rewrites                int64
@@ -219,7 +219,7 @@ func Compile(onnxPath string, options *CompileOptions) (e *Executable, err error
 	return e, err
 }
 
-// CompileBytes compiles the bytes of an ONNX file. External data is looked for in folder, "" forbids it.
+// CompileBytes compiles the bytes of an ONNX file. The folder contains external data; "" makes external data an error.
 func CompileBytes(onnx []byte, folder string, options *CompileOptions) (e *Executable, err error) {
 	address, keep := address(onnx)
 	defer runtime.KeepAlive(keep)
@@ -231,22 +231,22 @@ func CompileBytes(onnx []byte, folder string, options *CompileOptions) (e *Execu
 	return e, err
 }
 
-// CompileToPopEF compiles into a file, in less memory than Compile and Save.
+// CompileToPopEF compiles into a file, with less memory than Compile and Save.
 func CompileToPopEF(onnxPath, popefPath string, options *CompileOptions) error {
 	return withCompiler(options, func(c native.RawCompiler) error {
 		return check(c.Compile_to_popef(onnxPath, popefPath))
 	})
 }
 
-// Convert only converts, from ONNX file to ONNX file.
+// Convert converts an ONNX file to an ONNX file without compiling it.
 func Convert(onnxPath, outPath string, options *CompileOptions) error {
 	return withCompiler(options, func(c native.RawCompiler) error {
 		return check(c.Convert_file(onnxPath, outPath))
 	})
 }
 
-// Show returns name, type and shape of every input and output of an ONNX file, one a line, without conversion. Variable
-// dimensions are 0.
+// Show returns name, type and shape of every input and output of an ONNX file, one per line, without conversion.
+// Variable dimensions are 0.
 func Show(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr
@@ -256,7 +256,8 @@ func Show(onnxPath string) (text string, err error) {
 	return text, err
 }
 
-// IOStatistics returns how many inputs and outputs an ONNX file has of each type and shape, one line each. Since 1.0.
+// IOStatistics returns the number of inputs and outputs of an ONNX file for each type and shape, one line each.
+// Since 1.0.
 func IOStatistics(onnxPath string) (text string, err error) {
 	err = withCompiler(nil, func(c native.RawCompiler) error {
 		var failure uintptr
@@ -266,8 +267,8 @@ func IOStatistics(onnxPath string) (text string, err error) {
 	return text, err
 }
 
-// FuseModels writes several ONNX models as one, which compiles to what [FuseExecutables] makes. Errors: InvalidArgument
-// (none, or one that is fused), Unimplemented (opsets that cannot become one). Since 1.0.
+// FuseModels writes several ONNX models as one. Compiling it is equivalent to [FuseExecutables]. Errors:
+// InvalidArgument (none, or one that is fused), Unimplemented (opsets that cannot be converted to one). Since 1.0.
 func FuseModels(onnxPaths []string, outPath string) error {
 	models := native.NewRawOpenOptions()
 	defer native.DeleteRawOpenOptions(models)
@@ -277,34 +278,34 @@ func FuseModels(onnxPaths []string, outPath string) error {
 	return check(native.RawCompilerFuse_files(models, outPath))
 }
 
-// ListPasses returns the compiler's passes, one a line.
+// ListPasses returns the compiler's passes, one per line.
 func ListPasses() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_passes(&failure)
 	return native.TakeText(text), check(failure)
 }
 
-// ListOps returns the supported operators, one a line.
+// ListOps returns the supported operators, one per line.
 func ListOps() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_ops(&failure)
 	return native.TakeText(text), check(failure)
 }
 
-// LoadPlugin loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and runners
-// of the process; its code runs. The second time does nothing. Since 1.0.
+// LoadPlugin loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and
+// runners of the process. Its code is executed. A second call has no effect. Since 1.0.
 func LoadPlugin(path string) error {
 	return check(native.RawCompilerLoad_plugin(path))
 }
 
-// ListPlugins returns the libraries that are loaded, as JSON. Since 1.0.
+// ListPlugins returns the loaded libraries as JSON. Since 1.0.
 func ListPlugins() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_plugins(&failure)
 	return native.TakeText(text), check(failure)
 }
 
-// ListOptions returns all options by name, as JSON. Since 1.0.
+// ListOptions returns all options by name as JSON. Since 1.0.
 func ListOptions() (string, error) {
 	var failure uintptr
 	text := native.RawCompilerList_options(&failure)

@@ -6,7 +6,7 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// RunnerCounters is what a runner, or one of its replicas, has counted since it was made. Since 1.0.
+// RunnerCounters are the counters of a runner or of one of its replicas since its creation. Since 1.0.
 type RunnerCounters struct {
 	// <counters:members> made from capi/counters.toml by tests/lint/counter_fields.py --write
 	// Requests that were accepted. Each of them ends up in one of the next four counters.

@@ -8,26 +8,26 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// DeviceManager finds emulated IPUs. All managers see the same ones.
+// DeviceManager finds emulated IPUs. All managers have the same ones.
 type DeviceManager struct {
 	h       *handle[native.RawDeviceManager]
 	count   int
 	version string
 }
 
-// NewDeviceManager sees deviceCount devices; 0: POPRT_DEVICES from the environment, or 16384.
+// NewDeviceManager returns a manager of deviceCount devices; 0: POPRT_DEVICES from the environment, or 16384.
 func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
 	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
 }
 
-// DeviceManagerOptions of [NewDeviceManagerWith]; the zero value is what the environment says. Since 1.0.
+// DeviceManagerOptions of [NewDeviceManagerWith]; the zero value uses the environment. Since 1.0.
 type DeviceManagerOptions struct {
 	DeviceCount int    // 0: POPRT_DEVICES, or 16384
-	Visible     string // ids of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
-	Shared      string // "1" or an absolute folder: with processes that say the same; "0": none; "": POPRT_SHARED_DEVICES
+	Visible     string // ids of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
+	Shared      string // "1" or an absolute folder: shared with processes that use the same value; "0": not shared; "": POPRT_SHARED_DEVICES
 }
 
-// NewDeviceManagerWith sees some devices. Errors: InvalidArgument. Since 1.0.
+// NewDeviceManagerWith returns a manager with options. Errors: InvalidArgument. Since 1.0.
 func NewDeviceManagerWith(options DeviceManagerOptions) (*DeviceManager, error) {
 	var failure uintptr
 	raw := native.NewRawDeviceManager(int64(options.DeviceCount), options.Visible, options.Shared, &failure)
@@ -38,13 +38,13 @@ func NewDeviceManagerWith(options DeviceManagerOptions) (*DeviceManager, error) 
 		raw.Ipu_hardware_version()}, nil
 }
 
-// Close is optional; devices live on.
+// Close is optional; devices remain valid.
 func (m *DeviceManager) Close() error { return m.h.Close() }
 
-// DeviceCount counts busy devices as well.
+// DeviceCount includes busy devices.
 func (m *DeviceManager) DeviceCount() int { return m.count }
 
-// DeviceIDs in ascending order, busy ones included.
+// DeviceIDs returns the ids in ascending order, including busy devices.
 func (m *DeviceManager) DeviceIDs() []int64 {
 	raw, err := m.h.acquire()
 	if err != nil {
@@ -58,34 +58,34 @@ func (m *DeviceManager) DeviceIDs() []int64 {
 	return ids
 }
 
-// HardwareVersion is "ipu21": what the emulator stands for.
+// HardwareVersion is the emulated version, "ipu21".
 func (m *DeviceManager) HardwareVersion() string { return m.version }
 
-// Device is a free one. Errors: Unavailable (all are busy).
+// Device acquires a free device. Errors: Unavailable (all are busy).
 func (m *DeviceManager) Device() (*Device, error) {
 	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
 		return raw.Get_device(1, failure)
 	})
 }
 
-// SpecificDevice is the one of that id. Errors: NotFound, Unavailable.
+// SpecificDevice acquires the device with that id. Errors: NotFound, Unavailable.
 func (m *DeviceManager) SpecificDevice(id int64) (*Device, error) {
 	return m.get(func(raw native.RawDeviceManager, failure *uintptr) native.RawDevice {
 		return raw.Get_specific_device(id, failure)
 	})
 }
 
-// DeviceRequest says which device [DeviceManager.Acquire] is to find. Zero means any.
+// DeviceRequest contains the requirements of [DeviceManager.Acquire]. Zero means any.
 type DeviceRequest struct {
-	NumIPUs       int64       // 0: 1, or what the executable needs
+	NumIPUs       int64       // 0: 1, or the number that the executable needs
 	MinTiles      int64       // of each IPU
 	IPUVersion    int         // 21 is a Bow IPU
 	RemoteBuffers bool        // needed
-	Executable    *Executable // that must fit
-	ID            *int64      // which one; nil: any
+	Executable    *Executable // the executable to run
+	ID            *int64      // its id; nil: any
 
-	Wait  time.Duration // how long, while every device that fits is busy; negative: until one is free
-	Sleep time.Duration // between two looks at devices that other processes have; 0: 15 s
+	Wait  time.Duration // waiting time while all suitable devices are busy; negative: until one is free
+	Sleep time.Duration // between two checks of devices that other processes use; 0: 15 s
 }
 
 // The numbers of poprt/device.h.
@@ -94,7 +94,8 @@ const (
 	waitForever     = 2
 )
 
-// Acquire is a device as requested. Errors: NotFound (none can ever fit), Unavailable (those that fit are busy).
+// Acquire acquires a requested device. Errors: NotFound (no device can ever be suitable), Unavailable (the suitable
+// devices are busy).
 func (m *DeviceManager) Acquire(request DeviceRequest) (*Device, error) {
 	if request.IPUVersion < math.MinInt32 || request.IPUVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", request.IPUVersion))
@@ -133,8 +134,8 @@ func (m *DeviceManager) Acquire(request DeviceRequest) (*Device, error) {
 	})
 }
 
-// IPUModelDevice is a device of its own, which nobody waits for; results are those of any device. IPU versions are 1, 2
-// and 21; 0: 2. tilesPerIPU 0: what the version has. Errors: InvalidArgument.
+// IPUModelDevice creates a separate device that is never busy. Results are those of any device. IPU versions are 1, 2
+// and 21; 0 means 2. If tilesPerIPU is 0, it is the number of the version. Errors: InvalidArgument.
 func (m *DeviceManager) IPUModelDevice(numIPUs int64, ipuVersion int, tilesPerIPU int64) (*Device, error) {
 	if ipuVersion < math.MinInt32 || ipuVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", ipuVersion))
@@ -144,7 +145,7 @@ func (m *DeviceManager) IPUModelDevice(numIPUs int64, ipuVersion int, tilesPerIP
 	})
 }
 
-// SmallIPUModelDevice is the same with 4 tiles for each IPU.
+// SmallIPUModelDevice creates such a device with 4 tiles for each IPU.
 func (m *DeviceManager) SmallIPUModelDevice(numIPUs int64, ipuVersion int) (*Device, error) {
 	if ipuVersion < math.MinInt32 || ipuVersion > math.MaxInt32 {
 		return nil, invalid(fmt.Sprintf("there is no IPU version %d", ipuVersion))
@@ -179,7 +180,7 @@ type Device struct {
 	ipuModel   bool
 }
 
-// ID is the device's number, from 0; that of the first of its IPUs; -1 for an IPU model.
+// ID is the device's number from 0, which is that of its first IPU; -1 for an IPU model.
 func (d *Device) ID() int64 { return d.id }
 
 // IPUVersion is 21 for "ipu21".
@@ -194,5 +195,5 @@ func (d *Device) TilesPerIPU() int64 { return d.tiles }
 // IsIPUModel is false for the emulated IPUs of the process.
 func (d *Device) IsIPUModel() bool { return d.ipuModel }
 
-// Close gives the device back.
+// Close releases the device.
 func (d *Device) Close() error { return d.h.Close() }

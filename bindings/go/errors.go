@@ -10,7 +10,7 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// Code says what kind of failure an [Error] is. A Code is an error itself, so that it can be asked for:
+// Code is the kind of an [Error]. A Code is also an error, so it can be tested:
 //
 //	if errors.Is(err, poprt.NotFound) { ... }
 type Code int32
@@ -39,29 +39,29 @@ func (c Code) String() string { return native.Raw_error_code_name(int(c)) }
 
 func (c Code) Error() string { return c.String() }
 
-// Error is what the library fails with. Message is one line of facts.
+// Error is an error of the library. Message is one line.
 type Error struct {
 	Code    Code
 	Message string
 	PopEF   PopEFError // since 1.0
 }
 
-// PopEFError says what kind of PopEF error an [Error] is: a code alone does not tell a missing link from a newer file.
+// PopEFError is the kind of a PopEF error, because the code does not distinguish a missing link from a newer file.
 type PopEFError int32
 
 const (
-	NotPopEF            PopEFError = 0 // an error of something else
+	NotPopEF            PopEFError = 0 // another error
 	PopEFFileError      PopEFError = 1 // a file cannot be opened, read or written
-	PopEFFormatError    PopEFError = 2 // bytes that are not what the format says
+	PopEFFormatError    PopEFError = 2 // bytes that violate the format
 	PopEFVersionError   PopEFError = 3 // the file needs a newer library
-	PopEFLinkError      PopEFError = 4 // a name is there twice, or is missing
+	PopEFLinkError      PopEFError = 4 // a name is duplicated or missing
 	PopEFInactiveWriter PopEFError = 5 // a writer that is closed, replaced or has failed
-	PopEFSizeError      PopEFError = 6 // data of another size than was announced
+	PopEFSizeError      PopEFError = 6 // data with another size than declared
 )
 
 func (e *Error) Error() string { return "poprt: " + e.Message }
 
-// Is reports whether the error is of a [Code], or what the standard library calls it: [context.Canceled],
+// Is reports whether the error has a [Code] or matches an error of the standard library: [context.Canceled],
 // [context.DeadlineExceeded], [fs.ErrNotExist], [fs.ErrExist], [fs.ErrPermission].
 func (e *Error) Is(target error) bool {
 	if c, ok := target.(Code); ok {
@@ -78,7 +78,7 @@ var standard = map[Code]error{
 	PermissionDenied: fs.ErrPermission,
 }
 
-// ErrClosed is returned by methods of what was closed.
+// ErrClosed is returned by methods of a closed object.
 var ErrClosed = errors.New("poprt: already closed")
 
 func check(err uintptr) error {
@@ -91,7 +91,7 @@ func check(err uintptr) error {
 
 var option = regexp.MustCompile("`[a-z_]+`")
 
-// spellOptions makes of `batch_size`, as the library has it, BatchSize.
+// spellOptions replaces the library's name `batch_size` by BatchSize.
 func spellOptions(message string) string {
 	return option.ReplaceAllStringFunc(message, func(name string) string {
 		words := strings.Split(strings.Trim(name, "`"), "_")

@@ -27,8 +27,8 @@ func newExecutable(raw native.RawExecutable, err uintptr) (*Executable, error) {
 	}, nil
 }
 
-// Open maps a PopEF file and checks it. Do not change the file while it is in use; replacing it by rename is fine.
-// Errors: NotFound, PermissionDenied, DataLoss, FailedPrecondition (another version's).
+// Open maps a PopEF file and checks it. Do not change the file while it is in use; replacing it by rename is safe.
+// Errors: NotFound, PermissionDenied, DataLoss, FailedPrecondition (another version).
 func Open(path string) (*Executable, error) {
 	var err uintptr
 	return newExecutable(native.RawExecutableOpen_file(path, &err), err)
@@ -36,11 +36,11 @@ func Open(path string) (*Executable, error) {
 
 // OpenOptions of [OpenFiles]; the zero value is the default.
 type OpenOptions struct {
-	IgnorePackageHash bool   // also open what another version has compiled
-	Executable        string // which one, when there are several
+	IgnorePackageHash bool   // also open executables that another version compiled
+	Executable        string // its name if there are several
 }
 
-// OpenFiles opens several files, in any order, that make one model together.
+// OpenFiles opens several files, in any order, that form one model.
 func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 	o := native.NewRawOpenOptions()
 	defer native.DeleteRawOpenOptions(o)
@@ -53,9 +53,9 @@ func OpenFiles(paths []string, options OpenOptions) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_files(o, &err), err)
 }
 
-// FuseExecutables makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the second
-// graph1/NAME and so on; weights of equal bytes are there once. A [Runner] runs the one whose names a request has. Errors:
-// InvalidArgument (none, or one that is fused). Since 1.0.
+// FuseExecutables makes one executable of several: inputs and outputs of the first are called graph0/NAME, of the
+// second graph1/NAME and so on. Equal weights are stored once. A [Runner] selects the one by the names of a request.
+// Errors: InvalidArgument (none, or one that is fused). Since 1.0.
 func FuseExecutables(executables []*Executable) (*Executable, error) {
 	list := native.NewRawExecutables()
 	defer native.DeleteRawExecutables(list)
@@ -71,8 +71,8 @@ func FuseExecutables(executables []*Executable) (*Executable, error) {
 	return newExecutable(native.RawExecutableFuse(list, &failure), failure)
 }
 
-// OpenModel opens a model that was put together from PopEF files; it and its reader may be closed. Of the options,
-// Executable is not used. Since 1.0.
+// OpenModel opens a model that was assembled from PopEF files. The model and its reader may be closed. The option
+// Executable is ignored. Since 1.0.
 func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {
 	raw, err := model.h.acquire()
 	if err != nil {
@@ -86,8 +86,8 @@ func OpenModel(model *PopEFModel, options OpenOptions) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_model(raw, o, &failure), failure)
 }
 
-// PopEFModel is its blobs as PopEF has them: metadata, executable, data, opaque blobs. It takes memory for a copy when the
-// executable came from the compiler, and outlives it. Since 1.0.
+// PopEFModel returns the blobs: metadata, executable, data, opaque blobs. They are a copy if the executable came from
+// the compiler, and outlive it. Since 1.0.
 func (e *Executable) PopEFModel() (*PopEFModel, error) {
 	raw, err := e.h.acquire()
 	if err != nil {
@@ -102,7 +102,7 @@ func (e *Executable) PopEFModel() (*PopEFModel, error) {
 	return newPopEFModel(model, nil)
 }
 
-// OpenBytes opens a PopEF file that is in memory. The bytes are copied.
+// OpenBytes opens a PopEF file in memory. The bytes are copied.
 func OpenBytes(data []byte) (*Executable, error) {
 	address, keep := address(data)
 	defer runtime.KeepAlive(keep)
@@ -118,7 +118,7 @@ func address(data []byte) (int64, any) {
 	return int64(uintptr(unsafe.Pointer(&data[0]))), &data[0]
 }
 
-// Close is optional; runners that were made from it go on.
+// Close is optional; its runners continue to work.
 func (e *Executable) Close() error { return e.h.Close() }
 
 // Inputs in the model's order.
@@ -127,7 +127,7 @@ func (e *Executable) Inputs() []Anchor { return e.inputs }
 // Outputs in the model's order.
 func (e *Executable) Outputs() []Anchor { return e.outputs }
 
-// acquire is that of its handle, for who was given an executable or nothing.
+// acquire acquires the handle of an executable, which may be nil.
 func (e *Executable) acquire() (native.RawExecutable, error) {
 	if e == nil {
 		return nil, invalid("the executable is nil")
@@ -135,7 +135,7 @@ func (e *Executable) acquire() (native.RawExecutable, error) {
 	return e.h.acquire()
 }
 
-// String says what it is, for people.
+// String describes the executable.
 func (e *Executable) String() string {
 	return fmt.Sprintf("executable %s: %s", e.name, described(e.inputs, e.outputs))
 }

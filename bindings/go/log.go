@@ -9,10 +9,10 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// LogLevel says how grave a message is.
+// LogLevel is the severity of a message.
 type LogLevel int
 
-// From unimportant to grave.
+// In order of increasing severity.
 const (
 	LogTrace LogLevel = iota
 	LogDebug
@@ -31,12 +31,12 @@ func (l LogLevel) String() string {
 	return names[l]
 }
 
-// OnLog sends the library's messages, a line each without time, to receive in place of stderr, until stop is called. It is
-// called on a goroutine of its own, in the order of the messages, and may call the library. A panic in it is written to
-// stderr, and later messages go to it again. Each of several receivers gets every message; one that is 10 000 messages
-// behind loses some, and is told so.
+// OnLog passes the library's messages, one line each without time, to receive instead of stderr, until stop is called.
+// It is called on a separate goroutine, in the order of the messages, and may call the library. A panic in it is
+// written to stderr, and it still receives later messages. If there are several receivers, each gets every message. A
+// receiver that is 10 000 messages late loses some and is notified.
 //
-// Stop waits until receive has got what was logged before; in receive it must be called as go stop(). Since 1.0.
+// Stop waits until earlier messages are delivered; in receive it must be called as go stop(). Since 1.0.
 func OnLog(receive func(level LogLevel, message string)) (stop func()) {
 	raw := native.NewRawLog()
 	over := make(chan struct{})

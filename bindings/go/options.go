@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// oneOf is the value of an option that has two names. A program that sets both to different values is told so.
+// oneOf returns the value of an option with two names. It is an error to set both to different values.
 func oneOf[T comparable](err *error, name string, value T, olderName string, older T) T {
 	var unset T
 	if older == unset {
@@ -17,7 +17,7 @@ func oneOf[T comparable](err *error, name string, value T, olderName string, old
 	return older
 }
 
-// check32 refuses numbers that the library has no room for.
+// check32 refuses numbers that do not fit into 32 bits.
 func check32(err *error, name string, n int) {
 	if (n < math.MinInt32 || n > math.MaxInt32) && *err == nil {
 		*err = invalid(fmt.Sprintf("%s is a 32-bit number, given %d", name, n))

@@ -1,5 +1,5 @@
-"""Writes a version of the Go module as a folder that GOPROXY=file://FOLDER takes: what a module proxy serves for the
-tag bindings/go/vVERSION. Standard library only.
+"""Writes a version of the Go module as a folder for GOPROXY=file://FOLDER, with the files that a module proxy serves
+for the tag bindings/go/vVERSION. Standard library only.
 
 Usage: package.py VERSION FOLDER"""
 

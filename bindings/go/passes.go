@@ -16,14 +16,14 @@ type PassCall struct {
 	Arguments map[string]string
 }
 
-// PassOptions say how passes run on a model in memory. Since 1.0.
+// PassOptions are the options of passes on a model in memory. Since 1.0.
 type PassOptions struct {
-	Sort         bool   // ordered by what they depend on, which is added, instead of as given
-	NoVerify     bool   // the graph is not verified after each pass
-	AllowLinks   bool   // external data may be reached through links; only for models that are trusted
-	Strict       bool   // a model is refused for what is a warning otherwise
-	RewriteLimit int64  // stop rewriting after so many rewrites; 0: no limit
-	Folder       string // of external data; "" forbids it
+	Sort         bool   // order the passes by their dependencies, which are added, instead of using the given order
+	NoVerify     bool   // do not verify the graph after each pass
+	AllowLinks   bool   // allow links to external data; only for trusted models
+	Strict       bool   // warnings about a model are errors
+	RewriteLimit int64  // stop after this number of rewrites; 0: no limit
+	Folder       string // of external data; "": external data is an error
 }
 
 func withPasses(calls []PassCall, options PassOptions, use func(native.RawPasses) error) error {
@@ -48,13 +48,13 @@ func withPasses(calls []PassCall, options PassOptions, use func(native.RawPasses
 	return use(raw)
 }
 
-// CheckPasses looks at names and arguments of passes, without a model. Since 1.0.
+// CheckPasses checks names and arguments of passes without a model. Since 1.0.
 func CheckPasses(calls []PassCall) error {
 	return withPasses(calls, PassOptions{}, func(raw native.RawPasses) error { return check(raw.Check()) })
 }
 
-// ApplyPasses returns the bytes of the model that the passes make of the bytes of an ONNX model. What passes say that only
-// look is printed. Since 1.0.
+// ApplyPasses runs passes on the bytes of an ONNX model and returns the bytes of the result. The output of inspecting
+// passes is printed. Since 1.0.
 func ApplyPasses(onnx []byte, calls []PassCall, options PassOptions) (made []byte, err error) {
 	address, keep := address(onnx)
 	defer runtime.KeepAlive(keep)
@@ -72,7 +72,7 @@ func ApplyPasses(onnx []byte, calls []PassCall, options PassOptions) (made []byt
 	return made, err
 }
 
-// SortPasses returns the names in an order in which the passes may run, with those that must run before them. Since 1.0.
+// SortPasses returns the names in a valid order, with the passes that must run before them. Since 1.0.
 func SortPasses(names ...string) (sorted []string, err error) {
 	calls := make([]PassCall, len(names))
 	for i, name := range names {
@@ -87,7 +87,7 @@ func SortPasses(names ...string) (sorted []string, err error) {
 	return sorted, err
 }
 
-// ListPassesJSON returns all passes with what is known of them. Since 1.0.
+// ListPassesJSON returns all passes with their descriptions. Since 1.0.
 func ListPassesJSON() (string, error) {
 	var failure uintptr
 	text := native.RawPassesList_json(&failure)

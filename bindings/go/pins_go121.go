@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// pins says to the runtime what is true anyway, that the memory does not move, and lets cgo's checks agree.
+// pins pins memory, which does not move in any case, to satisfy cgo's checks.
 type pins struct{ pinner *runtime.Pinner }
 
 func (p *pins) pin(pointers []unsafe.Pointer) {

@@ -8,25 +8,25 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// BlobType says what a [Blob] of a PopEF file holds.
+// BlobType is the kind of a [Blob] of a PopEF file.
 type BlobType int
 
 const (
 	ExecutableBlob BlobType = 1
 	TensorBlob     BlobType = 3 // the value of one anchor
 	FeedBlob       BlobType = 4 // a sequence of values of one anchor
-	OpaqueBlob     BlobType = 5 // bytes of whoever wrote them
+	OpaqueBlob     BlobType = 5 // bytes without a defined format
 )
 
-// PopEF is what one or several PopEF files hold. Payloads stay in the files until they are read. Any number of
-// goroutines may use one.
+// PopEF is the contents of one or several PopEF files. Payloads are read on request. Any number of goroutines may use
+// one.
 type PopEF struct {
 	h      *handle[native.RawPopefReader]
 	source *native.Source // nil: files
 }
 
-// OpenPopEF finds the blobs of files. Do not change a file while it is in use; replacing it by rename is fine.
-// Errors: NotFound, PermissionDenied, DataLoss, FailedPrecondition (a newer version's; an executable is there twice).
+// OpenPopEF finds the blobs of files. Do not change a file while it is in use; replacing it by rename is safe. Errors:
+// NotFound, PermissionDenied, DataLoss, FailedPrecondition (a newer version, or a duplicate executable).
 func OpenPopEF(paths ...string) (*PopEF, error) {
 	var err uintptr
 	raw := native.NewRawPopefReader(&err)
@@ -43,8 +43,8 @@ func OpenPopEF(paths ...string) (*PopEF, error) {
 	return p, nil
 }
 
-// OpenPopEFAt finds the blobs of PopEF in the first size bytes of source, which do not change: headers are read now,
-// payloads when they are asked for. Errors: those of source, DataLoss, FailedPrecondition. Since 1.0.
+// OpenPopEFAt finds the blobs of PopEF data in the first size bytes of source, which must not change. Headers are read
+// now, and payloads on request. Errors: those of source, DataLoss, FailedPrecondition. Since 1.0.
 func OpenPopEFAt(source io.ReaderAt, size int64) (*PopEF, error) {
 	var err uintptr
 	raw := native.NewRawPopefReader(&err)
@@ -66,7 +66,7 @@ func OpenPopEFAt(source io.ReaderAt, size int64) (*PopEF, error) {
 	return p, nil
 }
 
-// said is what a source has failed with, where the library only knows that it has.
+// said returns the error of a source. The library only knows that there was one.
 func said(source *native.Source, err error) error {
 	if source == nil || err == nil {
 		return err
@@ -84,14 +84,14 @@ func said(source *native.Source, err error) error {
 // Close is optional. Blobs cannot be read afterwards.
 func (p *PopEF) Close() error { return p.h.Close() }
 
-// Blob of a PopEF file; or what [PopEFWriter.Begin] is to begin.
+// Blob is a blob of a PopEF file, or the description of a blob for [PopEFWriter.Begin].
 type Blob struct {
 	Type       BlobType
-	Name       string // of tensors and feeds: the anchor's
-	Executable string // the one it belongs to; "": every one with such an anchor
-	DType      DType  // of tensors and feeds
+	Name       string // for tensors and feeds: the anchor's
+	Executable string // the executable to which it belongs; "": all with such an anchor
+	DType      DType  // for tensors and feeds
 	Shape      []int64
-	Tensors    int64 // how many lie back to back in a feed
+	Tensors    int64 // number of consecutive tensors in a feed
 	Bytes      int64 // of the payload, decompressed
 	Compressed bool
 
@@ -100,13 +100,13 @@ type Blob struct {
 	source *native.Source
 }
 
-// keeper is the handle of what lends something: a reader or a model.
+// keeper is the handle of the owner of borrowed objects: a reader or a model.
 type keeper interface {
 	hold() error
 	release()
 }
 
-// Blobs of a type, in the order of the files.
+// Blobs returns the blobs of a type, in the order of the files.
 func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) { return blobs(p.h, p.source, kind) }
 
 // blobs of a raw reader or model.
@@ -167,14 +167,14 @@ func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	return int(n), nil
 }
 
-// Mapping is a payload where its file is mapped: nothing is copied. It outlives what it was read from.
+// Mapping is a payload in the map of its file, without a copy. It outlives its reader or model.
 type Mapping struct {
 	h     *handle[native.RawPopefPayload]
 	bytes []byte
 }
 
-// Map gives the payload as it lies in the file; only a compressed executable is copied. Errors: DataLoss (a compressed one
-// is damaged), ResourceExhausted.
+// Map returns the payload in the map of the file; only a compressed executable is copied. Errors: DataLoss (a
+// compressed one is damaged), ResourceExhausted.
 func (b Blob) Map() (*Mapping, error) {
 	if b.owner == nil {
 		return nil, invalid(fmt.Sprintf("blob '%s' is of no file", b.Name))
@@ -191,8 +191,8 @@ func (b Blob) Map() (*Mapping, error) {
 	return &Mapping{newHandle(raw, native.DeleteRawPopefPayload), native.View(raw.Address(), raw.Bytes())}, nil
 }
 
-// Bytes are read-only: writing to them ends the program. They are gone when m is closed or is no longer reachable, so
-// close m, or call [runtime.KeepAlive], after their last use. Nil when m is closed.
+// Bytes are read-only: writing to them ends the program. They are invalid after m is closed or no longer reachable, so
+// close m, or call [runtime.KeepAlive], after their last use. Nil if m is closed.
 func (m *Mapping) Bytes() []byte {
 	if m.h.hold() != nil {
 		return nil
@@ -211,9 +211,9 @@ func (b Blob) Data() ([]byte, error) {
 	return data, err
 }
 
-// Model is an executable with all that belongs to it; "": the only one. It keeps what it needs of p, which may be closed.
-// Errors: FailedPrecondition (no such executable, several and no name, no metadata for it or more than one), DataLoss
-// (data that does not fit its anchor).
+// Model returns an executable with all blobs that belong to it; "": the only one. p may be closed. Errors:
+// FailedPrecondition (no such executable, several and no name, no metadata for it or more than one), DataLoss (data
+// that does not fit its anchor).
 func (p *PopEF) Model(executable string) (*PopEFModel, error) {
 	raw, err := p.h.acquire()
 	if err != nil {
@@ -228,7 +228,7 @@ func (p *PopEF) Model(executable string) (*PopEFModel, error) {
 	return newPopEFModel(model, p.source)
 }
 
-// Models of all executables, in the order of the files. Errors: those of Model.
+// Models returns the models of all executables, in the order of the files. Errors: those of Model.
 func (p *PopEF) Models() ([]*PopEFModel, error) {
 	raw, err := p.h.acquire()
 	if err != nil {
@@ -250,7 +250,7 @@ func (p *PopEF) Models() ([]*PopEFModel, error) {
 	return models, nil
 }
 
-// Warnings are what was odd but no error, one line each.
+// Warnings returns warnings about unusual data that is not an error, one line each.
 func (p *PopEF) Warnings() (string, error) {
 	raw, err := p.h.acquire()
 	if err != nil {
@@ -262,11 +262,11 @@ func (p *PopEF) Warnings() (string, error) {
 	return native.TakeText(text), check(failure)
 }
 
-// PopEFModel is one executable of PopEF files with all that belongs to it. Of several tensor blobs for one anchor the
-// last one wins, one tied to the executable before one that is not.
+// PopEFModel is one executable of PopEF files with all blobs that belong to it. If there are several tensor blobs for
+// one anchor, one that is linked to the executable takes precedence, and a later one over an earlier one.
 type PopEFModel struct {
 	Metadata    PopEFMetadata
-	UserInputs  []PopEFAnchor // of the main programs, without data: whoever runs it serves them
+	UserInputs  []PopEFAnchor // of the main programs, without data: the caller must serve them
 	UserOutputs []PopEFAnchor // of the main programs
 
 	h      *handle[native.RawPopefModel]
@@ -291,7 +291,7 @@ func newPopEFModel(raw native.RawPopefModel, source *native.Source) (*PopEFModel
 	return m, nil
 }
 
-// Blobs of a type: one executable, at most one tensor or feed for each anchor, its opaque blobs.
+// Blobs returns the blobs of a type: one executable, at most one tensor or feed for each anchor, opaque blobs.
 func (m *PopEFModel) Blobs(kind BlobType) ([]Blob, error) { return blobs(m.h, m.source, kind) }
 
 // Close is optional. Its blobs cannot be read afterwards.

@@ -28,7 +28,7 @@ const (
 	DeviceToHost                  // an output
 )
 
-// PopEFAnchor is a host-visible tensor of a model as its file describes it.
+// PopEFAnchor is the description of a host-visible tensor of a model.
 type PopEFAnchor struct {
 	Executable   string // the model
 	Name         string
@@ -36,7 +36,7 @@ type PopEFAnchor struct {
 	Direction    Direction
 	DType        DType
 	Shape        []int64 // of one transfer
-	Programs     []int64 // those that use the stream
+	Programs     []int64 // the programs that use the stream
 	IsPerReplica bool    // the first dimension is the replication factor
 }
 
@@ -45,7 +45,7 @@ type PopEFOption struct {
 	Name, Value string
 }
 
-// PopEFMetadata says how an executable is to be run. When it is written, 0 stands for the defaults that are stated.
+// PopEFMetadata describes how to run an executable. When it is written, 0 means the documented default.
 type PopEFMetadata struct {
 	// tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
 	// <popef:members>
@@ -70,15 +70,15 @@ type PopEFMetadata struct {
 	// </popef:members>
 
 	EngineOptions []PopEFOption // for the engine that runs it
-	DeviceOptions []PopEFOption // for choosing a device
+	DeviceOptions []PopEFOption // for the choice of a device
 	LoadPrograms  []int64       // to run once, before all others
 	MainPrograms  []int64       // to run repeatedly
-	SavePrograms  []int64       // that bring state back
+	SavePrograms  []int64       // return state to the host
 	ProgramNames  map[int64]string
 	Anchors       []PopEFAnchor
 }
 
-// Metadata is what the files say about their executables, in the order of the files.
+// Metadata returns the metadata of the executables, in the order of the files.
 func (p *PopEF) Metadata() ([]PopEFMetadata, error) {
 	raw, err := p.h.acquire()
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *PopEF) Metadata() ([]PopEFMetadata, error) {
 	return list, nil
 }
 
-// Anchors of all models, in the order of the files.
+// Anchors returns the anchors of all models, in the order of the files.
 func (p *PopEF) Anchors() ([]PopEFAnchor, error) {
 	all, err := p.Metadata()
 	if err != nil {
@@ -200,7 +200,7 @@ func flagNumber(value bool) int64 {
 	return 0
 }
 
-// fill writes everything to raw. The anchors' Executable is not looked at.
+// fill writes all fields to raw. The anchors' Executable is ignored.
 func (m *PopEFMetadata) fill(raw native.RawPopefMetadata) error {
 	var first error
 	note := func(err error) {
@@ -240,7 +240,7 @@ func (m *PopEFMetadata) fill(raw native.RawPopefMetadata) error {
 	return first
 }
 
-// programIndices have 32 bits.
+// programIndices checks that indices have 32 bits.
 func programIndices(programs []int64) error {
 	for _, program := range programs {
 		if program < 0 || program > math.MaxUint32 {

@@ -9,11 +9,11 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// PopEFWriter writes a PopEF file blob by blob: Begin says what the bytes that are written next are. Beginning the next
-// blob finishes the last one, and Finish the file: without it a file stays, or becomes again, what it was. When a blob
-// cannot be finished (wrong size, full disk) the writer has failed, and everything else is FailedPrecondition.
+// PopEFWriter writes a PopEF file blob by blob. Begin describes the bytes that are written next. Beginning the next
+// blob finishes the last one, and Finish the file. Without it, an existing file keeps or regains its contents. If a
+// blob cannot be finished (wrong size, full disk), the writer has failed, and other calls return FailedPrecondition.
 type PopEFWriter struct {
-	mutex sync.Mutex // the library's belongs to one thread at a time
+	mutex sync.Mutex // only one thread at a time may use the library's writer
 	h     *handle[*rawPopEFWriter]
 }
 
@@ -37,12 +37,12 @@ const (
 	appendPopEF   = 1
 )
 
-// CreatePopEF writes a new file, which takes the place of one that exists when it is finished. Errors: NotFound (the
-// folder), PermissionDenied, ResourceExhausted (disk full).
+// CreatePopEF writes a new file, which replaces an existing one when it is finished. Errors: NotFound (the folder),
+// PermissionDenied, ResourceExhausted (disk full).
 func CreatePopEF(path string) (*PopEFWriter, error) { return newPopEFWriter(path, truncatePopEF) }
 
-// AppendPopEF adds blobs to a file, or makes a new one. Errors: those of CreatePopEF, Unavailable (another writer is
-// adding), DataLoss (not a PopEF file).
+// AppendPopEF appends blobs to a file, or creates a new one. Errors: those of CreatePopEF, Unavailable (another writer
+// is appending), DataLoss (not a PopEF file).
 func AppendPopEF(path string) (*PopEFWriter, error) { return newPopEFWriter(path, appendPopEF) }
 
 func newPopEFWriter(path string, mode int) (*PopEFWriter, error) {
@@ -57,8 +57,8 @@ func newPopEFWriter(path string, mode int) (*PopEFWriter, error) {
 	})}, nil
 }
 
-// NewPopEFWriter writes to a stream, front to back: each blob when it is finished, until then it is in memory. An error
-// of the stream is what Begin, WriteMetadata and Finish return, and the writer has failed; a panic comes out of them.
+// NewPopEFWriter writes to a stream from front to back. Each blob is kept in memory until it is finished. Begin,
+// WriteMetadata and Finish return an error of the stream, and the writer has failed; they propagate a panic.
 func NewPopEFWriter(stream io.Writer) (*PopEFWriter, error) {
 	sink := &native.Sink{Func: func(data []byte) error {
 		n, err := stream.Write(data)
@@ -104,8 +104,7 @@ func (w *PopEFWriter) use(what func(*rawPopEFWriter) error) error {
 	return err
 }
 
-// WriteMetadata writes what is known of an executable. Errors: InvalidArgument (a value that it cannot have), and those
-// of Begin.
+// WriteMetadata writes the metadata of an executable. Errors: InvalidArgument (an invalid value), and those of Begin.
 func (w *PopEFWriter) WriteMetadata(m PopEFMetadata) error {
 	return w.use(func(raw *rawPopEFWriter) error {
 		var failure uintptr
@@ -121,9 +120,9 @@ func (w *PopEFWriter) WriteMetadata(m PopEFMetadata) error {
 	})
 }
 
-// Begin begins a blob, which may be one that was read; its Bytes are not looked at. Only executables can be compressed.
-// Errors: FailedPrecondition (no name, or an executable's for the second time; a writer that is finished or has failed),
-// InvalidArgument (a type that PopEF does not have; the last blob lacks bytes), ResourceExhausted.
+// Begin begins a blob, which may be the description of a blob that was read; its Bytes are ignored. Only executables
+// can be compressed. Errors: FailedPrecondition (no name, or a duplicate name of an executable; a writer that is
+// finished or has failed), InvalidArgument (a type that PopEF lacks; the last blob is incomplete), ResourceExhausted.
 func (w *PopEFWriter) Begin(blob Blob) error {
 	return w.use(func(raw *rawPopEFWriter) error {
 		info := blob.info()
@@ -138,7 +137,7 @@ func (w *PopEFWriter) Begin(blob Blob) error {
 	})
 }
 
-// info is to be deleted.
+// info returns an object that the caller must delete.
 func (b Blob) info() native.RawPopefBlobInfo {
 	info := native.NewRawPopefBlobInfo(int(b.Type), b.Name, b.Executable)
 	info.Set_compressed(b.Compressed)
@@ -149,7 +148,7 @@ func (b Blob) info() native.RawPopefBlobInfo {
 	return info
 }
 
-// BeginFeeds begins several feeds that are filled side by side, step by step, as a data loader makes them; [PopEFWriter.Feed]
+// BeginFeeds begins several feeds that are written alternately, as a data loader produces them; [PopEFWriter.Feed]
 // writes to them. All belong to the executable of the first one. Errors: those of Begin.
 func (w *PopEFWriter) BeginFeeds(feeds ...Blob) error {
 	return w.use(func(raw *rawPopEFWriter) error {
@@ -200,11 +199,11 @@ func (w *PopEFWriter) write(feed int, data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Finish finishes the last blob and the file, which is there from now on. It does nothing the second time. Errors:
-// InvalidArgument (the last blob lacks bytes), FailedPrecondition (it has failed before), ResourceExhausted.
+// Finish finishes the last blob and the file, and makes the file visible. A second call has no effect. Errors:
+// InvalidArgument (the last blob is incomplete), FailedPrecondition (it has failed before), ResourceExhausted.
 func (w *PopEFWriter) Finish() error {
 	return w.use(func(raw *rawPopEFWriter) error { return check(raw.file.Close()) })
 }
 
-// Close is optional; what was not finished is not written.
+// Close is optional; an unfinished file is not written.
 func (w *PopEFWriter) Close() error { return w.h.Close() }

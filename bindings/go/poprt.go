@@ -1,7 +1,8 @@
 // Package poprt compiles ONNX models ahead of time and runs them on emulated IPUs.
 //
-// Everything with a Close method may be closed at any time and in any order, also while another goroutine uses it; what
-// is never closed is released when it is no longer reachable. All methods may be called by any number of goroutines.
+// Objects with a Close method may be closed at any time and in any order, also while another goroutine uses them. An
+// object that is not closed is released when it is no longer reachable. All methods may be called by any number of
+// goroutines.
 //
 // The package needs libpoprt and its pkg-config file at build time, and cgo.
 package poprt
@@ -21,23 +22,25 @@ func init() {
 	}
 }
 
-// Version of the library that was loaded.
+// Version returns the version of the loaded library.
 func Version() string { return native.Raw_version_string() }
 
-// SetLogLevel takes TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or where [OnLog] says.
+// SetLogLevel sets TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or to the receivers of
+// [OnLog].
 func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
 
-// BytesCopied counts the bytes that this package has copied between memory of the program and memory of runs: none.
+// BytesCopied returns the number of bytes that this package has copied between memory of the program and memory of
+// runs, which is 0.
 func BytesCopied() int64 { return native.Raw_bytes_copied() }
 
-// DumpFormat says what [DumpPopEF] describes.
+// DumpFormat selects the output of [DumpPopEF].
 type DumpFormat int
 
 const (
 	Summary     DumpFormat = iota // blobs and user anchors
-	Metadata                      // everything in the metadata
-	All                           // also every blob's header
-	JSON                          // all of it, as JSON
+	Metadata                      // all metadata
+	All                           // also the header of every blob
+	JSON                          // all of the above as JSON
 	UserAnchors                   // anchors that the caller must serve
 )
 
@@ -48,13 +51,13 @@ func DumpPopEF(path string, format DumpFormat) (string, error) {
 	return native.TakeText(text), check(err)
 }
 
-// ExportTensor writes the data of a tensor blob to a NumPy file. The executable says which model the data is for; "": any.
-// Errors: NotFound.
+// ExportTensor writes the data of a tensor blob to a NumPy file. executable is the model of the data; "": any. Errors:
+// NotFound.
 func ExportTensor(path, name, executable, npyPath string) error {
 	return check(native.Raw_popef_export_tensor(path, name, executable, npyPath))
 }
 
-// ExportFeed is the same for a feed blob; the array's first dimension counts its tensors.
+// ExportFeed writes the data of a feed blob. The first dimension of the array is the number of its tensors.
 func ExportFeed(path, name, executable, npyPath string) error {
 	return check(native.Raw_popef_export_feed(path, name, executable, npyPath))
 }
@@ -68,7 +71,7 @@ type handle[T any] struct {
 	closed bool
 }
 
-// newHandle makes a handle that is also released when nobody reaches it any more.
+// newHandle makes a handle that is also released when it is no longer reachable.
 func newHandle[T any](raw T, free func(T)) *handle[T] {
 	h := &handle[T]{raw: raw, free: free}
 	runtime.SetFinalizer(h, func(h *handle[T]) { h.Close() })
@@ -77,7 +80,7 @@ func newHandle[T any](raw T, free func(T)) *handle[T] {
 
 // acquire keeps the object until release.
 func (h *handle[T]) acquire() (raw T, err error) {
-	if h == nil { // of what was never made
+	if h == nil { // an object that was never created
 		return raw, ErrClosed
 	}
 	h.mutex.Lock()
@@ -89,7 +92,7 @@ func (h *handle[T]) acquire() (raw T, err error) {
 	return h.raw, nil
 }
 
-// hold is acquire for who has the object already.
+// hold acquires a handle whose object is known.
 func (h *handle[T]) hold() error {
 	_, err := h.acquire()
 	return err
@@ -105,7 +108,7 @@ func (h *handle[T]) release() {
 	}
 }
 
-// Close never waits: a call under way keeps the object until it returns. Closing twice does nothing.
+// Close never waits: a running call keeps the object until it returns. A second call has no effect.
 func (h *handle[T]) Close() error {
 	if h == nil {
 		return nil
@@ -124,7 +127,7 @@ func (h *handle[T]) Close() error {
 	return nil
 }
 
-// textOf is what the library says about an open object.
+// textOf returns a text of an open object.
 func textOf[T any](h *handle[T], what func(T, *uintptr) uintptr) (string, error) {
 	raw, err := h.acquire()
 	if err != nil {
@@ -136,7 +139,7 @@ func textOf[T any](h *handle[T], what func(T, *uintptr) uintptr) (string, error)
 	return native.TakeText(text), check(failure)
 }
 
-// valueOf is 0 or false when the object is closed.
+// valueOf returns a value of an object, or 0 or false if it is closed.
 func valueOf[T, V any](h *handle[T], what func(T) V) (value V) {
 	raw, err := h.acquire()
 	if err != nil {
@@ -168,7 +171,7 @@ func askOf[T any](h *handle[T], what func(T) uintptr) error {
 	return check(what(raw))
 }
 
-// tellOf calls what cannot fail but for an object that is closed.
+// tellOf calls a function that only fails for a closed object.
 func tellOf[T any](h *handle[T], what func(T)) error {
 	raw, err := h.acquire()
 	if err != nil {

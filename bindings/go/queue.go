@@ -12,15 +12,15 @@ import (
 // QueueOptions of [Session.NewQueueManager]; the zero value, or nil, is the default.
 type QueueOptions struct {
 	Buffers int // elements that fit into a queue, rounded up to a power of two; 0: 16
-	// OnTimeout is called when a run has waited for an input for Timeout, on that goroutine, again and again. It may
-	// enqueue to the queue, for example padding. When it panics, the session is stopped and the run panics with it.
+	// OnTimeout is called repeatedly on the running goroutine when a run has waited for an input for Timeout. It may
+	// enqueue to the queue, for example padding. If it panics, the session is stopped and the run panics.
 	Timeout     time.Duration
 	OnTimeout   func(queue *Queue)
-	UserAnchors AnchorPredicate // which anchors get a queue; nil: those that the session wants served
+	UserAnchors AnchorPredicate // selects the anchors with a queue; nil: those that the caller must serve
 }
 
-// QueueManager has the queues of a session, one for each anchor that is to be served. They are closed when the session is
-// closed or makes others: then everything returns ErrClosed.
+// QueueManager contains the queues of a session, one for each anchor that the caller serves. They are closed when the
+// session is closed or creates others, and all methods then return ErrClosed.
 type QueueManager struct {
 	session *Session
 	h       *handle[native.RawQueueManager]
@@ -29,8 +29,8 @@ type QueueManager struct {
 	closed  bool
 }
 
-// NewQueueManager makes a queue for each anchor that is to be served. Queues that were made before are closed; what waits
-// there is cancelled, and so is a run that waits for them. Errors: InvalidArgument.
+// NewQueueManager creates a queue for each anchor that the caller serves. Earlier queues are closed: their waiting
+// elements are cancelled, and so is a run that waits for them. Errors: InvalidArgument.
 func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) {
 	if options == nil {
 		options = &QueueOptions{}
@@ -60,7 +60,7 @@ func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) 
 					}
 					return err
 				}) {
-					s.Stop() // the run would wait for ever
+					s.Stop() // otherwise the run would wait without end
 				}
 			})
 		}
@@ -95,7 +95,7 @@ func (m *QueueManager) isClosed() bool {
 	return m.closed
 }
 
-// ask calls the library while the session is kept.
+// ask calls the library while the session is kept alive.
 func (m *QueueManager) ask(what func(native.RawQueueManager) uintptr) error {
 	return m.keep(func() error {
 		raw, err := m.h.acquire()
@@ -119,12 +119,12 @@ func (m *QueueManager) keep(what func() error) error {
 	return what()
 }
 
-// InputQueue is that of an input, always the same one. Errors: NotFound.
+// InputQueue returns the queue of an input, always the same one. Errors: NotFound.
 func (m *QueueManager) InputQueue(name string) (*Queue, error) {
 	return m.queue("in "+name, name, true)
 }
 
-// OutputQueue is that of an output, always the same one. Errors: NotFound.
+// OutputQueue returns the queue of an output, always the same one. Errors: NotFound.
 func (m *QueueManager) OutputQueue(name string) (*Queue, error) {
 	return m.queue("out "+name, name, false)
 }
@@ -161,7 +161,7 @@ func (m *QueueManager) queue(key, name string, input bool) (*Queue, error) {
 	return m.queues[key], nil
 }
 
-// FlushAll cancels every element that waits; the queues stay in use.
+// FlushAll cancels every waiting element; the queues stay in use.
 func (m *QueueManager) FlushAll() error {
 	return m.ask(func(raw native.RawQueueManager) uintptr {
 		raw.Flush_all()
@@ -169,7 +169,7 @@ func (m *QueueManager) FlushAll() error {
 	})
 }
 
-// DisconnectAll does the same for good: nothing can be enqueued from now on, and runs find no data.
+// DisconnectAll does the same permanently: nothing can be enqueued afterwards, and runs find no data.
 func (m *QueueManager) DisconnectAll() error {
 	return m.ask(func(raw native.RawQueueManager) uintptr {
 		raw.Disconnect_all()
@@ -177,7 +177,7 @@ func (m *QueueManager) DisconnectAll() error {
 	})
 }
 
-// Queue holds slices that a session reads, or writes, for one anchor. Several goroutines take turns.
+// Queue contains slices that a session reads or writes for one anchor. Goroutines wait for each other.
 type Queue struct {
 	manager *QueueManager
 	h       *handle[native.RawQueue]
@@ -185,13 +185,13 @@ type Queue struct {
 	input   bool
 }
 
-// Anchor that it serves.
+// Anchor returns the anchor of the queue.
 func (q *Queue) Anchor() Anchor { return q.anchor }
 
-// Capacity is the number of elements that fit; 0 when it is closed.
+// Capacity is the number of elements that fit; 0 if the queue is closed.
 func (q *Queue) Capacity() int { return q.number(native.RawQueue.Capacity) }
 
-// ReadAvailable is the number of elements that wait; 0 when it is closed.
+// ReadAvailable is the number of waiting elements; 0 if the queue is closed.
 func (q *Queue) ReadAvailable() int { return q.number(native.RawQueue.Read_available) }
 
 func (q *Queue) number(get func(native.RawQueue) int64) int {
@@ -214,8 +214,8 @@ func (q *Queue) ask(what func(native.RawQueue) uintptr) error {
 	})
 }
 
-// Queued is an element of a queue. Error is set when it arrives on Done: nil when its memory was consumed or filled,
-// Cancelled when it never will be.
+// Queued is an element of a queue. Error is set when it arrives on Done: nil if its memory was consumed or filled,
+// Cancelled if it was discarded.
 type Queued struct {
 	Error error
 	Done  chan *Queued
@@ -223,11 +223,12 @@ type Queued struct {
 	pins  pins
 }
 
-// Enqueue appends a slice of any size: a part of a transfer, one, or several; [Elements] makes a tensor of it, and the shape
-// of [Shaped] must end, behind its first dimension, as the anchor's does: [1 4] and [6 4] for [2 4]. The slice is used where it is, and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
-// is free again, also when it could not be enqueued: InvalidArgument (another type or shape, an empty slice), Cancelled
-// (disconnected; full and the session was stopped), ErrClosed. It is sent by the goroutine that runs programs: done must
-// have room. A nil done is replaced by a new channel.
+// Enqueue appends a slice of any size: a part of a transfer, one, or several. [Elements] makes a tensor of it. The last
+// dimensions of the shape of [Shaped] must be those of the anchor after the first: [1 4] and [6 4] for [2 4]. The slice
+// is used in place and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
+// is free again, also if it could not be enqueued: InvalidArgument (another type or shape, an empty slice), Cancelled
+// (disconnected, or full while the session was stopped), ErrClosed. The goroutine that runs programs sends it, so done
+// must have capacity. A nil done is replaced by a new channel.
 func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 	if done == nil {
 		done = make(chan *Queued, 1)

@@ -8,11 +8,11 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// Output is what [Runner.Run] made for one output of the model: memory of its own.
+// Output is one output of [Runner.Run], in separate memory.
 type Output struct {
 	Name  string
 	DType DType
-	Shape []int64 // of the rows that were run; of what the model pads, the real part
+	Shape []int64 // of the rows that were run; the real part of a padded output
 	words []uint64
 	bytes int64
 }
@@ -30,7 +30,8 @@ func (o *Output) String() string {
 	return Anchor{Name: o.Name, DType: o.DType, Shape: o.Shape}.String()
 }
 
-// Values are the elements of an output, row by row; the memory is the output's. InvalidArgument when it holds another type.
+// Values returns the elements of an output, row by row, in the memory of the output. Errors: InvalidArgument (another
+// type).
 func Values[T Element](o *Output) ([]T, error) {
 	if given := dtypeOf[T](); !given.holds(o.DType) {
 		return nil, invalid(fmt.Sprintf("output '%s' holds elements of %v, asked for %v", o.Name, o.DType, given))
@@ -41,17 +42,16 @@ func Values[T Element](o *Output) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(&o.words[0])), o.bytes/int64(unsafe.Sizeof(*new(T)))), nil
 }
 
-// Shaped is memory with a shape, which is compared with that of the anchor wherever the tensor is given: to runs (any
-// number of rows that the runner takes), as a frozen input, as a weight (all of it), to a queue (see [Queue.Enqueue]).
+// Shaped is memory with a shape, which is compared with that of the anchor in all uses: in runs (any number of rows
+// that the runner accepts), as a frozen input, as a weight (the whole shape), in a queue (see [Queue.Enqueue]).
 func Shaped[T Element](name string, slice []T, shape ...int64) Tensor {
 	t := Named(name, slice)
 	t.shape, t.shaped = shape, true
 	return t
 }
 
-// Run runs the model into new memory, for as many rows as the inputs have; of an output that the model pads (NAME with
-// an output NAME:shape) it makes the real part alone. Tensors of [Shaped] are checked by shape. Errors: as
-// [Runner.Execute]. Since 1.0.
+// Run runs the model into new memory for as many rows as the inputs have. If there is an output NAME:shape, output NAME
+// only contains the real part. Shapes of [Shaped] tensors are checked. Errors: as [Runner.Execute]. Since 1.0.
 func (r *Runner) Run(inputs ...Tensor) (map[string]*Output, error) {
 	raw, err := r.h.acquire()
 	if err != nil {
@@ -138,9 +138,8 @@ func copyOutputs(made native.RawOutputs) map[string]*Output {
 	return outputs
 }
 
-// Load makes of a file what a runner takes: it opens a PopEF file, and compiles an ONNX model with the options. What that
-// made is kept in CachePath, else POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Errors: as
-// [Open] and [Compile]. Since 1.0.
+// Load opens a PopEF file, or compiles an ONNX model with the options. The result is stored in CachePath, else
+// POPART_CACHE_DIR, else ~/.cache/poprt, and later calls use it. Errors: as [Open] and [Compile]. Since 1.0.
 func Load(path string, options *CompileOptions) (e *Executable, err error) {
 	err = withOptions(options, func(o native.RawCompileOptions) error {
 		var failure uintptr
@@ -156,11 +155,11 @@ func LoadRunner(path string, compile *CompileOptions, options *RunnerOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	defer e.Close() // the runner keeps what it needs
+	defer e.Close() // the runner remains valid
 	return NewRunner(e, options)
 }
 
-// Metadata is what the ONNX model says about itself: producer_name, producer_version, domain, model_version, doc_string,
+// Metadata returns the metadata of the ONNX model: producer_name, producer_version, domain, model_version, doc_string,
 // graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
 func (e *Executable) Metadata() map[string]string {
 	metadata := map[string]string{}

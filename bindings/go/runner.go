@@ -167,16 +167,16 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 type Runner struct {
 	h               *handle[native.RawRunner]
 	inputs, outputs []Anchor
-	hasData         []bool // of inputs
+	hasData         []bool // for each input
 }
 
-// NewRunner takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
+// NewRunner acquires a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (the
 // device is in use), InvalidArgument (options).
 func NewRunner(executable *Executable, options *RunnerOptions) (*Runner, error) {
 	return newRunner(executable, options, native.NewRawRunner)
 }
 
-// newRunner makes a runner of some kind.
+// newRunner creates a runner of any kind.
 func newRunner(executable *Executable, options *RunnerOptions,
 	create func(native.RawExecutable, native.RawRunnerOptions, *uintptr) native.RawRunner) (*Runner, error) {
 	if options == nil {
@@ -245,16 +245,16 @@ func number(on bool) int {
 	return 0
 }
 
-// Close gives the device back, after the runs that are in flight.
+// Close releases the device after the runs in flight.
 func (r *Runner) Close() error { return r.h.Close() }
 
-// String says what it runs, for people.
+// String describes the model.
 func (r *Runner) String() string { return "runner: " + described(r.inputs, r.outputs) }
 
 // Inputs in the model's order.
 func (r *Runner) Inputs() []Anchor { return r.inputs }
 
-// InputHasData says whether that input comes with the executable: runs leave it out. Since 1.0.
+// InputHasData reports whether the executable contains that input, so that runs omit it. Since 1.0.
 func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 
 // Outputs in the model's order.
@@ -292,10 +292,10 @@ func (r *Runner) Stop() error { return tellOf(r.h, native.RawRunner.Stop) }
 
 // </functions:runner>
 
-// Counters is what the runner has counted, all replicas together: Statistics as numbers. Since 1.0.
+// Counters returns the counters of all replicas: Statistics as numbers. Since 1.0.
 func (r *Runner) Counters() (RunnerCounters, error) { return r.ReplicaCounters(-1) }
 
-// ReplicaCounters is what one replica has counted, from 0 to RunnerCounters.Replicas - 1; -1: all together. Errors:
+// ReplicaCounters returns the counters of one replica, from 0 to RunnerCounters.Replicas - 1; -1: all together. Errors:
 // NotFound (no such replica), Unimplemented (of a pack runner). Since 1.0.
 func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
 	raw, err := r.h.acquire()
@@ -312,8 +312,8 @@ func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
 	return takeCounters(counters), nil
 }
 
-// Execute runs the model once; the outputs' slices are written when it returns. Slices are used where they are.
-// Errors: NotFound (a name), InvalidArgument (missing, given twice, another type, size or, of [Shaped], shape), Cancelled
+// Execute runs the model once. The outputs' slices are written when it returns. Slices are used in place. Errors:
+// NotFound (a name), InvalidArgument (missing, given twice, another type, size or, of [Shaped], shape), Cancelled
 // (stopped).
 func (r *Runner) Execute(inputs, outputs []Tensor) error {
 	b, err := r.Bind(inputs, outputs)
@@ -335,7 +335,7 @@ func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) e
 // Bind checks names and types once for any number of runs; sizes and shapes are compared by each. The binding keeps the slices alive; do not run it twice at the same
 // time, because both runs would write the same memory.
 func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
-	if r.h == nil { // it was never made, and has no anchors to name
+	if r.h == nil { // it was never created and has no anchors
 		return nil, ErrClosed
 	}
 	b := &Binding{runner: r, inputs: len(inputs), outputs: len(outputs)}
@@ -351,7 +351,8 @@ func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 	return b, nil
 }
 
-// RequestOptions say how a run is submitted; their zero is the default. See [Binding.GoWith], and [Binding.Replica].
+// RequestOptions are the options of a submission; the zero value is the default. See [Binding.GoWith], and
+// [Binding.Replica].
 type RequestOptions struct {
 	// <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
 	// How long the request may wait, counted from the call. A request that has not begun by then fails with
@@ -381,16 +382,16 @@ func (o RequestOptions) fill(raw native.RawRequestOptions) {
 // Binding is memory for runs of one runner.
 type Binding struct {
 	runner          *Runner
-	table           []int64 // of each input, then of each output, as entries() has it
+	table           []int64 // of each input, then of each output, in the format of entries()
 	inputs, outputs int
-	keep            []unsafe.Pointer // what makes the slices stay: memory on Go's heap does not move
+	keep            []unsafe.Pointer // keeps the slices alive: memory on Go's heap does not move
 	pins            pins
 	onReplica       bool
 	replica         int
 }
 
-// Replica says which replica runs are for, counted from 0, so that they meet the state (caches) that earlier runs have left
-// there; one that the runner does not have is an error of the run. Without, a run goes to any. Since 1.0.
+// Replica sets the replica, counted from 0, whose state (caches) runs use. An unknown replica is an error of the run.
+// By default, any replica computes a run. Since 1.0.
 func (b *Binding) Replica(replica int) *Binding {
 	b.onReplica, b.replica = true, replica
 	return b
@@ -402,13 +403,12 @@ func (b *Binding) rawReplica() int64 {
 		return -1
 	}
 	if b.replica < 0 {
-		return math.MaxUint32 // which there is not
+		return math.MaxUint32 // an invalid replica
 	}
 	return int64(b.replica)
 }
 
-// directRuns is how many goroutines at a time run on threads of their own: more than that wait in the queue, where
-// they cost no thread.
+// directRuns limits the number of goroutines that run on their own threads. Others wait in the queue without a thread.
 var directRuns = make(chan struct{}, 4)
 
 // Execute runs the model once.
@@ -442,18 +442,18 @@ func (b *Binding) executeHere() error {
 	return check(failure)
 }
 
-// Call is a run that was submitted by [Runner.Go]. Error is set when it arrives on Done.
+// Call is a run submitted by [Runner.Go]. Error is set when it arrives on Done.
 type Call struct {
 	Binding *Binding
 	Error   error
-	Done    chan *Call // the call arrives here when it is over
+	Done    chan *Call // the call arrives here when it is complete
 	runner  *Runner
-	over    chan struct{} // closed when it is over
+	over    chan struct{} // closed when it is complete
 	mutex   sync.Mutex
-	request int64 // 0 when there is none (any more)
+	request int64 // 0 if there is none
 }
 
-// Calls that were submitted and are not over, by the number that the library gives back. One goroutine takes them all.
+// Running calls by the number that the library returns. One goroutine completes them all.
 var calls struct {
 	sync.Mutex
 	start sync.Once
@@ -491,18 +491,18 @@ func takeCalls() {
 		failure := native.Raw_wait(request) // it is done
 		runtime.KeepAlive(c.Binding)
 		native.Raw_request_free(request)
-		c.runner.h.release() // runs that are in flight keep a runner that was closed
+		c.runner.h.release() // runs in flight keep a closed runner alive
 		c.finish(check(failure))
 	}
 }
 
-// Go submits a run and returns at once; runs are made in the order of submission. Those for which the queue has no place
-// (RunnerOptions.QueueDepth) stand in a line without limit, so bound what you submit by waiting for results. The call
-// arrives on done when the run is over, also when it could not be submitted; done must have room. A nil done is replaced
-// by a new channel. Until then the binding's memory is in use.
+// Go submits a run and returns immediately. Runs are computed in the order of submission. Runs beyond the queue
+// (RunnerOptions.QueueDepth) wait in a list without limit, so wait for results to limit their number. The call arrives
+// on done when the run is complete, also if it could not be submitted; done must have capacity. A nil done is replaced
+// by a new channel. Until then, the binding's memory is in use.
 func (b *Binding) Go(done chan *Call) *Call { return b.GoWithin(0, done) }
 
-// GoWithin is Go for a run that fails with DeadlineExceeded unless it begins within the limit; 0: no limit.
+// GoWithin is Go with a limit: the run fails with DeadlineExceeded if it has not begun within the limit; 0: no limit.
 func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 	return b.GoWith(RequestOptions{Timeout: limit}, done)
 }
@@ -538,7 +538,7 @@ func newCall(r *Runner, done chan *Call) *Call {
 	return &Call{runner: r, Done: done, over: make(chan struct{})}
 }
 
-// submit makes the request; the call is over at once when there is none.
+// submit makes the request. Without one, the call is complete immediately.
 func (c *Call) submit(ask func(raw native.RawRunner, id int64, failure *uintptr) int64) {
 	raw, err := c.runner.h.acquire()
 	if err != nil {
@@ -557,8 +557,8 @@ func (c *Call) submit(ask func(raw native.RawRunner, id int64, failure *uintptr)
 	}
 }
 
-// Cancel ends a run that has not begun: its error is then Cancelled, and its memory is free. False when it has begun or
-// is over.
+// Cancel ends a run that has not begun: its error is then Cancelled, and its memory is free. It returns false if the
+// run has begun or is complete.
 func (c *Call) Cancel() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -570,7 +570,7 @@ func (c *Call) finish(err error) {
 	close(c.over)
 	select {
 	case c.Done <- c:
-	default: // whoever made the channel gave it too little room: nobody else waits for that
+	default: // the capacity of the channel is too small: other calls do not wait for it
 		go func() { c.Done <- c }()
 	}
 }
@@ -589,8 +589,8 @@ func (r *Runner) Go(inputs, outputs []Tensor, done chan *Call) *Call {
 	return b.Go(done)
 }
 
-// ExecuteContext runs the model once. When the context ends first, a run that has not begun is cancelled, one that has is
-// waited for, and the context's error is returned: the memory is free in any case.
+// ExecuteContext runs the model once. If the context ends first, a run that has not begun is cancelled, a run that has
+// begun is awaited, and the context's error is returned. The memory is free in both cases.
 func (b *Binding) ExecuteContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -8,40 +8,40 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// NewModelFusionRunner serves a fused model, whose anchors are called graphK/NAME: a run has those of one graph. Errors:
+// NewModelFusionRunner runs a fused model, whose anchors are called graphK/NAME. A run uses those of one graph. Errors:
 // FailedPrecondition (not a fused model), and those of NewRunner.
 func NewModelFusionRunner(executable *Executable, options *RunnerOptions) (*Runner, error) {
 	return newRunner(executable, options, native.RawRunnerCreate_fusion)
 }
 
-// PackAlgorithm says how items that do not cross rows are put into rows.
+// PackAlgorithm is the choice of rows for items that do not cross them.
 type PackAlgorithm int
 
 const (
 	NextFit  PackAlgorithm = iota // into the last row, or a new one
-	FirstFit                      // into the first row with room
+	FirstFit                      // into the first row with space
 )
 
 // PackOptions of [NewPackRunner].
 type PackOptions struct {
-	DynamicInput      string        // the input of variable length; "": as the model says, the mask, or the first input
-	Timeout           time.Duration // from a pack's first item until it goes, whole microseconds; must be set
+	DynamicInput      string        // the input of variable length; "": as recorded in the model, the mask, or the first input
+	Timeout           time.Duration // from the first item of a pack until its submission, whole microseconds; must be set
 	MaxValidNum       int           // items of a pack; 0: as many as fit
-	UnpackInfoInput   string        // the s32 input that tells lengths; "": as the model says, or none
-	Mask              string        // the input that masks places; "": none
+	UnpackInfoInput   string        // the s32 input of lengths; "": as recorded in the model, or none
+	Mask              string        // the input that masks positions; "": none
 	DynamicGroup      []string      // further inputs of the same length
 	Algorithm         PackAlgorithm
 	NoDataAcrossRows  bool // items do not cross rows
 	CompileBatchSize  int  // rows; 0: the first dimension of the dynamic input
-	PaddingRemove     bool // strip the callers' padding, which the mask tells
+	PaddingRemove     bool // remove the padding of requests, which the mask marks
 	NoPrefetchStreams bool // do not prepare the next pack's inputs while one runs
 	DelimiterNum      int  // zeros between two items
 }
 
-// NewPackRunner packs runs of variable length into the batches that the model was compiled for. A run has its dynamic
-// inputs with the same number of places; its outputs have as many, or with unpack info one item of the output's first
-// dimension. A pack goes when it is full, when the next item does not fit, or after the timeout. Errors: InvalidArgument
-// (options), FailedPrecondition (the model does not fit them), and those of NewRunner.
+// NewPackRunner packs runs of variable length into the compiled batches. The dynamic inputs of a run have the same
+// number of positions. Its outputs have as many, or with unpack info one item of the output's first dimension. A pack
+// is submitted when it is full, when the next item does not fit, or after the timeout. Errors: InvalidArgument
+// (options), FailedPrecondition (options that do not fit the model), and those of NewRunner.
 func NewPackRunner(executable *Executable, pack PackOptions, options *RunnerOptions) (*Runner, error) {
 	o := native.NewRawPackOptions()
 	defer native.DeleteRawPackOptions(o)
@@ -63,18 +63,18 @@ func NewPackRunner(executable *Executable, pack PackOptions, options *RunnerOpti
 		})
 }
 
-// HostConcat says that one input of the model is other inputs' bytes one after the other.
+// HostConcat describes an input of the model that consists of the bytes of several inputs in order.
 type HostConcat struct {
 	Tensor string   // the model's input
-	Inputs []string // what runs have in its place
+	Inputs []string // the inputs of runs in its place
 	Shape  []int64  // of the joined tensor; nil: not checked
 	Bytes  int64    // of the joined tensor; 0: not checked
 	Sizes  []int64  // bytes of each input; nil: equal parts
 }
 
-// NewHostConcatRunner takes the inputs that the model's own were joined from, and joins them again for each run. Without
-// concats the executable says what. Errors: NotFound (no such input, the executable says nothing), InvalidArgument, and
-// those of NewRunner.
+// NewHostConcatRunner takes the original inputs of a model with joined inputs, and joins them for each run. Without
+// concats, the configuration is that of the executable. Errors: NotFound (no such input, or no configuration in the
+// executable), InvalidArgument, and those of NewRunner.
 func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *RunnerOptions) (*Runner, error) {
 	o := native.NewRawHostConcats()
 	defer native.DeleteRawHostConcats(o)
@@ -98,15 +98,15 @@ func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *
 		})
 }
 
-// LightRunner can let its device go (Stop) and take one back (Reload), and have its weights replaced. Of the options it
-// uses Threads and Device. One goroutine at a time.
+// LightRunner can release its device (Stop) and acquire one again (Reload), and its weights can be replaced. It only
+// uses the options Threads and Device. One goroutine at a time.
 type LightRunner struct {
 	*Runner
 	modelInputs []Anchor
 	hasData     []bool
 }
 
-// NewLightRunner takes a device and loads the executable. Errors: those of NewRunner.
+// NewLightRunner acquires a device and loads the executable. Errors: those of NewRunner.
 func NewLightRunner(executable *Executable, options *RunnerOptions) (*LightRunner, error) {
 	r, err := newRunner(executable, options, native.RawRunnerCreate_light)
 	if err != nil {
@@ -121,24 +121,24 @@ func NewLightRunner(executable *Executable, options *RunnerOptions) (*LightRunne
 	return light, nil
 }
 
-// ModelInputs are all inputs, those that come with the executable too.
+// ModelInputs are all inputs, including those that the executable contains.
 func (r *LightRunner) ModelInputs() []Anchor { return r.modelInputs }
 
-// ModelInputHasData says whether that one comes with the executable: SetInput replaces it, runs do not have it.
+// ModelInputHasData reports whether the executable contains that input. SetInput replaces it, and runs omit it.
 func (r *LightRunner) ModelInputHasData(index int) bool { return r.hasData[index] }
 
-// Reload takes a device again after Stop; otherwise it does nothing. Errors: Unavailable.
+// Reload acquires a device again after Stop; otherwise it has no effect. Errors: Unavailable.
 func (r *LightRunner) Reload() error {
 	return askOf(r.h, native.RawRunner.Light_reload)
 }
 
-// SetInput has new elements, which are copied, for an input that comes with the executable; UpdateWeights makes runs use
-// them. [Elements] makes a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the
-// shape), FailedPrecondition (runs have it).
+// SetInput copies new elements for an input that the executable contains. UpdateWeights makes runs use them. [Elements]
+// makes a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the shape),
+// FailedPrecondition (an input of runs).
 func (r *LightRunner) SetInput(name string, value Tensor) error {
 	for i, a := range r.modelInputs {
 		if a.Name != name || !r.hasData[i] {
-			continue // what runs have is the library's to refuse
+			continue // the library refuses inputs of runs
 		}
 		if err := value.checkWhole("input", &a); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (r *LightRunner) SetInput(name string, value Tensor) error {
 	})
 }
 
-// UpdateWeights makes the next run use all that was set.
+// UpdateWeights makes the next run use the new inputs.
 func (r *LightRunner) UpdateWeights() error {
 	return askOf(r.h, native.RawRunner.Light_update_weights)
 }

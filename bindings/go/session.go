@@ -10,52 +10,54 @@ import (
 	"poprt.example.org/bindings/go/internal/native"
 )
 
-// InputHandler gives a session the data of one input. Fetch writes the next transfer, waiting for it; data is only valid
-// during the call, [View] gives it a type. An error ends the run, which returns it. Handlers are called on the goroutine
-// that runs programs and must not call the session, except [Session.Stop]. A panic comes out of the run.
+// InputHandler provides the data of one input of a session. Fetch waits for the next transfer and writes it. data is
+// only valid during the call, and [View] converts its type. An error ends the run, which returns it. Handlers are
+// called on the goroutine that runs programs and must not call the session, except [Session.Stop]. The run propagates a
+// panic.
 //
 // A handler may also be a [Prefetcher], [Completer] or [Interrupter].
 type InputHandler interface {
 	Fetch(data []byte) error
 }
 
-// OutputHandler takes the data of one output; as InputHandler.
+// OutputHandler receives the data of one output, like InputHandler.
 type OutputHandler interface {
 	Take(data []byte) error
 }
 
-// InputFunc is a function as InputHandler.
+// InputFunc is a function that is an InputHandler.
 type InputFunc func(data []byte) error
 
 // Fetch calls f.
 func (f InputFunc) Fetch(data []byte) error { return f(data) }
 
-// OutputFunc is a function as OutputHandler.
+// OutputFunc is a function that is an OutputHandler.
 type OutputFunc func(data []byte) error
 
 // Take calls f.
 func (f OutputFunc) Take(data []byte) error { return f(data) }
 
-// Prefetcher is an InputHandler that may have the next transfer before it is needed.
+// Prefetcher is an InputHandler that may provide the next transfer before it is needed.
 type Prefetcher interface {
-	// Prefetch writes the next transfer if it is there already, the same one again until Complete; else it returns
-	// false, and Fetch will be called.
+	// Prefetch writes the next transfer if it is available; repeated calls write the same one until Complete. Otherwise it
+	// returns false, and Fetch will be called.
 	Prefetch(data []byte) bool
-	// Invalidate says that what was prefetched is not used; at the latest it is called before the next transfer.
+	// Invalidate reports that the prefetched transfer is not used. It is called before the next transfer at the latest.
 	Invalidate()
 }
 
-// Completer is a handler that wants to know when a transfer was used, and that it is to go on to the next one.
+// Completer is a handler that is notified when a transfer was used and the next one begins.
 type Completer interface {
 	Complete()
 }
 
-// Interrupter is a handler that may wait. Interrupt makes a transfer that waits return an error; any goroutine calls it.
+// Interrupter is a handler that may wait. Interrupt makes a waiting transfer return an error. It is called on any
+// goroutine.
 type Interrupter interface {
 	Interrupt()
 }
 
-// View is bytes as elements.
+// View returns bytes as elements.
 func View[T Element](data []byte) []T {
 	if len(data) == 0 {
 		return nil
@@ -63,8 +65,8 @@ func View[T Element](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), len(data)/int(unsafe.Sizeof(*new(T))))
 }
 
-// AnchorPredicate says which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped. It is
-// asked once for each anchor, while a session or its queues are made. Programs are PopEF's indices.
+// AnchorPredicate selects the anchors that handlers or queues serve. Other inputs are zeros, and other outputs are
+// discarded. It is called once for each anchor while a session or its queues are created. Programs are PopEF's indices.
 type AnchorPredicate func(name string, output bool, programs []uint32) bool
 
 // SessionOptions of [NewSession]; the zero value, or nil, is the default.
@@ -122,28 +124,28 @@ func (o SessionOptions) fill(raw native.RawSessionOptions) {
 
 // </options:session_functions>
 
-// Session is an executable on a device whose inputs and outputs are served by handlers or queues, and whose programs the
-// caller runs. A [Runner] is simpler. Any goroutine may call; runs, loading and changes of handlers take turns. A session
-// that is not exclusive loses its device to the next one that binds it, and then fails with FailedPrecondition until
-// Reload.
+// Session is an executable on a device whose inputs and outputs use handlers or queues, and whose programs the caller
+// runs. A [Runner] is simpler. Any goroutine may use a session. Runs, loading and changes of handlers wait for each
+// other. A session that is not exclusive loses its device to the next one that binds it, and then fails with
+// FailedPrecondition until Reload.
 type Session struct {
 	h                       *handle[native.RawSession]
 	userInputs, userOutputs []Anchor
-	inputs                  []Anchor // of the executable, with those that it has data for
+	inputs                  []Anchor // of the executable, including those for which it has data
 
 	targets  *native.Targets
-	running  sync.Mutex // of what runs, so that it gets what its handlers say
-	changing sync.Mutex // of the next three
+	running  sync.Mutex // locked during a run, so that it receives the errors of its handlers
+	changing sync.Mutex // protects the next three fields
 	numbers  map[string]int64
 	queues   *QueueManager
 
-	said     sync.Mutex // of the next two
+	said     sync.Mutex // protects the next two fields
 	err      error
 	panicked any
 }
 
-// NewSession takes a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition (another
-// session has it for itself), InvalidArgument (options).
+// NewSession acquires a device and loads the executable. Errors: Unavailable (no free device), FailedPrecondition
+// (another session uses the device exclusively), InvalidArgument (options).
 func NewSession(executable *Executable, options *SessionOptions) (*Session, error) {
 	if options == nil {
 		options = &SessionOptions{}
@@ -195,18 +197,18 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 	return s, nil
 }
 
-// Close stops the session and frees it: a run under way ends with Cancelled first, and so does what waits in queues.
+// Close stops and frees the session: a running program ends with Cancelled first, and so do waiting elements of queues.
 func (s *Session) Close() error {
 	s.Stop()
 	return s.h.Close()
 }
 
-// UserInputs are those that the caller must serve, in the model's order. A mask poprt.real.DIM of a model at several shapes is
+// UserInputs are the inputs that the caller must serve, in the model's order. A mask poprt.real.DIM of a model at several shapes is
 // not one of them: the session fills it with ones, so that every place of the shape that poprt.bucket selects is real. A caller
 // that pads its inputs sets a handler for it.
 func (s *Session) UserInputs() []Anchor { return s.userInputs }
 
-// UserOutputs are those that the caller must serve, in the model's order.
+// UserOutputs are the outputs that the caller must serve, in the model's order.
 func (s *Session) UserOutputs() []Anchor { return s.userOutputs }
 
 // ask calls the library while its callbacks find the handlers.
@@ -223,7 +225,7 @@ func (s *Session) ask(what func(native.RawSession) uintptr) error {
 	return check(failure)
 }
 
-// run calls the library, and says what handlers have said meanwhile.
+// run calls the library, and returns the errors of handlers.
 func (s *Session) run(what func(native.RawSession) uintptr) error {
 	s.running.Lock()
 	defer s.running.Unlock()
@@ -247,7 +249,7 @@ func (s *Session) takeSaid() (err error, panicked any) {
 	return err, panicked
 }
 
-// guard keeps what a handler returns, or panics with, for the run. False then.
+// guard keeps the error or panic of a handler for the run and then returns false.
 func (s *Session) guard(call func() error) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -273,8 +275,8 @@ func (s *Session) say(err error, panicked any) {
 	}
 }
 
-// BindToDevice uploads to a device; nil: the one that it has, else a free one. The session that has it is unloaded.
-// Errors: as NewSession.
+// BindToDevice loads the session on a device; nil is its present one, else a free one. It unloads the session that uses
+// the device. Errors: as NewSession.
 func (s *Session) BindToDevice(device *Device) error {
 	if device == nil {
 		return s.ask(func(raw native.RawSession) uintptr { return raw.Bind_to_any_device() })
@@ -287,12 +289,13 @@ func (s *Session) BindToDevice(device *Device) error {
 	return s.ask(func(raw native.RawSession) uintptr { return raw.Bind_to_device(on) })
 }
 
-// Reload uploads again: initial state, and no longer stopped. Updated weights stay. Errors: as NewSession.
+// Reload loads again: the state is the initial one, and the session is no longer stopped. Updated weights are kept.
+// Errors: as NewSession.
 func (s *Session) Reload() error {
 	return s.ask(func(raw native.RawSession) uintptr { return raw.Load_again() })
 }
 
-// UnloadFromDevice frees the device. What runs ends with Cancelled.
+// UnloadFromDevice frees the device. Running programs end with Cancelled.
 func (s *Session) UnloadFromDevice() error {
 	return s.ask(func(raw native.RawSession) uintptr {
 		raw.Unload_from_device()
@@ -300,8 +303,8 @@ func (s *Session) UnloadFromDevice() error {
 	})
 }
 
-// Loaded says whether it is on a device: not before one was taken, after unloading, when another session took it, and
-// when it is closed.
+// Loaded reports whether the session is on a device. It is false before one was acquired, after unloading, if another
+// session uses the device, and after Close.
 func (s *Session) Loaded() bool {
 	loaded := false
 	s.ask(func(raw native.RawSession) uintptr {
@@ -311,7 +314,7 @@ func (s *Session) Loaded() bool {
 	return loaded
 }
 
-// Stop ends runs soon with Cancelled, and later ones until Reload or BindToDevice. Handlers may call it.
+// Stop ends running programs soon with Cancelled, and later ones until Reload or BindToDevice. Handlers may call it.
 func (s *Session) Stop() error {
 	return s.ask(func(raw native.RawSession) uintptr {
 		raw.Stop()
@@ -319,7 +322,7 @@ func (s *Session) Stop() error {
 	})
 }
 
-// SetInputHandler serves an input; nil takes the handler away. Errors: NotFound.
+// SetInputHandler sets the handler of an input; nil removes it. Errors: NotFound.
 func (s *Session) SetInputHandler(name string, handler InputHandler) error {
 	if handler == nil {
 		return s.set("in "+name, nil, func(raw native.RawSession, _ int64) uintptr {
@@ -338,7 +341,7 @@ func (s *Session) SetInputHandler(name string, handler InputHandler) error {
 	})
 }
 
-// SetOutputHandler serves an output; nil takes the handler away. Errors: NotFound.
+// SetOutputHandler sets the handler of an output; nil removes it. Errors: NotFound.
 func (s *Session) SetOutputHandler(name string, handler OutputHandler) error {
 	if handler == nil {
 		return s.set("out "+name, nil, func(raw native.RawSession, _ int64) uintptr {
@@ -365,22 +368,22 @@ func (s *Session) set(key string, stream *stream, set func(native.RawSession, in
 		s.targets.Remove(data)
 		return err
 	}
-	s.targets.Remove(s.numbers[key]) // C does not know it any more
+	s.targets.Remove(s.numbers[key]) // C no longer refers to it
 	s.numbers[key] = data
 	return nil
 }
 
-// stream is a handler as C calls it.
+// stream is a handler in the form that C calls.
 type stream struct {
 	session    *Session
 	transfer   func([]byte) error
 	handler    any
 	prefetcher Prefetcher
-	pending    bool // prefetched, not completed; of the running goroutine
+	pending    bool // prefetched, not completed; used by the running goroutine
 }
 
 func (t *stream) Transfer(data []byte, prefetch bool) bool {
-	if t.pending { // its end was not told, because no call of the session was under way
+	if t.pending { // its end was not reported because no call of the session was running
 		t.pending = false
 		t.session.guard(func() error { t.prefetcher.Invalidate(); return nil })
 	}
@@ -415,20 +418,20 @@ func (t *stream) Event(which native.Event) {
 	})
 }
 
-// RunLoadPrograms runs the load programs. Errors: what a handler returned, Cancelled (stopped, or no data),
-// FailedPrecondition (anchors are not connected, or it is on no device).
+// RunLoadPrograms runs the load programs. Errors: those of handlers, Cancelled (stopped, or no data),
+// FailedPrecondition (anchors are not connected, or the session is on no device).
 func (s *Session) RunLoadPrograms() error {
 	return s.run(func(raw native.RawSession) uintptr { return raw.Run_load_programs() })
 }
 
-// RunMainPrograms runs the main programs once; each stream is transferred as often as the executable's device iterations
-// and replicas say. Errors: as RunLoadPrograms.
+// RunMainPrograms runs the main programs once; each stream is transferred once for each device iteration and replica of
+// the executable. Errors: as RunLoadPrograms.
 func (s *Session) RunMainPrograms() error {
 	return s.run(func(raw native.RawSession) uintptr { return raw.Run_main_programs() })
 }
 
-// RunMainProgramsContext is RunMainPrograms with a context: when that ends during the run, the session is stopped, and
-// the context's error is returned. Reload starts it again.
+// RunMainProgramsContext is RunMainPrograms with a context. If it ends during the run, the session is stopped, and the
+// context's error is returned. Reload starts the session again.
 func (s *Session) RunMainProgramsContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -491,7 +494,7 @@ func (s *Session) text(what func(native.RawSession, *uintptr) uintptr) (text str
 	return text, err
 }
 
-// PopEFModel is its model's blobs; see [Executable.PopEFModel]. Since 1.0.
+// PopEFModel returns the blobs of the model; see [Executable.PopEFModel]. Since 1.0.
 func (s *Session) PopEFModel() (*PopEFModel, error) {
 	var made native.RawPopefModel
 	err := s.ask(func(raw native.RawSession) (failure uintptr) {
@@ -527,7 +530,7 @@ func (s *Session) ReadWeights(name string, value Tensor) error {
 	})
 }
 
-// checkWeights leaves to the library what is no weight.
+// checkWeights checks weights; the library reports other names.
 func (s *Session) checkWeights(name string, value Tensor) error {
 	for _, a := range s.userInputs {
 		if a.Name == name {
@@ -540,8 +543,8 @@ func (s *Session) checkWeights(name string, value Tensor) error {
 // Elements is memory of no particular anchor, for queues and weights.
 func Elements[T Element](slice []T) Tensor { return At(0, slice) }
 
-// ReadTelemetry is a JSON array with an object for each session and runner that publishes what it does, in any process.
-// The folder is where; "": the default one. Errors: PermissionDenied.
+// ReadTelemetry returns a JSON array with an object for each session and runner, in any process, that publishes its
+// activity. folder is the folder of the telemetry; "": the default one. Errors: PermissionDenied.
 func ReadTelemetry(folder string) (string, error) {
 	var failure uintptr
 	text := native.Raw_telemetry_read(folder, &failure)

@@ -41,7 +41,8 @@ func (h Float16) Float32() float32 {
 	}
 }
 
-// Element is what slices of inputs and outputs have. Types that Go does not have travel as bytes.
+// Element is the type of elements of inputs and outputs. Types that Go lacks are passed as unsigned integers of their
+// size.
 type Element interface {
 	float32 | float64 | Float16 | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | bool | complex64 |
 		complex128
@@ -50,11 +51,11 @@ type Element interface {
 // Tensor is memory for one input or output. It refers to a slice and does not copy it.
 type Tensor struct {
 	name    string // "": by index
-	index   int    // -1: by name; below it: what At was given, less one
+	index   int    // -1: by name; smaller: the index of At minus one
 	dtype   DType  // Undefined: bytes of any type
 	bytes   int64
 	address unsafe.Pointer
-	shape   []int64 // when shaped
+	shape   []int64 // only if shaped
 	shaped  bool
 }
 
@@ -117,7 +118,7 @@ func dtypeOf[T Element]() DType {
 	}
 }
 
-// holds says whether a slice of that type may be memory of an anchor. Types that Go does not have travel as unsigned
+// holds reports whether a slice of that type may be memory of an anchor. Types that Go lacks are passed as unsigned
 // integers of their size.
 func (d DType) holds(anchor DType) bool {
 	switch {
@@ -131,7 +132,7 @@ func (d DType) holds(anchor DType) bool {
 	return false
 }
 
-// number is what At was given.
+// number is the index of At.
 func (t Tensor) number() int {
 	if t.index < 0 {
 		return t.index + 1
@@ -139,10 +140,10 @@ func (t Tensor) number() int {
 	return t.index
 }
 
-// nothing is where an empty tensor is.
+// nothing is the address of empty tensors.
 var nothing [64]byte
 
-// find is the anchor that a tensor is for; len(anchors) when there is none.
+// find returns the index of a tensor's anchor, or len(anchors) if there is none.
 func (t Tensor) find(anchors []Anchor) int {
 	i := t.index
 	if t.name != "" || i < 0 {
@@ -155,8 +156,8 @@ func (t Tensor) find(anchors []Anchor) int {
 	return i
 }
 
-// check compares the type with the anchor's, and sees that a shape without a slice has no elements: what the library
-// cannot know.
+// check compares the type with the anchor's, and checks that a shape without a slice has no elements, which the library
+// cannot check.
 func (t Tensor) check(kind string, a *Anchor) error {
 	if !t.dtype.holds(a.DType) {
 		return invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType, t.dtype))
@@ -167,7 +168,7 @@ func (t Tensor) check(kind string, a *Anchor) error {
 	return nil
 }
 
-// checkWhole is check for all of an anchor, whose shape that of the tensor, if it has one, must be.
+// checkWhole is check for a whole anchor: the shape of the tensor, if any, must be that of the anchor.
 func (t Tensor) checkWhole(kind string, a *Anchor) error {
 	if err := t.check(kind, a); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (t Tensor) checkWhole(kind string, a *Anchor) error {
 	return nil
 }
 
-// checkNamed is checkWhole for the anchor of that name; without one there is nothing to compare.
+// checkNamed is checkWhole for the anchor with that name, and succeeds if there is none.
 func checkNamed(anchors []Anchor, name string, value Tensor) error {
 	if i := Named(name, []byte{}).find(anchors); i < len(anchors) {
 		return value.checkWhole("input", &anchors[i])
@@ -191,7 +192,7 @@ func checkNamed(anchors []Anchor, name string, value Tensor) error {
 	return nil
 }
 
-// endsAs says whether it may be a part, or several, of what has that shape.
+// endsAs reports whether the tensor may be a part or a multiple of that shape.
 func (t Tensor) endsAs(shape []int64) bool {
 	if len(t.shape) <= 1 {
 		return true
@@ -210,8 +211,8 @@ func (t Tensor) endsAs(shape []int64) bool {
 
 func shapeText(shape []int64) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ",") }
 
-// entries appends index, address, bytes, type, rank and shape of each tensor. What is missing, given twice, of a wrong size
-// or shape is the library's to say.
+// entries appends index, address, bytes, type, rank and shape of each tensor. The library reports missing and duplicate
+// tensors, and wrong sizes and shapes.
 func entries(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, tensors []Tensor) ([]int64,
 	[]unsafe.Pointer, error) {
 	for _, t := range tensors {

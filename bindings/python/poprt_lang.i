@@ -1,6 +1,5 @@
-// How Python sees the common declarations: exceptions, str, buffers. The GIL is released around
-// every call but those that take Python objects, which release it themselves.
-// For stub.py, which turns the C types into Python's.
+// Mappings of the common declarations to Python: exceptions, str, buffers. The GIL is released around every call except
+// those that take Python objects, which release it themselves.
 %feature("python:annotations", "c");
 
 %{
@@ -76,19 +75,19 @@ struct poprt_python_run {};
 struct poprt_python_loop {};
 %extend poprt_python_loop {
   poprt_python_loop() { return new poprt_python_loop; }
-  // What is over now, and what will be, has no loop to tell.
+  // Completed and later runs have no loop to notify.
   ~poprt_python_loop() {
     for (poprt_python_run* run : $self->ended->end()) run->finish(false);
     delete $self;
   }
   int32_t wake() { return $self->ended->wake(); }
-  // Calls the callbacks of runs that are over.
+  // Calls the callbacks of completed runs.
   void take() {
     for (poprt_python_run* run : $self->ended->take()) run->finish(true);
   }
 }
 
-// Daemon threads drop these while the interpreter ends: giving the GIL up would end them in C++ code.
+// Daemon threads free these while the interpreter exits: releasing the GIL would end them in C++ code.
 %nothread raw_executable::~raw_executable;
 %nothread raw_queue_manager::~raw_queue_manager;
 %nothread raw_queue::~raw_queue;
@@ -113,13 +112,13 @@ struct poprt_python_loop {};
 %nothread raw_source_release_fn;
 %nothread raw_source;
 %inline %{
-// A dict of code to exception class.
+// A dict from code to exception class.
 static void raw_set_exceptions(PyObject* classes) { poprt_python::exceptions = Py_NewRef(classes); }
 
 // See poprt_python.h.
 static void raw_set_converter(PyObject* convert) { poprt_python::converter = Py_NewRef(convert); }
 
-// Shapes of the outputs that a run with these inputs makes.
+// Returns the shapes of the outputs of a run with these inputs.
 static PyObject* raw_output_shapes(raw_runner* runner, PyObject* inputs, bool check_types) {
   poprt_python::Memory memory;
   PyObject* none = PyDict_New();
@@ -128,7 +127,7 @@ static PyObject* raw_output_shapes(raw_runner* runner, PyObject* inputs, bool ch
   return ok ? poprt_python::output_shapes(runner, memory) : nullptr;
 }
 
-// With `check_types` all is checked that a run checks; `check_shapes`: shapes of outputs, too.
+// With `check_types`, all checks of a run are made; with `check_shapes`, shapes of outputs are also checked.
 static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
                                     bool check_shapes) {
   auto bound = std::make_unique<poprt_python_bound>();
@@ -159,7 +158,8 @@ static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs,
   return poprt_python::submit(runner, std::move(bound), options, callback, owner);
 }
 
-// The same for an event loop, which calls `callback` when it takes what is over; only from its thread.
+// The same for an event loop, which calls `callback` when it processes completed runs. Must be called on the loop's
+// thread.
 static poprt_python_run* raw_submit_on_loop(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
                                             const raw_request_options* options, poprt_python_loop& loop,
                                             PyObject* callback, PyObject* owner) {
@@ -182,7 +182,7 @@ static PyObject* raw_bytes(int64_t address, int64_t bytes) {
 }
 
 // For set_callbacks: a poprt_progress_fn and a poprt_pass_fn that call a Python callable, whose address is their user
-// data, with the one argument "done" or with the five of the other.
+// data, with one argument "done" or with five arguments.
 static int64_t raw_progress_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_progress)); }
 static int64_t raw_pass_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_pass)); }
 // For set_stop.
@@ -190,15 +190,15 @@ static int64_t raw_stop_fn() { return poprt_shim::address(reinterpret_cast<void*
 static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
 // For create_stream: a poprt_write_fn that calls the `write` of the object whose address is its user data.
 static int64_t raw_write_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_write)); }
-// What a progress callback or a stream of this thread has raised; None when nothing.
+// The exception of a progress callback or a stream of this thread, or None.
 static PyObject* raw_take_progress_error() {
   PyObject* error = poprt_python::progress_error;
   poprt_python::progress_error = nullptr;
   return error ? error : Py_NewRef(Py_None);
 }
 
-// A runner of that kind ("model", "fusion", "pack", "light", "host_concat"). `options` and `extra` are
-// dicts by the names of the C fields.
+// Creates a runner of that kind ("model", "fusion", "pack", "light", "host_concat"). `options` and `extra` are dicts by
+// the names of the C fields.
 static raw_runner* raw_make_runner(const char* kind, const raw_executable* executable, PyObject* options,
                                    PyObject* extra, poprt_result* error) {
   return poprt_python::make_runner(kind, executable, options, extra, error);
@@ -221,17 +221,17 @@ static bool raw_light_model_input_has_data(const raw_runner* runner, int64_t ind
 // See poprt_session.h.
 static void raw_set_session_dispatch(PyObject* dispatch) { poprt_python::session_dispatch = Py_NewRef(dispatch); }
 static int64_t raw_session_fn(int32_t which) { return poprt_python::session_fn(which); }
-// Calls `callback` once, with None when the array was consumed or filled, with a message when it was given back.
+// Calls `callback` once, with None if the array was consumed or filled, or with a message if it was discarded.
 static PyObject* raw_enqueue(raw_queue* queue, bool output, PyObject* array, PyObject* callback,
                              poprt_result* error) {
   return poprt_python::enqueue(queue, output, array, callback, error);
 }
 
-// For parse_source: the functions, and a new reference, their user data, that the second gives back.
+// For parse_source: the functions, and a new reference as user data, which the second function releases.
 static int64_t raw_source_read_fn() { return poprt_python::address_of(poprt_python::on_source_read); }
 static int64_t raw_source_release_fn() { return poprt_python::address_of(poprt_python::on_source_release); }
 static int64_t raw_source(PyObject* read) { return poprt_shim::address(Py_NewRef(read)); }
 
-// No thread of the library enters Python afterwards.
+// Afterwards, no thread of the library enters Python.
 static void raw_close_door() { poprt_python::door().close(); }
 %}

@@ -1,4 +1,4 @@
-// What only Python needs: memory through the buffer protocol, errors as exceptions, callbacks.
+// Helpers for Python: memory through the buffer protocol, errors as exceptions, callbacks.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -21,7 +21,7 @@
 
 namespace poprt_python {
 
-// Exception class of each code, set by poprt.errors; owned for ever.
+// The exception class of each code, set by poprt.errors and never freed.
 inline PyObject* exceptions = nullptr;
 
 inline PyObject* exception_class(int32_t code) {
@@ -33,7 +33,7 @@ inline PyObject* exception_class(int32_t code) {
 }
 
 inline void set_error(int32_t code, const char* given) {
-  // Options are in backticks, by their names in C; the one that has another here.
+  // Options are in backticks with their names in C. One of them has another name in Python.
   std::string message = given;
   constexpr char kShapes[] = "`input_shapes`";
   if (const size_t at = message.find(kShapes); at != std::string::npos)
@@ -61,14 +61,14 @@ inline void raise(poprt_error* error) {
   PyErr_Restore(type, value, trace);
 }
 
-// Makes an object with a buffer of what has none: called with the object, "input", "bound input" or
-// "output", the anchor's name and dtype; raises an error that says what it cannot convert. Set by
-// poprt._convert.
+// Converts an object without a buffer to one with a buffer. Called with the object, "input", "bound
+// input" or "output", and the anchor's name and dtype. Raises an error for objects that it cannot
+// convert. Set by poprt._convert.
 inline PyObject* converter = nullptr;
 
-// Type of the elements that the buffer protocol describes by `format`, for memory of `wanted`:
-// types that NumPy does not have travel as unsigned integers of their size. UNDEFINED: none that we
-// know.
+// Returns the type of the elements with buffer format `format`, for memory of type `wanted`. Types
+// that NumPy lacks are passed as unsigned integers of their size. Returns UNDEFINED for unknown
+// formats.
 inline poprt_dtype dtype_of(const char* format, Py_ssize_t item, poprt_dtype wanted) {
   if (!format) format = "B";
   if (*format == '@' || *format == '=' || *format == '<') format++;
@@ -100,8 +100,8 @@ inline poprt_dtype dtype_of(const char* format, Py_ssize_t item, poprt_dtype wan
   }
 }
 
-// The bytes of a name, which need not be UTF-8: what comes from the library has surrogates then.
-// `kept` keeps them. Null with an exception set.
+// Returns the bytes of a name, which may be invalid UTF-8: a name from the library then contains
+// surrogates. `kept` owns the bytes. Returns null with an exception set.
 inline const char* utf8(PyObject* text, std::list<std::string>& kept) {
   if (const char* plain = PyUnicode_AsUTF8(text)) return plain;
   if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return nullptr;
@@ -113,8 +113,8 @@ inline const char* utf8(PyObject* text, std::list<std::string>& kept) {
   return kept.back().c_str();
 }
 
-// Memory of one request: borrowed buffers, and copies of inputs that are not contiguous. Needs the
-// GIL to be made, filled and destroyed.
+// The memory of one request: borrowed buffers, and copies of inputs that are not contiguous.
+// Creating, filling and destroying it needs the GIL.
 class Memory {
  public:
   Memory() = default;
@@ -124,8 +124,8 @@ class Memory {
     for (Py_buffer& v : views_) PyBuffer_Release(&v);
   }
 
-  // Mappings of names to buffers. False with an exception set. `check_types`: the library compares
-  // dtypes and shapes.
+  // Fills it from mappings of names to buffers. Returns false with an exception set. With
+  // `check_types`, the library compares dtypes and shapes.
   bool fill(poprt_runner* runner, PyObject* in, PyObject* out, bool check_types) {
     if (!PyDict_Check(in) || !PyDict_Check(out)) {
       PyErr_SetString(PyExc_TypeError, "inputs and outputs must be dicts of name to array");
@@ -138,7 +138,7 @@ class Memory {
   }
 
   std::vector<poprt_tensor> inputs, outputs;
-  bool bound = false;  // for many runs, which look at the arrays themselves
+  bool bound = false;  // for many runs, which read the arrays themselves
 
  private:
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
@@ -157,7 +157,8 @@ class Memory {
     return true;
   }
 
-  // Whether the same arrays serve several runs, which see what they hold then: no copy will do.
+  // Returns whether the arrays can be used by several runs, which read their present values, so a
+  // copy is not possible.
   bool bindable(const Py_buffer& view, const char* name, bool writable) const {
     if (!bound || writable || PyBuffer_IsContiguous(&view, 'C')) return true;
     set_error(POPRT_INVALID_ARGUMENT,
@@ -167,7 +168,7 @@ class Memory {
     return false;
   }
 
-  // The object's buffer, at the end of views_.
+  // Appends the object's buffer to views_.
   bool borrow(PyObject* value, bool writable) {
     Py_buffer& view = views_.emplace_back();
     const int flags = PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
@@ -180,7 +181,7 @@ class Memory {
     return false;
   }
 
-  // The same of what has none.
+  // The same for an object without a buffer.
   bool convert(PyObject* value, const char* name, poprt_dtype dtype, bool writable) {
     if (!converter || !PyErr_ExceptionMatches(PyExc_Exception)) return false;
     PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
@@ -205,8 +206,8 @@ class Memory {
     return ok;
   }
 
-  // Whether both are signed integers of 32 or 64 bits, and not the same: which of them a model's
-  // inputs are is the converter's choice, and users have either.
+  // Returns whether both are signed integers of 32 and 64 bits with different widths. The converter
+  // chooses the width of a model's inputs, and users have either.
   static bool of_other_width(poprt_dtype given, poprt_dtype wanted) {
     return (given == POPRT_DTYPE_S64 && wanted == POPRT_DTYPE_S32) ||
            (given == POPRT_DTYPE_S32 && wanted == POPRT_DTYPE_S64);
@@ -217,7 +218,7 @@ class Memory {
     size_t index = 0;
     const poprt_anchor* anchor = find(runner, name, writable, &index);
     const poprt_dtype wanted = poprt_anchor_dtype(anchor);
-    if (!anchor && check_types) {  // the library says which names there are
+    if (!anchor && check_types) {  // the library lists the existing names
       (writable ? outputs : inputs)
           .push_back({name, 0, &nothing_, 0, POPRT_DTYPE_UNDEFINED, 0, nullptr, 0});
       return true;
@@ -254,7 +255,7 @@ class Memory {
       if (PyBuffer_ToContiguous(tensor.data, &view, view.len, 'C') != 0) return false;
       poprt_shim::copied_bytes += view.len;
     }
-    if (!tensor.data) tensor.data = &nothing_;  // NumPy's empty arrays have memory, others need not
+    if (!tensor.data) tensor.data = &nothing_;  // NumPy's empty arrays have memory, others may not
     (writable ? outputs : inputs).push_back(tensor);
     return true;
   }
@@ -276,8 +277,8 @@ class Memory {
     return view.obj && (PyBytes_Check(view.obj) || PyByteArray_Check(view.obj));
   }
 
-  // Without a shape to compare: bytes, and an array.array, which is always a row; its elements are
-  // those of the anchor.
+  // Returns whether there is no shape to compare: for bytes, and for an array.array, which has one
+  // dimension, with elements of the anchor's type.
   static bool flat(const Py_buffer& view, const poprt_anchor* anchor) {
     if (raw(view)) return true;
     if (view.ndim != 1 || poprt_anchor_rank(anchor) == 1 ||
@@ -293,8 +294,8 @@ class Memory {
   char nothing_ = 0;
 };
 
-// Threads of the library that are on their way into Python. The interpreter's end waits for those
-// that have started and lets no further one in: entering a finalised interpreter ends the process.
+// Counts threads of the library that enter Python. The exit of the interpreter waits for those that
+// have entered and admits no others, because entering a finalised interpreter ends the process.
 class Door {
  public:
   bool enter() {
@@ -328,15 +329,15 @@ inline Door& door() {
 
 }  // namespace poprt_python
 
-// Arrays checked and held once, for any number of runs.
+// Arrays that are checked and referenced once, for any number of runs.
 struct poprt_python_bound {
   poprt_python::Memory memory;
 };
 
 struct poprt_python_run;
 
-// Runs that are over, for an event loop: whoever ends one never waits for the interpreter, and the
-// loop is woken once for all that have ended meanwhile. Held by the loop's object and by runs.
+// Completed runs for an event loop: the completing thread never waits for the interpreter, and the
+// loop is woken once for all runs that have ended. The loop's object and runs refer to it.
 class poprt_python_ended {
  public:
   poprt_python_ended() : wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
@@ -346,17 +347,17 @@ class poprt_python_ended {
   poprt_python_ended(const poprt_python_ended&) = delete;
   poprt_python_ended& operator=(const poprt_python_ended&) = delete;
 
-  // Readable while there are some; -1 when the process has no room for it.
+  // The file is readable while there are completed runs; -1 if it could not be created.
   int wake() const { return wake_; }
 
-  // False when no loop takes them any more.
+  // Returns false if the loop is closed.
   bool add(poprt_python_run* run) {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
     const bool first = runs_.empty();
     runs_.push_back(run);
     const uint64_t one = 1;
-    // Cannot fail: the counter is far below its end.
+    // This cannot fail because the counter is far below its limit.
     if (first) static_cast<void>(!write(wake_, &one, sizeof one));
     return true;
   }
@@ -379,18 +380,19 @@ class poprt_python_ended {
   bool closed_ = false;
 };
 
-// The event loop's side of it.
+// The event loop's part.
 struct poprt_python_loop {
   std::shared_ptr<poprt_python_ended> ended = std::make_shared<poprt_python_ended>();
 };
 
-// An asynchronous run. Its memory is held until the callback, even when nobody holds the run.
+// An asynchronous run. Its memory is kept until the callback, even if the run is not referenced.
 struct poprt_python_run {
   poprt_request* request = nullptr;
   PyObject* callback = nullptr;  // called with None or an exception
-  PyObject* owner = nullptr;     // of the runner, which lives until its requests are done
+  PyObject* owner = nullptr;     // the runner's object, which is kept until its requests are done
   std::shared_ptr<poprt_python_bound> bound;
-  std::shared_ptr<poprt_python_ended> ended;  // where it goes when it is over; null: it calls
+  std::shared_ptr<poprt_python_ended>
+      ended;  // receives the completed run; null: the callback is called directly
   std::atomic<int> holders{2};
   std::atomic<bool> arrived{false};
   poprt_error_code code = POPRT_OK;
@@ -401,7 +403,7 @@ struct poprt_python_run {
     delete this;
   }
 
-  // With the GIL: gives memory back, then tells.
+  // With the GIL: releases the memory, then calls the callback.
   void tell(PyObject* exception) {
     bound.reset();
     PyObject* result = callback ? PyObject_CallOneArg(callback, exception) : nullptr;
@@ -427,7 +429,7 @@ struct poprt_python_run {
     Py_DECREF(exception);
   }
 
-  // With the GIL, after the submission has returned: what on_done() left to do.
+  // With the GIL, after the submission has returned: completes the work of on_done().
   void finish(bool listened) {
     if (!listened) Py_CLEAR(callback);  // its loop is closed
     if (code == POPRT_OK || !listened)
@@ -449,9 +451,11 @@ struct poprt_python_run {
       poprt_python::door().leave();
       return;
     }
-    // The message of a failure needs `request`, which may not be known yet: the later one tells.
+    // The message of a failure needs `request`, which may not be set yet. The later of the two
+    // reports it.
     if (code != POPRT_OK && !run->arrived.exchange(true)) return;
-    if (!poprt_python::door().enter()) return;  // the interpreter has ended: its memory is nobody's
+    if (!poprt_python::door().enter())
+      return;  // the interpreter has exited: its memory is not released
     const PyGILState_STATE state = PyGILState_Ensure();
     if (code == POPRT_OK)
       run->tell(Py_None);
@@ -478,7 +482,7 @@ inline poprt_error* execute_with(poprt_runner* runner, const Memory& memory,
   return error;
 }
 
-// Null as `options`: the defaults.
+// Null `options` means the defaults.
 inline bool execute(poprt_runner* runner, const Memory& memory,
                     const raw_request_options* options = nullptr) {
   poprt_error* error = nullptr;
@@ -490,7 +494,7 @@ inline bool execute(poprt_runner* runner, const Memory& memory,
   return !error;
 }
 
-// The outputs that a run with these inputs makes: a list of (position, shape). Null with an
+// Returns the outputs of a run with these inputs as a list of (position, shape), or null with an
 // exception set.
 inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
   poprt_outputs* made = nullptr;
@@ -507,7 +511,7 @@ inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
       PyTuple_SET_ITEM(shape, static_cast<Py_ssize_t>(d), PyLong_FromLongLong(t.shape[d]));
     PyObject* position = PyLong_FromSize_t(t.index);
     PyObject* entry = shape && position ? PyTuple_New(2) : nullptr;
-    if (entry) {  // which takes both
+    if (entry) {  // which adds references to both
       PyTuple_SET_ITEM(entry, 0, position);
       PyTuple_SET_ITEM(entry, 1, shape);
     } else {
@@ -527,8 +531,8 @@ inline std::string type_text(poprt_dtype dtype, const int64_t* shape, size_t ran
   return text + (rank ? "]" : "[]");
 }
 
-// Whether an output of that shape may take what `made` describes: the same, or that many whole
-// batches in another form, which are as many bytes.
+// Returns whether an output of that shape may be used for `made`: equal shapes, or the same number
+// of whole batches in another form with the same size.
 inline bool same_batches(const poprt_tensor& given, const poprt_tensor& made,
                          const poprt_anchor* anchor) {
   const auto equal = [](const int64_t* a, size_t rank, const int64_t* b, size_t other) {
@@ -542,8 +546,8 @@ inline bool same_batches(const poprt_tensor& given, const poprt_tensor& made,
          (rank && equal(given.shape + 1, given.rank - 1, batch + 1, rank - 1));
 }
 
-// Whether a run would take this memory: what the library finds out about a request before it runs.
-// `check_shapes`: of outputs. False with an exception set.
+// Makes the checks of the library before a run with this memory. `check_shapes` includes shapes of
+// outputs. Returns false with an exception set.
 inline bool check_bound(poprt_runner* runner, const Memory& memory, bool check_shapes) {
   poprt_outputs* owned = nullptr;
   if (poprt_error* error =
@@ -590,8 +594,8 @@ inline bool check_bound(poprt_runner* runner, const Memory& memory, bool check_s
   return true;
 }
 
-// Never waits. Null with an exception set. With `ended` the callback is called when its loop takes
-// what is over, which is not before this has returned.
+// Submits a run without waiting. Returns null with an exception set. With `ended`, the loop calls
+// the callback when it processes completed runs, which happens after this call has returned.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
                                 const raw_request_options* given, PyObject* callback,
                                 PyObject* owner,
@@ -618,18 +622,18 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   }
   poprt_python_run* made = run.release();
   made->request = request;
-  if (!made->ended && made->arrived.exchange(true)) {  // failed before we were back
+  if (!made->ended && made->arrived.exchange(true)) {  // failed before the submission returned
     made->tell_failure();
     made->release();
   }
   return made;
 }
 
-// What a callback of this thread has raised, for the caller of what called it; further calls are
-// left out until it is taken.
+// The exception of a callback of this thread, for the caller of the library. Further callbacks are
+// skipped until it is taken.
 inline thread_local PyObject* progress_error = nullptr;
 
-// Moves the exception that is set there.
+// Moves the present exception to progress_error.
 inline void keep_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -640,7 +644,7 @@ inline void keep_error() {
   progress_error = value;
 }
 
-// Calls the callable at `user_data` with the part that is done.
+// Calls the callable at `user_data` with the completed fraction.
 inline void on_progress(double done, const char* what, void* user_data) {
   static_cast<void>(what);
   const PyGILState_STATE state = PyGILState_Ensure();
@@ -652,7 +656,7 @@ inline void on_progress(double done, const char* what, void* user_data) {
   PyGILState_Release(state);
 }
 
-// Calls the same with what a pass did.
+// Calls the same callable with the report of a pass.
 inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int64_t nodes_before,
                     int64_t nodes_after, void* user_data) {
   const PyGILState_STATE state = PyGILState_Ensure();
@@ -666,8 +670,8 @@ inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int
   PyGILState_Release(state);
 }
 
-// Ends a compilation whose callback has raised, or during which the user has pressed Ctrl-C. Looks
-// for signals now and then only: threads that compute hold the GIL for milliseconds.
+// Ends a compilation whose callback has raised, or after Ctrl-C. Checks signals only occasionally,
+// because other threads may hold the GIL for milliseconds.
 inline int32_t on_stop(void* user_data) {
   static_cast<void>(user_data);
   using clock = std::chrono::steady_clock;
@@ -683,7 +687,7 @@ inline int32_t on_stop(void* user_data) {
   return progress_error ? 1 : 0;
 }
 
-// Gives bytes to the `write` of the object at `user_data`.
+// Passes bytes to the `write` of the object at `user_data`.
 inline int32_t on_write(const void* data, size_t size, void* user_data) {
   const PyGILState_STATE state = PyGILState_Ensure();
   PyObject* result =

@@ -1,4 +1,4 @@
-// Runners of all kinds from Python's dicts.
+// Creates runners of all kinds from Python dicts.
 #pragma once
 
 #include <list>
@@ -9,8 +9,8 @@
 
 namespace poprt_python {
 
-// Reads values of a dict by C field names. After a failure an exception is set and everything that
-// follows does nothing.
+// Reads values of a dict by C field names. After a failure, an exception is set and later calls
+// have no effect.
 class Fields {
  public:
   explicit Fields(PyObject* dict) : dict_(dict) {}
@@ -35,7 +35,7 @@ class Fields {
     }
   }
 
-  // Null when it is not there or None.
+  // Returns null if the value is missing or None.
   const char* text(const char* name) {
     PyObject* value = find(name);
     return value && value != Py_None ? text_of(value) : nullptr;
@@ -76,14 +76,14 @@ class Fields {
   std::list<std::vector<const char*>> lists_;
 };
 
-// poprt_runner_options with what it points to.
+// poprt_runner_options with the memory of its pointers.
 struct RunnerOptions {
   poprt_runner_options options{};
   std::vector<poprt_replica_device> devices;
   std::vector<poprt_input> frozen, flush_in;
   std::vector<poprt_output> flush_out;
 
-  // Of strings, `f` keeps the bytes.
+  // `f` owns the bytes of strings.
   void read(Fields& f) {
     poprt_runner_options& o = options;
     o.struct_size = sizeof o;
@@ -111,7 +111,7 @@ struct RunnerOptions {
     o.shared_devices = f.text("shared_devices");
     f.integer("device_wait_timeout_ns", &o.device_wait_timeout_ns);
     f.integer("device_wait_sleep_ns", &o.device_wait_sleep_ns);
-    // Pairs of replica and address of a device, which the caller keeps.
+    // Pairs of replica and address of a device, which the caller owns.
     f.each("replica_devices", [&](PyObject* pair) {
       long long replica = 0, device = 0;
       if (PyArg_ParseTuple(pair, "LL", &replica, &device))
@@ -131,7 +131,7 @@ struct RunnerOptions {
   }
 
  private:
-  // Triples of name, address and bytes; the caller keeps the memory.
+  // Triples of name, address and bytes; the caller owns the memory.
   template <class Bound>
   static void memory(Fields& f, const char* name, std::vector<Bound>& to) {
     f.each(name, [&](PyObject* item) {
@@ -143,7 +143,7 @@ struct RunnerOptions {
   }
 };
 
-// Null with *error or an exception set.
+// Returns null with *error or an exception set.
 inline poprt_runner* make_runner(const char* kind, const poprt_executable* executable,
                                  PyObject* options, PyObject* extra, poprt_error** error) {
   Fields f(options), x(extra);
@@ -185,7 +185,7 @@ inline poprt_runner* make_runner(const char* kind, const poprt_executable* execu
       if (!shape.empty()) h.shape = shape.data();
       h.rank = shape.size();
       c.integer("data_size_bytes", &h.data_size_bytes);
-      auto& names = x.texts("");  // a list that lives as long as x
+      auto& names = x.texts("");  // a list with the lifetime of x
       c.each("input_tensor_names", [&](PyObject* n) { names.push_back(x.text_of(n)); });
       h.input_tensor_names = names.data();
       h.input_tensor_count = names.size();

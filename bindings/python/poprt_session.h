@@ -1,5 +1,5 @@
-// Sessions in Python: callbacks go to one Python function, by number, and elements of queues hold
-// their arrays.
+// Sessions in Python: callbacks call one Python function with the number of the target, and
+// elements of queues refer to their arrays.
 #pragma once
 
 #include <Python.h>
@@ -11,16 +11,16 @@
 
 namespace poprt_python {
 
-// model_runtime's dispatcher: called with the kind of call, the number of its target, and
-// arguments. It raises nothing. Owned for ever.
+// model_runtime's dispatcher, called with the kind of call, the number of its target, and
+// arguments. It does not raise and is never freed.
 inline PyObject* session_dispatch = nullptr;
 
 // The numbers of model_runtime/session.py.
 enum SessionFn { kAccepts, kTimeout, kPrefetch, kFetch, kComplete, kInvalidate, kInterrupt };
 
-// The GIL on a thread that called the library, unless the interpreter has ended. Keeps the
-// exception that the thread may be raising. Handlers may wait, so the door is not kept open for
-// them: the sessions' own exit handler ends them before it is closed.
+// Acquires the GIL on a thread that called the library, unless the interpreter has exited. Keeps an
+// exception that the thread is raising. Handlers may wait, so they do not keep the door open: the
+// exit handler of sessions ends them before it is closed.
 class Entered {
  public:
   Entered() : in_(door().enter()) {
@@ -46,7 +46,7 @@ class Entered {
 
 inline long long number(void* user_data) { return poprt_shim::address(user_data); }
 
-// Takes `result`, of a call that should not have raised.
+// Takes ownership of `result` of a call that must not raise.
 inline bool truth(PyObject* result) {
   const int answer = result ? PyObject_IsTrue(result) : -1;
   if (answer < 0) PyErr_WriteUnraisable(session_dispatch);
@@ -124,7 +124,7 @@ inline int64_t session_fn(int32_t which) {
   }
 }
 
-// An array in a queue, until its memory is free again.
+// An array in a queue, until its memory is free.
 struct QueuedArray {
   Py_buffer view{};
   PyObject* callback = nullptr;  // called with None or a message
@@ -137,7 +137,7 @@ struct QueuedArray {
 
   static void done(int32_t code, const char* message, void* self) {
     const Entered entered;
-    if (!entered) return;  // the interpreter has ended: its memory is nobody's
+    if (!entered) return;  // the interpreter has exited: its memory is not released
     std::unique_ptr<QueuedArray> me(static_cast<QueuedArray*>(self));
     PyObject* callback = Py_NewRef(me->callback);
     me.reset();
@@ -149,7 +149,7 @@ struct QueuedArray {
   }
 };
 
-// Null with *error or an exception set.
+// Returns null with *error or an exception set.
 inline PyObject* enqueue(raw_queue* queue, bool output, PyObject* array, PyObject* callback,
                          poprt_error** error) {
   auto element = std::make_unique<QueuedArray>();
@@ -179,7 +179,7 @@ inline PyObject* enqueue(raw_queue* queue, bool output, PyObject* array, PyObjec
                           poprt_shim::address(given));
   Py_END_ALLOW_THREADS;
   if (*error) return nullptr;
-  static_cast<void>(element.release());  // the callback's, which may have run already
+  static_cast<void>(element.release());  // the callback owns it and may have run already
   return Py_NewRef(Py_None);
 }
 

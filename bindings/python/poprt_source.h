@@ -1,4 +1,4 @@
-// PopEF that is read from a Python object, by position.
+// PopEF data that is read from a Python object by position.
 #pragma once
 
 #include <Python.h>
@@ -7,7 +7,7 @@
 
 namespace poprt_python {
 
-// Calls read(offset, memory), which raises nothing and says whether it has filled the memory.
+// Calls read(offset, memory), which does not raise and returns whether it has filled the memory.
 inline int32_t on_source_read(uint64_t offset, void* data, size_t bytes, void* user_data) {
   const Entered entered;
   if (!entered) return 1;

@@ -1,16 +1,15 @@
 #ifndef POPRT_STABLE_ABI_H
 #define POPRT_STABLE_ABI_H
-// What the wrapper needs beyond the stable ABI of CPython 3.9; included before everything else
-// (-include).
+// Declarations that the wrapper needs beyond the stable ABI of CPython 3.9; included before all
+// other code (-include).
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #ifdef Py_LIMITED_API
 
-// The buffer protocol is part of the stable ABI since 3.11, as these functions and this structure,
-// which are older: they are the same in 3.9 and 3.10 (PEP 3118), whose headers just do not show
-// them here.
+// The buffer protocol is part of the stable ABI since 3.11, with these functions and this
+// structure. They are older and equal in 3.9 and 3.10 (PEP 3118), whose headers hide them here.
 #if Py_LIMITED_API < 0x030b0000
 typedef struct {
   void* buf;
@@ -56,7 +55,7 @@ static inline PyObject* poprt_new_reference(PyObject* object) {
 #define PyObject_CallOneArg(function, argument) \
   PyObject_CallFunctionObjArgs((function), (argument), nullptr)
 
-// Macros that look into objects, as functions.
+// Functions in place of macros that access fields of objects.
 #define PyTuple_GET_SIZE PyTuple_Size
 #define PyTuple_GET_ITEM PyTuple_GetItem
 #define PyTuple_SET_ITEM(tuple, i, item) (void)PyTuple_SetItem((tuple), (i), (item))
@@ -76,7 +75,7 @@ static inline PyObject* poprt_new_reference(PyObject* object) {
 
 #endif  // Py_LIMITED_API
 
-// Frees an object of a type that was made at run time: it has a reference to its type.
+// Frees an object of a type that was created at run time, which has a reference to its type.
 static inline void poprt_delete(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject_Free(object);

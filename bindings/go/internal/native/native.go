@@ -1,4 +1,4 @@
-// Package native is the raw layer over the C library: SWIG's wrappers, and what turns their errors and texts into Go
+// Package native is the raw layer over the C library: SWIG's wrappers, and conversions of their errors and texts to Go
 // values. It is private to the module; see package poprt.
 package native
 
@@ -64,7 +64,7 @@ func TakeText(text uintptr) string {
 	return s
 }
 
-// CopyBytes copies memory of the library, which the blob (RawBlob, RawPassResult) keeps.
+// CopyBytes copies memory that the blob (RawBlob, RawPassResult) owns.
 func CopyBytes(blob interface {
 	Address() int64
 	Bytes() int64
@@ -85,14 +85,15 @@ func View(address, bytes int64) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), bytes)
 }
 
-// Sink takes what a PopEF writer writes that has no file. Errors and panics of Func are kept: they must not cross C.
+// Sink receives the bytes of a PopEF writer without a file. Errors and panics of Func are kept because they must not
+// pass through C.
 type Sink struct {
 	Func  func(data []byte) error
 	Err   error
 	Panic any
 }
 
-// Pointers returns the C callback and its user data; release must be called when the writer is gone.
+// Pointers returns the C callback and its user data; release must be called after the writer is freed.
 func (s *Sink) Pointers() (function, userData int64, release func()) {
 	h := cgo.NewHandle(s)
 	return int64(C.poprt_go_write_address()), int64(h), h.Delete
@@ -113,8 +114,8 @@ func poprtGoWrite(data unsafe.Pointer, size C.size_t, handle C.uintptr_t) (stop 
 	return stop
 }
 
-// Source is what a PopEF reader reads by position, until nothing that was read from it is left. Errors and panics of Func
-// are kept until they are taken: they must not cross C.
+// Source is read by a PopEF reader by position until all of its blobs are freed. Errors and panics of Func are kept
+// until Take because they must not pass through C.
 type Source struct {
 	Func  func(data []byte, offset int64) error
 	mutex sync.Mutex
@@ -168,7 +169,8 @@ func poprtGoRead(offset C.uint64_t, data unsafe.Pointer, size C.size_t, handle C
 //export poprtGoRelease
 func poprtGoRelease(handle C.uintptr_t) { cgo.Handle(handle).Delete() }
 
-// Progress is the callbacks of the compiler, nil for none. A panic of one is kept in Panic: it must not cross C.
+// Progress contains the callbacks of the compiler, which may be nil. A panic is kept in Panic because it must not pass
+// through C.
 type Progress struct {
 	Func  func(done float64, what string)
 	After func(pass string, rewrites int64, milliseconds float64, before, after int64)

@@ -238,8 +238,8 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-// Never waits. raw_next_done() gives `id` when the request is done. `given`: where the options are; 0 for the
-// defaults. `replica`: where those name none; -1 for any.
+// Never waits. raw_next_done() returns `id` when the request is done. `given` is the address of the options, or 0 for
+// the defaults. `replica` is used if they name none; -1 means any.
 static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t given,
                           int64_t replica, int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
@@ -253,7 +253,7 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
                                        &request);
   return poprt_shim::address(request);
 }
-// The parts of a run that makes its outputs: memory, the request, what is real of them.
+// The parts of a run with allocated outputs: memory, the request, and cropping.
 static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& inputs, poprt_result* error) {
   poprt_outputs* made = nullptr;
   *error = poprt_outputs_create(runner, inputs.list.data(), inputs.list.size(), &made);

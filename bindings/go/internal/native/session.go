@@ -49,7 +49,7 @@ static uintptr_t poprt_go_session_fn(int which) {
 */
 import "C"
 
-// What a session or queue calls.
+// The callbacks of sessions and queues.
 var (
 	FetchFn      = int64(C.poprt_go_session_fn(0))
 	PrefetchFn   = int64(C.poprt_go_session_fn(1))
@@ -70,14 +70,14 @@ const (
 	Interrupt
 )
 
-// Stream serves one anchor. Its methods must not panic.
+// Stream handles one anchor. Its methods must not panic.
 type Stream interface {
 	Transfer(data []byte, prefetch bool) bool
 	Event(which Event)
 }
 
-// Targets are what one session calls. C knows them by number, and finds them only while a call of the session's owner is
-// under way: then nothing keeps an owner that everybody else has forgotten.
+// Targets are the targets of callbacks of one session. C refers to them by number, and finds them only during a call of
+// the session's owner, so they do not keep an unreferenced owner alive.
 type Targets struct {
 	mutex   sync.Mutex
 	streams map[uint16]Stream
@@ -93,7 +93,7 @@ var targets struct {
 	found map[uintptr]*Targets
 }
 
-// Enter makes the targets known until Leave.
+// Enter makes the targets available until Leave.
 func (t *Targets) Enter() {
 	targets.mutex.Lock()
 	defer targets.mutex.Unlock()
@@ -130,14 +130,15 @@ func (t *Targets) Add(stream Stream) int64 {
 	return int64(t.number)<<16 | int64(t.last)
 }
 
-// Remove forgets a stream that C does not know any more.
+// Remove removes a stream to which C no longer refers.
 func (t *Targets) Remove(userData int64) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	delete(t.streams, uint16(userData))
 }
 
-// SetTimeout sets what queues of the session call, and returns its user data, between Enter and Leave. It must not panic.
+// SetTimeout sets the timeout callback of queues of the session and returns its user data, between Enter and Leave. The
+// callback must not panic.
 func (t *Targets) SetTimeout(timeout func(queue string)) int64 {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -191,13 +192,13 @@ func poprtGoTimeout(queue *C.char, target C.uintptr_t) {
 	}
 }
 
-// Predicate is asked while a session is made. A panic of Func is kept in Panic: it must not cross C.
+// Predicate is called while a session is created. A panic of Func is kept in Panic because it must not pass through C.
 type Predicate struct {
 	Func  func(name string, output bool, programs []uint32) bool
 	Panic any
 }
 
-// UserData for AcceptsFn; release must be called when the session is made.
+// UserData returns the user data of AcceptsFn; release must be called after the session is created.
 func (p *Predicate) UserData() (userData int64, release func()) {
 	h := cgo.NewHandle(p)
 	return int64(h), h.Delete
@@ -221,7 +222,7 @@ func poprtGoAccepts(name *C.char, output C.int32_t, programs *C.uint32_t, count 
 	return 0
 }
 
-// NewDone returns the user data of DoneFn, which calls done once. release is for when C will not.
+// NewDone returns the user data of DoneFn, which calls done once. release frees it if C will not call it.
 func NewDone(done func(code int32, message string)) (userData int64, release func()) {
 	h := cgo.NewHandle(done)
 	return int64(h), h.Delete
