@@ -184,4 +184,12 @@ func (e *Executable) ArenaBytes() int64 { return valueOf(e.h, native.RawExecutab
 // Listing is the program as text for people. The format may change. Since 0.1.
 func (e *Executable) Listing() (string, error) { return textOf(e.h, native.RawExecutable.Listing) }
 
+// BatchingRefusal is why a runner refuses a batching dimension. The text is empty if requests with any number of rows
+// along the dimension may share a batch, because no row changes the results of another. Errors: InvalidArgument (the
+// first input has no such dimension); FailedPrecondition (the executable does not state it, because an earlier version
+// compiled the model). Since 1.0.
+func (e *Executable) BatchingRefusal(dimension int) (string, error) {
+	return textOf(e.h, func(raw native.RawExecutable, failure *uintptr) uintptr { return raw.Batching_refusal(int64(dimension), failure) })
+}
+
 // </functions:executable>

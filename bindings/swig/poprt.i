@@ -176,6 +176,11 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_executable_listing($self, &text);
     return text;
   }
+  poprt_text batching_refusal(int64_t dimension, poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_executable_batching_refusal($self, static_cast<size_t>(dimension), &text);
+    return text;
+  }
   // </functions:executable>
 }
 

@@ -36,6 +36,65 @@ static void the_listing_names_kernels(void** state) {
   poprt_executable_free(e);
 }
 
+/* The softmax of the rows of x, compiled for these shapes [2, N]. */
+static poprt_executable* compile_softmax(const int64_t* sizes, size_t count) {
+  int64_t dimensions[2][2];
+  poprt_input_shape shapes[2];
+  for (size_t i = 0; i < count; i++) {
+    dimensions[i][0] = 2;
+    dimensions[i][1] = sizes[i];
+    shapes[i] = (poprt_input_shape){"x", dimensions[i], 2};
+  }
+  poprt_compile_options options = {.struct_size = sizeof options};
+  options.input_shapes = shapes;
+  options.input_shape_count = count;
+  poprt_compiler* compiler = NULL;
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_create(&options, &compiler));
+  OK(poprt_compiler_compile_file(compiler, SCENARIOS "/softmax.onnx", &e));
+  poprt_compiler_free(compiler);
+  return e;
+}
+
+static void assert_refusal(const poprt_executable* e, size_t dimension, const char* expected) {
+  poprt_string* text = NULL;
+  OK(poprt_executable_batching_refusal(e, dimension, &text));
+  if (*expected)
+    assert_non_null(strstr(poprt_string_data(text), expected));
+  else
+    assert_string_equal(poprt_string_data(text), "");
+  poprt_string_free(text);
+}
+
+static void batching_dimensions_that_mix_rows_are_refused(void** state) {
+  (void)state;
+  const int64_t sizes[] = {4, 8};
+  poprt_string* text = UNTOUCHED(poprt_string);
+  poprt_executable* e = compile_softmax(sizes, 1);
+  assert_refusal(e, 0, "");
+  assert_refusal(e, 1, "Softmax");
+  /* A runner agrees. */
+  poprt_runner_options options = {.struct_size = sizeof options, .use_batching_dim = 1};
+  poprt_runner* runner = NULL;
+  OK(poprt_runner_create(e, &options, &runner));
+  poprt_runner_free(runner);
+  options.batching_dim = 1;
+  FAILS(poprt_runner_create(e, &options, &runner), POPRT_FAILED_PRECONDITION, "Softmax");
+  FAILS(poprt_executable_batching_refusal(e, 2, &text), POPRT_INVALID_ARGUMENT,
+        "'x' has shape [2,4]");
+  FAILS(poprt_executable_batching_refusal(e, 0, NULL), POPRT_INVALID_ARGUMENT, "'out_text'");
+  FAILS(poprt_executable_batching_refusal(NULL, 0, &text), POPRT_INVALID_ARGUMENT, "'executable'");
+  poprt_executable_free(e);
+  e = compile_softmax(sizes, 2);
+  assert_refusal(e, 0, "several shapes");
+  poprt_executable_free(e);
+  e = open_copies(); /* which no compiler made */
+  FAILS(poprt_executable_batching_refusal(e, 0, &text), POPRT_FAILED_PRECONDITION,
+        "compile the model again");
+  assert_ptr_equal(text, UNTOUCHED(poprt_string));
+  poprt_executable_free(e);
+}
+
 static char* read_file(const char* path, size_t* size) {
   FILE* f = fopen(path, "rb");
   assert_non_null(f);
@@ -285,6 +344,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(anchors_describe_the_model),
       cmocka_unit_test(the_listing_names_kernels),
+      cmocka_unit_test(batching_dimensions_that_mix_rows_are_refused),
       cmocka_unit_test(opens_from_memory_and_saves),
       cmocka_unit_test(save_errors),
       cmocka_unit_test(open_errors),

@@ -203,6 +203,17 @@ namespace Poprt
         {
             return raw.listing();
         }
+
+        /// <summary>Why a runner refuses a batching dimension. The text is empty if requests with any number of rows
+        /// along the dimension may share a batch, because no row changes the results of another. Since 1.0.</summary>
+        /// <param name="dimension">The dimension, counted from 0.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the first input has no such dimension.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the executable does not state it, because an earlier
+        /// version compiled the model.</exception>
+        public string BatchingRefusal(int dimension)
+        {
+            return raw.batching_refusal(dimension);
+        }
         // </functions:executable>
 
         /// <summary>Frees the executable. A second call has no effect.</summary>

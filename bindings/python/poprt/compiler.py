@@ -358,6 +358,13 @@ class Executable:
     def listing(self) -> str:
         """The program as text for people. The format may change. Since 0.1."""
         return str(self._open().listing())
+
+    def batching_refusal(self, dimension: int) -> str:
+        """Why a runner refuses a batching dimension. The text is empty if requests with any number of rows along the
+        dimension may share a batch, because no row changes the results of another. Raises InvalidArgumentError (the
+        first input has no such dimension); FailedPreconditionError (the executable does not state it, because an
+        earlier version compiled the model). Since 1.0."""
+        return str(self._open().batching_refusal(dimension))
     # </functions:executable>
 
     def get_inputs(self) -> list[DataDesc]:

@@ -121,6 +121,13 @@ POPRT_API size_t poprt_executable_arena_bytes(const poprt_executable* executable
 /* The program as text for people. The format may change. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_listing(const poprt_executable* executable,
                                                                poprt_string** out_text);
+/* Why a runner refuses a batching dimension. The text is empty if requests with any number of rows
+ * along the dimension may share a batch, because no row changes the results of another. The text
+ * names the node that mixes rows. It holds for a runner without frozen inputs. Errors:
+ * invalid_argument (the first input has no such dimension); failed_precondition (the executable
+ * does not state it, because an earlier version compiled the model). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_batching_refusal(
+    const poprt_executable* executable, size_t dimension, poprt_string** out_text);
 /* </functions:executable> */
 
 /* Null is allowed. Runners made from the executable continue to work. Any thread. Since 0.1. */

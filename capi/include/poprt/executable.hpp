@@ -175,6 +175,15 @@ class Executable {
     detail::check(poprt_executable_listing(handle_.get(), &text));
     return detail::take(text);
   }
+  // Why a runner refuses a batching dimension. The text is empty if requests with any number of
+  // rows along the dimension may share a batch, because no row changes the results of another.
+  // Throws invalid_argument (the first input has no such dimension); failed_precondition (the
+  // executable does not state it, because an earlier version compiled the model). Since 1.0.
+  std::string batchingRefusal(size_t dimension) const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_executable_batching_refusal(handle_.get(), dimension, &text));
+    return detail::take(text);
+  }
   // </functions:executable>
   const poprt_executable* handle() const { return handle_.get(); }
 

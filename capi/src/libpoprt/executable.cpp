@@ -4,12 +4,44 @@
 #include <span>
 
 #include "popef_handles.h"
+#include "program/batch_rows.h"
 #include "receiver.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 #include "runtime/session/variants.h"
 
 using namespace poprt;
+
+namespace {
+
+// Why a runner of the model refuses the dimension as its batching dimension; empty: it does not.
+std::string batching_refusal(const runtime::Model& model, size_t dimension) {
+  if (model.variants)
+    return fmt::format("runners of {} do not merge requests",
+                       model.variants->kind == runtime::Variants::Kind::shapes
+                           ? "a model at several shapes"
+                           : "fused models");
+  const auto& inputs = model.inputs();
+  size_t first = 0;  // the input of requests that determines the rows of a batch
+  while (first < inputs.size() && (!model.input_data[first].empty() || model.is_seed(first)))
+    first++;
+  const program::Anchor& a = first < inputs.size() ? inputs[first] : model.outputs()[0];
+  if (dimension >= a.shape.size())
+    fail(ErrorCode::invalid_argument, "there is no dimension {}: '{}' has shape {}", dimension,
+         a.name, shape_string(a.shape));
+  const int64_t rows = a.shape[dimension];
+  if (rows <= 1) return {};
+  const auto note = model.opaque.find(program::kBatchRows);
+  if (note != model.opaque.end())
+    for (const program::BatchRows& axis : program::read_batch_rows(note->second))
+      if (axis.axis == dimension && axis.rows == rows) return axis.mixed;
+  fail(ErrorCode::failed_precondition,
+       "executable '{}' does not state whether requests may share a batch along dimension {}, "
+       "because an earlier version compiled it; compile the model again",
+       model.name, dimension);
+}
+
+}  // namespace
 
 poprt_error* poprt_executable_open(const char* path, poprt_executable** out_executable) {
   return capi::guard([&] {
@@ -156,6 +188,15 @@ poprt_error* poprt_executable_listing(const poprt_executable* executable, poprt_
     const auto& model = *capi::required(executable, "executable").model;
     auto& out = capi::required(out_text, "out_text");
     out = capi::make_string(program::to_string(model.program()));
+  });
+}
+
+poprt_error* poprt_executable_batching_refusal(const poprt_executable* executable, size_t dimension,
+                                               poprt_string** out_text) {
+  return capi::guard([&] {
+    const auto& model = *capi::required(executable, "executable").model;
+    auto& out = capi::required(out_text, "out_text");
+    out = capi::make_string(batching_refusal(model, dimension));
   });
 }
 

@@ -94,6 +94,13 @@ TEST(scenario, s70_positions_by_name) {
   fails([&] { runner.inputIndex("nope"); }, ErrorCode::not_found, {"nope", "table"});
 }
 
+TEST(scenario, s71_batching_refusal) {
+  const auto executable = compile("softmax.onnx", {{"x", {2, 4}}});
+  EXPECT_EQ(executable->batchingRefusal(0), "");
+  EXPECT_NE(executable->batchingRefusal(1).find("Softmax"), std::string::npos);
+  fails([&] { executable->batchingRefusal(2); }, ErrorCode::invalid_argument, {"[2,4]"});
+}
+
 TEST(scenario, s04_half_precision) {
   ModelRunner runner(compile("half.onnx", {{"x", {2, 4}}}), config());
   std::vector<_Float16> x(8), y(8);  // the compiler's own half precision

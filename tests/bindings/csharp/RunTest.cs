@@ -142,6 +142,17 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario71BatchingRefusal()
+    {
+        using (Executable executable = Compile("softmax.onnx", "x", 2, 4))
+        {
+            Assert.That(executable.BatchingRefusal(0), Is.EqualTo(""));
+            Assert.That(executable.BatchingRefusal(1).Contains("Softmax"), Is.True);
+            Fails(ErrorCode.InvalidArgument, () => executable.BatchingRefusal(2), "[2,4]");
+        }
+    }
+
+    [Test]
     public void Scenario69OptionsOfARequest()
     {
         var config = new RuntimeConfig { ReplicationFactor = 2, BatchesPerStep = 4, Timeout = Timeout.InfiniteTimeSpan };

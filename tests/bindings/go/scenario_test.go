@@ -190,6 +190,18 @@ func TestScenario70PositionsByName(t *testing.T) {
 	fails(t, err, poprt.NotFound, "nope", "table")
 }
 
+func TestScenario71BatchingRefusal(t *testing.T) {
+	executable := compile(t, "softmax.onnx", map[string][]int64{"x": {2, 4}})
+	if why, err := executable.BatchingRefusal(0); why != "" || err != nil {
+		t.Fatalf("dimension 0 is refused: %q, %v", why, err)
+	}
+	if why, err := executable.BatchingRefusal(1); !strings.Contains(why, "Softmax") || err != nil {
+		t.Fatalf("dimension 1 is not refused: %q, %v", why, err)
+	}
+	_, err := executable.BatchingRefusal(2)
+	fails(t, err, poprt.InvalidArgument, "[2,4]")
+}
+
 func TestScenario04HalfPrecision(t *testing.T) {
 	r := runner(t, compile(t, "half.onnx", map[string][]int64{"x": {2, 4}}))
 	x, y := make([]poprt.Float16, 8), make([]poprt.Float16, 8)

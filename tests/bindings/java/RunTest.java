@@ -152,6 +152,16 @@ class RunTest extends Scenarios {
   }
 
   @Test
+  void scenario_71_batching_refusal() {
+    CompilerOptions options = new CompilerOptions().inputShape("x", 2, 4);
+    try (Executable executable = compile("softmax.onnx", options)) {
+      assertEquals("", executable.batchingRefusal(0));
+      assertTrue(executable.batchingRefusal(1).contains("Softmax"));
+      fails(ErrorCode.INVALID_ARGUMENT, () -> executable.batchingRefusal(2), "[2,4]");
+    }
+  }
+
+  @Test
   void scenario_04_half_precision() {
     try (ModelRunner runner =
         runner(compile("half.onnx", new CompilerOptions().inputShape("x", 2, 4)))) {

@@ -145,6 +145,13 @@ class Scenario(unittest.TestCase):
         with self.fails([poprt.errors.NotFoundError], "nope", "table"):
             runner.input_index("nope")
 
+    def test_scenario_71_batching_refusal(self):
+        executable = compiled("softmax.onnx", x=[2, 4])
+        self.assertEqual(executable.batching_refusal(0), "")
+        self.assertIn("Softmax", executable.batching_refusal(1))
+        with self.fails([poprt.errors.InvalidArgumentError], "[2,4]"):
+            executable.batching_refusal(2)
+
     def test_scenario_04_half_precision(self):
         # NumPy's float16 is Python's helper.
         outputs = self.runner(compiled("half.onnx", x=[2, 4])).run({"x": counting().astype(np.float16)})

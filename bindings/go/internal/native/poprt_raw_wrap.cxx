@@ -385,6 +385,11 @@ SWIGINTERN poprt_text raw_executable_listing(raw_executable *self,poprt_result *
     *error = poprt_executable_listing(self, &text);
     return text;
   }
+SWIGINTERN poprt_text raw_executable_batching_refusal(raw_executable *self,int64_t dimension,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_executable_batching_refusal(self, static_cast<size_t>(dimension), &text);
+    return text;
+  }
 SWIGINTERN raw_open_options *new_raw_open_options(){ return new raw_open_options; }
 SWIGINTERN void delete_raw_open_options(raw_open_options *self){ delete self; }
 SWIGINTERN void raw_open_options_add_path(raw_open_options *self,char const *path){ self->paths.add(path); }
@@ -1860,6 +1865,23 @@ poprt_text _wrap_RawExecutable_listing_native(raw_executable *_swig_go_0, poprt_
   arg2 = (poprt_result*)_swig_go_1;
   
   result = raw_executable_listing(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawExecutable_batching_refusal_native(raw_executable *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = raw_executable_batching_refusal(arg1,arg2,arg3);
   _swig_go_result = result;
   return _swig_go_result;
 }

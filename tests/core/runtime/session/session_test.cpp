@@ -622,15 +622,15 @@ std::shared_ptr<const Model> model_with_mask() {
       b.output(b.add_output({"real", DType::boolean, shape}), 0, 4, DType::boolean, shape)};
   b.emit("copy", operands, {}, {}, "real");
   const program::LoadedProgram part = program::load_in_memory(b.program(), b.weight_records());
-  const program::Branch branches[] = {{&part.program, part.weights, ""}};
-  const program::Linked linked = program::link_buckets(branches);
+  const program::Variant variants[] = {{&part.program, part.weights, ""}};
+  const program::Linked linked = program::link_buckets(variants);
   const std::string notes = R"({"kind": "shapes", "dimensions": ["length"],
     "inputs": {"poprt.real.length": {"shape": ["length"], "pad": "mask"}},
     "outputs": {"real": {"shape": ["length"]}},
     "buckets": [{"inputs": {"poprt.real.length": [4]}, "outputs": {"real": [4]}}]})";
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                            linked.program, linked.weights, {{kBranches, notes}});
+                            linked.program, linked.weights, {{kVariants, notes}});
   return open_payload("mask", payload->bytes(), payload);
 }
 

@@ -298,6 +298,24 @@ public final class Executable implements AutoCloseable {
       return use.raw().listing();
     }
   }
+
+  /**
+   * Why a runner refuses a batching dimension. The text is empty if requests with any number of
+   * rows along the dimension may share a batch, because no row changes the results of another.
+   *
+   * @param dimension the dimension, counted from 0
+   * @return the reason, or an empty text
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the first input has no such
+   *     dimension
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the executable does not
+   *     state it, because an earlier version compiled the model
+   * @since 1.0
+   */
+  public String batchingRefusal(int dimension) {
+    try (Use<RawExecutable> use = use()) {
+      return use.raw().batching_refusal(dimension);
+    }
+  }
   // </functions:executable>
 
   /** Frees the executable. A second call has no effect. */
