@@ -22,7 +22,7 @@ std::filesystem::path runtime_dir(const std::string& wanted) {
     else
       path = fmt::format("/dev/shm/poprt-{}", getuid());
   } else if (!path.is_absolute()) {
-    fail(ErrorCode::invalid_argument, "'{}' is no absolute path of a folder", wanted);
+    fail(ErrorCode::invalid_argument, "'{}' is not an absolute path of a folder", wanted);
   }
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     fail(ErrorCode::permission_denied, "cannot make folder '{}': {}", path.string(),

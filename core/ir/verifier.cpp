@@ -54,9 +54,10 @@ class Verifier {
     for (const Value* v : values) {
       const Known& k = known_.at(v);
       if (!k.defined)
-        fail_in(graph, v->producer(),
-                "value '{}' is no input, no constant and no output of a node of the graph",
-                v->name());
+        fail_in(
+            graph, v->producer(),
+            "value '{}' is neither an input, nor a constant, nor an output of a node of the graph",
+            v->name());
       if (v->uses().size() != k.reads)
         fail_in(graph, v->producer(), "value '{}' lists {} uses, {} inputs read it", v->name(),
                 v->uses().size(), k.reads);
@@ -102,7 +103,7 @@ class Verifier {
       fail_in(graph, node, "a value it defines does not belong to the graph");
     if (v->producer() != node)
       fail_in(graph, node, "value '{}' names {} as its producer", v->name(),
-              v->producer() ? v->producer()->describe() : "nobody");
+              v->producer() ? v->producer()->describe() : "no node");
     if (k->second.defined) fail_in(graph, node, "value '{}' is defined twice", v->name());
     k->second.defined = true;
   }

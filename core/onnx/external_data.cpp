@@ -122,7 +122,7 @@ ExternalFiles::Bytes ExternalFiles::read(std::string_view location, uint64_t off
   const uint64_t size = whole.bytes.size();
   if (offset > size || (length && *length > size - offset))
     fail(ErrorCode::data_loss,
-         "external data file {} has {} bytes; offset {}, length {} lies outside",
+         "external data file {} has {} bytes; offset {}, length {} is outside of it",
          quote_name(location), size, offset, length ? std::to_string(*length) : "to the end");
   whole.bytes = whole.bytes.subspan(offset, length.value_or(size - offset));
   return whole;

@@ -56,7 +56,7 @@ void widen_by(Rewriter& r, DType wide) {
 
 void cast_like_to_cast(Rewriter& r) {
   const auto number = onnx_from_dtype(known_type(r, 1));
-  if (!number) r.cannot("{} is no type of ONNX", dtype_name(r.in(1)->dtype()));
+  if (!number) r.cannot("ONNX does not have the type {}", dtype_name(r.in(1)->dtype()));
   r.result(0, r.newest("Cast", {r.in(0)}, {{"to", int64_t{*number}}}));
 }
 

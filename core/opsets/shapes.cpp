@@ -30,7 +30,7 @@ void reshape_without_allowzero(Rewriter& r) {
   const ir::ValueType& x = r.in(0)->type;
   for (size_t i = 0; i < shape.size(); i++)
     if (shape[i] == 0 && !(x.has_shape && i < x.shape.size() && x.shape[i] == 0))
-      r.cannot("a dimension of zero elements cannot be asked for there (allowzero)");
+      r.cannot("that opset has no allowzero, which dimensions of zero elements need");
 }
 
 void upsample_scales_to_input(Rewriter& r) {
@@ -200,7 +200,7 @@ void space_to_depth_to_transpose(Rewriter& r) {
 void affine_grid_to_matmul(Rewriter& r) {
   const auto size = r.known_ints(1, "the grid is fixed there");
   const size_t dims = size.size() - 2;
-  if (dims != 2 && dims != 3) r.cannot("size {} is no image", shape_string(size));
+  if (dims != 2 && dims != 3) r.cannot("size {} is not the size of an image", shape_string(size));
   const bool corners = r.at.int_attr("align_corners", 0) != 0;
   const Shape grid(size.begin() + 2, size.end());
   // The coordinates of all points, x first, and a 1 for the offset.

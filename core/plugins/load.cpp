@@ -35,7 +35,8 @@ const poprt_plugin& ask(void* handle) {
   const auto entry = reinterpret_cast<poprt_plugin_entry_fn>(dlsym(handle, kEntry));
   if (!entry)
     fail(ErrorCode::invalid_argument,
-         "is no plug-in of poprt: it exports no {} (use POPRT_PLUGIN of poprt/plugin.h)", kEntry);
+         "is not a plug-in of poprt: it does not export {} (use POPRT_PLUGIN of poprt/plugin.h)",
+         kEntry);
   Report report;
   const poprt_plugin* plugin = nullptr;
   call(report, kEntry, [&] {

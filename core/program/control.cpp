@@ -20,7 +20,7 @@ class Checker {
     check(id < program_.buffers.size(), position, "a control operand is out of range");
     const Buffer& b = program_.buffers[id];
     check(b.dtype == dtype && element_count(b.shape) == 1, position,
-          "a control operand is no scalar of the right type");
+          "a control operand is not a scalar of the right type");
   }
 
  private:

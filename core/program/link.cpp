@@ -194,7 +194,7 @@ class Linker {
                                      ? piece.state_to + at
                                      : slot.state_bytes + (at - piece.state_bytes));
     }
-    fail(ErrorCode::data_loss, "memory at {} of the arena is no IPU's", b.offset);
+    fail(ErrorCode::data_loss, "memory at {} of the arena belongs to no IPU", b.offset);
   }
 
   // Concatenates the instructions of all slots after every variant has added its own.

@@ -72,7 +72,7 @@ void verify(const Program& program) {
           fail(ErrorCode::data_loss, "output anchor '{}' has data", a.name);
         if (checked_add(a.data, bytes, "anchor data") > program.weights_bytes)
           fail(ErrorCode::data_loss,
-               "anchor '{}': data [{}, {}) lies outside the {} bytes of weights", a.name, a.data,
+               "anchor '{}': data [{}, {}) is outside of the {} bytes of weights", a.name, a.data,
                a.data + bytes, program.weights_bytes);
       }
     if (program.state_bytes > program.arena_bytes)

@@ -206,8 +206,9 @@ std::vector<const Weight*> sorted(const Program& program, std::span<const Weight
            w->offset);
     end = checked_add(w->offset, w->bytes, "weight record");
     if (end > program.weights_bytes)
-      fail(ErrorCode::invalid_argument, "weight record [{}, {}) lies outside {} bytes of weights",
-           w->offset, end, program.weights_bytes);
+      fail(ErrorCode::invalid_argument,
+           "weight record [{}, {}) is outside of the {} bytes of weights", w->offset, end,
+           program.weights_bytes);
   }
   return list;
 }

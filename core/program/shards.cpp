@@ -47,10 +47,11 @@ class Reader {
     check(from >= 0 && from < static_cast<int64_t>(kMostShards),
           "control.transfer '{}' comes from shard {}", in.name, from);
     check(in.operands[0] < p_.buffers.size(), "control.transfer '{}' has no place", in.name);
-    check(out_.shards.empty(), "control.transfer '{}' stands behind a shard", in.name);
+    check(out_.shards.empty(), "control.transfer '{}' follows a shard, but must precede all shards",
+          in.name);
     const Buffer& b = p_.buffers.at(in.operands[0]);
     check(b.space == Space::arena && b.offset == align_up(out_.transfer_bytes, 64),
-          "transfer '{}' is not behind the one before", in.name);
+          "transfer '{}' does not directly follow the previous one", in.name);
     out_.transfers.push_back(
         {in.name, b.dtype, b.shape, b.offset, b.bytes, static_cast<uint32_t>(from), {}});
     out_.transfer_bytes = align_up(checked_add(b.offset, b.bytes), 64);

@@ -504,7 +504,7 @@ class Hostile(PluginTest):
         self.fails(["-i", model("relu"), "--custom_library_so_paths", "folder.so"], "is no shared library")
 
     def test_a_library_without_the_entry(self):
-        self.refused(library("broken_entry"), "exports no poprt_plugin_entry")
+        self.refused(library("broken_entry"), "does not export poprt_plugin_entry")
 
     def test_an_entry_that_gives_nothing(self):
         self.refused(library("broken_null"), "poprt_plugin_entry returned null")

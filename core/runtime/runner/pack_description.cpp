@@ -45,7 +45,7 @@ void complete(PackRunnerConfig& config, const Model& model,
   if (description) {
     if (config.disable_data_across_rows || config.delimiter_num)
       fail(ErrorCode::invalid_argument,
-           "the model unpacks sequences that lie one behind the other: leave single row mode and "
+           "the model unpacks contiguous sequences: leave single row mode and "
            "delimiters off, they are for models with an attention mask of item numbers");
     if (config.unpack_info_input_name.empty())
       config.unpack_info_input_name = description->unpack_info;

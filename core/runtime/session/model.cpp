@@ -217,10 +217,10 @@ void read_onnx_metadata(Model& model) {
   if (blob == model.opaque.end()) return;
   const auto json = try_parse_ordered_json(blob->second);
   if (!json.is_object())
-    fail(ErrorCode::data_loss, "opaque blob '{}' is no JSON object", kOnnxMetadata);
+    fail(ErrorCode::data_loss, "opaque blob '{}' is not a JSON object", kOnnxMetadata);
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string())
-      fail(ErrorCode::data_loss, "opaque blob '{}': '{}' is no string", kOnnxMetadata, key);
+      fail(ErrorCode::data_loss, "opaque blob '{}': '{}' is not a string", kOnnxMetadata, key);
     model.onnx_metadata.emplace_back(key, value.get<std::string>());
   }
 }

@@ -41,7 +41,7 @@ class File {
   File& operator=(const File&) = delete;
 
   [[noreturn]] void broken(std::string_view what) const {
-    fail(ErrorCode::data_loss, "'{}' is no telemetry segment: {}", path_.string(), what);
+    fail(ErrorCode::data_loss, "'{}' is not a telemetry segment: {}", path_.string(), what);
   }
   // Whether a process holds the publisher's lock.
   bool locked() const {

@@ -74,7 +74,8 @@ TEST_F(RuntimeFolder, WhatTheEnvironmentMustNotSayIsLeftAlone) {
 }
 
 TEST_F(RuntimeFolder, OtherThingsAreRefused) {
-  EXPECT_EQ(error_of("relative"), "invalid_argument: 'relative' is no absolute path of a folder");
+  EXPECT_EQ(error_of("relative"),
+            "invalid_argument: 'relative' is not an absolute path of a folder");
   const std::string deep = (folder_ / "none" / "deep").string();
   EXPECT_EQ(error_of(deep),
             "permission_denied: cannot make folder '" + deep + "': No such file or directory");

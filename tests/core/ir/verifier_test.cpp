@@ -136,7 +136,7 @@ TEST(Verifier, SaysWhichGraphAndNode) {
   Chain nobody;
   nobody.g.remove_input(nobody.g.add_input("y", kVectorType));
   EXPECT_EQ(said(nobody.g),
-            "graph 'chain': value 'y' is no input, no constant and no output of a "
+            "graph 'chain': value 'y' is neither an input, nor a constant, nor an output of a "
             "node of the graph");
   Chain outer;
   auto sub = std::make_shared<Graph>("body");

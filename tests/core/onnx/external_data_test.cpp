@@ -221,10 +221,11 @@ TEST_F(External, SaysWhatIsWrongWithAPathOrAPart) {
   EXPECT_EQ(location("hard.bin"),
             "external data file 'hard.bin' has 2 hard links; links are refused without "
             "`allow_links`");
-  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "73"}}),
-            "external data file 'w.bin' has 72 bytes; offset 73, length to the end lies outside");
+  EXPECT_EQ(
+      said({{"location", "w.bin"}, {"offset", "73"}}),
+      "external data file 'w.bin' has 72 bytes; offset 73, length to the end is outside of it");
   EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "64"}, {"length", "9"}}),
-            "external data file 'w.bin' has 72 bytes; offset 64, length 9 lies outside");
+            "external data file 'w.bin' has 72 bytes; offset 64, length 9 is outside of it");
   EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "72"}}),
             "a f32 tensor [2] needs 8 bytes, found 0")
       << "the end is inside";

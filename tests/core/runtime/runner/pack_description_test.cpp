@@ -297,7 +297,7 @@ TEST(PackDescription, FillsInWhatTheConfigurationLeavesOpen) {
   c.dynamic_group = {"mine"};
   EXPECT_EQ(completed(inputs, c, d), "types|other|mine ids more ");
   const std::string off =
-      "the model unpacks sequences that lie one behind the other: leave single row mode and "
+      "the model unpacks contiguous sequences: leave single row mode and "
       "delimiters off, they are for models with an attention mask of item numbers";
   c = {};
   c.disable_data_across_rows = true;

@@ -230,9 +230,9 @@ TEST(Model, OnnxMetadataAreTexts) {
   EXPECT_EQ(with(nullptr), "");
   EXPECT_EQ(with("{}"), "");
   EXPECT_EQ(with(R"({"b": "1", "a": "2"})"), "b=1;a=2;");
-  EXPECT_EQ(with("[]"), "data_loss: opaque blob 'onnx_metadata' is no JSON object");
-  EXPECT_EQ(with("{"), "data_loss: opaque blob 'onnx_metadata' is no JSON object");
-  EXPECT_EQ(with(R"({"a": 1})"), "data_loss: opaque blob 'onnx_metadata': 'a' is no string");
+  EXPECT_EQ(with("[]"), "data_loss: opaque blob 'onnx_metadata' is not a JSON object");
+  EXPECT_EQ(with("{"), "data_loss: opaque blob 'onnx_metadata' is not a JSON object");
+  EXPECT_EQ(with(R"({"a": 1})"), "data_loss: opaque blob 'onnx_metadata': 'a' is not a string");
 }
 
 TEST(Model, DataOfAnInputAreWholeValues) {
