@@ -1,6 +1,6 @@
-// PopEF files over capi/include/poprt/popef_*.h, for poprt.i. What a reader, a model or metadata
-// gives (blobs, metadata) is borrowed: the language's layer keeps the owner. Enumerations are those
-// of the C headers. Indices that do not exist give 0, "" or null.
+// PopEF files over capi/include/poprt/popef_*.h, for poprt.i. Blobs and metadata of a reader, a model or metadata are
+// borrowed: the language's layer keeps the owner alive. Enumerations are those of the C headers. Invalid indices return
+// 0, "" or null.
 
 POPRT_HANDLE(raw_popef_anchor, RawPopefAnchor)
 POPRT_HANDLE(raw_popef_metadata, RawPopefMetadata)
@@ -120,7 +120,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   poprt_result parse_bytes(int64_t address, int64_t bytes) {
     return poprt_popef_reader_parse_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
   }
-  // The functions of poprt_popef_source. `release_fn` is called once, also when this fails.
+  // The functions of poprt_popef_source. `release_fn` is called once, also if this call fails.
   poprt_result parse_source(int64_t size, int64_t read_fn, int64_t release_fn, int64_t user_data) {
     return poprt_shim::parse_source($self, size, read_fn, release_fn, user_data);
   }
@@ -164,14 +164,14 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   }
 }
 
-// Needs no owner.
+// Does not need its owner.
 %extend raw_popef_payload {
   ~raw_popef_payload() { poprt_popef_payload_free($self); }
   int64_t address() { return poprt_shim::address(poprt_popef_payload_data($self)); }
   int64_t bytes() { return static_cast<int64_t>(poprt_popef_payload_size($self)); }
 }
 
-// Needs no reader. "" as executable: the only one.
+// Does not need the reader. If the executable is "", it is the only one.
 %newobject raw_popef_model::create;
 %extend raw_popef_model {
   static raw_popef_model* create(const raw_popef_reader* reader, const char* executable, poprt_result* error) {
@@ -206,7 +206,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   raw_popef_models(const raw_popef_reader* reader, poprt_result* error) { return raw_popef_models::of(reader, error); }
   ~raw_popef_models() { delete $self; }
   int64_t count() { return static_cast<int64_t>($self->models.size()); }
-  // Null the second time.
+  // Returns null on the second call.
   raw_popef_model* take(int64_t index) { return $self->take(index); }
 }
 
@@ -267,7 +267,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
 
 %extend raw_popef_blob_writer {
   ~raw_popef_blob_writer() { poprt_popef_blob_writer_free($self); }
-  // Copies the bytes. `feed`: 0, or which of several.
+  // Copies the bytes. `feed` is the index of one of several feeds, or 0.
   poprt_result write(int64_t feed, int64_t address, int64_t bytes) {
     return poprt_popef_blob_writer_write($self, static_cast<size_t>(feed), poprt_shim::pointer(address),
                                          static_cast<size_t>(bytes));

@@ -1,5 +1,5 @@
-// The raw layer of every language, over capi/include/poprt. Each language's poprt_lang.i, chosen by
-// the order of -I, says with typemaps how the following become its own:
+// The raw layer of every language over capi/include/poprt. Each language's poprt_lang.i, selected by the order of -I,
+// maps the following types with typemaps:
 //
 //   poprt_result                 returned: not null is an error: throw (or return) it, and free it
 //   poprt_result* error          last argument of what returns something else: the same
@@ -9,7 +9,7 @@
 //   int64_t address, int64_t bytes   memory that the caller keeps where it is
 //   int64_t *_fn                 address of a C function
 //
-// Names begin with Raw: the layer is private, the hand-written one in front of it is public.
+// Names begin with Raw because the layer is private. The hand-written layer over it is public.
 %module poprt_raw
 
 %{
@@ -52,12 +52,12 @@ POPRT_HANDLE(raw_log, RawLog)
 
 // -- anchors ----------------------------------------------------------------------------------
 
-// Borrowed from an executable or runner, which the language's layer keeps while it reads.
+// Borrowed from an executable or runner, which the language's layer keeps alive while it reads.
 %extend raw_anchor {
   const char* name() { return poprt_anchor_name($self); }
   int32_t dtype() { return poprt_anchor_dtype($self); }
   int64_t rank() { return static_cast<int64_t>(poprt_anchor_rank($self)); }
-  // 0 past the end.
+  // 0 after the end.
   int64_t dimension(int64_t index) {
     const auto i = static_cast<size_t>(index);
     return i < poprt_anchor_rank($self) ? poprt_anchor_shape($self)[i] : 0;
@@ -101,13 +101,13 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_executable_open(path, &made);
     return made;
   }
-  // A PopEF file or an ONNX model, which is compiled with these options and cached.
+  // Opens a PopEF file, or compiles an ONNX model with these options and caches it.
   static raw_executable* load(const char* path, raw_compile_options& options, poprt_result* error) {
     raw_executable* made = nullptr;
     *error = poprt_executable_load(path, options.complete(), &made);
     return made;
   }
-  // Since it is borrowed: copied by the language's layer.
+  // The language's layer copies the entries because they are borrowed.
   int64_t metadata_count() { return static_cast<int64_t>(poprt_executable_metadata_count($self)); }
   const char* metadata_key(int64_t index) {
     return poprt_shim::or_empty(poprt_executable_metadata_key($self, static_cast<size_t>(index)));
@@ -133,7 +133,7 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_executable_fuse(parts.list.data(), parts.list.size(), &made);
     return made;
   }
-  // `executable` of the options is not used.
+  // `executable` of the options is ignored.
   static raw_executable* open_model(const raw_popef_model& model, const raw_open_options& how,
                                     poprt_result* error) {
     poprt_open_options options = how.options;
@@ -195,7 +195,7 @@ POPRT_HANDLE(raw_log, RawLog)
     $self->input_shapes.push_back(
         {$self->shape_names.data()[$self->shape_names.size() - 1], shape.data(), shape.size()});
   }
-  // Elements of a sequence.
+  // Sets the number of elements of a sequence.
   void add_input_length(const char* name, int64_t length) {
     $self->length_names.add(name);
     $self->input_lengths.push_back({$self->length_names.data()[$self->length_names.size() - 1], length});
@@ -227,7 +227,7 @@ POPRT_HANDLE(raw_log, RawLog)
     $self->opaque_blobs.push_back(
         {$self->opaque_names.data()[$self->opaque_names.size() - 1], data.data(), data.size()});
   }
-  // By name, see poprt_option.
+  // Sets an option by name, see poprt_option.
   void add_option(const char* name, const char* value) {
     const auto& kept = $self->named.emplace_back(name, value);
     $self->named_options.push_back({kept.first.c_str(), kept.second.c_str()});
@@ -291,7 +291,7 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_compiler_list_passes(&text);
     return text;
   }
-  // Of the models, paths alone.
+  // Only the paths of `models` are used.
   static poprt_result fuse_files(const raw_open_options& models, const char* out_onnx_path) {
     return poprt_compiler_fuse_files(models.paths.data(), models.paths.size(), out_onnx_path);
   }
@@ -305,7 +305,7 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_compiler_list_options(&text);
     return text;
   }
-  // Libraries of the user's, for the whole process.
+  // Loads users' libraries for the whole process.
   static poprt_result load_plugin(const char* path) { return poprt_plugin_load(path); }
   static poprt_text list_plugins(poprt_result* error) {
     poprt_string* text = nullptr;
@@ -316,7 +316,7 @@ POPRT_HANDLE(raw_log, RawLog)
 
 // -- devices ----------------------------------------------------------------------------------
 
-// The numbers are attributes, as the C struct has them.
+// The numbers are attributes, as in the C struct.
 %rename(RawDeviceRequest) raw_device_request;
 struct raw_device_request {
   int64_t num_ipus;
@@ -343,7 +343,7 @@ struct raw_device_request {
 %newobject raw_device_manager::get_device;
 %newobject raw_device_manager::get_specific_device;
 %extend raw_device_manager {
-  // 0 and "": as the environment says.
+  // 0 and "" use the environment.
   raw_device_manager(int64_t device_count, const char* visible, const char* shared, poprt_result* error) {
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
@@ -370,7 +370,7 @@ struct raw_device_request {
   int64_t device_id(int64_t index) {
     return poprt_device_manager_device_id($self, static_cast<size_t>(index));
   }
-  // The device of `id`, or any for -1; waits as the request says.
+  // Acquires the device with `id`, or any for -1; waits as the request specifies.
   raw_device* acquire(const raw_device_request& request, int64_t id, poprt_result* error) {
     raw_device* made = nullptr;
     *error = poprt_device_manager_acquire($self, &request, nullptr, id, &made);
@@ -437,7 +437,7 @@ struct raw_runner_options {
 %extend raw_runner_options {
   raw_runner_options() { return new raw_runner_options; }
   ~raw_runner_options() { delete $self; }
-  // The caller keeps devices and values until the runner is made.
+  // The caller keeps devices and values alive until the runner is created.
   void set_device(raw_device* device) { $self->device = device; }
   void add_replica_device(int64_t replica, raw_device* device) {
     $self->devices.push_back({replica, device});
@@ -468,7 +468,7 @@ struct raw_runner_options {
   }
 }
 
-// How a request is made.
+// Options of a request.
 %rename(RawRequestOptions) raw_request_options;
 struct raw_request_options {
   // <options:request>
@@ -489,7 +489,7 @@ struct raw_request_options {
 %extend raw_bindings {
   raw_bindings() { return new raw_bindings; }
   ~raw_bindings() { delete $self; }
-  // Which one runs are for; -1: any.
+  // Sets the replica of runs; -1: any.
   void set_replica(int64_t replica) { $self->replica = replica; }
   void set_input(const char* name, int64_t address, int64_t bytes) {
     $self->set($self->inputs, name, 0, poprt_shim::pointer(address), bytes);
@@ -505,7 +505,7 @@ struct raw_request_options {
   }
 }
 
-// What a run reads, each with what it holds. Whoever adds keeps the memory where it is.
+// The inputs of a run with types and shapes. The caller keeps the memory in place.
 %extend raw_tensors {
   raw_tensors() { return new raw_tensors; }
   ~raw_tensors() { delete $self; }
@@ -515,7 +515,7 @@ struct raw_request_options {
   }
 }
 
-// What a run has made; memory that lives as long.
+// The outputs of a run, which own their memory.
 %extend raw_outputs {
   ~raw_outputs() { poprt_outputs_free($self); }
   int64_t count() { return static_cast<int64_t>(poprt_outputs_count($self)); }
@@ -535,7 +535,7 @@ struct raw_request_options {
   }
 }
 
-// Counts as signed numbers: no other type of 64 bits is at home in every language.
+// Counters as signed numbers, because not every language has unsigned 64-bit integers.
 %rename(RawCounters) raw_counters;
 %nodefaultctor raw_counters;
 %nodefaultdtor raw_counters;
@@ -606,7 +606,7 @@ struct raw_counters {
   poprt_result execute_table(poprt_values values, int64_t inputs, int64_t outputs) {
     return poprt_shim::run_table($self, values, inputs, outputs);
   }
-  // `done_fn` is a poprt_run_done_fn or 0; it is not called when this fails.
+  // `done_fn` is a poprt_run_done_fn or 0. It is not called if this call fails.
   raw_run* execute_async(const raw_bindings& bindings, int64_t done_fn, int64_t user_data,
                            poprt_result* error) {
     return raw_run::submit($self, bindings, {}, done_fn, user_data, error);
@@ -656,17 +656,17 @@ struct raw_counters {
 
 %extend raw_run {
   ~raw_run() { $self->release(); }
-  // Negative: for ever.
+  // A negative time means no limit.
   poprt_result wait_for(int64_t timeout_ns) { return poprt_request_wait($self->request, timeout_ns); }
   bool done() { return poprt_request_done($self->request) != 0; }
-  // True: it has failed with cancelled, and its memory is not used any more.
+  // Returns true if the request has failed with cancelled and its memory is no longer used.
   bool cancel() { return $self->cancel(); }
 }
 
 // -- log messages -----------------------------------------------------------------------------
 
-// A receiver of messages: a thread of the language takes them, one by one, until it is closed and
-// take() says false. Not to be freed during a call.
+// A receiver of messages. A thread of the language takes them one by one, until it is closed and take() returns false.
+// It must not be freed during a call.
 %extend raw_log {
   raw_log() { return new raw_log; }
   ~raw_log() { delete $self; }
@@ -684,10 +684,10 @@ struct raw_counters {
 // -- everything else --------------------------------------------------------------------------
 
 %inline %{
-// What the wrapper was compiled against, and what was loaded.
+// The version of the headers of the wrapper, and that of the loaded library.
 static int32_t raw_header_version() { return POPRT_VERSION; }
 static int32_t raw_version() { return poprt_version(); }
-// What ABI.md promises: a program goes on working with later versions of the same major version.
+// As promised in ABI.md, a program works with later versions of the same major version.
 static bool raw_version_fits(int32_t header, int32_t found) {
   return found / 1000000 == header / 1000000 && found / 1000 >= header / 1000;
 }
@@ -704,7 +704,7 @@ static poprt_text raw_popef_dump(const char* path, int32_t format, poprt_result*
   *error = poprt_popef_dump(path, format, &text);
   return text;
 }
-// "" as executable: any.
+// If the executable is "", it is any.
 static poprt_result raw_popef_export_tensor(const char* path, const char* name, const char* executable,
                                             const char* npy_path) {
   return poprt_popef_export_tensor(path, name, poprt_shim::or_null(executable), npy_path);
@@ -714,14 +714,14 @@ static poprt_result raw_popef_export_feed(const char* path, const char* name, co
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
 }
 
-// "" as folder: the default one.
+// If the folder is "", it is the default one.
 static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
   poprt_string* text = nullptr;
   *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);
   return text;
 }
 
-// Bytes that the language's layer has copied to or from the memory of runs.
+// The number of bytes that the language's layer has copied to or from the memory of runs.
 static int64_t raw_bytes_copied() { return poprt_shim::copied_bytes; }
 static void raw_add_bytes_copied(int64_t bytes) { poprt_shim::copied_bytes += bytes; }
 %}

@@ -1,4 +1,4 @@
-// Further kinds of runners: all are a raw_runner afterwards.
+// Further kinds of runners, which all have type raw_runner.
 
 POPRT_HANDLE(raw_pack_options, RawPackOptions)
 POPRT_HANDLE(raw_host_concats, RawHostConcats)
@@ -31,7 +31,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
 %extend raw_host_concats {
   raw_host_concats() { return new raw_host_concats; }
   ~raw_host_concats() { delete $self; }
-  // The following calls say what it is made of.
+  // The following calls describe its parts.
   void add(const char* tensor) { $self->begin(tensor); }
   void add_input(const char* name) { $self->add_input(name); }
   // Of the joined tensor, checked.
@@ -65,7 +65,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
     *error = poprt_pack_runner_create(executable, &all, &made);
     return made;
   }
-  // No concats: those of the executable.
+  // Without concats, those of the executable are used.
   static raw_runner* create_host_concat(const raw_executable* executable,
                                         const raw_runner_options* options,
                                         const raw_host_concats& concats, poprt_result* error) {
@@ -79,7 +79,7 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
     *error = poprt_host_concat_runner_create(executable, &all, &made);
     return made;
   }
-  // Of a light runner; others fail, and have no model inputs.
+  // Only for a light runner; others fail, and have no model inputs.
   poprt_result light_reload() { return poprt_light_runner_reload($self); }
   poprt_result light_set_input(const char* name, int64_t address, int64_t bytes) {
     return poprt_light_runner_set_input_anchor($self, name, poprt_shim::pointer(address),

@@ -15,7 +15,7 @@ struct raw_pack_options {
   std::string dynamic_input_name, unpack_info_input_name, mask_name;
   poprt_shim::Strings dynamic_group;
 
-  // What it points to lives as long as this.
+  // Its memory is valid as long as this object.
   poprt_pack_runner_options with(const poprt_runner_options* runner) const {
     poprt_pack_runner_options all = options;
     all.struct_size = sizeof all;
@@ -29,7 +29,7 @@ struct raw_pack_options {
   }
 };
 
-// Any number of poprt_host_concat; begin() first, the others are about the last one.
+// Any number of poprt_host_concat. begin() adds one, and the other functions change the last one.
 struct raw_host_concats {
   struct Concat {
     std::string tensor;

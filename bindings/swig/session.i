@@ -1,4 +1,4 @@
-// Sessions, their queue managers and queues. Which thread calls back: session_shim.h.
+// Sessions, their queue managers and queues. session_shim.h documents the threads of callbacks.
 
 POPRT_HANDLE(raw_session_options, RawSessionOptions)
 POPRT_HANDLE(raw_queue_options, RawQueueOptions)
@@ -11,7 +11,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
   ~raw_session_options() { delete $self; }
   void set_threads(int32_t threads) { $self->options.threads = threads; }
   void set_profile(bool on) { $self->options.profile = on; }
-  // The caller keeps the device until the session is made.
+  // The caller keeps the device alive until the session is created.
   void set_device(raw_device* device) { $self->options.device = device; }
   void set_deferred(bool on) { $self->options.deferred = on; }
   void set_exclusive(bool on) { $self->options.exclusive = on; }
@@ -33,7 +33,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
   ~raw_queue_options() { delete $self; }
   // Negative is refused when the queues are made.
   void set_buffers(int64_t buffers) { $self->options.buffers = static_cast<size_t>(buffers); }
-  // `timeout_fn` is a raw_timeout_fn, called while the session lives and has these queues.
+  // `timeout_fn` is a raw_timeout_fn, called while the session exists and has these queues.
   void set_timeout(int64_t timeout_ns, int64_t timeout_fn, int64_t user_data) {
     $self->options.timeout_ns = timeout_ns;
     $self->timeout = poprt_shim::function<raw_timeout_fn>(timeout_fn);
@@ -53,7 +53,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
               poprt_result* error) {
     return raw_session::make(executable, options, error);
   }
-  // Closes its queues. The language's layer lets nobody else use it then; queue handles may live on.
+  // Closes its queues. The language's layer prevents other uses then; queue handles may remain.
   ~raw_session() { delete $self; }
   poprt_result bind_to_device(raw_device* device) {
     return poprt_session_bind_to_device($self->session, device);
@@ -64,8 +64,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
   bool is_loaded() { return poprt_session_is_loaded($self->session) != 0; }
   void stop() { poprt_session_stop($self->session); }
 
-  // Functions of poprt_stream_callbacks. No fetch_fn takes the handler away. The session uses
-  // `user_data` until another handler is there, or until it is freed.
+  // Functions of poprt_stream_callbacks. Without fetch_fn, the handler is removed. The session uses `user_data` until
+  // another handler is set, or until it is freed.
   poprt_result set_input_handler(const char* name, int64_t prefetch_fn, int64_t fetch_fn,
                                  int64_t complete_fn, int64_t invalidate_fn, int64_t interrupt_fn,
                                  int64_t user_data) {
@@ -117,7 +117,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
     return poprt_session_read_weights($self->session, name, poprt_shim::pointer(address),
                                       static_cast<size_t>(bytes));
   }
-  // Closes the queues that it has made before; waits for calls that use them.
+  // Closes earlier queues, and waits for calls that use them.
   raw_queue_manager* create_queue_manager(const raw_queue_options& options, poprt_result* error) {
     return $self->create_queue_manager(options, error);
   }
@@ -145,8 +145,8 @@ POPRT_HANDLE(raw_queue, RawQueue)
 
 %extend raw_queue {
   ~raw_queue() { delete $self; }
-  // Memory stays where it is until `done_fn`, a poprt_run_done_fn or 0, is called; that happens once,
-  // unless this fails. Waits while the queue is full.
+  // Memory must stay in place until `done_fn`, a poprt_run_done_fn or 0, is called. It is called once, unless this call
+  // fails. Waits while the queue is full.
   poprt_result enqueue_input(int64_t address, int64_t bytes, int64_t done_fn, int64_t user_data) {
     return $self->enqueue(false, address, bytes, done_fn, user_data);
   }

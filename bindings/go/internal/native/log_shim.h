@@ -1,5 +1,5 @@
-// Log messages on their way to a thread of the language. The thread that logs only queues them: it
-// may hold a lock that the receiver needs (Python's), and a receiver may call the library.
+// Queues log messages for a thread of the language. The thread that logs only queues them, because
+// it may hold a lock that the receiver needs (Python's), and a receiver may call the library.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 #include "poprt/log.h"
 
-// What one receiver gets, from now on until close(). One thread takes; any closes.
+// The messages of one receiver until close(). One thread calls take(); any thread may call close().
 struct raw_log {
   raw_log() {
     Receivers& all = receivers();
@@ -25,7 +25,7 @@ struct raw_log {
   raw_log(const raw_log&) = delete;
   raw_log& operator=(const raw_log&) = delete;
 
-  // Nothing is added any more; what is there can be taken.
+  // Stops adding messages. The queued ones can still be taken.
   void close() {
     {
       Receivers& all = receivers();
@@ -44,8 +44,8 @@ struct raw_log {
     changed_.notify_all();
   }
 
-  // Waits for the next message, which `level` and `text` then are. False: closed, and all are
-  // taken.
+  // Waits for the next message and stores it in `level` and `text`. Returns false if it is closed
+  // and all messages are taken.
   bool take() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !messages_.empty(); });
@@ -66,8 +66,8 @@ struct raw_log {
   };
 
   struct Receivers {
-    std::mutex setting;  // of who adds and removes: held while the C callback is set
-    std::mutex listing;  // of `list`: the C callback waits for it
+    std::mutex setting;  // for adding and removing receivers: held while the C callback is set
+    std::mutex listing;  // protects `list`: the C callback waits for it
     std::vector<raw_log*> list;
 
     template <class Change>
@@ -90,7 +90,7 @@ struct raw_log {
     for (raw_log* log : all.list) log->add(level, message);
   }
 
-  // A receiver that does not keep up loses messages, and is told so.
+  // A receiver that is too slow loses messages and is notified.
   void add(poprt_log_level level, const char* text) {
     constexpr size_t room = 10000;
     const std::lock_guard<std::mutex> lock(mutex_);

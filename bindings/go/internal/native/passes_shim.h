@@ -1,4 +1,4 @@
-// Passes with their arguments, and what they make of a model.
+// Passes with their arguments, and their results.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "poprt/passes.h"
 #include "poprt_shim.h"
 
-// A model in memory, and what passes that only look had to say.
+// A model in memory, and the output of inspecting passes.
 struct raw_pass_result {
   ~raw_pass_result() { poprt_string_free(model); }
   poprt_string* model = nullptr;
@@ -20,12 +20,12 @@ struct raw_pass_result {
 struct raw_passes {
   struct Call {
     std::string name;
-    std::list<std::string> texts;  // of the options, which point into it
+    std::list<std::string> texts;  // memory of the options
     std::vector<poprt_option> arguments;
   };
 
   void add(const char* name) { calls.push_back({name, {}, {}}); }
-  // Of the pass that was added last.
+  // Adds an argument of the last pass.
   void add_argument(const char* name, const char* value) {
     Call& call = calls.back();
     call.texts.emplace_back(name);

@@ -1,4 +1,4 @@
-// PopEF in shapes that every language can express; popef.i says how they are called.
+// PopEF functions with types that every language can express; popef.i documents them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using raw_popef_model = poprt_popef_model;
 using raw_popef_writer = poprt_popef_writer;
 using raw_popef_blob_writer = poprt_popef_blob_writer;
 
-// An anchor that owns what poprt_popef_anchor points to.
+// An anchor that owns the memory of poprt_popef_anchor.
 struct raw_popef_anchor {
   std::string name, handle;
   int32_t type = POPRT_POPEF_UNKNOWN, dtype = POPRT_DTYPE_F32;
@@ -58,7 +58,7 @@ struct raw_popef_anchor {
   }
 };
 
-// A blob info that owns what poprt_popef_blob_info points to.
+// A blob info that owns the memory of poprt_popef_blob_info.
 struct raw_popef_blob_info {
   std::string name, executable;
   std::vector<int64_t> shape;
@@ -74,7 +74,7 @@ struct raw_popef_blob_info {
   }
 };
 
-// Feeds that are filled side by side.
+// Feeds that are written alternately.
 struct raw_popef_feeds {
   std::list<raw_popef_blob_info> infos;
 
@@ -87,7 +87,7 @@ struct raw_popef_feeds {
   }
 };
 
-// The models of all executables, each to be taken once.
+// The models of all executables, each of which is taken once.
 struct raw_popef_models {
   std::vector<poprt_popef_model*> models;
 
@@ -113,7 +113,7 @@ namespace poprt_shim {
 inline poprt_popef_blob_info blob_info(const poprt_popef_blob* blob) {
   poprt_popef_blob_info info{};
   info.struct_size = sizeof info;
-  poprt_error_free(poprt_popef_blob_get_info(blob, &info));  // there is a blob: it cannot fail
+  poprt_error_free(poprt_popef_blob_get_info(blob, &info));  // the blob exists, so this cannot fail
   return info;
 }
 

@@ -1159,10 +1159,10 @@ SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
     return use.get() ? poprt_queue_anchor(self->queue) : nullptr;
   }
 
-// What the wrapper was compiled against, and what was loaded.
+// The version of the headers of the wrapper, and that of the loaded library.
 static int32_t raw_header_version() { return POPRT_VERSION; }
 static int32_t raw_version() { return poprt_version(); }
-// What ABI.md promises: a program goes on working with later versions of the same major version.
+// As promised in ABI.md, a program works with later versions of the same major version.
 static bool raw_version_fits(int32_t header, int32_t found) {
   return found / 1000000 == header / 1000000 && found / 1000 >= header / 1000;
 }
@@ -1179,7 +1179,7 @@ static poprt_text raw_popef_dump(const char* path, int32_t format, poprt_result*
   *error = poprt_popef_dump(path, format, &text);
   return text;
 }
-// "" as executable: any.
+// If the executable is "", it is any.
 static poprt_result raw_popef_export_tensor(const char* path, const char* name, const char* executable,
                                             const char* npy_path) {
   return poprt_popef_export_tensor(path, name, poprt_shim::or_null(executable), npy_path);
@@ -1189,14 +1189,14 @@ static poprt_result raw_popef_export_feed(const char* path, const char* name, co
   return poprt_popef_export_feed(path, name, poprt_shim::or_null(executable), npy_path);
 }
 
-// "" as folder: the default one.
+// If the folder is "", it is the default one.
 static poprt_text raw_telemetry_read(const char* folder, poprt_result* error) {
   poprt_string* text = nullptr;
   *error = poprt_telemetry_read(poprt_shim::or_null(folder), &text);
   return text;
 }
 
-// Bytes that the language's layer has copied to or from the memory of runs.
+// The number of bytes that the language's layer has copied to or from the memory of runs.
 static int64_t raw_bytes_copied() { return poprt_shim::copied_bytes; }
 static void raw_add_bytes_copied(int64_t bytes) { poprt_shim::copied_bytes += bytes; }
 

@@ -1,6 +1,7 @@
-// What the generated wrappers of all languages call: the C ABI in shapes that every one of them can
-// express. Handles and int64_t only: memory is an address and a size, a callback is the address of
-// a C function, and text comes as a poprt_text that the typemaps turn into the language's string.
+// The functions that the generated wrappers of all languages call: the C ABI with types that every
+// language can express. These are handles and int64_t: memory is an address and a size, a callback
+// is the address of a C function, and text is a poprt_text that the typemaps convert to the
+// language's string.
 #pragma once
 
 #include <atomic>
@@ -13,12 +14,13 @@
 
 #include "poprt/poprt.h"
 
-// As a return type: not null is thrown (or returned as the language's error), and freed.
+// A return type: an error that is not null is thrown (or returned as the language's error) and
+// freed.
 using poprt_result = poprt_error*;
-// As a return type: becomes the language's string, and is freed. Null is the empty string.
+// A return type: it is converted to the language's string and freed. Null is the empty string.
 using poprt_text = poprt_string*;
 
-// As an argument: an array of int64_t. (SWIG's int64_t is long long, that of Linux is long.)
+// An argument: an array of int64_t. (SWIG's int64_t is long long, that of Linux is long.)
 using poprt_values = const void*;
 
 // Other names for the handles, because SWIG makes the functions of %extend from them.
@@ -66,15 +68,15 @@ class Strings {
   std::vector<const char*> pointers_;
 };
 
-// Bytes that language layers have copied between their own memory and memory that a run used.
+// The number of bytes that language layers have copied between their own memory and memory of runs.
 inline std::atomic<int64_t> copied_bytes{0};
 
 }  // namespace poprt_shim
 
-// The memory of the inputs and outputs of runs: bound once, used for any number of runs. Whoever
-// binds keeps the memory where it is. Several threads may run with one that nobody changes.
+// The memory of the inputs and outputs of runs: bound once, used for any number of runs. The caller
+// keeps the memory in place. Several threads may run with one object if it is not changed.
 struct raw_bindings {
-  int64_t replica = -1;  // which one runs are for; -1: any
+  int64_t replica = -1;  // the replica of runs; -1: any
   std::list<std::string> names;
   std::vector<poprt_input> inputs;
   std::vector<poprt_output> outputs;
@@ -106,7 +108,7 @@ inline void set_replica(poprt_request_options& options, int64_t replica) {
 
 }  // namespace poprt_shim
 
-// How a request is made. No language's call waits for a place in the queue.
+// Options of a request. No language's call waits for space in the queue.
 struct raw_request_options : poprt_request_options {
   raw_request_options() : poprt_request_options{} {
     struct_size = sizeof(poprt_request_options);
@@ -116,7 +118,7 @@ struct raw_request_options : poprt_request_options {
 
 namespace poprt_shim {
 
-// A call that waits, on the replica of the bindings.
+// Runs synchronously on the replica of the bindings.
 inline poprt_error* run_on_replica(poprt_runner* runner, const raw_bindings& bindings) {
   raw_request_options options;
   set_replica(options, bindings.replica);
@@ -132,7 +134,7 @@ inline poprt_error* run_on_replica(poprt_runner* runner, const raw_bindings& bin
 
 }  // namespace poprt_shim
 
-// What a run reads, each with what it holds.
+// The inputs of a run with types and shapes.
 struct raw_tensors {
   std::list<std::string> names;
   std::list<std::vector<int64_t>> shapes;
@@ -150,13 +152,13 @@ struct raw_tensors {
 // the thread that submitted it. `message` is "" for code 0, and is the callee's until it returns.
 using poprt_run_done_fn = void (*)(int32_t code, const char* message, void* user_data);
 
-// An asynchronous run: held by the language's object and by the callback that is to come.
+// An asynchronous run, owned by the language's object and by the pending callback.
 struct raw_run {
   poprt_request* request = nullptr;
   poprt_run_done_fn done = nullptr;
   void* user_data = nullptr;
   std::atomic<int> holders{2};
-  std::atomic<bool> arrived{false};  // the callback or the submitter is there
+  std::atomic<bool> arrived{false};  // the callback or the submission has completed
   poprt_error_code code = POPRT_OK;
 
   void release() {
@@ -165,7 +167,8 @@ struct raw_run {
     delete this;
   }
 
-  // A failure's message is the request's: needs the handle, so the second to arrive tells it.
+  // The message of a failure belongs to the request and needs the handle, so the second of both to
+  // complete reports it.
   void tell_failure() {
     poprt_error* error = poprt_request_wait(request, 0);
     done(code, poprt_error_message(error), user_data);
@@ -184,7 +187,8 @@ struct raw_run {
     if (run->arrived.exchange(true)) run->tell_failure();
   }
 
-  // Another holder: a cancelled request is done, and its callback called, before cancel returns.
+  // Keeps another reference, because a cancelled request is done, and its callback called, before
+  // cancel returns.
   bool cancel() {
     holders++;
     const bool cancelled = poprt_request_cancel(request) != 0;
@@ -192,7 +196,7 @@ struct raw_run {
     return cancelled;
   }
 
-  // Never waits. Options that name no replica mean that of the bindings.
+  // Never waits. Options without a replica use that of the bindings.
   static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings,
                          raw_request_options options, int64_t done, int64_t user_data,
                          poprt_result* error) {
@@ -219,7 +223,7 @@ struct raw_run {
   }
 };
 
-// poprt_compile_options with the memory that it points to.
+// poprt_compile_options with the memory of its pointers.
 struct raw_compile_options {
   poprt_compile_options options{};
   poprt_shim::Strings shape_names, length_names, opaque_names, passes, skip_passes, outputs;
@@ -254,7 +258,7 @@ struct raw_compile_options {
   }
 };
 
-// poprt_runner_options with the memory that it points to, but for values of inputs.
+// poprt_runner_options with the memory of its pointers, except values of inputs.
 struct raw_runner_options : poprt_runner_options {
   raw_runner_options() : poprt_runner_options{} { struct_size = sizeof(poprt_runner_options); }
   raw_runner_options(const raw_runner_options&) = delete;
@@ -266,24 +270,24 @@ struct raw_runner_options : poprt_runner_options {
   std::vector<poprt_input> frozen;
 };
 
-// What a runner has counted.
+// The counters of a runner.
 struct raw_counters : poprt_runner_counters {
   raw_counters() : poprt_runner_counters{} { struct_size = sizeof(poprt_runner_counters); }
 };
 
-// Files that make one model, and how to open them.
+// Files that form one model, and options for opening them.
 struct raw_open_options {
   poprt_open_options options{};
   poprt_shim::Strings paths;
   std::string executable;
 };
 
-// Executables that become one; they must live until then.
+// Executables to fuse, which must exist until then.
 struct raw_executables {
   std::vector<const poprt_executable*> list;
 };
 
-// Bytes that the library made.
+// Bytes that the library allocated.
 struct raw_blob {
   std::string data;
 

@@ -1,8 +1,9 @@
-// Sessions and queues for the generated wrappers, in the shapes of poprt_shim.h.
+// Sessions and queues for the generated wrappers, with the types of poprt_shim.h.
 //
-// Callbacks of a session run on the thread that called it, never on one of the library: streams and
-// timeouts on the thread that runs programs, the end of a queue's element there or where the queues
-// are flushed, disconnected or freed. A stream's `interrupt` runs on whichever thread stops it.
+// Callbacks of a session run on the thread that called it, never on a library thread: streams and
+// timeouts on the thread that runs programs, and the completion of a queue's element on that thread
+// or on the thread that flushes, disconnects or frees the queues. A stream's `interrupt` runs on
+// the thread that stops it.
 #pragma once
 
 #include <condition_variable>
@@ -18,13 +19,13 @@
 #include "poprt/session.h"
 #include "poprt_shim.h"
 
-// An input queue has waited as long as it may.
+// Called when an input queue has waited for its timeout.
 using raw_timeout_fn = void (*)(const char* queue, void* user_data);
 
 namespace poprt_shim {
 
-// A predicate that is asked once for each anchor, while a session is made: the session keeps it,
-// what it belongs to in the language need not stay.
+// A predicate that is called once for each anchor while a session is created. The session keeps the
+// object, but its target in the language may be freed afterwards.
 class Predicate {
  public:
   void set(poprt_anchor_predicate_fn ask, void* user_data) {
@@ -32,7 +33,7 @@ class Predicate {
     user_data_ = user_data;
   }
   poprt_anchor_predicate_fn function() const { return ask_ ? accepts : nullptr; }
-  // Only its answers from now on.
+  // Afterwards, only the stored answers are used.
   void close() { ask_ = nullptr; }
 
  private:
@@ -52,11 +53,11 @@ class Predicate {
   std::map<std::pair<bool, std::string>, bool> answers_;
 };
 
-// The queues that a session has made, until it makes others or goes. Whoever still has a handle
-// then finds them closed.
+// The queues of a session, until it creates others or is freed. Remaining handles then refer to
+// closed queues.
 class Queues {
  public:
-  // A call under way: get() is null when the queues are gone.
+  // A running call: get() is null if the queues are closed.
   class Use {
    public:
     explicit Use(Queues& of) : of_(of) {
@@ -86,7 +87,7 @@ class Queues {
     manager_ = manager;
   }
 
-  // Ends what blocks, waits for calls under way.
+  // Ends blocking calls and waits for running calls.
   void close() {
     std::unique_lock<std::mutex> lock(mutex_);
     poprt_queue_manager* manager = std::exchange(manager_, nullptr);
@@ -97,7 +98,7 @@ class Queues {
     idle_.wait(lock, [&] { return users_ == 0; });
   }
 
-  // Queues take one producer at a time.
+  // A queue accepts one producer at a time.
   std::mutex& producer(const poprt_queue* queue) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return producers_[queue];
@@ -142,7 +143,7 @@ struct raw_session_options {
   void* predicate_data = nullptr;
 };
 
-// poprt_queue_options; `timeout` gets the name of the queue.
+// poprt_queue_options; `timeout` receives the name of the queue.
 struct raw_queue_options {
   poprt_queue_options options{};
   raw_timeout_fn timeout = nullptr;
@@ -156,7 +157,7 @@ struct raw_queue_manager {
   std::shared_ptr<poprt_shim::Queues> queues;
 };
 
-// One queue. Any thread: producers take turns.
+// One queue. Any thread may use it: producers wait for each other.
 struct raw_queue {
   std::shared_ptr<poprt_shim::Queues> queues;
   poprt_queue* queue;
@@ -198,12 +199,13 @@ struct raw_queue {
     Element* const given = element.get();
     poprt_error* error = output ? poprt_queue_enqueue_output(to, data, size, told, given)
                                 : poprt_queue_enqueue_input(to, data, size, told, given);
-    if (!error) static_cast<void>(element.release());  // the callback's, which may have run already
+    if (!error)
+      static_cast<void>(element.release());  // the callback owns it and may have run already
     return error;
   }
 };
 
-// A session with what it refers to.
+// A session with the objects to which it refers.
 struct raw_session {
   poprt_shim::Predicate predicate;
   poprt_session* session = nullptr;
