@@ -9,6 +9,7 @@ Usage: readme.py [FOLDER_OF_COMMANDS] [--fix]
 
 --fix writes programs and output into the pages; numbers are to be changed by hand."""
 
+import ast
 import os
 import re
 import subprocess
@@ -83,6 +84,22 @@ def options_of_poprt(commands):
     return len(re.findall(r"^\| `--", part, re.M))
 
 
+def opsets(commands):
+    """The opsets to which a model can be converted, from the error for another one."""
+    printed = run("poprt -i examples/digits/digits.onnx --batch_size 1 --convert_version 1", tree.ROOT, commands)
+    return "{} to {}".format(*re.search(r"at least (\d+) and at most (\d+)", printed).groups())
+
+
+def version(commands):
+    return re.search(r"PopRT version: ([\d.]+)", run("poprt --version", tree.ROOT, commands)).group(1)
+
+
+def converter_arguments(_):
+    code = ast.parse(tree.read("bindings/python/poprt/converter.py"))
+    converter = next(c for c in code.body if isinstance(c, ast.ClassDef) and c.name == "Converter")
+    return len(next(f for f in converter.body if isinstance(f, ast.FunctionDef) and f.name == "__init__").args.kwonlyargs)
+
+
 def column(number):
     """The least and the greatest number of a column of docs/performance.md; of "a / b", a counts."""
     rows = re.findall(r"^\| (?:mlp|lstm|mobilenetv2|yolo|resnet50|unet|bert_base|gpt2) \|.*$", tree.read("docs/performance.md"), re.M)
@@ -90,10 +107,16 @@ def column(number):
     return f"{min(values, key=float)} to {max(values, key=float)}"
 
 
-# Page, a pattern whose group is the number, and what computes it. A function of the commands runs only where they are given.
+RUN_COMMANDS = (options_of_poprt, opsets, version)  # these need FOLDER_OF_COMMANDS
+# Page, a pattern whose group is the number, and the function that computes it.
 NUMBERS = [
     ("docs/commands.md", r"all (\d+) options of PopRT", options_of_poprt),
     ("docs/options.md", r"^## Of PopRT 1\.5: (\d+)", options_of_poprt),
+    ("docs/opsets.md", r"converted to opsets (\d+ to \d+)", opsets),
+    ("docs/CHANGELOG.md", r"any opset from (\d+ to \d+)", opsets),
+    ("docs/CHANGELOG.md", r"^## (\d+\.\d+\.\d+)", version),
+    ("bindings/go/README.md", r"go get poprt\.example\.org/bindings/go@v([\d.]+)", version),
+    ("bindings/python/README.md", r"PopRT's (\d+) arguments", converter_arguments),
     ("README.md", r"first answer \| ([\d.]+ to [\d.]+) times faster", lambda _: column(5)),
     ("README.md", r"latency, batch 1, one thread \| ([\d.]+ to [\d.]+) times faster", lambda _: column(2)),
     ("README.md", r"peak memory \| ([\d.]+ to [\d.]+) times", lambda _: column(6)),
@@ -105,7 +128,7 @@ def check_numbers(commands, problems):
         found = re.search(pattern, tree.read(page), re.M)
         if not found:
             problems.append(f"{page}: no number at '{pattern}'")
-        elif commands or compute.__name__ == "<lambda>":
+        elif commands or compute not in RUN_COMMANDS:
             expected = str(compute(commands))
             if found.group(1) != expected:
                 problems.append(f"{page}: '{found.group(0)}' has {found.group(1)}, expected {expected}")
