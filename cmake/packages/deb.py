@@ -24,31 +24,30 @@ PACKAGES = {
         "component": "library", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
         "suggests": "libpoprt-compiler1 (= {version})", "library": ["libpoprt"],
         "summary": "runtime of compiled ONNX models on emulated IPUs",
-        "description": "The C library that opens PopEF files and runs what is in them. It needs the C library of the"
-                       " system and nothing else; the compiler is loaded on first use, from libpoprt-compiler1."},
+        "description": "The C library that opens and runs PopEF files. It only needs the system's libc. The compiler is"
+                       " loaded on first use, from libpoprt-compiler1."},
     "libpoprt-compiler1": {
         "component": "compiler", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
         "depends": "libpoprt1 (= {version})", "library": ["libpoprt_compiler", "libpoprt_images"],
         "recommended": ["libpoprt_images.so.1"],  # only for operator ImageDecoder
         "summary": "compiler of ONNX models for libpoprt",
-        "description": "What libpoprt loads when a program compiles a model: reading ONNX, passes over the graph, "
-                       "planning of memory, writing PopEF. Programs that only run models do not need it."},
+        "description": "The library that libpoprt loads when a program compiles a model: it reads ONNX, runs passes over "
+                       "the graph, plans memory and writes PopEF. Programs that only run models do not need it."},
     "libpoprt-dev": {
         "component": "dev", "section": "libdevel", "notices": [], "multi_arch": "same",
         "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-compiler1 (= {version})",
         "summary": "headers, pkg-config file and CMake package of libpoprt",
-        "description": "What a program in C11 or C++17 needs to be built against libpoprt, and what the Go module "
-                       "needs."},
+        "description": "Development files for programs in C11 or C++17 and for the Go module."},
     "poprt-tools": {
         "component": "tools", "section": "science", "notices": ["libraries", "commands"],
         "depends": "libpoprt1 (= {version}), libpoprt-compiler1 (= {version})",
         "summary": "commands poprt, poprt_exec and popef_dump",
-        "description": "Compile, run, measure, compare and look into models from the command line, with manual pages"
+        "description": "Compile, run, measure, compare and examine models from the command line, with manual pages"
                        " and completion for bash and zsh."},
     "poprt-inspector": {
         "component": "inspector", "section": "science", "notices": ["libraries", "inspector"],
         "recommends": "libgl1-mesa-dri, fonts-dejavu-core, zenity",
-        "summary": "looks into graphs, compiled models and running queues",
+        "summary": "shows graphs, compiled models and running queues",
         "description": "A desktop program for ONNX models, PopEF files and the telemetry of processes that serve "
                        "them: graphs, passes, programs, memory, anchors, queue occupancy."},
 }
