@@ -59,15 +59,15 @@ func OpenPopEFAt(source io.ReaderAt, size int64) (*PopEF, error) {
 		return err
 	}}}
 	read, release, userData := p.source.Pointers()
-	if err := said(p.source, check(raw.Parse_source(size, read, release, userData))); err != nil {
+	if err := sourceError(p.source, check(raw.Parse_source(size, read, release, userData))); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return p, nil
 }
 
-// said returns the error of a source. The library only knows that there was one.
-func said(source *native.Source, err error) error {
+// sourceError returns the error of a source. The library only knows that there was one.
+func sourceError(source *native.Source, err error) error {
 	if source == nil || err == nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	}
 	if n > 0 {
 		address, keep := address(data)
-		err := said(b.source, check(b.raw.Read(offset, address, n)))
+		err := sourceError(b.source, check(b.raw.Read(offset, address, n)))
 		runtime.KeepAlive(keep)
 		if err != nil {
 			return 0, err
@@ -185,7 +185,7 @@ func (b Blob) Map() (*Mapping, error) {
 	defer b.owner.release()
 	var failure uintptr
 	raw := b.raw.Map_payload(&failure)
-	if err := said(b.source, check(failure)); err != nil {
+	if err := sourceError(b.source, check(failure)); err != nil {
 		return nil, err
 	}
 	return &Mapping{newHandle(raw, native.DeleteRawPopefPayload), native.View(raw.Address(), raw.Bytes())}, nil

@@ -139,7 +139,7 @@ type Session struct {
 	numbers  map[string]int64
 	queues   *QueueManager
 
-	said     sync.Mutex // protects the next two fields
+	outcome  sync.Mutex // protects the next two fields
 	err      error
 	panicked any
 }
@@ -229,21 +229,21 @@ func (s *Session) ask(what func(native.RawSession) uintptr) error {
 func (s *Session) run(what func(native.RawSession) uintptr) error {
 	s.running.Lock()
 	defer s.running.Unlock()
-	s.takeSaid()
+	s.takeOutcome()
 	err := s.ask(what)
-	said, panicked := s.takeSaid()
+	failure, panicked := s.takeOutcome()
 	if panicked != nil {
 		panic(panicked)
 	}
-	if said != nil {
-		return said
+	if failure != nil {
+		return failure
 	}
 	return err
 }
 
-func (s *Session) takeSaid() (err error, panicked any) {
-	s.said.Lock()
-	defer s.said.Unlock()
+func (s *Session) takeOutcome() (err error, panicked any) {
+	s.outcome.Lock()
+	defer s.outcome.Unlock()
 	err, panicked = s.err, s.panicked
 	s.err, s.panicked = nil, nil
 	return err, panicked
@@ -253,20 +253,20 @@ func (s *Session) takeSaid() (err error, panicked any) {
 func (s *Session) guard(call func() error) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.say(nil, r)
+			s.keepOutcome(nil, r)
 			ok = false
 		}
 	}()
 	err := call()
 	if err != nil {
-		s.say(err, nil)
+		s.keepOutcome(err, nil)
 	}
 	return err == nil
 }
 
-func (s *Session) say(err error, panicked any) {
-	s.said.Lock()
-	defer s.said.Unlock()
+func (s *Session) keepOutcome(err error, panicked any) {
+	s.outcome.Lock()
+	defer s.outcome.Unlock()
 	if s.err == nil {
 		s.err = err
 	}

@@ -25,7 +25,7 @@ bool is_among(std::string_view name, std::initializer_list<std::string_view> nam
 
 // Returns the options by name that influence the result. Others are recorded outside the cached
 // data.
-std::vector<poprt_option> acting(const poprt_compile_options& o) {
+std::vector<poprt_option> result_options(const poprt_compile_options& o) {
   std::vector<poprt_option> list(o.options, o.options + o.option_count);
   const bool pipelined = std::ranges::any_of(list, [](const poprt_option& option) {
     return option.name == std::string_view("enable_pipelining");
@@ -72,7 +72,7 @@ std::string describe(const poprt_compile_options& o) {
   if (o.stop_after) s += fmt::format(", stop_after {}", o.stop_after);
   if (o.variable_weights) s += ", variable weights";
   if (o.strict) s += ", strict";
-  for (const poprt_option& option : acting(o))
+  for (const poprt_option& option : result_options(o))
     s += fmt::format(", {} [{}]", option.name, option.value);
   return s;
 }
@@ -118,7 +118,7 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
     hash.add_sized(std::to_string(count));
     for (const char* n : std::span(list, count)) hash.add_sized(n);
   }
-  for (const poprt_option& option : acting(options)) {
+  for (const poprt_option& option : result_options(options)) {
     hash.add_sized(option.name).add_sized(option.value);
     // Hash the contents of the file instead of its path. Reading it later reports a missing file.
     std::error_code missing;

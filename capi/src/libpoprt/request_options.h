@@ -41,7 +41,7 @@ struct Submission {
     options.at_once = o.at_once != 0;
     if (o.timeout_ns) options.timeout = std::chrono::nanoseconds(o.timeout_ns);
   }
-  void give(runtime::RequestPtr request, poprt_request** out_request) const {
+  void return_request(runtime::RequestPtr request, poprt_request** out_request) const {
     if (out_request) *out_request = to_handle(std::move(request));
   }
 

@@ -224,7 +224,7 @@ poprt_error* poprt_runner_submit(poprt_runner* runner, const poprt_input* inputs
     const capi::Submission o(options, out_request);
     const Inputs in(inputs, input_count, "inputs");
     const Outputs out(outputs, output_count, "outputs");
-    o.give(r.execute_async(in.span(), out.span(), o.callback, o.options), out_request);
+    o.return_request(r.execute_async(in.span(), out.span(), o.callback, o.options), out_request);
   });
 }
 

@@ -199,7 +199,7 @@ poprt_error* poprt_runner_submit_tensors(poprt_runner* runner, const poprt_tenso
     const capi::Submission o(options, out_request);
     const InputTensors in(r, inputs, input_count, true);
     const OutputTensors out(r, outputs, output_count, false);
-    o.give(r.execute_async(in.span(), out.span(), o.callback, o.options), out_request);
+    o.return_request(r.execute_async(in.span(), out.span(), o.callback, o.options), out_request);
   });
 }
 

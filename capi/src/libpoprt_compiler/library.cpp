@@ -121,8 +121,8 @@ compiler::RunModel run_on_device(const compiler::Executable& executable) {
 
 // A model is often converted and then compiled. The calibration of the conversion is kept for the
 // compilation until another model is calibrated.
-std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_options& o,
-                                                        const poprt_library_source& source) {
+std::shared_ptr<compiler::CalibrationResult> cached_calibration(const poprt_compile_options& o,
+                                                                const poprt_library_source& source) {
   static std::mutex mutex;
   static std::string last;
   static std::shared_ptr<compiler::CalibrationResult> result;
@@ -180,7 +180,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   }
   calibration->layers_to_keep = keep;
   calibration->load = run_on_device;
-  calibration->result = remembered(o, source);
+  calibration->result = cached_calibration(o, source);
   to.calibration = calibration;
 }
 
@@ -337,7 +337,7 @@ void throw_if_stopped(const poprt_compile_options& o) {
     fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
 }
 
-void say(const poprt_compile_options& o, double done, const char* what) {
+void report_step(const poprt_compile_options& o, double done, const char* what) {
   if (o.progress) o.progress(done, what, o.user_data);
   throw_if_stopped(o);
 }
@@ -377,7 +377,7 @@ std::unique_ptr<ir::Graph> take(void* kept, const poprt_library_source& source, 
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_library_source& source, void* kept,
                                     compiler::IrFile* ir) {
-  say(o, 0, "read");
+  report_step(o, 0, "read");
   bool converted = false;
   auto graph = take(kept, source, converted);
   if (!graph) graph = import(source, o);
@@ -417,7 +417,7 @@ void compile(const poprt_compile_options* o, const poprt_library_source* source,
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
-    say(*o, 0.8, "pack weights");
+    report_step(*o, 0.8, "pack weights");
     program::write_executable(
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
         executable.program, executable.weights, executable.notes, executable.narrow);
@@ -459,7 +459,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
     for (const auto& [name, text] : executable.notes) blobs[name] = text;
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
-    say(*o, 0.8, "write");
+    report_step(*o, 0.8, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
                          executable.weights, blobs, capi::engine_options(*o, note),
                          executable.narrow);
@@ -493,7 +493,7 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
              const char* out_onnx_path, void** out_kept, poprt_library_error* error) {
   library_guard(error, [&] {
     const WarningFilter new_ones = capi::note_warnings(*o, *source);
-    say(*o, 0, "read");
+    report_step(*o, 0, "read");
     const auto stamps = stamps_to_keep(*o, *source, out_kept);
     auto graph = import(*source, *o);
     std::unique_ptr<ir::Graph> kept;  // the imported graph
@@ -507,9 +507,9 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     // The file is made of the copy. The readers of its values have another order, which changes
     // names of fused nodes in an executable, but not an ONNX file.
     if (stamps && same) kept = std::exchange(graph, graph->clone());
-    say(*o, 0.8, "opset");
+    report_step(*o, 0.8, "opset");
     compiler::settle_opset(graph, options);
-    say(*o, 0.9, "write");
+    report_step(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     if (!log.empty()) write_log(log, out_onnx_path);
     if (stamps) *out_kept = new capi::Kept{source->path, *stamps, std::move(kept), same};
