@@ -87,8 +87,16 @@ std::optional<size_t> aligned_with(const AxisMap& map, InputAxis from, size_t ou
 // The inverse of carried(): the axis of the input that is carried to the output axis.
 std::optional<size_t> carried_from(const AxisMap& map, size_t input, size_t output_axis,
                                    size_t output = 0);
+// The first axis of the input that is not carried to the axis of the same number: the axis along
+// which Concat joins inputs, and Split divides one. Nothing if all axes are carried so.
+std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t output = 0);
+// For an operand that is aligned with the output: the axis along which its numbers differ, if only
+// one of its axes has several places. Nothing if it has one number, or several such axes.
+std::optional<size_t> only_axis(const AxisMap& map, size_t input, size_t output = 0);
 // Whether the axis is in one of the reduced groups.
 bool is_reduced(const AxisMap& map, InputAxis axis);
+// The axes of the input that are reduced.
+std::vector<size_t> reduced_axes(const AxisMap& map, size_t input);
 // Whether a link leads from the axis to the output.
 bool is_linked(const AxisMap& map, InputAxis axis, size_t output = 0);
 // The axes of the input that are neither linked to the output nor reduced.
@@ -98,9 +106,10 @@ bool is_uniform(const AxisMap& map, OutputAxis axis);
 // Whether the output depends on the values of the input.
 bool depends(const AxisMap& map, size_t input, size_t output = 0);
 
-// Axis 0 of input 0 is carried to axis 0 of output 0, and no axis of another input is: each sample
-// is computed from the same sample of input 0 and from all of the other inputs.
-bool is_per_sample(const ir::Node& node);
+// Like carried(), if no axis of another input leads there: each place of the axis of the output
+// is computed from the same place of this input and from all of the other inputs. Axis 0 of the
+// images of a convolution is such an axis.
+std::optional<size_t> carried_alone(const AxisMap& map, InputAxis from, size_t output = 0);
 
 // The interface of the hook. Axes are counted from 0 and must exist; statements about an absent
 // input or output are ignored.

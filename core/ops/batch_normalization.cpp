@@ -137,8 +137,7 @@ const OpDef def = {.name = "BatchNormalization",
                    .lower = lower,
                    .axes = map_axes,
                    .sharing = {.in_place = 1},
-                   .facts = {.per_sample = true,
-                             .weight_inputs = 0b11110,
+                   .facts = {.weight_inputs = 0b11110,
                              .flops = flops::batch_normalization,
                              .trial = {"T[1,4,4,4]; T[4]; T[4]; T[4]; T[4]"}}};
 

@@ -38,8 +38,8 @@ struct BoundResult {
 
 // One element of a shape. `actual` is an s64 scalar, or null if the element is always `most`.
 struct Extent {
-  int64_t least, most;
-  ir::Value* actual;
+  int64_t least = 0, most = 0;
+  ir::Value* actual = nullptr;
 };
 
 // The least and the greatest value of each element of a result, both constants.
@@ -129,8 +129,8 @@ class BoundContext {
   ir::Value* broadcast_to(const Item& x, const AxisSize& common);
 };
 
-// The rule for operators without a rule: elementwise operators, and those that process the samples
-// of input 0 independently. Refuses others.
+// The rule for operators that state none: elementwise operators, and those whose axis map carries
+// the sized axis of input 0 to an axis of their results. Refuses others.
 BoundResult bound_unstated(BoundContext& ctx);
 
 // The rule for elementwise operators with broadcasting.

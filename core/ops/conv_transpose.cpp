@@ -74,8 +74,7 @@ const OpDef def = {.name = "ConvTranspose",
                    .lower = lower,
                    .axes = map_axes,
                    .packs = 0b110,
-                   .facts = {.per_sample = true,
-                             .weight_inputs = 0b110,
+                   .facts = {.weight_inputs = 0b110,
                              .flops = flops::conv_transpose,
                              .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 

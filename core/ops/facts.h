@@ -119,9 +119,6 @@ enum class Monotone : uint8_t {
 struct Facts {
   // Each element of output 0 depends only on the elements at the same (broadcast) place.
   bool per_element = false;
-  // The first axis of output 0 is that of input 0, and each place of it is computed from the same
-  // place of input 0 (and from all of the other inputs).
-  bool per_sample = false;
   // The elements of the results are elements of the inputs (except those that attribute `reduction`
   // of a Scatter computes): there is no arithmetic that depends on the type.
   bool moves = false;

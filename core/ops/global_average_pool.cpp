@@ -9,6 +9,6 @@ const OpDef def = {.name = "GlobalAveragePool",
                    .infer = infer_global_pool,
                    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); },
                    .axes = axes_of_global_pool,
-                   .facts = {.per_sample = true, .flops = flops::per_input}};
+                   .facts = {.flops = flops::per_input}};
 
 }  // namespace poprt::ops::global_average_pool_op

@@ -9,6 +9,6 @@ const OpDef def = {.name = "GlobalLpPool",
                    .infer = infer_global_pool,
                    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::lp); },
                    .axes = axes_of_global_pool,
-                   .facts = {.per_sample = true, .flops = flops::per_input}};
+                   .facts = {.flops = flops::per_input}};
 
 }  // namespace poprt::ops::global_lp_pool_op

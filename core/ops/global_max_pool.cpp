@@ -9,6 +9,6 @@ const OpDef def = {.name = "GlobalMaxPool",
                    .infer = infer_global_pool,
                    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); },
                    .axes = axes_of_global_pool,
-                   .facts = {.per_sample = true, .flops = flops::per_input}};
+                   .facts = {.flops = flops::per_input}};
 
 }  // namespace poprt::ops::global_max_pool_op

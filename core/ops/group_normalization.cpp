@@ -23,8 +23,7 @@ const OpDef def = {.name = "GroupNormalization",
                    .lower = lower,
                    .axes = map_axes,
                    .sharing = {.in_place = 1},
-                   .facts = {.per_sample = true,
-                             .weight_inputs = 0b110,
+                   .facts = {.weight_inputs = 0b110,
                              .flops = flops::normalization,
                              .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"}}};
 

@@ -12,6 +12,6 @@ const OpDef def = {
     .lower = [](LowerContext& c) { lower_channel_norm(c, c.in_shape(0).at(1), true); },
     .axes = [](AxesContext& c) { axes_of_channel_norm(c, c.in(0).at(1)); },
     .sharing = {.in_place = 1},
-    .facts = {.per_sample = true, .weight_inputs = 0b110, .flops = flops::normalization}};
+    .facts = {.weight_inputs = 0b110, .flops = flops::normalization}};
 
 }  // namespace poprt::ops::instance_normalization_op

@@ -4,13 +4,12 @@
 namespace poprt::ops::lp_pool_op {
 
 extern const OpDef def;
-const OpDef def = {.name = "LpPool",
+const OpDef def = {
+    .name = "LpPool",
 
-                   .infer = infer_pool,
-                   .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
-                   .axes = axes_of_pool,
-                   .facts = {.per_sample = true,
-                             .flops = flops::pool,
-                             .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
+    .infer = infer_pool,
+    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
+    .axes = axes_of_pool,
+    .facts = {.flops = flops::pool, .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops::lp_pool_op

@@ -42,6 +42,6 @@ const OpDef def = {.name = "LRN",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
-                   .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "size = 3"}}};
+                   .facts = {.trial = {"T[1,4,4,4]", "size = 3"}}};
 
 }  // namespace poprt::ops::lrn_op

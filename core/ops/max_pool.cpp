@@ -9,8 +9,7 @@ const OpDef def = {.name = "MaxPool",
                    .infer = infer_pool,
                    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::max); },
                    .axes = axes_of_pool,
-                   .facts = {.per_sample = true,
-                             .qdq = QdqForm::orders,
+                   .facts = {.qdq = QdqForm::orders,
                              .flops = flops::pool,
                              .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 

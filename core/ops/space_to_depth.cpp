@@ -43,11 +43,10 @@ void map_axes(AxesContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "SpaceToDepth",
-    .infer = infer,
-    .lower = lower,
-    .axes = map_axes,
-    .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
+const OpDef def = {.name = "SpaceToDepth",
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = map_axes,
+                   .facts = {.moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
 }  // namespace poprt::ops::space_to_depth_op

@@ -96,6 +96,30 @@ std::optional<size_t> carried_from(const AxisMap& map, size_t input, size_t outp
   return std::nullopt;
 }
 
+std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t output) {
+  for (size_t a = 0; a < map.inputs.at(input).size(); a++)
+    if (carried(map, {input, a}, output) != a) return a;
+  return std::nullopt;
+}
+
+std::optional<size_t> only_axis(const AxisMap& map, size_t input, size_t output) {
+  std::optional<size_t> found;
+  for (size_t a = 0; a < map.inputs.at(input).size(); a++) {
+    if (map.inputs[input][a] == 1) continue;
+    const auto to = carried(map, {input, a}, output);
+    if (found || !to) return std::nullopt;
+    found = to;
+  }
+  return found;
+}
+
+std::vector<size_t> reduced_axes(const AxisMap& map, size_t input) {
+  std::vector<size_t> axes;
+  for (size_t a = 0; a < map.inputs.at(input).size(); a++)
+    if (is_reduced(map, {input, a})) axes.push_back(a);
+  return axes;
+}
+
 bool is_reduced(const AxisMap& map, InputAxis axis) {
   return std::ranges::any_of(
       map.reduced, [&](const auto& group) { return std::ranges::count(group, axis) > 0; });
@@ -122,14 +146,14 @@ bool depends(const AxisMap& map, size_t input, size_t output) {
   return std::ranges::count(map.independent, std::pair(input, output)) == 0;
 }
 
-bool is_per_sample(const ir::Node& node) {
-  const AxisMap map = axis_map(node);
-  if (map.inputs.empty() || map.inputs[0].empty() || carried(map, {0, 0}) != size_t{0})
-    return false;
-  return std::ranges::none_of(map.links, [&](const AxisLink& l) {
-    return l.input != 0 && l.output == 0 && l.output_axis == 0 &&
-           (map.inputs[l.input][l.input_axis] != 1 || map.outputs[0][0] == 1);
+std::optional<size_t> carried_alone(const AxisMap& map, InputAxis from, size_t output) {
+  const auto to = carried(map, from, output);
+  if (!to) return std::nullopt;
+  const bool met = std::ranges::any_of(map.links, [&](const AxisLink& l) {
+    return l.input != from.input && l.output == output && l.output_axis == *to &&
+           (map.inputs[l.input][l.input_axis] != 1 || map.outputs[output][*to] == 1);
   });
+  return met ? std::nullopt : to;
 }
 
 AxesContext::AxesContext(const ir::Node& n, AxisMap& map) : node(n), map_(map) {}

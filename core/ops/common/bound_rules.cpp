@@ -7,7 +7,9 @@
 #include <array>
 #include <numeric>
 
+#include "ops/axes.h"
 #include "ops/bound.h"
+#include "ops/common/expansion.h"
 #include "ops/common/movement.h"
 #include "ops/facts.h"
 
@@ -18,13 +20,46 @@ BoundResult bound_in_place(BoundContext& ctx) {
   return {ctx.in[0].size, ctx.in[0].axis};
 }
 
+namespace {
+
+bool is_read(const ir::Value* v) { return !v->uses().empty() || v->graph().is_output(v); }
+
+// The axis of all results of which each place is computed from the same place of input 0 along its
+// sized axis and from nothing else with such places, where input 0 has `more` places than the
+// bound. A number of a place counts from the first sample, which is real; along other axes it may
+// count from the last place, as the causal mask of an attention does.
+std::optional<size_t> kept_apart(const BoundContext& ctx, int64_t more) {
+  std::vector<ir::Value*> values;
+  for (const Item& item : ctx.in) values.push_back(item.value);
+  const auto graph = isolate(ctx.node, values);
+  ir::Node& node = *graph->nodes().front();
+  const size_t along = ctx.in[0].axis;
+  ir::ValueType type = values[0]->type;
+  type.shape[along] += more;
+  node.set_input(0, graph->add_input(graph->fresh_name("sized"), type));
+  const AxisMap map = axis_map(node);
+  std::optional<size_t> axis;
+  for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
+    if (o > 0 && !is_read(ctx.node.output(o))) continue;
+    const auto to = carried_alone(map, {0, along}, o);
+    if (!to || axis.value_or(*to) != *to) return std::nullopt;
+    if (*to != 0 && !is_uniform(map, {o, *to})) return std::nullopt;
+    axis = to;
+  }
+  return axis;
+}
+
+}  // namespace
+
+// An operator with a fixed size of its result, as CenterCropPad, carries an axis that happens to
+// have this size already. So the axis must be carried at two sizes.
 BoundResult bound_unstated(BoundContext& ctx) {
-  const Facts& facts = facts_of(ctx.node);
-  if (facts.per_element) return bound_elementwise(ctx);
+  if (facts_of(ctx.node).per_element) return bound_elementwise(ctx);
   ctx.refuse_sizes(1);
-  if (facts.per_sample && ctx.in[0].axis == 0 && !ctx.node.int_attr("training_mode", 0))
-    return {ctx.in[0].size, 0};
-  return ctx.refuse_sizes();
+  if (!ctx.in[0].size) return {};
+  const auto axis = kept_apart(ctx, 0);
+  if (!axis || kept_apart(ctx, 1) != axis) return ctx.refuse_sizes();
+  return {ctx.in[0].size, *axis};
 }
 
 // For operands that are real along two axes up to one size. The other operands broadcast, or have

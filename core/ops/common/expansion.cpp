@@ -243,13 +243,15 @@ bool expand_node(Node& node) {
   return true;
 }
 
-std::unique_ptr<Graph> isolate(const Node& node) {
+std::unique_ptr<Graph> isolate(const Node& node) { return isolate(node, node.inputs()); }
+
+std::unique_ptr<Graph> isolate(const Node& node, std::span<Value* const> given) {
   auto graph = std::make_unique<Graph>("isolated");
   for (const Graph* g = &node.graph(); g; g = g->parent)
     for (const auto& [domain, version] : g->opsets) graph->opsets.emplace(domain, version);
   std::map<const Value*, Value*> copies;
   std::vector<Value*> inputs;
-  for (const Value* v : node.inputs()) {
+  for (const Value* v : given) {
     if (!v) {
       inputs.push_back(nullptr);
       continue;

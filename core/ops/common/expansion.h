@@ -128,6 +128,8 @@ bool expand_node(ir::Node& node);
 // A graph that contains only a copy of `node`. Its inputs are graph inputs or constants, and all
 // its outputs are graph outputs.
 std::unique_ptr<ir::Graph> isolate(const ir::Node& node);
+// The same with other inputs, of the same number.
+std::unique_ptr<ir::Graph> isolate(const ir::Node& node, std::span<ir::Value* const> inputs);
 
 // `infer` of every operator with an expansion.
 void infer_by_expansion(InferContext& ctx);

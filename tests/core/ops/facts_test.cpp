@@ -53,13 +53,11 @@ TEST(OperatorFacts, HoldTogether) {
       EXPECT_NE(f.elementwise.append, nullptr);
       EXPECT_TRUE(f.per_element);
     }
-    EXPECT_FALSE(f.per_element && f.per_sample) << "per_element says more";
     EXPECT_FALSE(f.data_sized && f.per_element);
     if (f.byte_weights) {
       EXPECT_NE(f.weight_inputs, 0u);
     }
     EXPECT_FALSE(op->bound && f.per_element) << "two rules for sizes that depend on data";
-    EXPECT_FALSE(op->bound && f.per_sample) << "two rules for sizes that depend on data";
     EXPECT_TRUE(op->bound || !f.bounds_shape) << "no rule reads the bounds";
     EXPECT_EQ(f.extent_inputs & ~f.shape_inputs, 0u);
     EXPECT_TRUE(op->bound || !f.data_sized) << "the size has no bound";
@@ -102,43 +100,6 @@ TEST(OperatorFacts, PerElementMeansThatPlacesDoNotMix) {
     seen.insert(s.op);
   }
   EXPECT_GE(seen.size(), 50u);
-}
-
-TEST(OperatorFacts, PerSampleMeansThatSamplesDoNotMix) {
-  std::set<std::string> seen;
-  for (const Sample& s : samples_where([](const Facts& f) { return f.per_sample; })) {
-    if (s.inputs[0].dtype() != DType::f32 || s.shapes.empty() || s.inputs[0].shape()[0] < 2 ||
-        s.attributes.contains("training_mode"))
-      continue;
-    SCOPED_TRACE(describe(s));
-    std::vector<Tensor> inputs = s.inputs;
-    const std::vector<double> before = run(s, inputs);
-    inputs[0] = Tensor::of<float>(inputs[0].shape(), inputs[0].values<float>());
-    inputs[0].mutable_values<float>()[0] += 0.5f;
-    const std::vector<double> after = run(s, inputs);
-    ASSERT_EQ(before.size(), after.size());
-    const size_t first = after.size() / static_cast<size_t>(s.shapes[0][0]);
-    EXPECT_FALSE(std::equal(before.begin(), before.begin() + static_cast<ptrdiff_t>(first),
-                            after.begin(), is_same));
-    for (size_t i = first; i < after.size(); i++)
-      EXPECT_TRUE(is_same(before[i], after[i])) << "element " << i;
-    seen.insert(s.op);
-  }
-  EXPECT_GE(seen.size(), 3u);
-}
-
-// The map of axes says the same of each node.
-TEST(OperatorFacts, PerSampleFollowsFromTheAxes) {
-  std::set<std::string> seen;
-  for (const Sample& s : samples_where([](const Facts& f) { return f.per_sample; })) {
-    if (s.attributes.contains("training_mode")) continue;
-    SCOPED_TRACE(describe(s));
-    const SampleGraph g = make_graph(s);
-    infer(*g.node);
-    EXPECT_TRUE(is_per_sample(*g.node));
-    seen.insert(s.op);
-  }
-  EXPECT_GE(seen.size(), 5u);
 }
 
 TEST(OperatorFacts, MovesMeansThatResultsAreElementsOfInputs) {
@@ -522,7 +483,6 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("joins", op->sharing.joins);
     flag("parts", op->sharing.parts);
     flag("per_element", f.per_element);
-    flag("per_sample", f.per_sample);
     flag("moves", f.moves);
     flag("narrows", f.narrows);
     flag("data_sized", f.data_sized);

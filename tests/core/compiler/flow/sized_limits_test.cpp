@@ -315,6 +315,13 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
       {"padded along the named axis",
        ints("p", "1, 2") + ints("named", "0") + "%y : ? = Pad(%z, %p, _, %named)\n",
        along("z", 0, 5), 18},
+      // At the bound the result has the size of the input.
+      {"cropped to the bound", ints("to", "5, 3") + "%y : ? = CenterCropPad(%z, %to)\n",
+       along("z", 0, 5), 18},
+      {"resized to the bound",
+       ints("s", "-1, 1, 3") + ints("to", "5, 1, 6") +
+           "%a : ? = Reshape(%z, %s)\n%y : ? = Resize(%a, _, _, %to)\n",
+       along("a", 0, 5)},
       {"padded before by ten", "%y : ? = Pad(%z) {pads = [1, 0, 0, 0]}\n", along("z", 0, 5), 10},
   };
   expect_refused(all, "unimplemented");

@@ -429,6 +429,18 @@ const SizedCase kCases[] = {
                       floats_of("w", "2,1,2", 4) + "%y : ? = Conv(%a, %w)\n"},
     {"greatest_of_pairs", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
                                                   "%y : ? = MaxPool(%a) {kernel_shape = [2]}\n"},
+    {"greatest_of_pairs_and_their_places",
+     ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
+                             "%v : ?, %y : ? = MaxPool(%a) {kernel_shape = [2]}\n"},
+    {"means_of_channels", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
+                                                  "%y : ? = GlobalAveragePool(%a)\n"},
+    // Axes that the axis map carries.
+    {"determinants",
+     ints("s", "-1, 2, 2") + "%a : ? = Reshape(%z, %s)\n%y : ? = Det(%a)\n",
+     {0, 2, 5},
+     4},
+    {"mixed_point_by_point", kTransposed + ints("s", "1, 3, -1") + "%a : ? = Reshape(%t, %s)\n" +
+                                 floats_of("w", "2,3,1", 6) + "%y : ? = Conv(%a, %w)\n"},
     {"boxes",
      ints("b", "1, -1, 4") + ints("s", "1, 1, -1") + ints("one", "1") + ints("five", "5") +
          "%boxes : ? = Reshape(%z, %b)\n"
