@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/axes.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -12,14 +13,13 @@ using program::Space;
 
 uint64_t bytes_of(const ir::Value* v) { return dtype_bytes(v->dtype(), element_count(v->shape())); }
 
-// Whether all dimensions before the axis are 1, so that each part is a contiguous range of the
-// whole.
-bool outermost_axis(const ir::Node& n, const Shape& whole, int64_t default_axis) {
-  const int64_t axis =
-      normalize_axis(n.int_attr("axis", default_axis), static_cast<int64_t>(whole.size()));
-  for (int64_t d = 0; d < axis; d++)
-    if (whole[static_cast<size_t>(d)] != 1) return false;
-  return true;
+// Whether all dimensions before the joined or divided axis are 1, so that the part is a contiguous
+// range of the whole.
+bool is_one_run(const ops::AxisMap& map, const Shape& part, const Shape& whole, size_t input,
+                size_t output) {
+  if (element_count(part) == 0) return true;
+  const auto axis = ops::first_changed(map, input, output);
+  return element_count(std::span(whole).first(axis.value_or(0))) == 1;
 }
 
 // Positions of a loop's first and last node.
@@ -53,13 +53,23 @@ int64_t end_of_use(const std::vector<Region>& loops, int64_t made, int64_t use) 
 }  // namespace
 
 bool is_contiguous_concat(const ir::Node& n) {
-  return ops::op_of(n).sharing.joins && n.output()->type.is_static() &&
-         dtype_bits(n.output()->dtype()) >= 8 && outermost_axis(n, n.output()->shape(), 1);
+  if (!ops::op_of(n).sharing.joins || !n.output()->type.is_static() ||
+      dtype_bits(n.output()->dtype()) < 8)
+    return false;
+  const ops::AxisMap map = ops::axis_map(n);
+  for (size_t i = 0; i < n.inputs().size(); i++)
+    if (!is_one_run(map, n.input(i)->shape(), n.output()->shape(), i, 0)) return false;
+  return true;
 }
 
 bool is_contiguous_split(const ir::Node& n) {
-  return ops::op_of(n).sharing.parts && n.input(0)->type.is_static() &&
-         dtype_bits(n.input(0)->dtype()) >= 8 && outermost_axis(n, n.input(0)->shape(), 0);
+  if (!ops::op_of(n).sharing.parts || !n.input(0)->type.is_static() ||
+      dtype_bits(n.input(0)->dtype()) < 8)
+    return false;
+  const ops::AxisMap map = ops::axis_map(n);
+  for (size_t o = 0; o < n.outputs().size(); o++)
+    if (!is_one_run(map, n.output(o)->shape(), n.input(0)->shape(), 0, o)) return false;
+  return true;
 }
 
 MemoryPlan::MemoryPlan(const ir::Graph& graph) {

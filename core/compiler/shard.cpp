@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "compiler/fuse_graphs.h"
+#include "ops/axes.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -78,28 +79,40 @@ uint64_t static_bytes(const Value* v) {
   return v->type.is_static() ? dtype_bytes(v->dtype(), element_count(v->shape())) : 0;
 }
 
-// Estimates the multiplications and additions of a node: for a product with constant weights, one
-// per weight and row; for other nodes, one per element of the result.
+// The number of places of an input that an element of output 0 is computed from: the places along
+// axes without a link to the output, such as the rows of the matrix of a MatMul and the taps of a
+// Conv.
+double places_met(const ops::AxisMap& map, size_t input) {
+  double places = 1;
+  for (size_t a = 0; a < map.inputs[input].size(); a++)
+    if (!ops::is_linked(map, {input, a})) places *= static_cast<double>(map.inputs[input][a]);
+  return places;
+}
+
+// Estimates the multiplications and additions of a node: for each element of the results, one per
+// place of constant weights, and of other operands, that it is computed from.
 double cost_of(const Node& n) {
-  double made = 0, cost = 0;
+  double made = 0;
   for (const Value* v : n.outputs())
     if (v->type.is_static()) made += static_cast<double>(element_count(v->shape()));
-  cost = made;
   // Tables that rows are selected from and constants that are added are not multiplied.
   const ops::Facts& facts = ops::op_of(n).facts;
-  if (facts.moves || facts.per_element) return cost;
-  for (const Value* v : n.inputs()) {
+  if (facts.moves || facts.per_element) return made;
+  const ops::AxisMap map = ops::axis_map(n);
+  double factors = 0;
+  for (size_t i = 0; i < n.inputs().size(); i++) {
+    const Value* v = n.input(i);
     if (!v || !v->is_constant() || v->shape().size() < 2) continue;
-    const auto elements = static_cast<double>(element_count(v->shape()));
-    const Shape& out = n.output()->shape();
-    if (out.empty()) continue;
-    const int64_t channels = v->shape().size() == 2 ? out.back() : v->shape()[0];
-    if (channels > 0 && elements > static_cast<double>(channels))
-      cost += made * elements / static_cast<double>(channels);
+    if (const double places = places_met(map, i); places > 1) factors += places;
   }
-  if (facts.attends && n.output()->shape().size() > 1)
-    cost += 2 * made * static_cast<double>(n.output()->shape()[1]);
-  return cost;
+  // Products of two operands that are not constant.
+  for (const auto& group : map.reduced)
+    if (group.size() > 1 && std::ranges::none_of(group, [&](const ops::InputAxis& a) {
+          return n.input(a.input)->is_constant();
+        }))
+      factors += static_cast<double>(map.inputs[group[0].input][group[0].axis]);
+  if (facts.attends) factors += 2 * places_met(map, 1);
+  return made * (1 + factors);
 }
 
 // Splits the nodes in their order into parts of equal cost, or with the given ratios. Near each

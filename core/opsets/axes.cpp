@@ -18,7 +18,8 @@ void to_attribute(Rewriter& r, size_t index, std::string_view attribute) {
   r.keep_inputs(index);
 }
 
-// The axis of attribute `axis`, counted from the first dimension.
+// The axis of attribute `axis`, counted from the first dimension. Rules contain the default of each
+// opset, because a node that is between two opsets has no definition with an axis map.
 int64_t axis_of(const Rewriter& r, int64_t fallback) {
   const int64_t rank = r.rank(0);
   const int64_t axis = r.at.int_attr("axis", fallback);

@@ -7,6 +7,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
+// The attribute is read because the axis map states nothing while the shapes of other inputs are
+// unknown.
 bool is_empty(const Value* v, const Node& concat) {
   if (!v->type.is_static()) return false;
   const int64_t rank = static_cast<int64_t>(v->shape().size());

@@ -8,7 +8,8 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// Axes of the node as nonnegative numbers, ascending.
+// Axes of the node as nonnegative numbers, ascending. They are read because they are written anew;
+// sizes, which the axis map needs, may be unknown.
 std::optional<std::vector<int64_t>> axes_of(const Node& n, int64_t rank) {
   auto axes = ints_param(n, "axes", 1);
   if (!axes || axes->empty()) return std::nullopt;

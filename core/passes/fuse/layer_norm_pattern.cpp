@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/axes.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 
@@ -12,16 +13,11 @@ using ir::Value;
 
 // Returns the first axis of a ReduceMean that keeps dimensions, if its axes are the last ones.
 std::optional<int64_t> mean_axis(const Node& mean) {
-  if (mean.int_attr("keepdims", 1) == 0 || !mean.input(0)->type.has_shape) return std::nullopt;
-  auto axes = ints_param(mean, "axes", 1);
-  const auto rank = static_cast<int64_t>(mean.input(0)->shape().size());
-  if (!axes || axes->empty() || axes->size() > mean.input(0)->shape().size()) return std::nullopt;
-  for (int64_t& a : *axes) a = normalize_axis(a, rank);
-  std::sort(axes->begin(), axes->end());
-  const int64_t first = rank - static_cast<int64_t>(axes->size());
-  for (size_t i = 0; i < axes->size(); i++)
-    if ((*axes)[i] != first + static_cast<int64_t>(i)) return std::nullopt;
-  return first;
+  if (mean.int_attr("keepdims", 1) == 0 || !mean.input(0)->type.is_static()) return std::nullopt;
+  const auto axes = ops::reduced_axes(ops::axis_map(mean), 0);
+  const size_t first = mean.input(0)->shape().size() - axes.size();
+  if (axes.empty() || axes[0] != first) return std::nullopt;
+  return static_cast<int64_t>(first);
 }
 
 struct Centered {

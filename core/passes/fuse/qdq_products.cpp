@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/axes.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 
@@ -42,10 +43,10 @@ std::optional<Quantized> quantized(const Node& n, Value* bytes, DType dtype) {
                    [](double s) { return s > 0 && std::isfinite(s); }))
     return std::nullopt;
   if (scales.size() == 1) return q;
-  const auto rank = static_cast<int64_t>(n.input(0)->shape().size());
-  q.axis = n.int_attr("axis", 1);
-  if (q.axis < 0) q.axis += rank;
-  if (q.scale->shape().size() != 1 || q.axis < 0 || q.axis >= rank) return std::nullopt;
+  const auto axis =
+      q.scale->shape().size() == 1 ? ops::only_axis(ops::axis_map(n), 1) : std::nullopt;
+  if (!axis) return std::nullopt;
+  q.axis = static_cast<int64_t>(*axis);
   return q;
 }
 

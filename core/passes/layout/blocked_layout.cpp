@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "ops/axes.h"
 #include "ops/common/conv.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
@@ -22,6 +23,7 @@ using ir::Node;
 using ir::Value;
 
 constexpr int64_t kLanes = 16;
+constexpr size_t kChannels = 1;  // the axis of an image
 
 ops::BlockedForm form(const Node& n) { return ops::facts_of(n).blocked; }
 
@@ -102,12 +104,11 @@ class Layout {
   }
 
   bool concat_fits(const Node& n) const {
-    const auto rank = static_cast<int64_t>(n.output()->shape().size());
-    if (normalize_axis(n.int_attr("axis", 1), rank) != 1) return false;
+    const ops::AxisMap map = ops::axis_map(n);
     bool any = false;
     for (size_t i = 0; i < n.inputs().size(); i++) {
       const Value* v = n.input(i);
-      if (!is_image(v)) return false;
+      if (!is_image(v) || ops::first_changed(map, i) != kChannels) return false;
       if (i + 1 < n.inputs().size() && v->shape()[1] % kLanes != 0) return false;
       any |= blocked(v);
     }
@@ -116,10 +117,11 @@ class Layout {
 
   // Whether an operand can be combined with a blocked one: a scalar constant, a constant per
   // channel, or an image with the same channels (one pixel or full size).
-  bool operand_fits(const Value* v, const Shape& out) const {
+  bool operand_fits(const ops::AxisMap& map, const Node& n, size_t i) const {
+    const Value* v = n.input(i);
+    const Shape& out = n.output()->shape();
     if (!v || v->dtype() != DType::f32 || !v->type.is_static()) return false;
-    if (v->is_constant() && v->constant().count() == 1) return true;
-    if (v->is_constant()) return v->constant().count() == out[1] && channel_shaped(v->shape(), out);
+    if (v->is_constant()) return v->constant().count() == 1 || ops::only_axis(map, i) == kChannels;
     if (v->shape().size() != out.size() || v->shape()[1] != out[1]) return false;
     if (v->shape() == out) return true;
     // With three dimensions, slices and their rows are one dimension after blocking.
@@ -129,17 +131,13 @@ class Layout {
     return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(from), s.end(),
                        [](int64_t d) { return d == 1; });
   }
-  // Whether the shape is [C,1,1] or [1,C,1,1]
-  static bool channel_shaped(const Shape& s, const Shape& out) {
-    if (s.size() + 1 == out.size()) return s[0] == out[1] && ones(s, 1);
-    return s.size() == out.size() && s[0] == 1 && s[1] == out[1] && ones(s, 2);
-  }
   bool binary_fits(const Node& n) const {
     if (n.inputs().size() != 2 || n.find_attr("broadcast")) return false;
     const Shape& out = n.output()->shape();
+    const ops::AxisMap map = ops::axis_map(n);
     bool full = false;
     for (size_t i = 0; i < 2; i++) {
-      if (!operand_fits(n.input(i), out)) return false;
+      if (!operand_fits(map, n, i)) return false;
       full |= blocked(n.input(i)) && n.input(i)->shape() == out;
     }
     return full;
@@ -247,7 +245,7 @@ class Layout {
       std::vector<Value*> ins;
       for (Value* v : n.inputs()) ins.push_back(get(v, n));
       Node* twin = graph_.add_node("Concat", "", ins, 1, &n);
-      twin->attributes["axis"] = int64_t{1};
+      twin->attributes["axis"] = static_cast<int64_t>(kChannels);
       twin->name = n.name;
       return twin;
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ops/axes.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantized_conv.h"
 #include "ops/common/window.h"
@@ -20,6 +21,8 @@ namespace {
 using ir::Graph;
 using ir::Node;
 using ir::Value;
+
+constexpr size_t kChannels = 1;  // the axis of an image, before this pass
 
 std::vector<int64_t> to_last(size_t rank) {
   std::vector<int64_t> perm = {0};
@@ -75,10 +78,10 @@ class Layout {
   }
 
   bool concat_fits(const Node& n) const {
-    const auto rank = n.output()->shape().size();
-    return std::all_of(n.inputs().begin(), n.inputs().end(),
-                       [&](const Value* v) { return has_twin(v); }) &&
-           normalize_axis(n.int_attr("axis", 1), static_cast<int64_t>(rank)) == 1;
+    const ops::AxisMap map = ops::axis_map(n);
+    for (size_t i = 0; i < n.inputs().size(); i++)
+      if (!has_twin(n.input(i)) || ops::first_changed(map, i) != kChannels) return false;
+    return true;
   }
 
   bool pool_fits(const Node& n) const {
@@ -104,24 +107,23 @@ class Layout {
 
   // Whether a constant can be combined with an operand in channels last: it has one element, or one
   // per channel.
-  static bool constant_fits(const Value& v, const Shape& out) {
-    const Tensor& t = v.constant();
-    if (t.count() == 1) return t.shape().size() <= out.size();
-    const Shape& s = v.shape();
-    const size_t spatial = out.size() - 2;
-    if (t.count() != out[1] || s.size() <= spatial || s.size() > out.size()) return false;
-    return s[s.size() - spatial - 1] == out[1];
+  static bool constant_fits(const ops::AxisMap& map, const Node& n, size_t i) {
+    const Value& v = *n.input(i);
+    if (v.constant().count() == 1) return v.shape().size() <= n.output()->shape().size();
+    return ops::only_axis(map, i) == kChannels;
   }
 
   bool elementwise_fits(const Node& n) const {
     if (n.outputs().size() != 1 || !ops::is_fusable_elementwise(n)) return false;
     const Shape& out = n.output()->shape();
     if (out.size() < 3) return false;  // not an image
+    const ops::AxisMap map = ops::axis_map(n);
     bool any = false;
-    for (const Value* v : n.inputs()) {
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      const Value* v = n.input(i);
       if (!v) continue;
       const bool follows = has_twin(v) && v->shape().size() == out.size();
-      if (!follows && !(v->is_constant() && constant_fits(*v, out))) return false;
+      if (!follows && !(v->is_constant() && constant_fits(map, n, i))) return false;
       any |= follows && v->shape() == out;
     }
     return any;

@@ -1,3 +1,5 @@
+#include "ops/axes.h"
+#include "ops/common/expansion.h"
 #include "passes/common/build.h"
 
 namespace poprt::passes::indices_workaround_pass {
@@ -33,13 +35,23 @@ Value* from_begin(Node& n, Value* indices, int64_t size) {
   return computed(n, "Where", {computed(n, "Less", {indices, zero}), wrapped, indices});
 }
 
+// The axis of the data that the indices select places of: the axis that is mixed. Indices of an
+// unknown shape are treated as one index with the rank of the data, which GatherElements requires.
+std::optional<size_t> indexed_axis(const Node& n) {
+  const auto graph = ops::isolate(n);
+  const Node& alone = *graph->nodes().front();
+  ir::ValueType& type = alone.input(1)->type;
+  if (!type.is_static()) type = ir::ValueType::of(type.dtype, Shape(n.input(0)->shape().size(), 1));
+  const auto mixed = ops::mixed_axes(ops::axis_map(alone), 0);
+  return mixed.size() == 1 ? std::optional(mixed[0]) : std::nullopt;
+}
+
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if ((!n.is("Gather") && !n.is("GatherElements")) || !n.input(0)->type.is_static()) return;
-    const Shape& shape = n.input(0)->shape();
-    const auto axis = normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
-    if (context.rewrites_done >= context.rewrite_limit) return;
-    Value* indices = from_begin(n, n.input(1), shape[static_cast<size_t>(axis)]);
+    const auto axis = indexed_axis(n);
+    if (!axis || context.rewrites_done >= context.rewrite_limit) return;
+    Value* indices = from_begin(n, n.input(1), n.input(0)->shape()[*axis]);
     if (indices && context.allow()) n.set_input(1, indices);
   });
 }

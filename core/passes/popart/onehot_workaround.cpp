@@ -7,6 +7,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
+// The axis map does not say how an attribute is written, and it states nothing where the depth is
+// computed, because the size of the result is unknown then.
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("OneHot") || !n.output()->type.has_shape) return;

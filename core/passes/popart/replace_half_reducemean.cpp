@@ -1,3 +1,4 @@
+#include "ops/axes.h"
 #include "passes/common/build.h"
 
 namespace poprt::passes::replace_half_reducemean_pass {
@@ -12,23 +13,17 @@ void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("ReduceMean") || n.output()->dtype() != DType::f16 || !n.input(0)->type.is_static())
       return;
-    auto axes = ints_param(n, "axes", 1);
-    const Shape& shape = n.input(0)->shape();
-    if (!axes || (axes->empty() && n.int_attr("noop_with_empty_axes", 0) != 0)) return;
-    if (axes->empty())
-      for (size_t i = 0; i < shape.size(); i++) axes->push_back(static_cast<int64_t>(i));
+    const auto reduced = ops::reduced_axes(ops::axis_map(n), 0);
+    const std::vector<int64_t> axes(reduced.begin(), reduced.end());
     double count = 1;
-    for (int64_t& a : *axes) {
-      a = normalize_axis(a, static_cast<int64_t>(shape.size()));
-      count *= static_cast<double>(shape[static_cast<size_t>(a)]);
-    }
-    if (count == 0 || !context.allow()) return;
+    for (const size_t a : reduced) count *= static_cast<double>(n.input(0)->shape()[a]);
+    if (axes.empty() || count == 0 || !context.allow()) return;
     const int64_t keep = n.int_attr("keepdims", 1);
     const Node* sum =
         n.opset() < kAxesInput
-            ? insert_node(n, "ReduceSum", "", {n.input(0)}, {{"axes", *axes}, {"keepdims", keep}})
+            ? insert_node(n, "ReduceSum", "", {n.input(0)}, {{"axes", axes}, {"keepdims", keep}})
             : insert_node(n, "ReduceSum", "",
-                          {n.input(0), add_ints(n.graph(), n.output()->name() + "_axes", *axes)},
+                          {n.input(0), add_ints(n.graph(), n.output()->name() + "_axes", axes)},
                           {{"keepdims", keep}});
     Value* part = add_scalar(n.graph(), n.output()->name() + "_part", DType::f16, 1 / count);
     Value* result = computed(n, "Mul", {sum->output(), part});

@@ -7,6 +7,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
+// The axis map does not say how an attribute is written, and it states nothing where K is computed,
+// because the size of the result is unknown then.
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("TopK") || !n.input(0)->type.has_shape || n.int_attr("axis", -1) >= 0) return;

@@ -1,3 +1,4 @@
+#include "ops/axes.h"
 #include "ops/facts.h"
 #include "passes/common/build.h"
 
@@ -8,10 +9,20 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
+// Whether each element of output 0 is computed from the element at the same place of one operand,
+// independently of the place.
+bool keeps_places(const Node& n, size_t operand) {
+  const ops::AxisMap map = ops::axis_map(n);
+  if (ops::first_changed(map, operand)) return false;
+  for (size_t d = 0; d < n.output()->shape().size(); d++)
+    if (!ops::is_uniform(map, {0, d})) return false;
+  return true;
+}
+
 // Returns the input that Expand produces, if the operator computes each element independently and
 // its other inputs are single numbers.
 std::optional<size_t> expanded_input(const Node& n) {
-  if (!ops::facts_of(n).per_element || n.outputs().size() != 1) return std::nullopt;
+  if (n.outputs().size() != 1) return std::nullopt;
   std::optional<size_t> found;
   for (size_t i = 0; i < n.inputs().size(); i++) {
     const Value* v = n.input(i);
@@ -29,8 +40,11 @@ void run(Graph& graph, PassContext& context) {
     if (!at) return;
     Node* expand = n.input(*at)->producer();
     Value *small = expand->input(0), *shape = expand->input(1);
-    if (!small->type.is_static() || small->shape() == n.output()->shape() || !context.allow())
-      return;
+    if (!small->type.is_static() || small->shape() == n.output()->shape()) return;
+    // An attribute may name an axis that the smaller operand lacks.
+    const bool fits =
+        ops::facts_of(n).per_element || small->shape().size() == n.output()->shape().size();
+    if (!fits || !keeps_places(n, *at) || !context.allow()) return;
     std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
     inputs[*at] = small;
     Value* result = computed(n, "Expand", {insert_like(n, n, inputs)->output(), shape});

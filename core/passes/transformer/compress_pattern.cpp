@@ -13,6 +13,7 @@ using ir::Value;
 // Whether zeros after the kept elements do not change the result.
 bool ignores_zeros(const Node& n) { return ops::facts_of(n).neutral == 0.0; }
 
+// The attribute is read because the axis map states nothing of a result whose size is unknown.
 bool is_compress(const Node& n) {
   if (!n.is("Compress") || !n.input(0)->type.is_static() || !n.input(1)->type.is_static() ||
       n.input(1)->is_constant())

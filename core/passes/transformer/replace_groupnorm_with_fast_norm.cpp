@@ -1,3 +1,4 @@
+#include "ops/axes.h"
 #include "passes/common/build.h"
 
 namespace poprt::passes::replace_groupnorm_with_fast_norm_pass {
@@ -23,8 +24,8 @@ Value* half_of(Value* v) {
 bool is_last_axis(const Node& n) {
   const Value* x = n.input(0);
   if (!x->type.is_static() || x->shape().empty()) return false;
-  const auto rank = static_cast<int64_t>(x->shape().size());
-  return normalize_axis(n.int_attr("axis", -1), rank) == rank - 1 &&
+  const size_t last = x->shape().size() - 1;
+  return ops::mixed_axes(ops::axis_map(n), 0) == std::vector{last} &&
          n.input(1)->shape() == Shape{x->shape().back()};
 }
 

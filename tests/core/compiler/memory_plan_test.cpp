@@ -197,6 +197,23 @@ TEST(MemoryPlan, PartsAreRunsOfBytesWhereNothingStandsBeforeTheAxis) {
 }
 
 // v lives from node 0 to node 2.
+// The axis map says which axis is joined: none, where the other parts are empty.
+TEST(MemoryPlan, APartThatIsTheWholeIsOneRun) {
+  const auto contiguous = [](const std::string& axis) {
+    const auto g = graph_of(
+        "input %a : f32[4,8]\ninput %b : f32[4,0]\ninput %c : f32[0,8]\n"
+        "%y : ? = Concat(%a, %" +
+        axis + "\noutput %y\n");
+    return is_contiguous_concat(*g->nodes()[0]);
+  };
+  EXPECT_TRUE(contiguous("c) {axis = 0}"));
+  EXPECT_TRUE(contiguous("b) {axis = 1}"));
+  EXPECT_FALSE(contiguous("a) {axis = 1}"));
+  EXPECT_FALSE(contiguous("b, %a) {axis = -1}"));
+  const auto split = graph_of("input %a : f32[4,8]\n%y : ? = Split(%a) {axis = 1}\noutput %y\n");
+  EXPECT_TRUE(is_contiguous_split(*split->nodes()[0]));
+}
+
 TEST(MemoryPlan, WhatIsNeededAtOtherTimesSharesMemoryAndStateLiesFirst) {
   const auto g = graph_of(R"(
     input %x : f32[64]

@@ -460,7 +460,20 @@ TEST(Balance, ProductsCostWhatTheyMultiply) {
                               image),
                      {19, 20}),
             " a | b c d e");
-  // Attention multiplies each result by the length twice: 2 * 10 * 40 against 10 * 8.
+  // A matrix for each of 4 samples: 8 for each of 32 results, as where one matrix is for all.
+  const std::string matrices = "input %x : f32[4,1,8]\n" + constant("w", "4,8,8", 256);
+  EXPECT_EQ(balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)",
+                               "f Neg(@)", "g Neg(@)", "h Neg(@)", "i Neg(@)"},
+                              matrices),
+                     {10, 7}),
+            " a b | c d e f g h i");
+  // Both operands are computed.
+  const std::string square = "input %x : f32[8,8]\n";
+  EXPECT_EQ(
+      balanced(chain_of({"a MatMul(@, @)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)"}, square),
+               {1, 1}),
+      " a | b c d e");
+  // Attention multiplies each result by the length of the keys twice: 2 * 10 * 40 against 10 * 8.
   const std::string row = "input %x : f32[1,10,8]\n";
   EXPECT_EQ(
       balanced(chain_of({"a Neg(@)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)", "f Neg(@)",
@@ -469,6 +482,13 @@ TEST(Balance, ProductsCostWhatTheyMultiply) {
                         row),
                {10, 21}),
       " a b c d e f g h i j | k");
+  // Of 10 keys for one query: 21 for each of 8 results.
+  EXPECT_EQ(balanced(chain_of({"a poprt.Attention(@, %k, %k) {heads = 2, head_size = 4, scale = "
+                               "1.0}",
+                               "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)", "f Neg(@)"},
+                              "input %x : f32[1,1,8]\ninput %k : f32[1,10,8]\n"),
+                     {21, 5}),
+            " a | b c d e f");
 }
 
 std::vector<std::string> heard_of_sharding;
