@@ -50,28 +50,38 @@ bool same_attributes(const Node& a, const Node& b) {
   });
 }
 
-// Whether `shorter` consists of the first places of `longer` along one axis.
+// Whether `shorter` consists of the first places of `longer` along each axis that is longer, as a causal
+// mask of [s,s] does of one of [S,S].
 bool begins_with(const Tensor& longer, const Tensor& shorter) {
   const Shape &from = longer.shape(), &to = shorter.shape();
   if (longer.dtype() != shorter.dtype() || from.size() != to.size() ||
       longer.dtype() == DType::string || dtype_bits(longer.dtype()) < 8)
     return false;
-  std::optional<size_t> axis;
+  size_t axes = 0;  // up to the last one that is longer
   for (size_t d = 0; d < from.size(); d++) {
-    if (from[d] == to[d]) continue;
-    if (axis || to[d] > from[d]) return false;
-    axis = d;
+    if (to[d] > from[d]) return false;
+    if (to[d] < from[d]) axes = d + 1;
   }
-  if (!axis) return longer.same_as(shorter);
+  if (axes == 0) return longer.same_as(shorter);
   if (shorter.count() == 0) return true;
-  int64_t outer = 1;
-  for (size_t d = 0; d < *axis; d++) outer *= from[d];
-  const uint64_t part = shorter.bytes() / static_cast<uint64_t>(outer);
-  const uint64_t row = longer.bytes() / static_cast<uint64_t>(outer);
+  // Runs of bytes that both have: places of the last such axis.
+  const int64_t runs = element_count(std::span(to).first(axes - 1));
+  const uint64_t part = shorter.bytes() / static_cast<uint64_t>(runs);
+  const uint64_t row =
+      part / static_cast<uint64_t>(to[axes - 1]) * static_cast<uint64_t>(from[axes - 1]);
   const auto* a = static_cast<const std::byte*>(longer.data());
   const auto* b = static_cast<const std::byte*>(shorter.data());
-  for (uint64_t o = 0; o < static_cast<uint64_t>(outer); o++)
-    if (std::memcmp(a + o * row, b + o * part, part) != 0) return false;
+  for (int64_t run = 0; run < runs; run++) {
+    int64_t rest = run, at = 0, stride = 1;
+    for (size_t d = axes - 1; d-- > 0;) {
+      at += rest % to[d] * stride;
+      rest /= to[d];
+      stride *= from[d];
+    }
+    if (std::memcmp(a + static_cast<uint64_t>(at) * row, b + static_cast<uint64_t>(run) * part,
+                    part) != 0)
+      return false;
+  }
   return true;
 }
 

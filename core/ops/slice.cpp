@@ -187,7 +187,40 @@ BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, co
 struct SliceAxis {
   size_t axis = 0;
   int64_t step = 1;
+  Extent start = {}, end = {};
 };
+
+// Whether the axis is cut to its first places, as many as the end says.
+bool cuts_the_end(const SliceAxis& cut, const Shape& shape) {
+  return cut.step == 1 && !cut.start.actual && cut.start.most == 0 && cut.end.actual &&
+         cut.end.least >= 0 && cut.end.most <= shape[cut.axis];
+}
+
+// Two axes that have one size afterwards, as those of a causal mask. One of them may have it
+// before. Nothing where the sizes differ.
+std::optional<BoundResult> cut_to_a_square(BoundContext& ctx, const Item& x,
+                                           std::span<const SliceAxis> cuts) {
+  const Shape& shape = x.value->shape();
+  std::vector<size_t> axes;
+  ir::Value* size = x.size;
+  if (x.size) axes.push_back(x.axis);
+  std::vector<int64_t> from, until, along;
+  for (const SliceAxis& cut : cuts) {
+    if (!cuts_the_end(cut, shape) || (size && !same_size(size, cut.end.actual)))
+      return std::nullopt;
+    size = cut.end.actual;
+    if (std::ranges::count(axes, cut.axis) == 0) axes.push_back(cut.axis);
+    from.push_back(0);
+    until.push_back(cut.end.most);
+    along.push_back(static_cast<int64_t>(cut.axis));
+  }
+  if (axes.size() != 2) return std::nullopt;
+  std::ranges::sort(axes);
+  ir::Value* part = ctx.build.newest(
+      "Slice",
+      {x.value, ctx.build.integers(from), ctx.build.integers(until), ctx.build.integers(along)});
+  return BoundResult{.size = size, .axis = axes[0], .twin = axes[1], .whole = part};
+}
 
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
@@ -209,8 +242,7 @@ BoundResult bound(BoundContext& ctx) {
     ctx.fail_at(ErrorCode::invalid_argument, "starts, ends, axes and steps have different lengths");
   // Axes that are entirely real are cut at constant places first, then the remaining axis.
   std::vector<int64_t> from, until, along, by;
-  std::optional<size_t> mine;
-  SliceAxis at;
+  std::vector<SliceAxis> mine;
   for (size_t i = 0; i < starts.size(); i++) {
     if ((!axes.empty() && axes[i].actual) || (!steps.empty() && steps[i].actual))
       ctx.refuse_shape(in[!axes.empty() && axes[i].actual ? 3 : 4]);
@@ -219,9 +251,7 @@ BoundResult bound(BoundContext& ctx) {
     const int64_t step = steps.empty() ? 1 : steps[i].most;
     const bool sized = x.size && axis == static_cast<int64_t>(x.axis);
     if (sized || starts[i].actual || ends[i].actual) {
-      if (mine || (x.size && !sized)) ctx.refuse_shape(in[starts[i].actual ? 1 : 2]);
-      mine = i;
-      at = {static_cast<size_t>(axis), step};
+      mine.push_back({static_cast<size_t>(axis), step, starts[i], ends[i]});
       continue;
     }
     from.push_back(starts[i].most), until.push_back(ends[i].most);
@@ -232,10 +262,15 @@ BoundResult bound(BoundContext& ctx) {
     y.value =
         ctx.build.newest("Slice", {y.value, ctx.build.integers(from), ctx.build.integers(until),
                                    ctx.build.integers(along), ctx.build.integers(by)});
-  if (!mine) return {.size = x.size, .axis = x.axis, .whole = y.value};
-  if (at.step == 0) ctx.fail_at(ErrorCode::invalid_argument, "a step is 0");
-  y.axis = at.axis;
-  return slice_axis(ctx, y, starts[*mine], ends[*mine], at.step);
+  if (mine.empty()) return {.size = x.size, .axis = x.axis, .whole = y.value};
+  if (std::ranges::count(mine, 0, &SliceAxis::step) != 0)
+    ctx.fail_at(ErrorCode::invalid_argument, "a step is 0");
+  if (mine.size() > 1 || (x.size && mine[0].axis != x.axis)) {
+    if (const auto square = cut_to_a_square(ctx, y, mine)) return *square;
+    ctx.refuse_shape(in[mine.back().start.actual ? 1 : 2]);
+  }
+  y.axis = mine[0].axis;
+  return slice_axis(ctx, y, mine[0].start, mine[0].end, mine[0].step);
 }
 
 // A step other than 1 skips places, which no link can express, so these axes are mixed.

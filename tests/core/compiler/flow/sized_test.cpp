@@ -434,6 +434,15 @@ const SizedCase kCases[] = {
                              "%v : ?, %y : ? = MaxPool(%a) {kernel_shape = [2]}\n"},
     {"means_of_channels", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
                                                   "%y : ? = GlobalAveragePool(%a)\n"},
+    // As many rows as columns of a table.
+    {"square_of_a_table", kRows + floats_of("table", "5,5", 25) + ints("from", "0, 0") +
+                              ints("along", "1, 0") +
+                              "%e : ? = Concat(%n, %n) {axis = 0}\n"
+                              "%y : ? = Slice(%table, %from, %e, %along)\n"},
+    {"square_of_a_table_in_two_steps",
+     kRows + floats_of("table", "5,5", 25) + ints("one", "1") +
+         "%none : ? = Sub(%n, %n)\n%t : ? = Slice(%table, %none, %n, %one)\n"
+         "%y : ? = Slice(%t, %zero, %n, %zero)\n"},
     // Axes that the axis map carries.
     {"determinants",
      ints("s", "-1, 2, 2") + "%a : ? = Reshape(%z, %s)\n%y : ? = Det(%a)\n",
