@@ -9,8 +9,16 @@
 //   mask: scores + mask, Where(keep, scores, constant), Where(drop, constant, scores), or none.
 //   result: Softmax over the last axis, MatMul with v, Transpose back, Reshape to [B, length,
 //   width].
+//
+// A bucket that is padded leaves keys out with three Where, of which all three are taken:
+// Where(real, scores, -inf) before Softmax, Where(real, weights, 0) after it and Where(real, v, 0).
+// The first becomes part of the mask. The second has nothing to do, because the weights of the
+// scores -inf are 0. The third is done to the rows of v, and of k where a mask is added, because
+// padding may be NaN.
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
 
 #include "ops/axes.h"
 #include "passes/common/rewrite.h"
@@ -52,13 +60,18 @@ Value* without_scale(Value* v, double& scale) {
   return v;
 }
 
+// The axis along which a Split divides its input, of which `part` is an output.
+std::optional<size_t> cut_axis(const Node& split, const Value& part) {
+  const auto output = std::ranges::find(split.outputs(), &part) - split.outputs().begin();
+  return ops::first_changed(ops::axis_map(split), 0, static_cast<size_t>(output));
+}
+
 // If `v` is an output of a Split along the last axis, replaces it by the input of the Split and
 // adds the columns before it to `offset`.
 void through_split(Value*& v, int64_t& offset) {
   Node* split = producer_if(v, "Split");
   if (!split || !v->type.is_static()) return;
-  const auto rank = static_cast<int64_t>(v->shape().size());
-  if (normalize_axis(split->int_attr("axis", 0), rank) != rank - 1) return;
+  if (cut_axis(*split, *v) != v->shape().size() - 1) return;
   int64_t columns = 0;
   for (const Value* part : split->outputs()) {
     if (part == v) break;
@@ -91,7 +104,8 @@ std::optional<Heads> from_stack(Value* v, double scale) {
   int64_t part = 0;
   if (const Node* gather = producer_if(v, "Gather")) {
     const auto index = const_scalar(gather->input(1));
-    if (!index || gather->int_attr("axis", 0) != 0 || !gather->input(1)->shape().empty())
+    if (!index || !gather->input(1)->shape().empty() ||
+        ops::mixed_axes(ops::axis_map(*gather), 0) != std::vector<size_t>{0})
       return std::nullopt;
     stack = gather->input(0);
     part = static_cast<int64_t>(*index);
@@ -99,7 +113,7 @@ std::optional<Heads> from_stack(Value* v, double scale) {
     const Node* squeeze = producer_if(v, "Squeeze");
     if (!squeeze) squeeze = producer_if(v, "Reshape");
     const Node* split = squeeze ? producer_if(squeeze->input(0), "Split") : nullptr;
-    if (!split || split->int_attr("axis", 0) != 0) return std::nullopt;
+    if (!split || cut_axis(*split, *squeeze->input(0)) != size_t{0}) return std::nullopt;
     for (const Value* o : split->outputs()) {
       if (!o->type.is_static() || o->shape().size() != 5 || o->shape()[0] != 1 ||
           !std::equal(v->shape().begin(), v->shape().end(), o->shape().begin() + 1,
@@ -142,6 +156,41 @@ std::optional<Heads> heads_of(Value* v, bool transposed) {
   return from_stack(v, scale);
 }
 
+// Where(real, x, number) with `real` true at the first places of one axis, as OpDef::bound writes
+// it for the padding.
+struct Padded {
+  Value *real = nullptr, *x = nullptr;
+};
+
+// places < size, with places 0, 1, 2 ... along `axis`.
+bool is_beginning(const Value* v, size_t axis) {
+  const Node* less = producer_if(v, "Less");
+  if (!less || !v->type.is_static() || axis >= v->shape().size() || !less->input(0)->is_constant())
+    return false;
+  const Value *places = less->input(0), *size = less->input(1);
+  if (!same_static_shape(places, v) || !size->type.is_static() ||
+      element_count(size->shape()) != 1 || places->constant().count() != v->shape()[axis])
+    return false;
+  const std::vector<int64_t> numbers = places->constant().to_int64s();
+  for (size_t i = 0; i < numbers.size(); i++)
+    if (numbers[i] != static_cast<int64_t>(i)) return false;
+  return true;
+}
+
+// What pads `v`, which has the given rank, along an axis; nothing when nothing does.
+std::optional<Padded> padded_along(Value* v, size_t axis, double number) {
+  const Node* where = sole_producer_of(v, "Where");
+  if (!where || const_scalar(where->input(2)) != number || !same_static_shape(where->input(1), v) ||
+      where->input(0)->shape().size() != 4 || !is_beginning(where->input(0), axis))
+    return std::nullopt;
+  return Padded{where->input(0), where->input(1)};
+}
+
+// Both are true at the same number of places.
+bool same_beginning(const Value* a, const Value* b) {
+  return a->producer()->input(1) == b->producer()->input(1);
+}
+
 struct Scores {
   Node* matmul = nullptr;
   double scale = 1;
@@ -149,6 +198,7 @@ struct Scores {
   bool inverted = false;   // whether a bool mask is true where scores are dropped
   double mask_value = 0;   // replaces the scores that a bool mask drops
   Value* added = nullptr;  // is added after a bool mask
+  Value* real = nullptr;   // true for keys that are not padding
 };
 
 // Matches scale * MatMul if it has no other reader.
@@ -198,9 +248,11 @@ bool masked_product(Value* v, Scores& out) {
   return false;
 }
 
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+// f32 numbers beyond this absorb any score: score + value = value.
+constexpr double kAbsorbing = -1e30;
+
 std::optional<Scores> scores_of(Value* v) {
-  // Any score + an f32 value beyond this is the value.
-  constexpr double kAbsorbing = -1e30;
   Scores s;
   if (scaled_product(v, s) || masked_product(v, s)) return s;
   if (!single_use(v)) return std::nullopt;
@@ -266,11 +318,32 @@ Value* as_rows(Node& at, const Heads& h) {
   return insert_node(at, "Reshape", "", {h.x, shape})->output();
 }
 
+// Returns the rows with zeros in place of padding; `real` marks the keys along one axis.
+Value* without_padding(Node& at, Value* rows, Value* real) {
+  Graph& g = at.graph();
+  const std::string name = at.output()->name();
+  Value* shape = add_ints(g, name + "_keys", std::array<int64_t, 3>{1, rows->shape()[1], 1});
+  Value* keys = insert_node(at, "Reshape", "", {real, shape})->output();
+  Value* zero = add_scalar(g, name + "_none", DType::f32, 0);
+  return insert_node(at, "Where", "", {keys, rows, zero})->output();
+}
+
 // Returns the mask as the operator requires it: f32 to add, or bool that is true for kept scores.
 Value* mask_input(Node& at, const Scores& s) {
   Graph& g = at.graph();
   const std::string name = at.output()->name() + "_mask";
   Value* mask = s.mask;
+  if (s.real) {
+    if (!mask) return s.real;
+    if (mask->dtype() == DType::boolean) {
+      Scores kept = s;
+      kept.real = nullptr;
+      if (!kept.added) kept.added = add_scalar(g, name + "_nothing", DType::f32, 0);
+      mask = mask_input(at, kept);
+    }
+    Value* none = add_scalar(g, name + "_padding", DType::f32, kNone);
+    return insert_node(at, "Where", "", {s.real, mask, none})->output();
+  }
   if (s.added) {
     const float dropped = static_cast<float>(s.mask_value);
     Value* zero = add_scalar(g, name + "_zero", DType::f32, 0);
@@ -287,6 +360,51 @@ Value* mask_input(Node& at, const Scores& s) {
   return s.inverted ? insert_node(at, "Not", "", {mask})->output() : mask;
 }
 
+// What is between the projections and the result.
+struct Parts {
+  Scores scores;
+  Heads q, k, v;
+  Value* real_values = nullptr;  // rows of v that are no padding
+};
+
+// Scores of [B, heads, S, T] in `v`, which may have padding.
+std::optional<Scores> padded_scores_of(Value* v) {
+  const auto padded = padded_along(v, 3, kNone);
+  auto scores = scores_of(padded ? padded->x : v);
+  if (!scores || !padded) return scores;
+  // Of a row that the model masks as a whole, padding must still have no part.
+  if (scores->mask && scores->mask->dtype() == DType::boolean && !is_causal(*scores, v->shape()) &&
+      scores->mask_value > kAbsorbing)
+    return std::nullopt;
+  scores->real = padded->real;
+  return scores;
+}
+
+std::optional<Parts> parts_of(Node& weighted) {
+  const auto weights = padded_along(weighted.input(0), 3, 0);
+  const Node* softmax = sole_producer_of(weights ? weights->x : weighted.input(0), "Softmax");
+  if (!softmax || !softmax->output()->type.is_static()) return std::nullopt;
+  const Shape& shape = softmax->output()->shape();  // [B, heads, S, T]
+  if (shape.size() != 4 || weighted.output()->shape().size() != 4) return std::nullopt;
+  if (ops::mixed_axes(ops::axis_map(*softmax), 0) != std::vector<size_t>{3}) return std::nullopt;
+  const auto scores = padded_scores_of(softmax->input(0));
+  if (!scores || (scores->mask && !fits_scores(scores->mask, shape)) ||
+      (scores->added && !fits_scores(scores->added, shape)))
+    return std::nullopt;
+  if (weights && (!scores->real || !same_beginning(weights->real, scores->real)))
+    return std::nullopt;
+  const auto values = padded_along(weighted.input(1), 2, 0);
+  const auto q = heads_of(scores->matmul->input(0), false);
+  const auto k = heads_of(scores->matmul->input(1), true);
+  const auto v = heads_of(values ? values->x : weighted.input(1), false);
+  if (!q || !k || !v || v->scale != 1) return std::nullopt;
+  for (const Heads& h : {*q, *k, *v})
+    if (h.batch != shape[0] || h.heads != shape[1] || h.head_size != q->head_size)
+      return std::nullopt;
+  if (q->length != shape[2] || k->length != shape[3] || v->length != shape[3]) return std::nullopt;
+  return Parts{*scores, *q, *k, *v, values ? values->real : nullptr};
+}
+
 void fuse(Node& reshape, PassContext& context) {
   const Value* out = reshape.output();
   Node* transpose = sole_producer_of(reshape.input(0), "Transpose");
@@ -294,37 +412,30 @@ void fuse(Node& reshape, PassContext& context) {
       out->dtype() != DType::f32)
     return;
   Node* weighted = sole_producer_of(transpose->input(0), "MatMul");
-  Node* softmax = weighted ? sole_producer_of(weighted->input(0), "Softmax") : nullptr;
-  if (!softmax || !softmax->output()->type.is_static()) return;
-  const Shape& shape = softmax->output()->shape();  // [B, heads, S, T]
-  if (shape.size() != 4 || weighted->output()->shape().size() != 4) return;
-  if (ops::mixed_axes(ops::axis_map(*softmax), 0) != std::vector<size_t>{3}) return;
-  auto scores = scores_of(softmax->input(0));
-  if (!scores || (scores->mask && !fits_scores(scores->mask, shape)) ||
-      (scores->added && !fits_scores(scores->added, shape)))
-    return;
-  const auto q = heads_of(scores->matmul->input(0), false);
-  const auto k = heads_of(scores->matmul->input(1), true);
-  const auto v = heads_of(weighted->input(1), false);
-  if (!q || !k || !v || v->scale != 1) return;
-  for (const Heads& h : {*q, *k, *v})
-    if (h.batch != shape[0] || h.heads != shape[1] || h.head_size != q->head_size) return;
-  if (q->length != shape[2] || k->length != shape[3] || v->length != shape[3]) return;
-  if (!context.allow()) return;
+  const auto parts = weighted ? parts_of(*weighted) : std::nullopt;
+  if (!parts || !context.allow()) return;
 
-  const bool causal = is_causal(*scores, shape);
-  std::vector<Value*> inputs{as_rows(reshape, *q), as_rows(reshape, *k), as_rows(reshape, *v)};
-  if (scores->mask && !causal) inputs.push_back(mask_input(reshape, *scores));
-  const double scale = scores->scale * q->scale * k->scale;
+  const auto& [scores, q, k, v, real_values] = *parts;
+  const bool causal = is_causal(scores, {q.batch, q.heads, q.length, k.length});
+  std::vector<Value*> inputs{as_rows(reshape, q), as_rows(reshape, k), as_rows(reshape, v)};
+  if (scores.real && scores.mask && !causal)
+    inputs[1] = without_padding(reshape, inputs[1], scores.real);
+  if (real_values) inputs[2] = without_padding(reshape, inputs[2], real_values);
+  if (causal && scores.real)
+    inputs.push_back(scores.real);
+  else if ((scores.mask || scores.real) && !causal)
+    inputs.push_back(mask_input(reshape, scores));
+  const double scale = scores.scale * q.scale * k.scale;
+  const double mask_value = scores.real ? kNone : scores.mask_value;
   Node* attention = insert_node(reshape, "Attention", "poprt", inputs,
-                                {{"heads", q->heads},
-                                 {"head_size", q->head_size},
+                                {{"heads", q.heads},
+                                 {"head_size", q.head_size},
                                  {"scale", static_cast<float>(scale)},
-                                 {"q_offset", q->offset},
-                                 {"k_offset", k->offset},
-                                 {"v_offset", v->offset},
+                                 {"q_offset", q.offset},
+                                 {"k_offset", k.offset},
+                                 {"v_offset", v.offset},
                                  {"causal", static_cast<int64_t>(causal)},
-                                 {"mask_value", static_cast<float>(scores->mask_value)}});
+                                 {"mask_value", static_cast<float>(mask_value)}});
   Value* result = attention->output();
   if (!same_static_shape(result, out)) {
     Value* wanted = add_ints(reshape.graph(), out->name() + "_shape", out->shape());
@@ -346,7 +457,8 @@ const PassDef def = {.name = "attention_pattern",
                      .summary = "fuses softmax(q k^T) v into poprt.Attention",
                      .condition =
                          "q, k and v are projections after Reshape and Transpose; scores are "
-                         "scaled by constants; the mask, if any, broadcasts to [B, heads, q, k]",
+                         "scaled by constants; the mask, if any, broadcasts to [B, heads, q, k]; the last keys "
+                         "may be padding that is excluded",
                      .numerics = Numerics::rounding,
                      .run = run};
 

@@ -27,8 +27,35 @@ enum class Way { proven, masked, exact };
 struct Network {
   const char* name;
   Way way;
-  const char* body;  // of dimension N
+  std::string body;    // of dimension N
+  bool fused = false;  // to the kernel of attention
 };
+
+// An attention with two heads; `mask` makes %m of the scores %s. Lengths are up to 9.
+std::string heads(const std::string& inputs, const std::string& mask) {
+  return "input %x : f32[2,N,4]\n" + inputs +
+         " const %h : s64[4] = [0, 0, 2, 2]\n%r = Reshape(%x, %h)\n"
+         "%q = Transpose(%r) {perm = [0, 2, 1, 3]}\n%k = Transpose(%r) {perm = [0, 2, 3, 1]}\n"
+         "%s = MatMul(%q, %k)\n%shape = Shape(%x)\n const %place : s64[1] = [1]\n"
+         "%n = Gather(%shape, %place)\n const %from : s64[1] = [0]\n" +
+         mask +
+         "%p = Softmax(%m) {axis = -1}\n%c = MatMul(%p, %q)\n"
+         "%b = Transpose(%c) {perm = [0, 2, 1, 3]}\n const %f : s64[3] = [0, 0, 4]\n"
+         "%y = Reshape(%b, %f)\noutput %y\n";
+}
+
+// A constant [1,1,9,9]: `kept` on and below the diagonal, `other` above it.
+std::string triangle(const char* type, const std::string& kept, const std::string& other) {
+  std::string text = fmt::format("const %table : {}[1,1,9,9] = [", type);
+  for (int i = 0; i < 81; i++) text += (i ? ", " : "") + (i % 9 <= i / 9 ? kept : other);
+  return text + "]\n";
+}
+
+const std::string kBothAxes =
+    " const %two : s64[1] = [2]\n const %three : s64[1] = [3]\n"
+    "%starts = Concat(%from, %from) {axis = 0}\n%ends = Concat(%n, %n) {axis = 0}\n"
+    "%along = Concat(%two, %three) {axis = 0}\n%part = Slice(%table, %starts, %ends, %along)\n";
+const std::string kKeys = "const %ones : s64[2] = [1, 2]\n%keys = Unsqueeze(%given, %ones)\n";
 
 // Weights that several of them have.
 constexpr const char* kWeights = R"(
@@ -84,7 +111,38 @@ const Network kNetworks[] = {
      "%s = MatMul(%q, %k)\n%p = Softmax(%s) {axis = -1}\n%c = MatMul(%p, %q)\n"
      "%b = Transpose(%c) {perm = [0, 2, 1, 3]}\n const %f : s64[3] = [0, 0, 4]\n%y = Reshape(%b, "
      "%f)\n"
-     "output %y\n"},
+     "output %y\n",
+     true},
+    {"heads with a mask that is added", Way::masked,
+     heads("input %given : f32[2,N]\n", kKeys + "%m = Add(%s, %keys)\n"), true},
+    {"heads with a mask of all keys", Way::masked,
+     heads("input %given : f32[2,N]\n",
+           kKeys + "const %much : f32[] = 5\nconst %low : f32[] = -3.4e38\n"
+                   "%some = Greater(%keys, %much)\n%m = Where(%some, %s, %low)\n"),
+     true},
+    {"heads with a mask that hides little", Way::masked,
+     heads("input %given : f32[2,N]\n",
+           kKeys + "const %much : f32[] = 5\nconst %low : f32[] = -1\n"
+                   "%some = Greater(%keys, %much)\n%m = Where(%some, %s, %low)\n")},
+    {"a causal mask cut along both axes", Way::masked,
+     heads(triangle("bool", "true", "false"),
+           kBothAxes + "const %low : f32[] = -10000\n%m = Where(%part, %s, %low)\n"),
+     true},
+    {"a causal mask cut as GPT does", Way::masked,
+     heads(triangle("f32", "1", "0"),
+           "%first = Sub(%n, %n)\n const %two : s64[1] = [2]\n const %three : s64[1] = [3]\n"
+           "%rows = Slice(%table, %first, %n, %two)\n%part = Slice(%rows, %from, %n, %three)\n"
+           "%kept = Cast(%part) {to = 9}\nconst %low : f32[] = -10000\n"
+           "%m = Where(%kept, %s, %low)\n"),
+     true},
+    {"a table that is added to scores", Way::masked,
+     heads(triangle("f32", "0.5", "-0.25"), kBothAxes + "%m = Add(%s, %part)\n"), true},
+    {"a table that is added to sums", Way::proven,
+     "input %x : f32[N,1]\nconst %from : s64[1] = [0]\n%shape = Shape(%x)\n"
+     "%n = Gather(%shape, %from)\n" +
+         triangle("f32", "0.5", "-0.25") + kBothAxes +
+         "const %rank : s64[2] = [0, 1]\n"
+         "%z = Unsqueeze(%x, %rank)\n%y = Add(%z, %part)\noutput %y\n"},
     {"an encoder with a mask and positions of its length", Way::masked,
      "input %x : f32[2,N,4]\ninput %m : f32[2,N]\n%s = Shape(%x)\n"
      "const %two : s64[1] = [1]\n%l = Gather(%s, %two)\n%f = Cast(%l) {to = 1}\n"
@@ -274,6 +332,7 @@ TEST_P(PaddedNetworks, GiveWhatTheyGiveAtTheirOwnSizeOrAreExact) {
   EXPECT_EQ(!plan.masked.empty(), n.way == Way::masked) << plan.why;
   EXPECT_EQ(!plan.exact.empty(), n.way == Way::exact);
   const Executable e = compile_model(graph->clone(), options);
+  EXPECT_EQ(uses(e, "attention"), n.fused);
   const auto note = nlohmann::json::parse(e.notes.at(kVariants));
   EXPECT_EQ(note.contains("exact"), n.way == Way::exact);
   for (const auto& [bucket, length] : {std::pair<size_t, int64_t>{0, 3}, {0, 5}, {1, 6}, {1, 8}}) {
