@@ -1,6 +1,8 @@
 // Helpers shared by Loop of ai.onnx and poprt.Loop.
 #pragma once
 
+#include "ops/common/axes.h"
+#include "ops/common/compile_time.h"
 #include "ops/op.h"
 #include "ops/resolve.h"
 
@@ -21,5 +23,22 @@ void resolve_loop(ResolveContext& ctx);
 
 // The trip count if it is constant, otherwise 1.
 int64_t loop_repeats(const ir::Node& loop);
+
+// A definition: of its fields name and domain are given. `is_bounded` as infer_loop() has it.
+#define POPRT_LOOP_OP(symbol, is_bounded, ...)                                      \
+  namespace poprt::ops::symbol##_op {                                               \
+    extern const OpDef def;                                                         \
+    const OpDef def = {__VA_ARGS__,                                                 \
+                       .infer = [](InferContext& c) { infer_loop(c, is_bounded); }, \
+                       .lower = lower_container,                                    \
+                       .axes = axes::none,                                          \
+                       .facts = {.moves = true,                                     \
+                                 .constant_inputs = 0b11,                           \
+                                 .s64_inputs = 0b1,                                 \
+                                 .passes_types = true,                              \
+                                 .runs_rounds = true,                               \
+                                 .repeats = loop_repeats},                          \
+                       .resolve = resolve_loop};                                    \
+  }
 
 }  // namespace poprt::ops
