@@ -112,6 +112,26 @@ TEST(Driver, CompilesAModelAsConversionAndLoweringDo) {
   test::expect_close(reference(x), test::run_executable(made, {{"x", x}}).at("y"), kTolerance, "y");
 }
 
+// The shapes compile one by one, but the mask of the padding has no name: without the error,
+// padding would reach the result.
+TEST(Driver, RefusesShapesOfWhichThePaddingHasNoPlan) {
+  const auto model = [] {
+    auto graph = ir::parse_text(
+        "graph \"g\" opset {\"\": 17} { input %x : f32[2,L] %y : f32[2,L] = Softmax(%x)\n"
+        "%z : f32[2,L] = Neg(%y)\noutput %z }");
+    graph->rename(graph->find("y"), "poprt.real.L");
+    return graph;
+  };
+  DriverOptions options;
+  for (const int64_t length : {4, 8}) {
+    options.shapes = shape_sets_of({{"x", {{2, length}}}});
+    EXPECT_FALSE(compile_model(model(), options).program.inputs.empty()) << length;
+  }
+  options.shapes = shape_sets_of({{"x", {{2, 4}, {2, 8}}}});
+  test::expect_error([&] { compile_model(model(), options); }, ErrorCode::invalid_argument,
+                     "the name 'poprt.real.L' is reserved");
+}
+
 TEST(Driver, ReadsFilesAndBytes) {
   const std::string bytes = onnx::export_bytes(*network("2"));
   const auto read = read_model({.bytes = std::as_bytes(std::span(bytes))});
