@@ -10,8 +10,25 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Whether zeros after the kept elements do not change the result.
-bool ignores_zeros(const Node& n) { return ops::facts_of(n).neutral == 0.0; }
+// The axis of the kept elements in the result of Compress, and the rank of that.
+struct KeptAxis {
+  int64_t axis = 0, rank = 1;
+};
+KeptAxis kept_axis(const Node& compress) {
+  if (!compress.find_attr("axis")) return {};
+  const auto rank = static_cast<int64_t>(compress.input(0)->shape().size());
+  return {normalize_axis(compress.int_attr("axis", 0), rank), rank};
+}
+
+// Whether zeros after the kept elements do not change the result, because they are summed. A sum over
+// other axes would have a result with the full size.
+bool ignores_zeros(const Node& n, const KeptAxis& kept) {
+  if (ops::facts_of(n).neutral != 0.0) return false;
+  const auto axes = ints_param(n, "axes", 1);
+  if (!axes || axes->empty()) return axes && n.int_attr("noop_with_empty_axes", 0) == 0;
+  return std::ranges::any_of(
+      *axes, [&](int64_t axis) { return normalize_axis(axis, kept.rank) == kept.axis; });
+}
 
 // The attribute is read because the axis map states nothing of a result whose size is unknown.
 bool is_compress(const Node& n) {
@@ -19,21 +36,20 @@ bool is_compress(const Node& n) {
       n.input(1)->is_constant())
     return false;
   const Shape& shape = n.input(0)->shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  const int64_t size = n.find_attr("axis")
-                           ? shape[static_cast<size_t>(normalize_axis(n.int_attr("axis", 0), rank))]
-                           : element_count(shape);
+  const int64_t size =
+      n.find_attr("axis") ? shape[static_cast<size_t>(kept_axis(n).axis)] : element_count(shape);
   return n.input(1)->shape() == Shape{size};
 }
 
 void run(Graph& graph, PassContext& context) {
   bool any = false;
   for_each_node(graph, [&](Node& n) {
-    if (!is_compress(n) ||
-        !std::ranges::all_of(n.output()->uses(),
-                             [](const ir::Use& use) { return ignores_zeros(*use.node); }) ||
-        !context.allow())
-      return;
+    if (!is_compress(n)) return;
+    const KeptAxis kept = kept_axis(n);
+    // What a subgraph makes is read outside of it.
+    if (n.graph().parent && n.graph().is_output(n.output())) return;
+    const auto is_sum = [&](const ir::Use& use) { return ignores_zeros(*use.node, kept); };
+    if (!std::ranges::all_of(n.output()->uses(), is_sum) || !context.allow()) return;
     const std::vector<Value*> inputs{n.input(0), n.input(1)};
     const Node* by = n.find_attr("axis") ? insert_graphcore(n, "MaskCompress", inputs,
                                                             {{"axis", n.int_attr("axis", 0)}})
@@ -54,7 +70,7 @@ const PassDef def = {.name = "compress_pattern",
                          "to the front and zeros fill the rest, so that the size is static",
                      .condition =
                          "the condition is computed and has one element per index of the axis; the "
-                         "readers are sums, or graph outputs, which then have the full size",
+                         "readers are sums over that axis, or graph outputs, which then have the full size",
                      .numerics = Numerics::exact,
                      .run = run};
 

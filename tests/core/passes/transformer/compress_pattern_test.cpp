@@ -43,5 +43,45 @@ TEST(CompressPattern, SumsOfWhatIsKeptStay) {
   EXPECT_NEAR(evaluate_graph(*graph, feeds).at("y").to_doubles()[0], sum, 1e-5);
 }
 
+TEST(CompressPattern, LeavesTheResultOfABranch) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,6]
+    input %m : bool[6]
+    input %p : bool[]
+    %y = If(%p) {then_branch = graph "t" { %c = Compress(%x, %m) {axis = 1} output %c },
+                 else_branch = graph "e" { %d = Neg(%x) output %d }}
+    %z = Exp(%y)
+    output %z
+  )");
+  const std::string before = ir::to_text(*graph);
+  run(*graph, {"compress_pattern"});
+  EXPECT_EQ(ir::to_text(*graph), before);
+}
+
+// Sums over other axes have a result for each element that is kept.
+TEST(CompressPattern, LeavesSumsOverOtherAxes) {
+  for (const char* sum : {"ReduceL1(%c) {axes = [0]}", "ReduceL1(%c) {axes = [-2], keepdims = 0}",
+                          "ReduceSum(%c, %none) {noop_with_empty_axes = 1}"}) {
+    const auto graph = parsed(std::string(R"(
+    input %x : f32[3,6]
+    input %m : bool[6]
+    const %none : s64[0] = []
+    %c = Compress(%x, %m) {axis = 1}
+    %y = )") + sum + "\n%z = Exp(%y)\noutput %z");
+    const std::string before = ops_of(*graph);
+    run(*graph, {"compress_pattern"});
+    EXPECT_EQ(ops_of(*graph), before) << sum;
+  }
+  const auto graph = parsed(R"(
+    input %x : f32[3,6]
+    input %m : bool[6]
+    %c = Compress(%x, %m) {axis = 1}
+    %y = ReduceL1(%c) {axes = [-1]}
+    output %y
+  )");
+  run(*graph, {"compress_pattern"});
+  EXPECT_EQ(ops_of(*graph), "ai.graphcore.MaskCompress ReduceL1");
+}
+
 }  // namespace
 }  // namespace poprt::test
