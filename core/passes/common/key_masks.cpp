@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "passes/common/attention_scores.h"
 #include "passes/common/build.h"
 #include "passes/common/constant_cone.h"
 
@@ -153,21 +154,27 @@ bool is_key_mask(KeyMask& mask, const std::vector<Node*>& cone) {
 std::vector<KeyMask> find_key_masks(Graph& graph) {
   std::vector<KeyMask> found;
   const Sources sources(graph);
+  const AttentionScores scores(graph);
   const std::vector<Node*> nodes = graph.nodes();
   std::unordered_map<const Node*, size_t> order;
   for (size_t i = 0; i < nodes.size(); i++) order[nodes[i]] = i;
   for (const Node* n : nodes)
     for (Value* v : n->outputs()) {
       Value* input = sources.only(v);
-      const bool joined = std::ranges::any_of(
-          v->uses(), [&](const ir::Use& use) { return sources.several(use.node->output()); });
-      if (!input || !joined || !input->type.is_static() || input->shape().size() != 2 ||
-          input->shape()[0] < 1 || input->shape()[1] < 2 || input->dtype() == DType::string ||
-          !has_form(v, input->shape()))
+      const auto meets_scores = [&](const ir::Use& use) {
+        return scores.at(*use.node) && sources.several(use.node->output());
+      };
+      if (!input || std::ranges::none_of(v->uses(), meets_scores) || !input->type.is_static() ||
+          input->shape().size() != 2 || input->shape()[0] < 1 || input->shape()[1] < 2 ||
+          input->dtype() == DType::string || !has_form(v, input->shape()))
         continue;
       const std::vector<Node*> cone = cone_of(v, order);
       KeyMask mask{v, input};
-      if (!cone.empty() && is_key_mask(mask, cone)) found.push_back(mask);
+      if (cone.empty() || !is_key_mask(mask, cone)) continue;
+      for (const ir::Use& use : v->uses())
+        if (meets_scores(use) && scores.drops_keys(*use.node, use.input, mask.kept, mask.dropped))
+          mask.uses.push_back(use);
+      if (!mask.uses.empty()) found.push_back(std::move(mask));
     }
   return found;
 }

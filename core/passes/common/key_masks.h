@@ -17,10 +17,11 @@ struct KeyMask {
   ir::Value* input = nullptr;
   bool pairs = false;
   double kept = 0, dropped = 0;
+  std::vector<ir::Use> uses = {};  // where it drops keys of an attention
 };
 
-// Returns the masks that a node combines with values that do not depend on the same input alone,
-// such as scores.
+// Returns the masks that drop keys of an attention (passes/common/attention_scores.h). A value that only
+// resembles a mask is not returned, for example a bias for each key, or an input with rows that are selected.
 std::vector<KeyMask> find_key_masks(ir::Graph& graph);
 
 // Adds the simplest nodes before `at` that compute the mask: the input as bool, a Reshape, and a

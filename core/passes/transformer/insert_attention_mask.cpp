@@ -73,16 +73,23 @@ Value* Numbered::attention_mask(Node& at, DType dtype, size_t rank) {
 void Numbered::replace(const KeyMask& mask) {
   Node& made = *mask.value->producer();
   const DType dtype = mask.value->dtype();
-  Value* by = attention_mask(made, dtype == DType::boolean ? DType::f32 : dtype,
-                             mask.value->shape().size());
-  if (dtype == DType::boolean) {
-    by = computed(made, "Less",
-                  {by, add_scalar(graph_, mask.value->name() + "_between", DType::f32, kBetween)});
-    if (mask.kept != 0) by = computed(made, "Not", {by});
-  } else {
+  const bool is_plain = dtype != DType::boolean && mask.kept == 0 && mask.dropped <= kBetween;
+  Value* by = attention_mask(made, is_plain ? dtype : DType::f32, mask.value->shape().size());
+  const auto number = [&](const char* what, DType type, double value) {
+    return add_scalar(graph_, mask.value->name() + what, type, value);
+  };
+  if (is_plain) {
     by = cast_to(made, by, dtype);
+  } else {
+    by = computed(made, "Less", {by, number("_between", DType::f32, kBetween)});
+    if (dtype != DType::boolean)
+      by = computed(
+          made, "Where",
+          {by, number("_dropped", dtype, mask.dropped), number("_kept", dtype, mask.kept)});
+    else if (mask.kept != 0)
+      by = computed(made, "Not", {by});
   }
-  graph_.replace_all_uses(mask.value, by);
+  for (const ir::Use& use : mask.uses) use.node->set_input(use.input, by);
   erase_if_dead(&made);
 }
 
@@ -252,8 +259,8 @@ const PassDef def = {
         "..., ai.graphcore.AttentionMask keeps each to itself; positions that are constants begin "
         "anew with each",
     .condition =
-        "scores meet a mask that is computed from an input [rows, length] alone, dropping keys "
-        "where it is 0; outputs that mix tokens of a row are of the row, not of a sequence",
+        "a mask that is computed from an input [rows, length] alone drops keys of an attention "
+        "where the input is 0; outputs that mix tokens of a row are of the row, not of a sequence",
     .numerics = Numerics::rounding,
     .run = run,
     .before = {"fused_attention"},

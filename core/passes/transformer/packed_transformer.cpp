@@ -214,7 +214,8 @@ void Packing::rewrite_masks() {
   for (const KeyMask& mask : find_key_masks(graph_)) {
     if (!packed_.contains(mask.input)) continue;
     Node& made = *mask.value->producer();
-    graph_.replace_all_uses(mask.value, plain_key_mask(made, mask));
+    Value* by = plain_key_mask(made, mask);
+    for (const ir::Use& use : mask.uses) use.node->set_input(use.input, by);
     erase_if_dead(&made);
   }
 }

@@ -11,11 +11,14 @@ input %scores : f32[2,3,4,4]
 const %one : f32[] = 1.0
 const %zero : f32[] = 0.0
 const %low : f32[] = -10000.0
+const %values : f32[4,2] = fill 0.5
 const %key : s64[2] = [1, 2]
 const %query : s64[2] = [1, 3]
 )";
 constexpr const char* kChain = "%u = Unsqueeze(%tokens, %key)\n%c = Cast(%u) {to = 1}\n";
-constexpr const char* kAdded = "%y = Add(%scores, %m)\noutput %y\n";
+constexpr const char* kLow = "%i = Sub(%one, %c)\n%m = Mul(%i, %low)\n";
+constexpr const char* kAdded = "%y = Add(%scores, %m)\n";
+constexpr const char* kAttention = "%p = Softmax(%y)\n%o = MatMul(%p, %values)\noutput %o\n";
 
 // "VALUE of INPUT: kept, dropped" for each mask that is found, "pairs" behind those of pairs; also
 // holds what is made of it in the plainest way against the mask.
@@ -57,48 +60,99 @@ std::string masks(const std::string& text) {
 }
 
 TEST(KeyMasks, AreFoundByWhatTheyCompute) {
-  const std::string inputs = kInputs, chain = kChain, added = kAdded;
+  const std::string inputs = kInputs, chain = kChain, low = kLow, added = kAdded;
   const std::pair<std::string, const char*> rows[] = {
-      {chain + "%i = Sub(%one, %c)\n%m = Mul(%i, %low)\n" + added, "m of tokens: 0, -10000"},
-      {chain + "%m = Mul(%c, %low)\n" + added, "m of tokens: -10000, 0"},
+      {chain + low + added, "m of tokens: 0, -10000"},
       {chain + "%b = Cast(%c) {to = 9}\n%m = Where(%b, %zero, %low)\n" + added,
        "m of tokens: 0, -10000"},
-      {chain + "%m = Cast(%c) {to = 9}\n%y = Where(%m, %scores, %low)\noutput %y\n",
-       "m of tokens: 1, 0"},
-      {chain + "%b = Cast(%c) {to = 9}\n%m = Not(%b)\n%y = Where(%m, %low, %scores)\noutput %y\n",
+      {chain + "%m = Cast(%c) {to = 9}\n%y = Where(%m, %scores, %low)\n", "m of tokens: 1, 0"},
+      {chain + "%b = Cast(%c) {to = 9}\n%m = Not(%b)\n%y = Where(%m, %low, %scores)\n",
        "m of tokens: 0, 1"},
       // Key and query have a token.
-      {chain + "%v = Unsqueeze(%tokens, %query)\n%d = Cast(%v) {to = 1}\n%m = Mul(%c, %d)\n" +
+      {chain +
+           "%v = Unsqueeze(%tokens, %query)\n%d = Cast(%v) {to = 1}\n%e = Mul(%c, %d)\n"
+           "%i = Sub(%one, %e)\n%m = Mul(%i, %low)\n" +
            added,
-       "m of tokens: 1, 0 pairs"},
+       "m of tokens: 0, -10000 pairs"},
       {chain + "%v = Unsqueeze(%tokens, %query)\n%d = Cast(%v) {to = 9}\n"
                "%e = Cast(%c) {to = 9}\n%b = And(%e, %d)\n%m = Not(%b)\n"
-               "%y = Where(%m, %low, %scores)\noutput %y\n",
+               "%y = Where(%m, %low, %scores)\n",
        "m of tokens: 0, 1 pairs"},
       // Heads and queries that are alike.
-      {chain + "const %all : s64[4] = [2, 3, 4, 4]\n%m = Expand(%c, %all)\n" + added,
+      {chain +
+           "const %all : s64[4] = [2, 3, 4, 4]\n%i = Sub(%one, %c)\n%l = Mul(%i, %low)\n"
+           "%m = Expand(%l, %all)\n" +
+           added,
+       "m of tokens: 0, -10000"},
+      // Two of one input.
+      {chain + low + added +
+           "const %lower : f32[] = -20000.0\n%n = Mul(%i, %lower)\n%z = Add(%n, %scores)\n"
+           "%q = Softmax(%z)\n%r = MatMul(%q, %values)\noutput %r\n",
+       "m of tokens: 0, -10000; n of tokens: 0, -20000"},
+      // What is subtracted.
+      {chain + "%m = Mul(%c, %low)\n%y = Sub(%scores, %m)\n", "m of tokens: -10000, 0"},
+      // Scores that are multiplied by the tokens first.
+      {chain + "const %high : f32[] = 10000.0\n%s = Mul(%scores, %c)\n%i = Sub(%one, %c)\n"
+               "%m = Mul(%i, %high)\n%y = Sub(%s, %m)\n",
+       "m of tokens: 0, 10000"},
+      // Together with a mask from another input.
+      {chain + "input %seen : bool[4,4]\n%m = Cast(%c) {to = 9}\n%both = And(%m, %seen)\n"
+               "%y = Where(%both, %scores, %low)\n",
        "m of tokens: 1, 0"},
-      // Two of one input, and one that is read twice.
-      {chain + "%m = Mul(%c, %low)\n%n = Neg(%c)\n%z = Add(%n, %scores)\noutput %z\n" + added,
-       "m of tokens: -10000, 0; n of tokens: -1, 0"},
-      {chain + "%m = Mul(%c, %low)\n%z = Sub(%scores, %m)\noutput %z\n" + added,
-       "m of tokens: -10000, 0"},
+      {chain + "input %bias : f32[3,4,4]\n" + low + "%b = Add(%m, %bias)\n%y = Add(%scores, %b)\n",
+       "m of tokens: 0, -10000"},
+      // Of weights.
+      {chain + "%m = Cast(%c) {to = 9}\n%w = Softmax(%scores)\n%x = Where(%m, %w, %zero)\n"
+               "%z = MatMul(%x, %values)\noutput %z\n%y = Neg(%scores)\n",
+       "m of tokens: 1, 0"},
       // With three dimensions and five.
       {"input %s : f32[2,4,4]\nconst %mid : s64[1] = [1]\n%u = Unsqueeze(%tokens, %mid)\n"
-       "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
-       "m of tokens: 1, 0"},
+       "%c = Cast(%u) {to = 1}\n" +
+           low + "%y = Add(%s, %m)\n",
+       "m of tokens: 0, -10000"},
       {"input %s : f32[2,1,3,4,4]\nconst %mid : s64[3] = [1, 2, 3]\n"
-       "%u = Unsqueeze(%tokens, %mid)\n%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
-       "m of tokens: 1, 0"},
+       "%u = Unsqueeze(%tokens, %mid)\n%c = Cast(%u) {to = 1}\n" +
+           low + "%y = Add(%s, %m)\n",
+       "m of tokens: 0, -10000"},
   };
-  for (const auto& [text, found] : rows) EXPECT_EQ(masks(inputs + text), found) << text;
+  for (const auto& [text, found] : rows)
+    EXPECT_EQ(masks(inputs + text + kAttention), found) << text;
+}
+
+// What is added, selected or compared elsewhere may have any numbers, although 0 and 1 make two.
+TEST(KeyMasks, AreNoneWhereNoKeysOfAnAttentionAreDropped) {
+  const std::string inputs = kInputs, chain = kChain, low = kLow, added = kAdded;
+  const std::string mask = chain + low + added, attention = kAttention;
+  const std::string rows[] = {
+      // There is no Softmax; nothing is summed after it, or without another operand.
+      mask + "%o = MatMul(%y, %values)\noutput %o\n",
+      mask + "%p = Softmax(%y)\noutput %p\n",
+      mask + "const %axes : s64[1] = [3]\n%p = Softmax(%y)\n%o = ReduceSum(%p, %axes)\noutput %o\n",
+      // Softmax over the queries; a sum over them.
+      mask + "%p = Softmax(%y) {axis = 2}\n%o = MatMul(%p, %values)\noutput %o\n",
+      mask +
+          "%p = Softmax(%y)\n%t = Transpose(%p) {perm = [0, 1, 3, 2]}\n"
+          "%o = MatMul(%t, %values)\noutput %o\n",
+      // A bias of the keys; one that is too small; one that drops where tokens are.
+      chain + "%y = Add(%scores, %c)\n" + attention,
+      chain + "%i = Sub(%c, %one)\n%y = Add(%scores, %i)\n" + attention,
+      chain + "%m = Mul(%c, %low)\n" + added + attention,
+      // Scores of 0 are not dropped.
+      chain + "%y = Mul(%scores, %c)\n" + attention,
+      // Rows that are selected.
+      "input %x : f32[3,2]\ninput %k : s64[1]\nconst %mid : s64[1] = [1]\n"
+      "%u = Unsqueeze(%x, %mid)\n%y = Gather(%u, %k)\noutput %y\n",
+  };
+  for (const std::string& text : rows) EXPECT_EQ(masks(inputs + text), "") << text;
 }
 
 TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
-  const std::string inputs = kInputs, chain = kChain, added = kAdded;
+  const std::string inputs = kInputs, chain = kChain;
+  const std::string low = "%n = Sub(%one, %m)\n%k = Mul(%n, %low)\n";
+  const std::string added = low + "%y = Add(%scores, %k)\n", to_s = low + "%y = Add(%s, %k)\n";
   const std::string rows[] = {
       // Nothing else meets it.
-      chain + "%m = Mul(%c, %low)\noutput %m\n",
+      chain + "%m = Mul(%c, %low)\n%y = Neg(%scores)\noutput %m\n",
       // It says nothing; two numbers that are one.
       chain + "%m = Mul(%c, %zero)\n" + added,
       // A place looks at its neighbour, or from the other end; a row at the other row.
@@ -118,32 +172,40 @@ TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
       chain + "%v = Unsqueeze(%tokens, %query)\n%d = Cast(%v) {to = 1}\n%m = Max(%c, %d)\n" + added,
       // A running sum; whole numbers; two dimensions; two inputs.
       chain + "const %last : s64[] = 3\n%m = CumSum(%c, %last)\n" + added,
-      "input %s : s64[2,3,4,4]\n%m = Unsqueeze(%tokens, %key)\n%y = Add(%s, %m)\noutput %y\n",
-      "input %s : f32[2,4]\n%m = Cast(%tokens) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
+      "input %s : s64[2,3,4,4]\nconst %less : s64[] = -10000\n"
+      "%m = Unsqueeze(%tokens, %key)\n%k = Mul(%m, %less)\n%z = Sub(%s, %k)\n"
+      "%y = Cast(%z) {to = 1}\n",
+      "input %s : f32[2,4]\n%m = Cast(%tokens) {to = 1}\n" + to_s,
       "input %s : f32[1,2,1,1,1,4]\nconst %mid : s64[4] = [0, 2, 3, 4]\n"
-      "%u = Unsqueeze(%tokens, %mid)\n%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
+      "%u = Unsqueeze(%tokens, %mid)\n%m = Cast(%u) {to = 1}\n" +
+          to_s,
       "input %more : s64[2,4]\n%both = Mul(%tokens, %more)\n%u = Unsqueeze(%both, %key)\n"
       "%m = Cast(%u) {to = 1}\n" +
           added,
       // Inputs of one place, of no row, of three dimensions, of unknown size; a mask turned round.
       "input %t : s64[2,1]\ninput %s : f32[2,3,4,1]\n%u = Unsqueeze(%t, %key)\n"
-      "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
+      "%m = Cast(%u) {to = 1}\n" +
+          low +
+          "%z = Add(%s, %k)\nconst %w : f32[1,2] = fill 0.5\n%q = Softmax(%z)\n"
+          "%r = MatMul(%q, %w)\noutput %r\n%y = Neg(%scores)\n",
       "input %t : s64[2,1,4]\nconst %mid : s64[1] = [1]\n%u = Unsqueeze(%t, %mid)\n"
       "%m = Cast(%u) {to = 1}\n" +
           added,
       "input %t : s64[0,4]\ninput %s : f32[0,3,4,4]\n%u = Unsqueeze(%t, %key)\n"
-      "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
+      "%m = Cast(%u) {to = 1}\n" +
+          to_s,
       "input %t : s64[2,N]\n%u = Unsqueeze(%t, %key)\n%m = Cast(%u) {to = 1}\n" + added,
       "input %t : s64[4,2]\ninput %s : f32[2,3,4,4]\n%r = Transpose(%t)\n%u = Unsqueeze(%r, %key)\n"
-      "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
+      "%m = Cast(%u) {to = 1}\n" +
+          to_s,
       // Three of four queries.
       chain +
-          "const %all : s64[4] = [2, 1, 3, 4]\ninput %s : f32[2,3,3,4]\n%m = Expand(%c, %all)\n"
-          "%y = Add(%s, %m)\noutput %y\n",
+          "const %all : s64[4] = [2, 1, 3, 4]\ninput %s : f32[2,3,3,4]\n%m = Expand(%c, %all)\n" +
+          to_s,
       // What is not the same each time.
       chain + "%r = RandomUniformLike(%c)\n%m = Mul(%c, %r)\n" + added,
   };
-  for (const std::string& text : rows) EXPECT_EQ(masks(inputs + text), "") << text;
+  for (const std::string& text : rows) EXPECT_EQ(masks(inputs + text + kAttention), "") << text;
 }
 
 }  // namespace

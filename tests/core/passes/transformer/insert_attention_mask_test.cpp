@@ -65,5 +65,33 @@ output %y
 )");
 }
 
+// The scores are multiplied by the mask, and 10000 is subtracted where there is no token.
+TEST(InsertAttentionMask, ScoresFromWhichTheMaskIsSubtracted) {
+  const std::string mask = R"(
+const %key_axes : s64[2] = [1, 2]
+const %one : f32[] = 1.0
+const %high : f32[] = 10000.0
+%m1 = Unsqueeze(%mask, %key_axes)
+%m2 = Cast(%m1) {to = 1}
+%m3 = Sub(%one, %m2)
+%m = Mul(%m3, %high)
+)";
+  expect_as_alone(transformer({bert_embedding(), mask, "%sm = Sub(%s, %m)\n"}));
+}
+
+TEST(InsertAttentionMask, LeavesRowsThatAreSelected) {
+  const auto graph = parsed(R"(
+input %x : f32[3,2]
+input %place : s64[1]
+const %axes : s64[1] = [1]
+%rows = Unsqueeze(%x, %axes)
+%y = Gather(%rows, %place)
+output %y
+)");
+  const std::string before = ir::to_text(*graph);
+  run(*graph, {"insert_attention_mask"});
+  EXPECT_EQ(ir::to_text(*graph), before);
+}
+
 }  // namespace
 }  // namespace poprt::test
