@@ -51,8 +51,8 @@ ${rows}  });
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# poprt_kernel_calls(OUT) generates a header with all calls of core/kernels/calls for the test that iterates over them:
-# foo_bar.h defines FooBar.
+# poprt_kernel_calls(OUT): generates a header that lists the structs of core/kernels/calls, for code that visits all of
+# them: foo_bar.h defines FooBar.
 function(poprt_kernel_calls out)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/kernels/calls/*.h)
   list(FILTER files EXCLUDE REGEX "/call\\.h$")
@@ -77,7 +77,9 @@ function(poprt_kernel_calls out)
 #pragma once
 ${includes}
 namespace poprt::kernels::calls {
-using AllCalls = testing::Types<${types}>;
+template <class... C>
+struct CallList {};
+using AllCalls = CallList<${types}>;
 }  // namespace poprt::kernels::calls
 ")
 endfunction()

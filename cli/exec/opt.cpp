@@ -11,6 +11,7 @@
 #include "exec/commands.h"
 #include "ir/text.h"
 #include "kernels/common/cpu.h"
+#include "kernels/common/describe_call.h"
 #include "ops/op.h"
 
 namespace poprt::cli {
@@ -124,7 +125,7 @@ int run(const OptArguments& a) {
   };
   if (a.program) {
     const compiler::Executable made = compiler::compile_model(std::move(graph), options);
-    fmt::print("{}", program::to_string(made.program));
+    fmt::print("{}", program::to_string(made.program, kernels::describe_call));
   } else if (a.stage == "compile") {
     options.passes_only = true;
     options.lowered = add_graph;

@@ -58,6 +58,27 @@ ControlShard decode_shard(const Instruction& in) {
 }
 ControlTransfer decode_transfer(const Instruction& instruction) { return {instruction.ints.at(0)}; }
 
+std::optional<std::string> describe_control(std::string_view kernel,
+                                            std::span<const int64_t> ints) {
+  const std::optional<Control> control = control_of(kernel);
+  if (!control) return std::nullopt;
+  std::vector<std::string_view> names;
+  switch (*control) {
+    case Control::branch: names = {"when"}; break;
+    case Control::loop: names = {"most"}; break;
+    case Control::choice: names = {"number"}; break;
+    case Control::shard:
+      names = {"ipu", "stage", "arena_begin", "arena_bytes", "state_bytes"};
+      break;
+    case Control::transfer: names = {"from"}; break;
+    case Control::end: break;
+  }
+  if (names.size() != ints.size()) return std::nullopt;
+  std::string text;
+  for (size_t i = 0; i < ints.size(); i++) text += fmt::format(" {}={}", names[i], ints[i]);
+  return text;
+}
+
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow) {
   const Checker c(program, flow);

@@ -108,30 +108,38 @@ void print_numbers(const std::vector<T>& numbers, std::string_view what, std::st
   s += "]";
 }
 
+// Returns the integers and floats of an instruction, with the names of their fields if known.
+std::string numbers_of(const Program& p, const Instruction& in, const NumbersText& numbers_text) {
+  const std::string& kernel = p.kernels[in.kernel];
+  if (auto text = describe_control(kernel, in.ints); text && in.floats.empty()) return *text;
+  if (numbers_text) return numbers_text(kernel, in.ints, in.floats);
+  std::string s;
+  // Not as shapes: -1 is a number here, no unknown dimension.
+  print_numbers(in.ints, "ints", s);
+  print_numbers(in.floats, "floats", s);
+  return s;
+}
+
 void print_list(const Program& p, const std::vector<Instruction>& list, std::string_view flow,
-                std::string& s) {
+                const NumbersText& numbers_text, std::string& s) {
   if (list.empty()) return;
   s += fmt::format("{}:\n", flow);
   for (const Instruction& in : list) {
     s += fmt::format("  {} (", p.kernels[in.kernel]);
     for (size_t i = 0; i < in.operands.size(); i++)
       s += (i ? ", " : "") + buffer_string(p, in.operands[i]);
-    s += ")";
-    // Not printed as shapes, in which -1 is an unknown dimension.
-    print_numbers(in.ints, "ints", s);
-    print_numbers(in.floats, "floats", s);
-    s += fmt::format("  # {}\n", in.name);
+    s += fmt::format("){}  # {}\n", numbers_of(p, in, numbers_text), in.name);
   }
 }
 
 }  // namespace
 
-std::string to_string(const Program& program) {
+std::string to_string(const Program& program, const NumbersText& numbers_text) {
   std::string s = fmt::format("program: arena {} bytes, weights {} bytes\n", program.arena_bytes,
                               program.weights_bytes);
-  print_list(program, program.load, "load", s);
-  print_list(program, program.main, "main", s);
-  print_list(program, program.save, "save", s);
+  print_list(program, program.load, "load", numbers_text, s);
+  print_list(program, program.main, "main", numbers_text, s);
+  print_list(program, program.save, "save", numbers_text, s);
   return s;
 }
 

@@ -6,7 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -74,7 +77,13 @@ struct Program {
 // arguments of kernels.
 void verify(const Program& program);
 
-// A listing for human readers that is stable across runs.
-std::string to_string(const Program& program);
+// Returns the integers and floats of an instruction as text, for example " n=4 scale=0.5".
+using NumbersText = std::function<std::string(
+    std::string_view kernel, std::span<const int64_t> ints, std::span<const float> floats)>;
+
+// Human-readable listing, stable across runs. `numbers_text` prints the numbers of kernels, whose
+// fields this layer does not know: pass kernels::describe_call. Without it they are plain lists.
+// The numbers of control instructions have the names of program/control.h.
+std::string to_string(const Program& program, const NumbersText& numbers_text = {});
 
 }  // namespace poprt::program

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <span>
 
+#include "kernels/common/describe_call.h"
 #include "popef_handles.h"
 #include "program/batch_rows.h"
 #include "receiver.h"
@@ -187,7 +188,7 @@ poprt_error* poprt_executable_listing(const poprt_executable* executable, poprt_
   return capi::guard([&] {
     const auto& model = *capi::required(executable, "executable").model;
     auto& out = capi::required(out_text, "out_text");
-    out = capi::make_string(program::to_string(model.program()));
+    out = capi::make_string(program::to_string(model.program(), kernels::describe_call));
   });
 }
 

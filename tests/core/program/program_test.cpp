@@ -43,6 +43,36 @@ TEST(Program, TheListingShowsFlowsOperandsAndNumbers) {
   EXPECT_EQ(to_string(Program()), "program: arena 0 bytes, weights 0 bytes\n");
 }
 
+TEST(Program, TheListingPrintsNumbersAsTheCallerDescribesThem) {
+  const auto describe = [](std::string_view kernel, std::span<const int64_t> ints,
+                           std::span<const float> floats) {
+    return fmt::format(" {}:{}:{}", kernel, ints.size(), floats.size());
+  };
+  const std::string text = to_string(small(), describe);
+  EXPECT_NE(text.find("output'y'+0:f64[]) scale:2:2  # second\n"), text.npos) << text;
+  EXPECT_NE(text.find("arena+64:f32[4,4]) copy:0:0  # first\n"), text.npos) << text;
+}
+
+TEST(Program, TheListingNamesTheNumbersOfControlInstructions) {
+  const auto printed = [](std::string_view kernel, std::vector<int64_t> ints) {
+    Program p = small();
+    p.kernels[1] = kernel;
+    p.main[0] = {1, {}, std::move(ints), {}, "n"};
+    const std::string text = to_string(p);
+    const size_t begin = text.find(std::string(kernel) + " (");
+    return text.substr(begin, text.find("  # n") - begin);
+  };
+  EXPECT_EQ(printed("control.if", {1}), "control.if () when=1");
+  EXPECT_EQ(printed("control.loop", {7}), "control.loop () most=7");
+  EXPECT_EQ(printed("control.case", {2}), "control.case () number=2");
+  EXPECT_EQ(printed("control.transfer", {3}), "control.transfer () from=3");
+  EXPECT_EQ(printed("control.end", {}), "control.end ()");
+  EXPECT_EQ(printed("control.shard", {1, 2, 64, 128, 0}),
+            "control.shard () ipu=1 stage=2 arena_begin=64 arena_bytes=128 state_bytes=0");
+  // A file of a newer version may have more of them.
+  EXPECT_EQ(printed("control.if", {1, 5}), "control.if () ints [1,5]");
+}
+
 struct Broken {
   const char* what;
   std::function<void(Program&)> breaks;
@@ -51,10 +81,10 @@ struct Broken {
 
 TEST(Program, OneByteOrIndexTooFarIsRefused) {
   const Broken all[] = {
-      {"an arena buffer ends behind it", [](Program& p) { p.arena_bytes = 127; }, "buffer 0"},
-      {"a weight ends behind them", [](Program& p) { p.weights_bytes = 63; }, "buffer 1"},
-      {"an input buffer ends behind it", [](Program& p) { p.buffers[2].offset = 8; }, "buffer 2"},
-      {"an output buffer ends behind it", [](Program& p) { p.buffers[3].bytes = 9; }, "buffer 3"},
+      {"an arena buffer ends after it", [](Program& p) { p.arena_bytes = 127; }, "buffer 0"},
+      {"a weight ends after them", [](Program& p) { p.weights_bytes = 63; }, "buffer 1"},
+      {"an input buffer ends after it", [](Program& p) { p.buffers[2].offset = 8; }, "buffer 2"},
+      {"an output buffer ends after it", [](Program& p) { p.buffers[3].bytes = 9; }, "buffer 3"},
       {"a shape needs more than the room", [](Program& p) { p.buffers[0].bytes = 63; }, "needs 64"},
       {"an offset splits an element", [](Program& p) { p.buffers[2].offset = 2; }, "multiple"},
       {"an offset overflows", [](Program& p) { p.buffers[0].offset = ~uint64_t{63}; }, "overflow"},
@@ -69,7 +99,7 @@ TEST(Program, OneByteOrIndexTooFarIsRefused) {
       {"an anchor's type has no storage", [](Program& p) { p.inputs[0].dtype = DType::string; },
        "'x'"},
       {"an output has data", [](Program& p) { p.outputs[0].data = 0; }, "'y' has data"},
-      {"an input's data ends behind the weights", [](Program& p) { p.inputs[0].data = 53; }, "'x'"},
+      {"an input's data ends after the weights", [](Program& p) { p.inputs[0].data = 53; }, "'x'"},
       {"an input's data overflows", [](Program& p) { p.inputs[0].data = kNoData - 1; }, "overflow"},
   };
   for (const Broken& broken : all) {

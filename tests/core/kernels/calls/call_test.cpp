@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <kernel_calls.h>  // generated: AllCalls, a testing::Types of all
+#include <kernel_calls.h>  // generated: AllCalls, a CallList of all
 #include "kernels/kernel.h"
 #include "support/recorded_lines.h"
 
@@ -79,7 +79,7 @@ class Sampler : public Fields {
   const int64_t spread_;
 };
 
-// Keeps what was required, too, and takes the largest values now and then.
+// Also keeps the conditions, and sometimes takes the largest value of a field.
 class Noter final : public Sampler {
  public:
   using Sampler::Sampler;
@@ -160,7 +160,7 @@ class Calls : public ::testing::Test {
     return {};
   }
 
-  // The message that decode() refuses it with, or nothing. What is read must be what was there.
+  // The message of decode(), or an empty text. A decoded call must have the encoded values.
   static std::string refusal(const Encoded& encoded) {
     try {
       const C call = decode<C>(encoded.ints, encoded.floats);
@@ -177,7 +177,10 @@ class Calls : public ::testing::Test {
 
   std::mt19937_64 random_{1};
 };
-TYPED_TEST_SUITE(Calls, AllCalls);
+template <class... C>
+testing::Types<C...> types_of(CallList<C...>);
+using TestedCalls = decltype(types_of(AllCalls{}));
+TYPED_TEST_SUITE(Calls, TestedCalls);
 
 TYPED_TEST(Calls, ReadsWhatItWrites) {
   for (int i = 0; i < 100; i++) EXPECT_EQ(this->refusal(this->sample().encoded), "");
@@ -290,7 +293,7 @@ TYPED_TEST(Calls, KeepsOrRefusesNoise) {
 }
 
 template <class... C>
-std::vector<std::string> outlines(testing::Types<C...>) {
+std::vector<std::string> outlines(CallList<C...>) {
   const auto outline = []<class Call>(Call call) {
     Outline o(Call::kKernel);
     call.fields(o);
@@ -299,7 +302,7 @@ std::vector<std::string> outlines(testing::Types<C...>) {
   return {outline(C{})...};
 }
 
-// Files are read by this order: a line of kernel_calls.txt may only grow at its end, by fields
+// Files are read in this order: a line of kernel_calls.txt may only grow at its end, by fields
 // after has_optional().
 TEST(KernelCalls, KeepTheOrderOfTheirFields) {
   std::ifstream file(POPRT_TEST_DATA "/kernel_calls.txt");
@@ -353,14 +356,14 @@ void add_rules(test::RecordedLines& to) {
 }
 
 template <class... C>
-test::RecordedLines rules_of(testing::Types<C...>) {
+test::RecordedLines rules_of(CallList<C...>) {
   test::RecordedLines lines;
   (add_rules<C>(lines), ...);
   return lines;
 }
 
-// Which integers each field takes, what several of them must fulfil (how many of 1000 samples do,
-// and which), and what a call is that nobody has filled in.
+// The range of each field, the conditions on several fields (how many and which of 1000 samples
+// fulfil them), and the encoding of a call with default values.
 //
 //   POPRT_WRITE_RECORDS=1 test_kernels --gtest_filter='KernelCalls.*'   # then read the diff
 TEST(KernelCalls, TakeWhatIsRecorded) {
@@ -369,7 +372,7 @@ TEST(KernelCalls, TakeWhatIsRecorded) {
 }
 
 template <class... C>
-std::set<std::string_view> names(testing::Types<C...>) {
+std::set<std::string_view> names(CallList<C...>) {
   return {C::kKernel...};
 }
 
