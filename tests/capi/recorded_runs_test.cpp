@@ -193,7 +193,7 @@ TEST_F(Recorded, ListsOfRunnerOptions) {
   expect("lists");
 }
 
-// What runs say of buffers that do not fit.
+// Errors of runs for buffers that do not fit.
 TEST_F(Recorded, BuffersOfRuns) {
   poprt_executable* copies = executable();
   poprt_runner* runner = nullptr;
@@ -242,7 +242,7 @@ TEST_F(Recorded, BuffersOfRuns) {
     with("by place", [](auto& l) {
       for (auto& e : l) e.name = nullptr;
     });
-    with("a place behind the end", [](auto& l) { l[0].name = nullptr, l[0].index = 99; });
+    with("an index after the end", [](auto& l) { l[0].name = nullptr, l[0].index = 99; });
     with("another name", [](auto& l) { l[0].name = "?"; });
     with("no name", [](auto& l) { l[0].name = ""; });
     with("no data", [](auto& l) { l[0].data = nullptr; });

@@ -1,4 +1,4 @@
-// What the recorded tests of the C ABI share: calls, what they say, and the record of it.
+// Shared by the recorded tests of the C ABI: calls, their errors, and the record.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class Recorded : public testing::Test {
     found[heading].insert(what + ": " + answer);
   }
 
-  // The call with each of its pointers null in turn; what it makes goes to the last argument.
+  // The call with each of its pointers null in turn; the last argument receives the result.
   template <class R, class... P, class... A>
   void nulls(const char* name, R (*f)(P...), A... arguments) {
     each_null(name, f, std::tuple<P...>(arguments...), std::index_sequence_for<P...>());
@@ -102,6 +102,10 @@ class Recorded : public testing::Test {
   void expect(const char* file) const {
     poprt::test::expect_recorded(found, std::string(POPRT_TEST_DATA "/capi_") + file + ".txt",
                                  "What the C ABI says of wrong calls: recorded_test.cpp.");
+  }
+  void expect_digests(const char* file) const {
+    poprt::test::expect_digests(found, std::string(POPRT_TEST_DATA "/capi_") + file + ".txt",
+                                "What the C ABI says of wrong calls: recorded_test.cpp.");
   }
 
   poprt_executable* executable(const char* file = DATA "/copies.popef") const {

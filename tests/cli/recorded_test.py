@@ -1,6 +1,6 @@
-"""What the commands say of wrong words, recorded in tests/data/cli_refusals.txt: every option without a value and with
-one that it does not take, values on both sides of every limit, every command without what it needs. A check that is
-lost, or that fires where it must not, is another line. How they show models stands in cli_outputs.txt.
+"""Messages of the commands for wrong arguments, recorded in tests/data/cli_refusals.txt: every option without a value and
+with an invalid one, values on both sides of every limit, every command without its required arguments. A lost check, or a
+check that refuses a valid argument, changes a line. cli_outputs.txt records how the commands show models.
 
     POPRT_WRITE_RECORDS=1 POPRT_BIN=build/release/bin python3 tests/cli/recorded_test.py   # then read the diff"""
 
@@ -29,7 +29,7 @@ class Recorded(RecordedTest):
     command = "poprt_exec"
 
     def answers(self, calls):
-        """(heading, command, words) -> lines of what each says, two at a time."""
+        """(heading, command, words) -> lines of the output of each, two at a time."""
         def answer(call):
             heading, command, words = call
             result = self.run_command(*words, command=command)
@@ -84,7 +84,7 @@ class Recorded(RecordedTest):
         found = {}
         for heading, line in self.answers(calls):
             found.setdefault(heading, set()).add(line)
-        text = "# What the commands say of wrong words: recorded_test.py.\n"
+        text = "# Messages of the commands for wrong arguments: recorded_test.py.\n"
         for heading in sorted(found):
             text += heading + "\n" + "".join(f"  {line}\n" for line in sorted(found[heading]))
         self.expect_recorded("cli_refusals.txt", text)

@@ -161,7 +161,7 @@ TEST(PickledArrays, NumbersTextAndBytesHaveManyForms) {
   for (const std::string& n : numbers) expect_five(spelled(n, five, a));
   for (const std::string& b : bytes) expect_five(spelled(one, b, a));
   for (const std::string& t : names) expect_five(spelled(one, five, t));
-  // What is no number, though it may stand on the stack.
+  // Values that may be on the stack but are no numbers.
   for (const std::string& n : {"N"s, "G\x00\x00\x00\x00\x00\x00\x00\x00"s})
     expect_refused(spelled(n, five, a), "the shape of an array is damaged");
   expect_refused(spelled("\x89"s, five, a), "has 1 bytes, expected 0");
@@ -251,7 +251,7 @@ std::string shown(const std::map<std::string, Tensor>& arrays) {
   return line;
 }
 
-// Every byte of each with every other that means something: what comes out, or what is said.
+// Each byte of each pickle is replaced by every byte that has a meaning.
 TEST(PickledArrays, RecordedAnswersToEveryByteChanged) {
   test::RecordedLines found;
   const std::string others =
@@ -273,8 +273,9 @@ TEST(PickledArrays, RecordedAnswersToEveryByteChanged) {
     for (size_t i = 0; i < whole.size(); i++) said.add(message_of(whole.substr(0, i)));
     said.write(found[name]);
   }
-  test::expect_recorded(found, POPRT_TEST_DATA "/pickle_refusals.txt",
-                        "What is read from damaged pickles: arrays_file_test.cpp.");
+  test::expect_digests(found, POPRT_TEST_DATA "/pickle_refusals.txt",
+                       "Arrays and messages of damaged pickles: arrays_file_test.cpp.",
+                       test::counted_message_of);
 }
 
 template <class T>
@@ -351,10 +352,10 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
     said.write(found[name]);
   }
   test::expect_recorded(found, POPRT_TEST_DATA "/npz_refusals.txt",
-                        "What is read from damaged .npz files: arrays_file_test.cpp.");
+                        "Arrays and messages of damaged .npz files: arrays_file_test.cpp.");
 }
 
-// Where either number has no room in 32 bits, an archive has it elsewhere, which is not read.
+// An archive stores a number that does not fit into 32 bits in another field, which is not read.
 TEST(NpzArrays, LargerThanFourGiBAreRefused) {
   const std::string good =
       npz({{"x.npy", npy_bytes(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
@@ -390,7 +391,7 @@ std::string npz_refusal(const std::string& bytes) {
   return "taken";
 }
 
-// Other writers put fields of their own behind names, and comments behind entries.
+// Other writers add their own fields after names, and comments after entries.
 TEST(NpzArrays, WhatStandsBehindNamesIsPassedOver) {
   std::string file, directory;
   for (const float v : {1.5f, 2.5f}) {

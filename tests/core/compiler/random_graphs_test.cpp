@@ -54,7 +54,7 @@ RandomGraph graph_of(std::string_view profile, uint64_t number) {
   return random_graph(profile, choices);
 }
 
-// In a process of its own, which may die.
+// In a separate process, because it may die.
 std::string check_apart(const RandomGraph& g) {
   int channel[2];
   if (pipe(channel) != 0) return "no pipe";
@@ -75,7 +75,7 @@ std::string check_apart(const RandomGraph& g) {
   return status != 0 ? fmt::format("the process died ({})", status) : found;
 }
 
-// The kind of failure: what it says up to the first number or quote.
+// The kind of failure: its message up to the first number or quote.
 std::string kind_of(const std::string& found) {
   return found.substr(0, found.find_first_of("'0123456789"));
 }
@@ -110,7 +110,7 @@ void check_graphs(std::string_view profile, uint64_t first, uint64_t count) {
   }
 }
 
-// Shares of the suite: each is a test of its own, so that they run side by side.
+// Parts of the suite: each is a separate test, so that they run in parallel.
 constexpr uint64_t kGraphs = 2600, kShares = 4;
 
 using Share = std::tuple<std::string_view, uint64_t>;
@@ -209,8 +209,8 @@ TEST(RandomGraph, IsReducedToWhatFails) {
   EXPECT_EQ(small.feeds.size(), 1u);
 }
 
-// A plan that became larger, a step that is not fused or not left out any more compute the same,
-// and are noticed here.
+// A larger plan, or a step that is no longer fused or left out, gives the same results and is
+// noticed here.
 TEST(RandomGraph, CompilesToAProgramOfItsRecordedSize) {
   RecordedLines found;
   for (const std::string_view profile : profiles())
@@ -229,8 +229,8 @@ TEST(RandomGraph, CompilesToAProgramOfItsRecordedSize) {
       }
       found[std::string(profile)].insert(fmt::format("{:02} {}", i, line));
     }
-  expect_recorded(found, POPRT_TEST_DATA "/program_sizes.txt",
-                  "What random graphs compile to: random_graphs_test.cpp.");
+  expect_digests(found, POPRT_TEST_DATA "/program_sizes.txt",
+                 "What random graphs compile to: random_graphs_test.cpp.");
 }
 
 // PROFILE:FIRST:COUNT.
@@ -247,7 +247,7 @@ TEST(RandomFormsOfTheEnvironment, GiveTheSameBits) {
   check_forms_of(profile, first, count);
 }
 
-// Not part of the suite: graphs that somebody asks for.
+// Not part of the suite: graphs that the user requests.
 TEST(RandomGraphsOfTheEnvironment, GiveWhatTheirNodesGive) {
   const char* wanted = std::getenv("POPRT_RANDOM_GRAPHS");
   if (!wanted) GTEST_SKIP() << "POPRT_RANDOM_GRAPHS=PROFILE:FIRST:COUNT is not set";

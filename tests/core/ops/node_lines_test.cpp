@@ -1,11 +1,11 @@
-// What nodes give that tests/data/nodes/*.txt list: types, kernels that run, sums of results,
-// operations, or the words of a refusal. A file beside each has what they gave when it was
-// recorded: a condition that is asked the wrong way round, a size that is off by one or a check
-// that is lost is a line that changes.
+// Nodes that tests/data/nodes/*.txt list. For each node the test computes types, kernels, sums of
+// the results and the number of operations, or the message of the refusal, and compares them with
+// the file NAME_results.txt (core/ops/recorded_result.h). So it notices an inverted condition, a
+// size that is off by one, or a lost check.
 //
 //   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='NodeLines.*'   # writes the files; read the diff
 //
-// A block of a list is an operator with its domain and opsets, and what it is tried with:
+// A block of a list is an operator with its domain and opsets, and its inputs and attributes:
 //
 //   Resize 13 19                                   operator (with its domain), opsets
 //     in f32[1,2,5,7]                              run-time input: random values of a fixed seed
@@ -13,7 +13,7 @@
 //     in f32[4] = [1, 1, 2, 2]                     a constant
 //     in f32[4,4] = random                         a constant with random values
 //     in s64[2] ~ [1, 0]                           these values, but not known before it runs
-//     let $C = "half_pixel" / "asymmetric"         each of them, wherever $C stands
+//     let $C = "half_pixel" / "asymmetric"         each of them, at each place of $C
 //     coordinate_transformation_mode = $C
 //     mode = "nearest" / "linear"                  each of them with each other choice
 //     antialias = 0 | 1 | -                        the first one; each other one by itself; - is no
@@ -52,7 +52,7 @@ namespace poprt::ops::sampled {
 namespace {
 
 constexpr size_t kLongest = 300;            // of a message
-constexpr int64_t kMostElements = 1 << 16;  // of what is computed with
+constexpr int64_t kMostElements = 1 << 16;  // of an input or a result
 
 std::string trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
@@ -72,11 +72,11 @@ std::vector<std::string> parts_of(const std::string& text, std::string_view sepa
 
 struct NodeLine {
   std::string op;       // with its domain
-  std::string choices;  // what it has of those that a block gives, after the number of the block
+  std::string choices;  // the choices, after the number of the block
   std::unique_ptr<ir::Graph> graph;
   ir::Node* node = nullptr;
   std::vector<Tensor> inputs;  // undefined where one was left out or has no full type
-  std::string varied;          // what is tried by itself, with the block; empty: nothing is
+  std::string varied;          // the alternative that is tried alone, with the block; or empty
 };
 
 // One line of a block.
@@ -132,7 +132,7 @@ std::vector<Block> blocks_of(const std::string& path) {
   return blocks;
 }
 
-// What a block says with what is chosen.
+// The inputs and attributes of a block with the current choices.
 class Chosen {
  public:
   explicit Chosen(const Block& block) {
@@ -161,7 +161,7 @@ class Chosen {
   }
 
   std::string name, opset;
-  std::string varied;  // what is tried by itself
+  std::string varied;  // the alternative that is tried alone
   std::vector<std::string> inputs, attributes;
   int outputs = 1;
 
@@ -297,7 +297,7 @@ void for_each_node_line(const std::string& path, const std::function<void(NodeLi
     } while (advance(b));
 }
 
-// Without the node, and the list of types of all operators, which has its own test.
+// Without the node and the list of supported types, which has its own test.
 std::string shortened(std::string message) {
   if (const size_t at = message.find(" (here opset"); at != std::string::npos)
     message.resize(message.rfind("; ", at));
@@ -375,7 +375,7 @@ Result result_of(const NodeLine& line, const std::vector<ir::ValueType>& declare
       return r;
     }
   if (!whole && !declared.empty()) {
-    // What lowering says of what it does not know.
+    // The message of lowering for unknown types.
     for (size_t i = 0; i < node.outputs().size() && i < declared.size(); i++)
       line.node->output(i)->type = declared[i];
     whole = true;
@@ -414,8 +414,8 @@ void expect_as_recorded(const std::string& name) {
   for_each_node_line(path, [&](NodeLine& line) {
     if (line.varied.empty()) types.clear();
     const Result r = result_of(line, types);
-    // What changes nothing says nothing, and a refusal is told once of whatever else is chosen;
-    // that it is another one is a line that is lost.
+    // An alternative that leaves the results equal is not recorded, and each message is recorded
+    // once for all choices.
     if (line.varied.empty()) {
       base = r;
       for (const ir::Value* v : line.node->outputs()) types.push_back(v->type);
@@ -427,21 +427,7 @@ void expect_as_recorded(const std::string& name) {
     EXPECT_TRUE(found[line.op].emplace(line.choices, r).second)
         << line.op << " " << line.choices << " stands twice";
   });
-  if (std::getenv("POPRT_WRITE_RECORDS"))
-    return write_results(found, results,
-                         "What the nodes beside this file give: node_lines_test.cpp.");
-  const Results wanted = read_results(results);
-  ASSERT_FALSE(wanted.empty()) << results;
-  for (const auto& [op, choices] : wanted)
-    for (const auto& [what, r] : choices) {
-      const Result& now = found[op][what];
-      EXPECT_TRUE(near(r, now)) << op << " " << what << "\n  was " << text_of(r) << "\n  is  "
-                                << text_of(now);
-    }
-  for (const auto& [op, choices] : found)
-    for (const auto& [what, r] : choices)
-      EXPECT_TRUE(wanted.contains(op) && wanted.at(op).contains(what))
-          << op << " " << what << " is new: " << text_of(r);
+  expect_results(found, results, "Results of the nodes of this folder: node_lines_test.cpp.");
 }
 
 TEST(NodeLines, OfResize) { expect_as_recorded("resize"); }

@@ -1,15 +1,19 @@
-// What a node gave, as a record tells it: a head that has to be the same, and sums that may differ
-// by what rounding makes of them.
+// The result of a node as tests/data records it: types, kernels or a message, which must be equal,
+// and sums of the values, which may differ by rounding.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/ops/result_sums.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::ops::sampled {
 
@@ -38,51 +42,97 @@ inline std::string text_of(const Result& r) {
   return text;
 }
 
-// False where what stands behind the head is no sums.
-inline bool read_result(const std::string& text, Result& r) {
-  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 3) {
-    end = std::min(text.find(" | ", begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    if (begin == 0) {
-      r.types = part;
-      continue;
-    }
-    Sums s;
-    if (!read_sums(part, s)) return false;
-    r.sums.push_back(s);
-  }
-  return true;
-}
-
-// By operator and what was chosen or changed. In a file: a line for each operator, and below it
-// "  choice: result" lines.
+// By operator and by choice or change.
 using Results = std::map<std::string, std::map<std::string, Result>>;
 
-inline Results read_results(const std::string& path) {
-  Results all;
-  std::ifstream file(path);
-  std::string heading;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("#")) continue;
-    if (!line.starts_with("  ")) {
-      heading = line;
-      continue;
+// The results of one operator, as a file stores them: a digest of everything that must be equal,
+// and one number for each result that has values, which may differ by rounding.
+struct ResultSummary {
+  struct Number {
+    std::string what;  // the choice or change of the result
+    double value = 0, tolerance = 0;
+  };
+  size_t count = 0;
+  std::string digest;
+  std::vector<Number> numbers;
+};
+
+inline ResultSummary summary_of(const std::map<std::string, Result>& results) {
+  ResultSummary s;
+  test::Digest digest;
+  for (const auto& [what, r] : results) {
+    s.count++;
+    digest.add(what).add(": ").add(r.types);
+    const double tolerance = tolerance_of(r.types) + 1e-5;  // numbers are printed with five digits
+    ResultSummary::Number number{what};
+    for (size_t i = 0; i < r.sums.size(); i++) {
+      const Sums& sums = r.sums[i];
+      digest.add(fmt::format(" | {}", sums.special));
+      // Weights between 1 and 2, so that changes of two outputs seldom cancel.
+      const double weight = 1 + static_cast<double>((s.count * 7 + i * 3) % 13) / 13;
+      number.value += weight * sums.weighted + sums.absolute;
+      number.tolerance += (2 * weight + 1) * (tolerance * sums.absolute + 1e-4);
     }
-    const size_t end = line.find(": ");
-    Result r;
-    EXPECT_TRUE(end != line.npos && read_result(line.substr(end + 2), r)) << line;
-    all[heading].emplace(line.substr(2, end - 2), r);
+    digest.add("\n");
+    if (!r.sums.empty()) s.numbers.push_back(std::move(number));
   }
-  return all;
+  s.digest = digest.text();
+  return s;
 }
 
+inline test::RecordedLines lines_of(const Results& all) {
+  test::RecordedLines lines;
+  for (const auto& [op, results] : all)
+    for (const auto& [what, r] : results) lines[op].insert(what + ": " + text_of(r));
+  return lines;
+}
+
+// A file has for each operator the number of its results, their digest and the numbers of those
+// with values, and then the messages of all refusals.
 inline void write_results(const Results& all, const std::string& path, const std::string& about) {
   std::ofstream file(path);
-  file << "# " << about << "\n";
+  file << "# " << about << " POPRT_RECORD_LINES=FOLDER writes the results.\n";
   for (const auto& [op, results] : all) {
-    file << op << "\n";
-    for (const auto& [what, r] : results) file << "  " << what << ": " << text_of(r) << "\n";
+    if (results.empty()) continue;
+    const ResultSummary s = summary_of(results);
+    file << op << "\n  " << s.count << " results, " << s.digest << "\n  values";
+    for (const auto& number : s.numbers) file << fmt::format(" {:.5g}", number.value);
+    file << "\n";
   }
+  file << "messages\n";
+  const test::RecordedLines messages = test::digests_of(lines_of(all));
+  if (messages.contains("messages"))
+    for (const std::string& message : messages.at("messages")) file << "  " << message << "\n";
+}
+
+inline void expect_results_of(const std::string& op, const std::map<std::string, Result>& results,
+                              const std::set<std::string>& wanted) {
+  const ResultSummary s = summary_of(results);
+  EXPECT_TRUE(wanted.contains(fmt::format("{} results, {}", s.count, s.digest)))
+      << op << ": types, kernels, messages or the number of results differ";
+  const auto line =
+      std::ranges::find_if(wanted, [](const auto& l) { return l.starts_with("values"); });
+  ASSERT_NE(line, wanted.end()) << op << " is not recorded";
+  std::istringstream numbers(line->substr(6));
+  const std::vector<double> values{std::istream_iterator<double>(numbers), {}};
+  EXPECT_EQ(values.size(), s.numbers.size()) << op;
+  for (size_t i = 0; i < std::min(values.size(), s.numbers.size()); i++)
+    EXPECT_NEAR(values[i], s.numbers[i].value, s.numbers[i].tolerance)
+        << op << " " << s.numbers[i].what << ": the values differ";
+}
+
+inline void expect_results(const Results& found, const std::string& path,
+                           const std::string& about) {
+  test::write_lines_of(lines_of(found), path, about);
+  if (std::getenv("POPRT_WRITE_RECORDS")) return write_results(found, path, about);
+  test::RecordedLines wanted = test::read_recorded(path);
+  ASSERT_FALSE(wanted.empty()) << path;
+  EXPECT_EQ(wanted["messages"], test::digests_of(lines_of(found))["messages"]) << path;
+  wanted.erase("messages");
+  for (const auto& [op, results] : found)
+    if (!results.empty()) expect_results_of(op, results, wanted[op]);
+  for (const auto& [op, lines] : wanted)
+    EXPECT_TRUE(lines.empty() || found.contains(op)) << op << " of " << path << " has no results";
 }
 
 }  // namespace poprt::ops::sampled

@@ -1,5 +1,6 @@
 // The cases of the passes in other surroundings: twice in one graph, in the branches of an If, and
-// in graphs that nobody inferred. What comes out is recorded by operator and name of its node.
+// in graphs without inferred types. Results are compared with those before the pass; the operators
+// and names of the nodes are recorded.
 //
 //   POPRT_WRITE_RECORDS=1 test_passes --gtest_filter='CopiedCases.*'   # then read the diff
 #include <filesystem>
@@ -29,7 +30,7 @@ bool has_subgraphs(const ir::Graph& graph) {
   return any;
 }
 
-// Nodes as those of `from` at the end of `to`, which read what `map` says.
+// Copies the nodes of `from` to the end of `to`; `map` has the values that they read.
 void copy_nodes(const ir::Graph& from, ir::Graph& to, Map& map, const std::string& suffix) {
   for (const ir::Node* n : from.nodes()) {
     std::vector<ir::Value*> inputs;
@@ -47,7 +48,7 @@ void copy_nodes(const ir::Graph& from, ir::Graph& to, Map& map, const std::strin
   }
 }
 
-// Every node has a name of its own, so that it shows which one a made node has.
+// Gives every node a unique name, so that the names of new nodes show their origin.
 void name_nodes(ir::Graph& graph) {
   size_t number = 0;
   for (ir::Node* n : graph.nodes()) {
@@ -56,7 +57,7 @@ void name_nodes(ir::Graph& graph) {
   }
 }
 
-// The same nodes once more behind the others, reading the same inputs and constants.
+// The graph with a second copy of its nodes, which reads the same inputs and constants.
 std::unique_ptr<ir::Graph> twice(const ir::Graph& graph) {
   auto both = graph.clone();
   name_nodes(*both);
@@ -113,7 +114,7 @@ std::string ops_and_names(const ir::Graph& graph) {
 
 struct Outcome {
   int64_t rewrites = 0;
-  std::string text;  // what is left, or why it was refused
+  std::string text;  // the remaining nodes, or the reason of the refusal
   bool refused = false;
 };
 
@@ -145,7 +146,7 @@ void expect_same_numbers(const ir::Graph& before, const ir::Graph& after, const 
     feeds = random_feeds(before);
     wanted = evaluate_graph(before, feeds);
   } catch (const Error&) {
-    return;  // it cannot be fed or computed, whatever a pass makes of it
+    return;  // it cannot be fed or computed
   }
   const auto found = evaluate_graph(after, feeds);
   const bool halves = std::ranges::any_of(
@@ -175,8 +176,8 @@ TEST(CopiedCases, WhatStandsTwiceIsRewrittenTwiceOrAsOftenAsItMay) {
       ASSERT_NO_THROW(expect_same_numbers(*before, *part, c, rounds));
     }
   }
-  expect_recorded(found, POPRT_TEST_DATA "/passes_twice.txt",
-                  "What passes make of their cases when those stand twice: copied_cases_test.cpp.");
+  expect_digests(found, POPRT_TEST_DATA "/passes_twice.txt",
+                 "What passes make of two copies of their cases: copied_cases_test.cpp.");
 }
 
 TEST(CopiedCases, BranchesAreRewrittenAsTheGraphIs) {
@@ -196,11 +197,11 @@ TEST(CopiedCases, BranchesAreRewrittenAsTheGraphIs) {
       if (!all.refused) ASSERT_NO_THROW(expect_same_numbers(*before, *after, c, rounds));
     }
   }
-  expect_recorded(found, POPRT_TEST_DATA "/passes_in_branches.txt",
-                  "What passes make of their cases in branches: copied_cases_test.cpp.");
+  expect_digests(found, POPRT_TEST_DATA "/passes_in_branches.txt",
+                 "What passes make of their cases in branches: copied_cases_test.cpp.");
 }
 
-// A pass that is told no types says so or leaves alone what it would have to know them for.
+// A pass without types refuses the graph, or leaves the nodes alone for which it needs types.
 TEST(CopiedCases, GraphsThatNobodyInferredComputeTheSame) {
   RecordedLines found;
   for (const std::string& name : case_names()) {
@@ -218,11 +219,11 @@ TEST(CopiedCases, GraphsThatNobodyInferredComputeTheSame) {
       ASSERT_NO_THROW(expect_same_numbers(*before, *after, c, rounds));
     }
   }
-  expect_recorded(found, POPRT_TEST_DATA "/passes_without_types.txt",
-                  "What passes make of their cases without types: copied_cases_test.cpp.");
+  expect_digests(found, POPRT_TEST_DATA "/passes_without_types.txt",
+                 "What passes make of their cases without types: copied_cases_test.cpp.");
 }
 
-// Nothing is done, whatever a pass finds, where it may do nothing.
+// A pass changes nothing if no rewrite is allowed.
 TEST(CopiedCases, NothingIsDoneWhereNothingIsAllowed) {
   for (const std::string& name : case_names())
     for (const FileCase& c : cases_of(name)) {

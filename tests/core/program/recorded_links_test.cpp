@@ -1,7 +1,7 @@
-// Programs that are linked and cut, recorded whole: every field of what link_graphs and
-// link_buckets make of small models (with state, data of inputs, narrow weights, on one IPU and on
-// several), the program of each shard, and what is said when a number of a sharded program is
-// one less or one more.
+// Linked and cut programs, recorded with all fields: the programs that link_graphs and link_buckets
+// make from small models (with state, data of inputs, narrow weights, on one IPU and on several),
+// the program of each shard, and the messages for a sharded program with a slightly different
+// number.
 //
 //   POPRT_WRITE_RECORDS=1 test_program --gtest_filter='RecordedLinks*'   # then read the diff
 #include <gtest/gtest.h>
@@ -253,8 +253,8 @@ TEST(RecordedLinks, AreWhatTheyWere) {
       EXPECT_EQ(again, lines) << heading;
     }
   }
-  test::expect_recorded(found, POPRT_TEST_DATA "/program_links.txt",
-                        "Programs of several models: recorded_links_test.cpp.");
+  test::expect_digests(found, POPRT_TEST_DATA "/program_links.txt",
+                       "Programs of several models: recorded_links_test.cpp.");
 }
 
 TEST(RecordedLinks, WeightsThatAreNotAllThereAreRefused) {
@@ -265,7 +265,7 @@ TEST(RecordedLinks, WeightsThatAreNotAllThereAreRefused) {
             "data_loss: a variant needs 128 bytes of weights, 127 are there");
 }
 
-// A program, its shards and what is said of it when each number is a little different.
+// Messages of verify() and shards_of() for the program with each number changed a little.
 void bend(Program p, const std::string& name, RecordedLines& found) {
   const auto said = [&] {
     return refusal_of([&] {
@@ -351,8 +351,8 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
   emit("control.loop", {kNoBuffer, kNoBuffer, index}, {kMaxRounds});
   emit("control.end", {}, {});
   bend(b.program(), "control flow", found);
-  test::expect_recorded(found, POPRT_TEST_DATA "/program_numbers.txt",
-                        "What is said of programs with other numbers: recorded_links_test.cpp.");
+  test::expect_digests(found, POPRT_TEST_DATA "/program_numbers.txt",
+                       "Messages for programs with other numbers: recorded_links_test.cpp.");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace poprt::inspector {
 namespace {
 
 // Groups in groups, weights that are computed, an edge over several layers, a value with many
-// readers, branches, a name that is long, omitted inputs and outputs that nobody reads.
+// readers, branches, a long name, omitted inputs and unused outputs.
 constexpr const char* kNested = R"(graph "nested" opset {"": 17} {
   input %x : f32[2,3,8,8]
   input %c : bool[]
@@ -117,7 +117,8 @@ TEST_F(RecordedViews, ScenesAndPictures) {
   put_text(found["picture, coloured"], graph_svg(g, *layout.scene({}), [](int node) {
              return 0x102030u * static_cast<uint32_t>(node % 8);
            }));
-  expect(found, "scenes");
+  test::expect_digests(found, POPRT_TEST_DATA "/inspector_scenes.txt",
+                       "Boxes and routes of graphs: recorded_views_test.cpp.");
 }
 
 TEST_F(RecordedViews, GraphsAndQuestionsToThem) {
@@ -188,7 +189,7 @@ TEST_F(RecordedViews, TablesOfDocuments) {
   expect(found, "tables");
 }
 
-// A program of its own making, so that no pass and no plan decides what is shown.
+// A program that is built by hand, so that it does not depend on passes and plans.
 TEST_F(RecordedViews, ProgramsAndTheirMemory) {
   program::Program p;
   p.kernels = {"gemm", "relu", "copy"};
@@ -272,8 +273,8 @@ TEST_F(RecordedViews, DifferencesOfDocuments) {
   expect(found, "differences");
 }
 
-// Boxes lie in their group and beside each other, routes begin and end at borders, whatever is
-// open.
+// Boxes are inside their group and do not overlap, and routes begin and end at borders, for any
+// open groups.
 TEST_F(RecordedViews, PartsOfAnyOpenSetFitTogether) {
   const Document d = load("nested.ir", kNested);
   ASSERT_EQ(d.error, "");

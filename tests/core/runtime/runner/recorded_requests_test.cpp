@@ -1,7 +1,7 @@
-// What each kind of runner says of requests and of configurations, recorded: every anchor missing,
+// Answers of each kind of runner to requests and configurations, recorded: every anchor missing,
 // given twice, without memory, smaller and larger, under other names, at other positions and with
-// other shapes; every number of a configuration on both sides of its limits. What is computed and
-// counted stands there, too.
+// other shapes; every number of a configuration on both sides of its limits. Results and counters
+// are recorded, too.
 //
 //   POPRT_WRITE_RECORDS=1 test_runtime --gtest_filter='RecordedRequests.*'   # then read the diff
 #include <fmt/ranges.h>
@@ -43,7 +43,7 @@ std::string said_by(const std::function<void()>& f) {
   return "taken";
 }
 
-// Memory of one anchor, with room behind it; numbers of four bytes.
+// Memory of one anchor, with room after it; numbers of four bytes.
 struct Memory {
   std::string name;
   std::vector<int32_t> values;
@@ -72,7 +72,7 @@ struct RecordedRequest {
     for (Memory& m : outputs) list.push_back({m.name, 0, m.values.data(), m.count * 4, nullptr, 0});
     return list;
   }
-  // Of the outputs, up to what nobody has written.
+  // The outputs, up to the first unwritten number.
   std::string results() {
     std::string text;
     for (Memory& m : outputs) {
@@ -144,7 +144,7 @@ class RecordedRequests : public ::testing::Test {
                                       static_cast<int>(rows.kind), rows.dim, rows.left_out));
   }
 
-  // One request as it is.
+  // The unchanged request.
   void request_once(const std::string& heading, BaseRunner& runner, RecordedRequest request) {
     describe(heading, runner);
     const std::string said = said_by([&] { runner.execute(request.in(), request.out()); });
@@ -201,8 +201,8 @@ class RecordedRequests : public ::testing::Test {
   }
 
   void expect(const char* name) {
-    test::expect_recorded(found, fmt::format("{}/runtime_{}.txt", POPRT_TEST_DATA, name),
-                          "What runners say: recorded_requests_test.cpp.");
+    test::expect_digests(found, fmt::format("{}/runtime_{}.txt", POPRT_TEST_DATA, name),
+                         "Answers of runners: recorded_requests_test.cpp.");
   }
 
   RecordedLines found;
@@ -249,7 +249,7 @@ TEST_F(RecordedRequests, OfModelRunners) {
   expect("model_requests");
 }
 
-// Two graphs that copy, and say which one they are.
+// Two graphs that copy, and return their number.
 std::shared_ptr<const Model> fused_copies() {
   program::Builder b;
   const auto copy = [&](program::BufferId from, program::BufferId to) {
@@ -361,7 +361,7 @@ TEST_F(RecordedRequests, OfBucketsThatNotesDescribe) {
     std::string text = kShapeNotes;
     if (!word.empty()) text.replace(text.find(word), word.size(), by);
     std::string said = said_by([&] { BucketRunner runner(bucketed(text)); });
-    // What a library says of text that is no JSON is its own.
+    // The message for text that is no JSON is that of a library.
     if (const size_t at = said.find("[json"); at != said.npos) said.resize(at);
     found["buckets"].insert(word + " becomes " + by + ": " + said);
   }

@@ -233,7 +233,7 @@ TEST(RunnerPlan, StepsAreAsCompiledWhileThereIsRoom) {
   c.overlap_io = true;
   EXPECT_EQ(RunnerPlan(model, c).step_chunks, 7u) << "64 MB of copies";
   c.batches_per_step = 20;
-  EXPECT_EQ(RunnerPlan(model, c).step_chunks, 20u) << "who asks for more gets it";
+  EXPECT_EQ(RunnerPlan(model, c).step_chunks, 20u) << "a larger number is accepted";
   c = {};
   c.batching_dim = 0;
   EXPECT_EQ(RunnerPlan(model, c).step_chunks, 7u);
@@ -361,7 +361,7 @@ TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
   EXPECT_EQ(said(-1), "there is no replica -1: ids are 0 to 5");
 }
 
-// A request of flush_by_name needs what any other needs, and no more.
+// A request of flush_by_name needs the same anchors as any other.
 TEST(FlushByName, LacksWhatARequestWouldLack) {
   const auto model = test::anchors_only(
       {{"a", DType::f32, {2}}, {"b", DType::f32, {2}}, {"none", DType::f32, {0}}},
@@ -403,8 +403,8 @@ TEST(FrozenInputs, HaveMemoryOfTheirSize) {
                "frozen input 'a': the pointer is null");
 }
 
-// How plans divide models in rows, batches and steps, and what they say of requests of so many
-// bytes; recorded.
+// The rows, batches and steps of the plans for models, and their answers to requests of different
+// sizes, recorded.
 //
 //   POPRT_WRITE_RECORDS=1 test_runtime --gtest_filter='RunnerPlans.*'   # then read the diff
 class RunnerPlans : public ::testing::Test {
@@ -518,11 +518,12 @@ TEST_F(RunnerPlans, AreThoseThatAreRecorded) {
         record(fmt::format("{}{}{}", kind.name, replicas > 1 ? ", three replicas" : "", what),
                model, config);
       }
-  test::expect_recorded(found, POPRT_TEST_DATA "/runtime_plans.txt",
-                        "How runners divide models: runner_plan_test.cpp.");
+  test::expect_digests(found, POPRT_TEST_DATA "/runtime_plans.txt",
+                       "How runners divide models: runner_plan_test.cpp.",
+                       test::message_after_colon);
 }
 
-// Frozen inputs count for nothing but themselves.
+// Frozen inputs do not affect the division of other anchors.
 TEST_F(RunnerPlans, OfFrozenInputs) {
   static const float data[1 << 18] = {};
   for (const uint32_t dim : {UINT32_MAX, 0u})
@@ -539,8 +540,9 @@ TEST_F(RunnerPlans, OfFrozenInputs) {
       record(fmt::format("frozen {}{}", fmt::join(names, " and "), dim ? "" : ", rows"), model,
              config);
     }
-  test::expect_recorded(found, POPRT_TEST_DATA "/runtime_plans_frozen.txt",
-                        "How runners divide models with frozen inputs: runner_plan_test.cpp.");
+  test::expect_digests(found, POPRT_TEST_DATA "/runtime_plans_frozen.txt",
+                       "How runners divide models with frozen inputs: runner_plan_test.cpp.",
+                       test::message_after_colon);
 }
 
 }  // namespace

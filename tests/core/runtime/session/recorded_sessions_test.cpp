@@ -1,7 +1,7 @@
-// What sessions ask of callbacks, in which order and with which values, recorded: flows and
-// programs of models whose inputs are the caller's, the file's, a feed's, whose weights come back
-// by the save program; with data that is there ahead of time, in memory of the callback, or not at
-// all; and what is said of names, sizes and programs that there are not.
+// The calls of sessions to callbacks, with their order and values, recorded: flows and programs of
+// models whose inputs come from the caller, the file or a feed, and whose weights the save program
+// returns; with data that is available ahead of time, in memory of the callback, or missing; and
+// the messages for unknown names, sizes and programs.
 //
 //   POPRT_WRITE_RECORDS=1 test_runtime --gtest_filter='RecordedSessions.*'   # then read the diff
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using test::CopyModel;
 
 constexpr size_t kCount = 2;
 
-// Writes down what it is asked for. What it gives are numbers from `next` on.
+// Records its calls. It gives numbers from `next` on.
 struct Watched : StreamCallback {
   Watched(std::string n, bool in, std::vector<std::string>& to)
       : name(std::move(n)), is_input(in), calls(to) {}
@@ -234,8 +234,8 @@ TEST_F(RecordedSessions, AskWhatTheyAsked) {
         Kind{.name = "a feed, two replicas", .iterations = 2, .replicas = 2, .feed = true},
         Kind{.name = "a feed, second copy", .iterations = 2, .feed = true, .copy = 1, .copies = 2}})
     run(kind);
-  test::expect_recorded(found, POPRT_TEST_DATA "/runtime_sessions.txt",
-                        "What sessions ask of callbacks: recorded_sessions_test.cpp.");
+  test::expect_digests(found, POPRT_TEST_DATA "/runtime_sessions.txt",
+                       "Calls of sessions to callbacks: recorded_sessions_test.cpp.");
 }
 
 TEST_F(RecordedSessions, SayWhatThereIsNot) {
@@ -259,7 +259,7 @@ TEST_F(RecordedSessions, SayWhatThereIsNot) {
                                    fmt::format("{} and {}", q.inputs().size(), q.outputs().size()));
                              })));
   test::expect_recorded(found, POPRT_TEST_DATA "/runtime_session_names.txt",
-                        "What sessions say of names: recorded_sessions_test.cpp.");
+                        "Answers of sessions to names: recorded_sessions_test.cpp.");
 }
 
 }  // namespace
