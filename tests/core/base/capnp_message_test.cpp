@@ -184,7 +184,7 @@ TEST(CapnpMessage, MutationsNeverReadOutside) {
   const auto good = out.canonical_bytes();
   int accepted = 0;
   for (int round = 0; round < 20000; round++) {
-    auto bytes = good;  // on the heap, so that the address sanitizer sees what lies outside
+    auto bytes = good;  // on the heap, so that AddressSanitizer notices an access outside
     for (unsigned k = 0; k <= random() % 3; k++)
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     try {
@@ -249,7 +249,7 @@ TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
   const auto nothing = [](const Struct&) {};
   const auto text = [](const Struct& s) { (void)s.text(0); };
   const auto structs = [](const Struct& s) { (void)s.structs(0); };
-  EXPECT_EQ(error({struct_pointer(0, 0, 0)}, nothing), "") << "no words, behind the last one";
+  EXPECT_EQ(error({struct_pointer(0, 0, 0)}, nothing), "") << "no words, after the last one";
   EXPECT_NE(error({struct_pointer(1, 0, 0)}, nothing), "");
   EXPECT_EQ(error({struct_pointer(-1, 0, 1)}, nothing), "") << "at word 0";
   EXPECT_NE(error({struct_pointer(-2, 0, 0)}, nothing), "");
@@ -259,7 +259,7 @@ TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
   EXPECT_EQ(error({root, list_pointer(0, 2, 8), 0}, text), "");
   EXPECT_NE(error({root, list_pointer(0, 2, 9), 0}, text), "");
   EXPECT_EQ(error({root, list_pointer(0, 2, 9), 0, 0}, text), "");
-  // A list of no bytes may lie behind the last word.
+  // A list of no bytes may be after the last word.
   EXPECT_EQ(error({root, list_pointer(0, 4, 0)},
                   [](const Struct& s) {
                     EXPECT_TRUE(s.numbers<float>(0).empty());
@@ -310,7 +310,7 @@ TEST(CapnpMessage, SixteenLevelsAreTaken) {
   EXPECT_EQ(depth, 16);
 }
 
-// What is equal has equal bytes: no zeros at the end of data or pointers.
+// Equal messages have equal bytes: no zeros at the end of data or pointers.
 TEST(CapnpMessage, CanonicalFormOmitsWhatIsZero) {
   StructBuilder zeros;
   zeros.set<uint32_t>(12, 0);

@@ -200,7 +200,7 @@ TEST_F(File, OpenErrorsNameThePath) {
   EXPECT_NE(directory.message().find("directory"), std::string::npos);
 }
 
-// The system's errors have a kind each, and say what could not be done with which path.
+// Each error of the system has a code; the message has the action and the path.
 TEST_F(File, ErrorsHaveTheirKinds) {
   const auto said = [](const fs::path& path, bool write = false) {
     const Error e = error_of([&] {
@@ -302,7 +302,7 @@ TEST_F(File, DescriptorsAndMappingsAreGivenBack) {
   EXPECT_EQ(held(dir), before);
 }
 
-// Where a writer that may die works in a process of its own.
+// A writer that may die works in a separate process.
 template <class F>
 pid_t in_child(F&& f) {
   const pid_t child = ::fork();
@@ -356,7 +356,7 @@ TEST_P(KilledWriter, LeavesTheOldOrTheNewFileWholeAndNothingElse) {
   EXPECT_EQ(text_of(path), std::string(4096, 'z'));
 }
 
-// Between the first byte and the commit only a file that has a name can be left behind.
+// Between the first byte and the commit only a file with a name can remain.
 TEST_P(KilledWriter, LeavesNothingOfWhatItHadNotCommittedUnlessItHadAName) {
   const fs::path path = dir / "model";
   // Not here: a process lists a folder once a minute, and children begin with what it remembers.

@@ -108,7 +108,7 @@ TEST(Quarters, WholeTensorsRoundAsTheTableSays) {
       values.push_back(static_cast<float>(-low));
       if (code == 127) break;
       const double high = value_of(f, code + 1), middle = (low + high) / 2;
-      // Halves, and what lies a bit above and below.
+      // Numbers half way between two codes, and their neighbours.
       for (const double v : {middle, middle * (1 + 1e-6), middle * (1 - 1e-6)}) {
         values.push_back(static_cast<float>(v));
         values.push_back(static_cast<float>(-v));

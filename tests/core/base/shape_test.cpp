@@ -63,7 +63,7 @@ TEST(Shape, BroadcastErrorNamesBothShapes) {
   }
 }
 
-// All pairs of small shapes against what ONNX says: from the right, equal or 1 or unknown.
+// All pairs of small shapes against the rule of ONNX: from the right, equal or 1 or unknown.
 TEST(Shape, BroadcastsEveryPairOfSmallShapes) {
   std::vector<Shape> shapes = {{}};
   for (size_t i = 0; i < shapes.size(); i++)

@@ -79,7 +79,7 @@ TEST_F(Temporaries, ARemovedFileCannotBeHeld) {
   ::close(fd);
 }
 
-// Nobody can sweep where there are no locks, so that a file that has none is held.
+// Files are never removed on a file system without locks, so a file without a lock counts as held.
 TEST_F(Temporaries, WithoutLocksAFileIsHeldWhileItIsThere) {
   const int fd = ::open(make(temporary_name()).c_str(), O_RDWR | O_PATH);  // flock() refuses it
   ASSERT_GE(fd, 0);

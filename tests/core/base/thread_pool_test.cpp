@@ -199,7 +199,7 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
 }
 
 #if !POPRT_TEST_SANITIZED
-// In a process of its own, which has no memory for the stacks of more threads.
+// Runs in a separate process, which has no memory for the stacks of more threads.
 TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
   const pid_t child = fork();
   if (child == 0) {

@@ -14,9 +14,9 @@
 namespace poprt {
 namespace {
 
-// What the kernel says of the calling thread.
+// The state of the calling thread, as the kernel reports it.
 struct Said {
-  uint64_t slice = 0;  // 0: it does not say
+  uint64_t slice = 0;  // 0: not reported
   int policy = 0, nice = 0;
 };
 
@@ -26,7 +26,7 @@ Said said() {
   return {words[3], sched_getscheduler(0), getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))};
 }
 
-// On a thread of its own: the slice stays with it.
+// On a separate thread, because the slice stays with the thread.
 void on_a_thread(const std::function<void()>& test) { std::thread(test).join(); }
 
 TEST(TimeSlice, WhoTellsMayInterruptWhoComputes) {

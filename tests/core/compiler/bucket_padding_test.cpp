@@ -247,7 +247,7 @@ Tensor padded(const Tensor& t, const Shape& to) {
   return out;
 }
 
-// The first bytes of an anchor, which is as large as the largest shape.
+// The first bytes of an anchor; it is as large as the largest shape.
 Tensor at_anchor(const Tensor& t, const program::Anchor& anchor) {
   Tensor out = Tensor::zeros(anchor.dtype, anchor.shape);
   std::memcpy(out.mutable_data(), t.data(), t.bytes());

@@ -20,8 +20,8 @@ void add_calls_of(ir::Graph& graph, std::vector<OneCall>& calls) {
     calls.push_back(call_of(executable.program, in));
 }
 
-// What random graphs are too small for, or do not have: 8-bit depthwise convolutions and pools, a
-// transposed convolution, one over four axes, Winograd's, one behind a normalization, and a
+// Graphs that the random ones do not cover: 8-bit depthwise convolutions and pools, a transposed
+// convolution, one over four axes, one with Winograd's kernel, one after a normalization, and a
 // recurrent layer in double.
 constexpr const char* kLayers = R"(graph "g" opset {"": 17, "com.microsoft": 1} {
     input %x : f32[1,64,28,28]
@@ -70,7 +70,7 @@ const std::vector<OneCall>& found_calls() {
         const RandomGraph g = random_graph(profile, choices);
         try {
           add_calls_of(*g.graph, found);
-        } catch (const Error&) {  // RandomGraphs says which may be refused
+        } catch (const Error&) {  // RandomGraphs tests which may be refused
         }
       }
     return found;

@@ -125,7 +125,7 @@ TEST(Compiler, AnyResultOfANodeMayBeTheOnlyOneThatIsRead) {
     }
 }
 
-// Outputs are told apart by their names.
+// Outputs are distinguished by their names.
 TEST(Compiler, AnOutputThatIsListedTwiceIsOneOutput) {
   const std::string text = R"(graph "g" opset {"": 17} {
     input %x : f32[6]
@@ -182,7 +182,7 @@ TEST(Compiler, AMultiLayerPerceptron) {
   })");
 }
 
-// Each names the node, the operator, the opset, what there is and where to ask.
+// Each message names the node, the operator, the opset, the supported types and where to report.
 TEST(Compiler, ErrorsAboutANodeSayWhatIsSupportedAndWhereToAsk) {
   const struct {
     const char *op, *opsets, *inputs, *outputs, *attributes, *cause;
@@ -353,7 +353,7 @@ TEST(Compiler, AnUnknownOperatorIsNamed) {
   }
 }
 
-// Kernels of one 3x3 convolution, the tile of Winograd behind it.
+// Kernels of one 3x3 convolution, each followed by the tile of Winograd.
 std::string kernels_of_convolution(compiler::Winograd winograd, int64_t size) {
   compiler::Options options;
   options.winograd = winograd;
@@ -398,7 +398,7 @@ TEST(Compiler, AConvolutionPacksAKernelThatIsComputedFromConstants) {
   EXPECT_EQ(fmt::format("{}", fmt::join(e.program.kernels, " ")), "block conv_winograd unblock");
 }
 
-// What is said of how far it is.
+// The reports of the progress.
 struct Said {
   std::vector<double> done;
   std::vector<std::string> what;
@@ -442,7 +442,7 @@ TEST(Compiler, SaysHowFarItIs) {
   for (const std::string& what : compiling.what) EXPECT_EQ(what, "Graph compilation");
 }
 
-// Passes that options ask for run first, and count for nothing.
+// Passes that options request run first, and are not counted.
 TEST(Compiler, NothingIsDoneWhileTheModelIsAsExported) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[4]
@@ -459,7 +459,7 @@ TEST(Compiler, NothingIsDoneWhileTheModelIsAsExported) {
   EXPECT_GT(said.done[1], 0);
 }
 
-// Sizes of results are wide, whatever becomes of other integers.
+// Sizes of results stay wide, also if other integers become narrow.
 TEST(Compiler, SizesStayWideWhereIntegersBecomeNarrow) {
   const std::string text = R"(graph "g" opset {"": 17} {
     input %x : f32[4]
@@ -493,7 +493,7 @@ TEST(Compiler, SizesStayWideWhereIntegersBecomeNarrow) {
   }
 }
 
-// In whatever order the model lists them.
+// In any order of the model.
 TEST(Compiler, SizesInFrontOfTheirResultStayWideToo) {
   compiler::Options narrow;
   narrow.narrow_int64 = true;
@@ -572,7 +572,7 @@ TEST(Compiler, NodesThatPassesMakeHaveAnOpset) {
   EXPECT_EQ(opset_of("\"com.microsoft\": 1, \"ai.onnx\": 13"), 0);
 }
 
-// That there is no such operator is said first, whatever else is wrong with it.
+// An unknown operator is reported before other errors of the node.
 TEST(Compiler, AnUnknownOperatorWithAttributesIsNamed) {
   try {
     compiler::Options options;
@@ -704,7 +704,7 @@ const std::pair<const char*, const char*> kBodies[] = {
 
 class Exposed : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-// What a debugger or a checkpoint asks for: each value beside the result, and all at once.
+// The request of a debugger or a checkpoint: each value in addition to the result, and all at once.
 TEST_P(Exposed, AnyValueMayBeAnOutput) {
   const std::string body = std::string("graph \"g\" opset {\"\": 13} {") + GetParam().second;
   std::string all;

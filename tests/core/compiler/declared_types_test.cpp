@@ -10,7 +10,7 @@
 namespace poprt::compiler {
 namespace {
 
-// What convert() says of a graph; "" when it takes it.
+// The message of convert() for a graph; "" if it accepts it.
 std::string said_of(const std::string& body, Options options = {}) {
   const auto graph =
       ir::parse_text("graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\n" + body + "}\n");
@@ -246,7 +246,7 @@ TEST(DeclaredTypes, ALoopThatEndsEarlyMayMakeFewerRowsThanItsTripCount) {
               early_loop("f32[0]", "f32[3,1]"));
 }
 
-// What convert() says of a graph whose value `name` the importer knows as a container.
+// The message of convert() for a graph whose value `name` is a container for the importer.
 std::string said_of_container(const std::string& declared, const std::string& body,
                               const std::string& name = "y") {
   const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\ninput %x : f32[2]\n" + body +

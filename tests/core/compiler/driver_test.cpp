@@ -348,8 +348,8 @@ std::string bytes_of(const Executable& e) {
   return bytes;
 }
 
-// What is converted for a file may be compiled without being converted again where the driver says
-// so. Both files have the bytes that they have when the model is read and converted for each of
+// A model that is converted for a file may be compiled without a second conversion if the driver
+// allows it. Both files have the same bytes as when the model is read and converted for each of
 // them.
 TEST(Driver, OneConversionGivesBothFilesWhatTwoGive) {
   int shared = 0, own = 0;
@@ -367,12 +367,12 @@ TEST(Driver, OneConversionGivesBothFilesWhatTwoGive) {
       std::string wanted;
       try {
         wanted = bytes_of(compile_model(read(), options));
-      } catch (const Error&) {  // of models that do not compile nothing is compared
+      } catch (const Error&) {  // models that do not compile are not compared
         continue;
       }
       auto imported = read();
       EXPECT_TRUE(bytes_of(compile_model(imported->clone(), options)) == wanted)
-          << profile << " " << i << ": a copy of what was read";
+          << profile << " " << i << ": a copy of the model that was read";
       const bool same = convert_model(*imported, to_onnx);
       auto file = imported->clone();
       settle_opset(file, to_onnx);
@@ -380,7 +380,7 @@ TEST(Driver, OneConversionGivesBothFilesWhatTwoGive) {
       convert_model(*alone, to_onnx);
       settle_opset(alone, to_onnx);
       EXPECT_TRUE(onnx::export_bytes(*file) == onnx::export_bytes(*alone))
-          << profile << " " << i << ": a copy of what was converted";
+          << profile << " " << i << ": a copy of the converted model";
       if (!same) {
         own++;
         continue;

@@ -76,7 +76,7 @@ std::vector<int64_t> codes_of(const char* format, int scale, std::vector<float> 
 }
 
 TEST(Faithful, EightBitFloatsAreMadeOfHalvesAndOverflowAsTheChipSays) {
-  // 1.0625 is the middle of 1 and 1.125; what is a bit more is that in a half.
+  // 1.0625 is half way between 1 and 1.125; a slightly larger number rounds to it in a half.
   EXPECT_EQ(codes_of("F143", 0, {1.0625f + 0x1p-13f, 1.0625f + 0x1p-9f}, false),
             (std::vector<int64_t>{0x40, 0x41}));
   EXPECT_EQ(codes_of("F143", 0, {241, 300, -300, INFINITY, NAN, -0.0f, 1e-6f}, false),
@@ -216,7 +216,7 @@ float rounded_to_half(float x) { return to_float(to_f16(x)); }
 
 using Feeds = std::map<std::string, Tensor>;
 
-// Every result of `body`'s y against what `wanted` says of its place.
+// Every element of `body`'s y against `wanted` at its index.
 void expect_each(const std::string& body, const Feeds& feeds,
                  const std::function<float(int64_t)>& wanted) {
   const Tensor y = run_faithfully(*parsed(body), feeds).at("y");
@@ -312,7 +312,7 @@ TEST(Faithful, ABiasOfASquareIsThatOfColumns) {
       "output %y");
   const auto y = run_faithfully(*g, {{"a", a}, {"b", b}, {"c", c}}).at("y").to_doubles();
   for (size_t i = 0; i < 4; i++) EXPECT_NEAR(y[i], i % 2 ? 200 : 10, 9) << i;
-  // What is turned is computed as everything else is.
+  // A rotated operand is computed like every other.
   const auto turned =
       parsed("input %a : f16[3,2]\ninput %b : f16[3,2]\n%y = Gemm(%a, %b) {transA = 1}\noutput %y");
   const Tensor at3 = random_halves({3, 2}, 7);
@@ -377,7 +377,7 @@ TEST(Faithful, ConvolutionsThatItHasNotAreRefused) {
   EXPECT_EQ(said("[1,2,3] [1,2,2]", ""), refusal);
 }
 
-// Sums of 32 where both are 8-bit floats; beside halves 8-bit weights are halves.
+// Sums of 32 if both operands are 8-bit floats; together with halves 8-bit weights are halves.
 TEST(Faithful, EightBitWeightsBesideHalvesAreSummedAsHalves) {
   Tensor codes = Tensor::zeros(DType::u8, {40, 2});
   for (size_t i = 0; i < 80; i++)
@@ -428,7 +428,7 @@ TEST(Faithful, EightBitWindowsBesideHalvesAreSummedAsHalves) {
               });
 }
 
-// Of f32, too, and of what was infinite before.
+// Also for f32, and for values that were infinite before.
 TEST(Faithful, CastsToHalvesOverflowButKeepInfinity) {
   const auto g = parsed("input %x : f32[5]\n%y = Cast(%x) {to = 10}\noutput %y");
   const Feeds feeds = {{"x", Tensor::of<float>({5}, {INFINITY, -INFINITY, 70000, -70000, 65504})}};

@@ -12,7 +12,7 @@ struct FlowBody {
   const char* name;
   const char* text;
   int opset = 21, ml = 3;
-  bool whole = true;  // results are whole numbers, whatever computes them
+  bool whole = true;  // results are whole numbers in every precision
 };
 
 inline const FlowBody kFlowBodies[] = {

@@ -21,7 +21,7 @@ constexpr const char* kScale = R"(graph "scale" opset {"": 17} {
 }
 )";
 
-// Its branches read what is around them.
+// Its branches read values of the outer graph.
 constexpr const char* kChoice = R"(graph "choice" opset {"": 17, "ai.onnx.ml": 3} {
   input %x : f32[2]
   input %c : bool[]

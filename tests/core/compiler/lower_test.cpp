@@ -215,7 +215,7 @@ struct Layer {
   const char* name;
   const char* x;          // the input's type
   const char* constants;  // read by every layer
-  const char* node;       // with $x, $y, and $i for names of its own
+  const char* node;       // with $x, $y, and $i for its own names
   int layers = 8;
   double tolerance = 2e-3;
 };
@@ -365,7 +365,7 @@ TEST_P(SharedWeights, LayersGiveWhatTheyGiveAlone) {
 INSTANTIATE_TEST_SUITE_P(Forms, SharedWeights, ::testing::ValuesIn(kLayers),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Branches and bodies have constants of their own; the unrolled loop copies its body.
+// Branches and bodies have their own constants; the unrolled loop copies its body.
 TEST(SharedWeights, BranchesAndBodiesShareWithTheGraphAround) {
   for (const char* rounds : {"4", "600"}) {
     const std::string text = fmt::format(R"(graph "g" opset {{"": 17}} {{

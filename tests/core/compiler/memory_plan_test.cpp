@@ -235,7 +235,7 @@ TEST(MemoryPlan, WhatIsNeededAtOtherTimesSharesMemoryAndStateLiesFirst) {
   EXPECT_EQ(plan.state_bytes(), 128u);
   EXPECT_EQ(at(beside), 128u);
   EXPECT_EQ(at(large), 128u);
-  EXPECT_EQ(at(v), 640u) << "behind both, which are larger";
+  EXPECT_EQ(at(v), 640u) << "after both, which are larger";
   EXPECT_EQ(at(after), 128u);
   EXPECT_EQ(at(later), 384u);
   EXPECT_EQ(at(small), 896u);

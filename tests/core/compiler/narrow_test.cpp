@@ -81,7 +81,7 @@ TEST(Narrow, FloatsThatFewerBitsHoldAreInTheTable) {
   EXPECT_LE(dtype_bits(table[0].dtype), 8);
   EXPECT_EQ(narrow_of(2000, 1 + 0x1p-10f).at(0).dtype, DType::f16);
   EXPECT_TRUE(narrow_of(2000, 0.1f).empty()) << "a third of 24 bits";
-  // Also when it is the last of them alone, behind the first piece.
+  // Also when it is only the last of them, after the first piece.
   EXPECT_TRUE(narrow_of(5000, 1.5f, DType::undefined, false, 0.1f).empty());
 }
 

@@ -77,7 +77,7 @@ std::set<std::string> in_order(const std::vector<const passes::PassDef*>& pipeli
   return lines;
 }
 
-// Which passes run, and in which order, for options that ask for others.
+// The passes and their order for different options.
 TEST(Pipeline, EachOptionBringsItsPassesToTheirPlaces) {
   const std::vector<std::string> everything = {
       "apply_host_concat_split", "compress_pattern",  "merge_if_with_same_cond",
@@ -113,7 +113,7 @@ TEST(Pipeline, EachOptionBringsItsPassesToTheirPlaces) {
                         "Passes by option, in order: pipeline_test.cpp.");
 }
 
-// What options ask for before anything else, and what they do not.
+// The passes that options request before all others.
 TEST(Pipeline, EarlyPassesRunWhereTheyAreRequestedAndNotNamed) {
   Options options;
   const auto early = [&] {

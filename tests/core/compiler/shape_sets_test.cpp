@@ -109,7 +109,7 @@ TEST(ShapeSets, AreSortedByTheirElementsAndElseAsTheyCome) {
   EXPECT_EQ(sizes(sets, "k", 0), (Sizes{3, 3, 3, 3, 30}));
 }
 
-// What was added along one size is filled along the other, too, with what stays the same.
+// The part added along one size is also filled along the other one, with constant values.
 TEST(ShapeSets, SizesOfSeveralInputsMakeOneGrid) {
   const auto set = [](int64_t a, int64_t b) { return ShapeSet{{"a", {a, 5}}, {"b", {b, a, 7}}}; };
   const auto all = with_steps({set(2, 4), set(4, 4), set(2, 8), set(4, 8)}, 0.3);

@@ -1,4 +1,4 @@
-// Several IPUs give what one gives, bit for bit, wherever a model is cut.
+// Several IPUs give the results of one IPU, bit for bit, for any cut of a model.
 #include "compiler/shard.h"
 
 #include <gtest/gtest.h>
@@ -243,8 +243,8 @@ TEST(Shard, StateStaysWithTheIpuThatHasIt) {
             1);
 }
 
-// What each shard has, in the order of a run: its IPU, its stage when there is one, its nodes, and
-// what it reads and makes (`a`: inputs or outputs of the model, `t`: transfers).
+// Each shard, in the order of a run: its IPU, its stage if it has one, its nodes, and its inputs
+// and results (`a`: inputs or outputs of the model, `t`: transfers).
 std::string cut_of(const std::string& body, const Options& options) {
   const auto graph = ir::parse_text(graph_text(body));
   ops::infer(*graph);
@@ -288,7 +288,7 @@ std::string seated(std::vector<std::pair<std::string, std::vector<int64_t>>> nod
 }
 
 TEST(Cut, AnIpuGoesOnAsLongAsItHasWhatItNeeds) {
-  // The first node that waits says who begins; what is ready on its IPU is run with it.
+  // The IPU of the first waiting node begins; all ready nodes of this IPU run with it.
   EXPECT_EQ(cut_of(seated({{"a", {1}}, {"i", {0}}, {"b", {0}}, {"j", {1}}}), manual(2)),
             "1: a j of a0 to a1 t0 | 0: i b of a0 t0 to a0 a2; a f32[4] of 0");
   EXPECT_EQ(cut_of(seated({{"a", {0}}, {"b", {1}}, {"c", {0}}, {"i", {1}}, {"d", {1}}}), manual(2)),
@@ -404,7 +404,7 @@ TEST(Balance, IsCutWhereFewBytesCross) {
                               weights),
                      {1, 1}),
             " a b c d | e f g");
-  // What is read at the end crosses wherever it is cut: least behind the node that makes it.
+  // A value that is read at the end crosses every cut: the cheapest cut is after its node.
   EXPECT_EQ(balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c ReduceSum(@)", "d Neg(@)",
                                "e Expand(@, %s)", "f Add(@, %b)", "g MatMul(@, %w)"},
                               weights),
@@ -431,8 +431,8 @@ TEST(Balance, GivesUpLittleOfTheCostForFewBytes) {
   EXPECT_EQ(first_part(18), 20) << "1153, 95.5 from the middle";
 }
 
-// A product counts each weight once for each row, whichever dimension of the weight its results
-// are; a table, and what is added, count for nothing.
+// A product counts each weight once for each row, whichever dimension of the weight gives the
+// results; tables and addends do not count.
 TEST(Balance, ProductsCostWhatTheyMultiply) {
   const auto constant = [](const std::string& name, const std::string& shape, int64_t count) {
     std::string text = fmt::format("const %{} : f32[{}] = [", name, shape);
@@ -447,7 +447,7 @@ TEST(Balance, ProductsCostWhatTheyMultiply) {
       " a | b c d e");
   EXPECT_EQ(balanced(chain_of({"a Add(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)"}, head), {1, 1}),
             " a b | c d");
-  // One multiplication for each result is no more than making it.
+  // One multiplication for each result costs as much as storing it.
   const std::string column = "input %x : f32[8,1]\n" + constant("w", "1,8", 8);
   EXPECT_EQ(
       balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)"}, column), {1, 1}),

@@ -1,5 +1,5 @@
 // Random models with data-dependent sizes: converted to ONNX and compiled, they have the sizes and
-// values that ONNX says. A wrong one is reported with its seed, as text and with its inputs.
+// values that ONNX defines. A wrong one is reported with its seed, as text and with its inputs.
 //
 //   POPRT_SIZED_GRAPHS=17:1000 test_compiler --gtest_filter='SizedGraphs.*'
 //

@@ -106,7 +106,7 @@ TEST(VariableWeights, AChangeOfTypeIsNamed) {
   EXPECT_NE(said().find("were f32 [4,3,9] and became f32 [4,3,3,3]"), std::string::npos);
 }
 
-// One behind the other, each at a multiple of 64 behind what the program has itself.
+// One after the other, each at a multiple of 64, after the weights of the program.
 TEST(VariableWeights, ValuesDoNotOverlap) {
   const Compiled c = compile_variable();
   uint64_t end = 0;

@@ -62,7 +62,7 @@ Executable compiled(const test::RandomGraph& g, const Options& options) {
   return compile(*copy.graph, options);
 }
 
-// Of random models, cut as `i` says: alone on an IPU, by the work, or any node to any IPU.
+// Random models, cut according to `i`: on one IPU, by the work, or each node on any IPU.
 Executable cut_somehow(const test::RandomGraph& g, unsigned i) {
   if (i % 3 == 0) return compiled(g, {});
   if (i % 3 == 1) return compiled(g, automatic(2 + i % 2, i % 5 == 1));
@@ -90,7 +90,7 @@ TEST_P(FusedProfiles, FusedModelsOnSeveralIpusGiveWhatEachGivesOnOne) {
         parts.push_back(cut_somehow(g, i + k));
         alone.push_back(std::move(one));
         feeds.push_back(g.feeds);
-      } catch (const Error&) {  // shard_test.cpp looks at what is refused
+      } catch (const Error&) {  // shard_test.cpp tests the refusals
       }
     }
     if (parts.size() < 2) continue;
@@ -153,7 +153,7 @@ TEST(LinkedVariants, AnIpuHasThePartsOfAllModelsInOneMemory) {
   EXPECT_EQ(note["shards"].size(), 3u);
 }
 
-// A small model shares the IPUs of a large one: it has what it has nodes for.
+// A small model shares the IPUs of a large one: it uses as many as it has nodes for.
 TEST(LinkedVariants, AModelOfFewerNodesThanIpusTakesFewer) {
   for (const bool pipelined : {false, true})
     for (const int steps : {0, 1, 6}) {
@@ -370,7 +370,7 @@ nlohmann::ordered_json note_of(const Executable& e) {
   return nlohmann::ordered_json::parse(e.notes.at(kVariants));
 }
 
-// Where nothing else tells, by its symbol; else the first of equal sizes.
+// The dimension is found by its symbol if nothing else decides; otherwise the first of equal sizes.
 TEST(LinkedVariants, OfEqualSizesTheSymbolDecides) {
   const auto parts = of_two_inputs("%y = Neg(%b)\noutput %y\n");
   Symbols symbols;
@@ -415,11 +415,11 @@ TEST(LinkedVariants, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
       return answer;
     }))["outputs"]["y"]["shape"];
   };
-  EXPECT_EQ(linked({}).dump(), R"(["a:0","a:1"])") << "nothing is said of y";
+  EXPECT_EQ(linked({}).dump(), R"(["a:0","a:1"])") << "y has no description";
   EXPECT_EQ(asked, (std::vector<std::map<std::string, Shape>>{{{"a", {3, 4}}}, {{"a", {1, 16}}}}));
   EXPECT_EQ(linked({{"y", {}}}).dump(), R"(["a:0","a:1"])") << "nor of its dimensions";
   EXPECT_THROW(linked({{"y", {3, 4}}}), Error) << "it would have 3 rows of one";
-  // One size that varies is what everything follows: nothing is asked.
+  // If only one size varies, all others follow it and need no option.
   asked.clear();
   EXPECT_NO_THROW(link_shapes(at_shapes({{1, 4}, {1, 8}}, kBody), {}, {{"a", {}}}, nullptr));
 }
@@ -432,7 +432,7 @@ TEST(LinkedVariants, ASizeIsComparedWhereItChanges) {
   EXPECT_EQ(shape.dump(), R"(["a:0",{"of":"a:1","times":2,"over":1,"plus":0}])");
 }
 
-// Weights that stay inputs have a value in the file, which nobody is asked for.
+// Weights that stay inputs have a value in the file, so callers need not give them.
 TEST(LinkedVariants, AnInputWithAValueIsNoPartOfARequest) {
   constexpr const char* kBody =
       "input %w : f32[4]\n%s = ReduceSum(%w)\n%y = Add(%a, %s)\noutput "

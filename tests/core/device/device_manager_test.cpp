@@ -132,8 +132,8 @@ TEST(DeviceManager, HandsOutEachDeviceOnce) {
   EXPECT_EQ(manager.get_device()->id(), 0);
 }
 
-// In any order of taking and giving back, by managers that see all or some, against a list of what
-// is free.
+// Devices are acquired and released in random order, by managers that see all or some of them, and
+// compared with a list of free devices.
 TEST(DeviceManager, HandsOutTheLowestThatAreFree) {
   const DeviceManager all(12);
   ManagerConfig config;
@@ -291,7 +291,7 @@ TEST(DeviceManager, WaitsAsLongAsItIsTold) {
   other.join();
 }
 
-// Two processes that share a folder of locks. The child holds device 0 until it is told to go, or
+// Two processes that share a folder of locks. The child holds device 0 until it receives a byte or
 // is killed.
 class SharedDevices : public testing::Test {
  protected:
@@ -382,7 +382,7 @@ bool sleeps(pid_t thread) {
   return name != std::string::npos && line.compare(name, 3, ") S") == 0;
 }
 
-// Who waits in this process is told, however long it would sleep.
+// A waiting thread of this process wakes up at once, however long its sleep is.
 TEST(DeviceManager, WhoWaitsIsToldWhenADeviceIsFree) {
   struct State {
     std::atomic<pid_t> thread{0};

@@ -1,4 +1,4 @@
-// Hostile executables, all the way to the device: what is accepted runs.
+// Hostile executables, up to the device: every accepted one runs.
 #include "device/device.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using program::Builder;
 using program::kNoBuffer;
 using program::Space;
 
-// Memory that ends at a page which nobody may touch; read-only after freeze().
+// Memory that ends at an inaccessible page; it is read-only after freeze().
 class Fenced {
  public:
   explicit Fenced(uint64_t bytes) {
@@ -102,8 +102,8 @@ uint64_t largest_count(const program::Program& p) {
   return most;
 }
 
-// Inputs and weights cannot be written, everything ends at a fence: a kernel that does what it must
-// not ends the test program.
+// Inputs and weights are read-only, and all memory ends at a fence: a kernel that writes or reads
+// outside its operands ends the test program.
 void run(const program::LoadedProgram& loaded) {
   const auto program = std::make_shared<const program::Program>(loaded.program);
   Fenced weights(loaded.weights.size());

@@ -37,7 +37,7 @@ class RuntimeFolder : public ::testing::Test {
     }
     return "";
   }
-  // Where it is when nobody names one and the environment says this.
+  // The folder for this environment if the caller names none.
   static fs::path of_environment(const std::string& base) {
     setenv("XDG_RUNTIME_DIR", base.c_str(), 1);
     return runtime_dir("");
@@ -61,7 +61,7 @@ TEST_F(RuntimeFolder, IsInThatOfTheEnvironment) {
   EXPECT_TRUE(fs::is_directory(folder_ / "poprt"));
 }
 
-// Absolute and a folder, or it counts for nothing.
+// A path is used only if it is absolute and a folder.
 TEST_F(RuntimeFolder, WhatTheEnvironmentMustNotSayIsLeftAlone) {
   const fs::path shared = fs::canonical("/dev/shm") / ("poprt-" + std::to_string(getuid()));
   fs::create_directory(folder_ / "relative");

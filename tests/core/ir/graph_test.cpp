@@ -318,7 +318,7 @@ TEST(Graph, InputsAreSetOneByOneAndAllAtOnce) {
   Node* n = g.add_node("A", "", {x, y});
   n->set_input(2, x);
   EXPECT_EQ(inputs_of(*n), (std::vector<Value*>{x, y, x}));
-  // What is given may be what there is.
+  // The given value may be the current one.
   n->set_inputs(n->inputs());
   EXPECT_EQ(inputs_of(*n), (std::vector<Value*>{x, y, x}));
   EXPECT_EQ(x->uses().size(), 2u);
@@ -366,7 +366,7 @@ TEST(Graph, ReplaceAllUsesNamesOnlyWhatANodeOfTheGraphMakes) {
   EXPECT_EQ(c->name(), "c");
   EXPECT_EQ(g.outputs(), (std::vector<Value*>{c, c}));
   EXPECT_EQ(a->output()->name(), "result");
-  // A value that no graph output reads gives its name to nobody.
+  // A value that is no graph output gives its name to no other value.
   Node* b = g.add_node("B", "", {x});
   g.rename(b->output(), "other");
   Node* r = g.add_node("C", "", {a->output()});

@@ -11,7 +11,8 @@ std::unique_ptr<Graph> graph_of(const std::string& body) {
   return parse_text("graph \"g\" {\n" + body + "\n}");
 }
 
-// Where the nodes of `after` sit, "ipu stage" by their first result, when those of `before` say it.
+// The placement of the nodes of `after`, "ipu stage" by their first result, after those of `before`
+// have been placed.
 std::map<std::string, std::string> seats(const std::string& before, const std::string& after) {
   const Placement placement(*graph_of(before));
   const auto graph = graph_of(after);
@@ -48,7 +49,7 @@ output %a)",
 %n = Neg(%x)
 output %n)"),
             (Seats{{"n", "0 -1"}}))
-      << "nothing says where it was";
+      << "no placement is left";
 }
 
 TEST(Placement, ANameThatIsTakenTwiceSaysNothing) {
@@ -146,7 +147,7 @@ output %a)");
   EXPECT_FALSE(Placement(*graph).pipelined());
 }
 
-// Without stages the order of the nodes says what is later.
+// Without stages the order of the nodes decides which one is later.
 TEST(Placement, TheLatestOfOneStageAndTheFirstReaderOfSeveral) {
   const std::string before = R"(input %x : f32[2]
 %a = Relu(%x) {__ipu_number = 1}

@@ -111,7 +111,7 @@ TEST(Schemas, AThousandNodesTakeLessThanAMillisecond) {
 #endif
 }
 
-// What check_attributes says of `attribute`, or nothing.
+// The message of check_attributes for `attribute`, or an empty text.
 std::string refusal(const char* op, int64_t opset, const char* attribute) {
   try {
     check_attributes(*One(op, "", opset, attribute).n, nullptr);

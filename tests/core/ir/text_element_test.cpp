@@ -37,7 +37,7 @@ TEST(TextElement, IntegersAreOfTheirRange) {
       ASSERT_TRUE(bits) << dtype_name(r.dtype) << " " << in;
       EXPECT_EQ(element_text(r.dtype, *bits), in) << dtype_name(r.dtype);
       const int width = dtype_bits(r.dtype);
-      EXPECT_EQ(width == 64 ? 0 : *bits >> width, 0u) << "no bits beside the element";
+      EXPECT_EQ(width == 64 ? 0 : *bits >> width, 0u) << "no bits outside the element";
     }
     for (const std::string& out : {r.below, r.above})
       EXPECT_FALSE(parse_element(r.dtype, out)) << dtype_name(r.dtype) << " " << out;

@@ -1,4 +1,5 @@
-// What is said of text that is no graph, word for word, and where: an @ in the text stands there.
+// The messages for text that is no graph, word for word. An @ in the text marks the position that
+// the message must have.
 #include <gtest/gtest.h>
 
 #include "ir/text.h"

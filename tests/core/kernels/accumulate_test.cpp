@@ -43,7 +43,7 @@ TEST(Accumulate, CombinesElementByElement) {
       for (size_t i = 0; i < 8; i++)
         EXPECT_EQ(after[i], test::stored(type, combined(reduction, before[i], with[i])))
             << dtype_name(type) << " " << static_cast<int>(reduction) << " " << i;
-      EXPECT_EQ(after[8], before[8]) << "no more than asked for";
+      EXPECT_EQ(after[8], before[8]) << "only the given number";
     }
 }
 

@@ -40,7 +40,7 @@ void add_mask(Case& c, DType type, std::mt19937& rng) {
                step};
   const int64_t count = elements(c, {call.mask[0], call.mask[1], call.mask[2]}, row);
   c.operands[kMask] = test::random_numbers(type, {count}, rng);
-  const bool all = rng() % 4 == 0;  // nothing is seen
+  const bool all = rng() % 4 == 0;  // the mask hides all keys
   if (type == DType::boolean)
     for (bool& sees : c.operands[kMask].mutable_values<bool>()) sees = sees && !all;
   const auto hide = [&](auto values) {

@@ -48,7 +48,7 @@ void expect_walks(const Shape& out, const std::vector<Shape>& operands, std::mt1
     ASSERT_EQ(b.is_linear(i), linear) << shape_string(operands[i]) << " to " << shape_string(out);
     ASSERT_EQ(b.is_scalar(i), scalar) << shape_string(operands[i]) << " to " << shape_string(out);
   }
-  // In two pieces, wherever they meet.
+  // In two pieces, for every position of the border.
   const int64_t middle = count ? static_cast<int64_t>(random() % static_cast<uint64_t>(count)) : 0;
   int64_t next = 0;
   for (const auto& [begin, end] : {std::pair(int64_t{0}, middle), std::pair(middle, count)})

@@ -18,7 +18,7 @@ namespace {
 // Random sizes and operands, and the sums that are wanted.
 struct IntegerCase {
   calls::PlainConv conv;
-  std::vector<int64_t> end;  // padding behind each axis
+  std::vector<int64_t> end;  // padding at the end of each axis
   bool x_signed, w_signed, w_filters, x_zeros, w_zeros;
   int64_t in = 1, out = 1, taps = 1;
   Tensor x, w, x_zero, w_zero, bias;

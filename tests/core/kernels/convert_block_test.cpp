@@ -1,5 +1,5 @@
-// Blocks of numbers of every type to floats and back against single numbers: from any place, of any
-// length, and without a change of what lies around.
+// Blocks of numbers of every type are converted to floats and back and compared with single
+// numbers: from any place, of any length, and without a change of the memory around them.
 #include "kernels/common/convert_block.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ constexpr Range kIntegers[] = {
     {DType::u16, 0, 65535}, {DType::u4, 0, 15},  {DType::s4, -8, 7},
     {DType::u2, 0, 3},      {DType::s2, -2, 1},  {DType::s32, -2147483648.0, 2147483647.0}};
 
-// Around every bound, half way between whole numbers, and what is no number.
+// Values around every bound, half way between whole numbers, and NaN.
 std::vector<float> numbers(const Range& r) {
   std::vector<float> v = {0, -0.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, kNan, kInf, -kInf, 1e30f};
   for (const double bound : {r.low, r.high})

@@ -1,4 +1,5 @@
-// What POPRT_ISA chooses, each time in a process of its own: it is decided once.
+// The instruction set that POPRT_ISA selects. A process reads it once, so each test has its own
+// process.
 #include "kernels/common/cpu.h"
 
 #include <fmt/format.h>

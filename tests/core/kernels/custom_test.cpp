@@ -1,4 +1,4 @@
-// What a program file may say of a plug-in's operator, and how it runs.
+// Calls of a plug-in's operator that a program file may contain, and how they run.
 #include "kernels/common/custom.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ int32_t compute_same(const poprt_op_call* call, void*, void*) {
   std::memcpy(call->outputs[0]->data, call->inputs[0]->data, call->inputs[0]->bytes);
   return POPRT_OK;
 }
-// Writes a byte at a place behind the output, or in front of it.
+// Writes a byte after the output or before it.
 int32_t compute_at(const poprt_op_call* call, int64_t at) {
   std::memcpy(call->outputs[0]->data, call->inputs[0]->data, call->inputs[0]->bytes);
   static_cast<char*>(call->outputs[0]->data)[at] = 1;
@@ -105,7 +105,7 @@ std::string failure_of(const Plan& plan) {
   return failure ? failure->message() : "";
 }
 
-// What is said of it, or nothing. What it said about types is no failure of a run.
+// The message for the call, or an empty text. A warning about types is no failure of a run.
 std::string prepared(const char* name, DType dtype, const Shape& shape) {
   try {
     return failure_of(plan_of(name, dtype, shape));

@@ -71,7 +71,7 @@ TEST(Einsum, IsTheSumOfProductsOverTheLabelsLeftOut) {
     }
 }
 
-// No terms sum to zero, and no results are none: nothing is read.
+// The sum of no terms is zero, and a call without results reads nothing.
 TEST(Einsum, EmptyLabels) {
   std::mt19937 rng(2);
   for (int round = 0; round < 60; round++) {

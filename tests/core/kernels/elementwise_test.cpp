@@ -176,9 +176,9 @@ TEST(Elementwise, RandomPrograms) {
   EXPECT_GT(checked, 1000);
 }
 
-// Programs that convert bytes and compute between, whose conversions may become loads and stores:
-// in every order, with what lies between read again or stored too. Scales are powers of two and
-// numbers small, so that every rounding is exact but the last, to bytes.
+// Programs that convert bytes, compute, and convert back; the conversions may become loads and
+// stores. All orders occur, and intermediate values are also read again or stored. Scales are
+// powers of two and numbers are small, so every rounding is exact except the last one, to bytes.
 class BytePrograms {
  public:
   explicit BytePrograms(uint32_t seed) : rng_(seed) {}
@@ -234,7 +234,7 @@ class BytePrograms {
       std::advance(it, below(static_cast<int64_t>(values_.size())));
       return it->first;
     };
-    // Mostly a chain, with constants behind.
+    // Mostly a chain, with constants as second operands.
     const int64_t latest = s > 0 ? kElementwiseMaxInputs + s - 1 : 0;
     const int64_t a = below(4) ? latest : any();
     const int64_t b = op == Op::div ? -1 - std::array{0, 1, 4}[static_cast<size_t>(below(3))]
@@ -280,8 +280,8 @@ TEST(Elementwise, ConversionsOfBytesInAnyProgram) {
   EXPECT_GT(programs.checked(), 400);
 }
 
-// a b + c is one step with one rounding, but not where a byte comes of it: the product lies above
-// a half by less than a float shows, so that two roundings give the tie.
+// a b + c is one step with one rounding, except if the result is a byte: the product is above one
+// half by less than the precision of a float, so two roundings give the tie.
 TEST(Elementwise, ProductsAreRoundedBeforeTheyBecomeBytes) {
   const float a = 1 + 0x1p-12f, c = -0.5f - 0x1p-11f;
   for (const DType type : {DType::u8, DType::s8}) {

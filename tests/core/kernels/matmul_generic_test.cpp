@@ -10,7 +10,7 @@ namespace {
 
 using calls::StridedProduct;
 
-// Both strides of a matrix: rows that lie one behind the other, with a gap, or columns that do.
+// Both strides of a matrix: dense rows, rows with a gap between them, or the same for columns.
 std::pair<int64_t, int64_t> strides(int64_t rows, int64_t columns, std::mt19937& rng) {
   switch (rng() % 4) {
     case 0: return {1, rows};
@@ -91,13 +91,13 @@ TEST(MatmulGeneric, IntegersWrapAndKeepEveryBit) {
   test::run_call(call, operands);
   EXPECT_EQ(operands[3].values<int64_t>()[0],
             static_cast<int64_t>(5 * static_cast<uint64_t>(kLarge)));
-  call.product.b_n = 2;  // the other way, which has no blocks
+  call.product.b_n = 2;  // selects the code without blocks
   test::run_call(call, operands);
   EXPECT_EQ(operands[3].values<int64_t>()[0],
             static_cast<int64_t>(5 * static_cast<uint64_t>(kLarge)));
 }
 
-// Without terms a product is zero, and without results nothing is asked of the operands.
+// A product without terms is zero; a call without results does not check its operands.
 TEST(MatmulGeneric, OfNothing) {
   std::mt19937 rng(5);
   calls::MatmulGeneric call;

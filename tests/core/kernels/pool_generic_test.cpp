@@ -1,4 +1,4 @@
-// Kernel `pool_generic` against loops over windows, whichever of its ways is taken.
+// Kernel `pool_generic` against loops over windows, for each of its algorithms.
 #include "kernels/calls/pool_generic.h"
 
 #include <cmath>
@@ -166,8 +166,7 @@ TEST(PoolGeneric, NoPlanesOrWindowsAreNone) {
     }
 }
 
-// A maximum with something that is no number is none, whichever of the ways is taken and wherever
-// it lies.
+// The maximum of a window with a NaN is NaN, in each implementation and at each position.
 TEST(PoolGeneric, NoNumberIsTheMost) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const bool with_indices : {false, true})

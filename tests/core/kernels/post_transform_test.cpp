@@ -49,7 +49,7 @@ TEST(PostTransform, SoftmaxZeroLeavesZerosZero) {
   const double sum = std::exp(1.0) + std::exp(-2.0);
   expect_near(applied(PostTransform::softmax_zero, {1, 0, -2}),
               {std::exp(1.0) / sum, 0, std::exp(-2.0) / sum});
-  // What is as small counts as zero, on either side.
+  // A value this small counts as zero, with either sign.
   const auto small = applied(PostTransform::softmax_zero, {0, 1e-7, -1e-7, 2e-7});
   EXPECT_NEAR(small[1], 1e-7, 1e-10);
   EXPECT_NEAR(small[2], -1e-7, 1e-10);

@@ -8,7 +8,7 @@
 namespace poprt::kernels {
 namespace {
 
-// As the call says it: see calls/common/quantization_grid.h.
+// The grid of the call: see calls/common/quantization_grid.h.
 int64_t parameter_of(const calls::QuantizationGrid& g, int64_t element) {
   const int64_t i = element % g.inner, a = element / g.inner % g.n, o = element / g.inner / g.n;
   if (g.block == 0) return g.per_axis ? a : 0;

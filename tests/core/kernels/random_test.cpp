@@ -1,4 +1,4 @@
-// Kernel `random`: what it needs, and that numbers depend on the seed and their place alone.
+// Kernel `random`: its operands; its numbers depend only on the seed and their position.
 #include "kernels/calls/random.h"
 
 #include <cmath>

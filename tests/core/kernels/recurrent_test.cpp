@@ -13,7 +13,7 @@ namespace {
 using test::random_numbers;
 using test::run_call;
 
-// Operands in the order of program files. The kernel has a list of its own: when its order changes,
+// Operands in the order of program files. The kernel has its own list: when its order changes,
 // these calls must fail.
 enum Slot : size_t {
   kX,
@@ -99,7 +99,7 @@ TEST(RecurrentKernel, ACallWithoutSumsAndScalesIsThatOfFloats) {
   EXPECT_THROW(test::prepare_call(lstm_of(5), now), Error);
 }
 
-// More sequences than find their rows together, some of which are over before others.
+// More sequences than fit into one block of rows, of different lengths.
 TEST(RecurrentKernel, ManySequencesGiveTheBitsOfFew) {
   constexpr int64_t kBatch = 71;
   std::mt19937 rng(2);

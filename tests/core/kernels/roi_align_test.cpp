@@ -78,7 +78,7 @@ class Reference {
   int64_t nx_, ny_;
 };
 
-// Of random regions, some of which lie outside, and of images that there are not.
+// Random regions, some of them outside of the image, and indices of missing images.
 void expect_right(const calls::RoiAlign& c, DType dtype, std::mt19937& rng) {
   std::vector<Tensor> o = {test::random_numbers(dtype, {c.n, c.c, c.h, c.w}, rng),
                            test::random_numbers(dtype, {c.rois, 4}, rng),

@@ -1,5 +1,5 @@
-// Calls of kernels as tests make them: random operands, which are tensors (an undefined one is
-// omitted), and a run as threads might do it.
+// Calls of kernels in tests: random operands, which are tensors (an undefined one is omitted), and
+// runs that split the tasks as threads do.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ inline int64_t one_of(std::mt19937& rng, std::initializer_list<int64_t> values) 
   return values.begin()[rng() % values.size()];
 }
 
-// Numbers that every type holds and sums of which are exact: sixteenths from -2 to 2, whole
-// numbers from -3 to 3, or from 0 to 4 where there is no sign.
+// Numbers that every type can represent and that have exact sums: sixteenths from -2 to 2, whole
+// numbers from -3 to 3, or from 0 to 4 for unsigned types.
 inline Tensor random_numbers(DType dtype, Shape shape, std::mt19937& rng) {
   Tensor t = Tensor::zeros(dtype, std::move(shape));
   const auto real = [&] { return static_cast<float>(rng() % 65) / 16 - 2; };
@@ -69,7 +69,7 @@ Plan prepare_call(const C& call, std::span<const Tensor> operands, size_t shorte
   return find_kernel(C::kKernel)->prepare({given, encoded.ints, encoded.floats});
 }
 
-// A copy of a tensor's bytes that ends at a page which nobody may touch.
+// A copy of a tensor's bytes that ends at an inaccessible page.
 class Fenced {
  public:
   explicit Fenced(Tensor& of) : of_(of) {

@@ -1,5 +1,5 @@
-// Kernel `tree_ensemble` on nodes that nobody made for it: nothing outside its operands is read,
-// and it ends. tests/core/ops/common/tree_words_test.cpp has the numbers.
+// Kernel `tree_ensemble` on hostile nodes: it reads nothing outside its operands, and it ends.
+// tests/core/ops/common/tree_words_test.cpp tests the numbers.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -76,7 +76,7 @@ TEST(TreeEnsembleKernel, DamagedTreesAreMemorySafeAndEnd) {
   }
 }
 
-// Trees whose roots are far behind the nodes that there are not.
+// Trees whose roots are far after the last node.
 TEST(TreeEnsembleKernel, WithoutNodesNothingIsAdded) {
   for (const int64_t rows : {1, 3, 9})
     for (const bool x_double : {false, true}) {

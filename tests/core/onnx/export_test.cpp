@@ -150,7 +150,7 @@ TEST(Export, NodesOfOneNameAreToldApart) {
   EXPECT_EQ(names, (std::vector<std::string>{"n", "", "n_0", "n_0_0", "n_1", ""}));
 }
 
-// Of what nodes make, but for outputs and for what nobody knows the type of.
+// Types of the results of nodes, except for outputs and for values of unknown type.
 TEST(Export, ValueInfoIsOfWhatLiesBetween) {
   ir::Graph g("g");
   g.opsets[""] = 17;
@@ -172,7 +172,7 @@ TEST(Export, ValueInfoIsOfWhatLiesBetween) {
   EXPECT_EQ(names, (std::vector<std::string>{"known", "typed"}));
 }
 
-// Numbers in the metadata that are none are taken for what is usual.
+// Invalid numbers in the metadata are replaced by the defaults.
 TEST(Export, NumbersOfTheMetadataMayBeMissing) {
   const auto versions = [](const std::map<std::string, std::string>& metadata) {
     ir::Graph g("g");
@@ -209,7 +209,7 @@ TEST(Export, RefusesTypesThatOnnxLacks) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// Mapped weights are used where they lie: each begins at a multiple of 64, small ones stay inside.
+// Mapped weights are used in place: each begins at a multiple of 64. Small ones stay in the model.
 TEST(Export, ExternalDataIsAlignedAndOfTheThreshold) {
   const TemporaryDirectory dir;
   ir::Graph g;
@@ -358,7 +358,7 @@ TEST(Export, WhatABodyHandsOutOfTheOuterGraphGoesThroughIdentity) {
   EXPECT_TRUE(body.output(0).has_type());
 }
 
-// An output that was left out stays so as long as nobody asks for it.
+// An output that was left out stays out unless it is requested.
 TEST(Export, OmittedOutputsAreThoseThatNobodyReads) {
   ir::Graph g;
   g.opsets = {{"", 17}};

@@ -267,7 +267,7 @@ TEST(Functions, BoundDepth) {
   for (const int functions : {kMaxDepth + 1, 500})
     expect_import_error(ErrorCode::resource_exhausted, {"nested deeper"},
                         chain_of(functions).model);
-  // Names of calls are cut, as they would be those of all levels one behind the other.
+  // Names of calls are shortened, because they would contain the names of all levels.
   const std::string t = std::string(32, 'n') + "/t";
   EXPECT_EQ(text(*import_proto(chain_of(kMaxDepth).model)), t + " = Relu x; y = Neg " + t + "; ");
 }

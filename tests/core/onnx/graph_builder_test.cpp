@@ -117,7 +117,7 @@ TEST(GraphBuilder, TypesAreOfSizesThatThereAre) {
   EXPECT_EQ(type_of(tensor_type(1, std::vector<int64_t>(65, 1))),
             "graph input 'z': it has 65 dimensions, at most 64 are supported");
   EXPECT_EQ(type_of(tensor_type(1, {0, 4})), "f32[0,4]");
-  // Also beside a zero.
+  // Also next to a zero.
   EXPECT_NE(type_of(tensor_type(1, {0, INT64_MAX, 2})).find("overflow"), std::string::npos);
   EXPECT_NE(type_of(tensor_type(1, {INT64_MAX, 0, 2})).find("overflow"), std::string::npos);
   // Elements that can be counted, but not their bits.
@@ -130,7 +130,8 @@ TEST(GraphBuilder, TypesAreOfSizesThatThereAre) {
   EXPECT_EQ(type_of(named), "f32[7,?,N]");
 }
 
-// y = local.F(x): `inside` is what the function says of its result, `outside` what the caller says.
+// y = local.F(x): `inside` is the type that the function states for its result, `outside` the type
+// that the caller states.
 pb::ModelProto declared_twice(const pb::TypeProto& inside, const pb::TypeProto& outside) {
   pb::ModelProto model = base_model();
   auto* import = model.add_opset_import();
@@ -194,9 +195,10 @@ TEST(GraphBuilder, InputsAndTheLastDeclarationStay) {
   add_value(g.mutable_value_info(), "x", {2});
   add_value(g.mutable_value_info(), "y", {2});
   *g.mutable_output(0)->mutable_type() = tensor_type(1, {-1});
-  g.add_value_info()->set_name("y");  // says nothing
+  g.add_value_info()->set_name("y");  // without a type
   const auto graph = import_proto(model);
-  EXPECT_EQ(ir::type_string(graph->find("x")->type), "f32[?]") << "nobody says more of an input";
+  EXPECT_EQ(ir::type_string(graph->find("x")->type), "f32[?]")
+      << "nothing else states the type of an input";
   EXPECT_EQ(ir::type_string(graph->find("y")->type), "f32[?]") << "the last one counts";
 }
 
@@ -385,7 +387,7 @@ TEST(GraphBuilder, MetadataIsWhatTheModelSays) {
   EXPECT_EQ(import_proto(model)->name, "graph");
 }
 
-// An opset that is assumed is that of the attributes in use, wherever the node stands.
+// An assumed opset is that of the attributes in use, wherever the node is.
 TEST(GraphBuilder, AssumedOpsetsSeeBodiesAndFunctions) {
   const auto label_encoder = [](auto& owner, const std::string& in, const std::string& out) {
     pb::NodeProto& n = add_node(owner, "LabelEncoder", {in}, {out});

@@ -11,7 +11,7 @@ std::string order_of(const pb::GraphProto& g) {
   return out;
 }
 
-// What is said of nodes "result <- what it reads".
+// The message for nodes given as "result <- inputs".
 std::string refusal(const std::vector<std::pair<std::string, std::vector<std::string>>>& nodes) {
   pb::GraphProto g;
   for (const auto& [out, ins] : nodes) add_node(g, "Op", ins, {out});
@@ -61,7 +61,7 @@ TEST(NodeOrder, CyclesAreShownFromReaderToMaker) {
             "the graph has a cycle of 7 nodes: '1' <- '2' <- '3' <- '4' <- '5' <- '6' <- ...");
 }
 
-// A node waits for what its bodies read of the outer graph, and not for names of their own.
+// A node waits for the outer values that its bodies read, and not for the names inside the bodies.
 TEST(NodeOrder, BodiesReadWhatTheyDoNotDefine) {
   using Fill = void (*)(pb::GraphProto&);
   const std::pair<Fill, bool> bodies[] = {

@@ -101,7 +101,7 @@ inline void expect_import_error(ErrorCode code, std::vector<std::string> parts,
   expect_error(code, std::move(parts), [&] { import_proto(model); });
 }
 
-// What the error says that the action throws, or "taken".
+// The message of the error that the action throws, or "taken".
 template <class Action>
 std::string said_by(Action&& action) {
   try {

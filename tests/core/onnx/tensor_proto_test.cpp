@@ -238,7 +238,7 @@ void fill_field(pb::TensorProto& t, const std::string& field, int count) {
 const char* const kFields[] = {"float_data",  "int32_data",  "int64_data",
                                "double_data", "uint64_data", "string_data"};
 
-// onnx.proto says of each field which types it holds.
+// onnx.proto states which types each field holds.
 TEST(TensorProto, EveryTypeKeepsItsValuesInOneField) {
   const std::map<std::string, std::set<int32_t>> types = {
       {"float_data", {1, 14}},

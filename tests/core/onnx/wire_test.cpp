@@ -1,4 +1,4 @@
-// Damaged models: whatever the bytes are, import gives a graph or an Error, and a graph that it
+// Damaged models: for any bytes, import gives a graph or an Error, and a graph that it
 // gives can be written and read again.
 #include "onnx/wire.h"
 
@@ -213,7 +213,7 @@ TEST(Wire, SaysWhereTheBytesStopMakingSense) {
   };
   for (const auto& [bytes, said] : cases)
     EXPECT_EQ(said_of(bytes), said) << testing::PrintToString(bytes);
-  // A field that nobody knows may follow one that is known.
+  // An unknown field may follow a known one.
   EXPECT_EQ(said_of(head + "\x7a\x01"
                            "a"),
             "taken");

@@ -159,7 +159,7 @@ TEST(Attention, BooleanMasksAndScores) {
     }
 }
 
-// Caches are longer than what is in them, and what is behind may be no number.
+// Caches are longer than their valid part, and the rest may be NaN.
 TEST(Attention, ReadsNoKeyThatNoQuerySees) {
   constexpr int64_t kBatch = 2, kHeads = 4, kKv = 2, kKeys = 230, kSize = 20, kWide = 12;
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

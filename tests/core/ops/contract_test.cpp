@@ -62,7 +62,7 @@ const std::set<std::string>& without_sample() {
       // passes/layout/channels_last_test, passes/fuse/scaled_products_test: against the operators
       // that they are made of.
       "poprt.QLinearConv", "poprt.ScaledMatMulInteger",
-      // The last step of SVMClassifier, which has vectors.
+      // The last step of an SVMClassifier with vectors.
       "poprt.SvmVotes"};
   return names;
 }

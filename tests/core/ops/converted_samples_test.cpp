@@ -1,5 +1,5 @@
-// The samples of all operators, converted to every opset: what is left computes the same and is
-// valid there, or the refusal names what was in the way.
+// The samples of all operators, converted to every opset: the converted nodes are valid in the
+// opset and compute the same, or the refusal names the reason.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::deque<Sample> samples_to_convert() {
   return chosen;
 }
 
-// Operators of which some use has no counterpart in some older opset: docs/opsets.md says why.
+// Operators with a use that has no counterpart in an older opset: docs/opsets.md has the reasons.
 const std::set<std::string>& refusing() {
   static const std::set<std::string> names = {"BitCast",
                                               "BitwiseAnd",
@@ -80,7 +80,7 @@ void expect_close(const Sample& s, const std::vector<Tensor>& results) {
     for (size_t i = 0; i < found.size(); i++) {
       if (found[i] == expected[o][i] || (std::isnan(found[i]) && std::isnan(expected[o][i])))
         continue;
-      // Parts round more often than the operator that they stand for.
+      // The parts round more often than the operator that they replace.
       ASSERT_LE(std::abs(found[i] - expected[o][i]),
                 4 * s.atol + 4 * s.rtol * std::max(std::abs(expected[o][i]), 0.1 * largest))
           << "output " << o << " element " << i << ": " << found[i] << ", expected "
@@ -89,7 +89,7 @@ void expect_close(const Sample& s, const std::vector<Tensor>& results) {
   }
 }
 
-// Of the opset that it says, by every rule that the importer has.
+// Valid in its opset, by every rule of the importer.
 void expect_valid(ir::Graph& graph, int64_t opset) {
   EXPECT_EQ(graph.opsets.at(""), opset);
   for (const ir::Node* n : graph.nodes()) {

@@ -122,7 +122,7 @@ OPS_SAMPLE(Unique) {
       });
 }
 
-// What is no number is one value, behind all others.
+// NaN counts as one value, after all others.
 TEST(Unique, NotANumberIsOneValueAndTheGreatest) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool sorted : {true, false}) {

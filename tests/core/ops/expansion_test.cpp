@@ -78,7 +78,7 @@ TEST(Expansion, InferenceWaitsForShapesAndConstants) {
   graph.add_output(unknown_axis->output());
   try {
     expand_node(*unknown_axis);
-    FAIL() << "it should ask for a constant";
+    FAIL() << "it should require a constant";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
     EXPECT_NE(std::string(e.what()).find("must be a constant"), std::string::npos) << e.what();

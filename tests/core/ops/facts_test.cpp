@@ -1,5 +1,4 @@
-// What operators say about themselves (ops/facts.h), checked on every sample of every operator that
-// says it.
+// Facts of operators (ops/facts.h), checked on every sample of every operator that states them.
 #include "ops/facts.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +78,7 @@ TEST(OperatorFacts, WhatHasNoLoweringIsResolved) {
   }
 }
 
-// One element of input 0 changes; with it only what lies in its place.
+// One element of input 0 changes, and only the element at its place changes with it.
 TEST(OperatorFacts, PerElementMeansThatPlacesDoNotMix) {
   std::set<std::string> seen;
   for (const Sample& s : samples_where([](const Facts& f) { return f.per_element; })) {
@@ -108,7 +107,7 @@ TEST(OperatorFacts, MovesMeansThatResultsAreElementsOfInputs) {
     if (s.inputs.empty() || s.inputs[0].dtype() != DType::f32 || s.attributes.contains("reduction"))
       continue;
     SCOPED_TRACE(describe(s));
-    std::set<double> given = {0};  // what Pad fills with when nothing is given
+    std::set<double> given = {0};  // the default value of Pad
     for (const Tensor& t : s.inputs)
       if (t.defined())
         for (const double x : t.to_doubles()) given.insert(x);
@@ -251,7 +250,7 @@ TEST(OperatorFacts, DataSizedMeansThatInferenceLeavesTheSizeOpen) {
   EXPECT_GE(seen.size(), 3u);
 }
 
-// Each operand in turn goes through rising values while the others stay as they are.
+// Each operand in turn goes through rising values while the others are constant.
 TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
   std::set<std::string> seen;
   std::vector<float> rising;
@@ -394,7 +393,7 @@ TEST(OperatorFacts, WhatBelongsToFewOperatorsIsTheirs) {
             Names{"LoopEnd"});
 }
 
-// An input that only says a type may hold anything of that type.
+// An input that only selects a type may have any value of that type.
 TEST(OperatorFacts, TypeInputsAreNotLookedAt) {
   size_t seen = 0;
   for (const Sample& s : samples_where([](const Facts& f) { return f.type_inputs != 0; })) {
@@ -461,8 +460,8 @@ bool has_static_shapes(ir::Node& node) {
          std::ranges::all_of(node.outputs(), is_static);
 }
 
-// Every fact that is not "no", and what hooks say of the samples: one that is lost changes no
-// result, only what passes and the compiler make of the operator.
+// Every fact that is not "no", and the results of hooks for the samples: a lost fact changes no
+// result of an operator, only the decisions of passes and the compiler.
 TEST(Facts, AreThoseThatAreRecorded) {
   test::RecordedLines found;
   const auto name_of = [](std::string_view domain, std::string_view name) {
@@ -546,7 +545,7 @@ TEST(Facts, AreThoseThatAreRecorded) {
                           : "no epilogue");
   }
   test::expect_recorded(found, POPRT_TEST_DATA "/op_facts.txt",
-                        "What operators say about themselves: facts_test.cpp.");
+                        "Facts of operators: facts_test.cpp.");
 }
 
 }  // namespace

@@ -301,7 +301,7 @@ OPS_SAMPLE(MaxUnpool) {
         for (size_t i = 0; i < 4; i++) y[static_cast<size_t>(in[1][i])] = in[0][i];
         return SampleValues{y};
       });
-  // Places are those of the result without output_shape, which leaves room behind.
+  // Indices are those of the result without output_shape, which leaves room at the end.
   samples.add("MaxUnpool", 11)
       .input(random_f32({1, 1, 2, 2}))
       .input(Tensor::of<int64_t>({1, 1, 2, 2}, {5, 7, 13, 15}))

@@ -17,7 +17,7 @@ TEST(GRU, LinearBeforeReset) {
   check_recurrent_forms(c);
 }
 
-// As behind a com.microsoft DynamicQuantizeLSTM whose shapes are not known yet.
+// As after a com.microsoft DynamicQuantizeLSTM whose shapes are not known yet.
 TEST(GRU, TakesTheTypeOfItsWeightsWhereThatOfItsDataIsNotKnownYet) {
   ir::Graph graph;
   graph.opsets[""] = 17;

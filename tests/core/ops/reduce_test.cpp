@@ -88,7 +88,7 @@ OPS_SAMPLE(Reductions) {
       .shape({2})
       .reference(
           [](const SampleValues&) { return SampleValues{{3, 3 + double(INT64_C(1) << 50)}}; });
-  // Without axes nothing is reduced, but what comes before and after the sum is done.
+  // Without axes nothing is reduced, but the functions before and after the sum are applied.
   for (const std::string op : kReductions)
     for (const bool empty : {false, true}) {
       Sample& s = samples.add(op, 18).input(random_f32({3, 2}, 0.2f, 1.5f));

@@ -1,5 +1,5 @@
-// What operators refuse while types are inferred, with the words that say why: shapes and types
-// that do not fit each other, indices that are no integers.
+// Nodes that operators refuse while types are inferred, with the messages: shapes and types that do
+// not fit each other, indices that are no integers.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -53,7 +53,7 @@ NodeCase distances(Shape a, Shape b, const std::string& metric = "euclidean") {
           .domain = "com.microsoft"};
 }
 
-// One zero point for each scale, whatever the shape of one element is.
+// One zero point for each scale; a single one may have any shape of one element.
 TEST(RefusedInputs, AsManyZeroPointsAsScales) {
   const auto refusal = [](const char* op, Tensor x, Shape scale, Shape zero) {
     return refusal_of({.op = op,
@@ -134,7 +134,7 @@ TEST(RefusedInputs, DistancesAreOfMatricesOfEqualWidth) {
   EXPECT_EQ(code(distances({4, 3}, {5, 3}, "cosine")), ErrorCode::unimplemented);
 }
 
-// Sizes are bounded whatever another dimension is: later sums and products cannot overflow.
+// Sizes are bounded for any other dimension: later sums and products cannot overflow.
 TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
   const auto said = [](Shape shape) {
     ir::Graph graph;
@@ -156,7 +156,7 @@ TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
   EXPECT_NE(said({kUnknownDim, kHuge, kHuge}), "");
 }
 
-// Tables and caches whose rank is too low: nothing is read behind their shapes.
+// Tables and caches whose rank is too low: nothing is read after the end of their shapes.
 TEST(RefusedInputs, TablesAndCachesHaveTheirRank) {
   const NodeCase embed{.op = "EmbedLayerNormalization",
                        .inputs = {Tensor::zeros(DType::s32, {1, 2}), Tensor(), floats({4}),
@@ -183,7 +183,7 @@ TEST(RefusedInputs, TablesAndCachesHaveTheirRank) {
       << refusal_of(flat);
 }
 
-// What passes make may stand in a model, too.
+// Operators that passes insert may also be in a model.
 TEST(RefusedInputs, BiasesOfBlockedConvolutionsAreListsOfTheirChannels) {
   for (const char* op : {"Conv", "ConvTranspose"})
     for (const Shape& bias : {Shape{}, Shape{1}, Shape{15}, Shape{16, 1}, Shape{16}}) {
@@ -215,7 +215,7 @@ TEST(RefusedInputs, WindowsAreUpdatedByWhatFillsThem) {
         << shape_string(other);
 }
 
-// A division by what the model says must not end the process.
+// A division by a number of the model must not end the process.
 TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
   const auto said = [](Shape x, const std::string& key, int64_t value) {
     try {

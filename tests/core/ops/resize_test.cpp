@@ -242,7 +242,7 @@ NodeCase sized(Shape x, std::vector<int64_t> sizes, Attributes attributes = {}) 
           {Tensor::zeros(DType::u8, std::move(x)), Tensor(), Tensor(), ints(std::move(sizes))}};
 }
 
-// Of a type alone: nothing is allocated.
+// Only the type is inferred: nothing is allocated.
 Shape inferred(Shape x, std::vector<float> scales, std::vector<int64_t> sizes,
                Attributes attributes = {}) {
   ir::Graph g;
@@ -411,7 +411,7 @@ TEST(Resize, WeightsOfDoublesAreDoubles) {
                            {{"mode", std::string("cubic")}},
                            {x, Tensor(), Tensor::of<float>({4}, {1, 1, 1, 1.5f})}})[0]
                      .to_doubles();
-  // Pixel o lies at (o + 1/2) / 1.5 - 1/2; a = -3/4.
+  // Pixel o is at (o + 1/2) / 1.5 - 1/2; a = -3/4.
   const auto weight = [](double d) {
     constexpr double a = -0.75;
     d = std::fabs(d);

@@ -1,5 +1,5 @@
-// Two sums of a tensor, by which results are recorded: one tells places apart, the other says how
-// much an error may be.
+// Two sums of a tensor, by which results are recorded: the first depends on the positions of the
+// values, and the second one gives the scale of the tolerance.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// Every process of test_ops makes all samples, for CTest runs each test in one of its own: this
-// file is optimised where the tests are not, and makes them once.
+// Every process of test_ops makes all samples, because CTest runs each test in a separate process:
+// this file is optimised where the tests are not, and makes them once.
 #include "core/ops/sample.h"
 
 #include <fmt/format.h>

@@ -29,7 +29,7 @@ struct Sample {
   std::vector<Tensor> inputs;  // undefined: omitted
   std::vector<bool> constant;  // input i is an initializer of the graph
   std::map<std::string, ir::Attribute, std::less<>> attributes;
-  std::vector<Shape> shapes;  // of the outputs, as the specification says
+  std::vector<Shape> shapes;  // of the outputs, by the specification
   std::vector<DType> dtypes;  // of the outputs; default: the first input's
   std::function<SampleValues(const SampleValues&)> compute;
   double rtol = 1e-5, atol = 1e-6;

@@ -1,5 +1,5 @@
-// What Scan's inference says of a node and its body, bent one fact at a time; what it computes is
-// in tests/core/compiler/flow/scan_test.cpp.
+// Messages of Scan's inference for a node and its body with one fact changed.
+// tests/core/compiler/flow/scan_test.cpp tests the results.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -70,7 +70,7 @@ TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
         .body_outputs = "output %c\noutput %b\n"},
        ""},
       {{.outputs = "%t", .body_outputs = "output %c\n"}, ""},
-      // Lengths of the sequences stand in front before opset 9.
+      // Before opset 9 the first input has the lengths of the sequences.
       {{.opset = 8}, "1 scan inputs of 1, a body of 2 and 2"},
       {{.opset = 8, .inputs = "_, %s, %x"}, ""},
       {{.opset = 8, .inputs = "%n, %s, %x"}, ""},
@@ -104,7 +104,8 @@ TEST(ScanInference, ElementTypesAreThoseOfTheBody) {
       {{.body_inputs = unknown}, ""},
       {{.body_outputs = becomes_wide},
        "state 0 is f32[2] before a step and f64[2] after it, as 'e'"},
-      // Where the body does not say what it takes, the node's input is what it is before a step.
+      // If the body does not state the type of its input, the type before a step is that of the
+      // node's input.
       {{.body_inputs = unknown, .body_outputs = becomes_wide},
        "state 0 is f32[2] before a step and f64[2] after it, as 'e'"},
       {{.inputs = "%u, %x", .body_inputs = unknown, .body_outputs = becomes_wide}, ""},

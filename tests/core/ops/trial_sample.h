@@ -7,7 +7,7 @@
 
 namespace poprt::ops::sampled {
 
-// One for each operator without a sample that has a trial which is no text; made once in a process.
+// One for each operator that has no sample but a trial without text; made once in a process.
 const std::vector<Sample>& trial_samples();
 
 }  // namespace poprt::ops::sampled

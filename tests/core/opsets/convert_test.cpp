@@ -105,7 +105,7 @@ TEST(ConvertOpset, NamesOfOutputsAndNodesStay) {
   const auto graph = convert_from("input %x : f32[2,3]\n%y : ? = Gelu(%x) \"my gelu\"\noutput %y",
                                   20, 13, "Div Erf Add Mul Mul");
   EXPECT_EQ(graph->outputs()[0]->name(), "y");
-  // Whoever reads the model wants each name once.
+  // A reader of the model expects each name once.
   std::set<std::string> names;
   for (const ir::Node* n : graph->nodes()) {
     EXPECT_TRUE(n->name.starts_with("my gelu")) << n->name;

@@ -1,7 +1,6 @@
-// Graphs that differ from a given one in one fact, which a pass may have taken for granted: a value
-// between has another reader, a constant is an input, an attribute has another value, two operands
-// that are one value are two. A pass may do with them what it likes as long as they compute the
-// same.
+// Graphs that differ from a given one in one fact that a pass may wrongly assume: an intermediate
+// value has another reader, a constant is an input, an attribute has another value, or two equal
+// operands are different values. A pass may change them in any way that keeps their results.
 #pragma once
 
 #include <map>
@@ -18,7 +17,7 @@ struct Bent {
   std::string what;
   std::unique_ptr<ir::Graph> graph;
   std::map<std::string, Tensor> feeds;         // of inputs that were constants
-  std::map<std::string, ir::ValueType> types;  // of inputs whose dimensions the pass is not told
+  std::map<std::string, ir::ValueType> types;  // of inputs whose dimensions are unknown to the pass
 };
 
 // Thorough: sizes, ranks and attributes that are not there as well, which the cases of passes meet.

@@ -13,14 +13,14 @@
 //   --- stays
 //   IR of a graph that it leaves alone
 //   --- says
-//   IR of a graph that it leaves alone, and tells something about
+//   IR of a graph that it leaves alone and reports about
 //   --- text
-//   line for line what it says
+//   its report, line for line
 //   --- fails PART OF THE MESSAGE
 //   IR of a graph (or of none) that it refuses
 //
-// Each `before` and `says` is also computed with random inputs, and so is what came out: outputs of
-// one name are equal. Inputs whose type the pass changes are fed with the same numbers.
+// Each `before` and `says` graph, and the result of the pass, are computed with random inputs:
+// outputs of one name are equal. Inputs whose type the pass changes get the same numbers.
 #pragma once
 
 #include <map>
@@ -41,7 +41,7 @@ struct FileCase {
   std::string before, after, message;
 };
 
-// Throws invalid_argument naming the line of what is not understood.
+// Throws invalid_argument with the number of a line that is not valid.
 std::vector<FileCase> read_cases(const std::string& path);
 
 // The passes that have cases.

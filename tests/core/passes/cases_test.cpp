@@ -85,7 +85,7 @@ Tensor as_type(const Tensor& given, DType dtype, const Shape& shape) {
   return passes::tensor_of(dtype, shape, values);
 }
 
-// What a graph computes, told by a name that may be one of its outputs or of what is in between.
+// The value of this name that the graph computes: an output or an intermediate value.
 Tensor value_of(const ir::Graph& graph, const std::map<std::string, Tensor>& feeds,
                 const std::string& name) {
   const auto copy = graph.clone();
@@ -177,8 +177,8 @@ TEST_P(PassCases, RewriteAsWrittenAndComputeTheSame) {
   EXPECT_TRUE(stays) << "no case that the pass leaves alone or refuses";
 }
 
-// Passes count what they rewrite and ask before they do: none when none is allowed, and one more at
-// a time until all are done.
+// Passes count their rewrites and check the limit before each: none if none is allowed, and one
+// more at a time until all are done.
 class LimitedCases : public testing::TestWithParam<std::string> {};
 
 TEST_P(LimitedCases, RewriteAsOftenAsTheyMay) {
@@ -227,7 +227,7 @@ const std::map<std::string, std::vector<std::string>>& measured_elsewhere() {
 // What a pass's own file shows: each case is run by PassCases, which also finds those in which the
 // pass does nothing.
 struct InFile {
-  bool acts = false;      // text before and after, what it says, or what it refuses
+  bool acts = false;      // has cases with text before and after, a report, or a refusal
   bool measured = false;  // random inputs give the same before and after
 };
 

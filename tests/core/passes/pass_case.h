@@ -1,5 +1,5 @@
-// Ten lines of text in, ten lines of text out, and the same numbers; and what comes of the text
-// bent (bend.h).
+// Ten lines of text in, ten lines of text out, and the same numbers; also for the graph with one
+// fact changed (bend.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -68,8 +68,8 @@ inline std::unique_ptr<ir::Graph> expect_ops(std::vector<std::string> names,
   return graph;
 }
 
-// Runs the passes over a graph that was built node by node, keeps its results and tells which
-// operators are left.
+// Runs the passes over a graph that was built node by node, compares its results and
+// returns the remaining operators.
 inline std::string ops_after(ir::Graph& graph, std::vector<std::string> names,
                              double tolerance = 2e-5) {
   const auto feeds = random_feeds(graph);

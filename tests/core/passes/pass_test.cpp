@@ -40,7 +40,7 @@ TEST(PassManager, MisspeltNamesGetSuggestions) {
   EXPECT_NE(message_of([] { pass_of("zzzzzzzzzzzzz"); }).find("lists them"), std::string::npos);
 }
 
-// One letter or two wrong, wherever they stand.
+// One or two wrong letters at any position.
 TEST(PassManager, SuggestionsForEveryKindOfTypingError) {
   const std::string right = "eliminate_identity";
   std::vector<std::string> wrong;
@@ -156,7 +156,7 @@ TEST(PassManager, NodesOfBranchesCount) {
   EXPECT_EQ(reports[0].nodes_after, 3u);
 }
 
-// The limit is one for all passes of a list, and each is told what it did of it.
+// All passes of a list share one limit; the report of each has its own number of rewrites.
 TEST(PassManager, ALimitIsOfAllPassesTogether) {
   const auto graph = test::parsed(R"(
     input %x : f32[2]
@@ -303,7 +303,7 @@ TEST(CheckOrder, APassMayStandTwiceWhenOneRunFitsWhatItPrepares) {
   EXPECT_THROW(check({&kSecond, &kFirst, &kFirst}), Error);
 }
 
-// Every two passes in both orders: what one asks for holds, whatever the user wrote.
+// Every two passes in both orders: the required order holds for any order of the user.
 TEST(SortPasses, GivesEveryPairWhatItDeclares) {
   const auto holds = [](std::span<const std::string_view> names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

@@ -57,7 +57,7 @@ class Compress : public ::testing::Test {
     c.read(position, std::as_writable_bytes(std::span(s)));
     return s;
   }
-  // What reading all of it says.
+  // The message of reading all of it.
   std::string said(const std::string& stored, uint64_t raw) {
     try {
       read(*content(stored, raw), 0, raw);
@@ -91,7 +91,7 @@ TEST_F(Compress, SaysWhatIsWrong) {
   EXPECT_EQ(said("", 7), "compressed executable ends after 0 of 7 bytes");
   EXPECT_EQ(said("no zstd, but long enough", 7),
             "compressed executable is damaged: Unknown frame descriptor");
-  // The checksum stands at the end.
+  // The checksum is at the end.
   for (const size_t missing : {1, 3, 4})
     EXPECT_EQ(said(stored.substr(0, stored.size() - missing), 5000),
               "compressed executable is cut off");

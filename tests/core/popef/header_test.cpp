@@ -102,7 +102,7 @@ TEST(Header, ContradictionsAreFormatErrors) {
   });
 }
 
-// What is said of a header, behind its offset; nothing of one that is taken.
+// The message for a header, after its offset; empty for a valid one.
 std::string said(const std::function<void(BlobHeader&)>& change, uint64_t available = 192) {
   BlobHeader h = valid();
   change(h);
@@ -238,7 +238,7 @@ TEST(Descriptor, BrokenRecordsAreFormatErrors) {
   EXPECT_THROW(decode_descriptor(twice, valid(), 0), FormatError);
 }
 
-// What is said of records whose values have other sizes or are not there.
+// Messages for records whose values have other sizes or are missing.
 TEST(Descriptor, SaysWhichRecordIsWrong) {
   const auto record = [](uint16_t tag, std::vector<uint8_t> value) {
     std::vector<std::byte> bytes(8 + (value.size() + 7) / 8 * 8);
@@ -296,7 +296,7 @@ TEST(Descriptor, SaysWhichRecordIsWrong) {
   EXPECT_EQ(of(BlobType::OPAQUE, {name, record(7, {1}), record(7, {1})}), "") << "unknown ones";
 }
 
-// A record has 8 bytes in front of its value, which is filled up to 8.
+// A record has 8 bytes in front of its value; the value is padded to 8.
 TEST(Descriptor, IsAtMostAMebibyte) {
   const auto of_names = [](size_t name, size_t executable) {
     return encode_descriptor(

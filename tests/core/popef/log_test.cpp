@@ -13,7 +13,7 @@ class Log : public ::testing::Test {
  protected:
   ~Log() override { configure_log(nullptr, nullptr); }
 
-  // What the library says at `level` while it reads a good and a bad file.
+  // Log messages of the library at `level` while it reads a good and a bad file.
   std::string said(const char* level) {
     const std::string file = folder / (std::string("log_") + level);
     configure_log(level, file.c_str());

@@ -121,7 +121,7 @@ TEST(ModelBuilder, MissingPiecesAreLinkErrors) {
   EXPECT_THROW(ModelBuilder(twice.read()).createModel(), LinkError);
 }
 
-// Each row: what a file holds, and what the error says about it.
+// Each row: the content of a file, and a part of the error message.
 TEST(ModelBuilder, ErrorMatrix) {
   const auto nothing = [](Made& m) { m.writer.createOpaqueBlob("o", ""); };
   const auto no_metadata = [](Made& m) { m.executable("a"); };

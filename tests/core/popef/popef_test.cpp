@@ -245,7 +245,7 @@ TEST_P(Export, WrongOrMissingDataMakesTheWriterThrow) {  // 9
 INSTANTIATE_TEST_SUITE_P(AllFlows, Export, ::testing::Range(0, 32),
                          ::testing::PrintToStringParamName());
 
-// 10: the scale of a float8 is not in the blob; raw bytes survive, whatever scale made them.
+// 10: the scale of a float8 is not in the blob; raw bytes of any scale are kept.
 TEST(Float8, BothFormatsAndScalesSurviveARoundTrip) {
   for (const DType dtype : {DType::f8_143, DType::f8_152})
     for (const int scale : {-5, 0, 3}) {
@@ -294,8 +294,8 @@ TEST(ReleasedFiles, Version1_0) {
   }
 }
 
-// Kills a process that replaces, or appends to, a file again and again. What is left is what was
-// there before one of the writes, or after it.
+// Kills a process that replaces, or appends to, a file again and again. The file has the content
+// before one of the writes or after it.
 void kill_writers(FileWriter::Mode mode, int rounds) {
   const TemporaryFolder folder;
   const std::string path = folder / "target.popef";
@@ -382,7 +382,7 @@ TEST(KilledAppend, NextAppendStartsWhereTheOldFileEnded) {
   again.parseFile(folder / "f");
   EXPECT_EQ(again.blobs().size(), 6u);
   EXPECT_TRUE(again.warnings().empty());
-  // At the very start it is no file at all.
+  // Before the first write there is no file.
   write_bytes(folder / "g", header);
   EXPECT_THROW(again.parseFile(folder / "g"), FormatError);
 }

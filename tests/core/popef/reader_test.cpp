@@ -468,7 +468,7 @@ TEST(Reader, RecordedAnswersToEveryByteChanged) {
   for (size_t n = 0; n < whole.size(); n += 7) answer(whole.substr(0, n));
   said.write(found["file"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_refusals.txt",
-                        "What the reader says of damaged files: reader_test.cpp.");
+                        "Messages of the reader for damaged files: reader_test.cpp.");
 }
 
 }  // namespace

@@ -20,7 +20,8 @@
 namespace poprt::popef {
 namespace {
 
-// Bytes that come in pieces, cannot be sought unless asked for, and fail behind a place.
+// A stream that returns its bytes in pieces, is seekable only on request, and fails after a given
+// position.
 class PieceBuffer : public std::streambuf {
  public:
   struct Rules {
@@ -147,7 +148,7 @@ TEST(Source, AStreamThatShrankSaysWhere) {
   };
   EXPECT_EQ(read(3), "data_loss: cannot read 6 bytes at offset 3 of a PopEF stream");
   bytes.resize(4);
-  EXPECT_EQ(read(0), "") << "what is there is read after a failure";
+  EXPECT_EQ(read(0), "") << "remaining bytes are read after a failure";
   EXPECT_EQ(bytes, "0123");
 }
 
@@ -257,9 +258,9 @@ TEST(ContentBuffer, BehavesAsAStringDoes) {
       }
 }
 
-// -- What the writer says ---------------------------------------------------------------------
+// -- Errors of the writer ---------------------------------------------------------------------
 
-// Takes so many bytes and no more, in both kinds of streams.
+// Accepts exactly this number of bytes, in both kinds of streams.
 class Full : public std::stringbuf {
  public:
   Full(size_t room, bool seekable)
@@ -333,7 +334,7 @@ void use_writer(uint32_t seed, test::SaidCounts& said) {
     }
   }
   call("end", [&] { writer->close(); });
-  // What was closed without an error can be read.
+  // A file that was closed without an error can be read.
   call("read", [&] {
     Reader reader;
     parse(reader, room.str());
@@ -350,10 +351,10 @@ TEST(Writer, RecordedAnswersToAnySeriesOfCalls) {
   for (uint32_t seed = 0; seed < 1500; seed++) use_writer(seed, said);
   said.write(found["writer"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_writer.txt",
-                        "What a writer says to calls in any order: source_test.cpp.");
+                        "Messages of a writer for calls in any order: source_test.cpp.");
 }
 
-// The limit is set in a process of its own.
+// The limit is set in a separate process.
 TEST(Source, AFileThatDoesNotFitIntoTheAddressSpaceIsRead) {
   if (POPRT_TEST_SANITIZED) GTEST_SKIP() << "the sanitizer's memory does not fit, either";
   const std::string path = testing::TempDir() + "/source_" + std::to_string(::getpid()) + ".popef";

@@ -334,8 +334,8 @@ TEST(FileWriter, AppendKeepsOldBlobsByteForByte) {
   EXPECT_EQ(reader.executables()[1].blob().payload_offset % 4096, 0u);
 }
 
-// A write that takes a part of the bytes is followed by one of the rest, where that belongs: over
-// the limit, which is an error, and not over the bytes before it.
+// After a partial write the rest is written at its place: above the limit, so the write fails, and
+// not over the bytes before it.
 TEST(FileWriter, AppendOverTheLimitOfFilesLeavesTheOldFile) {
   const TemporaryFolder folder;
   write_bytes(folder / "f", sample_file());
@@ -398,7 +398,7 @@ TEST(FileWriter, FullDiskIsAFileError) {
       Error);
 }
 
-// Takes so many bytes and no more.
+// Accepts exactly this number of bytes.
 class FullDevice : public std::streambuf {
  public:
   explicit FullDevice(size_t room) : room_(room) {}

@@ -78,7 +78,7 @@ TEST(Link, EqualWeightsLieInOnePlaceAndTheArenaIsTheLargest) {
   EXPECT_EQ(linked.program.arena_bytes, b.loaded.program.arena_bytes);
   std::vector<std::byte> bytes(linked.program.weights_bytes);
   for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
-  // Every buffer sees what it saw before.
+  // Every buffer has the same bytes as before.
   size_t at = 1;
   for (const Model* m : {&a, &b, &again})
     for (const Buffer& old : m->loaded.program.buffers) {
@@ -168,7 +168,7 @@ TEST(Link, RefusesWhatCannotBeAVariant) {
             std::string::npos);
 }
 
-// What is stored in fewer bytes stays so, once for all that have it.
+// Narrow weights stay narrow, and equal ones are stored once.
 TEST(Link, NarrowWeightsOfVariantsStayNarrow) {
   const Model a(2, 1), b(300, 2);
   const NarrowWeights first[] = {{0, 128, DType::f16, 0, {}}, {128, 64, DType::f16, 0, {}}},
@@ -200,7 +200,7 @@ TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   EXPECT_TRUE(link_graphs(variants).narrow.empty());
 }
 
-// Of each of the dimensions the greatest, wherever it comes from.
+// The greatest size of each dimension over all branches.
 TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
   Model a(12, 1), b(12, 1), c(12, 1);
   a.loaded.program.inputs[0].shape = {12, 1, 1};
@@ -215,7 +215,7 @@ TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
             std::string::npos);
 }
 
-// A payload has the plain ones, which only what has made the packed ones can give.
+// A payload has the plain weights; only the code that packed them can restore them.
 TEST(Link, WinogradsWeightsOfVariantsStayNarrowWhereARecordGivesThemPlain) {
   const Model a(2, 1);
   const WinogradWeights form{.m = 1, .c = 0, .tile = 2};

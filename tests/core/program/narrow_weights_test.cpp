@@ -102,7 +102,7 @@ TEST(Narrowing, RandomHalvesAndQuartersComeBackAsTheyWere) {
   }
 }
 
-// Four significant bits beside the greatest and the least that 8-bit floats can be moved to.
+// Four significant bits near the greatest and the least values that scaled 8-bit floats have.
 TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
   const auto form = [](float v) {
     const auto found = narrowest({v});
@@ -123,7 +123,7 @@ TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
   EXPECT_EQ(form(0x1.ffcp-14f), std::pair(DType::f16, 0));
   EXPECT_EQ(form(0x1.ffcp-15f), std::pair(DType::undefined, 0));
   EXPECT_EQ(form(0x1.ffep0f), std::pair(DType::undefined, 0));
-  // What is less than a float's least exponent is not looked at.
+  // Values below the least exponent of a float are ignored.
   EXPECT_EQ(form(0x1p-126f), std::pair(DType::bf16, 0));
   EXPECT_EQ(form(0x1p-127f), std::pair(DType::undefined, 0));
 }
@@ -263,7 +263,7 @@ TEST(NarrowPayload, MayHaveItsWeightsApart) {
   EXPECT_THROW(read_executable(program, weights.first(weights.size() - 64), nullptr), Error);
 }
 
-// A record of Winograd's weights behind another one; it gives the plain ones, too.
+// A record of Winograd's weights after another one; it also gives the plain weights.
 NarrowSample winograd_sample(const WinogradWeights& w) {
   NarrowSample s;
   std::mt19937 rng(11);

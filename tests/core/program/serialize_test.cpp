@@ -266,7 +266,7 @@ TEST(Serialize, PlacesThatDoNotFitAreRefused) {
     EXPECT_EQ(with(&Places::weights, bad), ErrorCode::data_loss) << bad;
   for (const uint64_t bad : {right.weights_bytes + 1, size, most})
     EXPECT_EQ(with(&Places::weights_bytes, bad), ErrorCode::data_loss) << bad;
-  // The program lies behind its weights, which are at a page as they should be.
+  // The program is after its weights, which begin at a page.
   Places turned = right;
   std::swap(turned.program, turned.weights);
   std::swap(turned.program_bytes, turned.weights_bytes);
@@ -374,7 +374,7 @@ TEST(Serialize, RecordedAnswersToEveryByteChanged) {
   test::RecordedLines found;
   said.write(found["program"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/program_refusals.txt",
-                        "What is said of damaged programs: serialize_test.cpp.");
+                        "Messages for damaged programs: serialize_test.cpp.");
 }
 
 TEST(Serialize, WeightsMayLieElsewhere) {
@@ -393,7 +393,7 @@ TEST(Serialize, WeightsMayLieElsewhere) {
   // Without them, or with others, it is no program.
   EXPECT_EQ(code_of(program.bytes), ErrorCode::data_loss);
   EXPECT_THROW(read_executable(program.bytes, weights.first(weights.size() - 1), nullptr), Error);
-  // A payload with weights of its own uses them.
+  // A payload with its own weights uses them.
   EXPECT_EQ(read_executable(whole.bytes, weights.first(1), nullptr).weights.data(),
             expected.weights.data());
 }

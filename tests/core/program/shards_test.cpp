@@ -18,7 +18,7 @@ std::string said_of(const Program& p) {
   return "taken";
 }
 
-// `count` empty shards of 64 bytes each, behind `transfers` places of 64 bytes.
+// `count` empty shards of 64 bytes each, after `transfers` areas of 64 bytes.
 Program empty_shards(size_t count, size_t transfers = 0) {
   Program p;
   p.kernels = {std::string(kControlTransfer), std::string(kControlShard), std::string(kControlEnd)};
@@ -154,7 +154,7 @@ TEST(Shards, EachHasAProgramWhosePlacesAreAnchors) {
   EXPECT_EQ(operand(second, 0, 0).space, Space::input) << "it reads the place";
   EXPECT_EQ(operand(second, 0, 0).index, 1u);
   EXPECT_EQ(operand(second, 0, 1).offset, 16u);
-  EXPECT_EQ(operand(second, 0, 3).offset, 0u) << "an empty buffer lies nowhere";
+  EXPECT_EQ(operand(second, 0, 3).offset, 0u) << "an empty buffer has no place";
   EXPECT_EQ(operand(second, 1, 0).offset, 32u) << "within the place";
   EXPECT_EQ(operand(second, 1, 1).index, 0u);
 }
@@ -167,10 +167,10 @@ TEST(Shards, MemoryOfAnotherIsRefused) {
   p.buffers[4].offset = 128;
   EXPECT_EQ(said_of(p), "data_loss: shard 0 reaches memory of another");
   p = handed_on();
-  p.main[0].ints[0] = 1;  // what comes from the second is read by the first
+  p.main[0].ints[0] = 1;  // the first shard reads a transfer from the second one
   EXPECT_EQ(said_of(p), "data_loss: shard 0 reaches memory of another");
   p = handed_on();
-  p.buffers[3].bytes = 40;  // half: it ends behind the place
+  p.buffers[3].bytes = 40;  // half of it is after the area
   EXPECT_EQ(said_of(p), "data_loss: shard 1 reaches memory of another");
   p = handed_on();
   p.main[0].ints[0] = 2;

@@ -155,7 +155,7 @@ TEST(Branches, ResultsThatDifferInMoreNeedAConstantCondition) {
         << other;
 }
 
-// What two branches make of f32[4,4], and the words that say what does not fit.
+// The results of two branches for f32[4,4], and the messages for results that do not fit.
 TEST(Branches, WhatDoesNotFitIsNamed) {
   const auto refusal = [](const std::string& yes, const std::string& no) -> std::string {
     try {
@@ -243,7 +243,7 @@ TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
   EXPECT_NE(choice("%y : ?, %z : ?, %w : ?"), "");
 }
 
-// One of each result, with branches that are known or not: zeros behind the shorter one.
+// One of each result, with known and unknown branches: zeros follow the shorter one.
 TEST(Branches, EveryResultHasItsOwnLength) {
   const std::string body = R"(
     %y : ?, %z : ?, %w : ? = If(%c) {

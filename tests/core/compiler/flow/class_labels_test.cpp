@@ -121,7 +121,7 @@ TEST(ClassLabels, AreLookedUpInBothDirections) {
   EXPECT_EQ(e.notes.at("class_labels/t"), R"(["one","seven","none","two"])");
 }
 
-// Also when it reads them beside one that could, or behind one.
+// Also when it reads them together with one that could, or after one.
 TEST(ClassLabels, AReaderThatCannotTakeNumbersIsNamedWhereverItIs) {
   const std::string cat = "const %cat : string[1] = [\"cat\"]\n";
   const std::string other = "%n : ? = StringNormalizer(%label)\n output %n\n",
@@ -173,7 +173,7 @@ TEST(ClassLabels, TextThatIsChosenWhenTheModelIsCompiledStaysText) {
   ASSERT_EQ(e.program.outputs.size(), 1u);
 }
 
-// Two classifiers whose labels meet have one list; who does not meet them has one of its own.
+// Two classifiers with connected labels share one list; an unconnected one has a separate list.
 TEST(ClassLabels, ThatMeetAreNumberedByOneList) {
   const Executable e = test::compile_text(R"(graph "g" opset {"": 17, "ai.onnx.ml": 1} {
     input %x : f32[3,2]

@@ -49,12 +49,12 @@ TEST(Containers, ElementsHaveTheShapesThatAreGivenForThem) {
   const Values got = run(
       e, {{"in[0]", Tensor::of<float>({2}, {1, 2})}, {"in[1]", Tensor::of<float>({3}, {3, 4, 5})}});
   EXPECT_EQ(values(got.at("y")), (std::vector<float>{1, 2, 3, 4, 5}));
-  // A length counts, whatever shapes there are.
+  // The length of a sequence is known, also if shapes are not.
   EXPECT_EQ(inputs_of(compile_body(
                 container("sequence") + kJoinAll,
                 {.input_shape = {{"in[0]", {2}}, {"in[1]", {3}}}, .input_length = {{"in", 1}}})),
             "in[0][2]");
-  // Those behind a gap belong to nobody.
+  // Names after a gap belong to no container.
   EXPECT_EQ(inputs_of(compile_body(container("sequence") + kJoinAll,
                                    {.input_shape = {{"in[0]", {2}}, {"in[2]", {3}}}})),
             "in[0][2]");
@@ -123,7 +123,7 @@ TEST(Containers, AnOptionalIsAnInputOfItsName) {
             (std::vector<float>{-1, 2, -3}));
 }
 
-// Inputs stand in front of the node that puts them together, which has the container's name.
+// Inputs are in front of the node that joins them; it has the container's name.
 TEST(Containers, BecomeANodeThatHasTheirName) {
   const auto expanded = [](const std::string& kind, int64_t length) {
     const auto graph =

@@ -374,15 +374,15 @@ TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
                     of);
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Div(%n, %k)\n" + of);
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Mod(%n, %k)\n" + of);
-  // What is missing to a multiple.
+  // The rest up to a multiple.
   expect_as_of_rows(kRows + ints("k", "4") + "%m : ? = Neg(%n)\n%s : ? = Mod(%m, %k)\n" + of);
   expect_as_of_rows(kRows + ints("k", "2") + ints("cap", "8") +
                     "%more : ? = Greater(%n, %k)\n%s : ? = Where(%more, %n, %cap)\n" + of);
 }
 
 // One operator of %s, whose rows (`r`: [n, 3]), columns (`c`: [3, n]) or middle (`m`: [1, n, 3])
-// are those that were kept. `takes` names those for which it gives what it gives of a tensor of
-// that size; for `refuses` there is no rule, or the operator would have to know the number.
+// were selected by data. For those in `takes` it gives the results of a tensor of that size; for
+// those in `refuses` there is no rule, or the operator needs to know the number.
 struct Rule {
   const char* name;
   std::string body;
@@ -551,7 +551,7 @@ TEST(DataSizes, ExpandRepeatsForASize) {
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Concat(%n, %k) {axis = 0}\n" +
                     "%one : f32[1,3] = Constant() {value = f32[1,3] [1, 2, 3]}\n"
                     "%y : ? = Expand(%one, %s)\n");
-  // As exporters write it: -1 stands for a dimension as it is.
+  // As exporters write it: -1 means an unchanged dimension.
   expect_as_of_rows(kRows + ints("k", "3") +
                     "%s : ? = Concat(%n, %k) {axis = 0}\n%r : ? = Shape(%s)\n" +
                     "%ones : ? = ConstantOfShape(%r) {value = s64[1] [1]}\n" + ints("minus", "-1") +
@@ -600,11 +600,11 @@ TEST(DataSizes, ReshapesMoveWhatIsReal) {
                         "%two : ? = Concat(%z, %z) {axis = 0}\n"
                         "%y : ? = Reshape(%two, %to)\n",
                     4);
-  // Rows are columns now: what is real does not stand at the front.
+  // Rows are columns now: the real elements are not at the front.
   for (const char* to : {"-1", "3, -1", "-1, 3", "1, -1, 1"})
     expect_as_of_rows("%t : ? = Transpose(%z)\n" + ints("to", to) + "%y : ? = Reshape(%t, %to)\n");
   expect_as_of_rows("%t : ? = Transpose(%z)\n%y : ? = Flatten(%t) {axis = 0}\n");
-  // Of no element, whatever is real.
+  // Zero elements for any real size.
   expect_as_of_rows("%t : ? = Transpose(%z)\n" + ints("a", "3") + ints("b", "3") + ints("d", "0") +
                     ints("to", "1, -1, 1") +
                     "%none : ? = Slice(%t, %a, %b, %d)\n"
@@ -629,7 +629,7 @@ TEST(DataSizes, SlicesBeginAndEndBySizes) {
   slice("1", "5", "2");
   slice("-1", "-9223372036854775807", "-1");
   slice("3", "0", "-2");
-  // Nothing is left, whatever is real.
+  // No element is left for any real size.
   slice("9223372036854775807", "9223372036854775807", "2");
   slice("3", "2", "2");
   // Of something that is all real.
@@ -650,7 +650,7 @@ TEST(DataSizes, ElementsScatterWhereRowsAreReal) {
                          "%d : f32[6,3] = Constant() {value = f32[6,3] [1, 2, 3, 4, 5, 6, 7, 8, 9, "
                          "10, 11, 12, 13, 14, 15, 16, 17, 18]}\n";
   expect_as_of_rows(at + "%y : ? = ScatterElements(%d, %i, %z) {axis = 0, reduction = \"mul\"}\n");
-  // Into what is sized itself, from its end.
+  // Into a tensor with a size from data, from its end.
   expect_as_of_rows(
       "%s : ? = Shape(%z)\n%i : ? = ConstantOfShape(%s) {value = s64[1] [-1]}\n"
       "%y : ? = ScatterElements(%z, %i, %z) {axis = 1}\n");

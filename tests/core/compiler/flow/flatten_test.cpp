@@ -11,7 +11,7 @@ namespace {
 
 using namespace flow_test;
 
-// "Op name" of each node, with what marks say.
+// "Op name" of each node, with the attributes of marks.
 std::vector<std::string> flattened(const std::string& body) {
   const auto graph = ir::parse_text(graph_text(body));
   flatten_control_flow(*graph);
@@ -53,10 +53,10 @@ TEST(Flatten, BranchesStandOneBehindTheOther) {
   EXPECT_EQ(flattened(choice_of(yes, no)),
             (Nodes{"GuardBegin choice when=1", "Neg a", "GuardEnd choice",
                    "GuardBegin choice when=0", "Abs named", "GuardEnd choice", "Select choice"}));
-  EXPECT_EQ(flattened(choice_of(yes, no, ""))[0], "GuardBegin y when=1") << "by what it makes";
+  EXPECT_EQ(flattened(choice_of(yes, no, ""))[0], "GuardBegin y when=1") << "by its result";
 }
 
-// Select takes the condition, then what is there when it holds.
+// Select takes the condition, then the value for true.
 TEST(Flatten, SelectReadsBothResults) {
   const auto graph = ir::parse_text(graph_text(choice_of(
       "%a : f32[2] = Neg(%x)", "const %k : f32[2] = [1.0, 2.0] %b : f32[2] = Add(%x, %k)")));
@@ -71,7 +71,7 @@ TEST(Flatten, SelectReadsBothResults) {
   EXPECT_EQ(graph->outputs()[0], select.output());
 }
 
-// What nobody looks at is no choice.
+// An unused result is no choice.
 TEST(Flatten, OfAnUnspecifiedResultTheOtherIsTaken) {
   EXPECT_EQ(flattened(choice_of("%a : f32[2] = poprt.Unspecified() {dtype = 1, shape = [2]}",
                                 "%b : f32[2] = Abs(%x)")),
@@ -204,7 +204,7 @@ TEST(Flatten, ALoopThatDoesNotFitItsBodyIsRefused) {
     EXPECT_EQ(said(other, "w", "n"), holds(type, "f32[2]"));
     EXPECT_EQ(said(other, "n", "w"), holds(type, "f32[3,2]"));
   }
-  // A condition of one element is one, whatever its rank.
+  // A tensor of one element is a condition for any rank.
   EXPECT_EQ(refused(turns_of(three, "%m, _", "%go : bool[1] = Not(%c)\n", "go", "n", "v", "n")),
             "taken");
   EXPECT_EQ(refused(turns_of(three, "%m, _", "%go : bool[2] = Not(%c)\n", "go", "n", "v", "n")),
@@ -229,7 +229,7 @@ TEST(Flatten, ASubgraphThatIsMissingIsNamed) {
             "invalid_argument: If node 'choice': attribute else_branch is missing");
 }
 
-// What a body made for its interface alone is gone, but for what has a state.
+// Nodes that a body has only for its interface are gone, except those with a state.
 TEST(Flatten, WhatNobodyReadsIsLeftOut) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17, "ai.graphcore": 1} {
     input %step : s32[]

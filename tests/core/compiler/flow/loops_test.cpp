@@ -249,7 +249,7 @@ TEST(Loops, LoopsRunInHalfPrecision) {
   }
 }
 
-// Layout and fusion passes see a body and what it reads from outside.
+// Layout and fusion passes see a body and the outer values that it reads.
 TEST(Loops, ConvolutionsInABodyGiveWhatUnrolledOnesGive) {
   const std::string body = R"(
     input %x : f32[1,16,5,5]
@@ -600,7 +600,7 @@ TEST(Loops, AStateMayBeMadeOfPartsOfItself) {
   }
 }
 
-// Scan outputs have no rows then, whatever the trip count is.
+// Scan outputs then have no rows, for any trip count.
 TEST(Loops, ALoopThatIsNeverEnteredHandsItsStatesOn) {
   for (const char* way : {"const %m : s64[] = 0\nconst %yes : bool[] = true\n",
                           "const %m : s64[] = 5\nconst %yes : bool[] = false\n"}) {
@@ -625,7 +625,7 @@ TEST(Loops, ALoopThatIsNeverEnteredHandsItsStatesOn) {
   }
 }
 
-// What an attempt made that was given up would run, although nobody reads it.
+// Nodes of an abandoned attempt would run although their results are unused.
 TEST(Loops, AnAttemptThatIsGivenUpLeavesNothingThatHasAState) {
   const Executable e = test::compile_text(R"(graph "g" opset {"": 17, "ai.graphcore": 1} {
     input %step : s32[]
@@ -671,7 +671,8 @@ TEST(Loops, HaveTheNameOfTheirNodeOrOfTheirFirstResult) {
   EXPECT_EQ(name(""), "y");
 }
 
-// Without a condition in front the first round runs; a body may read what it is, and end the loop.
+// Without an initial condition the first round runs; a body may read the condition and end the
+// loop.
 TEST(Loops, WithoutAConditionInFrontItHolds) {
   const auto loop = [](const std::string& condition) {
     return R"(

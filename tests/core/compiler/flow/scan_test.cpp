@@ -149,7 +149,7 @@ TEST(Scan, OfOpset8ScansEachElementOfTheBatchForItsLength) {
   }
 }
 
-// A state and an input to scan, with what a node says of them and another body.
+// A state and an input to scan, with other attributes of the node and another body.
 std::string scan_of(const std::string& inputs, const std::string& outputs,
                     const std::string& scanned, const std::string& body) {
   return "input %s : f32[2]\ninput %r : f32[2]\ninput %x : f32[3,2]\n" + outputs + " = Scan(" +

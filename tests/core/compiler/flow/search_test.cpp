@@ -1,5 +1,5 @@
-// Text generation against plain loops over the same toy decoder: its logits are a row of a table,
-// chosen by the last token, and something of the sum of all tokens, which it keeps in its cache.
+// Text generation against plain loops over the same small decoder: its logits are the row of a
+// table for the last token, plus a term with the sum of all tokens, which it keeps in its cache.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ struct Toy {
   }
 };
 
-// `inputs`: lines that make the node's inputs, of which `names` are the ones behind the prompt.
+// `inputs`: lines that make the node's inputs; `names` are those after the prompt.
 std::string model(const std::string& op, const Toy& toy, const std::string& inputs,
                   const std::string& names, const std::string& attributes,
                   const std::string& outputs = "%y : ?") {
@@ -225,8 +225,8 @@ std::vector<float> log_softmax(std::vector<float> x) {
   return x;
 }
 
-// All texts step by step. Whether one is done is told by the scores that ONNX Runtime looks at: of
-// the 2 K best of each text, one behind the other, those from b K on for text b.
+// All texts step by step. Whether one is done depends on the scores that ONNX Runtime reads: the 2
+// K best of each text are in one list, and text b reads those from b K on.
 std::vector<std::vector<Hypothesis>> plain_beams(const Toy& toy, const Beams& p, size_t length) {
   const auto k = static_cast<size_t>(p.k);
   struct Candidate {
@@ -535,7 +535,7 @@ TEST(Search, InputsThatDoNotFitAreNamed) {
             "");
 }
 
-// A decoder whose cache may not grow gets as far as the round behind the prompt.
+// A decoder whose cache may not grow reaches the round after the prompt.
 TEST(Search, AnErrorSaysInWhichRoundItIs) {
   const Toy toy(6, 1, 2);
   const std::string text =

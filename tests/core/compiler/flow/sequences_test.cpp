@@ -49,8 +49,8 @@ TEST(Sequences, APositionAtRunTimePicksFromEqualTensors) {
     EXPECT_TRUE(run(e, {{"a", a}, {"b", b}, {"i", Tensor::scalar(i)}}).at("y").same_as(i ? b : a));
 }
 
-// Which of the inputs 0, 1, 2 a sequence of 0, 1 (and 3) holds after an edit at a place that the
-// program is told when it runs.
+// The inputs among 0, 1, 2 that a sequence of 0, 1 (and 3) contains after an edit at a position
+// that is an input of the program.
 std::vector<int> edited_at_run_time(const std::string& edit, int64_t position) {
   const Executable e = compile_body(
       "input %a : f32[1]\ninput %b : f32[1]\ninput %c : f32[1]\ninput %at : s32[1]\n"
@@ -123,7 +123,7 @@ std::vector<Tensor> split(const Shape& shape, const std::string& sizes,
   return parts;
 }
 
-// Parts as [first element, shape...], which says all of a tensor that counts along one axis.
+// Parts as [first element, shape...], which determines a tensor that counts along one axis.
 std::vector<std::vector<int64_t>> shown(const std::vector<Tensor>& parts) {
   std::vector<std::vector<int64_t>> list;
   for (const Tensor& t : parts) {

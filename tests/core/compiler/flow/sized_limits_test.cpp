@@ -1,4 +1,4 @@
-// What tensors of which a part is real have room for, and what is refused, in which words.
+// The bounds of tensors with a real part and padding, and the messages of refusals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -240,7 +240,7 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
        along("i", 0, 5)},
       {"gathered from another axis", square + places + "%y : ? = Gather(%s, %i) {axis = 1}\n",
        along("i", 0, 5)},
-      {"GatherND of what is sized",
+      {"GatherND of a tensor with a size from data",
        "%i : ? = Constant() {value = s64[1,1] [0]}\n"
        "%y : ? = GatherND(%z, %i)\n",
        along("z", 0, 5)},
@@ -278,7 +278,7 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
                                "%y : ? = Conv(%w, %a)\n",
        along("a", 0, 5)},
       {"a shape of more", ints("to", "6, 3") + "%y : ? = Reshape(%z, %to)\n", along("z", 0, 5)},
-      {"updates of what is all real",
+      {"updates of a tensor without padding",
        kColumns +
            "%i : ? = Constant() {value = s64[3,1] [0, 1, 2]}\n"
            "%w : ? = Constant() {value = f32[3,5] [1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5]}\n"
@@ -288,7 +288,7 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
        square + "%f : ? = Floor(%r)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n"
                 "%w : ? = Constant() {value = f32[1,1,1,1,1] [1]}\n%y : ? = GatherND(%w, %i)\n",
        along("i", 1, 5)},
-      {"regions of what is sized",
+      {"regions of a tensor with a size from data",
        ints("s", "-1, 1, 1, 3") +
            "%a : ? = Reshape(%z, %s)\n"
            "%b : ? = Constant() {value = f32[1,4] [0, 0, 1, 1]}\n"
@@ -399,8 +399,8 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
        unbounded},
       {"what a divisor of no sign leaves",
        kRows + "%m : ? = Neg(%n)\n%s : ? = Mod(%m, %n)\n" + constant("s"), unbounded},
-      {"by what has two signs", sub + "%s : ? = Div(%k, %m)\n" + constant("s"), unbounded},
-      {"by what is negative",
+      {"by a number of either sign", sub + "%s : ? = Div(%k, %m)\n" + constant("s"), unbounded},
+      {"by a negative number",
        kRows + ints("k", "9") + "%m : ? = Neg(%n)\n%s : ? = Div(%k, %m)\n" + constant("s"),
        unbounded},
       {"by a float",
@@ -462,7 +462,7 @@ TEST(SizedLimits, WrongNumbersBesideSizesAreNamed) {
   expect_refused(conditions, "unimplemented");
 }
 
-// One element that is not real makes no difference to what is summed, even an infinite one.
+// An element of the padding does not change a sum, even if it is infinite.
 TEST(SizedLimits, NothingInfiniteMeetsWhatIsNotReal) {
   const Executable e = compile_body(R"(
     input %x : f32[5]

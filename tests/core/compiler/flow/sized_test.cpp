@@ -46,7 +46,7 @@ const std::string kNumbers = kRows + scalar_constant("from", 0) + scalar_constan
                              "%until : ? = Squeeze(%n)\n%r : ? = Range(%from, %until, %by)\n"
                              "%i : ? = Unsqueeze(%r, %last)\n";
 
-// v: the first n rows of a table, behind which its others stand.
+// v: the first n rows of a table; the other rows follow.
 std::string of_table(const std::string& columns, int64_t count) {
   return kRows + floats_of("table", "5," + columns, count) +
          "%v : ? = Slice(%table, %zero, %n, %zero)\n";
@@ -54,7 +54,7 @@ std::string of_table(const std::string& columns, int64_t count) {
 const std::string kOfTable = of_table("3", 15);
 
 const SizedCase kCases[] = {
-    // Where what is not real is no repetition of what is.
+    // If the padding is no repetition of the real part.
     {"batch_of_a_table_that_is_repeated",
      kOfTable + ints("s", "-1, 1, 3") + "%a : ? = Reshape(%v, %s)\n" + floats_of("w", "5,3,2", 30) +
          "%y : ? = MatMul(%a, %w)\n",
@@ -471,7 +471,7 @@ const SizedCase kCases[] = {
          "%b : ? = Reshape(%z, %g)\n%y : ? = GridSample(%a, %b)\n",
      {1, 2, 5},
      4},
-    // Padded beside, by axes.
+    // Padded at the sides, by axes.
     {"padded_along_named_axes",
      ints("p", "1, 2") + ints("a", "-1") + "%y : ? = Pad(%z, %p, _, %a)\n",
      {0, 2, 5},

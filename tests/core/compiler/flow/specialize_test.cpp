@@ -96,7 +96,7 @@ TEST(Specialize, FoldsConstantsUpToALimit) {
   EXPECT_EQ(expanded((1 << 14) + 1, true), 1u);
 }
 
-// Twice what is read, where that is more; in a body what is read counts as what is made.
+// Twice the size of the inputs, if that is more; in a body inputs count like results.
 TEST(Specialize, FoldsWhatIsNotMuchLargerThanItsInputs) {
   const auto tiled = [](int64_t count, int times) {
     return left("Tile",

@@ -130,7 +130,7 @@ TEST(Calibrate, ByGptqGivesCodesThatLoseLessInEveryLayer) {
        {std::pair("conv", "w1"), std::pair("first", "w2"), std::pair("last", "w3")}) {
     const Tensor &codes = p.fp8_codes.at(name), &floats = g->find(weight)->constant();
     EXPECT_EQ(codes.shape(), floats.shape()) << name;
-    // Each element's code stands where the element does: together they point the same way.
+    // The codes are at the positions of their elements: both vectors have the same direction.
     double both = 0, own = 0, theirs = 0;
     for (size_t i = 0; i < codes.values<uint8_t>().size(); i++) {
       const double a = quarter_to_float(p.fp8.weight.dtype, codes.values<uint8_t>()[i]);
@@ -360,7 +360,7 @@ TEST(Calibrate, MoreLayersToKeepThanThereAreAreAll) {
   EXPECT_TRUE(calibrate(*g, options).fp8_skip_op);
 }
 
-// What is inside of branches, or has no size yet, has the formats of float_to_fp8.
+// Values inside of branches, or without a known size, have the formats of float_to_fp8.
 TEST(Calibrate, LooksAtProductsOutsideOfBranchesWithAKnownSize) {
   const auto chosen = [](const std::string& input, const std::string& outside) {
     const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\ninput %x : " + input + R"(
@@ -516,7 +516,7 @@ TEST(Rows, OfAnyWindowGiveTheResult) {
                static_cast<double>(w.values<float>()[static_cast<size_t>(m * size + k)]);
       ASSERT_NEAR(sum, y.values<float>()[static_cast<size_t>(i)], 1e-4) << shape_string(shape);
     }
-    // A part of them: as many places as asked, at equal distances.
+    // A part of them: the requested number of positions, at equal distances.
     const int64_t places = 2 * plane;
     for (const int64_t most : {places + 1, places, places / 2, places / 3, int64_t{1}}) {
       const std::vector<float> some = rows_of(*n, x, most);

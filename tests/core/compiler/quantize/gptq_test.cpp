@@ -76,8 +76,8 @@ TEST(Gptq, LosesLessThanRoundingToNearest) {
     }
 }
 
-// The paper's loop: each column is rounded, what it lost goes to the columns behind it by the
-// inverse of the sums without the columns before.
+// The loop of the paper: each column is rounded, and its error goes to the later columns by the
+// inverse of the sums without the earlier columns.
 std::vector<float> naive_gptq(const Gram& gram, const std::vector<float>& weights,
                               const passes::QuarterFormat& format) {
   const auto n = static_cast<size_t>(gram.size());
@@ -132,7 +132,7 @@ TEST(Gptq, IsThePapersLoop) {
     const passes::QuarterFormat format{DType::f8_143, -10};
     const std::vector<float> is = decoded(gptq(gram, c.weights, format), format),
                              wanted = naive_gptq(gram, c.weights, format);
-    // A weight in the middle of two codes may fall to either side, and moves those behind it.
+    // A weight half way between two codes may round to either, which moves the later ones.
     size_t same = 0;
     for (size_t i = 0; i < is.size(); i++) same += is[i] == wanted[i];
     EXPECT_GE(same, is.size() * 99 / 100) << size;

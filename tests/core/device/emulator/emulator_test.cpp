@@ -116,8 +116,8 @@ TEST(Emulator, LittleWorkMakesNoThreads) {
   EXPECT_EQ(EmulatedDevice().load(model.image(), threads(4))->threads(), 1);
 }
 
-// A copy of so many bytes; outside of all cases, or in the case of that number. A case may lie in
-// the one before.
+// Copies this number of bytes, outside of all cases or in the case of the given number. A case may
+// be nested in the one before.
 struct CopyStep {
   int64_t bytes;
   int64_t number = -1;
@@ -205,7 +205,7 @@ TEST(Emulator, WhatIsInterruptedComputesNothingUntilItIsResumed) {
   EXPECT_EQ(c, model.constants);
 }
 
-// Buffers at several places of inputs and outputs, some of which nobody uses.
+// Buffers at several places of inputs and outputs, some of them unused.
 TEST(Emulator, PartsOfAnchorsLieWhereTheCallersMemoryIs) {
   Builder b;
   std::vector<uint32_t> in, out;
@@ -440,7 +440,7 @@ TEST(DefaultThreads, AreTheProcessorsThatThereAreForIt) {
   EXPECT_LE(default_threads(), CPU_COUNT(&all));
 }
 
-// By name: a sanitizer has threads of its own.
+// Counted by name, because a sanitizer has its own threads.
 int64_t workers_of_this_process() {
   int64_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -454,7 +454,7 @@ int64_t workers_of_this_process() {
 TEST(Emulator, ThreadsEndWithTheEngine) {
   const CopyModel model(3 << 20);
   auto engine = EmulatedDevice().load(model.image(), threads(3));
-  EXPECT_EQ(workers_of_this_process(), 2);  // the third is whoever runs it
+  EXPECT_EQ(workers_of_this_process(), 2);  // the third is the calling thread
   engine.reset();
   // They are listed for a moment after join().
   for (int i = 0; i < 100 && workers_of_this_process() > 0; i++)
@@ -462,7 +462,7 @@ TEST(Emulator, ThreadsEndWithTheEngine) {
   EXPECT_EQ(workers_of_this_process(), 0);
 }
 
-// Processor time, not time. Two cases that have threads run, one behind the other.
+// Processor time, not wall-clock time. Two cases that use threads run one after the other.
 TEST(Emulator, ThreadsThatACaseWokeSleepBehindTheRun) {
   Builder b;
   const BufferId index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});

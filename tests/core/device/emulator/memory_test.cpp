@@ -50,7 +50,7 @@ TEST(Memory, IsZeroedAndWritableToItsLastByte) {
 
 TEST(Memory, BlocksOfHugePagesBeginAtOne) {
   for (int i = 0; i < 8; i++) {
-    const Memory apart(4096 * static_cast<uint64_t>(i + 1), "so that the next lies elsewhere");
+    const Memory apart(4096 * static_cast<uint64_t>(i + 1), "so that the next one is elsewhere");
     const Memory memory(kHugePage + static_cast<uint64_t>(i), "test");
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % kHugePage, 0u);
   }

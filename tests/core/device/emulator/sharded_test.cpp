@@ -1,4 +1,4 @@
-// What goes wrong on one of several IPUs is told to whoever runs it.
+// The caller of a run receives the error of any of several IPUs.
 #include "device/emulator/sharded.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(ShardedFailures, OfAStageAreToldToWhoeverRunsIt) {
   EXPECT_EQ(engine->take_stage_failure(0).value().message(), "ipu0") << "the other's was left";
 }
 
-// The numbers of threads that the engines of each IPU are asked for, and what all say together.
+// The numbers of threads that the engines of each IPU receive, and the number that all report.
 std::string threads_of(size_t ipus, bool pipelined, int threads) {
   struct Fixed final : Engine {
     explicit Fixed(int n) : count(n) {}

@@ -116,7 +116,8 @@ TEST(AttentionHeads, ScoresAndMixes) {
       for (const int64_t keys : {0, 1, 15, 16, 17, 35}) {
         const int64_t stride = size + kGap;
         std::vector<float> q(static_cast<size_t>(size)), w(static_cast<size_t>(keys)),
-            k(static_cast<size_t>(std::max<int64_t>(keys, 1) * stride));  // no keys lie somewhere
+            k(static_cast<size_t>(std::max<int64_t>(keys, 1) *
+                                  stride));  // the address of no keys is valid
         for (auto* list : {&q, &k, &w})
           for (float& x : *list) x = static_cast<float>(rng() % 9) / 4 - 1;
         std::vector<float> scores(static_cast<size_t>(keys) + 1, 77),

@@ -33,7 +33,7 @@ std::vector<Build> builds() {
 
 constexpr int64_t kTaps = 3, kQuads = 5, kBytes = 4 * kTaps * kQuads;
 
-// Row r and tap t lie anywhere, and some share their bytes.
+// Row r and tap t are at any address, and some share their bytes.
 int64_t position(int64_t r, int64_t t) { return (r * 7 + t * 11) % 40; }
 
 TEST(BytePixels, MultiplyIsExact) {
@@ -179,7 +179,7 @@ TEST(BytePixels, SumsBecomeBytes) {
         }
 }
 
-// Scales of what is added are powers of two, so that the order of roundings does not show.
+// The scales of the added values are powers of two, so the order of roundings does not matter.
 TEST(BytePixels, ResidualsAreAdded) {
   const Epilogue e;
   for (const Build& b : builds())
@@ -203,7 +203,7 @@ TEST(BytePixels, ResidualsAreAdded) {
           more.y_zero = low + 40;
           more.relu = relu;
           std::vector<uint8_t> y(isa::kPixelPanel + 1, 0x55);
-          // The last pixel of a tensor has nothing behind it.
+          // No memory follows the last pixel of a tensor.
           Tensor last = Tensor::zeros(DType::u8, {columns});
           std::copy_n(e.residual.begin(), columns, last.mutable_values<uint8_t>().begin());
           const test::Fenced fenced(last);
@@ -217,7 +217,7 @@ TEST(BytePixels, ResidualsAreAdded) {
                   low ? static_cast<int8_t>(e.residual[j]) : static_cast<int>(e.residual[j]);
               double v = (e.byte(j, 90, 0) - 90) * 0.25 + (r - low - 100) * 0.125;
               if (relu) v = std::max(v, 0.0);
-              // The quotient is a float, which may lie half way where the exact one does not.
+              // The quotient is a float, which may be a tie although the exact quotient is not.
               const double whole =
                   static_cast<double>(std::nearbyint(static_cast<float>(v) / y_scale)) + low + 40;
               wanted = static_cast<uint8_t>(

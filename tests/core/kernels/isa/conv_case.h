@@ -1,4 +1,4 @@
-// Random convolutions on channel-blocked floats beside a plain double loop, for tables of kernels.
+// Random convolutions on channel-blocked floats and a plain loop in double, for tables of kernels.
 #pragma once
 
 #include <gtest/gtest.h>

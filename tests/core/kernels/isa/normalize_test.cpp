@@ -113,7 +113,7 @@ TEST(Normalize, SoftmaxOfARowHasTheBitsOfSoftmaxOfRows) {
       }
 }
 
-// A row gives the same bits wherever it stands among others.
+// A row gives the same bits at any position among others.
 TEST(Normalize, NeighboursOfShortRowsDoNotShow) {
   constexpr int64_t kN = 24, kRows = 40;
   const auto x = random_floats(kRows * kN, 5);

@@ -16,7 +16,7 @@ using test::pick;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Sixteenths, sums of which are exact.
+// Sixteenths: their sums are exact.
 std::vector<float> numbers(int64_t count, std::mt19937& rng) {
   std::vector<float> v(static_cast<size_t>(count));
   for (float& x : v) x = static_cast<float>(static_cast<int>(rng() % 65) - 32) / 16;

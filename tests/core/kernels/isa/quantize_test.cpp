@@ -1,5 +1,5 @@
-// Rows of quantized numbers of every instruction set that this CPU has against plain loops, of
-// lengths through every tail: all bits equal, and nothing is written behind.
+// Rows of quantized numbers of every instruction set of this CPU against plain loops, for all
+// lengths of the tail: all bits are equal, and nothing is written after the row.
 #include "kernels/isa/quantize.h"
 
 #include <algorithm>
@@ -114,8 +114,7 @@ TEST(QuantizeRows, OfEveryTypeAndLength) {
   }
 }
 
-// The least and the most may lie anywhere, also in what was given; what is no number does not
-// count.
+// The minimum and the maximum may be at any place, also among the given bounds; NaN is ignored.
 TEST(QuantizeRows, RangesHoldEveryElement) {
   for (const isa::QuantizeTable* t : builds())
     for (int64_t n = 0; n < kMost; n++)

@@ -20,7 +20,8 @@ namespace {
 constexpr DType kTypes[] = {DType::f8e4m3fn,   DType::f8e4m3fnuz, DType::f8e5m2,
                             DType::f8e5m2fnuz, DType::f8_143,     DType::f8_152};
 
-// Every code, what lies half way between codes and next to that, and numbers of all magnitudes.
+// Every code, the values half way between codes and their neighbours, and numbers of all
+// magnitudes.
 std::vector<float> numbers(DType type) {
   std::vector<float> v = {0.0f, -0.0f, 1e-30f, -1e-30f, 1e30f, -1e30f};
   for (int c = 0; c < 255; c++) {

@@ -1,5 +1,5 @@
-// Blocks of every size and step of every instruction set that this CPU has: nothing is written
-// beside them.
+// Blocks of every size and step for every instruction set of this CPU: nothing is written outside
+// them.
 #include "kernels/isa/transpose.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Rules for axes that operators share, and what passes ask of a map.
+// Rules for axes that operators share, and the queries of passes on a map.
 #include "ops/common/axes.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST(AxisMap, TellsWhatComputesSamplesByThemselves) {
   EXPECT_EQ(to("Softmax(%x) {axis = 0}", x), std::nullopt);
 }
 
-// In two steps a place meets what it meets through the axis between them.
+// Two steps connect the places that the axis between them connects.
 TEST(ComposedLinks, RelateWhatBothRelateInTurn) {
   const int64_t from = 12, places = 12, to = 12;
   const std::vector<AxisLink> links = {{.extent = 12},

@@ -1,5 +1,5 @@
-// The kernel that each geometry gets, and that it reads what it is given: poprt/conv_test,
-// blocked_layout_test.
+// The kernel that is chosen for each geometry. poprt/conv_test and blocked_layout_test check its
+// operands and results.
 #include "ops/common/conv_kernel.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Operators of plug-ins, as their functions see a node: types, constants, what was left out, and
-// attributes of every kind. The library is made here; nothing is loaded.
+// Operators of plug-ins, as their functions see a node: types, constants, omitted inputs and
+// attributes of every kind. The library is made in this file; nothing is loaded.
 #include "ops/common/custom.h"
 
 #include <fmt/ranges.h>
@@ -142,7 +142,7 @@ class CustomOp : public ::testing::Test {
     }
     return "";
   }
-  // In what was seen.
+  // In the recorded calls.
   static size_t count_of(const std::string& words) {
     size_t count = 0;
     for (size_t at = 0; (at = seen().find(words, at)) != std::string::npos; at++) count++;
@@ -255,7 +255,7 @@ TEST_F(CustomOp, WhatGoesWrongIsSaidOfTheNode) {
             "unavailable: operator test.custom.Fails of node 'n': no more of them");
 }
 
-// The second run writes straight into its outputs, and forgets what the first one said.
+// The second run writes directly into its outputs, and drops the message of the first run.
 TEST_F(CustomOp, PreparedCallsRunAgain) {
   const auto c = node("Spy", {{x, false}});
   infer(*c->node);

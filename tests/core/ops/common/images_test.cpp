@@ -54,7 +54,7 @@ Bytes pixels(const Tensor& t) {
   return {v.begin(), v.end()};
 }
 
-// The error of a stream that must not decode; the codecs' own words go to nobody.
+// The error of a stream that must not decode; messages of the codecs are discarded.
 std::string error_of(const Bytes& stream) {
   CaptureStderr();
   std::string message = "no error";
@@ -98,7 +98,8 @@ Bytes chunk(std::string_view type, const Bytes& data) {
   return number(data.size(), 4, true) + body + number(~crc, 4, true);
 }
 
-// A PNG of one row, which is stored. Color types: 0 gray, 2 RGB, 3 palette, 4 and 6 with alpha.
+// A PNG of one row, stored without compression. Color types: 0 gray, 2 RGB, 3 palette, 4 and 6 with
+// alpha.
 Bytes png(uint32_t width, uint8_t bits, uint8_t color, Bytes row, const Bytes& chunks = {}) {
   row.insert(row.begin(), 0);  // no filter
   uint32_t a = 1, b = 0;
@@ -176,7 +177,7 @@ TEST_F(Images, AlphaIsDropped) {
   EXPECT_EQ(pixels(decode(png(2, 8, 6, {10, 20, 30, 0, 40, 50, 60, 128}))),
             (Bytes{10, 20, 30, 40, 50, 60}));
   EXPECT_EQ(pixels(decode(png(2, 8, 4, {10, 0, 20, 128}), "Grayscale")), (Bytes{10, 20}));
-  // A gray value that stands for transparent.
+  // A gray value that means transparent.
   const Bytes transparent = chunk("tRNS", {0, 0});
   EXPECT_EQ(pixels(decode(png(4, 1, 0, {0x50}, transparent), "Grayscale")),
             (Bytes{0, 255, 0, 255}));

@@ -93,7 +93,7 @@ TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
   expect_said(said({kMost + 1}), "needs more than 281474976710656 bytes");
   EXPECT_EQ(said({2, kMost / 2}), "");
   expect_said(said({3, kMost / 2}), "f32[3,35184372088832] needs more than 281474976710656 bytes");
-  // What is not known counts as one, as does what is empty.
+  // An unknown dimension counts as one, and so does an empty one.
   EXPECT_EQ(said({kUnknownDim, 0, kMost}), "");
   expect_said(said({kUnknownDim, kMost + 1}), "needs more than");
   expect_said(said({0, kMost + 1}), "needs more than");
@@ -115,7 +115,7 @@ TEST(Operator, WhatIsDeclaredAndWhatComesOutAgree) {
   OneNode n("Relu", "", 17, {f32({2, kUnknownDim})});
   n.node->output()->type = f32({kUnknownDim, 3});
   infer(*n.node);
-  EXPECT_EQ(n.node->output()->shape(), (Shape{2, 3})) << "each tells what the other does not";
+  EXPECT_EQ(n.node->output()->shape(), (Shape{2, 3})) << "each type completes the other";
   n.node->output()->type = {DType::f32, true, {kUnknownDim, kUnknownDim}, {"N", "M"}};
   infer(*n.node);
   EXPECT_EQ(n.node->output()->shape(), (Shape{2, kUnknownDim}));

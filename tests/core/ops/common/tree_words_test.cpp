@@ -260,7 +260,7 @@ TEST(RandomForest, ManyRows) {
     expect_walked(regressor(trees, o), trees, o, DType::f32, rows, rng);
 }
 
-// Thresholds are f64 beside rows of f64, and f32 beside rows of f32.
+// Thresholds are f64 for rows of f64, and f32 for rows of f32.
 TEST(RandomForest, EnsemblesOfOpset5WithSetsOfMembers) {
   std::mt19937 rng(5);
   for (const DType dtype : {DType::f32, DType::f64})
@@ -276,7 +276,7 @@ TEST(RandomForest, EnsemblesOfOpset5WithSetsOfMembers) {
     }
 }
 
-// Thresholds of nodes_values_as_tensor may lie between two numbers of f32.
+// Thresholds of nodes_values_as_tensor may be between two numbers of f32.
 TEST(RandomForest, ThresholdsOfF64BesideRowsOfF32) {
   std::mt19937 rng(6);
   const Options o{.features = 1, .columns = 1, .full = true};

@@ -26,7 +26,8 @@ NodeCase linear(size_t coefficients, const Tensor& x) {
 
 std::vector<Tensor> evaluated(const NodeCase& c) {
   const auto g = test::build_node(c);
-  for (ir::Value* v : g->node->outputs()) g->graph.add_output(v);  // only what is read is made
+  for (ir::Value* v : g->node->outputs())
+    g->graph.add_output(v);  // only outputs that are read are computed
   infer(*g->node);
   return evaluate(*g->node, c.inputs);
 }

@@ -16,7 +16,7 @@ void add_case(SampleList& samples, const Case& c) {
   const int64_t width = heads * size;
   auto& s = samples.add("Attention", 1, "poprt");
   const float scale = 1 / std::sqrt(static_cast<float>(size));
-  // Offsets: q at 3, k at 0, v behind k in the same tensor's columns.
+  // Offsets: q at 3, k at 0, v after k in the columns of the same tensor.
   s.input(random_f32({batch, queries, width + 5}, -2, 2, 1))
       .input(random_f32({batch, keys, 2 * width}, -2, 2, 2))
       .input(random_f32({batch, keys, 2 * width}, -2, 2, 3));

@@ -45,7 +45,7 @@ TEST(ResizeBlocked, SizesSayHowLargeTheResultIs) {
   EXPECT_EQ(shape({{"scales", kScales}, {"sizes", kSizes}}), (Shape{1, 1, 6, 7, 16}));
 }
 
-// Scales say where pixels lie, also beside sizes: of 0.5 every other column.
+// Scales determine the positions of pixels, also if sizes are given: 0.5 takes every other column.
 TEST(ResizeBlocked, ScalesSayWherePixelsLie) {
   const NodeCase c = blocked({{"scales", std::vector<float>{1, 0.5f}},
                               {"sizes", std::vector<int64_t>{3, 2}},
@@ -55,7 +55,7 @@ TEST(ResizeBlocked, ScalesSayWherePixelsLie) {
     at[3] *= 2;
     return std::optional(at);
   });
-  // Without them pixels lie as the sizes say: 4 columns in 8.
+  // Without scales the sizes determine the positions of pixels: 4 columns in 8.
   const NodeCase grown = blocked({{"sizes", std::vector<int64_t>{3, 8}},
                                   {"coordinate_transformation_mode", std::string("asymmetric")},
                                   {"nearest_mode", std::string("floor")}});

@@ -136,7 +136,7 @@ TEST(Build, NodesAreFoundByTheirNameOrThatOfTheirResult) {
   EXPECT_EQ(found("z", "Add"), "there is no node 'z'; nodes Add are: none");
 }
 
-// The graph whose second output is an input, and whose Split has a part that nobody reads.
+// The second output of the graph is an input, and one part of its Split is unused.
 TEST(Build, OutputsAreReplacedOneByOne) {
   const auto graph = parsed(R"(
     input %x : f32[2,4]
@@ -152,7 +152,7 @@ TEST(Build, OutputsAreReplacedOneByOne) {
   const std::string taken = by[0]->name();
   passes::replace_outputs(split, by);
   EXPECT_EQ(ops_of(*graph), "Slice Slice Neg");
-  EXPECT_EQ(graph->nodes()[2]->input(0)->name(), "a");  // it has the name of what it replaces
+  EXPECT_EQ(graph->nodes()[2]->input(0)->name(), "a");  // it has the name of the replaced value
   EXPECT_EQ(graph->nodes()[0]->name, "cut");
   EXPECT_EQ(graph->outputs()[0]->name(), "c");
   EXPECT_EQ(graph->outputs()[0]->producer(), graph->nodes()[1]);
@@ -221,7 +221,7 @@ TEST(Build, NodesOfGraphcoreAreImportedAtTheRoot) {
   EXPECT_EQ(branch->outputs()[0]->shape(), Shape{3});
   EXPECT_EQ(graph->opsets, (std::map<std::string, int64_t>{{"", 17}, {"ai.graphcore", 1}}));
   EXPECT_TRUE(branch->opsets.empty());
-  graph->opsets["ai.graphcore"] = 5;  // what is there stays
+  graph->opsets["ai.graphcore"] = 5;  // an existing import stays
   ir::Node& erf = *branch->nodes()[0];
   passes::replace_with_graphcore(erf, "NotZero", std::vector<Value*>{graph->find("x")});
   EXPECT_EQ(ops_of(*branch), "ai.graphcore.NotZero");

@@ -5,7 +5,7 @@
 namespace poprt::test {
 namespace {
 
-// The names of the nodes that a text of chains names, in the order of the graph, or what is wrong.
+// The names of the nodes that a text of chains selects, in the order of the graph, or the message.
 std::string named(const std::string& chains) {
   const auto graph = parsed(R"(
     input %x : f32[2,4]
@@ -40,7 +40,7 @@ TEST(Chains, NameNodesByWhatTheyRead) {
       {"Relu:0->Split:1->Abs:2", "r2 cut abs"},
       {" [ 's:0 -> Relu : a -> Neg:b' ] ", "r1 n1"},
       {"\"Neg:0->Add:1\"", "n1 n2 add"},
-      // Keys tell nodes apart, and the same one in two chains is one node.
+      // Keys distinguish nodes; the same key in two chains is one node.
       {"Neg:a->Add:c,Neg:b->Add:c", "n1 n2 add"},
       {"Relu:r->Neg:a,Neg:a->Add:c", "r1 n1 add"},
       {"Neg:a->Add:c,Relu:r->Neg:a", "r1 n1 add"},

@@ -61,7 +61,7 @@ TEST(ConstantCones, AreComputedFromTheirConstants) {
   EXPECT_EQ(results[1].to_doubles(), std::vector<double>{14});
   EXPECT_EQ(passes::evaluate(cone).at(0).to_doubles(), std::vector<double>{10});
   EXPECT_TRUE(passes::evaluate({}).empty());
-  // What is no constant is given.
+  // Values that are not constant are given.
   const ir::Value* x = graph->find("x");
   const std::vector<ir::Node*> one{graph->find("e")->producer()};
   EXPECT_EQ(

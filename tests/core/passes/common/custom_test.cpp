@@ -1,5 +1,5 @@
-// Passes, patterns and transforms of a plug-in that stands in this file: how they are found, told
-// what they are given, and run. What they may do to graphs: graph_host_test.cpp.
+// Passes, patterns and transforms of a plug-in in this file: how they are found, receive their
+// arguments, and run. graph_host_test.cpp tests their changes of graphs.
 #include "passes/common/custom.h"
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace poprt::test {
 namespace {
 
-std::string given_to_pass;        // its parameters, as it was told
+std::string given_to_pass;        // its parameters
 std::string given_to_transforms;  // name and checkpoint of each call
 
 int32_t run_pass_of_test(const poprt_graph_host* host, poprt_graph* graph, void* user_data) {
@@ -20,14 +20,14 @@ int32_t run_pass_of_test(const poprt_graph_host* host, poprt_graph* graph, void*
   return POPRT_OK;
 }
 
-// Leaves a node that reads what stands behind it.
+// Leaves a node that reads a value of a later node.
 int32_t run_breaker(const poprt_graph_host* host, poprt_graph* graph, void*) {
   std::array<poprt_node*, 2> nodes{};
   host->graph_nodes(graph, nodes.data(), 2);
   return host->set_input(nodes[0], 0, host->node_output(nodes[1], 0));
 }
 
-// Adds a node and leaves its types to whoever runs the pass.
+// Adds a node without types; the pass manager infers them.
 int32_t run_adder(const poprt_graph_host* host, poprt_graph* graph, void*) {
   poprt_value* const x[] = {host->find_value(graph, "x")};
   return host->add_node(graph, "", "Abs", x, 1, 1, nullptr) ? POPRT_OK : POPRT_INTERNAL;
@@ -150,7 +150,7 @@ TEST_F(Custom, PassesAreDescribedAsOthersAre) {
   EXPECT_EQ(pass.summary, "does it");
   EXPECT_EQ(pass.condition, "somewhere");
   EXPECT_EQ(passes::pass_of("of_test_breaker").condition, "none");
-  EXPECT_EQ(pass.numerics, passes::Numerics::precision);  // nobody knows
+  EXPECT_EQ(pass.numerics, passes::Numerics::precision);  // unknown for a plug-in
   EXPECT_EQ(pass.kind, passes::PassKind::rewrite);
   std::string parameters;
   for (const passes::Parameter& p : pass.parameters)
@@ -254,7 +254,7 @@ TEST_F(Custom, PatternsAreAppliedUntilNoneMatches) {
 
 TEST_F(Custom, PatternsThatGoWrongSaySo) {
   constexpr const char* kSin = "input %x : f32[2]\n%y = Sin(%x)\noutput %y";
-  // A graph of one node: 10 for each node and 100 besides are not enough.
+  // A graph of one node: 10 for each node plus 100 are not enough.
   EXPECT_EQ(message_of([&] { passes::run_patterns(*parsed(kSin), {{"TestEndless", true}}); }),
             "failed_precondition: pattern TestEndless: was applied 111 times and still matches: it "
             "must not match what it leaves");

@@ -55,7 +55,7 @@ class GraphHost : public testing::Test {
   std::vector<ir::Node*> nodes_;
 };
 
-// Fills a list of `capacity` and tells names, and how many there are in all.
+// Fills a list of `capacity` and returns the names and the total number.
 template <class Handle, class Get, class Name>
 std::string listed(size_t capacity, Get&& get, Name&& name) {
   std::vector<Handle*> list(capacity + 1, nullptr);
@@ -252,8 +252,8 @@ TEST_F(GraphHost, NodesAreAddedInFrontOfOthersOrAtTheEnd) {
   }
 }
 
-// A model imports what its nodes are of, wherever they stand; ours needs no import, and what is
-// there keeps its version.
+// A model imports the domains of its nodes, also of those in subgraphs. Our domain needs no import,
+// and existing imports keep their versions.
 TEST_F(GraphHost, DomainsOfNewNodesAreImported) {
   poprt_value* const x[] = {value("x")};
   poprt_graph* branch = nullptr;
@@ -353,7 +353,7 @@ TEST_F(GraphHost, WhatGoesWrongInACallIsItsError) {
               return host_.fail(graph(), POPRT_OUT_OF_RANGE, "%d is too much%s", 5, "\nhere");
             }),
             "out_of_range: it: 5 is too much");
-  // The first is the cause, and what is said counts, whatever is returned.
+  // The first error is the cause, and a reported error counts, whatever the function returns.
   EXPECT_EQ(outcome([&] {
               host_.fail(graph(), POPRT_OUT_OF_RANGE, "first");
               host_.fail(graph(), POPRT_INTERNAL, "second");
@@ -362,7 +362,7 @@ TEST_F(GraphHost, WhatGoesWrongInACallIsItsError) {
             "out_of_range: it: first");
   EXPECT_EQ(outcome([]() -> int32_t { throw std::runtime_error("thrown"); }),
             "internal: it: threw an exception: thrown");
-  // Outside of a call there is nobody to tell, but the code is the same.
+  // Outside of a call no one receives the message, but the code is the same.
   EXPECT_EQ(host_.fail(graph(), POPRT_ABORTED, "nobody hears"), POPRT_ABORTED);
   EXPECT_EQ(host_.set_int(node(0), "", 1), POPRT_INVALID_ARGUMENT);
   // One call inside of another: each has its own errors, and the outer one goes on with its own.

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<std::string> warnings;
 
-// The types of the inputs afterwards, with "=" in front when nothing changed, or what is wrong.
+// The types of the inputs afterwards, after "=" if nothing changed, or the message.
 std::string fixed(const std::string& inputs, const passes::InputShapes& wanted) {
   const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + inputs + "\n}");
   warnings.clear();
@@ -37,7 +37,7 @@ TEST(InputShapes, VariableDimensionsGetTheirSizes) {
   EXPECT_EQ(fixed("input %x : f32[?,7]", {{{"x", {2, 7}}}, 2, 0}), "f32[2,7] ");
 }
 
-// A name of a dimension stands for one size in all inputs.
+// A name of a dimension means one size in all inputs.
 TEST(InputShapes, DimensionsOfOneNameAreAlike) {
   EXPECT_EQ(fixed("input %x : f32[N,M]\ninput %y : f32[2,N]", {{{"x", {5, 3}}}}),
             "f32[5,3] f32[2,5] ");

@@ -20,8 +20,8 @@ constexpr const char* kLow = "%i = Sub(%one, %c)\n%m = Mul(%i, %low)\n";
 constexpr const char* kAdded = "%y = Add(%scores, %m)\n";
 constexpr const char* kAttention = "%p = Softmax(%y)\n%o = MatMul(%p, %values)\noutput %o\n";
 
-// "VALUE of INPUT: kept, dropped" for each mask that is found, "pairs" behind those of pairs; also
-// holds what is made of it in the plainest way against the mask.
+// "VALUE of INPUT: kept, dropped" for each mask that is found, with "pairs" after those of pairs.
+// Also compares the simplest graph of each with the mask.
 std::string masks(const std::string& text) {
   const auto graph = parsed(text);
   std::string all;
@@ -153,14 +153,14 @@ TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
   const std::string rows[] = {
       // Nothing else meets it.
       chain + "%m = Mul(%c, %low)\n%y = Neg(%scores)\noutput %m\n",
-      // It says nothing; two numbers that are one.
+      // The mask drops nothing; the two numbers are equal.
       chain + "%m = Mul(%c, %zero)\n" + added,
       // A place looks at its neighbour, or from the other end; a row at the other row.
       chain + "const %back : s64[4] = [1, 2, 3, 0]\n%m = Gather(%c, %back) {axis = 3}\n" + added,
       chain + "const %back : s64[4] = [3, 2, 1, 0]\n%m = Gather(%c, %back) {axis = 3}\n" + added,
       chain + "const %back : s64[2] = [1, 0]\n%m = Gather(%c, %back) {axis = 0}\n" + added,
       chain + "const %back : s64[2] = [0, 0]\n%m = Gather(%c, %back) {axis = 0}\n" + added,
-      // A triangle besides; heads that differ; a place that is dropped in any case.
+      // Also a triangle; heads that differ; a position that is always dropped.
       chain +
           "const %t : f32[4,4] = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, "
           "1.0, 1.0, 1.0, 1.0]\n%m = Mul(%c, %t)\n" +
@@ -202,7 +202,7 @@ TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
       chain +
           "const %all : s64[4] = [2, 1, 3, 4]\ninput %s : f32[2,3,3,4]\n%m = Expand(%c, %all)\n" +
           to_s,
-      // What is not the same each time.
+      // Values that differ from run to run.
       chain + "%r = RandomUniformLike(%c)\n%m = Mul(%c, %r)\n" + added,
   };
   for (const std::string& text : rows) EXPECT_EQ(masks(inputs + text + kAttention), "") << text;

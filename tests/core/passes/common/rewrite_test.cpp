@@ -23,7 +23,7 @@ TEST(Rewrite, NumbersAreNearAsTheirTypeHasThem) {
       {1 - 2e-6, 1, DType::f32, false},
       {-1, 1, DType::f32, false},
       {1 + 9e-4, 1, DType::f16, true},
-      {1 + 1.0005e-3, 1, DType::f16, false},  // of what is expected, not of what is there
+      {1 + 1.0005e-3, 1, DType::f16, false},  // relative to the expected value
       {1 + 2e-3, 1, DType::f16, false},
       {100.09, 100, DType::f16, true},
       {100.2, 100, DType::f16, false},
@@ -32,7 +32,7 @@ TEST(Rewrite, NumbersAreNearAsTheirTypeHasThem) {
       {0, 0, DType::f32, true},
       {1e-9, 0, DType::f32, false},
       // 0.044715 as the half next to it, 0.04470825, and as a short float, 0.04467773; 0.7071 of a
-      // divisor that was one of them. In f64 nobody rounded them.
+      // divisor that was one of them. In f64 they were not rounded.
       {0.0447082519, 0.044715, DType::f32, true},
       {0.0446777344, 0.044715, DType::f32, true},
       {1 / 1.4140625, 0.70710678, DType::f32, true},
@@ -63,7 +63,7 @@ TEST(Rewrite, TensorsOfDoublesSaturate) {
   EXPECT_THROW(passes::tensor_of(DType::string, {1}, List{1}), Error);
 }
 
-// The factors of %y and what is constant among them.
+// The factors of %y and the constants among them.
 std::string factors(const std::string& body) {
   const auto graph = parsed(
       "input %a : f32[2]\ninput %b : f32[2]\nconst %two : f32[] = 2.0\nconst %four : f32[1] "
@@ -86,7 +86,7 @@ TEST(Rewrite, ProductsAreTakenApart) {
       {"%m = Mul(%a, %four)\n%d = Div(%m, %two)\n%y = Mul(%d, %b)", "a b 2"},
       {"%m = Mul(%a, %b)\n%n = Mul(%b, %four)\n%y = Mul(%m, %n)", "a b b 4"},
       {"%m = Neg(%a)\n%y = Mul(%m, %two)", "m 2"},
-      // What others read is a factor as it is.
+      // A value with other readers stays a factor.
       {"%m = Mul(%a, %two)\noutput %m\n%y = Mul(%m, %two)", "m 2"},
       {"%m = Mul(%a, %two)\n%y = Mul(%m, %m)", "m m 1"},
   };
@@ -187,7 +187,7 @@ TEST(Rewrite, WhatOnlyADeadNodeReadGoesWithIt) {
   passes::erase_if_dead(g->nodes()[2]);
   EXPECT_EQ(ops_of(*g), "Neg Exp Add Abs");  // Exp has another reader
   EXPECT_EQ(g->find("one"), nullptr);
-  EXPECT_NE(g->find("spare"), nullptr);  // nobody read it before
+  EXPECT_NE(g->find("spare"), nullptr);  // it was unused before
   while (!g->outputs().empty()) g->remove_output(0);
   passes::erase_if_dead(g->nodes()[3]);
   EXPECT_EQ(ops_of(*g), "");
@@ -221,7 +221,7 @@ TEST(Rewrite, AReplacementTakesTheName) {
   passes::replace_node(add, passes::insert_node(add, "Cos", "", {g->find("b")})->output());
   EXPECT_EQ(g->outputs()[0]->name(), "c");
   EXPECT_EQ(g->outputs()[0]->producer()->op_type, "Cos");
-  passes::replace_node(*g->nodes()[2], g->find("b"));  // nobody reads it
+  passes::replace_node(*g->nodes()[2], g->find("b"));  // it is unused
   EXPECT_EQ(ops_of(*g), "Neg Sin Cos Abs");
 
   // An output that is put in the place of another value keeps its own name.
@@ -261,7 +261,7 @@ TEST(Rewrite, NodesThatDoNothingArePassedBy) {
   g->find("b")->type.has_shape = true;
   g->find("x")->type.has_shape = false;
   passes::redirect(g->find("b"), g->find("x"));
-  EXPECT_TRUE(g->find("x")->type.has_shape);  // what is known of one is known of the other
+  EXPECT_TRUE(g->find("x")->type.has_shape);  // the known type of one completes the other
   EXPECT_EQ(g->find("b")->uses().size(), 0u);
   EXPECT_EQ(ops_of(*g), "Identity Identity Neg Identity Identity");
   passes::bypass(g->find("b"), g->find("x"));

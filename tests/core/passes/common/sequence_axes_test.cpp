@@ -265,7 +265,7 @@ TEST(SequenceAxes, OfOperandsThatDoNotDependOnTokens) {
       {"input %x : f32[2,3]\ninput %c : f32[3,1,1]\n" + added,
        {{"x", "r p"}},
        "cut keep keep 2,1,1"},
-      // Products: what is summed, and what stands in front.
+      // Products: the summed axis, and the axes in front.
       {"input %x : f32[2,2,3,3]\ninput %c : f32[3,4]\n%y = MatMul(%x, %c)",
        {{"x", "r 2 p p"}},
        "cut keep 2,4"},
@@ -310,7 +310,7 @@ TEST(SequenceAxes, OfOperandsThatDoNotDependOnTokens) {
     EXPECT_EQ(adapted(Reader(row.text, row.axes)), row.wanted) << row.text;
 }
 
-// Values, not only shapes: what is in front, the first row, and that again for every sequence.
+// Values in addition to shapes: the axes in front, the first row, and both for every sequence.
 TEST(SequenceAxes, OperandsKeepTheirFirstElements) {
   const Reader reader(
       "input %x : f32[4,3]\nconst %c : f32[4,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0, 2.0, 3.0, "

@@ -44,7 +44,7 @@ TEST(TokenPlaces, OperatorsOfEachElement) {
       {"input %m : f32[2,3]\ninput %e : f32[3]\n%y = Add(%m, %e)", "together"},
       // Spread to more dimensions, tokens are elsewhere.
       {"input %m : f32[2,3]\ninput %a : f32[5,2,3]\n%y = Add(%m, %a)", "together"},
-      // What has none is the same for all, of each place, or of each row.
+      // A value without tokens is the same for all, for each position, or for each row.
       {"input %m : f32[2,3,4]\ninput %a : f32[4]\n%y = Add(%m, %a)", "matrix"},
       {"input %m : f32[2,3,4]\ninput %a : f32[1,4]\n%y = Add(%m, %a)", "matrix"},
       {"input %m : f32[2,3,4]\ninput %a : f32[1,1,4]\n%y = Add(%a, %m)", "matrix"},
@@ -183,7 +183,7 @@ TEST(TokenPlaces, WhatKeepsTheOrder) {
       {"input %m : f32[2,3]\nconst %a : s64[1] = [2]\n%y = Unsqueeze(%m, %a)", "matrix"},
       {"input %m : f32[2,3]\nconst %a : s64[1] = [1]\n%y = Unsqueeze(%m, %a)", "together"},
       {"input %m : f32[2,3]\ninput %s : s64[2]\n%y = Reshape(%m, %s)", "together"},
-      // The result is known, and what it is made of is not.
+      // The type of the result is known, and those of its operands are not.
       {"input %m : f32[2,N,4]\nconst %s : s64[3] = [2, 3, 4]\n%y = Reshape(%m, %s)", "together"},
       {"input %t : f32[N,4]\ninput %m : s64[2,3]\n%y = Gather(%t, %m)", "together"},
   };

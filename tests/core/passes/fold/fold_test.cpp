@@ -22,7 +22,7 @@ TEST(ConstantFolding, ShapeArithmeticDisappears) {
   EXPECT_EQ(graph->outputs()[0]->shape(), (Shape{2, 12}));
 }
 
-// Of no bytes nothing is made; the pass's own parameter goes before the option.
+// With a limit of 0 bytes nothing is folded; the parameter of the pass overrides the option.
 TEST(ConstantFolding, NothingIsLargerThanWhatIsAllowed) {
   const auto left = [](const char* parameter, int64_t option) {
     const auto graph = parsed(R"(
@@ -62,8 +62,7 @@ TEST(ConstantFolding, LargeResultsOfLittleStayNodes) {
   EXPECT_EQ(ops_of(*graph), "Expand Add");
 }
 
-// Each makes 4 MiB or more of next to nothing, for a reader that adds, and would move what it
-// reads.
+// Each makes 4 MiB or more from a few bytes, for a reader that adds, and would move its operands.
 TEST(ConstantFolding, WhatIsOnlyRepeatedIsNotStored) {
   for (const char* big : {
            "%big = ConstantOfShape(%shape) {value = f32[1] [2.0]}",
@@ -88,7 +87,7 @@ TEST(ConstantFolding, WhatIsOnlyRepeatedIsNotStored) {
   }
 }
 
-// Up to a MiB, or twice what it is made of, whatever makes it.
+// Up to one MiB, or twice the size of the inputs, for any operator.
 TEST(ConstantFolding, SmallResultsAndThoseHardlyLargerThanTheirOperandsAreStored) {
   const struct {
     const char *big, *left;
@@ -289,7 +288,7 @@ TEST(ConstantFolding, RespectsTheLimit) {
 struct Periods {
   const char* type;
   int64_t rows, columns, row_period, column_period;
-  std::string block;  // what is stored and how often; nothing when the matrix stays
+  std::string block;  // the stored block and its count; empty if the matrix stays
   bool last_differs = false;
 };
 

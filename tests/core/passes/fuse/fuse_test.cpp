@@ -325,7 +325,7 @@ TEST(ElementwiseFusion, ArithmeticOnQuantisedOperandsReadsAndWritesBytes) {
   EXPECT_EQ(graph->nodes()[0]->outputs().size(), 2u);
 }
 
-// Only what is stored saturates, so a program ends with its QuantizeLinear.
+// Only stored values saturate, so a program ends with its QuantizeLinear.
 TEST(ElementwiseFusion, WhatReadsQuantisedBytesIsAnotherProgram) {
   expect_ops({"elementwise_fusion"}, R"(
     input %x : f32[2,700]

@@ -44,7 +44,7 @@ TEST(CheckWithFakeData, AnOutputThatDiffersIsRefused) {
   EXPECT_NE(said.find("output 'y' differs by 0.00"), std::string::npos) << said;
 }
 
-// Of y = body(x), before and after: what is said begins so.
+// Of y = body(x), before and after: the beginning of the message.
 struct Comparison {
   const char *before, *after, *says;
 };
@@ -66,7 +66,7 @@ TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
        "output y: differs by 0.0"},
       {"%y = Neg(%x)", "const %c : f32[] = -1.06\n%m = Mul(%x, %c)\n%y = Cast(%m) {to = 10}",
        "output 'y' differs by 0.0"},
-      // What is no number, or infinite, is so in both.
+      // NaN and infinite values are the same in both.
       {"%y = Sqrt(%x)", "%y = Sqrt(%x)", "output y: differs by 0 at most"},
       {"%y = Sqrt(%x)", "%a = Abs(%x)\n%y = Sqrt(%a)", "output 'y' differs by inf"},
       {"%a = Abs(%x)\n%y = Sqrt(%a)", "%y = Sqrt(%x)", "output 'y' differs by inf"},
@@ -86,7 +86,7 @@ TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
   }
 }
 
-// Models as they are, before and after.
+// Unchanged models, before and after.
 TEST(CheckWithFakeData, RefusesWhatItCannotFeedOrCompute) {
   constexpr const char* kIf = R"(
     input %c : bool[]

@@ -15,9 +15,9 @@ TEST(OverlapIo, TheModelNamesInputsAndOutputsInTheirOrder) {
   const auto rewrites = [&] { return run(*graph, {"overlap_io"}).at(0).rewrites; };
   EXPECT_EQ(rewrites(), 1);
   EXPECT_EQ(graph->metadata.at("prop.overlap_io"), "x,w,z,y");
-  EXPECT_EQ(rewrites(), 0) << "it says so already";
+  EXPECT_EQ(rewrites(), 0) << "the attribute is already set";
   graph->remove_output(1);
-  EXPECT_EQ(rewrites(), 1) << "it says something else";
+  EXPECT_EQ(rewrites(), 1) << "the attribute has another value";
   EXPECT_EQ(graph->metadata.at("prop.overlap_io"), "x,w,z");
 }
 

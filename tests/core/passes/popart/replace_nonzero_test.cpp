@@ -25,8 +25,8 @@ TEST(ReplaceNonzero, FindsTheOnlyOneThatTheModelDeclares) {
   }
 }
 
-// A matrix has two rows of places, more than one may be found, and what is not known is not taken
-// for something.
+// A matrix has two rows of indices, more than one element may be nonzero, and an unknown shape is
+// left alone.
 TEST(ReplaceNonzero, LeavesWhatIsNotOneElementOfAVector) {
   for (const char* graph :
        {"input %x : f32[5]\n%y : s64[1,2]", "input %x : f32[5]\n%y : s64[1,?]",

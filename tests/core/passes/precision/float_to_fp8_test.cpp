@@ -69,7 +69,7 @@ void expect_rounded(const std::string& text, const char* formats, bool weights_o
     if (v->is_constant() && v->shape().size() >= 2)
       v->set_constant(rounded(v->constant(), p.fp8.weight.dtype, p.fp8.weight.scale));
   auto feeds = random_feeds(*graph);
-  // The data goes through halves; what is one already is rounded once.
+  // The data goes through halves; values that are halves are rounded once.
   for (auto& [name, tensor] : feeds)
     for (float& v : tensor.mutable_values<float>()) v = to_float(to_f16(v));
   run_fp8(*graph, p);

@@ -44,7 +44,7 @@ TEST(PadIntoConv, ZeroPaddingOfSpatialDimensions) {
              "Conv");
 }
 
-// Pools count what is padded in front of them; each graph also with one fact changed.
+// Pools include the padding in front of them; each graph is also tried with one fact changed.
 TEST(PadIntoConv, ComputesTheSameWhenBent) {
   const std::vector<passes::PassCall> calls{{&passes::pass_of("pad_into_conv"), {}}};
   const char* const graphs[] = {

@@ -45,7 +45,7 @@ TEST(InsertAttentionMask, DebertaSeesOnesWhereTokensAre) {
   expect_as_alone(transformer({masked_embedding(), outer_mask(), where()}));
 }
 
-// Without heads the mask is [rows, length, length] itself, which is nothing that rows share.
+// Without heads the mask is [rows, length, length], so rows do not share it.
 TEST(InsertAttentionMask, ScoresOfThreeDimensions) {
   expect_as_alone(R"(
 input %ids : s64[2,8]

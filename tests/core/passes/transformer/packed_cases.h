@@ -54,7 +54,7 @@ const %types : f32[{},{},{}] = [{}]
                      kPackRows, kPackLength, kPackHidden, types);
 }
 
-// Positions are running sums over what is no padding.
+// Positions are running sums over the tokens that are no padding.
 inline std::string roberta_embedding() {
   return R"(
 const %pad : s64[] = 0
@@ -224,7 +224,7 @@ inline void feed_sequences(std::map<std::string, Tensor>& feeds, std::span<const
   if (feeds.contains("position_ids")) feeds["position_ids"] = Tensor::of<int64_t>(shape, positions);
 }
 
-// What the model gives for one sequence in row 0 of a batch of its own.
+// The result of the model for one sequence in row 0 of a separate batch.
 inline std::vector<double> alone(const ir::Graph& original, std::map<std::string, Tensor> feeds,
                                  const Sequence& sequence) {
   const size_t at = 0;

@@ -152,7 +152,7 @@ TEST(PackedTransformer, DescribesInputsOfAnyName) {
   EXPECT_EQ(config["dynamic"], (std::vector<std::string>{odd, "mask"}));
 }
 
-// Numbers of all digits up to 2^20; what is wrong with the model is said behind them.
+// Numbers of all digits up to 2^20; the message about the model follows them.
 TEST(PackedTransformer, NumbersAreWholeAndNotTooLarge) {
   const auto said = [](const char* items, const char* longest) {
     const auto graph = parsed("input %x : s64[2,3]\n%y = Neg(%x)\noutput %y");

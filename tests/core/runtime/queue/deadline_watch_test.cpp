@@ -86,20 +86,20 @@ TEST(DeadlineWatch, ForgetsRequestsThatAreDoneLongBeforeTheirTime) {
   EXPECT_LE(seen.size(), 200u);  // they are used again
 }
 
-// 0 where the kernel does not say.
+// 0 if the kernel does not report it.
 uint64_t slice_of_this_thread() {
   std::array<uint64_t, 6> attributes = {};
   syscall(SYS_sched_getattr, 0, attributes.data(), sizeof attributes, 0);
   return attributes[3];
 }
 
-// What the watching thread has done when it tells of a request.
+// The actions of the watching thread before it reports a request.
 struct Told {
   std::atomic<int> count{0};
   std::atomic<int64_t> sleeps{0};  // of the thread, until the last one
   std::atomic<bool> in_time{true};
   char thread[16] = "";
-  uint64_t slice = 0;  // that the thread asked the kernel for
+  uint64_t slice = 0;  // that the thread requested from the kernel
 
   static void call(void* context, const Request& request) noexcept {
     auto& told = *static_cast<Told*>(context);

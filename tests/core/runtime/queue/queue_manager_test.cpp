@@ -23,7 +23,7 @@ namespace {
 
 using test::CopyModel;
 
-// Counts what callbacks say.
+// Counts the calls of callbacks.
 struct Answers {
   QueueCallback callback() {
     return {[](void* context, ErrorCode code) noexcept {
@@ -124,7 +124,7 @@ TEST(QueueManager, TimeoutAsksForPadding) {
       4, 4,
       [&](InputStreamQueue& queue) {
         EXPECT_EQ(queue.anchor().name, "x");
-        if (++calls >= 2) queue.enqueue(padding, 8);  // asked again while nothing comes
+        if (++calls >= 2) queue.enqueue(padding, 8);  // called again while the queue is empty
       },
       std::chrono::milliseconds(1));
   const float half[] = {1, 2};
@@ -211,7 +211,7 @@ TEST(QueueManager, StopEndsABlockedEnqueue) {
   EXPECT_EQ(answers.ok, 1);
 }
 
-// One queue beside a list of what waits in it. Its bytes are numbers that count up.
+// One queue and a list of its waiting entries. Its bytes are consecutive numbers.
 class Driven {
  public:
   Driven(bool is_input, uint64_t bytes, unsigned seed)
@@ -288,7 +288,7 @@ class Driven {
     begun_ = begun_ && in_use;
   }
 
-  // The bytes of a transfer: what comes in, or what is to go out.
+  // The bytes of a transfer: input, or expected output.
   void exchange(void* p) {
     auto* const at = static_cast<uint8_t*>(p);
     const std::vector<uint8_t> wanted = input_ ? next_bytes() : std::vector<uint8_t>();
@@ -309,7 +309,7 @@ class Driven {
     while (n > 0) {
       Element& e = *waiting_.front();
       const size_t part = std::min(n, left(e));
-      if (!input_)  // what is there by now
+      if (!input_)  // the available entries
         for (size_t i = 0; i < part; i++) ASSERT_EQ(e.memory[e.at + i], next_out_++);
       e.at += part;
       n -= part;

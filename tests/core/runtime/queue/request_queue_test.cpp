@@ -146,7 +146,7 @@ TEST(RequestQueue, LateRequestsAreAnsweredWhileTheDeviceComputes) {
   std::vector<RequestPtr> requests;
   for (int i = 0; i < 200; i++)
     requests.push_back(b.submit(when_full(WhenFull::line, 30ms), callback));
-  // Nobody waits for them, and the runner's thread is in the device.
+  // No thread waits for them, and the runner's thread is in the device.
   EXPECT_TRUE(eventually([&] { return answered == 200; }));
   const RunnerStatistics s = b.runner->statistics();
   EXPECT_EQ(s.timed_out, 200u);
@@ -177,7 +177,7 @@ TEST(RequestQueue, StoppingAnswersTheLine) {
   std::vector<RequestPtr> requests;
   for (int i = 0; i < 20; i++) requests.push_back(b.submit(when_full(WhenFull::line)));
   std::thread stopping([&] { b.runner->stop(); });
-  // Those in the line wait for nothing.
+  // The others in the queue have nothing to wait for.
   for (size_t i = 2; i < requests.size(); i++) {
     EXPECT_TRUE(requests[i]->wait(60s));
     EXPECT_EQ(requests[i]->code(), ErrorCode::cancelled);

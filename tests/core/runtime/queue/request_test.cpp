@@ -33,7 +33,7 @@ TEST(Deadline, IsSoLongAfterTheStart) {
   EXPECT_EQ(deadline_after(start, std::chrono::nanoseconds::max()), never);
 }
 
-// In the order of time: `done` says whether the request is seen to be done by whoever is told.
+// In the order of time: `done` is the state of the request that the notified thread sees.
 struct ToldStatus {
   std::vector<std::string> what;
   Request* request = nullptr;
@@ -148,11 +148,11 @@ TEST(Request, IsWatchedWhileSomebodyWaitsOrWillBeCalled) {
   EXPECT_FALSE(quiet->watched());
   const uint64_t after = pool->wakeups();
   EXPECT_TRUE(quiet->wait());
-  EXPECT_EQ(pool->wakeups(), after) << "it is done: nobody is woken";
+  EXPECT_EQ(pool->wakeups(), after) << "it is done: no thread is woken";
   called->cancel();
 }
 
-// A waiter whose request's time is over answers it, whatever the runner does.
+// A waiting thread answers its request when the time is over, also if the runner is busy.
 TEST(Request, WhoWaitsEndsItWhenItsTimeIsOver) {
   const auto pool = RequestPool::make(1, 1);
   const RequestPtr late = taken(*pool, {}, pool->clock.now() + 2ms);

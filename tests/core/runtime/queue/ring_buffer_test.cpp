@@ -183,7 +183,7 @@ TEST(StreamedRing, WritersAndReadersEndWithEverythingShownAndGivenBack) {
     for (int i = 0; i < 3; i++) ASSERT_TRUE(writer.try_push(i));
   }
   EXPECT_EQ(ring.size(), 3u);
-  ASSERT_TRUE(ring.try_push(3)) << "other calls go on behind a writer";
+  ASSERT_TRUE(ring.try_push(3)) << "other calls continue while a writer waits";
   {
     StreamedRing<int>::Reader reader(ring);
     for (int i = 0; i < 2; i++) ASSERT_TRUE(reader.try_pop(value));

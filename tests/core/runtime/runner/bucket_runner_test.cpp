@@ -106,7 +106,7 @@ TEST(BucketRunner, WhatItDescribesIsABucket) {
   EXPECT_EQ(runner.execute_outputs()[0].anchor.shape, (Shape{3, 4}));
   for (const bool with_shapes : {true, false})
     for (const auto& [batch, length] : {std::pair(1, 8), std::pair(3, 4), std::pair(2, 3)}) {
-      if (!with_shapes && batch == 2) continue;  // bytes alone say no more than which bucket
+      if (!with_shapes && batch == 2) continue;  // the number of bytes determines only the bucket
       Request r(batch, length, with_shapes);
       runner.execute(r.in, r.out);
       r.expect_right();
@@ -155,7 +155,7 @@ TEST(BucketRunner, PadsWithTheValueThatTheModelSays) {
   EXPECT_EQ(r.y, (std::vector<float>{1, 2, 3, 7}));
 }
 
-// y = x of one bucket, which has the shape [2,3,4,2]; y is all of it, or as large as x.
+// y = x of one bucket of shape [2,3,4,2]; y is the whole bucket, or as large as x.
 std::shared_ptr<const Model> of_box(DType dtype, const std::string& extents, const std::string& pad,
                                     bool cropped) {
   const Shape shape = {2, 3, 4, 2};
@@ -179,8 +179,8 @@ std::shared_ptr<const Model> of_box(DType dtype, const std::string& extents, con
   return open_payload("box", payload->bytes(), payload);
 }
 
-// Runs on `real` elements of each dimension: every element stands where it stood, and `pad` where
-// there was none.
+// Runs on `real` elements of each dimension: every element stays at its index, and the others are
+// `pad`.
 void expect_padded(BucketRunner& runner, DType dtype, const Shape& real, double pad, bool cropped) {
   SCOPED_TRACE(fmt::format("{}{} padded with {}", dtype_name(dtype), shape_string(real), pad));
   const Shape whole = cropped ? real : Shape{2, 3, 4, 2};

@@ -170,7 +170,7 @@ TEST(DynamicBatch, WholeBatchesDoNotWaitForTheRest) {
   ModelRunner runner(add_one_model({4}), config);
   Rows k(9);
   const RequestPtr r = runner.execute_async(k.in, k.out);
-  // Two runs at once, the ninth row waits for a clock that stands still.
+  // Two runs at once; the ninth row waits for a clock that does not advance.
   ASSERT_TRUE(eventually([&] { return runner.statistics().batches == 2; }));
   ASSERT_TRUE(eventually([&] { return clock.waiting() == 1; }));
   EXPECT_FALSE(r->done());
@@ -336,7 +336,7 @@ TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyForSomebodyWhoWaits) {
   t.clock.advance(1s);
   t.settle(false);
   EXPECT_FALSE(a->done());
-  EXPECT_TRUE(a->wait(60s));  // now somebody does
+  EXPECT_TRUE(a->wait(60s));  // now a caller waits
   EXPECT_TRUE(t.memory[0]->right());
 
   // A callback waits as well.
@@ -390,7 +390,7 @@ TEST(BatchesPerStep, AStepWaitsForAllItsBatches) {
 
 TEST(BatchesPerStep, ACallThatWaitsForItsWholeBatchesDoesNotWaitForOthers) {
   for (const Shape& shape : {Shape{2}, Shape{2, 2}}) {
-    ManualClock clock;  // stands still
+    ManualClock clock;  // does not advance
     const auto count = static_cast<size_t>(element_count(shape));
     RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(count)));
     config.clock = Clock(clock);

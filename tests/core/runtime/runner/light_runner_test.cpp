@@ -115,7 +115,7 @@ TEST(LightRunner, ExecutesAsynchronously) {
   EXPECT_EQ(v, w.first);
 }
 
-// v = w and y = x, where w comes with the model and stands in front.
+// v = w and y = x; w is part of the model and the first input.
 struct WeightsFirst {
   WeightsFirst() {
     const auto w = b.add_input({"w", DType::f32, {4}}), x = b.add_input({"x", DType::f32, {4}}),

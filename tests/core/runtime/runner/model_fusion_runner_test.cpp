@@ -121,7 +121,7 @@ TEST(ModelFusionRunner, RequestsForBothGraphsAtOnceAreAnsweredOrCancelled) {
     requests.push_back(runner.execute_async(graphs.back()->in, graphs.back()->out));
   }
   for (size_t i = 0; i < requests.size(); i += 3)
-    if (requests[i]->cancel()) graphs[i].reset();  // its memory is nobody's any more
+    if (requests[i]->cancel()) graphs[i].reset();  // its memory is unused now
   for (size_t i = 0; i < requests.size(); i++) {
     requests[i]->wait();
     if (!graphs[i]) {

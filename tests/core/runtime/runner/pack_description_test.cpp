@@ -153,7 +153,7 @@ TEST(PackDescription, EveryRequestIsAnsweredOnceWithCancellationsAndFaults) {
   EXPECT_EQ(s.in_flight, 0u);
 }
 
-// What lies behind an item's result is the caller's.
+// The memory after an item's result belongs to the caller.
 TEST(PackDescription, AnItemsOutputMayHaveMoreRoom) {
   PackRunnerConfig c;
   c.timeout = 500us;
@@ -190,7 +190,7 @@ TEST(PackDescription, InputsOfAnItemHaveTheirSize) {
   }
 }
 
-// What a file may say of packing, one number at a time.
+// Descriptions of packing in a file, with one number changed at a time.
 TEST(PackDescription, NumbersOfTheDescriptionAreInRange) {
   const auto made = [](const char* json) {
     auto model = std::make_shared<Model>(*described_model("7", 1));

@@ -105,7 +105,7 @@ TEST(PackRunner, ACountOfItemsReleasesAPack) {
   const RequestPtr rc = s.runner->execute_async(c.in, c.out);
   for (const RequestPtr* r : {&ra, &rb, &rc}) ASSERT_TRUE((*r)->wait(60s));
   EXPECT_TRUE(a.right() && b.right() && c.right());
-  // Scheme A: one behind the other, across rows.
+  // Scheme A: one after the other, across rows.
   ASSERT_EQ(s.seen.ids.size(), 1u);
   EXPECT_EQ(s.seen.ids[0], places({{0, a.ids}, {5, b.ids}, {11, c.ids}}));
   s.runner->stop();
@@ -544,8 +544,8 @@ TEST(PackRunner, ACallbackMayDestroyIt) {
   EXPECT_TRUE(a.right());
 }
 
-// What a runner of such anchors asks of requests, "name type shape bytes, ..." of inputs and of
-// outputs, or why it refuses them.
+// The anchors that a runner expects in requests, "name type shape bytes, ..." of inputs and of
+// outputs, or the message of its refusal.
 std::string asked(const std::vector<program::Anchor>& in, const std::vector<program::Anchor>& out,
                   const std::function<void(PackRunnerConfig&)>& change = {}) {
   PackRunnerConfig c;
@@ -601,7 +601,7 @@ TEST(PackRunner, AsksForItemsAsAnchorsAreLaidOut) {
             "failed_precondition: dynamic input 'ids' has shape []");
   EXPECT_EQ(asked({{"ids", DType::s32, {2, 0}}}, {{"y", DType::s32, {1}}}),
             "failed_precondition: dynamic input 'ids' has shape [2,0]");
-  // What has a row for each item is given row by row.
+  // A tensor with a row for each item is given row by row.
   const auto four = [](PackRunnerConfig& c) { c.max_valid_num = 4; };
   EXPECT_EQ(asked({three[0], {"seed", DType::s32, {4, 2}}}, {{"y", DType::s32, {2, 8}}}, four),
             "ids s32[1,16] 64, seed s32[2] 8 -> y s32[1,16] 64");
@@ -678,7 +678,7 @@ TEST(PackRunner, ConfigurationsAreChecked) {
 }
 
 // Two items in the first row and one in the second, numbered in each row where their masks are not
-// zero, whatever the type of the mask.
+// zero, for every type of the mask.
 TEST(PackRunner, ItemNumbersAreOfTheMasksType) {
   for (const DType type :
        {DType::f32, DType::f16, DType::f64, DType::s32, DType::u32, DType::s64, DType::u64,

@@ -1,4 +1,4 @@
-// Stages of a model on threads of their own: each request is answered once, and right.
+// Stages of a model on separate threads: each request gets one correct answer.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ TEST(Pipeline, SynchronousCallsGoThroughAllStages) {
   EXPECT_TRUE(c.right());
 }
 
-// Whichever way a call waits, it is told what failed, and the next one is answered.
+// Each kind of waiting call receives the error, and the next request is answered.
 TEST(Pipeline, SynchronousCallsAreToldWhatFails) {
   for (const bool by_position : {false, true}) {
     RunnerConfig config;
@@ -120,7 +120,7 @@ class Pipelines : public ::testing::TestWithParam<std::tuple<size_t, int, bool>>
 TEST_P(Pipelines, AnswerManyRequestsInFlight) {
   const auto [ipus, batches, overlap] = GetParam();
   const RunnerConfig config = steps_of(batches, overlap);
-  // Longer than the runner: who waits may be told before the callback is called.
+  // Lives longer than the runner: a waiting thread may wake up before the callback is called.
   std::array<std::deque<Call>, 3> calls;
   ModelRunner runner(chain(ipus, true), config);
   std::vector<std::thread> clients;
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
                          });
 
 // Two pipelines and a model whose three IPUs compute one after the other, in one executable:
-// whichever a request names.
+// a request names one of them.
 TEST_P(Pipelines, AnswerRequestsOfFusedModels) {
   const auto [ipus, batches, overlap] = GetParam();
   const RunnerConfig config = steps_of(batches, overlap);
@@ -323,8 +323,8 @@ TEST(Shards, WhatAFileClaimsIsChecked) {
   EXPECT_TRUE(refused([&](auto& p) { p.main.push_back(p.main[3]); })) << "on no IPU";
   EXPECT_TRUE(refused([&](auto& p) { p.load.push_back(p.main[3]); }));
   EXPECT_TRUE(refused([&](auto& p) { p.kernels.resize(1 << 19, p.kernels[0]); }))
-      << "a small file must not ask for much memory in each of many shards";
-  // A program of the shards is a whole one, too, for whoever runs it as one.
+      << "a small file must not need much memory in each of many shards";
+  // The programs of the shards together also run as one program.
   const program::Shards s = program::shards_of(good);
   EXPECT_EQ(s.transfers.size(), 2u);
   EXPECT_EQ(program::program_of(good, s, 1).inputs.size(), 3u);

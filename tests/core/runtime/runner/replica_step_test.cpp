@@ -1,4 +1,4 @@
-// Steps that run: copies beside the computation, devices that fail.
+// Steps that run: copies during the computation, devices that fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -190,7 +190,7 @@ TEST(DeviceErrors, AllQueuedRequestsGetTheSameError) {
   }
 }
 
-// Who is told that a request failed may use its memory again, whatever steps it had.
+// A caller may use the memory of a failed request again, whatever steps it had.
 TEST(DeviceErrors, AFailedRequestIsDoneWhenItsLastStepIs) {
   RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
   config.batching_dim = 0;

@@ -1,4 +1,4 @@
-// What the tests of replicas share: requests that say whether they were answered right.
+// Shared by the tests of replicas: requests that check their own answers.
 #pragma once
 
 #include <chrono>

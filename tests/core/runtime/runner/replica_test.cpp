@@ -86,7 +86,7 @@ TEST(Replication, SpreadsRequestsOverDevices) {
   EXPECT_THROW(runner.statistics(3), Error);
 }
 
-// y = what the run before has left, which is its x.
+// y = x of the run before.
 std::shared_ptr<const Model> memory_model() {
   program::Builder b;
   const Shape shape{4};
@@ -243,7 +243,7 @@ TEST(Replication, RequestsHaveNoDimensionOfCompiledInReplicas) {
 
 // --- memory of what a request does not name, and of many anchors
 
-// Where the device is told to write the outputs of a request that names none, from the first on.
+// The addresses that the device receives for the outputs of a request without outputs.
 std::vector<std::ptrdiff_t> places_of_dropped(const std::shared_ptr<Model>& model) {
   std::vector<std::byte*> at(model->outputs().size());
   RunnerConfig config =
@@ -321,7 +321,7 @@ TEST(Anchors, ThereMayBeMany) {
   }
 }
 
-// What was updated holds when the device has been reset, too.
+// Updated inputs keep their values after a reset of the device.
 TEST(UpdatedInputs, SurviveAReset) {
   const auto model =
       test::anchors_only({{"x", DType::f32, {1}}, {"w", DType::f32, {1}}, {"f", DType::f32, {1}}},
@@ -460,7 +460,7 @@ TEST(RequestTimeout, OpenBatchesAreWatched) {
   Rows k(1);
   Calls calls;
   runner.execute_async(k.in, k.out, {Calls::call, &calls}, {1ms});
-  EXPECT_TRUE(eventually([&] { return calls.n == 1; }));  // nobody waits for it
+  EXPECT_TRUE(eventually([&] { return calls.n == 1; }));  // no thread waits for it
   EXPECT_EQ(calls.code, static_cast<int>(ErrorCode::deadline_exceeded));
 }
 

@@ -99,7 +99,7 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
   EXPECT_EQ(cache.find(key('a')), nullptr);
   cache.store(key('a'), payload);
   EXPECT_NE(cache.find(key('a')), nullptr);
-  // A PopEF file of somebody else.
+  // A PopEF file of another program.
   {
     popef::FileWriter writer(path.string());
     writer.createOpaqueBlob("o", "")->stream << "x";
@@ -110,7 +110,7 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
 
 std::string heard;
 
-// Why something is compiled again is said, by name.
+// The reason of a compilation is reported, with the name of the option.
 TEST_F(Cache, SaysWhyItIsNoHit) {
   const ExecutableCache cache(folder);
   const std::string path = cache.path_of(key('a')).string();
@@ -156,7 +156,7 @@ TEST_F(Cache, SaysWhyItIsNoHit) {
   const auto entries = cache.list();
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].bytes, size - 1);
-  EXPECT_EQ(entries[0].description, "") << "what is damaged has none";
+  EXPECT_EQ(entries[0].description, "") << "a damaged entry has none";
 }
 
 // Of the same age, by name; the limits themselves are kept.

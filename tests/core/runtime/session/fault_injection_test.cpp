@@ -41,8 +41,8 @@ TEST(FaultInjector, NamesWhatIsWrongWithItsText) {
   }
 }
 
-// What each error is called, means and asks for; texts on both sides of what is one, and which runs
-// of two replicas they hit.
+// The name, the meaning and the remedy of each error; valid and invalid texts, and the runs of two
+// replicas that they affect.
 TEST(FaultInjector, IsWhatIsRecorded) {
   test::RecordedLines found;
   for (int c = 0; c < 5; c++)

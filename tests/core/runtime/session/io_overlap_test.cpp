@@ -105,7 +105,7 @@ TEST(IoOverlap, WhatFailsEndsTheRunAndWhatWasBeforeIsFinished) {
       EXPECT_EQ(work.stored, answers(at));
       Recorded next;
       overlap.run(5, next);
-      EXPECT_EQ(next.stored, answers(5)) << "a run that failed leaves nothing behind";
+      EXPECT_EQ(next.stored, answers(5)) << "a run that failed leaves no results";
     }
 }
 

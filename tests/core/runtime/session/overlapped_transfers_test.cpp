@@ -1,4 +1,4 @@
-// Sessions of models compiled with I/O tiles: callbacks and queues beside the computation.
+// Sessions of models compiled with I/O tiles: callbacks and queues run during the computation.
 #include "runtime/session/overlapped_transfers.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace replica_test;
 
-// An instruction from "x" to "y", four f32: what it computes is the device's function.
+// An instruction from "x" to "y", four f32; the device's function computes it.
 std::shared_ptr<Model> compiled(int batches, int tiles) {
   program::Builder b;
   const Shape shape = {4};
@@ -147,7 +147,7 @@ TEST(OverlappedTransfers, CallbacksThatWantTheThreadThatRunsAreCalledByIt) {
   }
 }
 
-// Gives what comes next ahead of time, too.
+// Also gives the next input ahead of time.
 struct Ahead : Numbers {
   using Numbers::Numbers;
   Result prefetch(void* p) noexcept override { return fetch(p); }
@@ -198,7 +198,7 @@ TEST(OverlappedTransfers, MissingDataEndsTheRunBehindWhatWasThere) {
     (input ? at.x : at.y)->missing = 5;
     EXPECT_EQ(code_of([&] { session.run_main_programs(); }), ErrorCode::cancelled);
     EXPECT_EQ(at.y->taken, counted(5));
-    // Whoever was told to stop because another failed goes on in the next run.
+    // A callback that was stopped by the failure of another one continues in the next run.
     EXPECT_EQ(at.x->interrupts, at.x->resumes);
   }
 }
@@ -225,7 +225,7 @@ TEST(OverlappedTransfers, BatchesAreCountedAsTheyAreAnswered) {
     EXPECT_EQ(s.failed, 0u);
     EXPECT_EQ(s.runs, 6u);
     EXPECT_GT(s.latency_sum_ns, 0u);
-    // What was begun and is not answered has failed.
+    // A started transfer without an answer has failed.
     at.y->missing = 8;
     EXPECT_THROW(session.run_main_programs(), Error);
     s = telemetry_in(folder);

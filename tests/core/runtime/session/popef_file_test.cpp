@@ -322,8 +322,8 @@ TEST_F(PopefFile, AStreamThatLosesWhatItHoldsIsAnError) {
                "the stream failed after");
 }
 
-// Values behind what instructions read go with their blobs, and what is stored narrow of them; the
-// last byte that is read stays. Of one whose values are a part of a larger piece the piece stays.
+// Values after the bytes that instructions read are removed with their blobs and narrow pieces; the
+// last byte that is read stays. If values are a part of a larger piece, the piece stays.
 void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count) {
   program::Builder b;
   const auto weights = [&](uint64_t n, float value) {
@@ -361,7 +361,7 @@ void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count)
   ASSERT_EQ(model->input_data.at(0).size(), 64u);
   EXPECT_EQ(value_at(model->input_data[0], 60), 2);
   EXPECT_EQ(value_at(model->image.weights, bytes - 4), 1);
-  // All stay where the values are the beginning of a piece of 128 bytes that others lie before.
+  // All stay if the values are the beginning of a piece of 128 bytes after others.
   const uint64_t shared = weights(32, 3);
   b.add_input({"v", DType::f32, {4}, shared});
   model = opened("shared.popef");
@@ -385,7 +385,7 @@ TEST_F(PopefFile, LargeOpaqueBlobsAreNotRead) {
   const auto model = open_popef(folder / "m.popef");
   EXPECT_EQ(model->opaque.at("most").size(), kMost);
   EXPECT_FALSE(model->opaque.contains("more"));
-  // They stay in what is saved of several files.
+  // They stay in a file that is saved from several files.
   save_parts(*model, folder / "exe.popef", folder / "variables.popef");
   const std::vector<fs::path> paths = {folder / "exe.popef", folder / "variables.popef"};
   save_model(*open_popef(paths), folder / "again.popef");
@@ -454,7 +454,7 @@ TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
   expect_runs(open_popef(paths), copy);
 }
 
-// Texts that lie in the program are the model's, but for those that have a blob of their name.
+// Texts in the program belong to the model, except those that have a blob of the same name.
 TEST_F(PopefFile, NotesOfTheProgramAreOpaqueTexts) {
   CopyModel copy(4);
   popef::FileWriter writer((folder / "m.popef").string());
@@ -473,7 +473,7 @@ TEST_F(PopefFile, NotesOfTheProgramAreOpaqueTexts) {
                 {"a", "note"}, {"b", "blob"}, {"poprt.sources", "other"}}));
 }
 
-// What else a file has stays in what is saved of one of its models.
+// Other blobs of a file stay in the file that is saved from one of its models.
 TEST_F(PopefFile, AFileIsSavedWhole) {
   CopyModel a(10), b(20);
   write("a.popef", a);

@@ -322,7 +322,7 @@ TEST(Session, ProgramsRunByIndexInTheOrderGiven) {
   ASSERT_EQ(session.user_output_anchors().size(), 1u);  // c is not main's
   const ConnectedSession at(session, 4);
   session.run_programs(std::vector<uint32_t>{0, 2, 1, 2});
-  // After load it is the constant, after main the input: trained, so to say.
+  // After load it is the constant, after main the input, as if it had been trained.
   EXPECT_EQ(at.c->taken, (std::vector<float>{copy.constants[0], 1}));
   EXPECT_EQ(at.y->taken, std::vector<float>{1});
   session.run_save_programs();

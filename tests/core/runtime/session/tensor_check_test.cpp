@@ -13,7 +13,7 @@ namespace {
 
 constexpr RequestRows kBatches{}, kAny{RequestRows::any, 0, 0};
 
-// What is said of memory of this type and shape, or nothing.
+// The message for memory of this type and shape, or an empty text.
 std::string said(const Shape& expected, const RequestRows& rows, const Shape& found,
                  DType dtype = DType::f32) {
   try {

@@ -1,4 +1,4 @@
-// Models that are several variants: what the file says about them, and making them.
+// Models of several variants: their descriptions in the file, and their construction.
 #include "runtime/session/variants.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(Variants, AFusedModelIsSavedAndOpened) {
   EXPECT_EQ(run(runner, 1, 8), std::vector<float>(8, 5));
 }
 
-// y = x, whose value lies in a blob of the file, and z = weights of the program.
+// y = x, whose value is in a blob of the file, and z = weights of the program.
 std::shared_ptr<const Model> with_variable(float value, std::string name) {
   program::Builder b;
   const auto x = b.add_input({"x", DType::f32, {3}});
@@ -140,7 +140,7 @@ TEST(Variants, ValuesThatFilesHaveApartAreFusedToo) {
   }
 }
 
-// Two inputs whose values lie in blobs of 12 and 4 bytes, behind weights of the program.
+// Two inputs whose values are in blobs of 12 and 4 bytes, after the weights of the program.
 TEST(Variants, SeveralValuesOfAModelAreFused) {
   program::Builder b;
   const auto constant = b.weights(4, DType::f32, {1}, [](std::span<std::byte> to) {
@@ -443,7 +443,7 @@ TEST(Variants, WhatCannotBeFusedIsSaid) {
   EXPECT_EQ(with([](Model& m) { m.input_data[0] = std::span(data).first(12); }), "taken");
 }
 
-// What files say beside the program has the graph's name in front, but for what is the file's own.
+// Descriptions of a graph in a file have its name in front; those of the file have not.
 TEST(Variants, NotesAndOptionsAreNamedByTheirGraph) {
   const auto named = [](const char* name) {
     const auto model = std::make_shared<Model>(

@@ -114,7 +114,7 @@ TEST(RunnerStatistics, EveryCounterIsAFieldOfItsOwn) {
   EXPECT_EQ(s.in_flight + s.queue_capacity + s.latency.count, 0u);
 }
 
-// Every field has a number of its own, so that one that is left out or added elsewhere shows.
+// Every field has a unique number, so that a missing or misplaced one is noticed.
 TEST(RunnerStatistics, TheSumOfTwoHasTheSumsOfAllFields) {
   const auto filled = [](uint64_t first, uint64_t max) {
     RunnerStatistics s;

@@ -254,7 +254,7 @@ TEST_F(TelemetryTest, CopiesAreConsistentWhileItCounts) {
   EXPECT_GT(consistent, 1000);
 }
 
-// Readers in other processes that are killed at any moment do not disturb anybody.
+// Readers in other processes may be killed at any moment without an effect on others.
 TEST_F(TelemetryTest, ReadersMayVanish) {
   Telemetry t("m", 0, 1);
   for (int i = 0; i < 5; i++) {
@@ -271,7 +271,7 @@ TEST_F(TelemetryTest, ReadersMayVanish) {
   EXPECT_EQ(s.completed, 5000u);
 }
 
-// What a session with three queues, one of which is known, publishes.
+// The counters of a session with three queues, one of which is named.
 std::string published_bytes() {
   Telemetry t("m", 0, 3);
   t.queue(0, "x", false, 8);
@@ -311,7 +311,7 @@ TEST_F(TelemetryTest, HostileSegmentsAreRefusedOrRead) {
   odd[sizeof(telemetry::Header)] = 1;  // died while it counted
   write(odd);
   EXPECT_FALSE(read_segment(path).consistent);
-  // What is no file neither hangs nor is followed.
+  // A path that is no file does not block and is not followed.
   std::filesystem::remove(path);
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_EQ(code_of(path), ErrorCode::data_loss);
@@ -610,7 +610,7 @@ TEST_F(TelemetryTest, CountersThatAreReadAtDifferentMomentsAreNeverNegative) {
   EXPECT_EQ(s.queues.at(0).fill, 0u);
 }
 
-// Every quantile is the end of the bucket that has it, but no more than the greatest latency.
+// Every quantile is the upper end of its bucket, but at most the greatest latency.
 TEST(TelemetrySnapshot, QuantilesAreTheEndsOfBuckets) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 300; round++) {
@@ -681,7 +681,7 @@ TEST(TelemetrySnapshot, AsJsonHasEveryField) {
   EXPECT_EQ(idle["requests_per_second"], 0);
 }
 
-// Makes a segment while a limit of the process is that low; what is said of it.
+// The message for creating a segment while a limit of the process is this low.
 std::string said_with_limit(int resource, uint64_t most) {
   rlimit before;
   getrlimit(static_cast<__rlimit_resource>(resource), &before);
