@@ -1,5 +1,5 @@
-// Counts heap allocations of all threads while one lives: malloc and its kin, and so operator new.
-// Include it in one file of a test program.
+// Counts the heap allocations of all threads during the lifetime of an AllocationCounter: malloc
+// and related functions, and therefore operator new. Include it in one file of a test program.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ inline const int allocation_hooks = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void*) {});
 }  // namespace poprt::test
 #else
-// glibc's own names for what malloc does; operator new calls malloc.
+// The names of glibc's allocator functions; operator new calls malloc.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t n, size_t bytes);

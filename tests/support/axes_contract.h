@@ -1,6 +1,6 @@
-// Checks what a node's map of axes says (ops/axes.h) against numbers: a slice of an input is
-// changed, and exactly the places of the outputs that the map names for it must change; axes that
-// are reduced or carried are put into another order.
+// Checks a node's map of axes (ops/axes.h) with numbers. It changes one slice of an input: exactly
+// the places of the outputs that the map names for the slice must change. It also puts the axes
+// that are reduced or carried into another order.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Tried {
   std::unique_ptr<ir::Graph> graph;
   ir::Node* node = nullptr;
   std::vector<Tensor> inputs;
-  std::vector<bool> fixed;  // its value decides what the node computes
+  std::vector<bool> fixed;  // its value decides the computation of the node
 };
 
 inline bool is_ready(const ir::Node& node) {
@@ -45,7 +45,7 @@ inline bool is_ready(const ir::Node& node) {
   });
 }
 
-// All inputs but those that must be constant come at run time.
+// All inputs are given at run time, except those that must be constant.
 inline Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values) {
   Tensor t = Tensor::zeros(dtype, shape);
   auto* to = static_cast<std::byte*>(t.mutable_data());
@@ -66,7 +66,7 @@ inline int64_t inner_count(const Shape& shape, size_t axis) {
 
 inline constexpr int kNanWay = 2, kInfiniteWay = 6, kWays = 15, kBases = 5;
 
-// Elements of an input from which on fewer places and ways are tried.
+// Inputs with more elements are tried at fewer places and with fewer kinds of changes.
 inline constexpr int64_t kLarge = 1000;
 
 inline double changed_float(double v, int way, std::mt19937& rng) {
@@ -136,7 +136,7 @@ inline std::optional<std::vector<Tensor>> computed(const Tried& t,
   }
 }
 
-// Kernels of vectors may round a number in another way when its neighbours need a slow path.
+// A vector kernel may round a number differently if its neighbours need a slow path.
 inline constexpr double kRounding = 1e-6;
 
 inline std::vector<bool> differing(const Tensor& a, const Tensor& b) {
@@ -150,7 +150,7 @@ inline std::vector<bool> differing(const Tensor& a, const Tensor& b) {
 
 // -- What the map names ---------------------------------------------------------------------------
 
-// Places of each axis of the output that a slice of an input reaches; nothing where it reaches no
+// The indices on each axis of the output that a slice of an input reaches; empty if it reaches no
 // element.
 struct Named {
   std::vector<std::vector<bool>> places;
@@ -228,7 +228,7 @@ class Contract {
   }
 
  private:
-  // Conditions and indices decide which places are read, signs what is done with them.
+  // Conditions and indices select places, and signs select what a node does with the values.
   void add_bases() {
     for (int b = 1; b < kBases; b++) {
       std::vector<Tensor> inputs = t_.inputs;
@@ -266,7 +266,7 @@ class Contract {
     std::vector<Seen> seen;
     for (const int64_t place : places) seen.push_back(check_slice(from, place));
     if (static_cast<int64_t>(places.size()) < size || size < 2 || !floats(from)) return;
-    // Each place reached its own alone: the map must say so.
+    // Each place of the input reached only the same place of the output: the map must state this.
     for (size_t o = 0; o < map_.outputs.size(); o++)
       for (size_t e = 0; e < map_.outputs[o].size(); e++) {
         if (map_.outputs[o][e] != size || are_linked(map_, from, o, e)) continue;
@@ -369,7 +369,7 @@ class Contract {
                                group[0].axis, group[0].input, o));
   }
 
-  // The places of all inputs that are carried to an axis in another order give it in that order.
+  // If all inputs that are carried to an axis are reordered, the axis has the same order.
   void check_uniform(OutputAxis to) {
     std::vector<InputAxis> from;
     for (const AxisLink& l : map_.links) {
@@ -381,7 +381,7 @@ class Contract {
         from.push_back(a);
       }
     }
-    // One that leads to two axes puts both into another order.
+    // An input axis that is carried to two axes reorders both.
     for (const AxisLink& l : map_.links)
       if (l.output == to.output && l.output_axis != to.axis &&
           std::ranges::count(from, InputAxis{l.input, l.input_axis}) > 0)

@@ -1,4 +1,4 @@
-// A text with each of its numbers one more and one less, and without each of its lines.
+// Variants of a text: each with one number increased or decreased by one, or without one line.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace poprt::test {
 
-// The text with one number or line different, and what that is.
+// Pairs of the description of a change and the changed text.
 inline std::vector<std::pair<std::string, std::string>> bent_texts(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> all;
   for (size_t i = 0; i < text.size(); i++) {

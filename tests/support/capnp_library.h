@@ -29,8 +29,8 @@ std::vector<std::byte> canonical_bytes(Root root) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The one segment of a message that is not canonical: padded structs, objects in the order of their
-// making.
+// The single segment of a message that is not canonical: its structs are padded, and its objects
+// are in the order of their construction.
 inline std::vector<std::byte> segment_bytes(capnp::MallocMessageBuilder& message) {
   const auto segments = message.getSegmentsForOutput();
   if (segments.size() != 1) return {};

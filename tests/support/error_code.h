@@ -1,4 +1,4 @@
-// What a call fails with.
+// Returns the error of a call.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace poprt::test {
 
-// ErrorCode::ok when it throws nothing; other exceptions pass.
+// ErrorCode::ok if it throws nothing; exceptions other than Error pass.
 template <class F>
 ErrorCode code_of(F&& f) {
   try {
@@ -32,7 +32,7 @@ std::string refusal(F&& f) {
   return "none";
 }
 
-// It throws an Error with the code, whose text has the part in it.
+// Expects an Error with this code whose message contains `part`.
 template <class F>
 void expect_error(F&& f, ErrorCode code, std::string_view part) {
   try {

@@ -1,5 +1,5 @@
-// A process that can start so many threads and no more: each wants a stack of which there is memory
-// for as many.
+// Limits the number of threads that the process can start: each thread gets a stack so large that
+// the allowed memory is enough for this number of stacks.
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ namespace poprt::test {
 class FewThreads {
  public:
   explicit FewThreads(uint64_t threads) {
-    std::thread([] {}).join();  // what sanitizers take for the first is not counted
+    std::thread([] {}).join();  // sanitizers allocate memory for the first thread
     pthread_getattr_default_np(&before_);
     pthread_attr_t large;
     pthread_attr_init(&large);

@@ -42,7 +42,7 @@ class FunctionDevice final : public device::Device {
   DeviceFunction function_;
 };
 
-// Opens once, for everybody. wait() gives up (false) after a minute.
+// Opens once, for all threads. wait() returns false after a minute.
 class Gate {
  public:
   void open() {

@@ -20,7 +20,8 @@ namespace poprt::test {
 
 using KnownValues = std::map<const ir::Value*, Tensor>;
 
-// Adds what the graph computes to `known`, which has its inputs and what lies around it.
+// Adds the values that the graph computes to `known`, which has its inputs and the values of the
+// graphs around it.
 inline void evaluate_nodes(const ir::Graph& graph, KnownValues& known) {
   for (const ir::Value* v : graph.values())
     if (v->is_constant()) known[v] = v->constant();
@@ -96,7 +97,7 @@ inline std::map<std::string, Tensor> random_feeds(const ir::Graph& graph, uint32
 inline void expect_close(const Tensor& a, const Tensor& b, double tolerance,
                          const std::string& what = "") {
   ASSERT_EQ(a.shape(), b.shape()) << what;
-  testing::Test::RecordProperty("compared", what);  // for those who count tests that do
+  testing::Test::RecordProperty("compared", what);  // a script counts the tests that compare
   const std::vector<double> x = a.to_doubles(), y = b.to_doubles();
   double largest = 1, worst = 0;
   for (size_t i = 0; i < x.size(); i++) {

@@ -1,9 +1,9 @@
-// Calls of kernels. Those that a test program finds, where it defines found_calls(), run inside
-// their operands, which end at pages that cannot be touched, and in any order of their tasks. A few
-// of each kernel are then bent one fact at a time (an operand less, a shorter one, another type, an
-// integer moved, a float that is none), into calls that nothing makes: what a program file may ask
-// for. prepare() must refuse each, or else run() must stay inside. Include it in one file of a test
-// program.
+// Tests that run many calls of kernels. A test program defines found_calls(), which returns the
+// calls. Each call must stay inside its operands, which end at pages that cannot be touched, and
+// its tasks may run in any order. A few calls of each kernel are then changed in one fact (one
+// operand less, a shorter operand, another type, another integer, a NaN), because a hostile program
+// file may contain such calls: prepare() must refuse each of them, or run() must stay inside its
+// operands. Include this header in one file of a test program.
 #pragma once
 
 #include <fmt/format.h>
@@ -124,8 +124,8 @@ class Fence {
 inline sigjmp_buf caught;
 inline void on_fault(int signal) { siglongjmp(caught, signal); }
 
-// Runs and says what went wrong, or nothing. `tight`: operands end at the page, as those of callers
-// may, who align them as their elements want.
+// Runs the call and returns what went wrong, or an empty text. If `tight`, the operands end exactly
+// at the page: callers align their memory only for its elements.
 inline std::string run_fenced(const kernels::Plan& plan, const OneCall& c, bool tight = false) {
   static Fence fences[24], scratch;
   if (c.operands.size() > 24 || plan.scratch_bytes > Fence::kRoom - 64) return {};
@@ -152,8 +152,8 @@ inline std::string run_fenced(const kernels::Plan& plan, const OneCall& c, bool 
   sigaction(SIGFPE, &old_fpe, nullptr);
   sigaction(SIGBUS, &old_bus, nullptr);
   for (size_t i = 0; i < c.operands.size() && problem.empty(); i++)
-    if (data[i] && !fences[i].whole()) problem = fmt::format("writes beside operand {}", i);
-  if (problem.empty() && !scratch.whole()) problem = "writes beside its scratch memory";
+    if (data[i] && !fences[i].whole()) problem = fmt::format("writes outside operand {}", i);
+  if (problem.empty() && !scratch.whole()) problem = "writes outside its scratch memory";
   return problem;
 }
 
@@ -251,7 +251,8 @@ TEST_P(KernelCall, TouchesNothingBehindItsOperands) {
   });
 }
 
-// Memory of every operand, with the same numbers each time: small ones, which are valid places.
+// Memory of every operand. It has the same numbers each time; they are small, so they are valid
+// indices.
 class Memory {
  public:
   explicit Memory(const OneCall& c) {
@@ -298,8 +299,8 @@ class Memory {
   std::vector<void*> pointers_;
 };
 
-// Which thread runs a task, after which others, and what is left in its scratch memory decide
-// nothing (kernels/kernel.h).
+// The results do not depend on the thread or the order of the tasks, or on the earlier contents of
+// the scratch memory (kernels/kernel.h).
 TEST_P(KernelCall, TasksGiveTheSameAloneAndInAnyOrder) {
   each(varied_calls(), [&] {
     OneCall c = original();

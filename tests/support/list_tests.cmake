@@ -1,11 +1,11 @@
 # Writes OUTPUT, which adds the tests of the GoogleTest program PROGRAM to CTest: discover_tests.cmake.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
-# CMake does not split a list between brackets, so a bracket in a parameter would take the tests behind it along.
+# CMake does not split a list between brackets, so a bracket in a parameter would join it with the tests after it.
 string(REGEX REPLACE "[][;]" "," listed "${listed}")
 string(REGEX MATCHALL "\n" ends "${listed}")
 string(REPLACE "\n" ";" lines "${listed}")
-list(APPEND ends "the element behind the last one")
+list(APPEND ends "the element after the last one")
 list(LENGTH ends expected)
 list(LENGTH lines found)
 if(NOT found EQUAL expected)
@@ -32,7 +32,7 @@ foreach(line IN LISTS lines)
     list(APPEND names ${name})
     set(properties "TIMEOUT ${TIMEOUT}")
     if(filter MATCHES "\\*")
-      string(APPEND properties " COST 10")  # what is long is begun first
+      string(APPEND properties " COST 10")  # long tests start first
     else()
       string(APPEND properties " SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\]]==]")
     endif()

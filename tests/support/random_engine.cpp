@@ -1,5 +1,5 @@
-// std::mt19937, optimised: tests, which are not, are linked behind this (poprt_library_first), and
-// the linker keeps the first instance of a template.
+// An optimised std::mt19937. Tests are compiled without optimisation and linked after this file
+// (poprt_library_first), and the linker keeps the first instance of a template.
 #include <random>
 
 template class std::mersenne_twister_engine<uint_fast32_t, 32, 624, 397, 31, 0x9908b0df, 11,

@@ -23,7 +23,7 @@ namespace poprt::test {
 
 enum class SoakKind {
   batched,          // rows of several requests share a batch, on two replicas
-  fused,            // two models in one, whichever a request names
+  fused,            // two models in one; a request names one of them
   packed,           // sequences of many lengths in one batch
   pipelined,        // three IPUs, each with a stage, and two replicas of them
   fused_pipelined,  // the same, of models with three and with two stages
@@ -61,7 +61,7 @@ class RunnerSoak {
  private:
   static constexpr size_t kBatch = 8, kRow = 2, kWindow = 16;
 
-  // What a request may name, and what becomes of it: each output is the input plus `adds`.
+  // The anchors that a request may name; each output is the input plus `adds`.
   struct Graph {
     std::string input;
     std::vector<std::string> outputs;
@@ -186,7 +186,7 @@ class RunnerSoak {
     return true;
   }
 
-  // Waits for what is in the slot, and checks it.
+  // Waits for the request in the slot and checks its results.
   void collect(Slot& s) {
     if (!s.request) return;
     if (!s.request->wait(std::chrono::minutes(2))) {
@@ -245,7 +245,7 @@ class RunnerSoak {
                                              &s},
                                             options);
         if (kind < 6 && kind >= 3) s.request->cancel();
-        // What nobody holds on to any more is dropped by the runner's threads too.
+        // The runner's threads may drop the last reference to a request.
         if (kind == 6) collect(s);
       } catch (const Error& e) {
         if (e.code() == ErrorCode::cancelled && kind != 0)

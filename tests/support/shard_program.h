@@ -14,7 +14,8 @@
 
 namespace poprt::test {
 
-// y = x, and z = x, through as many IPUs: the first keeps what the last reads beside its neighbour.
+// y = x and z = x through the given number of IPUs. The last IPU reads from its neighbour and from
+// the first.
 inline device::Image shard_program(size_t ipus, bool pipelined, const Shape& shape) {
   program::Builder b;
   const uint64_t bytes = dtype_bytes(DType::f32, element_count(shape));

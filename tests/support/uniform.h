@@ -6,8 +6,8 @@
 
 namespace poprt::test {
 
-// What std::uniform_real_distribution<float>(low, high) gives, bit for bit; libstdc++'s asks for
-// two logarithms of a long double at every number, ten times as long as the rest.
+// Returns the numbers of std::uniform_real_distribution<float>(low, high), bit for bit. libstdc++
+// computes two logarithms of a long double for every number, which takes ten times as long.
 struct Uniform {
   float low, high;
   float operator()(std::mt19937& rng) const {

@@ -13,7 +13,7 @@ std::unique_ptr<ir::Graph> through_onnx(const ir::Graph& graph) {
   return onnx::import_bytes(std::as_bytes(std::span(bytes)));
 }
 
-// An operand that decides the shape of what is made is no constant.
+// Returns whether an operand that is not constant decides the shape of the result.
 bool computes_its_shape(const ir::Node& n) {
   const bool all = n.is("ConstantOfShape") || n.is("Range");
   const bool but_the_first =

@@ -1,4 +1,4 @@
-// Where random graphs take their decisions from: a seed, or the bytes of a fuzzer.
+// The source of the decisions of random graphs: a seed, or the bytes of a fuzzer.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace poprt::test {
 class Choices {
  public:
   explicit Choices(uint64_t seed) : state_(seed) {}
-  // Every decision eats one to eight bytes; zeros follow the last.
+  // Every decision consumes one to eight bytes; after the last byte all bytes are zero.
   explicit Choices(std::span<const uint8_t> bytes) : from_bytes_(true), bytes_(bytes) {}
 
-  // All bytes are used: a generator that goes on decides nothing any more.
+  // All bytes are used: further decisions are all zero.
   bool exhausted() const { return from_bytes_ && bytes_.empty(); }
 
   // A number in [0, n).

@@ -27,8 +27,9 @@ Tensor fed(const Tensor& given, DType wanted) {
   return halves;
 }
 
-// Twice, since the first run leaves memory behind it. `variant`: of several; its anchors have the
-// prefix, other variants' get nothing.
+// Runs twice, because the second run finds the memory that the first one has written. `variant` is
+// the number of one of several variants: its anchors have the prefix, and those of the other
+// variants are left out.
 Results run(const LoadedProgram& loaded, const Feeds& feeds, int threads,
             const std::string& prefix = "", const uint32_t* variant = nullptr) {
   device::Image image;
@@ -113,7 +114,7 @@ std::string check_linked(const LoadedProgram& one, const Feeds& feeds, const Res
   return found.empty() ? "" : "of two shapes: " + found;
 }
 
-// Nothing where such a graph cannot be cut, which is documented.
+// Returns nullopt if the graph cannot be cut for several IPUs, as the documentation allows.
 std::optional<compiler::Executable> cut(const RandomGraph& g, const compiler::Options& options) {
   try {
     return compiled(g, options);
@@ -133,7 +134,7 @@ std::string check_forms(const RandomGraph& g, bool halves, ComparedForms& compar
   try {
     alone = compiled(g, options);
   } catch (const Error&) {
-    return "";  // check_graph() tells what may be refused
+    return "";  // check_graph() tests which graphs may be refused
   }
   const LoadedProgram one = loaded(alone);
   const Results wanted = run(one, g.feeds, 1);

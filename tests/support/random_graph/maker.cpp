@@ -8,7 +8,7 @@
 
 namespace poprt::test {
 
-// More often what is more often used.
+// Chooses common types more often.
 const Types kFloats = {DType::f32, DType::f32, DType::f32, DType::f32, DType::f32,
                        DType::f32, DType::f16, DType::f64, DType::bf16};
 const Types kReals = {DType::f32, DType::f32, DType::f32, DType::f16};
@@ -160,7 +160,7 @@ Value* Maker::ints(const std::vector<int64_t>& values) {
 }
 
 Value* Maker::input(DType dtype, const Shape& shape) {
-  if (outer) return random_constant(dtype, shape);  // a subgraph has no inputs of its own
+  if (outer) return random_constant(dtype, shape);  // a subgraph has no separate inputs
   Value* v = g.add_input("x" + std::to_string(feeds.size()), ir::ValueType::of(dtype, shape));
   known[v] = feeds[v->name()] = random_tensor(dtype, shape, c);
   pool.push_back(v);

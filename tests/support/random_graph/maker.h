@@ -1,5 +1,5 @@
-// Builds a random graph node by node. Every node is inferred and evaluated alone when it is added;
-// one that is not valid on its inputs, or too large, is taken back.
+// Builds a random graph node by node. Every node is inferred and evaluated when it is added; a node
+// that is not valid on its inputs, or is too large, is removed again.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct Limits {
   int64_t nodes = 12;
   int64_t elements = 2048;  // of one value
   int64_t dim = 6;          // most of one dimension, with a larger one now and then
-  // Types are what the values turned out to be, for this data.
+  // The types are those of the computed values.
   bool sizes_of_data = false;
 };
 

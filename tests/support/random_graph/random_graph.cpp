@@ -122,7 +122,7 @@ void choose_outputs(Maker& m) {
     for (Value* v : n->outputs()) made.push_back(v);
   for (Value* v : made)
     if (m.c.chance(v->uses().empty() ? 92 : 12)) m.g.add_output(v);
-  if (m.c.chance(3)) {  // an input or constant as it is
+  if (m.c.chance(3)) {  // an unchanged input or constant
     Value* v = m.find([&](const Value* x) { return !x->producer() && !m.g.is_output(x); });
     if (v) m.g.add_output(v);
   }

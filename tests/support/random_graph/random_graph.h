@@ -24,13 +24,15 @@ std::span<const std::string_view> profiles();
 RandomGraph random_graph(std::string_view profile, Choices& choices);
 
 // Converts, compiles and runs the graph with every default pass and compares with its nodes alone.
-// An empty string, or one line that says what went wrong. Throws what is not a poprt::Error.
+// Returns an empty string, or one line that describes the failure. Exceptions other than
+// poprt::Error pass.
 std::string check_graph(const RandomGraph& g);
 
 // Whatever the graph becomes part of, its results have the same bits as when it is compiled alone:
 // written to a file and read; fused, or one of several shapes; on two and three IPUs, one after the
-// other and as a pipeline. `halves`: converted to fp16 before. An empty string, or one line that
-// says what differs. Counts what it has compared: a graph that cannot be cut has fewer forms.
+// other and as a pipeline. `halves`: converted to fp16 before. Returns an empty string, or
+// one line that describes the difference. Counts the compared forms: a graph that cannot be cut has
+// fewer.
 struct ComparedForms {
   int files = 0, linked = 0, on_several_ipus = 0;
 };

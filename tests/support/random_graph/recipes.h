@@ -1,5 +1,5 @@
-// How each operator is put into a random graph: a recipe picks inputs that suit it among the values
-// there are, makes the others, and chooses attributes.
+// How each operator is added to a random graph: a recipe picks suitable inputs from the existing
+// values, makes the missing ones and chooses attributes.
 #pragma once
 
 #include <span>

@@ -58,7 +58,7 @@ void arithmetic(Maker& m) {
 }
 void integer_arithmetic(Maker& m) {
   Value* x = m.any(kIntegers);
-  if (m.c.chance(25)) {  // by what is never zero
+  if (m.c.chance(25)) {  // by a value that is never zero
     m.add(m.c.pick<std::string_view>({"Div", "Mod"}),
           {x, m.scalar(x->dtype(), m.c.pick({1.0, 2.0, 3.0, 7.0}))});
     return;

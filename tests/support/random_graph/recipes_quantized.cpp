@@ -24,7 +24,7 @@ Value* quantize(Maker& m, Value* x, Value* scale, Value* zero) {
 Value* dequantize(Maker& m, Value* x, Value* scale, Value* zero) {
   return m.add("DequantizeLinear", {x, scale, zero});
 }
-// x as a float that bytes stand behind.
+// x after quantization to bytes and back.
 Value* through_bytes(Maker& m, Value* x) {
   Value *s = scale_of(m), *z = zero_of(m, byte(m));
   Value* q = quantize(m, x, s, z);

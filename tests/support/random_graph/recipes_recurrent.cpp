@@ -3,7 +3,7 @@
 namespace poprt::test {
 namespace {
 
-// `gates` blocks of weights; a layer of its own or one after another value of rank 3.
+// `gates` blocks of weights; the layer is alone or follows another value of rank 3.
 void recurrent(Maker& m, std::string_view op, int64_t gates) {
   Value* x = m.find([](const Value* v) {
     return v->dtype() == DType::f32 && v->shape().size() == 3 && element_count(v->shape()) > 0;

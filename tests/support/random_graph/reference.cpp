@@ -17,8 +17,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// How far an input is moved, relative to itself: a few roundings of its type. What is stored in 16
-// bits may be wider in a compiled graph.
+// How far an input is moved, relative to itself: a few roundings of its type. A value that the
+// graph stores in 16 bits may be wider in a compiled graph.
 double noise_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return 0x1p-20;
@@ -123,7 +123,7 @@ double absolute_noise(const Node& n, size_t input, const std::vector<Tensor>& in
   return 0;
 }
 
-// A constant, also one that stands behind a node.
+// Whether the value is constant or the result of a node that only passes a constant on.
 bool is_fixed(const Value* v) {
   if (v->is_constant()) return true;
   const Node* n = v->producer();
@@ -295,7 +295,7 @@ class Runner {
     return ops::evaluate(*alone, inputs);
   }
 
-  // Scales and limits are taken as they are: moved, they would mean other elements.
+  // Scales and limits are not moved: other values would change which elements are meant.
   static bool decides_places(const Node& n, size_t input) {
     if (n.op_type == "Resize" || n.op_type == "Upsample") return input > 0;
     return n.op_type == "Range" || n.op_type == "MelWeightMatrix";
@@ -387,10 +387,10 @@ class Runner {
   Noise noise_;
 };
 
-// NaN and the infinities are classes of their own.
+// NaN and both infinities are separate classes.
 int class_of(double x) { return std::isnan(x) ? 1 : std::isinf(x) ? (x > 0 ? 2 : 3) : 0; }
 
-// What stands between the largest finite numbers and infinity is rounding, too.
+// A number above this may round to infinity.
 constexpr double kHuge = 1e30;
 
 }  // namespace
@@ -454,8 +454,8 @@ Tensor real_part(const Tensor& t, const Shape& shape) {
 }  // namespace
 
 std::string Reference::difference(const std::map<std::string, Tensor>& results) {
-  // A run only adds to what is tolerated: most graphs need none, and a difference counts when
-  // thirty do not explain it.
+  // Each run only widens the tolerance. Most graphs need no run; a difference is an error if thirty
+  // runs do not explain it.
   for (const size_t runs : {size_t{0}, size_t{2}, size_t{30}}) {
     if (noisy_.size() < runs) add_noisy_runs(runs - noisy_.size());
     std::string found;
@@ -499,7 +499,7 @@ std::string Reference::difference(const std::string& name, const Value* value,
     const bool finite = class_of(w[i]) == 0;
     const double tolerance =
         8 * moved + relative * std::abs(w[i]) + (relative == 0 ? 0 : least_of(wanted.dtype()));
-    // Runs that give different whole numbers say that the element hangs on a tie.
+    // If runs give different whole numbers, the element depends on a tie.
     if (finite && is_float(wanted.dtype()) == false && moved > 0) continue;
     const bool equal = finite ? std::abs(g[i] - w[i]) <= tolerance : class_of(g[i]) != 0;
     if (equal || (finite && std::abs(w[i]) > kHuge && class_of(g[i]) != 0)) continue;

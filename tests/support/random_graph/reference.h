@@ -1,10 +1,10 @@
-// What a graph should give: each node evaluated alone, and how far rounding may move each element.
+// The expected results of a graph: each node is evaluated alone, and each element has a tolerance.
 //
-// The tolerance is measured, not guessed: the nodes run again on inputs that are moved by a few
-// units in the last place, element by element, at every node. What moves a result in these runs is
-// what another order of summation, a fused kernel or a wider intermediate type may move it by. So
-// sums that cancel, comparisons at a tie and divisions by almost nothing need no constants of their
-// own, while an element that only integers and comparisons far from a tie lead to must be exact.
+// The tolerance is measured: the nodes run again on inputs that are moved by a few units in the
+// last place, element by element, at every node. Another order of summation, a fused kernel or a
+// wider intermediate type may move a result as far as it moves in these runs. So sums that cancel,
+// comparisons at a tie and divisions by small numbers need no tolerances of their own, and an
+// element that depends only on integers and on comparisons far from a tie must be exact.
 #pragma once
 
 #include <cstdint>

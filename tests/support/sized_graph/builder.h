@@ -2,8 +2,8 @@
 //
 // Each value has a type whose dimensions are numbers or unknown sizes. Two dimensions with one
 // identity are equal whatever the data is, so that a node that needs equal dimensions is valid for
-// every input. A recipe states the type of what it makes; the interpreter computes the values, and
-// the builder checks them against the type.
+// every input. A recipe states the types of its results; the interpreter computes the values, and
+// the builder checks them against the types.
 #pragma once
 
 #include <map>
@@ -49,12 +49,12 @@ struct Type {
 
 constexpr size_t kFeeds = 2;
 
-// How many elements the first data-dependent size has that the choice of inputs aims at.
+// The target of the first data-dependent size when inputs are chosen, in elements.
 enum class Fill { none, some, all };
 
 struct Counts {
   int roots = 0, shapes = 0;              // sizes that depend on data; those that feed a shape
-  int zero = 0, below = 0, at_bound = 0;  // sizes as they came out
+  int zero = 0, below = 0, at_bound = 0;  // the computed sizes
 };
 
 class Builder {
@@ -83,7 +83,8 @@ class Builder {
   // A float input of exact numbers, or a constant now and then.
   Value* floats(const Shape& shape);
   Value* input(DType dtype, const Shape& shape, const std::function<double(size_t)>& number);
-  // A run-time condition of n elements; how many hold is drawn for each input of the graph.
+  // A run-time condition of n elements; the number of true ones is drawn for each input of the
+  // graph.
   Value* condition(int64_t n);
   Value* constant(const Tensor& t);
   Value* ints(const std::vector<int64_t>& values);  // s64 [n]
@@ -102,7 +103,7 @@ class Builder {
   }
   // Whether to make something that the compiler is documented to refuse: rarely.
   bool may_be_refused() { return c.chance(25); }
-  // What counts as a size that depends on data: the value's dimension d.
+  // Counts dimension d of the value as a size that depends on data.
   Value* root(Value* v, size_t d);
   // Counts a number of data that decides a shape.
   void feeds_shape(const Value* number) {

@@ -60,7 +60,7 @@ std::vector<std::string> scan(const Graph& g, const SizedGraph& s) {
   return faults;
 }
 
-// The elements from the origin that NAME:shape says.
+// The elements within the sizes that the output NAME:shape has.
 Val cropped(const Tensor& t, const Tensor* size) {
   Val whole = val_of(t), out;
   if (!size) return whole;

@@ -121,7 +121,7 @@ void loop_capped(Builder& b) {
   add_loop(b, trips, nullptr, rounds, {});
 }
 
-// A body with a size that depends on data: counts what is not zero in each row.
+// A body with a size that depends on data: it counts the elements of each row that are not zero.
 void loop_counting(Builder& b) {
   const int64_t rounds = b.c.between(2, 4), width = b.c.between(2, 4);
   Value* rows = b.input(DType::s64, {rounds, width},
@@ -293,7 +293,7 @@ void sequence_of_parts(Builder& b) {
   b.node("ConcatFromSequence", {list}, {{"axis", int64_t{0}}}, Type{DType::f32, dims});
 }
 
-// A tensor in parts, one of which is chosen by a size.
+// A tensor is split into parts, and a size selects one of them.
 void split_sequence(Builder& b) {
   const int64_t n = b.c.between(2, 4), width = b.c.between(1, 3);
   Value* x = b.floats({n, width});

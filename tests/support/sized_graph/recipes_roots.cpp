@@ -151,7 +151,7 @@ void slice_to_data(Builder& b) {
   b.root(y, 0);
 }
 
-// A selection of what was selected.
+// A selection from selected elements.
 void compress_again(Builder& b) {
   Value* x = b.find([&](const Value* v, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 1 && t.sized() && b.exact(v);

@@ -109,7 +109,7 @@ void reduce(Builder& b) {
   b.node(op, in, attributes, Type{DType::f32, without(dims, axis, keeps)});
 }
 
-// A maximum over rows one of which is always there.
+// A maximum over rows, of which there is always at least one.
 void maximum_of_all(Builder& b) {
   Value* x = b.find([](const Value*, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 2 && t.sized() && t.dims[1].is_static();

@@ -213,7 +213,7 @@ Box box_at(const Val& boxes, int64_t image, int64_t b, bool center) {
   return {std::min(c[0], c[2]), std::min(c[1], c[3]), std::max(c[0], c[2]), std::max(c[1], c[3])};
 }
 
-// Intersection over union is above the threshold, which it must not be close to.
+// Returns whether the intersection over union is above the threshold. It must not be close to it.
 bool overlaps(const Box& a, const Box& b, double threshold) {
   const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
   const double width = std::min(a.right, b.right) - std::max(a.left, b.left);

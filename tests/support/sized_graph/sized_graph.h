@@ -26,7 +26,7 @@ struct SizedGraph {
   std::unique_ptr<Graph> graph;
   Config config;
   Counts counts;
-  // For each of kFeeds runs: what is fed, and what every value of the top level is, by name.
+  // For each of kFeeds runs: the feeds, and every value of the top level, by name.
   std::vector<std::map<std::string, Val>> feeds, values;
 };
 
@@ -38,13 +38,15 @@ std::string converted(const std::string& model, const Config& config);
 
 enum class Outcome { equal, refused, wrong };
 struct Checked {
-  Outcome converted = Outcome::equal;         // the converted model, compiled and run
-  Outcome compiled = Outcome::equal;          // the model itself, compiled and run
-  std::vector<std::string> refusals, faults;  // what was said, what is wrong
+  Outcome converted = Outcome::equal;  // the converted model, compiled and run
+  Outcome compiled = Outcome::equal;   // the model itself, compiled and run
+  std::vector<std::string> refusals,
+      faults;  // the message of the refusal, the description of the fault
 };
 Checked check(const SizedGraph& s);
 
-// A model with fewer outputs, and what they depend on, that is wrong, too.
+// Returns a smaller model, with fewer outputs and only the nodes that they need, that is still
+// wrong.
 SizedGraph reduced(const SizedGraph& s);
 // The graph as text with the inputs as comments.
 std::string describe(const SizedGraph& s);

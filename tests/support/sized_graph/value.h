@@ -1,7 +1,7 @@
 // Values of the interpreter of random graphs with data-dependent sizes.
 //
-// A tensor has exactly as many elements as ONNX says for the given input: there is no bound and no
-// padding here. Every number comes with an error, the most by which a correct computation in the
+// A tensor has exactly as many elements as ONNX defines for the given input: there is no bound and
+// no padding here. Every number comes with an error, the most by which a correct computation in the
 // drawn precision may differ. An error of zero means that every order of computation gives exactly
 // this number, so that the number may decide an order, an index or a size.
 #pragma once
@@ -56,7 +56,7 @@ struct Rounding {
   double most_factor = 1e6;    // largest operand of a matrix product
 };
 
-// Adds what rounding does to a result. `function`: it is computed by an approximation.
+// Adds the rounding error to a result. `function`: it is computed by an approximation.
 void round_result(Val& v, const Rounding& r, bool function = false);
 // The sum of the terms is the same in every order and precision of r.
 bool sums_exactly(const std::vector<double>& terms, const Rounding& r);
@@ -90,7 +90,7 @@ struct Scope {
 
 using Inputs = std::vector<Val>;
 using Outputs = std::vector<Val>;
-// What one node computes, by plain loops. Throws Invalid.
+// Computes one node with plain loops. Throws Invalid.
 Outputs interpret(const ir::Node& node, const Inputs& inputs, const Scope& scope,
                   const Rounding& r);
 // The outputs of a graph whose inputs are in `scope`.
