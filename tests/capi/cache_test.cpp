@@ -106,7 +106,7 @@ void named(const char* const*& list, size_t& count, const char* name) {
   count = 1;
 }
 
-// Each alone makes a file of its own, which is found again; the file says why it is there.
+// Each option makes a separate file, which is found again; the file records the option.
 TEST_F(Cache, WhatDecidesTheResultIsCompiledOnItsOwn) {
   EXPECT_EQ(said(poprt_log_set_level("OFF")), "ok");
   const Change changes[] = {

@@ -589,7 +589,7 @@ static void messages_go_to_a_callback(void** state) {
   passes_run(o, &e);
   poprt_executable_free(e);
   poprt_log_set_callback(take_line, &second);
-  passes_run(o, &e); /* the level is asked first */
+  passes_run(o, &e); /* the level is read first */
   poprt_executable_free(e);
   assert_int_equal(second.count, 1);
   poprt_log_set_callback(NULL, NULL);
@@ -597,7 +597,7 @@ static void messages_go_to_a_callback(void** state) {
   unlink(cache);
 }
 
-/* Offline: no device is asked for, and none need exist. */
+/* Offline: no device is requested, and none must exist. */
 static void compiling_needs_no_device(void** state) {
   (void)state;
   setenv("POPRT_DEVICES", "0", 1);

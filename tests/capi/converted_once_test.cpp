@@ -1,5 +1,5 @@
-// A model that is converted and then compiled by one compiler is read once, and converted once
-// where that gives the same; what has changed in between is read again.
+// A model that one compiler converts and then compiles is read once, and converted once if that
+// gives the same result; a model that has changed in between is read again.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ class ConvertedOnce : public testing::Test {
     conversions = 0;
     return compiled_by(compiler, name, in_memory);
   }
-  // By another compiler, which has converted nothing.
+  // By another compiler, without a conversion.
   std::string fresh(const std::string& name) {
     const int before = conversions;
     poprt_compiler* other = nullptr;
@@ -111,7 +111,7 @@ TEST_F(ConvertedOnce, AndCompiledToWhatTheModelIsCompiledTo) {
     EXPECT_EQ(conversions, 0) << in_memory;
     if (!in_memory) EXPECT_EQ(made, wanted);
   }
-  EXPECT_EQ(compile("relu"), wanted) << "what is used up is read again";
+  EXPECT_EQ(compile("relu"), wanted) << "a second compilation reads the model again";
   EXPECT_GT(conversions, 0);
 }
 
@@ -163,7 +163,7 @@ TEST_F(ConvertedOnce, ButNotForACallerThatFollowsThePasses) {
   });
   const int compiling = count([&] { compiled_by(compiler, "relu", false); });
   EXPECT_GT(converting, 0);
-  EXPECT_GT(compiling, converting) << "a compilation has passes of its own besides";
+  EXPECT_GT(compiling, converting) << "a compilation has additional passes";
 }
 
 }  // namespace

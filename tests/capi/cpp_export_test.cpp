@@ -257,7 +257,7 @@ TEST_P(CppExport, TwoFilesParseTogether) {  // 8
     EXPECT_NO_THROW(ModelBuilder(read(paths)).createModel());
     EXPECT_EQ(run(Executable(paths)), wanted);
   }
-  // From memory, too, and what was split can be split again.
+  // Also from memory; a split file can be split again.
   Compiler::compile(onnx(), {}, options())->save(exe, variables);
   EXPECT_EQ(run(Executable(std::vector{exe, variables})), wanted);
   const std::string exe2 = folder + "/executable2.popef", variables2 = folder + "/variables2.popef";

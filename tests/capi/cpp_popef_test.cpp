@@ -280,7 +280,7 @@ TEST(CppPopef, ThreadsReadDifferentTensors) {
   for (unsigned i = 0; i < 2; i++) EXPECT_EQ(read[i], random_bytes(200000, i));
 }
 
-// Counts what is asked of it.
+// Counts its calls.
 class CountingBuffer : public std::stringbuf {
  public:
   using std::stringbuf::stringbuf;

@@ -28,7 +28,7 @@ static poprt_error* error_of_path(size_t length) {
   return poprt_executable_open(path, &out);
 }
 
-/* What it is about and its cause are kept: the first 500 characters and the last 900. */
+/* The subject and the cause are kept: the first 500 characters and the last 900. */
 static void long_messages_lose_their_middle(void** state) {
   (void)state;
   poprt_error* error = error_of_path(200);

@@ -163,7 +163,7 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
   poprt_device_free(device);
 }
 
-// An operator that nobody computes in that way fails when it runs, and the next run fails too.
+// An operator without a faithful kernel fails when it runs, and the next run fails, too.
 TEST_F(FaithfulRunner, WhatCannotBeComputedIsSaidByTheRun) {
   const std::string kept = onnx({{"Neg", {"x"}, "h"}, {"Nobody", {"h"}, "y"}}, {kX}, {kY});
   EXPECT_NE(open(identity(kX, kY), &kept, "faithful").find("Nobody"), std::string::npos);

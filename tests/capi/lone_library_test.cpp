@@ -1,5 +1,6 @@
-// libpoprt.so in a folder where there is no compiler, or another's: it loads PopEF files, and says
-// what it lacks. The program is not linked with the library, of which each test loads its own copy.
+// libpoprt.so in a folder without a compiler, or with that of another version: it loads PopEF
+// files, and its errors name the missing library. The program is not linked with the library; each
+// test loads its own copy.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -60,7 +61,7 @@ class LoneLibrary : public ::testing::Test {
   const std::string compiler_ = (folder_ / "libpoprt_compiler.so.1").string();
 
  private:
-  void* library_ = nullptr;  // never closed: what it keeps for the process would be lost
+  void* library_ = nullptr;  // never closed: its state of the process would be lost
 };
 
 TEST_F(LoneLibrary, LoadsExecutablesWithoutACompiler) {

@@ -129,7 +129,7 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
   assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
 }
 
-/* The smallest that a field can say beside the option of its name. */
+/* The smallest value of a field that differs from the option of its name. */
 static void a_field_and_its_name_are_one_option(void** state) {
   (void)state;
   const char* const name = "sort_graph";
@@ -144,7 +144,7 @@ static void a_field_and_its_name_are_one_option(void** state) {
         {"allow_symlinks", "True"}, {"passes", "sort_graph"}, {"skip_passes", "sort_graph"},
         {"convert_version", "17"},  {"max_tensor_size", "5"}, {"max_padding", "0.2"}};
     poprt_compile_options o = with(list, options[i].name, options[i].value);
-    if (i == 0) list[0] = (poprt_option){"batch_axis", "0"}; /* without which it says nothing */
+    if (i == 0) list[0] = (poprt_option){"batch_axis", "0"}; /* which it needs */
     switch (i) {
       case 0: o.batch_size = 1; break;
       case 1: o.batch_size = o.batch_axis = 1; break;
@@ -205,7 +205,7 @@ static size_t files_in(const char* folder) {
   return count;
 }
 
-/* What decides the result is part of what is cached, what is recorded is not. */
+/* Options that decide the result are part of the key of the cache; recorded options are not. */
 static void a_cache_tells_them_apart(void** state) {
   (void)state;
   char folder[] = "/tmp/poprt_capi_XXXXXX", command[64];
@@ -226,7 +226,7 @@ static void a_cache_tells_them_apart(void** state) {
   assert_int_equal(system(command), 0);
 }
 
-// The report of a check beside the model, which this takes away.
+// The report of a check next to the model, which this function removes.
 static void read_report(const char* folder, char* text, size_t size) {
   char path[64];
   snprintf(path, sizeof path, "%s/check.json", folder);

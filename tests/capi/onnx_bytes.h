@@ -1,4 +1,4 @@
-// Small ONNX models in bytes, for tests that see the library as its users do; and what it answers.
+// Small ONNX models in bytes, and the answers of the library, for tests of its public interface.
 #pragma once
 
 #include <poprt/poprt.h>
@@ -28,7 +28,7 @@ inline std::string field(int number, const std::string& content) {
 struct Tensor {
   std::string name;
   int type;                // ONNX's: 1 f32, 10 f16
-  std::vector<int> shape;  // -1: a dimension that nothing is said about
+  std::vector<int> shape;  // -1: an unknown dimension
 };
 
 struct Node {
@@ -53,7 +53,7 @@ inline std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor
   graph += field(2, "g");
   for (const Tensor& t : inputs) graph += field(11, value(t));
   for (const Tensor& t : outputs) graph += field(12, value(t));
-  // The graph may be longer than one byte says.
+  // The length of the graph may need more than one byte.
   std::string model = number(1, 8) + "\x3a";
   model += static_cast<char>(graph.size() % 128 | 128);
   model += static_cast<char>(graph.size() / 128);
@@ -64,7 +64,7 @@ inline std::string identity(const Tensor& x, const Tensor& y) {
   return onnx({{"Identity", {x.name}, y.name}}, {x}, {y});
 }
 
-// A runner of the model; "ok", or what is said where there is none.
+// "ok" if there is a runner of the model, or the message.
 inline std::string open_runner(const std::string& model, poprt_runner** runner) {
   poprt_compiler* compiler = nullptr;
   poprt_executable* executable = nullptr;

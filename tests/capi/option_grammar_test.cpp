@@ -1,5 +1,5 @@
-// What options by name that have a grammar of their own take, and what is said of what they do not,
-// word for word; what goes together, and what is warned of.
+// Valid and invalid values of the options by name that have a grammar, with the messages, word for
+// word; combinations of options, and warnings.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 

@@ -1,5 +1,5 @@
-// Outputs that the library makes: of those whose size depends on data only what is real is left,
-// and NAME:shape, which says how much that is, goes.
+// Outputs that the library allocates: those whose size depends on data have only their real
+// elements, and NAME:shape, which has their sizes, is removed.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 
@@ -104,7 +104,7 @@ TEST_F(Outputs, WhatOnlyHasTheNameOfASizeStays) {
   poprt_runner_free(std::exchange(runner, nullptr));
   EXPECT_EQ(named({"Size", {"x"}, "y:shape"}, {"y:shape", 7, {}}), (Texts{y, "y:shape s64 [] 6"}));
   poprt_runner_free(std::exchange(runner, nullptr));
-  // What says the whole size, too.
+  // Also if the shape is the whole size.
   EXPECT_EQ(named({"Shape", {"x"}, "y:shape"}, {"y:shape", 7, {2}}), Texts{y});
   poprt_runner_free(std::exchange(runner, nullptr));
   EXPECT_EQ(named({"Shape", {"x"}, "z:shape"}, {"z:shape", 7, {2}}),

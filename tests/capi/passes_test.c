@@ -30,7 +30,7 @@ static void keep_text(const char* pass, const char* text, void* user_data) {
   snprintf(log + strlen(log), 200 - strlen(log), "[%s] %.40s", pass, text);
 }
 
-/* Fixes the batch of identity.onnx, which is variable, and compiles what comes out as it is. */
+/* Fixes the variable batch of identity.onnx, and compiles the result without other passes. */
 static void arguments_reach_their_pass(void** state) {
   (void)state;
   size_t size = 0;

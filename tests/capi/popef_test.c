@@ -307,7 +307,7 @@ static void reader_errors(void** state) {
 typedef struct part {
   bytes file;
   int reads, released, broken;
-  size_t most; /* asked for at once */
+  size_t most; /* read at once */
 } part;
 
 static int32_t read_part(uint64_t offset, void* data, size_t size, void* user_data) {

@@ -183,7 +183,7 @@ static void devices_run_out(void** state) {
   poprt_executable_free(e);
   client k;
   client_init(&k, 1);
-  OK(poprt_runner_execute(a, k.in, 1, k.out, 2)); /* keeps what it needs */
+  OK(poprt_runner_execute(a, k.in, 1, k.out, 2)); /* keeps the objects that it needs */
   assert_memory_equal(k.x, k.y, sizeof k.x);
   poprt_runner_free(a);
   unsetenv("POPRT_DEVICES");

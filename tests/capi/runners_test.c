@@ -205,7 +205,7 @@ static void a_full_queue_is_the_callers_choice(void** state) {
   q.timeout_ns = 1000000;
   FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[2]), POPRT_DEADLINE_EXCEEDED,
         "while 2 others were in flight");
-  assert_int_equal(c.n, 0); /* a submission that fails calls nobody */
+  assert_int_equal(c.n, 0); /* a submission that fails does not call the callback */
   q.when_full = POPRT_WHEN_FULL_LINE;
   for (int i = 2; i < 4; i++) OK(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[i]));
   for (int i = 2; i < 4; i++)

@@ -14,7 +14,7 @@ static poprt_runner* runner_of(const char* path, const poprt_runner_options* opt
   return r;
 }
 
-/* y = x for f32[2,3,4] or what `first` says instead of 2. */
+/* y = x for f32[first,3,4]; `first` is usually 2. */
 static poprt_tensor tensor(const char* name, void* data, const int64_t* shape, size_t rank) {
   return (poprt_tensor){name, 0, data, 0, POPRT_DTYPE_F32, 0, shape, rank};
 }

@@ -1,5 +1,5 @@
-// Tensors of a call by name and by place: what is said of those that do not fit, word for word, and
-// that of many each lands where it should; counters and their JSON say the same.
+// Tensors of a call by name and by position: the messages for tensors that do not fit, word for
+// word, and the assignment of many tensors; counters agree with their JSON.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 
@@ -46,7 +46,7 @@ TEST_F(TensorWords, WhatDoesNotFitIsSaid) {
   const std::string no = "invalid_argument: ";
   EXPECT_EQ(with([](auto&, auto&) {}), "ok");
   EXPECT_EQ(with([](auto& in, auto& out) { in.bytes = out.bytes = 0; }), "ok")
-      << "as type and shape say";
+      << "by type and shape";
   EXPECT_EQ(with([](auto& in, auto& out) { in.name = out.name = nullptr; }), "ok");
   EXPECT_EQ(with([](auto& in, auto&) { in.index = 9; }), "ok") << "the name counts";
   EXPECT_EQ(with([](auto& in, auto&) {

@@ -97,7 +97,7 @@ class Pictures(Program):
         model = self.path("g.ir", TEXT)
         for view in ("graph", "popef", "program", "passes", "run", "queues", "compare"):
             width, height, rows, _ = self.shoot(model, "--view", view)
-            # The bar at the top, and something in the middle besides the background.
+            # The bar at the top, and something other than the background in the middle.
             self.assertGreater(len(colours(rows, 0, 0, width, 60)), 20, view)
             self.assertGreater(len(colours(rows, 0, 70, width, height - 40)), 8, view)
 
@@ -203,7 +203,7 @@ class Window(Program):
         return self.client.find_window("poprt inspector")
 
     def opened(self, path):
-        """Whether the program says that it has opened a file, which it notes at once."""
+        """Whether the program has noted that it opened a file; it does so at once."""
         for _ in range(400):
             self.assertIsNone(self.process.poll())
             try:

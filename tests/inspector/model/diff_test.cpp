@@ -183,7 +183,7 @@ TEST_F(DiffTest, TextsSayWhatIsOnEitherSide) {
   EXPECT_NE(nodes[0].find("…"), std::string::npos) << nodes[0];
 }
 
-// A weight that only one side has leaves the nodes beside it as they are.
+// A weight that only one side has does not change the match of the other nodes.
 TEST_F(DiffTest, WeightsOfOneSideAreAddedOrRemoved) {
   const auto text = [](const std::string& bias) {
     return std::string(
@@ -252,7 +252,7 @@ TEST_F(DiffTest, PopefFilesDifferInWhatOneOfThemHas) {
   EXPECT_EQ(opaque[1], "z note added:  / ");
 }
 
-// Of several models metadata is told apart by the model's number, of one by its name alone.
+// Metadata of several models is matched by the model's number, that of one model by its name.
 TEST_F(DiffTest, MetadataIsOfItsModel) {
   const auto names = [&](const std::string& left, const std::string& right) {
     Progress progress;

@@ -104,7 +104,7 @@ TEST_F(DocumentTest, NobodyWaitsForTheEndOfAnAbandonedTask) {
         },
         [&woken] { woken++; });
     begun.wait();
-  }  // would wait for what comes after it
+  }  // would wait for later jobs
   EXPECT_EQ(AbandonedThreads::instance().count(), 1u);
   gone.set_value();
   AbandonedThreads::instance().join();
@@ -202,7 +202,7 @@ TEST_F(PopefFileTest, BracketsOfFewLevelsAreLists) {
 TEST_F(PopefFileTest, ADamagedFileShowsTheRest) {
   std::string bytes = sample_popef();
   const Document whole = load("m.popef", bytes);
-  // The end is cut off: what stands before can be seen.
+  // The end is cut off: the part in front of it can be shown.
   const Document cut = load("cut.popef", bytes.substr(0, bytes.size() - 70));
   EXPECT_EQ(cut.error, "");
   EXPECT_FALSE(cut.problems.empty());

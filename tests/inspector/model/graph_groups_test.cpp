@@ -1,4 +1,4 @@
-// The groups that names make, as a tree; the words of attributes; what is found by a name.
+// The groups made from names, as a tree; the text of attributes; the results of a search by name.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(GraphGroups, AreThePartsOfNames) {
       << "dots are of a name that has slashes";
   EXPECT_EQ(groups_of({{"Op", "//a//x"}, {"Op", "a/y"}, {"Op", "z"}}), "z a{//a//x a/y}");
   EXPECT_EQ(groups_of({{"Op", "a/x"}, {"Op", "b/y"}, {"Op", "z"}}), "a/x b/y z")
-      << "a group of one says nothing";
+      << "a group of one node is not useful";
   EXPECT_EQ(groups_of({{"Op", "a/x"}, {"Op", "a/b/y"}, {"Op", "a/b/z"}, {"Op", "w"}}),
             "w a{a/x b{a/b/y a/b/z}}");
   EXPECT_EQ(groups_of({{"Op", "a/b/y"}, {"Op", "a/b/z"}, {"Op", "w"}}), "w a/b{a/b/y a/b/z}")
@@ -52,7 +52,7 @@ TEST(GraphGroups, AreThePartsOfNames) {
   EXPECT_EQ(groups_of({{"Op", "a/x"}, {"Op", "a/y"}}), "a/x a/y") << "one of everything";
   EXPECT_EQ(groups_of({{"Op", "m/a/x"}, {"Op", "m/a/y"}, {"Op", "m/b/x"}, {"Op", "m/b/y"}}),
             "a{m/a/x m/a/y} b{m/b/x m/b/y}")
-      << "what is in front of every name";
+      << "a prefix of every name";
 }
 
 TEST(GraphGroups, OfManyLevelsAreEight) {
@@ -91,7 +91,7 @@ TEST(GraphGroups, NodesWithoutNamesAreCalledByTheirResults) {
 () = Sink(%w)
 output %"a/z")");
   EXPECT_EQ(tree(g), "named  a{a/y a/z}");
-  EXPECT_EQ(g.find("named"), g.find("w")) << "by what it makes, too";
+  EXPECT_EQ(g.find("named"), g.find("w")) << "also by its result";
   EXPECT_EQ(g.find("x"), 0);
   EXPECT_EQ(g.find("nothing"), kNone);
 }
@@ -172,7 +172,7 @@ TEST(GraphGroups, AttributesAreWords) {
   std::string zeros;
   for (int i = 0; i < 64; i++) zeros += "0, ";
   EXPECT_EQ(words["l"], "[" + zeros + "… 65 in all]");
-  // 401 bytes become 400 columns with what is left out in the middle.
+  // 401 bytes become 400 columns; the middle is left out.
   EXPECT_EQ(words["m"], "\"" + std::string(198, 'm') + "…" + std::string(199, 'm') + "\"");
 }
 

@@ -60,10 +60,10 @@ TEST(GraphModel, NamesOfOperatorsAreNoGroups) {
             "." + n + "\"\n";
   }
   const GraphModel g(*ir::parse_text(text + "  output %v6\n}\n"));
-  EXPECT_EQ(g.groups().size(), 1u) << "and one of everything says nothing either";
+  EXPECT_EQ(g.groups().size(), 1u) << "and a group of all nodes is not useful";
 }
 
-// Of a large graph at first only what is read from top to bottom.
+// A large graph is first read from top to bottom only.
 TEST(GraphLayout, BodiesOfLargeGraphsBeginClosed) {
   for (const int nodes : {10, 200}) {
     std::string text =

@@ -1,5 +1,5 @@
-// Where a scene has its boxes: beside what they are read by, in the middle of their group; how deep
-// groups are opened; and what a search finds.
+// The positions of boxes in a scene: next to their readers, in the middle of their group; the depth
+// of open groups; and the results of a search.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(Scenes, RectanglesHoldTheirBordersAndMeetAtThem) {
     EXPECT_FALSE(r.meets(apart)) << apart.x << " " << apart.y;
 }
 
-// Characters of 7.6 pixels with room beside them, from a least to a most width.
+// Characters of 7.6 pixels plus a margin, between a least and a most width.
 TEST(Scenes, BoxesAreAsWideAsTheirWords) {
   GraphNode node;
   node.op = std::string(20, 'o');

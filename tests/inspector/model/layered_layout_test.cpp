@@ -95,7 +95,7 @@ TEST(LayeredLayout, PinnedBoxesAreFirstAndLast) {
   }
 }
 
-// A chain 0, 1, 2, 5, 6 beside which 3 feeds 5 and 6, and 4 goes from 0 to 6.
+// A chain 0, 1, 2, 5, 6; in parallel 3 feeds 5 and 6, and 4 goes from 0 to 6.
 TEST(LayeredLayout, BoxesWithMoreReadersThanInputsStandAtTheirFirstReader) {
   const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 5, 2}, {5, 6, 5},
                                          {3, 5, 3}, {3, 6, 3}, {0, 4, 0}, {4, 6, 4}};
@@ -152,7 +152,7 @@ TEST(LayeredLayout, RandomGraphsAreSound) {
   }
 }
 
-// Graphs whose layout is recorded: what shares its way, what goes back, what is pinned.
+// Graphs whose layout is recorded: shared routes, edges that go back, pinned nodes.
 struct Form {
   std::string name;
   std::vector<LayoutBox> boxes;

@@ -1,5 +1,5 @@
-// What is assumed of a model in order to look at it: its kind, the sizes of open dimensions, its
-// IPUs; and which nodes of two graphs are one.
+// Assumptions about a model that is only inspected: its kind, the sizes of open dimensions, its
+// IPUs; and the matching nodes of two graphs.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -128,7 +128,7 @@ TEST(Looking, ModelsThatAreCutHaveTheirIpusAndStages) {
   EXPECT_EQ(assumed(" {__ipu_number = 3}"), "4 IPUs");
   EXPECT_EQ(assumed(" {__ipu_number = 0, __pipeline_stage = 2}", "x=1"), "x=1, 1 IPU and 1 stage");
   EXPECT_EQ(assumed(" {__ipu_number = 0, __pipeline_stage = 0}"), "1 IPU and 1 stage");
-  EXPECT_EQ(assumed(" {__ipu_number = 5000}"), "") << "compiling says what is wrong";
+  EXPECT_EQ(assumed(" {__ipu_number = 5000}"), "") << "the compiler reports the error";
 }
 
 TEST(Looking, FilesHaveAKind) {
@@ -193,7 +193,7 @@ GraphModel model(const std::string& body) {
       *ir::parse_text("graph \"g\" opset {\"\": 17} {\ninput %x : f32[2]\n" + body + "\n}\n"));
 }
 
-// Of the right one "name<-name" and its change; then what is gone.
+// "name<-name" and the change of the right node; then the removed nodes.
 std::string changes(const std::string& left, const std::string& right) {
   const GraphModel a = model(left), b = model(right);
   const GraphChanges c = changes_between(a, b);
@@ -249,7 +249,7 @@ TEST(Looking, EventsAreSentences) {
             "removed Relu: fused into, or bypassed by, Conv n");
 }
 
-// A file may have more programs than anybody wants to see.
+// A file may have too many programs to show.
 TEST(Looking, OfManyProgramsTheFirstAreShown) {
   const SampleFolder folder("programs");
   for (const int count : {64, 65}) {

@@ -18,7 +18,7 @@ std::shared_ptr<const GraphModel> graph_of(const char* nodes) {
       std::string("graph \"net\" opset {\"\": 17} {\n input %x : f32[2]\n") + nodes + "}"));
 }
 
-// One more step of a compilation, with what it changed.
+// One more step of a compilation, with its changes.
 void append_step(Compilation& made, const char* name, const char* nodes) {
   PassStep step;
   step.name = name;
@@ -324,7 +324,7 @@ TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
   EXPECT_THROW(options_for_looking(*graph, assumed, {{"c", {{3}}}}), Error);
 }
 
-// What nothing below it reads any more goes on in what stands above it, else in nothing.
+// A value that no later node reads continues in the value above it, or in none.
 TEST(NodeHistories, GoOnInWhatTookTheirPlace) {
   Compilation made;
   const auto add = [&](const char* name, const char* nodes) { append_step(made, name, nodes); };

@@ -1,5 +1,5 @@
-// What is shown of a PopEF file with several models and data of every kind, and of one without a
-// program of ours.
+// The details of a PopEF file with several models and data of every kind, and of one without a
+// program of this library.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

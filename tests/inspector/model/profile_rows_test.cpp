@@ -1,4 +1,4 @@
-// Which times of two programs are told apart, and whose node's time an instruction's is.
+// The times of two programs that are distinguished, and the node of an instruction's time.
 #include <gtest/gtest.h>
 
 #include "inspector/sample_files.h"

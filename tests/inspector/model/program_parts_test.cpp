@@ -116,7 +116,7 @@ TEST_F(ProgramParts, AProfileTimesEveryVariant) {
     if (!row.kernel.starts_with("control.")) EXPECT_GT(p.instructions[row.index], 0) << row.index;
 }
 
-// What an engine of several IPUs tells leaves out the instructions around.
+// The times of an engine with several IPUs leave out the instructions around the shards.
 TEST_F(ProgramParts, AProfileOfSeveralIpusIsThatOfTheRightInstructions) {
   const Document d = load(write_sharded(folder, true));
   const ProgramProfile p = profiled(d);
@@ -303,7 +303,7 @@ TEST_F(ProgramParts, AFusedGraphIsCompiledModelByModel) {
   EXPECT_EQ(run_model(model, {}, 1, progress, 1).outputs[0].tensor.shape(), (Shape{3, 2}));
 }
 
-// What is read in a loop is read in its next round.
+// A value that a loop reads is also read in its next round.
 TEST(ProgramLoops, WhatALoopReadsStaysUntilItsEnd) {
   program::Program p;
   p.kernels = {"make", "use", "control.loop", "control.end"};

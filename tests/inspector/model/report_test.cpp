@@ -1,5 +1,5 @@
-// Tables of a report, cell by cell: what is known of a document, of a program and its times, of
-// passes, and of a recording.
+// Tables of a report, cell by cell: about a document, a program and its times, passes, and a
+// recording.
 #include "model/report.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ class ReportTables : public testing::Test {
     Progress progress;
     return load_document(folder.write(name, bytes), progress);
   }
-  // What the summary says of a property, all of it; "-": nothing.
+  // The whole text of a property in the summary; "-" if there is none.
   static std::string summary(const Document& d, const std::string& property) {
     std::string said;
     const auto tables = report(d, "summary", {}, nullptr);
@@ -62,7 +62,7 @@ TEST_F(ReportTables, ASummarySaysWhatIsKnown) {
             "graph0 net; graph1 other");
 }
 
-// Two variants, an instruction behind them and one that runs once.
+// Two variants, an instruction after them and one that runs once.
 std::shared_ptr<const ProgramModel> variants() {
   program::Program p;
   p.kernels = {"control.case", "k", "l", "control.end"};
@@ -116,9 +116,8 @@ TEST_F(ReportTables, AProgramIsListedByInstructionsPartsAndMemory) {
             "name\toffset\tbytes\tfirst\tlast\tbuffers\tat_peak\n"
             "after\t96\t128\t6\t6\t1\tyes\nx\t0\t64\t1\t6\t1\tyes\ny\t64\t32\t4\t4\t1\tno\n");
   profile.instructions = {1, 2, 4, 8};
-  EXPECT_TRUE(
-      tsv(d, "parts", timed).ends_with("\t64\t7\nvariant 1\t-1\t3\t5\t1\t8\t0\t96\t96\t8\n"))
-      << "what was not timed takes no time";
+  EXPECT_TRUE(tsv(d, "parts", timed).ends_with("\t64\t7\nbranch 1\t-1\t3\t5\t1\t8\t0\t96\t96\t8\n"))
+      << "an instruction without a time takes no time";
 }
 
 // Times are those of the program that was timed, of several in a file.
@@ -141,7 +140,7 @@ TEST_F(ReportTables, TimesStandBesideTheirProgramAndItsNodes) {
   EXPECT_EQ(tsv(d, "graph", options),
             "operator\tname\tgroup\tinputs\toutputs\tweight_bytes\tns\n"
             "Add\t/Add\t\tb:f32[1,2], c:f32[1,2]\td:f32[1,2]\t0\t3\n");
-  // Of what was compiled for looking the program is the first.
+  // A program that was compiled for inspection is the first.
   Compilation made = compile_with_history(*ir::parse_text(kSampleText));
   d.programs.clear();
   options.filter.clear();

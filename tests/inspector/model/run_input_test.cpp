@@ -149,7 +149,7 @@ TEST(RunInput, WhatNumpyHasNotIsWrittenAsFloat) {
   EXPECT_EQ(back.to_doubles(), (std::vector<double>{0.5, -2}));
 }
 
-// What is no picture says so, naming input and file.
+// The error for a file that is no picture names the input and the file.
 TEST(RunInput, BadPicturesAreNamed) {
   const SampleFolder folder("run_input_bad");
   const auto path = folder.write("noise.png", std::string(100, '\x7f'));

@@ -73,7 +73,7 @@ TEST_F(RunTest, APopefFileGivesTheSameAsItsGraph) {
   EXPECT_EQ(differences[0].elements, 2u);
 }
 
-// Elements are told by their place in the output of that name, and only as many as were asked for.
+// Elements are named by their index in the output, up to the requested number.
 TEST_F(RunTest, DifferingElementsAreThoseOfTheirOutput) {
   const auto of = [](Shape shape, std::vector<float> v) {
     return Tensor::of<float>(std::move(shape), v);
@@ -129,7 +129,7 @@ TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
   EXPECT_EQ(lengths({{"lengths", input_choice("zeros")}}), (std::vector<int64_t>{0, 0, 0}));
 }
 
-// Of an output whose size depends on data what is real is left, along each dimension.
+// An output whose size depends on data has only its real elements, along each dimension.
 TEST_F(RunTest, OnlyWhatIsRealOfAnOutputIsShown) {
   const Document d = load("places.ir", R"(graph "places" opset {"": 17} {
   input %x : f32[3,4]

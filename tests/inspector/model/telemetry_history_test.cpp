@@ -62,7 +62,7 @@ TEST(TelemetryHistory, RatesAreSinceTheSampleBefore) {
   ASSERT_EQ(h.series().size(), 1u);
   const TelemetrySeries& s = h.series()[0];
   ASSERT_EQ(s.samples.size(), 2u);
-  EXPECT_EQ(s.samples[0].requests_per_second, 0);  // what was before the first look is no rate
+  EXPECT_EQ(s.samples[0].requests_per_second, 0);  // events before the first reading give no rate
   EXPECT_NEAR(s.samples[1].requests_per_second, 200, 1e-6);
   EXPECT_NEAR(s.samples[1].p50_ns, 1000, 300);
   EXPECT_DOUBLE_EQ(s.queues[0].part(s.samples[1].queues[0]), 0.25);
@@ -75,7 +75,7 @@ TEST(TelemetryHistory, RunsOfVariantsAreThoseOfTheTimeAskedFor) {
     s.variants = {{"batch 1", small, small * 10}, {"batch\n8", large, large * 50}};
     h.add(time, {s});
   };
-  at(100, 5000, 70);  // from before anybody looked
+  at(100, 5000, 70);  // from before the first reading
   at(101, 5010, 70);
   at(102, 5030, 75);
   const TelemetrySeries& s = h.series()[0];
@@ -148,7 +148,7 @@ TEST(TelemetryHistory, RatesAreOverASecond) {
     h.add(100 + i * 0.1, {snapshot(1, static_cast<uint64_t>(i / 2 * 2))});
   for (size_t i = 20; i < 50; i++)
     EXPECT_NEAR(h.series()[0].samples[i].requests_per_second, 10, 1.01) << i;
-  // A run is counted at its end: one of 0.4 s is no pause with a burst behind it.
+  // A run is counted at its end: one of 0.4 s is no pause followed by a burst.
   TelemetryHistory runs;
   TelemetrySnapshot s = snapshot(1, 0);
   for (int i = 0; i < 50; i++) {
@@ -432,7 +432,7 @@ TEST_F(TelemetryLive, WakesWhileSomethingIsAliveAndOnceMore) {
       looks_more(5);
       EXPECT_GE(woken, 2);
     }
-    looks_more(3);  // one sees the end; from then on nobody is woken
+    looks_more(3);  // one reader sees the end; from then on no thread is woken
     const int before = woken;
     looks_more(5);
     EXPECT_EQ(woken, before);
@@ -440,7 +440,7 @@ TEST_F(TelemetryLive, WakesWhileSomethingIsAliveAndOnceMore) {
   unsetenv("POPRT_TELEMETRY_DIR");
 }
 
-// What was before the first look is no rate, and no failure of now.
+// Events before the first reading give no rate and no current failure.
 TEST(TelemetryHistory, TheFirstSampleHasTotalsAndNoRates) {
   TelemetryHistory h;
   EXPECT_EQ(h.first_time(), 0);
@@ -479,7 +479,7 @@ TEST(TelemetryHistory, TheFirstSampleHasTotalsAndNoRates) {
   dead.name = "dead";
   dead.alive = false;
   h.add(8, {s, dead});
-  EXPECT_EQ(h.series().size(), 1u) << "what is not alive publishes nothing";
+  EXPECT_EQ(h.series().size(), 1u) << "an ended process publishes nothing";
 }
 
 TEST(TelemetryHistory, AQueueThatIsNewOrHasAnotherNameHasStalledForNobody) {
@@ -553,7 +553,7 @@ TEST_F(TelemetryRecording, EveryFieldIsReadBack) {
   s.variants = {{"one", 5, 50}};
   std::ofstream(path) << kRecordingHead << "\n\n" << recording_line(3, {s}) << "\n\n";
   const TelemetryHistory h = read_recording(path);
-  ASSERT_EQ(h.series().size(), 1u) << "empty lines say nothing";
+  ASSERT_EQ(h.series().size(), 1u) << "empty lines are ignored";
   EXPECT_EQ(h.last_time(), 3);
   const TelemetrySeries& series = h.series()[0];
   EXPECT_EQ(series.title(), "net · replica 2 · pid 5");

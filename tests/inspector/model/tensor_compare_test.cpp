@@ -61,7 +61,7 @@ TEST(TensorCompare, KeepsTheLargestOfMany) {
     EXPECT_DOUBLE_EQ(d.worst[i].left, 99999.0 - static_cast<double>(i));
 }
 
-// Numbers at the limit of the tolerance agree, and what is larger than any number is the worst.
+// Numbers at the limit of the tolerance agree, and an infinite difference is the worst.
 TEST(TensorCompare, LimitsAndInfinities) {
   const auto differing = [](double left, double right, Tolerance tolerance) {
     return compare_tensors("y", Tensor::of<double>({1}, {left}), Tensor::of<double>({1}, {right}),

@@ -153,7 +153,7 @@ TEST(Format, UnitsChangeWhereNumbersGetLong) {
   EXPECT_EQ(dimensions_text(std::vector<int64_t>{0, -1, 7}), "0×?×7");
 }
 
-// Names of files may hold any bytes; what is cut stays valid.
+// Names of files may have any bytes; a shortened name stays valid.
 TEST(Format, OnlyValidSequencesArePrinted) {
   for (const char* valid : {" ", "~", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xef\xbf\xbd",
                             "\xf0\x9f\x98\x80", "\xf4\x80\x80\x80"})
@@ -188,8 +188,8 @@ TEST(Format, SearchesWithoutCase) {
   EXPECT_TRUE(contains_text("", ""));
   EXPECT_FALSE(contains_text("", "a"));
   EXPECT_FALSE(contains_text("Hello", "Helloo"));
-  EXPECT_FALSE(contains_text("@", "`")) << "what stands before A has no other case";
-  EXPECT_FALSE(contains_text("[", "{")) << "nor what stands behind Z";
+  EXPECT_FALSE(contains_text("@", "`")) << "the character before A has no other case";
+  EXPECT_FALSE(contains_text("[", "{")) << "nor the character after Z";
 }
 
 TEST(Format, IsShortAndPrintable) {

@@ -17,7 +17,7 @@ TEST_F(WorkspaceTest, ComparesProgramsAndTimes) {
   EXPECT_FALSE(sees("whole run"));
   click("Compile and time both");
   EXPECT_TRUE(sees("whole run"));
-  click("/block/Sigmoid");  // its row: both graphs go there, both sides stand in full
+  click("/block/Sigmoid");  // its row: both graphs move there, both sides are shown in full
   EXPECT_TRUE(sees("Tanh("));
 }
 
@@ -31,7 +31,7 @@ TEST_F(WorkspaceTest, ComparesTwoDocuments) {
   EXPECT_TRUE(sees("weight"));
   EXPECT_TRUE(sees("1 of 8 elements differ"));
   EXPECT_TRUE(sees("Left: net.ir"));
-  EXPECT_TRUE(sees("Right: other.ir")) << "as the tabs stand, whichever is in front";
+  EXPECT_TRUE(sees("Right: other.ir")) << "in the order of the tabs, whichever is in front";
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_F(WorkspaceTest, ASearchBelongsToItsDocument) {
   EXPECT_FALSE(sees(" found"));
   press('W', true);
   EXPECT_TRUE(sees("1 found"));
-  // What was typed before is replaced by what is typed now, and cleared by a click.
+  // New text replaces the earlier text, and a click clears it.
   press('/');
   type("op:add");
   EXPECT_EQ(workspace->graph()->search_text(), "op:add");

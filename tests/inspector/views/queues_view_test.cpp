@@ -121,7 +121,7 @@ TEST_F(WorkspaceTest, AMarkStaysInItsRecordingAndInTheEvents) {
   EXPECT_TRUE(ui::find_mark("mark 1")) << "in the plots";
   ASSERT_EQ(read_recording(path).marks().size(), 1u);
   EXPECT_NEAR(read_recording(path).marks()[0].time, 1064, 0.1);
-  // Nothing is written behind what a killed process left unfinished.
+  // Nothing is written after the unfinished entry of a killed process.
   workspace->open(folder.write("cut.telemetry", sample_recording() + "{\"time\": 2000, \"seg"));
   settle();
   press('M');

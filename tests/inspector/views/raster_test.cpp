@@ -26,7 +26,7 @@ TEST_F(WorkspaceTest, ExportsTheGraphAsPictures) {
   EXPECT_NE(workspace->message().find("/nowhere/at"), std::string::npos) << workspace->message();
 }
 
-// The picture has the colours of the boxes where the layout has boxes, and the background beside.
+// The picture has the colours of the boxes at their positions, and the background elsewhere.
 TEST_F(WorkspaceTest, APictureOfTheGraphHasItsBoxes) {
   open_sample();
   const auto drawing = workspace->graph()->drawing(1);

@@ -1,5 +1,5 @@
-// The views with ImGui's null back end: no window, no OpenGL. Tests press keys and click on what is
-// drawn, found by its name.
+// The views with ImGui's null back end: no window, no OpenGL. Tests press keys and click on
+// widgets, which they find by name.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -225,7 +225,7 @@ TEST_F(WorkspaceTest, AnAnchorOfAFusedModelLightsUpInItsSource) {
   EXPECT_TRUE(sees("anchor graph0/d") || sees("node d"));
 }
 
-// Somebody writes the file anew in place, which takes the mapped bytes away.
+// Another process rewrites the file in place, so the mapped bytes are gone.
 TEST_F(WorkspaceTest, AFileThatIsCutWhileItIsOpenIsNoCrash) {
   survive_lost_pages();
   open_popef();

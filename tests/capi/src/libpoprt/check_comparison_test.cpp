@@ -104,7 +104,7 @@ TEST(CheckComparison, IntegersAreExactUnlessFloatsAreRounded) {
   EXPECT_NE(fault_of(compared(integers({100000}), integers({100001}))), "");
   EXPECT_EQ(fault_of(compared(integers({100000}), integers({100001}), kHalf)), "");
   EXPECT_NE(fault_of(compared(integers({100}), integers({101}), kHalf)), "");
-  // One double stands for both.
+  // One double represents both.
   const int64_t wide = (int64_t{1} << 60) + 1;
   EXPECT_TRUE(compared(integers({wide}), integers({wide})).equal());
   EXPECT_NE(fault_of(compared(integers({wide}), integers({wide + 1}))), "");
