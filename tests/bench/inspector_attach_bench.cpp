@@ -1,4 +1,4 @@
-// What it costs a serving process to be looked at, and that whoever looks survives it.
+// The cost of an attached inspector for a serving process; the watching process survives its end.
 //
 //   inspector_attach_bench MODEL.popef [minutes] [requests a second]
 //   inspector_attach_bench serve MODEL.popef [requests a second]    serves until it is killed
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   }
   print_ratio("CPU time per request", cpu);
   print_ratio("median latency", latency);
-  fmt::print("{} processes killed; whoever watched grew by {:+.1f} MiB since the first\n", kills,
-             resident_mib() - early);
+  fmt::print("{} processes killed; the watching process grew by {:+.1f} MiB since the first\n",
+             kills, resident_mib() - early);
   return requests > 0 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 // How quick the inspector is: loading, layout, the first frame, frames while panning. ImGui's null
 // back end, so that our own work is measured and no rasterisation.
 //
-//   inspector_bench [MODEL.onnx ...]      besides a generated graph of 10 000 nodes
+//   inspector_bench [MODEL.onnx ...]      and a generated graph of 10 000 nodes
 #include <fmt/format.h>
 #include <imgui.h>
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ using namespace poprt;
 using namespace poprt::inspector;
 using Clock = std::chrono::steady_clock;
 
-// CPU time of this thread: what the machine does besides is not in it.
+// CPU time of this thread, without other work of the machine.
 double cpu_milliseconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -22,7 +22,7 @@ using poprt::bench::Clock, poprt::bench::kTurns, poprt::bench::print, poprt::ben
 using poprt::compiler::Compiler;
 using poprt::compiler::CompilerOptions;
 
-// Memory for `places` of the longest that the descriptions say.
+// Memory for `places` elements of the longest sequence in the descriptions.
 struct Sequence {
   Sequence(const std::vector<poprt::DataDesc>& inputs, const std::vector<poprt::DataDesc>& outputs,
            std::size_t places, std::size_t longest, bool whole_outputs) {

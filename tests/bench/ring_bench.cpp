@@ -143,7 +143,7 @@ void check(uint64_t sum, size_t count) {
 }
 
 // Million elements per second. `produce(count)` returns when all are pushed, `consume(count)` the
-// sum of what it popped.
+// sum of the popped elements.
 template <class Produce, class Consume>
 double one_way(size_t count, Produce&& produce, Consume&& consume) {
   std::atomic<bool> done{false};

@@ -1,8 +1,8 @@
-// A ring whose elements come and go in streams: what a queue of single elements could gain by
-// showing them in groups. The runtime's queues show each element at once, for somebody waits for
-// it; where several come together they use begin() and commit().
+// A ring whose elements become visible in groups. It measures the possible gain over a queue of
+// single elements. The runtime's queues show each element at once, because a thread waits for it;
+// several elements at once use begin() and commit().
 //
-// An index that is written beside each element holds the elements back (ring_buffer.h, 2). A Writer
+// An index that is written with each element delays the elements (ring_buffer.h, 2). A Writer
 // has its index in a register and shows elements in groups, of 1, 2, 4 ... kTailStep since the last
 // flush(): short bursts arrive early, long ones at the speed of the slots alone.
 #pragma once

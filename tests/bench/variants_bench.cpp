@@ -1,4 +1,4 @@
-// What one executable of several costs, by turns with what it replaces.
+// The cost of one executable with several models, measured in turns with the separate ones.
 //
 //   variants_bench fusion A.onnx B.onnx [RUNS]
 //   variants_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS] [MAX_PADDING]

@@ -118,7 +118,7 @@ size_t elements(const std::vector<int64_t>& shape) {
   return count;
 }
 
-// Where element k of the first `real` places stands in a tensor with room for more.
+// Where element k of the first `real` places is stored in a tensor with room for more.
 size_t place_in(const std::vector<int64_t>& room, const std::vector<int64_t>& real, size_t k) {
   size_t at = 0, stride = 1;
   for (size_t d = room.size(); d-- > 0;) {
@@ -256,8 +256,8 @@ class Comparison {
     return difference;
   }
 
-  // Where rounding decides (quantized models), ONNX Runtime differs from itself, too: what it makes
-  // of the same model node by node, or of one that differs in last bits, is the yardstick.
+  // If rounding decides, as in quantized models, ONNX Runtime differs from itself, too. The limit
+  // is its difference for the same model node by node, or for a model with other last bits.
   double rms_itself() {
     const double plain = difference_to(s_.model, false).rms();
     if (s_.nudged.empty()) return plain;
@@ -310,8 +310,8 @@ class Comparison {
     }
   }
 
-  // A result whose size depends on data has room for the most here, and "NAME:shape" beside it says
-  // how much is real; ONNX Runtime makes such a tensor itself.
+  // A result whose size depends on data has room for the largest size here, and the output
+  // "NAME:shape" has its real size; ONNX Runtime allocates such a tensor itself.
   std::map<std::string_view, size_t> shapes() const {
     std::map<std::string_view, size_t> found;  // name of a result -> output with its shape
     for (size_t i = 0; i < poprt_runner_output_count(runner_); i++) {

@@ -1,5 +1,5 @@
-/* See servers: the server in C. A thread for each client keeps requests in flight; requests that
- * wait are told of by callback. */
+/* See servers: the server in C. A thread for each client keeps requests in flight; a callback
+ * reports requests that wait. */
 #define _GNU_SOURCE
 #include <poprt/poprt.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ static int64_t now(clockid_t clock) {
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Never waits: what the queue has no place for stands in line. */
+/* Never waits: requests that do not fit into the queue are kept in a list. */
 static void submit(job* j, int64_t limit_ns, poprt_request_fn done) {
   const poprt_input in = {NULL, 0, x, x_bytes};
   const poprt_output out = {NULL, 0, j->y, y_bytes};

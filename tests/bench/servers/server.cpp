@@ -82,7 +82,7 @@ class Server {
       const long before = c.late;
       take(w.job, 1, c);
       if (c.late == before) {
-        ran = Clock::now();  // those behind it were told in time, and are looked at now
+        ran = Clock::now();  // the later ones were reported in time, and are checked now
         continue;
       }
       const auto late = Clock::now() - std::max(w.deadline, ran);
