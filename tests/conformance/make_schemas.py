@@ -1,10 +1,10 @@
 """Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes,
 core/ops/common/schema_types.inc: the element types that it takes, by the schemas of ONNX (ai.onnx, ai.onnx.ml,
-ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and what it adds to ai.onnx), and
+ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and its additions to ai.onnx), and
 core/ops/common/required_inputs.inc: how many inputs it takes, of ai.onnx, core/ops/common/type_parameters.inc: which
 of its inputs are of one type, and core/opsets/{types,type_sets}.inc: the element types of each input and output of each
 definition of ai.onnx. Facts only. Needs onnx and onnxruntime; the
-versions that a file was made with stand in its first line."""
+versions that a file was made with are in its first line."""
 
 import os
 import string
@@ -85,7 +85,7 @@ def schemas():
 
 
 def write_type_parameters():
-    """One letter for each input: equal ones share a type; '-' for those of a type of their own, '+' behind one that is a
+    """One letter for each input: equal ones share a type; '-' for those of a separate type, '+' after one that is a
     list."""
     rows = {}
     for s, inputs in schemas():
@@ -142,7 +142,7 @@ def write_input_counts():
 
 def write_placed_types():
     """A letter for each input and output of a definition that opset 11 or a later one has: the set of its types. '*': no
-    tensor, or any; '+' behind a list."""
+    tensor, or any; '+' after a list."""
     order = list(NAMES.values())
     sets = {}
     rows = {}

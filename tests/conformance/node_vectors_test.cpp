@@ -3,8 +3,8 @@
 // ONNX's tolerances (rtol 1e-3, atol 1e-7; kTolerances), as released: the vectors feed everything
 // at run time, also what decides shapes. A vector is first compiled with no input known; when the
 // compiler says that it needs values, the test folds the inputs of the next level of
-// compiler::fold_inputs, as `poprt_exec run` does. The summary says how many vectors passed at
-// which level.
+// compiler::fold_inputs, as `poprt_exec run` does. The summary has the number of vectors that
+// passed at which level.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -133,7 +133,7 @@ Feed read_feed(const ir::Graph& graph, const fs::path& set) {
   return feed;
 }
 
-// The first places of each dimension, as many as the companion output says.
+// The first places of each dimension, as many as the companion output states.
 Tensor cropped(const Tensor& t, const Shape& shape) {
   if (t.shape() == shape) return t;
   Tensor out = Tensor::zeros(t.dtype(), shape);
@@ -300,7 +300,7 @@ struct Row {
 };
 
 // Runs every vector under `root`, prints the table by operator and opset, and checks the list of
-// expected failures, where "operator NAME" stands for all vectors of an operator that does not
+// expected failures, where "operator NAME" means all vectors of an operator that does not
 // exist.
 void run_vectors(const fs::path& root, const FailureList& expected_failures) {
   for (const auto& [name, reason] : expected_failures)

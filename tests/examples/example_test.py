@@ -1,4 +1,4 @@
-"""Runs an example and checks what it prints.
+"""Runs an example and checks its output.
 
 Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|batches|packing|replicas DIGITS_FOLDER POPRT COMMAND..."""
 

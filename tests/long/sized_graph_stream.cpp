@@ -5,7 +5,7 @@
 //                                     with another pass, and prints errors and refusals
 //
 // A record is three blocks, each after its length (4 bytes, little endian): JSON with the inputs
-// and results, the model, and the converted model, which is empty when the conversion was refused.
+// and results, the model, and the converted model (empty if the conversion was refused).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
