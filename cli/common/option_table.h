@@ -51,8 +51,7 @@ class GivenOptions {
   std::vector<std::string> overridden() const;
   // Adds an option from another source unless the command line gave it.
   void add(const OptionInfo& option, std::vector<std::string> words);
-  // If option `passes` contains `pass`, removes it and sets option `option`, which has the same
-  // effect.
+  // If option `passes` contains `pass`, removes it and sets the equivalent option `option`.
   void move_pass(const std::string& pass, const std::string& option);
   // Adds the options of `others` that are not given here.
   void merge(const GivenOptions& others) {

@@ -9,8 +9,8 @@
 
 namespace poprt::cli {
 
-// Fills floats from a normal distribution, and integers and bools with 0 or 1, which are valid as
-// indices, masks and ids. The same seed gives the same bytes.
+// Fills floats from a normal distribution, and integers and bools with 0 or 1, because these are
+// valid as indices, masks and ids. The same seed gives the same bytes.
 void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
 void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed);
 

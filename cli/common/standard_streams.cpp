@@ -11,8 +11,8 @@ namespace poprt::cli {
 void hold_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // open() returns the lowest free number, which is this one because the streams before it are
-    // open.
+    // open() returns the lowest free number. The streams before this one are open, so it returns
+    // this one.
     if (::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0) return;
   }
 }

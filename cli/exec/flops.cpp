@@ -66,7 +66,7 @@ Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipp
     if (!unknown)
       cost.flops += ops::flops_of(*node);
     else
-      skipped.push_back(fmt::format("{}, because the shape of '{}' ({}) is unknown",
+      skipped.push_back(fmt::format("{}, where the shape of '{}' ({}) is not known",
                                     node->describe(), unknown->name(),
                                     ir::type_string(unknown->type)));
     if (rows) rows->emplace_back(node, cost);

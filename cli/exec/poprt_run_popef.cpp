@@ -93,7 +93,7 @@ class Client {
   }
 
   void run(poprt_runner* runner) {
-    // Items have random lengths, which are equal for all inputs of one request.
+    // Items have random lengths. All inputs of one request have the same length.
     const double part = std::uniform_real_distribution<double>(0, 1)(rng_);
     std::vector<poprt_input> inputs;
     std::vector<poprt_output> outputs;

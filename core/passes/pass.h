@@ -74,7 +74,7 @@ std::string_view kind_name(PassKind kind);
 
 struct PassDef {
   std::string_view name;        // PopRT's name if PopRT has the pass
-  std::string_view alias = {};  // an earlier name, which is still accepted
+  std::string_view alias = {};  // an earlier name that is still accepted
   std::string_view summary;     // completes the sentence "The pass ..."
   std::string_view condition;   // when the pass rewrites; "none": always
   Numerics numerics = Numerics::exact;

@@ -100,9 +100,9 @@ void GraphLayout::find_crossings() {
   }
 }
 
-// Nodes are ordered as listed, which is topological. Exceptions are nodes that depend on weights
-// only: they may be anywhere in the list and could move their group before the nodes that it reads.
-// They are placed directly before their first reader.
+// Nodes are ordered as listed; this order is topological. Exceptions are nodes that depend on
+// weights only: they may be anywhere in the list and could move their group before the nodes that
+// it reads. They are placed directly before their first reader.
 void GraphLayout::find_order() {
   const GraphModel& g = *graph_;
   const size_t n = g.nodes().size();

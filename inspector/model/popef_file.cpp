@@ -260,7 +260,7 @@ Tensor PopefFile::tensor(size_t i) const {
 
 namespace {
 
-// Whether lists and mappings are nested deeply. Brackets in texts are counted, too, which is
+// Whether lists and mappings are nested deeply. Brackets in texts are counted, too. This is
 // sufficient to show that there are few.
 bool is_nested_deep(std::string_view json) {
   constexpr int kDeep = 64;

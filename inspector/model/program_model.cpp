@@ -74,7 +74,7 @@ class Loops {
   std::vector<int> around_;  // innermost loop of each instruction; -1: none
 };
 
-// Number of bytes in the union of the ranges, which are made disjoint.
+// Makes the ranges disjoint and returns the number of bytes in their union.
 uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
   std::sort(ranges.begin(), ranges.end());
   uint64_t total = 0, end = 0;

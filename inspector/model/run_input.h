@@ -46,8 +46,8 @@ std::string input_choice_text(const InputChoice& choice);
 // file may be both.
 bool is_input_file(const std::filesystem::path& path);
 
-// Floats from a normal distribution; other types are 0 or 1, which are valid as indices, masks and
-// ids. The same seed gives the same bytes.
+// Floats from a normal distribution; other types are 0 or 1, because these are valid as indices,
+// masks and ids. The same seed gives the same bytes.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
 // Converts numbers to a tensor, rounded and clamped to the range of the type. Throws unimplemented

@@ -113,8 +113,8 @@ std::string take_copied();
 // The width of a panel, which the user may change by its splitter. It is `standard` at first (at a
 // scale of 1) and always between `least` and `most` pixels.
 float panel(const char* name, float standard, float least, float most);
-// Draws a splitter next to the previous item. It resizes that panel, which is the left or the right
-// part.
+// Draws a splitter next to the previous item. It resizes that panel: the left part, or with `right`
+// the right part.
 void splitter(const char* name, float height, bool right = false);
 // Widths set by the user, at a scale of 1.
 std::map<std::string, float>& panels();

@@ -67,7 +67,7 @@ class Bench(CommandTest):
                     if "--async" in words:
                         self.assertRegex(ran.out, rf"load [\d.]+ ms, {batches} requests, 1 client, {flying} requests in flight each\n")
                     self.assertEqual(ran.err, "" if batches < 513 else
-                                     "poprt_exec bench: warning: a step has 513 batches, which 1024 requests in flight do not fill: "
+                                     "poprt_exec bench: warning: a step has 513 batches, which 1024 requests in flight do not fill; "
                                      "steps wait for their timeout\n")
 
     def test_a_step_of_a_session_is_as_many_requests_as_it_has_batches(self):
@@ -143,7 +143,7 @@ class Bench(CommandTest):
             self.assertRegex(text, r"(?s)\nimage \[1,1,8,8\]: \d+ requests\nlatency.*\nimage \[4,1,8,8\]: \d+ requests\nlatency")
         r = json.loads(self.succeeds(popef, "--json", "--iterations", "10"))
         self.assertEqual([c["name"] for c in r["cases"]], ["image [1,1,8,8]", "image [4,1,8,8]"])
-        self.misused([popef, "--input", "image=x.npy"], "made up")
+        self.misused([popef, "--input", "image=x.npy"], "are random")
 
     def test_compile_options(self):
         self.succeeds(model("dynamic"), "--input_shape", "x=2,3", "--iterations", "2")

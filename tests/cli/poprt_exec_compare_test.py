@@ -54,7 +54,7 @@ class Compare(CommandTest):
         differs = self.run_command(*words, "graph1/y=y.npy")
         self.assertEqual((differs.code, differs.err), (1, ""))
         self.assertIn("DIFFERS graph1/y", differs.out)
-        self.fails(["executable.popef", "--input", "graph0/x=x.npy", "--reference", "graph1/y=y.npy"], "not given", "graph1/NAME")
+        self.fails(["executable.popef", "--input", "graph0/x=x.npy", "--reference", "graph1/y=y.npy"], "without given inputs", "graph1/NAME")
         self.fails(["executable.popef", "--input", "graph0/x=x.npy", "--reference", "graph2/y=y.npy"], "no output 'graph2/y'")
         self.fails(["executable.popef", "--input", "x=x.npy", "--reference", "graph0/y=y.npy"], "no input 'x'")
 

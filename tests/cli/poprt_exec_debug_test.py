@@ -135,7 +135,7 @@ class Compare(DebugTest):
         self.misused(self.WORDS[:-1], "input 'x' (f32[2,2]) is missing")
         self.fails([*self.WORDS, "x=twos"], "expected zeros, ones, rand or a .npy file", "'twos'")
         self.write("short.npy", npy([1], [1]))
-        self.fails([*self.WORDS, "x=short.npy"], "needs [2,2] (4 elements), 'short.npy' holds [1]")
+        self.fails([*self.WORDS, "x=short.npy"], "expected [2,2] (4 elements), 'short.npy' contains [1]")
         self.misused(["compare"], "--src_model")
 
     @unittest.skipUnless(PYTHON, "no Python with NumPy")
@@ -213,7 +213,7 @@ class Modify(DebugTest):
         self.assertLess(data.index(b"Neg"), data.index(b"Relu"))
 
     def test_wrong_words(self):
-        self.misused(["modify", "--model", "one.onnx"], "nothing to do")
+        self.misused(["modify", "--model", "one.onnx"], "there is no change to make")
         self.misused(["modify", "--model", "one.onnx", "--update", "none=ones"], "no tensor 'none'")
         self.misused(["modify", "--model", "one.onnx", "--update", "m=ones"], "'m' is made by Mul", "only weights and inputs")
         self.misused(["modify", "--model", "one.onnx", "--extract", "inputs=m", "output_names=y"], "expected input_names=")
@@ -242,7 +242,7 @@ class Print(DebugTest):
                          "Tensor: scale\n  f32[1], constant\n  Value: [2]\nTensor: b\n  f32[2], constant\n  Value: [1, 1]\n")
         self.assertIn("Op type: Relu", self.succeeds("print", "--model", "one.onnx", "--name", "node_r"))
         self.misused(["print", "--model", "one.onnx", "--name", "nothing"], "no node and no tensor")
-        self.misused(["print", "--model", "one.onnx", "--name", "("], "no regular expression")
+        self.misused(["print", "--model", "one.onnx", "--name", "("], "not a regular expression")
         self.misused(["print", "--model", "one.onnx", "--level", "all"], "model or graph or node or tensor")
         self.misused([], "expected a command, found none")
 

@@ -73,7 +73,7 @@ class Opt(CommandTest):
         self.assertIn("[N=5,", text)
         self.misused(["g.ir", "--passes", "sort_graph", "--pass_args", "sort_graph"], "expected PASS.PARAMETER=TEXT")
         size = "const_batch_size.const_batch_size=5"
-        self.misused([model("dynamic"), "--passes", "sort_graph", "--pass_args", size], "--passes does not name const_batch_size")
+        self.misused([model("dynamic"), "--passes", "sort_graph", "--pass_args", size], "--passes does not contain const_batch_size")
         self.misused([model("dynamic"), "--passes", "const_batch_size", "--pass_args", size, "--pass_args", size], "is given twice")
         self.fails(["g.ir", "--passes", "merge_matmul"], "needs its parameter 'names'")
 

@@ -53,7 +53,7 @@ class PoprtRunPopef(CommandTest):
         for index in ("0", "1"):
             self.assertEqual(self.report(popef, "--index", index, "--iteration", "4")[0], "modelFusionRunner")
         self.misused(["--popef", popef, "--index", "7"], "--index", "no graph 7")
-        self.misused(["--popef", self.affine(), "--index", "1"], "--index", "not a fused one")
+        self.misused(["--popef", self.affine(), "--index", "1"], "--index", "because it is not fused")
 
     def test_replicas_in_several_processes_share_the_ipus(self):
         popef = self.affine()

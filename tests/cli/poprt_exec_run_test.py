@@ -431,7 +431,7 @@ class Run(CommandTest):
         self.misused([popef, "--random", "--output", ""], "--output", "empty")
         self.misused([""], "MODEL", "empty")
         self.misused([popef, "--random", "--output", "y="], "--output", "'y='")
-        self.misused([popef, "--random", "--precision", "fp16"], "executable.popef", "compiled already")
+        self.misused([popef, "--random", "--precision", "fp16"], "executable.popef", "already compiled")
 
     def test_wrong_model(self):
         self.fails(["nope.popef", "--random"], "'nope.popef'", "No such file")

@@ -127,7 +127,7 @@ class ManualSharding(CommandTest):
     def test_words_instead_of_a_file(self):
         self.succeeds("-i", "m.onnx", "--sharding_info", "node_r3=0", "node_r7=1", "--output_model", "cut.onnx")
         self.assertEqual(self.attributes("cut.onnx")["node_r11"], "{__ipu_number = 2}")
-        self.misused(["-i", "m.onnx", "--sharding_info", "node_r3=0", "--manual_sharding_config", "cuts.yaml"], "once")
+        self.misused(["-i", "m.onnx", "--sharding_info", "node_r3=0", "--manual_sharding_config", "cuts.yaml"], "only one of them")
 
     def test_files_that_are_wrong(self):
         for text, why in (("", "no cut points"), ("[]", "no cut points"), ("{}", "expected a list"), ("- x", "expected a map"),
@@ -143,7 +143,7 @@ class ManualSharding(CommandTest):
         self.write("wrong.yaml", b"- {node: nowhere, device: 1}")
         self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "no node 'nowhere'")
         self.write("wrong.yaml", b"- {node: node_r1, stage: 1}")
-        self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "for a model that is sharded")
+        self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "requires a sharded model")
 
     def test_what_the_compiler_needs(self):
         cut = ["-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--output", "x.popef", "--compiler_options"]

@@ -95,7 +95,7 @@ class ModelFusion(CommandTest):
                              "graph0/Z=z.npy", command=run)
         self.assertNotIn("graph1", said)
         self.assertEqual(self.read_npy(self.path("z.npy"))[1], [3, 3])
-        for words, why in ((["--random"], "several models: give inputs of one"), (["--input", "graph0/X=ones.npy"], "graph0/Y")):
+        for words, why in ((["--random"], "several models; give the inputs of one"), (["--input", "graph0/X=ones.npy"], "graph0/Y")):
             result = self.run_command("executable.popef", *words, command=run)
             self.assertEqual((result.code, result.err.count("\n")), (1, 1), result.err)
             self.assertIn(why, result.err)
@@ -107,7 +107,7 @@ class ModelFusion(CommandTest):
         self.succeeds(*self.config())
         result = self.run_command("executable.popef", "--force", command="poprt_exec recompile")
         self.assertEqual((result.code, result.err.count("\n")), (1, 1), result.err)
-        self.assertIn("several models: compile them again and fuse them", result.err)
+        self.assertIn("several models; compile them again and fuse them", result.err)
 
     def test_options_outside_are_for_all_models_and_a_models_own_come_first(self):
         self.documented()
@@ -160,7 +160,7 @@ class ModelFusion(CommandTest):
         for text, why in (("model_fusion: []", "no models in the list"), ("model_fusion: a", "expected a list of models"),
                           ("model_fusion: [a]", "expected a mapping"), ("model_fusion: [{precision: fp16}]", "has no input_model"),
                           ("model_fusion: [{input_model: a.onnx, run: True}]", "run is for all models"),
-                          ("input_model: a.onnx\nmodel_fusion: [{input_model: b.onnx}]", "the list model_fusion names the models"),
+                          ("input_model: a.onnx\nmodel_fusion: [{input_model: b.onnx}]", "the models are given in the list model_fusion"),
                           ("model_fusion: [{input_model: a.onnx, precison: fp16}]", "did you mean precision?"),
                           ("model_fusion: [{input_model: a.onnx}]\nmodel_fusion: [{input_model: a.onnx}]", "given twice")):
             with self.subTest(text):
@@ -170,7 +170,7 @@ class ModelFusion(CommandTest):
 
     def test_a_model_that_is_not_fused(self):
         self.fails(["-i", model("relu"), "--export_popef", "--compiler_options", "enable_model_fusion=True",
-                    "--disable_compilation_progress_bar"], "enable_model_fusion: the model is not a fused one")
+                    "--disable_compilation_progress_bar"], "enable_model_fusion: the model is because it is not fused")
 
 
 if __name__ == "__main__":

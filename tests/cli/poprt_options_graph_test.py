@@ -261,7 +261,7 @@ class GraphOptimisation(OptionTest):
             with self.subTest(words):
                 self.misused(["-i", model_path, "--pack_args", *words], "--pack_args", part)
         for words, part in ((["segment_max_size=9"], "rows of 8"), (["segment_max_size=8", "dynamic_groups=[[z]]"], "no input 'z'"),
-                            (["segment_max_size=8", "head_pattern=Conv:1"], "no nodes as in")):
+                            (["segment_max_size=8", "head_pattern=Conv:1"], "no nodes of the model match")):
             with self.subTest(words):
                 self.fails(["-i", model_path, "--pack_args", "max_valid_num=4", *words], part)
         self.assertEqual(list(self.tree()), ["sums.onnx"])

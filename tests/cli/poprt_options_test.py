@@ -130,7 +130,7 @@ class InputOutputInformation(OptionTest):
     def test_show_says_what_it_does_not_use(self):
         shown = self.run_command("-i", DIGITS, "--show", "--export_popef", "--output_dir", "out", "--run")
         self.assertEqual((shown.code, self.tree()), (0, {}))
-        self.assertEqual(shown.err.splitlines(), [f"poprt: {option} is not used: --show only prints"
+        self.assertEqual(shown.err.splitlines(), [f"poprt: {option} has no effect, because --show only prints"
                                                   for option in ("--export_popef", "--output_dir", "--run")])
 
     def test_show_io_stat(self):
@@ -190,7 +190,7 @@ class InputOutputInformation(OptionTest):
         self.assertEqual(code, 0)
 
     def test_perf_tuner_accepted_unimplemented(self):
-        self.assertIn("--perf_tuner does nothing", self.warned("-i", model("relu"), "--perf_tuner"))
+        self.assertIn("--perf_tuner has no effect", self.warned("-i", model("relu"), "--perf_tuner"))
 
 
 class AsArgparse(OptionTest):
@@ -223,7 +223,7 @@ class AsArgparse(OptionTest):
 
     def test_beginnings_behind_the_sub_command_are_its_own(self):
         self.misused(["-i", "m", "--framework", "tensorflow", "tf2onnx", "--inp", "a:0"], "could be --inputs, --inputs_as_nchw")
-        self.fails(["-i", "nothing", "--framew", "tensorflow", "tf2onnx", "--saved"], "'nothing' is no folder")
+        self.fails(["-i", "nothing", "--framew", "tensorflow", "tf2onnx", "--saved"], "'nothing' is not the folder")
 
     def test_what_is_wrong_with_a_line_is_said_of_its_own_command(self):
         for words, why in ((["--saved_modle"], "there is no option '--saved_modle', did you mean --saved_model?"),

@@ -323,8 +323,8 @@ class Patterns(PluginTest):
     def test_the_converted_model_does_not_show_it(self):
         ran = self.run_command("-i", "relu.onnx", "--custom_library_so_paths", library("replace_relu_with_neg"), "--compiler_options",
                                "custom_patterns=ReplaceReluWithNeg")
-        self.assertEqual((ran.code, ran.err), (0, "poprt: --compiler_options has no effect without --export_popef: it is of the "
-                                                  "executable, not of the converted model\n"))
+        self.assertEqual((ran.code, ran.err), (0, "poprt: --compiler_options has no effect without --export_popef, because it is for the "
+                                                  "executable and not for the converted model\n"))
         with open(self.path("relu.optimized.onnx"), "rb") as file:
             self.assertIn(b"Relu", file.read())
 

@@ -98,7 +98,7 @@ class Executables(Results):
 
     def test_options_of_the_executable_alone_are_warned_of(self):
         words = ["-i", model("relu"), "--num_io_tiles", "32"]
-        told = "poprt: --num_io_tiles has no effect without --export_popef: it is of the executable, not of the " \
+        told = "poprt: --num_io_tiles has no effect without --export_popef, because it is for the executable and not for the " \
                "converted model\n"
         self.assertEqual(self.said(*words), told)
         for more in (["--export_popef"], ["--check"], ["--precision_compare"], ["--logging_level", "ERROR"],
@@ -135,7 +135,7 @@ class OnlyLooked(Results):
         for show, more in (("--show", []), ("--show_io_stat", []), ("--show", ["--show_io_stat"])):
             ran = self.run_command("-i", model("relu"), show, *more, *line)
             self.assertEqual((ran.code, self.tree()), (0, {}))
-            self.assertEqual(ran.err.splitlines(), [f"poprt: {name} is not used: {show} only prints" for name in words])
+            self.assertEqual(ran.err.splitlines(), [f"poprt: {name} has no effect, because {show} only prints" for name in words])
             self.assertEqual("input x: dtype" in ran.out, show == "--show")
             self.assertEqual("inputs: 1\n" in ran.out, show != "--show" or bool(more))
         self.assertEqual(self.said("-i", model("relu"), "--show", "--output", "a.popef"),
@@ -234,7 +234,7 @@ class Fused(Results):
     def test_options_of_each_are_checked(self):
         self.misused(self.config(second=", batch_size: 2"), "--batch_size needs --batch_axis")
         self.misused(self.config(first=", custom_pass_config: a.py"), "custom_pass_config is for all models")
-        self.misused(self.config(more="custom_pass_config: a.py\n"), "not for models that are fused")
+        self.misused(self.config(more="custom_pass_config: a.py\n"), "fused models cannot have passes")
         told = "--num_io_tiles has no effect"
         self.assertEqual(self.said(*self.config(second=", num_io_tiles: 32")).count(told), 1)
         self.assertEqual(self.said(*self.config(more="num_io_tiles: 32\n")).count(told), 2)

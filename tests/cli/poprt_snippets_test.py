@@ -234,7 +234,7 @@ class ConfigFiles(SnippetTest):
     def test_depth_aliases_size_and_what_is_no_text(self):
         bomb = "a: &a [x,x,x]\n" + "".join(f"{y}: &{y} [{','.join(['*' + x] * 9)}]\n" for x, y in zip("abcdefgh", "bcdefghi"))
         for text, why in ((bomb, "there is no option 'a'"), (bomb.replace("a: &a", "passes: &a", 1), "there is no option 'b'"),
-                          ("passes: &a [*a]\n", "aliases are not taken"), ("<<: {precision: fp16}\n", "there is no option '<<'"),
+                          ("passes: &a [*a]\n", "aliases are not supported"), ("<<: {precision: fp16}\n", "there is no option '<<'"),
                           ("passes: " + "[" * 10000 + "]" * 10000, "found a list or a mapping in it"),
                           ("compiler_options: " + "{a: " * 10000 + "1" + "}" * 10000, "nested too deep"),
                           ("model_fusion: " + "[" * 10000 + "]" * 10000, "expected a mapping of options"),

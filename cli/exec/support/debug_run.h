@@ -12,9 +12,9 @@ namespace poprt::cli {
 
 using NamedTensors = std::map<std::string, Tensor>;
 
-// Returns all outputs of the model `path` (.onnx) on `backend`, which is "poprt" or "onnxruntime"
-// (a Python package). Inputs that the model does not have are ignored, and elements are converted
-// to its types. Throws Failure with the missing component.
+// Returns all outputs of the model `path` (.onnx) on `backend`: "poprt" or "onnxruntime" (a Python
+// package). Inputs that the model does not have are ignored, and elements are converted to its
+// types. Throws Failure with the missing component.
 NamedTensors run_on_backend(const std::string& backend, const std::string& path,
                             const NamedTensors& inputs, const CompileSettings& settings);
 

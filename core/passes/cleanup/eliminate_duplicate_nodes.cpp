@@ -23,7 +23,7 @@ void put_list(std::string& key, const std::vector<T>& values) {
 }
 
 // Nodes with equal keys compute the same. The key is empty if the node has subgraphs or tensor
-// attributes, which are not compared.
+// attributes, because those are not compared.
 std::string key_of(const Node& n) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
   if (!op || !op->pure) return {};

@@ -33,7 +33,7 @@ Parameter parameter_of(const poprt_pass_parameter& p) {
   return {p.name, kKinds[p.kind], p.summary, p.standard, p.required != 0};
 }
 
-// Returns the PassDef of a plug-in's pass, which is created at the first call.
+// Returns the PassDef of a plug-in's pass and creates it at the first call.
 const CustomPass& def_of(const poprt_pass& pass) {
   static auto* const mutex = new std::mutex;
   static auto* const defs = new std::map<const poprt_pass*, std::unique_ptr<const CustomPass>>;

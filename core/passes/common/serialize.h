@@ -16,10 +16,10 @@ struct Serialize {
   SerializeMode mode = SerializeMode::output_channels;
   bool keep_precision = false;  // partial sums stay f32
 };
-// Parses `text`, which is part of `word`; errors show `word`. Throws invalid_argument.
+// Parses `text`. `word` is the word that contains it, for errors. Throws invalid_argument.
 Serialize parse_serialize(std::string_view text, std::string_view word);
 
-// Replaces `last`, which is a MatMul or the Add of a constant bias to it, by the parts. Throws
+// Replaces `last` (a MatMul, or the Add of a constant bias to it) by the parts. Throws
 // invalid_argument unless the factor divides the dimension.
 void serialize_product(ir::Node& matmul, ir::Node& last, ir::Value* bias, const Serialize& how);
 

@@ -30,8 +30,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The source of q, k or v: columns [offset, offset + heads * head_size) of the rows of x, which are
-// [batch, length] in row-major order.
+// The source of q, k or v: columns [offset, offset + heads * head_size) of the rows of x. The
+// rows are [batch, length] in row-major order.
 struct Heads {
   Value* x = nullptr;
   int64_t offset = 0, batch = 0, length = 0, heads = 0, head_size = 0;
@@ -138,7 +138,7 @@ std::optional<Heads> from_stack(Value* v, double scale) {
   return h;
 }
 
-// Finds the source of `v`, which is [B, heads, S, head_size], or [B, heads, head_size, S] if
+// Finds the source of `v`. `v` is [B, heads, S, head_size], or [B, heads, head_size, S] if
 // `transposed`.
 std::optional<Heads> heads_of(Value* v, bool transposed) {
   double scale = 1;

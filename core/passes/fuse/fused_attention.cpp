@@ -1,3 +1,5 @@
+// Merges the projections to q, k and v of an attention into one product. The name of the pass is
+// PopRT's. The fusion of the attention itself is decided in attention_pattern.cpp.
 #include "passes/common/build.h"
 #include "passes/common/products.h"
 

@@ -19,7 +19,8 @@ using ir::Value;
 
 using Feeds = std::map<std::string, Tensor>;
 
-// Random inputs: floats from -1 to 1 and integers 0 and 1, which are valid as indices and masks.
+// Random inputs: floats from -1 to 1, and integers 0 and 1, because these are valid as indices and
+// masks.
 Feeds random_feeds(const Graph& graph) {
   std::mt19937 random(1);
   Feeds feeds;

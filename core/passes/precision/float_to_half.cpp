@@ -57,8 +57,8 @@ bool is_defined_for_half(const Node& n) {
   return true;
 }
 
-// Whether the results have the type of a float input or of an attribute, which is f16 after the
-// conversion. Results of other operators are f32.
+// Whether the results have the type of a float input or of an attribute, and therefore are f16
+// after the conversion. Results of other operators are f32.
 bool makes_half(const Node& n) {
   for (size_t i = 0; i < n.inputs().size(); i++)
     if (is_float_data(n, i)) return true;

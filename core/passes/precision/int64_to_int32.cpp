@@ -35,7 +35,7 @@ bool keeps_s64(const ir::Use& use) {
 }
 
 // Finds the subgraphs that are not converted because the operator defines their types, and the
-// iteration numbers of loops, which are always s64.
+// iteration numbers of loops, because they are always s64.
 class Inside {
  public:
   explicit Inside(Graph& graph) { visit(graph, false); }

@@ -372,7 +372,7 @@ void Packing::unpack_reshape(Node& n) {
   const auto axes = reshaped_axes(from.axes, n.output()->shape());
   if (!axes)
     refuse(n, fmt::format("reshapes {} to {}, which cuts rows or sequences",
-                          shape_string(n.output()->shape()), shape_string(n.input(0)->shape())));
+                          shape_string(n.input(0)->shape()), shape_string(n.output()->shape())));
   Value* shape = add_ints(graph_, n.output()->name() + "_shape", shape_of(*axes, now_));
   const std::vector<Value*> inputs{from.value, shape};
   Node* made = insert_node(n, "Reshape", "", inputs);

@@ -180,7 +180,7 @@ TEST_F(Compare, FilesOfADataSetAreNumbered) {
   std::filesystem::remove("set/output_1.pb");
   const Ran none = compare({"--data_set", "set"});
   EXPECT_EQ(none.code, 2);
-  EXPECT_NE(none.err.find("nothing to compare with"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("there is no reference"), std::string::npos) << none.err;
 }
 
 // An option overrides the data, also if another name has the same beginning.

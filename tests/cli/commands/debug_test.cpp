@@ -86,7 +86,7 @@ TEST_F(Debug, MarkedTensorsAreCompared) {
   output %q
 })");
   EXPECT_TRUE(has(refused(compare({"--input_data", "x=ones", "--mark_outputs", "all"})),
-                  "have no tensor in common; --mark_io_mapping"));
+                  "have no tensor in common; give pairs with --mark_io_mapping"));
 }
 
 // An output of one that the other makes, but does not give.
@@ -177,7 +177,7 @@ TEST_F(Debug, InputsAreNeededAndKnown) {
                   ".npy file"));
   for (const char* word : {"z=ones", "m=ones", "s=ones"})
     EXPECT_TRUE(
-        has(refused(compare({"--input_data", "x=ones", word})), "is no input of 'one.onnx'"))
+        has(refused(compare({"--input_data", "x=ones", word})), "is not an input of 'one.onnx'"))
         << word;
   EXPECT_TRUE(has(refused(compare({"--input_data", "x=ones", "--compare_method", "psnr"})),
                   "found 'psnr'"));

@@ -244,7 +244,7 @@ TEST_F(Inspect, GraphsAreDrawn) {
   EXPECT_TRUE(ran.out.starts_with("<svg")) << ran.err;
   EXPECT_TRUE(has(ran.out, "MatMul"));
   popef("g.popef", onnx("g.onnx", kModel));
-  EXPECT_TRUE(has(refused({"g.popef", "--svg"}), "--svg is for graphs"));
+  EXPECT_TRUE(has(refused({"g.popef", "--svg"}), "--svg draws graphs"));
 }
 
 TEST_F(Inspect, FilesAreCompared) {

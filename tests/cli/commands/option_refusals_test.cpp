@@ -103,8 +103,8 @@ TEST(OptionRefusals, Debug) {
   expect_bounds(add_debug, {"debug", "compare", "--model", "a", "--dst_model", "b"},
                 {{"--src_backend", backends, {"torch"}, "expected onnxruntime or poprt"},
                  {"--dst_backend", backends, {"torch"}, "expected onnxruntime or poprt"},
-                 {"--src_backend", {}, {"tensorflow"}, "poprt --framework tensorflow first"},
-                 {"--dst_backend", {}, {"tensorflow"}, "poprt --framework tensorflow first"}});
+                 {"--src_backend", {}, {"tensorflow"}, "must be converted to ONNX first"},
+                 {"--dst_backend", {}, {"tensorflow"}, "must be converted to ONNX first"}});
   expect_bounds(add_debug, {"debug", "print", "--model", "a"},
                 {{"--level", {"model", "graph", "node", "tensor"}, {"all"}}});
   EXPECT_EQ(

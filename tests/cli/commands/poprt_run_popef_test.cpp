@@ -75,7 +75,7 @@ TEST_F(PoprtRunPopef, ReplicasAreOfModelRunners) {
   for (const char* runner : {"lightRunner", "packRunner", "hostConcatRunner"}) {
     const Ran ran = run({"--runner", runner, "--replicationFactor", "2"});
     EXPECT_EQ(ran.code, 2);
-    EXPECT_NE(ran.err.find(std::string("--replicationFactor: a ") + runner + " is one replica"),
+    EXPECT_NE(ran.err.find(std::string("--replicationFactor: a ") + runner + " has one replica"),
               std::string::npos)
         << ran.err;
   }

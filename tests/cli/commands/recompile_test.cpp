@@ -103,7 +103,8 @@ TEST_F(Recompile, AnchorsOfTheNewProgramAreTaken) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err,
             "poprt_exec recompile: warning: inputs or outputs of 'a.popef' are not those of the "
-            "new program; the file gets the new ones, without what was set in its metadata\n");
+            "new program; the file gets the new ones, without the changes that were made to its "
+            "metadata\n");
   const Metadata now = model("a.popef")->metadata;
   EXPECT_EQ(now.anchors(), anchors);
   EXPECT_EQ(now.seedHandle(), "");
@@ -259,8 +260,8 @@ TEST_F(Recompile, FileThatNamesNoSource) {
   const Ran wrong = recompile({"a.popef", "--force", "--source", "wrong.onnx"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_TRUE(
-      wrong.err.starts_with("poprt_exec recompile: 'wrong.onnx' is not what 'a.popef' was "
-                            "compiled from: its hash is "))
+      wrong.err.starts_with("poprt_exec recompile: 'wrong.onnx' is not the source of "
+                            "'a.popef': the recorded hash is "))
       << wrong.err;
   EXPECT_NE(wrong.err.find(", that of the source is "), std::string::npos) << wrong.err;
   EXPECT_EQ(recompile({"a.popef", "--force", "--source", "net.onnx"}).code, 0);

@@ -76,7 +76,7 @@ TEST(Scripts, AnswersThatSayWhatIsWrong) {
   };
   const std::string none =
       "--custom_pass_config: PYTHON has no package poprt: python3 -m pip install "
-      "poprt-VERSION.whl, or let POPRT_PYTHON name the interpreter that has it";
+      "poprt-VERSION.whl, or set POPRT_PYTHON to an interpreter that has it";
   EXPECT_EQ(said(R"({"import":"No module","package":"poprt"})"), none);
   EXPECT_EQ(said(R"({"import":"No module","package":"poprt._scripts"})"), none);
   const std::string other = "--custom_pass_config: PYTHON cannot import poprt: why";

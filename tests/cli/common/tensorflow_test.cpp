@@ -81,7 +81,7 @@ TEST(Tensorflow, APackageThatIsMissingIsNotStarted) {
 TEST(Tensorflow, AnOpsetThatLacksAnOperatorIsNotInsistedOn) {
   const std::string said =
       "poprt: --framework tensorflow: tf2onnx cannot write the model with opset 11{}; it was "
-      "written with the opset that tf2onnx takes by default\n";
+      "written with tf2onnx's default opset\n";
   Converter lacks("good; [ $first ] && echo 'x - Unsupported ops: Einsum' || true");
   EXPECT_EQ(lacks.run(), fmt::format(fmt::runtime(said), " (Einsum)"));
   EXPECT_EQ(lacks.conversions(), "10");

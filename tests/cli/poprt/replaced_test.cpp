@@ -70,7 +70,7 @@ TEST_F(Replacing, AnotherVersionOfAModelTakesItsPlace) {
   compile(replaced.temporary_path(), "net", "x", "y", "Tanh");
   testing::internal::CaptureStderr();
   EXPECT_EQ(message([&] { replaced.commit(); }), "taken");
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("it is replaced"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("and is replaced"), std::string::npos);
   EXPECT_FALSE(fs::exists(replaced.temporary_path()));
 }
 

@@ -263,7 +263,7 @@ TEST(RunInputDetails, FilesFitWhenTypesAndDimensionsDo) {
     EXPECT_EQ(with(f32, dtype, {1, 1, 1, 2}), "none");
   }
   const std::string start = "invalid_argument: input 'x' is ";
-  const std::string end = ", '" + path.string() + "' holds ";
+  const std::string end = ", but '" + path.string() + "' contains ";
   EXPECT_EQ(with(f32, DType::s32, {2}), start + "s32[2]" + end + "f32[1×2]");
   EXPECT_EQ(with(f32, DType::f32, {2, 1}), start + "f32[2×1]" + end + "f32[1×2]");
   EXPECT_EQ(with(f32, DType::f32, {1}), start + "f32[1]" + end + "f32[1×2]");

@@ -188,7 +188,7 @@ TEST_F(RunTest, WrongInputsSayWhatTheModelHas) {
   const std::string message =
       message_of([&] { run_model(sample(), {{"x", input_choice(file)}}, 1, progress); });
   EXPECT_NE(message.find("input 'x' is f32[1×4]"), std::string::npos) << message;
-  EXPECT_NE(message.find("holds f32[1×3]"), std::string::npos) << message;
+  EXPECT_NE(message.find("contains f32[1×3]"), std::string::npos) << message;
   const std::string missing = message_of(
       [&] { run_model(sample(), {{"x", input_choice("/nowhere/x.npy")}}, 1, progress); });
   EXPECT_NE(missing.find("/nowhere/x.npy"), std::string::npos) << missing;

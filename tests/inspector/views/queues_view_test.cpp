@@ -33,7 +33,7 @@ TEST_F(WorkspaceTest, DrawsQueuesOfARecording) {
   settle();
   EXPECT_EQ(workspace->view(), View::queues);
   for (const char* text :
-       {"Queue occupancy", "Throughput", "Latency", "Stalls and failures", "image", "Starves"})
+       {"Queue occupancy", "Throughput", "Latency", "Stalls and failures", "image", "Starving"})
     EXPECT_TRUE(sees(text)) << text;
   EXPECT_TRUE(sees("Freeze"));
   press(' ');
@@ -126,7 +126,7 @@ TEST_F(WorkspaceTest, AMarkStaysInItsRecordingAndInTheEvents) {
   settle();
   press('M');
   settle();
-  EXPECT_TRUE(sees("the mark is not kept"));
+  EXPECT_TRUE(sees("the mark is not stored"));
   EXPECT_TRUE(read_recording(folder.path / "cut.telemetry").marks().empty());
 }
 

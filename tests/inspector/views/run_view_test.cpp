@@ -117,7 +117,7 @@ TEST_F(WorkspaceTest, APictureThatIsDroppedBecomesAnInput) {
   EXPECT_DOUBLE_EQ(workspace->run_view()->result()->outputs[0].tensor.to_doubles()[0], 0.5);
   workspace->open(folder.write("cat.png", "?"));
   settle();
-  EXPECT_TRUE(sees("drop it on the window while a model is in front"));
+  EXPECT_TRUE(sees("drop it on the window while a model is shown"));
 }
 
 TEST_F(WorkspaceTest, WhatCannotRunSaysWhy) {
@@ -170,7 +170,7 @@ TEST_F(WorkspaceTest, ShapesThatAModelLeavesOpenAreChosen) {
   for (const View view : {View::run, View::program, View::passes}) {
     workspace->show(view);
     settle();
-    EXPECT_TRUE(sees("which 6×3 does not fit")) << view_name(view);
+    EXPECT_TRUE(sees("which does not match 6×3")) << view_name(view);
   }
   workspace->set_shapes("x");
   EXPECT_NE(workspace->message().find("expected NAME=1,3,224,224, found 'x'"), std::string::npos);

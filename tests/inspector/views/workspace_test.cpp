@@ -57,7 +57,7 @@ TEST_F(WorkspaceTest, AnAnchorLightsUpFromTheGraphTheProgramAndLetsGo) {
   click("d");
   EXPECT_TRUE(sees("anchor d"));
   press('K', true);
-  type("let go");
+  type("clear the high");
   press(ui::kEnter);
   EXPECT_FALSE(sees("anchor d"));
   EXPECT_TRUE(sees("Select an anchor"));
@@ -101,7 +101,7 @@ TEST_F(WorkspaceTest, WhatWasThereStaysWhileAFileIsBeingWritten) {
   std::filesystem::remove(folder.path / "net.ir");
   EXPECT_TRUE(workspace->reload_changed());
   frame();
-  EXPECT_TRUE(sees("the file is gone"));
+  EXPECT_TRUE(sees("the file is missing"));
   EXPECT_TRUE(sees("node /block/Sigmoid"));
 }
 
@@ -241,7 +241,7 @@ TEST_F(WorkspaceTest, AFileThatIsCutWhileItIsOpenIsNoCrash) {
   EXPECT_TRUE(workspace->reload_changed());
   settle();
   EXPECT_TRUE(sees("has changed and cannot be read"));
-  EXPECT_TRUE(sees("zeros stand for what was cut off"));
+  EXPECT_TRUE(sees("the missing part is shown as zeros"));
 }
 
 TEST_F(WorkspaceTest, EveryViewDrawsForEveryKindOfFile) {

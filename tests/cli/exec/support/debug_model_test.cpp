@@ -100,7 +100,7 @@ TEST(DebugModel, DataComesFromFiles) {
   const auto said = [](const std::string& word, const Shape& shape) {
     return message_of<Failure>([&] { (void)data_of(word, DType::f32, shape, "what", "n"); });
   };
-  EXPECT_EQ(said(path, {3}), "what: needs [3] (3 elements), '" + path + "' holds [2,2]");
+  EXPECT_EQ(said(path, {3}), "what: expected [3] (3 elements), '" + path + "' contains [2,2]");
   EXPECT_EQ(said("twos", {3}),
             "what: expected zeros, ones, rand or a .npy file that exists, found 'twos'");
   EXPECT_EQ(said("ones", {3, kUnknownDim}),
@@ -119,7 +119,7 @@ TEST(DebugModel, ConstantsAndInputsGetValues) {
             "--update: the model has no tensor 'nothing'");
   EXPECT_TRUE(message_of<Usage>([&] {
                 update_tensors(*graph, {"m=ones"});
-              }).starts_with("--update: 'm' is made by "));
+              }).starts_with("--update: 'm' is computed by "));
   EXPECT_EQ(message_of<Failure>([&] { update_tensors(*graph, {"x=ones", "w=twos"}); }),
             "--update w: expected zeros, ones, rand or a .npy file that exists, found 'twos'");
   EXPECT_EQ(names(graph->inputs()), "x ");  // all or nothing

@@ -15,7 +15,7 @@ std::string refused(const Recorded& recorded) {
 
 std::string not_understood(const std::string& name, const std::string& value) {
   return fmt::format(
-      "the file records the compile option '{}' = '{}', which this version does not understand; "
+      "the file records the compile option '{}' = '{}', which this version does not support; "
       "compile the model with poprt",
       name, value);
 }

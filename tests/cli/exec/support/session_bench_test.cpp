@@ -79,7 +79,7 @@ TEST(SessionBench, InputsThatDoNotFitAreRefused) {
     b.queues = queues;
     b.inputs = {"x=" + path};
     EXPECT_EQ(message_of<Failure>([&] { (void)bench(b, 1); }),
-              "input 'x' is f32[2,3], '" + path + "' holds f32[2]");
+              "input 'x' is f32[2,3], but '" + path + "' contains f32[2]");
     b.inputs.clear();
     b.inputs_pb = {"z=" + path};
     EXPECT_EQ(message_of<Failure>([&] { (void)bench(b, 1); }),

@@ -105,10 +105,11 @@ TEST(Tensors, InputsThatDoNotFitAreSaid) {
   EXPECT_EQ(said({"none=" + g.table}), "the model has no input 'none'; it has: table, ids");
   EXPECT_EQ(said({"none=/no/file.npy"}), "the model has no input 'none'; it has: table, ids");
   EXPECT_EQ(said({"tabl=" + g.table}), "the model has no input 'tabl'; it has: table, ids");
-  EXPECT_EQ(said({"ids=" + g.table}), "input 'ids' is s64[2], '" + g.table + "' holds f32[3,2]");
+  EXPECT_EQ(said({"ids=" + g.table}),
+            "input 'ids' is s64[2], but '" + g.table + "' contains f32[3,2]");
   write_npy(g.table, array_of_values<float>(POPRT_DTYPE_F32, {1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(said({"table=" + g.table}),
-            "input 'table' is f32[3,2], '" + g.table + "' holds f32[6]");
+            "input 'table' is f32[3,2], but '" + g.table + "' contains f32[6]");
   EXPECT_EQ(message_of<Usage>([&] { g.fill({"ids=" + g.ids, "ids=" + g.ids}, {}, true); }),
             "--input: input 'ids' is given twice");
   EXPECT_EQ(message_of<Usage>([&] { g.fill({"ids"}, {}, true); }),

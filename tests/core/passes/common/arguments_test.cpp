@@ -108,7 +108,7 @@ TEST(Arguments, PatternsOfPopartAreKnownAndOthersAreNot) {
     passes::check_patterns(passes::parse_patterns("Nobody"));
     return std::string();
   });
-  EXPECT_EQ(unknown.find("custom_patterns: there is no pattern 'Nobody'; those of the plug-ins"),
+  EXPECT_EQ(unknown.find("custom_patterns: there is no pattern 'Nobody'; the loaded plug-ins have"),
             0u);
 }
 

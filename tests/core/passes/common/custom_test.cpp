@@ -257,7 +257,7 @@ TEST_F(Custom, PatternsThatGoWrongSaySo) {
   // A graph of one node: 10 for each node plus 100 are not enough.
   EXPECT_EQ(message_of([&] { passes::run_patterns(*parsed(kSin), {{"TestEndless", true}}); }),
             "failed_precondition: pattern TestEndless: was applied 111 times and still matches: it "
-            "must not match what it leaves");
+            "must not match its own result");
   EXPECT_EQ(message_of([&] { passes::run_patterns(*parsed(kSin), {{"TestRefusing", true}}); }),
             "aborted: pattern TestRefusing: returned 10 without a message");
   EXPECT_EQ(message_of([] { passes::check_patterns({{"TestMust", false}}); }),

@@ -162,12 +162,12 @@ TEST(PackedTransformer, NumbersAreWholeAndNotTooLarge) {
     try {
       passes::run_passes(*graph, calls);
     } catch (const Error& e) {
-      return e.message().substr(0, e.message().find(", input"));
+      return e.message().substr(0, e.message().find(", but input"));
     }
     return std::string();
   };
   EXPECT_EQ(said("1048576", "90"),
-            "pass packed_transformer: segment_max_size is 90 places together");
+            "pass packed_transformer: segment_max_size has 90 places in total");
   const std::string range = "expected a whole number from 1 to 1048576, found ";
   EXPECT_EQ(said("1048577", "2"), "pass packed_transformer: max_valid_num: " + range + "'1048577'");
   EXPECT_EQ(said("0", "2"), "pass packed_transformer: max_valid_num: " + range + "'0'");
@@ -205,7 +205,7 @@ TEST(PackedTransformer, RefusesInOneLine) {
       "expected [[INPUT,...],...]");
   has(message("input %x : f32[2,8]\n%y = Relu(%x)\noutput %y\n",
               {{"max_valid_num", "4"}, {"segment_max_size", "8"}}),
-      "nothing in the model");
+      "no node of the model");
 }
 
 }  // namespace
