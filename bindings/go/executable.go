@@ -189,7 +189,9 @@ func (e *Executable) Listing() (string, error) { return textOf(e.h, native.RawEx
 // first input has no such dimension); FailedPrecondition (the executable does not state it, because an earlier version
 // compiled the model). Since 1.0.
 func (e *Executable) BatchingRefusal(dimension int) (string, error) {
-	return textOf(e.h, func(raw native.RawExecutable, failure *uintptr) uintptr { return raw.Batching_refusal(int64(dimension), failure) })
+	return textOf(e.h, func(raw native.RawExecutable, failure *uintptr) uintptr {
+		return raw.Batching_refusal(int64(dimension), failure)
+	})
 }
 
 // </functions:executable>

@@ -233,9 +233,11 @@ def go_call(f):
         returned = {"text": " uintptr", "ask": " uintptr", "tell": ""}.get(helper, " " + (kind or ""))
         inner = f.call("go", f"raw.{function}", after=failure)
         inner = f.result.converted("go", inner) if f.result and f.result.kind != "text" else inner
-        given = f"func({heads}){returned} {{ {'' if helper == 'tell' else 'return '}{inner} }}"
+        given, body = f"func({heads}){returned}", f"{'' if helper == 'tell' else 'return '}{inner}"
+        fits = len(given) + len(body) <= 92  # gofmt breaks functions that are longer than some 100 characters
+        given = f"{given} {{ {body} }}" if fits else f"{given} {{\n\t\t{body}\n\t}}"
     call = f"{variable}.{helper}({given})" if f.object == "session" else f"{helper}Of({variable}.h, {given})"
-    return types, [f"\treturn {call}"]
+    return types, f"\treturn {call}".split("\n")
 
 
 def go_methods(functions):

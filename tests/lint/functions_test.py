@@ -88,6 +88,10 @@ class Functions(unittest.TestCase):
         self.assertIn('self._open().note(an_index, an_size, an_int, an_long, an_number, an_flag, an_text, _path("an_path", an_path))',
                       lines["python"])
 
+    def test_a_function_that_gofmt_would_break_has_lines(self):
+        lines = self.made("executable", "batching_refusal", returns="text", args=[{"name": "dimension", "type": "index", "text": "one"}])
+        self.assertIn("failure *uintptr) uintptr {\n\t\treturn raw.Batching_refusal(int64(dimension), failure)\n\t})", lines["go"])
+
     def test_an_empty_text_that_is_optional_is_null(self):
         lines = self.made("executable", "note", fails=True, args=[
             {"name": "folder", "type": "text", "optional": True, "text": "a folder"}])
