@@ -215,11 +215,11 @@ class Modify(DebugTest):
     def test_wrong_words(self):
         self.misused(["modify", "--model", "one.onnx"], "there is no change to make")
         self.misused(["modify", "--model", "one.onnx", "--update", "none=ones"], "no tensor 'none'")
-        self.misused(["modify", "--model", "one.onnx", "--update", "m=ones"], "'m' is made by Mul", "only weights and inputs")
+        self.misused(["modify", "--model", "one.onnx", "--update", "m=ones"], "'m' is computed by Mul", "only weights and inputs")
         self.misused(["modify", "--model", "one.onnx", "--extract", "inputs=m", "output_names=y"], "expected input_names=")
         self.misused(["extract", "--model", "one.onnx", "--output_names", "none"], "no tensor 'none'")
         self.misused(["extract", "--model", "one.onnx", "--input_names", "y", "--output_names", "m"], "no output needs 'y'")
-        self.misused(["extract", "--model", "one.onnx", "--input_names", "m", "--output_names", "m"], "input and output of a part")
+        self.misused(["extract", "--model", "one.onnx", "--input_names", "m", "--output_names", "m"], "both an input and an output of the part")
         self.fails(["modify", "--model", "one.onnx", "--sort", "--output_model", "one.onnx"], "is the source")
         self.fails(["modify", "--model", "none.onnx", "--sort"], "none.onnx")
 

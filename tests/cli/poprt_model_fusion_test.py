@@ -170,7 +170,7 @@ class ModelFusion(CommandTest):
 
     def test_a_model_that_is_not_fused(self):
         self.fails(["-i", model("relu"), "--export_popef", "--compiler_options", "enable_model_fusion=True",
-                    "--disable_compilation_progress_bar"], "enable_model_fusion: the model is because it is not fused")
+                    "--disable_compilation_progress_bar"], "enable_model_fusion: the model is not a fused one")
 
 
 if __name__ == "__main__":
