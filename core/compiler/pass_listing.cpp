@@ -29,7 +29,7 @@ std::string_view stage_of(const passes::PassDef& pass) {
   return converts && compiles ? "convert, compile"
          : converts           ? "convert"
          : compiles           ? "compile"
-                              : "when asked for";
+                              : "on request";
 }
 
 std::string passes_json() {

@@ -8,8 +8,8 @@
 
 namespace poprt::compiler {
 
-// The stage in which a pass runs by default: "convert", "compile", "convert, compile" or "when
-// asked for".
+// The stage in which a pass runs by default: "convert", "compile", "convert, compile" or "on
+// request".
 std::string_view stage_of(const passes::PassDef& pass);
 
 // Returns all properties of all passes as a JSON array.

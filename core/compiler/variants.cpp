@@ -31,7 +31,7 @@ std::vector<program::Variant> variants_of(const std::vector<Executable>& parts) 
   return variants;
 }
 
-// What the parts say of their IPUs is not so any more: where one has several, so has the whole.
+// The descriptions of the parts' IPUs are replaced: if one part has several, the whole has several.
 void describe_shards(Executable& e) {
   if (program::has_shards(e.program))
     e.notes[program::kShards] = program::note_of_shards(e.program);
@@ -100,7 +100,8 @@ class Dimensions {
     return dims;
   }
 
-  // Of all inputs, in order: asks for the outputs when one size alone is that of the largest shape.
+  // For each input in order: computes the output shapes when only one size is that of the largest
+  // shape.
   void probe(const OutputShapes& output_shapes) {
     if (sizes_.size() < 2) return;
     for (const Size& varies : sizes_) {

@@ -116,16 +116,16 @@ constexpr Properties kEmulated{};
 
 void check(const Constraints& c, int64_t visible) {
   if (c.num_ipus < 1 || c.num_ipus > kMostIpus)
-    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMostIpus,
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, requested are {}", kMostIpus,
          c.num_ipus);
   if (c.num_ipus > visible)
-    fail(ErrorCode::not_found, "a device of {} IPUs was asked for, {} IPUs are visible", c.num_ipus,
+    fail(ErrorCode::not_found, "a device of {} IPUs was requested, {} IPUs are visible", c.num_ipus,
          visible);
   if (c.ipu_version != 0 && c.ipu_version != kEmulated.ipu_version)
-    fail(ErrorCode::not_found, "ipu{} was asked for, devices are ipu{}", c.ipu_version,
+    fail(ErrorCode::not_found, "ipu{} was requested, devices are ipu{}", c.ipu_version,
          kEmulated.ipu_version);
   if (c.min_tiles > kEmulated.tiles_per_ipu)
-    fail(ErrorCode::not_found, "{} tiles were asked for, devices have {} per IPU", c.min_tiles,
+    fail(ErrorCode::not_found, "{} tiles were requested, devices have {} per IPU", c.min_tiles,
          kEmulated.tiles_per_ipu);
 }
 
@@ -148,7 +148,7 @@ std::string busy_message(const Pool& pool, std::span<const int64_t> candidates,
   std::string s = candidates.size() == 1
                       ? fmt::format(
                             "device {} is busy: free its runner or handle first, or take another "
-                            "(POPRT_DEVICES says how many there are)",
+                            "(POPRT_DEVICES sets the number)",
                             candidates[0])
                       : fmt::format(
                             "all {} devices are busy: free a runner or device, or set "
@@ -244,7 +244,7 @@ std::shared_ptr<Device> DeviceManager::get_specific_device(int64_t id, const Wai
              ? fmt::format("{} to {}", ids_.front(), ids_.back())
              : fmt::format("{}", fmt::join(ids_, ", ")));
   if (ids_.end() - first < constraints.num_ipus)
-    fail(ErrorCode::not_found, "{} IPUs from device {} on were asked for, {} are visible",
+    fail(ErrorCode::not_found, "{} IPUs from device {} on were requested, {} are visible",
          constraints.num_ipus, id, ids_.end() - first);
   return take(constraints, wait, {first, first + constraints.num_ipus});
 }
@@ -262,10 +262,10 @@ std::shared_ptr<Device> DeviceManager::create_ipu_model_device(int64_t num_ipus,
       fail(ErrorCode::invalid_argument, "IPU versions are 1, 2 and 21, given {}", ipu_version);
   }
   if (num_ipus < 1 || num_ipus > kMostIpus)
-    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMostIpus,
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, requested are {}", kMostIpus,
          num_ipus);
   if (tiles_per_ipu < 0 || tiles_per_ipu > kMaxTiles)
-    fail(ErrorCode::invalid_argument, "an IPU has 1 to {} tiles, asked for {}", kMaxTiles,
+    fail(ErrorCode::invalid_argument, "an IPU has 1 to {} tiles, requested are {}", kMaxTiles,
          tiles_per_ipu);
   if (tiles_per_ipu != 0) p.tiles_per_ipu = tiles_per_ipu;
   return std::make_shared<EmulatedDevice>(std::vector<int64_t>(static_cast<size_t>(num_ipus), -1),

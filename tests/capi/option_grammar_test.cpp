@@ -305,8 +305,8 @@ TEST(OptionGrammar, WhatGoesTogether) {
   for (const char* compared : {"check", "precision_compare"}) {
     EXPECT_EQ(create({{"eightbitsio", "True"}, {compared, "True"}}),
               std::string("`") + compared +
-                  "` gives both models the same inputs, and with `eightbitsio` they take different "
-                  "ones");
+                  "` needs equal inputs of both models, and `eightbitsio` changes those of the "
+                  "converted model");
     EXPECT_EQ(create({{compared, "True"}, {"input_shape", "x=1/2"}}),
               "unimplemented: `check` and `precision_compare` run a model at one shape: give one "
               "in `input_shape`");

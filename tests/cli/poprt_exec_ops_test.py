@@ -49,7 +49,7 @@ class PoprtExecPasses(CommandTest):
         rows = {r["name"]: r for r in json.loads(self.succeeds("--json"))}
         self.assertEqual([line.split()[0] for line in self.succeeds().splitlines()], list(rows))
         self.assertEqual(rows["float_to_half"]["numerics"], "precision")
-        self.assertEqual(rows["float_to_half"]["stage"], "when asked for")
+        self.assertEqual(rows["float_to_half"]["stage"], "on request")
         self.assertEqual(rows["eliminate_identity"]["numerics"], "exact")
         self.assertEqual(rows["eliminate_identity"]["stage"], "convert")
         self.assertEqual(rows["constant_folding"]["stage"], "convert, compile")

@@ -283,7 +283,7 @@ class WrongUsage(CommandTest):
             self.misused(["-i", DIGITS, "--convert_version", opset], "--convert_version", "at least 11 and at most 28", opset)
         self.misused(["-i", DIGITS, "--lowest_opset", "29"], "--lowest_opset", "at most 28")
         self.misused(["-i", DIGITS, "--lowest_opset", "10"], "--lowest_opset", "0 or an opset from 11")
-        self.misused(["-i", DIGITS, "--lowest_opset", "12", "--convert_version", "13"], "only one of them")
+        self.misused(["-i", DIGITS, "--lowest_opset", "12", "--convert_version", "13"], "exclude each other")
 
     def test_empty_values(self):
         self.misused(["-i", ""], "--input_model", "empty")

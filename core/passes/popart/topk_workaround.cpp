@@ -7,7 +7,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The axis map does not say how an attribute is written, and it states nothing where K is computed,
+// The axis map does not contain the notation of an attribute, and it states nothing where K is computed,
 // because the size of the result is unknown then.
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {

@@ -40,13 +40,13 @@ TEST(Completion, ZshSaysWhatAnOptionIs) {
       text,
       {"tf2onnx] )); then\n    _arguments \\\n      '--saved_model[--input_model is the folder of "
        "a "
-       "SavedModel]' \\\n      '--signature_def[Which signature]:signature_def:_files' \\\n",
+       "SavedModel]' \\\n      '--signature_def[Signature to convert]:signature_def:_files' \\\n",
        "      '*:file:_files'\n    return\n  fi\n  _arguments \\\n      '-i[ONNX model, a folder ",
        ":input_model:_files' \\\n      '--input_model[ONNX model, a folder ",
        "      '--show[Only print name, dtype and shape of every input and output]' \\\n",
-       ":framework:(onnx tensorflow)' \\\n", "explains; 0\\: the model'\\''s]:lowest_opset:_files'",
-       "in TEXT \\\\n is a line feed", "segment_max_size=N\\[+N...\\] ",
-       "      '*:file:_files'\n}\n", "compdef _poprt poprt\n"});
+       ":framework:(onnx tensorflow)' \\\n",
+       "with a warning; 0\\: the model'\\''s]:lowest_opset:_files'", "\\\\n in TEXT is a line feed",
+       "segment_max_size=N\\[+N...\\] ", "      '*:file:_files'\n}\n", "compdef _poprt poprt\n"});
 }
 
 }  // namespace

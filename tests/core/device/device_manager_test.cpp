@@ -59,15 +59,15 @@ TEST(DeviceManager, NumbersUpToTheirLimitsAreTaken) {
   const DeviceManager manager(1025);
   EXPECT_EQ(manager.get_device(1024)->num_ipus(), 1024);
   EXPECT_EQ(message_of([&] { manager.get_device(1025); }),
-            "a device has 1 to 1024 IPUs, asked for 1025");
+            "a device has 1 to 1024 IPUs, requested are 1025");
   EXPECT_EQ(manager.create_ipu_model_device(1024)->num_ipus(), 1024);
   EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1025); }),
-            "a device has 1 to 1024 IPUs, asked for 1025");
+            "a device has 1 to 1024 IPUs, requested are 1025");
   EXPECT_EQ(manager.create_ipu_model_device(1, 2, 1 << 20)->properties().tiles_per_ipu, 1 << 20);
   EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1, 2, (1 << 20) + 1); }),
-            "an IPU has 1 to 1048576 tiles, asked for 1048577");
+            "an IPU has 1 to 1048576 tiles, requested are 1048577");
   EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1, 2, -1); }),
-            "an IPU has 1 to 1048576 tiles, asked for -1");
+            "an IPU has 1 to 1048576 tiles, requested are -1");
   EXPECT_EQ(manager.create_ipu_model_device(1, 2, 0)->properties().tiles_per_ipu, 1472);
   EXPECT_EQ(manager.create_ipu_model_device(1, 21, 1)->properties().tiles_per_ipu, 1);
   EXPECT_FALSE(DeviceManager(1).get_device()->properties().ipu_model);
@@ -94,13 +94,13 @@ TEST(DeviceManager, SaysWhatIsBusyAndWhatThereIs) {
             "0.000 s)");
   EXPECT_EQ(message_of([&] { two.get_specific_device(1); }),
             "device 1 is busy: free its runner or handle first, or take another (POPRT_DEVICES "
-            "says how many there are)");
+            "sets the number)");
   EXPECT_EQ(message_of([&] { two.get_device(3); }),
-            "a device of 3 IPUs was asked for, 2 IPUs are visible");
+            "a device of 3 IPUs was requested, 2 IPUs are visible");
   EXPECT_EQ(message_of([&] { two.get_device(Constraints{1, 2, 0, false}); }),
-            "ipu2 was asked for, devices are ipu21");
+            "ipu2 was requested, devices are ipu21");
   EXPECT_EQ(message_of([&] { two.get_device(Constraints{1, 0, 1473, false}); }),
-            "1473 tiles were asked for, devices have 1472 per IPU");
+            "1473 tiles were requested, devices have 1472 per IPU");
   EXPECT_EQ(message_of([&] { two.get_specific_device(2); }),
             "there is no visible device 2: ids are 0 to 1");
   const DeviceManager some(ManagerConfig{9, {}, "3,5-6"});
@@ -112,7 +112,7 @@ TEST(DeviceManager, SaysWhatIsBusyAndWhatThereIs) {
   Constraints pair;
   pair.num_ipus = 2;
   EXPECT_EQ(message_of([&] { some.get_specific_device(6, {}, pair); }),
-            "2 IPUs from device 6 on were asked for, 1 are visible");
+            "2 IPUs from device 6 on were requested, 1 are visible");
   EXPECT_EQ(some.get_specific_device(3, {}, pair)->ids(), (std::vector<int64_t>{3, 5}));
   EXPECT_EQ(message_of([] { DeviceManager(ManagerConfig{6, {}, "6"}); }),
             "visible devices '6': expected ids from 0 to 5 as in '0,2-3'");

@@ -132,7 +132,7 @@ TEST_F(ModelCheck, AnInputThatOnlyTheConvertedModelHasIsRefused) {
   const std::string two = onnx({{"Relu", {"x"}, "a"}, {"Add", {"a", "b"}, "y"}},
                                {{"x", kF32, {2}}, {"b", kF32, {2}}}, {{"y", kF32, {2}}});
   EXPECT_TRUE(
-      contains(checked(one, two), "failed_precondition: the converted model takes input 'b'"));
+      contains(checked(one, two), "failed_precondition: the converted model has input 'b'"));
 }
 
 TEST_F(ModelCheck, InputsAreFoundByTheirNames) {
