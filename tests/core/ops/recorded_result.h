@@ -46,15 +46,16 @@ inline std::string text_of(const Result& r) {
 using Results = std::map<std::string, std::map<std::string, Result>>;
 
 // The results of one operator, as a file stores them: a digest of everything that must be equal,
-// and one number for each result that has values, which may differ by rounding.
+// and the sums of each output that has values, which may differ by rounding.
 struct ResultSummary {
-  struct Number {
-    std::string what;  // the choice or change of the result
-    double value = 0, tolerance = 0;
+  struct Output {
+    std::string of;  // the choice or change, and the number of the output
+    Sums sums;
+    double tolerance = 0;
   };
   size_t count = 0;
   std::string digest;
-  std::vector<Number> numbers;
+  std::vector<Output> outputs;
 };
 
 inline ResultSummary summary_of(const std::map<std::string, Result>& results) {
@@ -63,18 +64,12 @@ inline ResultSummary summary_of(const std::map<std::string, Result>& results) {
   for (const auto& [what, r] : results) {
     s.count++;
     digest.add(what).add(": ").add(r.types);
-    const double tolerance = tolerance_of(r.types) + 1e-5;  // numbers are printed with five digits
-    ResultSummary::Number number{what};
     for (size_t i = 0; i < r.sums.size(); i++) {
-      const Sums& sums = r.sums[i];
-      digest.add(fmt::format(" | {}", sums.special));
-      // Weights between 1 and 2, so that changes of two outputs seldom cancel.
-      const double weight = 1 + static_cast<double>((s.count * 7 + i * 3) % 13) / 13;
-      number.value += weight * sums.weighted + sums.absolute;
-      number.tolerance += (2 * weight + 1) * (tolerance * sums.absolute + 1e-4);
+      digest.add(fmt::format(" | {}", r.sums[i].special));
+      s.outputs.push_back(
+          {fmt::format("{}, output {}", what, i), r.sums[i], tolerance_of(r.types)});
     }
     digest.add("\n");
-    if (!r.sums.empty()) s.numbers.push_back(std::move(number));
   }
   s.digest = digest.text();
   return s;
@@ -87,8 +82,8 @@ inline test::RecordedLines lines_of(const Results& all) {
   return lines;
 }
 
-// A file has for each operator the number of its results, their digest and the numbers of those
-// with values, and then the messages of all refusals.
+// A file has for each operator the number of its results, their digest and two sums of each output
+// that has values, and then the messages of all refusals.
 inline void write_results(const Results& all, const std::string& path, const std::string& about) {
   std::ofstream file(path);
   file << "# " << about << " POPRT_RECORD_LINES=FOLDER writes the results.\n";
@@ -96,7 +91,8 @@ inline void write_results(const Results& all, const std::string& path, const std
     if (results.empty()) continue;
     const ResultSummary s = summary_of(results);
     file << op << "\n  " << s.count << " results, " << s.digest << "\n  values";
-    for (const auto& number : s.numbers) file << fmt::format(" {:.5g}", number.value);
+    for (const auto& output : s.outputs)
+      file << fmt::format(" {:.5g} {:.5g}", output.sums.weighted, output.sums.absolute);
     file << "\n";
   }
   file << "messages\n";
@@ -115,10 +111,14 @@ inline void expect_results_of(const std::string& op, const std::map<std::string,
   ASSERT_NE(line, wanted.end()) << op << " is not recorded";
   std::istringstream numbers(line->substr(6));
   const std::vector<double> values{std::istream_iterator<double>(numbers), {}};
-  EXPECT_EQ(values.size(), s.numbers.size()) << op;
-  for (size_t i = 0; i < std::min(values.size(), s.numbers.size()); i++)
-    EXPECT_NEAR(values[i], s.numbers[i].value, s.numbers[i].tolerance)
-        << op << " " << s.numbers[i].what << ": the values differ";
+  ASSERT_EQ(values.size(), 2 * s.outputs.size()) << op;
+  for (size_t i = 0; i < s.outputs.size(); i++) {
+    const auto& [of, now, tolerance] = s.outputs[i];
+    const Sums was{values[2 * i], values[2 * i + 1], now.special};
+    // Sums are stored with five digits.
+    EXPECT_TRUE(near(was, now, tolerance + 1e-5))
+        << op << " " << of << "\n  was " << text_of(was) << "\n  is  " << text_of(now);
+  }
 }
 
 inline void expect_results(const Results& found, const std::string& path,

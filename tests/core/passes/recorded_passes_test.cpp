@@ -462,19 +462,17 @@ TEST(RecordedPasses, DoWhatTheyDid) {
   RecordedLines found;
   for (const RecordedSample& sample : recorded_samples())
     for (const passes::PassDef* pass : passes::all_passes()) {
-      const std::string name(pass->name);
-      const std::string heading = fmt::format("{}: {}", sample.name, name);
+      std::set<std::string>& lines = found[std::string(pass->name)];
       const std::set<std::string> plain = outcome(sample, *pass, {});
-      found[heading] = plain;
-      for (const passes::Parameter& parameter : pass->parameters) {
+      for (const std::string& line : plain) lines.insert(fmt::format("{}: {}", sample.name, line));
+      for (const passes::Parameter& parameter : pass->parameters)
         for (const std::string& value : values_of(parameter, sample)) {
-          const std::set<std::string> lines =
+          const std::set<std::string> other =
               outcome(sample, *pass, {{std::string(parameter.name), value}});
-          if (lines == plain) continue;
-          for (const std::string& line : lines)
-            found[heading].insert(fmt::format("{}='{}': {}", parameter.name, value, line));
+          if (other == plain) continue;
+          for (const std::string& line : other)
+            lines.insert(fmt::format("{}: {}='{}': {}", sample.name, parameter.name, value, line));
         }
-      }
     }
   expect_digests(found, POPRT_TEST_DATA "/passes_on_graphs.txt",
                  "What passes do to a few graphs: recorded_passes_test.cpp.");
