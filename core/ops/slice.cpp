@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/newest.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/common/movement.h"
@@ -190,6 +191,18 @@ struct SliceAxis {
   Extent start = {}, end = {};
 };
 
+// A size without itself, as the number of tokens before the first one where there is no cache.
+bool is_zero(BoundContext& ctx, const ir::Value* size) {
+  const ir::Node* n = size ? size->producer() : nullptr;
+  while (n && facts_of(*n).source == ElementSource::in_order) n = n->input(0)->producer();
+  if (!n || n->op_type != "Sub" || !ir::is_onnx_domain(n->domain)) return false;
+  const auto is_number = [](const ir::Value* v) {
+    return v->type.is_static() && element_count(v->shape()) == 1;
+  };
+  ir::Value *a = n->input(0), *b = n->input(1);
+  return is_number(a) && is_number(b) && same_size(ctx.element_of(a, 0), ctx.element_of(b, 0));
+}
+
 // Whether the axis is cut to its first places, as many as the end says.
 bool cuts_the_end(const SliceAxis& cut, const Shape& shape) {
   return cut.step == 1 && !cut.start.actual && cut.start.most == 0 && cut.end.actual &&
@@ -235,7 +248,10 @@ BoundResult bound(BoundContext& ctx) {
     for (const int64_t v : n.ints_attr(key)) out.push_back({v, v, nullptr});
     return out;
   };
-  const std::vector<Extent> starts = list(1, "starts"), ends = list(2, "ends");
+  std::vector<Extent> starts = list(1, "starts");
+  for (Extent& start : starts)
+    if (is_zero(ctx, start.actual)) start = {};
+  const std::vector<Extent> ends = list(2, "ends");
   const std::vector<Extent> axes = list(3, "axes"), steps = list(4, "steps");
   if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) ||
       (!steps.empty() && steps.size() != starts.size()))

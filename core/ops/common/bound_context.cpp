@@ -51,22 +51,6 @@ std::vector<int64_t> BoundContext::axes_of(size_t input, size_t rank) const {
   return axes;
 }
 
-namespace {
-
-// A size without itself, as the number of tokens before the first one where there is no cache.
-bool is_zero(BoundContext& ctx, const Value* size) {
-  const Node* n = size ? size->producer() : nullptr;
-  while (n && facts_of(*n).source == ElementSource::in_order) n = n->input(0)->producer();
-  if (!n || n->op_type != "Sub" || !ir::is_onnx_domain(n->domain)) return false;
-  const auto is_number = [](const Value* v) {
-    return v->type.is_static() && element_count(v->shape()) == 1;
-  };
-  Value *a = n->input(0), *b = n->input(1);
-  return is_number(a) && is_number(b) && same_size(ctx.element_of(a, 0), ctx.element_of(b, 0));
-}
-
-}  // namespace
-
 std::vector<Extent> BoundContext::extents(size_t i) {
   const Item& item = in[i];
   if (!item.value || !item.value->is_constant())
@@ -77,12 +61,11 @@ std::vector<Extent> BoundContext::extents(size_t i) {
   const std::vector<int64_t> least =
       item.actual ? item.least->constant().to_int64s() : std::vector<int64_t>(most);
   std::vector<Extent> out;
-  for (size_t k = 0; k < most.size(); k++) {
-    Extent extent{least[k], most[k], nullptr};
-    if (extent.least != extent.most)
-      extent.actual = element_of(item.actual, static_cast<int64_t>(k), extent.most);
-    out.push_back(is_zero(*this, extent.actual) ? Extent{0, 0, nullptr} : extent);
-  }
+  for (size_t k = 0; k < most.size(); k++)
+    out.push_back({least[k], most[k],
+                   least[k] == most[k]
+                       ? nullptr
+                       : element_of(item.actual, static_cast<int64_t>(k), most[k])});
   return out;
 }
 

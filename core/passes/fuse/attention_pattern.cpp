@@ -19,7 +19,9 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <string_view>
 
+#include "ir/newest.h"
 #include "ops/axes.h"
 #include "passes/common/rewrite.h"
 
@@ -162,9 +164,16 @@ struct Padded {
   Value *real = nullptr, *x = nullptr;
 };
 
+// The node that makes `v` by an operator of ai.onnx, of the opset of the model or of the newest
+// one, which OpDef::bound uses.
+const Node* made_by(const Value* v, std::string_view op_type) {
+  const Node* n = v->producer();
+  return n && n->op_type == op_type && ir::is_onnx_domain(n->domain) ? n : nullptr;
+}
+
 // places < size, with places 0, 1, 2 ... along `axis`.
 bool is_beginning(const Value* v, size_t axis) {
-  const Node* less = producer_if(v, "Less");
+  const Node* less = made_by(v, "Less");
   if (!less || !v->type.is_static() || axis >= v->shape().size() || !less->input(0)->is_constant())
     return false;
   const Value *places = less->input(0), *size = less->input(1);
@@ -179,11 +188,15 @@ bool is_beginning(const Value* v, size_t axis) {
 
 // What pads `v`, which has the given rank, along an axis; nothing when nothing does.
 std::optional<Padded> padded_along(Value* v, size_t axis, double number) {
-  const Node* where = sole_producer_of(v, "Where");
+  const Node* where = single_use(v) ? made_by(v, "Where") : nullptr;
   if (!where || const_scalar(where->input(2)) != number || !same_static_shape(where->input(1), v) ||
-      where->input(0)->shape().size() != 4 || !is_beginning(where->input(0), axis))
+      v->shape().size() != 4 || v->shape()[axis] == 0)
     return std::nullopt;
-  return Padded{where->input(0), where->input(1)};
+  Value* real = where->input(0);
+  if (!is_beginning(real, axis) || real->shape().size() != 4 ||
+      real->shape()[axis] != v->shape()[axis])
+    return std::nullopt;
+  return Padded{real, where->input(1)};
 }
 
 // Both are true at the same number of places.
