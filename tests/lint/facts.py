@@ -1,7 +1,10 @@
 """A fact that one operator alone states, and that code outside core/ops reads, is that operator's name in another form.
 
 Fields of Facts (core/ops/facts.h) and values of its enums are counted by the files of core/ops that state them. What belongs to one
-operator is a hook of OpDef, which the operator implements, or a fact of several operators."""
+operator is a hook of OpDef, which the operator implements, or a fact of several operators.
+
+Which axis an operator works along is asked of its axis map (core/ops/axes.h), so that its default axis is in its own file. Attribute `axis` is
+read elsewhere only where the map cannot tell."""
 
 import re
 
@@ -24,6 +27,17 @@ ALLOWED = {
     "unpacks": "the compiler folds what makes no constant larger; DequantizeLinear alone does",
     "winograd": "an option chooses the algorithm of the compiler's convolution",
     "misjudged_by_onnx": "what ONNX's own inference gets wrong; STFT is the only such operator in Debian's version",
+}
+
+# Files outside core/ops that read attribute `axis`.
+AXIS_READERS = {
+    "core/opsets/axes.cpp": "rules write the attribute of another opset; a node between two opsets has no axis map",
+    "core/opsets/normalization.cpp": "rules write an operator in others; a node between two opsets has no axis map",
+    "core/opsets/quantization.cpp": "rules write an operator in others; a node between two opsets has no axis map",
+    "core/passes/cleanup/remove_empty_concat_inputs.cpp": "shapes of the other inputs may be unknown",
+    "core/passes/popart/onehot_workaround.cpp": "the pass writes the attribute, also where the size of the result is unknown",
+    "core/passes/popart/topk_workaround.cpp": "the pass writes the attribute, also where the size of the result is unknown",
+    "core/passes/transformer/compress_pattern.cpp": "the size of the result is unknown",
 }
 
 
@@ -71,6 +85,15 @@ def main():
                             "OpDef, or a fact of several operators")
     for name in sorted(set(ALLOWED) - used):
         problems.append(f"tests/lint/facts.py: {name} need not be allowed any more")
+    readers = set()
+    for path in tree.code_files():
+        if path.startswith(("core/", "capi/", "cli/", "inspector/")) and not path.startswith("core/ops/") and \
+                re.search(r'int_attr\("axis"', tree.read(path)):
+            readers.add(path)
+    for path in sorted(readers - set(AXIS_READERS)):
+        problems.append(f"{path}: attribute `axis` is read: ask the axis map of the operator (core/ops/axes.h)")
+    for path in sorted(set(AXIS_READERS) - readers):
+        problems.append(f"tests/lint/facts.py: {path} need not read attribute `axis` any more")
     if len(fields) < 20 or len(values) < 10:
         problems.append(f"only {len(fields)} fields and {len(values)} values were found in core/ops/facts.h")
     tree.finish(problems, len(fields | values), "facts")
