@@ -64,6 +64,23 @@ bool same_size(const ir::Value* a, const ir::Value* b);
 // Whether a size is computed from `of` by sums and constant factors only.
 bool is_linear_in(const ir::Value* size, const ir::Value* of);
 
+// Whether Where(condition, a, b) computes the minimum or the maximum of a and b, because the
+// condition compares them. Opsets below 12 have no other form of Min and Max for integers.
+enum class Extremum : uint8_t { least, most };
+std::optional<Extremum> extremum_of(const ir::Node& where);
+
+// An upper bound of an integer of one element that the model limits by Min with a constant, or
+// nothing.
+std::optional<int64_t> upper_limit(const ir::Value* v);
+
+// The difference between two values: `by` is subtracted if `down`, otherwise added.
+struct Step {
+  ir::Value* by;
+  bool down;
+};
+// The step from `before` to `after`, if `after` is their sum or difference with another value.
+std::optional<Step> step_between(const ir::Value* before, const ir::Value* after);
+
 // A node with an input of which only a part is real, or with results whose sizes depend on data.
 // Inputs that are tensors have static types. New nodes are created through `build`.
 class BoundContext {
@@ -105,8 +122,11 @@ class BoundContext {
   BoundResult refuse_sizes(size_t from = 0) const;
 
   // -- Padding ----------------------------------------------------------------------------------
-  // The tensor with its padding replaced by `filling`.
-  ir::Value* filled(const Item& item, const Tensor& filling);
+  // The tensor with its padding replaced by the scalar `filling`.
+  ir::Value* filled(const Item& item, ir::Value* filling);
+  ir::Value* filled(const Item& item, const Tensor& filling) {
+    return filled(item, build.constant(filling));
+  }
   ir::Value* zero_filled(const Item& item);
   // Resizes the tensor to `bound` places along its sized axis.
   ir::Value* with_bound(const Item& x, int64_t bound);

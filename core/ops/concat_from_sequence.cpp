@@ -7,18 +7,45 @@ namespace poprt::ops::concat_from_sequence_op {
 
 namespace {
 
+// [n, ...] with a new axis: [n, 1, ...].
+Item with_axis(ResolveContext& ctx, const Item& item, int64_t axis) {
+  if (!item.value->type.is_static())
+    return Item::of(
+        ctx.build.newest("Unsqueeze", {item.value, ctx.build.integers(std::array{axis})}));
+  Shape shape = item.value->shape();
+  const auto at = static_cast<size_t>(axis);
+  shape.insert(shape.begin() + axis, 1);
+  Item out = Item::of(ctx.build.reshape(item.value, shape));
+  const auto moved = [&](size_t d) { return d + (d >= at); };
+  if (item.size)
+    out.sized(item.size, moved(item.axis),
+              item.twin ? std::optional(moved(*item.twin)) : std::nullopt);
+  return out;
+}
+
 void resolve(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
-  const Items in = ctx.actual();
-  if (in.empty() || in[0].kind != Item::Kind::sequence || in[0].elements.empty())
-    ctx.fail_at(ErrorCode::invalid_argument, "input 0 should be a sequence with elements");
-  for (const ir::Value* v : in[0].elements)
-    ctx.static_tensor(Item::of(const_cast<ir::Value*>(v)), "an element");
-  const auto rank = static_cast<int64_t>(in[0].elements[0]->shape().size());
   const bool fresh = n.int_attr("new_axis", 0) != 0;
-  const int64_t axis = normalize_axis(n.int_attr("axis", 0), rank + fresh);
-  if (fresh) return ctx.set_output(0, Item::of(ctx.build.stack(in[0].elements, axis)));
-  ctx.set_output(0, Item::of(ctx.build.make("Concat", "", in[0].elements, {{"axis", axis}})[0]));
+  int64_t axis = n.int_attr("axis", 0);
+  if (ctx.reads_kept(0)) {
+    ir::ValueType type = ctx.in[0].element;
+    if (type.has_shape && fresh) type.shape.insert(type.shape.begin(), kUnknownDim);
+    type.shape.assign(type.shape.size(), kUnknownDim);
+    return ctx.keep(type);
+  }
+  Items elements = ctx.sequence(0);
+  if (elements.empty())
+    ctx.fail_at(ErrorCode::invalid_argument, "input 0 should be a sequence with elements");
+  const ir::ValueType& first = elements[0].value->type;
+  if (first.has_shape)
+    axis = normalize_axis(axis, static_cast<int64_t>(first.shape.size()) + fresh);
+  else if (!ctx.keeps_onnx() || (fresh && axis < 0))
+    ctx.static_tensor(elements[0], "an element");
+  for (Item& item : elements) {
+    if (!ctx.keeps_onnx() && !item.size) ctx.static_tensor(item, "an element");
+    if (fresh) item = with_axis(ctx, item, axis);
+  }
+  ctx.set_output(0, ctx.apply("Concat", elements, {{"axis", axis}}));
 }
 
 }  // namespace

@@ -15,8 +15,11 @@ struct Item {
   // none: an omitted input, or an optional without an element. An optional with an element is
   // represented by that element.
   enum class Kind { none, tensor, sequence } kind = Kind::none;
-  ir::Value* value = nullptr;        // for a tensor
-  std::vector<ir::Value*> elements;  // for a sequence
+  // For a tensor. For a sequence, null unless a converted ONNX model keeps the sequence
+  // (ResolveContext::keep_sequence).
+  ir::Value* value = nullptr;
+  std::vector<Item> elements;  // for a sequence that is not kept: its tensors
+  ir::ValueType element = {};  // for a sequence that is kept: the type of each element
   // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are
   // real.
   ir::Value* size = nullptr;
@@ -34,12 +37,13 @@ struct Item {
     item.value = v;
     return item;
   }
-  static Item sequence_of(std::vector<ir::Value*> v) {
+  static Item sequence_of(std::vector<Item> tensors) {
     Item item;
     item.kind = Kind::sequence;
-    item.elements = std::move(v);
+    item.elements = std::move(tensors);
     return item;
   }
+  bool is_kept_sequence() const { return kind == Kind::sequence && value; }
   void sized(ir::Value* count, size_t along, std::optional<size_t> other = std::nullopt) {
     size = count;
     axis = along;
@@ -55,7 +59,10 @@ struct Item {
   }
   // All tensors of the item.
   std::vector<ir::Value*> parts() const {
-    return kind == Kind::tensor ? std::vector<ir::Value*>{value} : elements;
+    if (value) return {value};
+    std::vector<ir::Value*> all;
+    for (const Item& item : elements) all.push_back(item.value);
+    return all;
   }
 };
 using Items = std::vector<Item>;

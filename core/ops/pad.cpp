@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "base/checked.h"
 #include "kernels/calls/fill.h"
 #include "ops/bound.h"
@@ -155,23 +157,93 @@ void lower(LowerContext& ctx) {
   emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
 }
 
-// The real part keeps its place if nothing is added before or after it.
+constexpr Extent kNoPad{0, 0, nullptr};
+
+// The number of places that Pad adds before and after each axis.
+struct BoundPads {
+  std::vector<Extent> begin, end;
+};
+BoundPads bound_pads(BoundContext& ctx, size_t rank) {
+  std::vector<Extent> pads;
+  if (ctx.node.opset() >= 11)
+    pads = ctx.extents(1);
+  else
+    for (const int64_t p : ctx.node.ints_attr("pads")) pads.push_back({p, p, nullptr});
+  std::vector<int64_t> axes;
+  if (ctx.has(3)) {
+    axes = ctx.axes_of(3, rank);
+  } else {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+  }
+  BoundPads out{std::vector<Extent>(rank, kNoPad), std::vector<Extent>(rank, kNoPad)};
+  for (size_t k = 0; k < axes.size() && 2 * axes.size() == pads.size(); k++) {
+    out.begin[static_cast<size_t>(axes[k])] = pads[k];
+    out.end[static_cast<size_t>(axes[k])] = pads[k + axes.size()];
+  }
+  return out;
+}
+
+// The value of `extent` at run time.
+ir::Value* actual(BoundContext& ctx, const Extent& extent) {
+  return extent.actual ? extent.actual : ctx.build.integer(extent.most);
+}
+
+// A size or a pad may depend on data along one axis. The padding of x is filled with the value that
+// Pad adds, so that the places after the real part are right for every size. The bound of the pad
+// before the axis is added, and the result is then shifted to the front by the difference between
+// the bound and the actual pad.
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
   ctx.refuse_sizes(1);
-  const Item& x = in[0];
+  const Item x = in[0];
   const size_t rank = x.value->shape().size();
-  const std::vector<int64_t> pads = in.size() > 1 ? ctx.constant_ints(1) : n.ints_attr("pads");
-  std::vector<int64_t> axes = ctx.axes_of(3, rank);
-  if (in.size() < 4 || in[3].kind == Item::Kind::none) {
-    axes.resize(rank);
-    std::iota(axes.begin(), axes.end(), int64_t{0});
+  const BoundPads pads = bound_pads(ctx, rank);
+  std::optional<size_t> at;
+  if (x.size) at = x.axis;
+  for (size_t d = 0; d < rank; d++) {
+    if (!pads.begin[d].actual && !pads.end[d].actual) continue;
+    if (at.value_or(d) != d) ctx.refuse_shape(in[1]);
+    at = d;
   }
-  for (size_t k = 0; k < axes.size() && 2 * axes.size() == pads.size(); k++)
-    if (axes[k] == static_cast<int64_t>(x.axis) && (pads[k] != 0 || pads[k + axes.size()] != 0))
-      ctx.refuse_size(x);
-  return {x.size, x.axis};
+  if (!at) return {};
+  const Extent &begin = pads.begin[*at], &end = pads.end[*at];
+  if (begin.least == 0 && begin.most == 0 && end.least == 0 && end.most == 0)
+    return {x.size, x.axis};
+  const int64_t front = std::max<int64_t>(begin.most, 0), back = std::max<int64_t>(end.most, 0);
+  const bool is_attribute = n.opset() < 11;
+  if (n.string_attr("mode", "constant") != "constant" || x.twin ||
+      (is_attribute && (n.opset() < 2 || begin.most < 0 || end.most < 0)))
+    x.size ? ctx.refuse_size(x) : ctx.refuse_shape(in[1]);
+  ir::Value* value = ctx.has(2) ? ctx.build.reshape(in[2].value, {}) : nullptr;
+  if (!value)
+    value = ctx.build.constant(scalar_tensor(
+        x.value->dtype(), is_attribute ? static_cast<double>(n.float_attr("value", 0)) : 0.0));
+  if (x.size) in[0].value = ctx.filled(x, value);
+  if (!is_attribute) {
+    std::vector<int64_t> whole;
+    for (const auto* side : {&pads.begin, &pads.end})
+      for (size_t d = 0; d < rank; d++)
+        whole.push_back(d != *at ? (*side)[d].most : side == &pads.begin ? front : back);
+    in[1] = Item::of(ctx.build.integers(whole));
+    if (in.size() > 3) in[3] = {};
+  }
+  ir::Value* size = x.size ? x.size : ctx.build.integer(x.value->shape()[*at]);
+  for (const Extent* pad : {&begin, &end})
+    if (pad->most != 0 || pad->least != 0) size = ctx.build.size_of("Add", size, actual(ctx, *pad));
+  size = ctx.build.newest("Max", {size, ctx.build.integer(0)});
+  BoundResult result{size, *at};
+  if (begin.actual || begin.most < 0)
+    result.after = [&build = ctx.build, added = actual(ctx, begin), front,
+                    axis = *at](ir::Value* y) {
+      const int64_t room = y->shape()[axis];
+      ir::Value* first = build.newest("Sub", {build.integer(front), added});
+      ir::Value* place = build.newest("Add", {build.places(room), first});
+      return build.slice_at(y, build.newest("Min", {place, build.integer(room - 1)}),
+                            static_cast<int64_t>(axis));
+    };
+  return result;
 }
 
 // Other modes copy elements from inside the tensor, so the padded axes are mixed.
@@ -197,6 +269,7 @@ const OpDef def = {.name = "Pad",
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,
+                             .bounds_shape = true,
                              .constant_inputs = 0b1010,
                              .s64_inputs = ~0b101u,
                              .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}},

@@ -26,8 +26,10 @@ using Round = std::function<Items(ir::Value* index, ir::Value* condition, const 
 
 struct LoopSpec {
   const ir::Node* node;
-  Item count, condition;  // an s64 and a bool scalar; none: no limit, and true
-  Items states;
+  // An s64 and a bool scalar; none: no limit, and true. A count that depends on data may have a
+  // bound (Item::actual).
+  Item count, condition;
+  Items states;      // numbers computed from sizes have bounds (Item::actual)
   size_t scans = 0;  // the number of scan parts of each round; they are stacked along a new axis 0
   int64_t body_nodes = 0;  // the number of nodes of a round
   Round round;
@@ -65,13 +67,27 @@ class ResolveContext {
   virtual void branch(ir::Value* condition, const ir::Graph& yes, const ir::Graph& no) = 0;
   // Whether the result must remain an ONNX model, without operators of domain poprt.
   virtual bool keeps_onnx() const = 0;
+  // Copies the node into the converted ONNX model, because it cannot be replaced: a length or a
+  // position depends on data. All outputs are tensors. `type` is the type of outputs for which
+  // inference finds none.
+  virtual void keep(const ir::ValueType& type = {}) = 0;
+  // The same for a node whose output is a sequence of elements of this type.
+  virtual void keep_sequence(const ir::ValueType& element) = 0;
+  // Adds a node of ai.onnx, whose inputs may have sizes that depend on data. Returns result 0.
+  virtual Item apply(const std::string& op, const Items& inputs,
+                     FoldingBuilder::Attributes attributes) = 0;
 
   // Throw invalid_argument or unimplemented with a message that names the node and its opset.
+  void check_tensor(const Item& item, std::string_view what) const;
+  // A tensor whose size does not depend on data.
   ir::Value* tensor(const Item& item, std::string_view what) const;
   ir::Value* static_tensor(const Item& item, std::string_view what) const;
   // Checks a control value that the device reads; null is allowed.
   void check_scalar(const ir::Value* v, DType dtype, std::string_view what) const;
-  std::vector<ir::Value*> sequence(size_t i) const;
+  // The elements of input i, a sequence that is not kept.
+  const Items& sequence(size_t i) const;
+  // Whether input i is a kept sequence (Item::is_kept_sequence).
+  bool reads_kept(size_t i) const { return i < in.size() && in[i].is_kept_sequence(); }
   template <class... Args>
   [[noreturn]] void fail_at(ErrorCode code, fmt::format_string<Args...> format,
                             Args&&... args) const {

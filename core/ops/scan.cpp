@@ -9,7 +9,35 @@
 namespace poprt::ops::scan_op {
 namespace {
 
-// Infers element types only; the compiler determines the shapes.
+// The type of a final state, which is the initial state if there are no steps.
+ir::ValueType state_type(const ir::Value* given, const ir::ValueType& made) {
+  ir::ValueType type{made.dtype, false, {}, {}};
+  if (!given || !given->type.has_shape || !made.has_shape ||
+      given->type.shape.size() != made.shape.size())
+    return type;
+  type.has_shape = true;
+  type.shape = made.shape;
+  for (size_t d = 0; d < type.shape.size(); d++)
+    if (given->type.shape[d] != made.shape[d]) type.shape[d] = kUnknownDim;
+  return type;
+}
+
+// The number of steps according to the types of the scan inputs; kUnknownDim if unknown.
+int64_t length_of(const ir::Node& node, size_t scanned) {
+  const std::vector<int64_t> axes =
+      node.ints_attr("scan_input_axes", std::vector<int64_t>(scanned, 0));
+  const size_t first = node.inputs().size() - scanned;
+  for (size_t i = 0; i < scanned && axes.size() == scanned; i++) {
+    const ir::Value* v = node.input(first + i);
+    if (!v || !v->type.has_shape || v->shape().empty()) continue;
+    const auto rank = static_cast<int64_t>(v->shape().size());
+    const int64_t length = v->shape()[static_cast<size_t>(normalize_axis(axes[i], rank))];
+    if (length >= 0) return length;
+  }
+  return kUnknownDim;
+}
+
+// Infers element types only before opset 9.
 void infer(InferContext& ctx) {
   const ir::Attribute* a = ctx.node.find_attr("body");
   const auto* attribute = a ? std::get_if<std::shared_ptr<ir::Graph>>(a) : nullptr;
@@ -39,8 +67,23 @@ void infer(InferContext& ctx) {
                      ir::type_string(differ(out, in) ? in->type : given->type),
                      ir::type_string(out->type), out->name());
   }
-  for (size_t o = 0; o < body.outputs().size(); o++)
-    if (const DType t = body.outputs()[o]->dtype(); t != DType::undefined) ctx.out_dtype(o, t);
+  const int64_t length = length_of(ctx.node, static_cast<size_t>(scanned));
+  const std::vector<int64_t> axes = ctx.node.ints_attr("scan_output_axes");
+  for (size_t o = 0; o < body.outputs().size(); o++) {
+    const ir::ValueType& t = body.outputs()[o]->type;
+    if (t.dtype == DType::undefined) continue;
+    if (first == 1 || !t.has_shape) {
+      ctx.out_dtype(o, t.dtype);
+    } else if (o < states) {
+      ctx.out(o, state_type(ctx.node.input(o), t));
+    } else {
+      const int64_t given = o - states < axes.size() ? axes[o - states] : 0;
+      const int64_t axis = normalize_axis(given, static_cast<int64_t>(t.shape.size()) + 1);
+      Shape shape = t.shape;
+      shape.insert(shape.begin() + axis, length);
+      ctx.out(o, t.dtype, std::move(shape));
+    }
+  }
 }
 
 // The input with the number of elements of each sequence, which exists before opset 9.
@@ -53,6 +96,8 @@ struct Scanned {
   // the axes along which they are split, and whether they start at the end
   std::vector<int64_t> axes, reversed;
   int64_t length = -1, batch = -1;
+  // The number of steps if it depends on data; `length` is then its bound.
+  ir::Value* size = nullptr;
   size_t scans = 0;  // the number of scan outputs
 };
 
@@ -77,19 +122,36 @@ Scanned scanned_of(const ResolveContext& ctx, const ir::Graph& body, const Items
   out.scans = n.outputs().size() - states;
   out.reversed = list_of(ctx, batched ? "directions" : "scan_input_directions", m);
   out.axes = batched ? std::vector<int64_t>(m, 0) : list_of(ctx, "scan_input_axes", m);
+  int64_t known = -1, bound = -1;
   for (size_t i = 0; i < m; i++) {
-    ir::Value* v = ctx.static_tensor(in[states + i], "a scan input");
-    const auto rank = static_cast<int64_t>(v->shape().size());
+    Item item = in[states + i];
+    ctx.check_tensor(item, "a scan input");
+    const auto rank = static_cast<int64_t>(item.value->shape().size());
     if (rank < (batched ? 2 : 1))
       ctx.fail_at(ErrorCode::invalid_argument, "a scan input is a scalar");
     out.axes[i] = normalize_axis(out.axes[i], rank);
+    const bool is_cut =
+        item.size && !item.twin && !batched && item.axis == static_cast<size_t>(out.axes[i]);
+    ir::Value* const size_of_input = is_cut ? item.size : nullptr;
+    if (is_cut) item = Item::of(item.value);
+    ir::Value* v = ctx.static_tensor(item, "a scan input");
     const int64_t size = v->shape()[batched ? 1 : static_cast<size_t>(out.axes[i])];
-    if (out.length >= 0 && size != out.length)
-      ctx.fail_at(ErrorCode::invalid_argument, "scan inputs of length {} and {}", out.length, size);
-    out.length = size;
+    // ONNX requires equal lengths, so any known length is the actual one.
+    int64_t& length = is_cut ? bound : known;
+    if (!is_cut && known >= 0 && size != known)
+      ctx.fail_at(ErrorCode::invalid_argument, "scan inputs of length {} and {}", known, size);
+    length = is_cut && bound >= 0 ? std::min(bound, size) : size;
+    if (is_cut) out.size = size_of_input;
     out.batch = v->shape()[0];
     out.values.push_back(v);
   }
+  if (known >= 0) {
+    if (bound >= 0 && known > bound)
+      ctx.fail_at(ErrorCode::invalid_argument, "scan inputs of length {} and at most {}", known,
+                  bound);
+    out.size = nullptr;
+  }
+  out.length = known >= 0 ? known : bound;
   out.states.assign(in.begin(), in.begin() + static_cast<ptrdiff_t>(states));
   return out;
 }
@@ -98,14 +160,19 @@ Scanned scanned_of(const ResolveContext& ctx, const ir::Graph& body, const Items
 Items scan(ResolveContext& ctx, const ir::Graph& body, const Scanned& s, int64_t length) {
   LoopSpec loop{.node = &ctx.node};
   loop.count = Item::of(ctx.build.integer(length));
+  if (s.size) {
+    loop.count.actual = s.size;
+    loop.count.least = ctx.build.integer(0);
+  }
+  ir::Value* const last = s.size ? ctx.build.size_of("Sub", s.size, ctx.build.integer(1))
+                                 : ctx.build.integer(length - 1);
   loop.states = s.states;
   loop.scans = s.scans;
   loop.body_nodes = node_count(body) + static_cast<int64_t>(s.values.size());
   loop.round = [&](ir::Value* index, ir::Value*, const Items& carried) {
     Items inputs = carried;
     for (size_t i = 0; i < s.values.size(); i++) {
-      ir::Value* at =
-          s.reversed[i] ? ctx.build.make1("Sub", {ctx.build.integer(length - 1), index}) : index;
+      ir::Value* at = s.reversed[i] ? ctx.build.make1("Sub", {last, index}) : index;
       inputs.push_back(Item::of(ctx.build.slice_at(s.values[i], at, s.axes[i])));
     }
     Items results = actual_of(ctx.run_body(body, inputs));
@@ -115,28 +182,37 @@ Items scan(ResolveContext& ctx, const ir::Graph& body, const Scanned& s, int64_t
   return ctx.iterate(loop);
 }
 
+// The rows of a scan output in reverse order. If only `size` rows are real, these come first.
+ir::Value* reversed(ResolveContext& ctx, ir::Value* y, ir::Value* size) {
+  const int64_t length = y->shape()[0];
+  ir::Value* const last =
+      size ? ctx.build.size_of("Sub", size, ctx.build.integer(1)) : ctx.build.integer(length - 1);
+  ir::Value* place = ctx.build.newest("Sub", {last, ctx.build.places(length)});
+  if (size) place = ctx.build.newest("Max", {place, ctx.build.integer(0)});
+  return ctx.build.make1("Gather", {y, place}, {{"axis", int64_t{0}}});
+}
+
 void resolve_plain(ResolveContext& ctx, const ir::Graph& body) {
   const Scanned s = scanned_of(ctx, body, ctx.actual(), false);
   const size_t states = s.states.size(), scans = s.scans;
-  const int64_t length = s.length;
-  Items results = scan(ctx, body, s, length);
+  Items results = scan(ctx, body, s, s.length);
   const auto out_reversed = list_of(ctx, "scan_output_directions", scans);
   const auto out_axes = list_of(ctx, "scan_output_axes", scans);
   for (size_t i = 0; i < scans; i++) {
-    ir::Value* y = results[states + i].value;
-    if (out_reversed[i]) {
-      std::vector<int64_t> order(static_cast<size_t>(length));
-      for (size_t t = 0; t < order.size(); t++) order[t] = length - 1 - static_cast<int64_t>(t);
-      y = ctx.build.make1("Gather", {y, ctx.build.integers(order)}, {{"axis", int64_t{0}}});
-    }
+    Item& result = results[states + i];
+    ir::Value* y = result.value;
+    if (out_reversed[i]) y = reversed(ctx, y, result.size);
     const auto rank = static_cast<int64_t>(y->shape().size());
-    if (const int64_t axis = normalize_axis(out_axes[i], rank); axis != 0) {
+    const int64_t axis = normalize_axis(out_axes[i], rank);
+    if (axis != 0) {
       std::vector<int64_t> perm;
       for (int64_t d = 1; d < rank; d++) perm.push_back(d);
       perm.insert(perm.begin() + axis, 0);
       y = ctx.build.transpose(y, std::move(perm));
     }
-    results[states + i] = Item::of(y);
+    ir::Value* const size = result.size;
+    result = Item::of(y);
+    if (size) result.sized(size, static_cast<size_t>(axis));
   }
   for (size_t i = 0; i < results.size(); i++) ctx.set_output(i, results[i]);
 }
@@ -189,7 +265,16 @@ void resolve_batched(ResolveContext& ctx, const ir::Graph& body) {
     ctx.set_output(i, Item::of(ctx.build.stack(columns[i], 0)));
 }
 
+bool has_open_input(const ResolveContext& ctx) {
+  const auto m = static_cast<size_t>(ctx.node.int_attr("num_scan_inputs", 0));
+  return m <= ctx.in.size() &&
+         std::any_of(ctx.in.end() - static_cast<ptrdiff_t>(m), ctx.in.end(), [](const Item& item) {
+           return item.kind == Item::Kind::tensor && !item.value->type.is_static();
+         });
+}
+
 void resolve(ResolveContext& ctx) {
+  if (ctx.keeps_onnx() && has_open_input(ctx)) return ctx.keep();
   const auto body = subgraph(ctx.node, "body");
   ctx.node.opset() < 9 ? resolve_batched(ctx, *body) : resolve_plain(ctx, *body);
 }

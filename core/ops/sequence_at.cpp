@@ -8,7 +8,10 @@ namespace poprt::ops::sequence_at_op {
 namespace {
 
 void resolve(ResolveContext& ctx) {
-  ctx.set_output(0, sequence_element(ctx, ctx.sequence(0), ctx.actual(1)));
+  if (ctx.reads_kept(0)) return ctx.keep(ctx.in[0].element);
+  const Items& elements = ctx.sequence(0);
+  if (needs_position(ctx, elements, ctx.actual(1))) return ctx.keep(element_type(elements));
+  ctx.set_output(0, sequence_element(ctx, elements, ctx.actual(1)));
 }
 
 }  // namespace

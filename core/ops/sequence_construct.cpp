@@ -8,9 +8,9 @@ namespace poprt::ops::sequence_construct_op {
 namespace {
 
 void resolve(ResolveContext& ctx) {
-  Elements elements;
-  for (const Item& item : ctx.actual()) elements.push_back(ctx.tensor(item, "an element"));
-  ctx.set_output(0, Item::sequence_of(std::move(elements)));
+  const Items elements = ctx.actual();
+  for (const Item& item : elements) ctx.check_tensor(item, "an element");
+  ctx.set_output(0, Item::sequence_of(elements));
 }
 
 }  // namespace

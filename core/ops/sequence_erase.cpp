@@ -8,7 +8,11 @@ namespace poprt::ops::sequence_erase_op {
 namespace {
 
 void resolve(ResolveContext& ctx) {
-  ctx.set_output(0, sequence_erased(ctx, ctx.sequence(0), ctx.actual(1)));
+  if (ctx.reads_kept(0)) return ctx.keep_sequence(ctx.in[0].element);
+  const Items& elements = ctx.sequence(0);
+  if (needs_position(ctx, elements, ctx.actual(1)))
+    return ctx.keep_sequence(element_type(elements));
+  ctx.set_output(0, sequence_erased(ctx, elements, ctx.actual(1)));
 }
 
 }  // namespace

@@ -8,9 +8,15 @@ namespace poprt::ops::sequence_insert_op {
 namespace {
 
 void resolve(ResolveContext& ctx) {
-  const Elements elements = ctx.sequence(0);
-  ir::Value* element = ctx.tensor(ctx.actual(1), "the element");
-  ctx.set_output(0, sequence_inserted(ctx, elements, element, ctx.actual(2)));
+  const Item element = ctx.actual(1);
+  ctx.check_tensor(element, "the element");
+  const ir::ValueType& type = element.value->type;
+  if (ctx.reads_kept(0)) return ctx.keep_sequence(common_type(ctx.in[0].element, type));
+  Items elements = ctx.sequence(0);
+  elements.push_back(element);
+  if (needs_position(ctx, elements, ctx.actual(2)))
+    return ctx.keep_sequence(element_type(elements));
+  ctx.set_output(0, sequence_inserted(ctx, ctx.sequence(0), element, ctx.actual(2)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 
 void resolve(ResolveContext& ctx) {
+  if (ctx.reads_kept(0)) return ctx.keep();
   ctx.set_output(0, Item::of(ctx.build.integer(std::ssize(ctx.sequence(0)))));
 }
 

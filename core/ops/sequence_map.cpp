@@ -11,21 +11,23 @@ void resolve(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
   const auto body = subgraph(n, "body");
   const Items in = ctx.actual();
-  if (in.empty() || in[0].kind != Item::Kind::sequence)
-    ctx.fail_at(ErrorCode::invalid_argument, "input 0 should be a sequence");
-  const size_t length = in[0].elements.size();
-  std::vector<std::vector<ir::Value*>> made(n.outputs().size());
+  const size_t length = ctx.sequence(0).size();
+  for (size_t i = 1; i < in.size(); i++)
+    if (in[i].kind == Item::Kind::sequence) ctx.sequence(i);
+  std::vector<Items> made(n.outputs().size());
   for (size_t k = 0; k < length; k++) {
     Items inputs;
     for (const Item& item : in) {
       if (item.kind == Item::Kind::sequence && item.elements.size() != length)
         ctx.fail_at(ErrorCode::invalid_argument, "sequences of {} and {} elements", length,
                     item.elements.size());
-      inputs.push_back(item.kind == Item::Kind::sequence ? Item::of(item.elements[k]) : item);
+      inputs.push_back(item.kind == Item::Kind::sequence ? item.elements[k] : item);
     }
     const Items results = ctx.run_body(*body, inputs);
-    for (size_t i = 0; i < made.size() && i < results.size(); i++)
-      made[i].push_back(ctx.tensor(actual_of(results[i]), "a result"));
+    for (size_t i = 0; i < made.size() && i < results.size(); i++) {
+      made[i].push_back(actual_of(results[i]));
+      ctx.check_tensor(made[i].back(), "a result");
+    }
   }
   for (size_t i = 0; i < made.size(); i++) ctx.set_output(i, Item::sequence_of(std::move(made[i])));
 }

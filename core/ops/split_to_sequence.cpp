@@ -7,17 +7,34 @@ namespace poprt::ops::split_to_sequence_op {
 
 namespace {
 
+// The type of each part of an input of type `x`. The rank is unknown if parts may lack the axis.
+ir::ValueType part_type(const ir::Node& n, const ir::ValueType& x, bool has_sizes) {
+  if (!x.has_shape || (has_sizes && n.int_attr("keepdims", 1) == 0))
+    return {x.dtype, false, {}, {}};
+  const int64_t axis = normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(x.shape.size()));
+  ir::ValueType type{x.dtype, true, x.shape, {}};
+  if (n.int_attr("keepdims", 1) == 0)
+    type.shape.erase(type.shape.begin() + axis);
+  else
+    type.shape[static_cast<size_t>(axis)] = has_sizes ? kUnknownDim : 1;
+  return type;
+}
+
 void resolve(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
   const Items in = ctx.actual();
+  const bool has_sizes = in.size() > 1 && in[1].kind == Item::Kind::tensor;
+  const bool is_known = !has_sizes || in[1].value->is_constant();
+  if (ctx.keeps_onnx() && (!ctx.tensor(in.at(0), "the input")->type.is_static() || !is_known))
+    return ctx.keep_sequence(part_type(n, in[0].value->type, has_sizes));
   ir::Value* x = ctx.static_tensor(in.at(0), "the input");
   const int64_t axis =
       normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(x->shape().size()));
   const int64_t size = x->shape()[static_cast<size_t>(axis)];
   std::vector<int64_t> sizes;
   bool keep = true;
-  if (in.size() > 1 && in[1].kind == Item::Kind::tensor) {
-    if (!in[1].value->is_constant())
+  if (has_sizes) {
+    if (!is_known)
       ctx.fail_at(ErrorCode::unimplemented, "the sizes to split into must be constant");
     const Tensor& t = in[1].value->constant();
     sizes = t.to_int64s();
@@ -59,7 +76,9 @@ void resolve(ResolveContext& ctx) {
       shape.erase(shape.begin() + axis);
       v = ctx.build.reshape(v, shape);
     }
-  ctx.set_output(0, Item::sequence_of(std::move(parts)));
+  Items elements;
+  for (ir::Value* v : parts) elements.push_back(Item::of(v));
+  ctx.set_output(0, Item::sequence_of(std::move(elements)));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // Below opset 10, k is an attribute; from opset 10 on it is an input, which must be constant.
 #include "kernels/calls/top_k.h"
+
+#include <array>
+
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
@@ -59,8 +62,14 @@ BoundResult bound(BoundContext& ctx) {
       normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(x.value->shape().size())));
   ir::Value* count = nullptr;
   if (in.size() > 1 && in[1].actual) {
-    count = ctx.extents(1)[0].actual;
+    const Extent k = ctx.extents(1)[0];
     if (x.size && x.axis != axis) ctx.refuse_shape(in[1]);
+    count = k.actual;
+    // ONNX limits k to the length of the axis, which may be less than the bound of k.
+    if (const int64_t room = x.value->shape()[axis]; count && k.most > room) {
+      in[1].value = ctx.build.integers(std::array{room});
+      count = ctx.build.newest("Min", {count, ctx.build.integer(room)});
+    }
   }
   if (!x.size) return {count, axis};
   if (x.axis != axis) return {x.size, x.axis};

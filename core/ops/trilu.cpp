@@ -1,4 +1,5 @@
 #include "kernels/calls/trilu.h"
+#include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
@@ -41,6 +42,7 @@ const OpDef def = {.name = "Trilu",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
-                   .facts = {.trial = {"T[4,4]"}}};
+                   .facts = {.trial = {"T[4,4]"}},
+                   .bound = bound_in_place};
 
 }  // namespace poprt::ops::trilu_op

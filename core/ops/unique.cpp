@@ -88,20 +88,44 @@ void lower(LowerContext& ctx) {
   if (narrow) finish_f32(ctx, 0, place);
 }
 
+// Items of x past its size are replaced by copies of the first item, so that they add no item to
+// the result. The copies are subtracted from the count of the first item (output 3).
 BoundResult bound(BoundContext& ctx) {
-  const Item& x = ctx.in[0];
-  if (x.size) ctx.refuse_size(x);
-  if (x.value->is_constant()) return {};
-  ir::Node* made = ctx.build.target().add_node("Unique", "poprt", {x.value}, 4);
+  Item x = ctx.in[0];
+  const bool flat = !ctx.node.find_attr("axis");
+  if (x.twin || (x.size && !flat && x.axis != ctx.axis_attr(0))) ctx.refuse_size(x);
+  if (!x.size && x.value->is_constant()) return {};
+  if (x.size && flat) {
+    const Item rows = ctx.compacted(x);
+    const int64_t inner = rows.value->shape()[1], all = element_count(rows.value->shape());
+    x = Item::of(ctx.build.reshape(rows.value, {all}));
+    x.sized(inner == 1 ? rows.size : ctx.build.size_of("Mul", rows.size, ctx.build.integer(inner)),
+            0);
+  }
+  const int64_t room = x.size ? x.value->shape()[x.axis] : 0;
+  if (room == 0) x.size = nullptr;
+  ir::Value* items = x.size ? ctx.from_front(x, x.size) : x.value;
+  ir::Node* made = ctx.build.target().add_node("Unique", "poprt", {items}, 4);
   made->attributes = ctx.node.attributes;
   ops::infer(*made);
   ir::Value* size = ctx.build.find_or_make("Count", "poprt", {made->output(3)});
-  const bool flat = !ctx.node.find_attr("axis");
+  if (x.size) size = ctx.build.newest("Min", {size, x.size});
   BoundResult out;
   for (size_t i = 0; i < ctx.node.outputs().size(); i++) {
     Item item = Item::of(made->output(i));
+    if (i == 3 && x.size) {
+      ir::Value* first = ctx.build.slice_at(made->output(2), ctx.build.integer(0), 0);
+      ir::Value* copies = ctx.build.newest("Sub", {ctx.build.integer(room), x.size});
+      ir::Value* is_first =
+          ctx.build.newest("Equal", {ctx.build.places(made->output(3)->shape()[0]), first});
+      item.value = ctx.build.newest(
+          "Sub", {item.value, ctx.build.newest("Where", {is_first, copies, ctx.build.integer(0)})});
+    }
     // Output 2 maps each item of x to its place in the result.
-    if (i != 2) item.sized(size, i == 0 && !flat ? ctx.axis_attr(0) : 0);
+    if (i != 2)
+      item.sized(size, i == 0 && !flat ? ctx.axis_attr(0) : 0);
+    else if (x.size)
+      item.sized(x.size, 0);
     out.results.push_back(item);
   }
   return out;

@@ -1,3 +1,4 @@
+#include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
@@ -22,6 +23,15 @@ void infer(InferContext& ctx) {
   }
 }
 
+// The range of a minimum or maximum, which is tighter than the range of a choice.
+std::optional<SizeRange> size_range(BoundContext& ctx) {
+  const auto extremum = extremum_of(ctx.node);
+  if (!extremum) return std::nullopt;
+  const char* const op = *extremum == Extremum::least ? "Min" : "Max";
+  return SizeRange{ctx.build.newest(op, {least_of(ctx.in[1]), least_of(ctx.in[2])}),
+                   ctx.build.newest(op, {ctx.in[1].value, ctx.in[2].value})};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -38,6 +48,7 @@ const OpDef def = {.name = "Where",
                              .text_inputs = 0b110,
                              .elementwise = step<ElementwiseOp::where>,
                              .monotone = Monotone::all,
+                             .size_range = size_range,
                              .trial = {"bool[4,4]; T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops::where_op

@@ -78,9 +78,11 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
   Branch* const both[] = {&yes, &no};
   // For each result, the axis whose length is a separate result.
   std::vector<std::optional<size_t>> uneven;
+  std::vector<std::optional<ops::SizeRange>> ranges;  // for numbers computed from sizes
   for (size_t i = 0; i < yes.results.size(); i++) {
     Item &a = yes.results[i], &b = no.results[i];
-    if (a.kind != b.kind || a.elements.size() != b.elements.size())
+    if (a.kind != b.kind || a.elements.size() != b.elements.size() || a.is_kept_sequence() ||
+        b.is_kept_sequence())
       node.fail_at(
           ErrorCode::unimplemented,
           "its branches return containers of different lengths; the condition must be constant");
@@ -91,12 +93,15 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
       b = empty_like(b, a).value_or(b);
       uneven[i] = uneven_axis(a, b);
     }
+    ranges.push_back(uneven[i] || options_.keep_onnx ? std::nullopt : either(a.value, b.value));
     const int64_t bound =
         uneven[i] ? std::max(a.value->shape()[*uneven[i]], b.value->shape()[*uneven[i]]) : 0;
     for (Branch* branch : both) {
       const ops::FoldingBuilder::Into into(build_, *branch->graph);
       const Item& item = branch->results[i];
       if (!uneven[i] && item.size) ops::BoundContext(node.node, {}, build_).refuse_size(item);
+      for (const Item& element : item.elements)
+        if (element.size) ops::BoundContext(node.node, {}, build_).refuse_size(element);
       Items parts = {item};
       if (uneven[i]) parts = padded_to_bound(item, *uneven[i], bound);
       for (const Item& part : parts)
@@ -121,7 +126,8 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
   for (size_t i = 0; i < yes.results.size(); i++) {
     Item item = yes.results[i];
     if (item.kind == Item::Kind::tensor) item = Item::of(made->output(o++));
-    for (Value*& v : item.elements) v = made->output(o++);
+    if (ranges[i]) item = in_range(item.value, *ranges[i]);
+    for (Item& element : item.elements) element = Item::of(made->output(o++));
     if (uneven[i]) item.sized(made->output(o++), *uneven[i]);
     node.set_output(i, std::move(item));
   }

@@ -16,7 +16,28 @@ namespace {
 
 constexpr int64_t kShortLoop = 512;  // most nodes of an unrolled loop
 
+// A constant trip count, or the bound of one that depends on data.
+std::optional<int64_t> most_rounds(const LoopSpec& loop) {
+  const auto most = ops::constant_integer(Item::of(loop.count.value));
+  return most ? std::optional(std::max<int64_t>(*most, 0)) : std::nullopt;
+}
+
+// Whether the loop runs the round after `index`: `condition` is true, and the loop has not yet run
+// `count` rounds. A null condition is true; a null index stands for the time before the first
+// round.
+Value* more_rounds(ops::FoldingBuilder& build, Value* condition, Value* index, Value* count) {
+  Value* next = index ? build.make1("Add", {index, build.integer(1)}) : build.integer(0);
+  Value* more = build.newest("Less", {next, build.reshape(count, {})});
+  return condition ? build.newest("And", {build.reshape(condition, {}), more}) : more;
+}
+
 }  // namespace
+
+// Whether the trip count is replaced by its bound, so that scan outputs have a static length. The
+// condition then ends the loop after the actual count.
+bool Specializer::bounds_count(const LoopSpec& loop) const {
+  return !options_.keep_onnx && loop.scans > 0 && loop.count.actual;
+}
 
 Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
   const Node& n = *loop.node;
@@ -29,14 +50,16 @@ Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
   const int64_t short_rounds = kShortLoop / std::max<int64_t>(loop.body_nodes, 1);
   const bool unrollable = condition && (count || endless);
   if (unrollable && count && *count > 0 && *count <= short_rounds && !long_loops_.contains(&n)) {
-    const size_t before = build_.target().node_count();
+    const size_t before = build_.target().node_count(), ranged = ranged_.size();
     if (auto results = unroll(node, loop, count, kShortLoop)) return *results;
-    discard_attempt(n, before);
+    discard_attempt(n, before, ranged);
   }
   std::string why;
+  const size_t ranged = ranged_.size();
   try {
     return loop_on_device(node, loop);
   } catch (const Error& e) {
+    forget_ranges(ranged);
     if (!unrollable || e.code() == ErrorCode::resource_exhausted) throw;
     why = e.message();
   }
@@ -45,8 +68,9 @@ Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
 }
 
 // Removes the nodes of an attempt to unroll. Nodes with state would run although they have no
-// readers.
-void Specializer::discard_attempt(const Node& n, size_t before) {
+// readers. Ranges from number `ranged` on belong to the attempt.
+void Specializer::discard_attempt(const Node& n, size_t before, size_t ranged) {
+  forget_ranges(ranged);
   // Records the failure, because otherwise nested loops would be tried again in every iteration of
   // the outer loops.
   long_loops_.insert(&n);
@@ -76,7 +100,8 @@ std::optional<Items> Specializer::unroll(Resolver& node, const LoopSpec& loop,
     const Items results = loop.round(build_.integer(round), condition, states);
     for (size_t i = 0; i < states.size(); i++) states[i] = results[1 + i];
     for (size_t i = 0; i < loop.scans; i++)
-      parts[i].push_back(node.static_tensor(results[1 + states.size() + i], "a scan output"));
+      parts[i].push_back(
+          node.static_tensor(ops::actual_of(results[1 + states.size() + i]), "a scan output"));
     const auto more = ops::constant_integer(results[0]);
     if (!more) return std::nullopt;
     if (*more == 0) {
@@ -137,7 +162,14 @@ Specializer::LoopBody Specializer::loop_body(Resolver& node, const LoopSpec& loo
   for (const ir::ValueType& type : types)
     states.push_back(Item::of(sub.add_input(scope + "state", type)));
   const ops::FoldingBuilder::Into into(build_, sub);
-  const Items made = loop.round(index, condition, states);
+  Items made = ops::actual_of(loop.round(index, condition, states));
+  const auto most = most_rounds(loop);
+  for (size_t i = 0; i < types.size(); i++)
+    body.ranges.push_back(most && !options_.keep_onnx ? range_after(loop.states[i], states[i].value,
+                                                                    made[1 + i].value, *most)
+                                                      : std::nullopt);
+  if (bounds_count(loop))
+    made[0] = Item::of(more_rounds(build_, made[0].value, index, loop.count.actual));
   const auto more = ops::constant_integer(made[0]);
   const auto first = loop.condition.kind == Item::Kind::none
                          ? std::optional<int64_t>(1)
@@ -182,7 +214,8 @@ Specializer::LoopBody Specializer::widened_body(Resolver& node, const LoopSpec& 
 
 void Specializer::check_rounds(Resolver& node, const LoopSpec& loop, bool ends_early) const {
   if (options_.keep_onnx) return;
-  const auto most = ops::constant_integer(loop.count);
+  const bool is_known = !loop.count.actual || bounds_count(loop);
+  const auto most = is_known ? most_rounds(loop) : std::nullopt;
   if (most && *most > program::kMaxRounds && !ends_early)
     node.fail_at(ErrorCode::resource_exhausted, "{} rounds, the device runs at most {}", *most,
                  program::kMaxRounds);
@@ -195,9 +228,11 @@ void Specializer::check_rounds(Resolver& node, const LoopSpec& loop, bool ends_e
 
 Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
   const Node& n = *loop.node;
-  node.check_scalar(loop.count.value, DType::s64, "the trip count");
+  Value* const trips = ops::actual_of(loop.count).value;
+  node.check_scalar(trips, DType::s64, "the trip count");
   node.check_scalar(loop.condition.value, DType::boolean, "the condition");
-  const auto most = ops::constant_integer(loop.count);
+  const bool is_known = !loop.count.actual || bounds_count(loop);
+  const auto most = is_known ? most_rounds(loop) : std::nullopt;
   // Total iterations of this loop and the outer ones, as far as they are constant.
   const int64_t here = std::clamp<int64_t>(most.value_or(1), 1, program::kMaxRounds);
   if (here > program::kMaxRoundsOfRun / rounds_)
@@ -207,7 +242,7 @@ Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
   const Rounds rounds(rounds_, here);
   std::vector<Value*> initial;
   std::vector<ir::ValueType> types;
-  for (const Item& item : loop.states) {
+  for (const Item& item : ops::actual_of(loop.states)) {
     Value* v = options_.keep_onnx ? node.tensor(item, "a loop state")
                                   : node.static_tensor(item, "a loop state");
     initial.push_back(v);
@@ -218,7 +253,11 @@ Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
       options_.keep_onnx ? widened_body(node, loop, types) : loop_body(node, loop, types);
   check_rounds(node, loop, body.ends_early);
   if (body.counts) initial.push_back(build_.integer(0));
-  std::vector<Value*> inputs = {loop.count.value, loop.condition.value};
+  std::vector<Value*> inputs = {trips, loop.condition.value};
+  if (bounds_count(loop)) {
+    inputs[0] = build_.reshape(loop.count.value, {});
+    inputs[1] = more_rounds(build_, loop.condition.value, nullptr, trips);
+  }
   inputs.insert(inputs.end(), initial.begin(), initial.end());
   // A constant false condition allows no iteration.
   if (const auto c = ops::constant_integer(loop.condition); c && *c == 0)
@@ -229,7 +268,9 @@ Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
   made->attributes["body"] = body.graph;
   ops::infer(*made);
   Items out;
-  for (size_t i = 0; i < types.size(); i++) out.push_back(Item::of(made->output(i)));
+  for (size_t i = 0; i < types.size(); i++)
+    out.push_back(body.ranges[i] ? in_range(made->output(i), *body.ranges[i])
+                                 : Item::of(made->output(i)));
   for (size_t i = 0; i < loop.scans; i++) {
     out.push_back(Item::of(made->output(initial.size() + i)));
     if (options_.keep_onnx) continue;

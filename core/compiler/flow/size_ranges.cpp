@@ -22,6 +22,7 @@ using ir::Value;
 namespace {
 
 constexpr size_t kMaxCorners = 4;  // most operands with a range; each doubles the number of corners
+constexpr int64_t kMostNumbers = 64;  // most elements of a tensor that may decide a shape
 
 // Whether a Cast is monotonic. One that may wrap around, or that merges several numbers into a
 // larger one, is not.
@@ -30,7 +31,86 @@ bool cast_rises(DType to, const Value* least) {
   return to == DType::boolean && !ops::any_below(least, 0);
 }
 
+bool holds_sizes(const Value* v) {
+  return (v->dtype() == DType::s64 || v->dtype() == DType::s32) && v->type.is_static() &&
+         element_count(v->shape()) <= kMostNumbers;
+}
+
+std::optional<int64_t> added(int64_t a, int64_t b, DType type) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum) ||
+      (type == DType::s32 && sum != static_cast<int32_t>(sum)))
+    return std::nullopt;
+  return sum;
+}
+
+std::optional<int64_t> multiplied(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
+}
+
 }  // namespace
+
+std::optional<ops::SizeRange> Specializer::range_of(const Value* v) const {
+  if (v->is_constant()) return ops::SizeRange{const_cast<Value*>(v), const_cast<Value*>(v)};
+  const auto found = ranges_.find(v);
+  return found == ranges_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Specializer::forget_ranges(size_t since) {
+  for (size_t i = since; i < ranged_.size(); i++) ranges_.erase(ranged_[i]);
+  ranged_.resize(since);
+}
+
+Item Specializer::in_range(Value* actual, const ops::SizeRange& range) {
+  Item item = Item::of(range.most);
+  if (range.most->constant().same_as(range.least->constant())) return item;
+  item.actual = actual;
+  item.least = range.least;
+  return item;
+}
+
+std::optional<ops::SizeRange> Specializer::range_after(const Item& first, const Value* before,
+                                                       const Value* after, int64_t rounds) {
+  if (first.kind != Item::Kind::tensor || !holds_sizes(before) ||
+      element_count(before->shape()) != 1)
+    return std::nullopt;
+  const auto begin =
+      first.actual ? ops::SizeRange{first.least, first.value} : range_of(first.value);
+  if (!begin || after == before) return begin;
+  const auto step = ops::step_between(before, after);
+  const auto by = step ? range_of(step->by) : std::nullopt;
+  if (!by || step->by->dtype() != before->dtype()) return std::nullopt;
+  const auto number = [](const Value* v) { return v->constant().to_int64s().at(0); };
+  const DType type = before->dtype();
+  const int64_t runs = std::max<int64_t>(rounds, 0);
+  const auto end = [&](const Value* from, const Value* change, bool low) -> std::optional<int64_t> {
+    const auto way = multiplied(step->down ? -1 : 1, number(change));
+    const auto all =
+        way ? multiplied(runs, low ? std::min<int64_t>(*way, 0) : std::max<int64_t>(*way, 0))
+            : std::nullopt;
+    return all ? added(number(from), *all, type) : std::nullopt;
+  };
+  const auto least = end(begin->least, step->down ? by->most : by->least, true);
+  const auto most = end(begin->most, step->down ? by->least : by->most, false);
+  if (!least || !most) return std::nullopt;
+  const auto constant = [&](int64_t value) {
+    const Tensor t =
+        type == DType::s64 ? Tensor::scalar(value) : Tensor::scalar(static_cast<int32_t>(value));
+    return build_.reshape(build_.constant(t), before->shape());
+  };
+  return ops::SizeRange{constant(*least), constant(*most)};
+}
+
+std::optional<ops::SizeRange> Specializer::either(const Value* a, const Value* b) {
+  if (!a || !b || !holds_sizes(a) || !holds_sizes(b) || a->type.dtype != b->type.dtype ||
+      a->shape() != b->shape())
+    return std::nullopt;
+  const auto x = range_of(a), y = range_of(b);
+  if (!x || !y) return std::nullopt;
+  return ops::SizeRange{build_.newest("Min", {x->least, y->least}),
+                        build_.newest("Max", {x->most, y->most})};
+}
 
 std::optional<std::vector<Value*>> Specializer::constant_results(const Node& n, const Items& in) {
   copy_with(n, in);
@@ -56,8 +136,7 @@ std::optional<std::vector<ops::SizeRange>> Specializer::ranges_of(const Node& n,
   const ops::Facts& facts = ops::facts_of(n);
   if (facts.size_range) {
     ops::BoundContext ctx(n, in, build_);
-    const auto range = facts.size_range(ctx);
-    return range ? std::optional(std::vector{*range}) : std::nullopt;
+    if (const auto range = facts.size_range(ctx)) return std::vector{*range};
   }
   const bool quotient = facts.monotone == ops::Monotone::quotient;
   switch (facts.monotone) {

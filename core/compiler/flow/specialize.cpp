@@ -78,9 +78,12 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   for (const Value* v : old) taken.insert(v->name());
   for (const Value* v : old) {
     const Item item = ops::actual_of(item_of(v));
+    if (item.is_kept_sequence())
+      fail(ErrorCode::unimplemented,
+           "output '{}' is a sequence whose number of elements depends on data", v->name());
     if (item.kind == Item::Kind::tensor) outputs.push_back({v->name(), item});
     for (size_t i = 0; i < item.elements.size(); i++)
-      outputs.push_back({fmt::format("{}[{}]", v->name(), i), Item::of(item.elements[i])});
+      outputs.push_back({fmt::format("{}[{}]", v->name(), i), item.elements[i]});
   }
   // The real sizes of outputs are added after the outputs.
   const size_t count = outputs.size();

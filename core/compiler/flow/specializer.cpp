@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/onnx_dtype.h"
+
 namespace poprt::compiler {
 
 using ir::Graph;
@@ -9,6 +11,8 @@ using ir::Node;
 using ir::Value;
 
 namespace {
+
+constexpr int64_t kMostTruths = 1 << 10;  // most elements of a boolean tensor that get a range
 
 bool decides_shape(const Node& n, size_t input) {
   return ops::in_mask(ops::facts_of(n).shape_inputs, input);
@@ -37,7 +41,10 @@ void Specializer::set_output(const Node& n, size_t output, Item item) {
   if (item.kind == Item::Kind::tensor)
     declared_.check(v, item.value->type, item.size ? std::optional(item.axis) : std::nullopt);
   else if (item.kind == Item::Kind::sequence)
-    declared_.check_sequence(v, item.elements);
+    declared_.check_sequence(v, item.is_kept_sequence() ? std::vector<Value*>() : item.parts());
+  if (item.actual && item.least &&
+      ranges_.insert_or_assign(item.actual, ops::SizeRange{item.least, item.value}).second)
+    ranged_.push_back(item.actual);
   items_[&v] = std::move(item);
 }
 
@@ -73,6 +80,7 @@ void Specializer::run_node(const Node& n) {
 
 void Specializer::copy_node(const Node& n) {
   const Items in = items_of(n.inputs());
+  if (counts_truths(n, in)) return set_truths(n, in);
   if (!reads_actual(n, in)) return copy_with(n, in);
   // Computes with the bounds if they are known, and also with the actual sizes.
   std::optional<std::vector<ops::SizeRange>> ranges;
@@ -81,14 +89,36 @@ void Specializer::copy_node(const Node& n) {
   for (size_t i = 0; i < in.size(); i++)
     if (!decides_shape(n, i)) sizes[i] = ops::actual_of(in[i]);
   copy_with(n, sizes);
-  for (size_t i = 0; ranges && i < n.outputs().size(); i++) {
-    Item item = Item::of((*ranges)[i].most);
-    if (!item.value->constant().same_as((*ranges)[i].least->constant())) {
-      item.actual = item_of(n.output(i)).value;
-      item.least = (*ranges)[i].least;
-    }
-    set_output(n, i, item);
-  }
+  for (size_t i = 0; ranges && i < n.outputs().size(); i++)
+    set_output(n, i, in_range(item_of(n.output(i)).value, (*ranges)[i]));
+}
+
+// Whether the node casts booleans to integers. The elements of the result are 0 or 1, so a sum of
+// them has a bound.
+bool Specializer::counts_truths(const Node& n, const Items& in) const {
+  constexpr int64_t kFirstWithNumbers = 6;  // attribute `to` was text before
+  if (options_.keep_onnx || in.empty() || n.opset() < kFirstWithNumbers ||
+      ops::facts_of(n).cast != ops::CastForm::to_type)
+    return false;
+  const auto to = in.size() > 1 ? std::nullopt : dtype_from_onnx(n.int_attr("to", 0));
+  const Item& x = in[0];
+  return (to == DType::s64 || to == DType::s32) && !x.size && !x.actual &&
+         x.kind == Item::Kind::tensor && !x.value->is_constant() &&
+         x.value->dtype() == DType::boolean && x.value->type.is_static() &&
+         element_count(x.value->shape()) <= kMostTruths;
+}
+
+void Specializer::set_truths(const Node& n, const Items& in) {
+  copy_with(n, in);
+  Value* v = item_of(n.output(0)).value;
+  const Shape& shape = v->shape();
+  const std::vector<int64_t> ones(static_cast<size_t>(element_count(shape)), 1);
+  const auto numbers = [&](const Tensor& t) {
+    return build_.make1("Cast", {build_.constant(t)}, {{"to", n.int_attr("to", 0)}});
+  };
+  set_output(n, 0,
+             in_range(v, {numbers(Tensor::zeros(DType::s64, shape)),
+                          numbers(Tensor::of<int64_t>(shape, ones))}));
 }
 
 // Determines the real part of the results. Changes the node's inputs `in`.
@@ -108,13 +138,7 @@ ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
   return bound;
 }
 
-Node* Specializer::copy_of(const Node& n, const Items& in) {
-  ir::for_each_subgraph(n, [&](const Graph&) {
-    fail(ErrorCode::unimplemented, "{} (opset {}): subgraphs of this operator are not supported",
-         n.describe(), n.opset());
-  });
-  std::vector<Value*> values;
-  for (const Item& item : in) values.push_back(item.value);
+Node* Specializer::copy_of(const Node& n, const std::vector<Value*>& values) {
   std::vector<std::string> names;
   for (const Value* v : n.outputs()) names.push_back(build_.scope() + v->name());
   Node* made =
@@ -124,31 +148,120 @@ Node* Specializer::copy_of(const Node& n, const Items& in) {
   return made;
 }
 
-void Specializer::set_outputs(const Node& n, const std::vector<Value*>& results,
-                              const ops::BoundResult& bound) {
-  for (size_t i = 0; i < results.size(); i++) {
-    Item item = bound.results.empty() ? Item::of(results[i]) : bound.results[i];
-    if (bound.size && results[i]->type.is_static()) item.sized(bound.size, bound.axis, bound.twin);
-    set_output(n, i, std::move(item));
-    if (build_.scope().empty()) names_.emplace_back(results[i], n.output(i)->name());
-  }
-}
-
-void Specializer::copy_with(const Node& n, Items in) {
+Items Specializer::results_of(const Node& n, Items in) {
   for (const Item& item : in)
     if (item.kind == Item::Kind::sequence)
       fail(ErrorCode::invalid_argument, "{} (opset {}): an input is a sequence, expected a tensor",
            n.describe(), n.opset());
   const ops::BoundResult bound = bound_of(n, in);
+  if (!bound.results.empty()) return bound.results;
   std::vector<Value*> results = {bound.whole};
-  if (!bound.results.empty()) {
-    results.clear();
-    for (const Item& item : bound.results) results.push_back(item.value);
-  } else if (!bound.whole) {
-    results = build_.finish(copy_of(n, in));
+  if (!bound.whole) {
+    ir::for_each_subgraph(n, [&](const Graph&) {
+      fail(ErrorCode::unimplemented, "{} (opset {}): subgraphs of this operator are not supported",
+           n.describe(), n.opset());
+    });
+    std::vector<Value*> values;
+    for (const Item& item : in) values.push_back(item.value);
+    results = build_.finish(copy_of(n, values));
   }
   if (bound.after) results[0] = bound.after(results[0]);
-  set_outputs(n, results, bound);
+  Items items;
+  for (Value* v : results) {
+    items.push_back(Item::of(v));
+    if (bound.size && v->type.is_static()) items.back().sized(bound.size, bound.axis, bound.twin);
+  }
+  return items;
+}
+
+void Specializer::copy_with(const Node& n, Items in) {
+  Items items = results_of(n, std::move(in));
+  for (size_t i = 0; i < items.size(); i++) {
+    if (build_.scope().empty()) names_.emplace_back(items[i].value, n.output(i)->name());
+    set_output(n, i, std::move(items[i]));
+  }
+}
+
+Item Specializer::apply(const std::string& op, const Items& in,
+                        ops::FoldingBuilder::Attributes attributes) {
+  Graph alone("apply");
+  alone.opsets = root_.opsets;
+  std::vector<Value*> inputs;
+  for (const Item& item : in)
+    inputs.push_back(item.value ? alone.add_input(alone.fresh_name("x"), item.value->type)
+                                : nullptr);
+  Node* n = alone.add_node(op, "", inputs);
+  for (const auto& [key, value] : attributes) n->attributes[key] = value;
+  build_.step();
+  return results_of(*n, in)[0];
+}
+
+// The value that a kept node reads. A sequence of known elements becomes a SequenceConstruct.
+Value* Specializer::kept_value(const Node& n, const Item& item) {
+  if (item.kind != Item::Kind::sequence || item.is_kept_sequence()) return item.value;
+  if (item.elements.empty())
+    fail(ErrorCode::unimplemented, "{} (opset {}): a sequence without elements", n.describe(),
+         n.opset());
+  const std::vector<Value*> elements = item.parts();
+  return build_.target().add_node("SequenceConstruct", "", elements)->output();
+}
+
+std::shared_ptr<Graph> Specializer::kept_body(const Graph& body) {
+  auto copy = std::make_shared<Graph>(body.name);
+  copy->parent = &build_.target();
+  const std::string scope = fmt::format("body_{}/", build_.next_scope());
+  Items inputs;
+  for (const Value* v : body.inputs())
+    inputs.push_back(Item::of(copy->add_input(scope + v->name(), v->type)));
+  const ops::FoldingBuilder::Into into(build_, *copy);
+  for (const Item& item : ops::actual_of(run_body(body, inputs))) {
+    if (item.kind != Item::Kind::tensor)
+      fail(ErrorCode::unimplemented, "subgraph '{}': a result is a sequence, expected a tensor",
+           body.name);
+    // Each output needs a separate value: ONNX Runtime does not write the second of two outputs
+    // with the same name.
+    Value* v = build_.as_output(item.value);
+    if (copy->is_output(v)) {
+      const ir::ValueType type = v->type;
+      v = copy->add_node("Identity", "", {v})->output();
+      v->type = type;
+    }
+    copy->add_output(v);
+  }
+  return copy;
+}
+
+Node* Specializer::keep_node(const Node& n, const Items& in) {
+  if (!options_.keep_onnx)
+    fail(ErrorCode::internal, "{}: the node cannot be kept when a model is compiled", n.describe());
+  std::vector<Value*> values;
+  for (const Item& item : in) values.push_back(kept_value(n, item));
+  std::vector<std::pair<std::string, std::shared_ptr<Graph>>> bodies;
+  for (const auto& [key, attribute] : n.attributes)
+    if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute))
+      bodies.emplace_back(key, kept_body(**body));
+  Node* made = copy_of(n, values);
+  for (auto& [key, body] : bodies) made->attributes[key] = std::move(body);
+  ops::infer(*made);
+  return made;
+}
+
+void Specializer::Resolver::keep(const ir::ValueType& type) {
+  Node* made = s_.keep_node(node, actual());
+  for (size_t i = 0; i < node.outputs().size(); i++) {
+    Value* v = made->output(i);
+    if (v->type.dtype == DType::undefined) v->type = type;
+    if (s_.build_.scope().empty()) s_.names_.emplace_back(v, node.output(i)->name());
+    set_output(i, Item::of(v));
+  }
+}
+
+void Specializer::Resolver::keep_sequence(const ir::ValueType& element) {
+  Item item;
+  item.kind = Item::Kind::sequence;
+  item.value = s_.keep_node(node, actual())->output();
+  item.element = element;
+  set_output(0, std::move(item));
 }
 
 }  // namespace poprt::compiler

@@ -54,15 +54,35 @@ class Specializer {
   // -- specializer.cpp: nodes that stay -----------------------------------------------------------
   void run_node(const ir::Node& n);
   void copy_node(const ir::Node& n);
+  bool counts_truths(const ir::Node& n, const Items& in) const;
+  void set_truths(const ir::Node& n, const Items& in);
   void copy_with(const ir::Node& n, Items in);
   ops::BoundResult bound_of(const ir::Node& n, Items& in);
-  ir::Node* copy_of(const ir::Node& n, const Items& in);
-  void set_outputs(const ir::Node& n, const std::vector<ir::Value*>& results,
-                   const ops::BoundResult& bound);
+  ir::Node* copy_of(const ir::Node& n, const std::vector<ir::Value*>& in);
+  // Copies the node with these inputs. Returns its results.
+  Items results_of(const ir::Node& n, Items in);
+  // Adds a node of ai.onnx, whose inputs may have sizes. Returns result 0.
+  Item apply(const std::string& op, const Items& in, ops::FoldingBuilder::Attributes attributes);
+  // Copies a node that has OpDef::resolve into the converted ONNX model.
+  ir::Node* keep_node(const ir::Node& n, const Items& in);
+  ir::Value* kept_value(const ir::Node& n, const Item& item);
+  std::shared_ptr<ir::Graph> kept_body(const ir::Graph& body);
   static bool has_sizes(const ir::Node& n, const Items& in);
   static bool reads_actual(const ir::Node& n, const Items& in);
 
   // -- size_ranges.cpp ----------------------------------------------------------------------------
+  // The range of a constant or of a value computed from sizes (Item::actual); nothing for others.
+  std::optional<ops::SizeRange> range_of(const ir::Value* v) const;
+  // Removes the ranges of ranged_[since] and later values, which are erased with an attempt.
+  void forget_ranges(size_t since);
+  // The item for `actual` with this range; a constant if the range has one value.
+  Item in_range(ir::Value* actual, const ops::SizeRange& range);
+  // The range of a loop state after up to `rounds` rounds, if each round adds to it, or subtracts
+  // from it, a number with a range.
+  std::optional<ops::SizeRange> range_after(const Item& first, const ir::Value* before,
+                                            const ir::Value* after, int64_t rounds);
+  // The range of a value that is either a or b.
+  std::optional<ops::SizeRange> either(const ir::Value* a, const ir::Value* b);
   // The range of each output of a node that computes with sizes, or nothing if no bound is known.
   std::optional<std::vector<ops::SizeRange>> ranges_of(const ir::Node& n, const Items& in);
   std::optional<std::vector<ir::Value*>> constant_results(const ir::Node& n, const Items& in);
@@ -91,16 +111,19 @@ class Specializer {
   Items iterate(Resolver& node, const LoopSpec& loop);
   std::optional<Items> unroll(Resolver& node, const LoopSpec& loop, std::optional<int64_t> count,
                               int64_t limit);
-  void discard_attempt(const ir::Node& n, size_t before);
+  void discard_attempt(const ir::Node& n, size_t before, size_t ranged);
   Items loop_on_device(Resolver& node, const LoopSpec& loop);
   struct LoopBody {
     std::shared_ptr<ir::Graph> graph;
-    std::vector<ir::ValueType> types;  // of the states after an iteration
-    bool ends_early = false;           // the loop may end before the trip count
-    bool counts = false;               // the last state counts the iterations
+    std::vector<ir::ValueType> types;                   // of the states after an iteration
+    bool ends_early = false;                            // the loop may end before the trip count
+    bool counts = false;                                // the last state counts the iterations
+    std::vector<std::optional<ops::SizeRange>> ranges;  // of the states after the loop
   };
   LoopBody loop_body(Resolver& node, const LoopSpec& loop, const std::vector<ir::ValueType>& types);
   LoopBody widened_body(Resolver& node, const LoopSpec& loop, std::vector<ir::ValueType> types);
+  // Whether the bound of the trip count replaces it.
+  bool bounds_count(const LoopSpec& loop) const;
   // Throws if the device cannot run so many iterations, or if scan outputs have no bound.
   void check_rounds(Resolver& node, const LoopSpec& loop, bool ends_early) const;
 
@@ -112,6 +135,8 @@ class Specializer {
   int64_t rounds_ = 1;
   std::unordered_set<const ir::Node*> long_loops_;  // loops that are too long to unroll
   std::unordered_map<const ir::Value*, Item> items_;
+  std::unordered_map<const ir::Value*, ops::SizeRange> ranges_;  // keys: Item::actual
+  std::vector<const ir::Value*> ranged_;  // the keys of ranges_, in order of insertion
   std::unordered_set<const ir::Value*> request_sizes_;     // from Options::real_places
   std::vector<std::pair<ir::Value*, std::string>> names_;  // new values and the names that they get
 };
@@ -134,6 +159,12 @@ class Specializer::Resolver final : public ops::ResolveContext {
     s_.run_branches(*this, condition, yes, no);
   }
   bool keeps_onnx() const override { return s_.options_.keep_onnx; }
+  void keep(const ir::ValueType& type) override;
+  void keep_sequence(const ir::ValueType& element) override;
+  Item apply(const std::string& op, const Items& inputs,
+             ops::FoldingBuilder::Attributes attributes) override {
+    return s_.apply(op, inputs, attributes);
+  }
 
  private:
   Specializer& s_;

@@ -34,6 +34,57 @@ bool is_linear_in(const Value* size, const Value* of) {
   return (sum || scaled) && is_linear_in(a, of) && is_linear_in(b, of);
 }
 
+std::optional<int64_t> upper_limit(const Value* v) {
+  const auto is_one = [](const Value* of) {
+    return of && of->type.is_static() && element_count(of->shape()) == 1;
+  };
+  if (!is_one(v) || (v->dtype() != DType::s64 && v->dtype() != DType::s32)) return std::nullopt;
+  if (v->is_constant()) return v->constant().to_int64s()[0];
+  const Node* n = v->producer();
+  if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().empty()) return std::nullopt;
+  const Facts& facts = facts_of(*n);
+  if (facts.source == ElementSource::itself || facts.source == ElementSource::in_order ||
+      facts.cast == CastForm::to_type)
+    return upper_limit(n->input(0));
+  const bool is_least = n->op_type == "Min";
+  if (!is_least && facts.source != ElementSource::chosen) return std::nullopt;
+  std::optional<int64_t> limit;
+  const auto chosen = is_least ? std::nullopt : extremum_of(*n);
+  for (size_t i = is_least ? 0 : 1; i < n->inputs().size(); i++) {
+    const auto own = upper_limit(n->input(i));
+    // One operand with a limit suffices for a minimum only.
+    if (!own && !is_least && chosen != Extremum::least) return std::nullopt;
+    if (!own) continue;
+    limit = !limit                                  ? own
+            : is_least || chosen == Extremum::least ? std::min(*limit, *own)
+                                                    : std::max(*limit, *own);
+  }
+  return limit;
+}
+
+std::optional<Extremum> extremum_of(const Node& where) {
+  const Value* condition = where.input(0);
+  const Node* by = condition ? condition->producer() : nullptr;
+  if (!by || !ir::is_onnx_domain(by->domain) || by->inputs().size() != 2) return std::nullopt;
+  const bool less = by->op_type == "Less" || by->op_type == "LessOrEqual";
+  if (!less && by->op_type != "Greater" && by->op_type != "GreaterOrEqual") return std::nullopt;
+  const auto is_operand = [&](size_t of, size_t i) {
+    return same_size(by->input(of), where.input(i));
+  };
+  const bool straight = is_operand(0, 1) && is_operand(1, 2);
+  if (!straight && !(is_operand(0, 2) && is_operand(1, 1))) return std::nullopt;
+  return less == straight ? Extremum::least : Extremum::most;
+}
+
+std::optional<Step> step_between(const Value* before, const Value* after) {
+  const Node* n = after->producer();
+  if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().size() != 2) return std::nullopt;
+  Value *a = n->input(0), *b = n->input(1);
+  if (n->op_type == "Add" && (a == before || b == before)) return Step{a == before ? b : a, false};
+  if (n->op_type == "Sub" && a == before) return Step{b, true};
+  return std::nullopt;
+}
+
 size_t BoundContext::axis_attr(int64_t fallback) const {
   return static_cast<size_t>(
       normalize_axis(node.int_attr("axis", fallback), static_cast<int64_t>(shape().size())));
@@ -170,12 +221,12 @@ BoundResult BoundContext::refuse_sizes(size_t from) const {
   return {};
 }
 
-Value* BoundContext::filled(const Item& item, const Tensor& filling) {
+Value* BoundContext::filled(const Item& item, Value* filling) {
   Shape along(item.value->shape().size(), 1);
   along[item.axis] = item.value->shape()[item.axis];
   Value* real =
       build.newest("Less", {build.reshape(build.places(along[item.axis]), along), item.size});
-  return build.newest("Where", {real, item.value, build.constant(filling)});
+  return build.newest("Where", {real, item.value, filling});
 }
 
 Value* BoundContext::zero_filled(const Item& item) {

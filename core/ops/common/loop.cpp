@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/bound.h"
+
 namespace poprt::ops {
 namespace {
 
@@ -130,12 +132,18 @@ void infer_loop(InferContext& ctx, bool bounded) {
 void resolve_loop(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
   const auto body = subgraph(n, "body");
-  const Items in = ctx.actual();
+  const Items& in = ctx.in;
   LoopSpec loop{.node = &n};
   if (!in.empty()) loop.count = in[0];
-  if (in.size() > 1) loop.condition = in[1];
+  if (in.size() > 1) loop.condition = actual_of(in[1]);
   if (in.size() > 2) loop.states.assign(in.begin() + 2, in.end());
   const size_t states = loop.states.size();
+  if (ir::Value* count = loop.count.value; count && !loop.count.actual && !count->is_constant())
+    if (const auto most = upper_limit(count)) {
+      loop.count = Item::of(ctx.build.integer(*most));
+      loop.count.actual = count;
+      loop.count.least = ctx.build.integer(std::min<int64_t>(*most, 0));
+    }
   if (body->inputs().size() != states + 2 || body->outputs().size() != n.outputs().size() + 1 ||
       n.outputs().size() < states)
     ctx.fail_at(ErrorCode::invalid_argument, "its body has {} inputs and {} outputs",
@@ -148,7 +156,7 @@ void resolve_loop(ResolveContext& ctx) {
     Items inputs = {Item::of(as_declared(ctx.build, *body->inputs()[0], index)),
                     Item::of(declared)};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
-    Items results = actual_of(ctx.run_body(*body, inputs));
+    Items results = ctx.run_body(*body, inputs);
     // the body passes the condition through
     if (results[0].value == declared) results[0].value = condition;
     return results;

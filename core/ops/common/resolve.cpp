@@ -4,10 +4,14 @@
 
 namespace poprt::ops {
 
-ir::Value* ResolveContext::tensor(const Item& item, std::string_view what) const {
+void ResolveContext::check_tensor(const Item& item, std::string_view what) const {
   if (item.kind != Item::Kind::tensor)
     fail_at(ErrorCode::invalid_argument, "{} should be a tensor and is {}", what,
             item.kind == Item::Kind::none ? "missing" : "a sequence");
+}
+
+ir::Value* ResolveContext::tensor(const Item& item, std::string_view what) const {
+  check_tensor(item, what);
   if (item.size) BoundContext(node, in, build).refuse_size(item);
   return item.value;
 }
@@ -29,9 +33,11 @@ void ResolveContext::check_scalar(const ir::Value* v, DType dtype, std::string_v
             ir::type_string(v->type), dtype_name(dtype));
 }
 
-std::vector<ir::Value*> ResolveContext::sequence(size_t i) const {
+const Items& ResolveContext::sequence(size_t i) const {
   if (i >= in.size() || in[i].kind != Item::Kind::sequence)
     fail_at(ErrorCode::invalid_argument, "input {} should be a sequence", i);
+  if (in[i].is_kept_sequence())
+    fail_at(ErrorCode::unimplemented, "the number of elements of the sequence depends on data");
   return in[i].elements;
 }
 

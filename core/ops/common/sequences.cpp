@@ -9,11 +9,16 @@ namespace {
 // The limit for a position that is known only at run time, because tables have the square of it.
 constexpr int64_t kMaxElementsToEdit = 1 << 10;
 
-bool have_one_shape(const std::vector<ir::Value*>& elements) {
-  return std::ranges::all_of(elements, [&](const ir::Value* v) {
-    return v->type.is_static() && v->dtype() == elements[0]->dtype() &&
-           v->shape() == elements[0]->shape() && v->dtype() != DType::string;
+bool have_one_shape(const Items& elements) {
+  return std::ranges::all_of(elements, [&](const Item& item) {
+    const ir::ValueType &type = item.value->type, &first = elements[0].value->type;
+    return !item.size && type.is_static() && type.dtype == first.dtype &&
+           type.shape == first.shape && type.dtype != DType::string;
   });
+}
+
+std::vector<ir::Value*> values_of(const Items& elements) {
+  return Item::sequence_of(elements).parts();
 }
 
 // Row p contains the elements, of `size`, that remain without element p.
@@ -51,37 +56,60 @@ int64_t position(const ResolveContext& ctx, const Item& item, int64_t size, bool
   return *p < 0 ? *p + size : *p;
 }
 
-bool is_edited_at_run_time(const Item& at, const std::vector<ir::Value*>& elements) {
+bool is_edited_at_run_time(const Item& at, const Items& elements) {
   return at.kind == Item::Kind::tensor && !constant_integer(at) && have_one_shape(elements) &&
          std::ssize(elements) <= kMaxElementsToEdit;
 }
 
-std::vector<ir::Value*> pick(ResolveContext& ctx, const std::vector<ir::Value*>& elements,
-                             ir::Value* position, const Tensor& rows) {
+Items pick(ResolveContext& ctx, const Items& elements, ir::Value* position, const Tensor& rows) {
   const int64_t count = rows.shape()[1];
   if (count == 0) return {};
   ir::Value* order =
       ctx.build.slice_at(ctx.build.constant(rows), ctx.build.reshape(position, {}), 0);
-  ir::Value* ordered = ctx.build.make("Gather", "", std::array{ctx.build.stack(elements, 0), order},
-                                      {{"axis", 0}})[0];
-  std::vector<ir::Value*> picked;
+  ir::Value* ordered = ctx.build.make(
+      "Gather", "", std::array{ctx.build.stack(values_of(elements), 0), order}, {{"axis", 0}})[0];
+  Items picked;
   for (int64_t i = 0; i < count; i++)
-    picked.push_back(ctx.build.slice_at(ordered, ctx.build.integer(i), 0));
+    picked.push_back(Item::of(ctx.build.slice_at(ordered, ctx.build.integer(i), 0)));
   return picked;
 }
 
 }  // namespace
 
-Item sequence_element(ResolveContext& ctx, const Elements& elements, const Item& at) {
-  if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
-      have_one_shape(elements))
-    return Item::of(
-        ctx.build.slice_at(ctx.build.stack(elements, 0), ctx.build.reshape(at.value, {}), 0));
-  const int64_t place = position(ctx, at, std::ssize(elements), false);
-  return Item::of(elements[static_cast<size_t>(place)]);
+bool needs_position(const ResolveContext& ctx, const Items& elements, const Item& at) {
+  return ctx.keeps_onnx() && at.kind == Item::Kind::tensor && !constant_integer(at) &&
+         !is_edited_at_run_time(at, elements);
 }
 
-Item sequence_inserted(ResolveContext& ctx, Elements elements, ir::Value* element, const Item& at) {
+ir::ValueType common_type(const ir::ValueType& a, const ir::ValueType& b) {
+  if (a.dtype != b.dtype) return {};
+  ir::ValueType type{
+      a.dtype, a.has_shape && b.has_shape && a.shape.size() == b.shape.size(), {}, {}};
+  if (!type.has_shape) return type;
+  type.shape = a.shape;
+  for (size_t d = 0; d < type.shape.size(); d++)
+    if (a.shape[d] != b.shape[d]) type.shape[d] = kUnknownDim;
+  return type;
+}
+
+ir::ValueType element_type(const Items& elements) {
+  if (elements.empty()) return {};
+  ir::ValueType type = elements[0].value->type;
+  type.symbols.clear();
+  for (const Item& item : elements) type = common_type(type, item.value->type);
+  return type;
+}
+
+Item sequence_element(ResolveContext& ctx, const Items& elements, const Item& at) {
+  if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
+      have_one_shape(elements))
+    return Item::of(ctx.build.slice_at(ctx.build.stack(values_of(elements), 0),
+                                       ctx.build.reshape(at.value, {}), 0));
+  const int64_t place = position(ctx, at, std::ssize(elements), false);
+  return elements[static_cast<size_t>(place)];
+}
+
+Item sequence_inserted(ResolveContext& ctx, Items elements, const Item& element, const Item& at) {
   const int64_t count = std::ssize(elements);
   elements.push_back(element);
   if (is_edited_at_run_time(at, elements))
@@ -93,7 +121,7 @@ Item sequence_inserted(ResolveContext& ctx, Elements elements, ir::Value* elemen
   return Item::sequence_of(std::move(elements));
 }
 
-Item sequence_erased(ResolveContext& ctx, Elements elements, const Item& at) {
+Item sequence_erased(ResolveContext& ctx, Items elements, const Item& at) {
   const int64_t count = std::ssize(elements);
   if (count == 0) ctx.fail_at(ErrorCode::invalid_argument, "the sequence is empty");
   if (is_edited_at_run_time(at, elements))

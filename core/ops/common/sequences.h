@@ -7,15 +7,21 @@
 
 namespace poprt::ops {
 
-using Elements = std::vector<ir::Value*>;
-
 inline constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
 
 // The results of SequenceAt, SequenceInsert and SequenceErase. If `at` is none, the position is the
 // end. A position that is known only at run time requires elements of equal shapes. Throws
 // invalid_argument for a position outside the sequence.
-Item sequence_element(ResolveContext& ctx, const Elements& elements, const Item& at);
-Item sequence_inserted(ResolveContext& ctx, Elements elements, ir::Value* element, const Item& at);
-Item sequence_erased(ResolveContext& ctx, Elements elements, const Item& at);
+Item sequence_element(ResolveContext& ctx, const Items& elements, const Item& at);
+Item sequence_inserted(ResolveContext& ctx, Items elements, const Item& element, const Item& at);
+Item sequence_erased(ResolveContext& ctx, Items elements, const Item& at);
+
+// Whether a converted model must keep the node, because the position depends on data and the
+// elements have different shapes.
+bool needs_position(const ResolveContext& ctx, const Items& elements, const Item& at);
+
+// The type that all elements have; dimensions that differ are unknown.
+ir::ValueType element_type(const Items& elements);
+ir::ValueType common_type(const ir::ValueType& a, const ir::ValueType& b);
 
 }  // namespace poprt::ops

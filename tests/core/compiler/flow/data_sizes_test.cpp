@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/compiler/flow/sized_support.h"
+#include "support/error_code.h"
 
 namespace poprt::compiler {
 namespace {
@@ -159,6 +160,117 @@ TEST(DataSizes, ALoopThatMayNotBeginMakesRowsOfUnknownNumber) {
   options.keep_onnx = true;
   convert(*graph, options);
   EXPECT_EQ(graph->outputs()[1]->type.shape, Shape{kUnknownDim});
+}
+
+// Converts a model with a body that reads z, an unknown number of rows.
+std::unique_ptr<ir::Graph> converted_rows(const std::string& body, int opset = 17) {
+  auto graph = ir::parse_text(graph_text(
+      "input %x : f32[5,3]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) {axis = 0}\n" + body,
+      opset));
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  return graph;
+}
+
+TEST(DataSizes, AConvertedModelKeepsAScanOfUnknownLength) {
+  const auto graph = converted_rows(R"(
+    const %w : f32[3] = [1.0, 2.0, 3.0]
+    const %two : f32[] = 2.0
+    %k : ? = Mul(%w, %two)
+    %t : ?, %y : ? = Scan(%k, %z) {num_scan_inputs = 1, scan_output_axes = [1], body = graph "b" {
+      input %a : f32[3]
+      input %b : f32[3]
+      %d : ? = Add(%a, %b)
+      %e : ? = Mul(%d, %two)
+      output %d
+      output %e } }
+    output %t
+    output %y
+  )");
+  EXPECT_EQ(converted_ops(*graph), (std::multiset<std::string>{"Compress", "Scan"}));
+  EXPECT_EQ(graph->outputs()[0]->type.shape, Shape{3});
+  EXPECT_EQ(graph->outputs()[1]->type.shape, (Shape{3, kUnknownDim}));
+}
+
+// The Identity of the model is replaced by its input, which is already an output of the body.
+TEST(DataSizes, ABodyThatAConvertedModelKeepsHasEachOutputOnce) {
+  const auto graph = converted_rows(R"(
+    const %w : f32[3] = [1.0, 2.0, 3.0]
+    %t : ?, %y : ? = Scan(%w, %z) {num_scan_inputs = 1, body = graph "b" {
+      input %a : f32[3]
+      input %b : f32[3]
+      %d : ? = Add(%a, %b)
+      %e : ? = Identity(%d)
+      output %d
+      output %e } }
+    output %t
+    output %y
+  )");
+  const ir::Node* scan = graph->outputs()[0]->producer();
+  ASSERT_TRUE(scan->is("Scan"));
+  const auto body = std::get<std::shared_ptr<ir::Graph>>(*scan->find_attr("body"));
+  EXPECT_NE(body->outputs()[0], body->outputs()[1]);
+}
+
+TEST(DataSizes, AConvertedModelKeepsSequencesOfUnknownLength) {
+  const auto graph = converted_rows(R"(
+    const %at : s64[] = 0
+    %s : ? = SplitToSequence(%z) {keepdims = 0}
+    %r : ? = SequenceErase(%s, %at)
+    %w : ? = SequenceAt(%r, %at)
+    %q : ? = SequenceInsert(%r, %w, %at)
+    %n : ? = SequenceLength(%q)
+    %y : ? = ConcatFromSequence(%q) {axis = 0, new_axis = 1}
+    output %n
+    output %w
+    output %y
+  )");
+  EXPECT_EQ(
+      converted_ops(*graph),
+      (std::multiset<std::string>{"Compress", "ConcatFromSequence", "SequenceAt", "SequenceErase",
+                                  "SequenceInsert", "SequenceLength", "SplitToSequence"}));
+  EXPECT_EQ(ir::type_string(graph->outputs()[1]->type), "f32[3]");
+  EXPECT_EQ(ir::type_string(graph->outputs()[2]->type), "f32[?,?]");
+}
+
+TEST(DataSizes, AConvertedModelJoinsRowsOfUnknownNumber) {
+  const auto joined = converted_rows(R"(
+    %s : ? = SequenceConstruct(%z, %x)
+    %y : ? = ConcatFromSequence(%s) {axis = -2}
+    output %y
+  )");
+  EXPECT_EQ(converted_ops(*joined), (std::multiset<std::string>{"Compress", "Concat"}));
+  const auto stacked = converted_rows(R"(
+    %s : ? = SequenceConstruct(%z, %z)
+    %y : ? = ConcatFromSequence(%s) {axis = -1, new_axis = 1}
+    output %y
+  )");
+  EXPECT_EQ(stacked->outputs()[0]->type.shape, (Shape{kUnknownDim, 3, 2}));
+}
+
+// A position that depends on data requires elements of equal shapes; other sequences are kept.
+TEST(DataSizes, AConvertedModelKeepsASequenceWhosePlaceDependsOnData) {
+  const auto graph = converted_rows(R"(
+    const %zero : s64[] = 0
+    const %one : s64[] = 1
+    %s : ? = SequenceConstruct(%z, %x)
+    %n : ? = Shape(%z)
+    %m : ? = Gather(%n, %zero) {axis = 0}
+    %at : ? = Min(%m, %one)
+    %y : ? = SequenceAt(%s, %at)
+    output %y
+  )");
+  EXPECT_EQ(converted_ops(*graph),
+            (std::multiset<std::string>{"Compress", "Gather", "Min", "SequenceAt",
+                                        "SequenceConstruct", "Shape"}));
+  EXPECT_EQ(ir::type_string(graph->outputs()[0]->type), "f32[?,3]");
+}
+
+TEST(DataSizes, AConvertedModelHasNoSequenceOfUnknownLengthAsAnOutput) {
+  test::expect_error([] { converted_rows("%s : ? = SplitToSequence(%z)\noutput %s\n"); },
+                     ErrorCode::unimplemented,
+                     "is a sequence whose number of elements depends on data");
 }
 
 TEST(DataSizes, AConvertedModelKeepsALoopWhoseStateGrows) {

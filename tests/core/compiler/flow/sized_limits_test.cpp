@@ -313,7 +313,8 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
            "%g)\n",
        along("g", 1, 5)},
       {"padded along the named axis",
-       ints("p", "1, 2") + ints("named", "0") + "%y : ? = Pad(%z, %p, _, %named)\n",
+       ints("p", "1, 2") + ints("named", "0") +
+           "%y : ? = Pad(%z, %p, _, %named) {mode = \"edge\"}\n",
        along("z", 0, 5), 18},
       // At the bound the result has the size of the input.
       {"cropped to the bound", ints("to", "5, 3") + "%y : ? = CenterCropPad(%z, %to)\n",
@@ -322,7 +323,16 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
        ints("s", "-1, 1, 3") + ints("to", "5, 1, 6") +
            "%a : ? = Reshape(%z, %s)\n%y : ? = Resize(%a, _, _, %to)\n",
        along("a", 0, 5)},
-      {"padded before by ten", "%y : ? = Pad(%z) {pads = [1, 0, 0, 0]}\n", along("z", 0, 5), 10},
+      {"padded before by ten", "%y : ? = Pad(%z) {pads = [1, 0, 0, 0], mode = \"reflect\"}\n",
+       along("z", 0, 5), 10},
+      {"cropped by ten", "%y : ? = Pad(%z) {pads = [-1, 0, 0, 0]}\n", along("z", 0, 5), 10},
+      {"items beside it", "%y : ? = Unique(%z) {axis = 1}\n", along("z", 0, 5)},
+      {"elements of a sequence at a place that depends on data",
+       kRows + "%s : ? = SequenceConstruct(%z, %z)\n%i : ? = Squeeze(%n)\n%k : s64[] = Constant() "
+               "{value_int = 1}\n%at : ? = Min(%i, %k)\n%y : ? = SequenceAt(%s, %at)\n",
+       "the position in a sequence must be constant"},
+      {"a sequence of as many parts", "%s : ? = SplitToSequence(%z)\n%y : ? = SequenceLength(%s)\n",
+       along("z", 0, 5)},
   };
   expect_refused(all, "unimplemented");
 }

@@ -46,6 +46,53 @@ const std::string kNumbers = kRows + scalar_constant("from", 0) + scalar_constan
                              "%until : ? = Squeeze(%n)\n%r : ? = Range(%from, %until, %by)\n"
                              "%i : ? = Unsqueeze(%r, %last)\n";
 
+// count: the number of rows, an s64 scalar.
+const std::string kCount = kRows + "%count : ? = Squeeze(%n)\n";
+
+// A Scan over rows that adds each row to its state, with the negated sums as scan output.
+std::string sums(const std::string& results, const std::string& node) {
+  return floats_of("w", "3", 3) + results + " = Scan(%w, " + node + R"(, body = graph "b" {
+      input %a : f32[3]
+      input %b : f32[3]
+      %d : ? = Add(%a, %b)
+      %e : ? = Neg(%d)
+      output %d
+      output %e } }
+)";
+}
+
+// A Loop of %count iterations that doubles a state and counts the iterations.
+std::string rounds(const std::string& results, const std::string& condition = "_") {
+  return floats_of("w", "3", 3) + scalar_constant("none", 0) + results + " = Loop(%count, " +
+         condition + R"(, %w, %none) { body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[3]
+      input %k : s64[]
+      const %one : s64[] = 1
+      const %two : f32[] = 2.0
+      %t : ? = Mul(%s, %two)
+      %m : ? = Add(%k, %one)
+      output %c
+      output %t
+      output %m
+      output %t } }
+)";
+}
+
+std::string doubled(const std::string& results, const std::string& condition = "_") {
+  return kCount + rounds(results, condition);
+}
+
+std::string unique(const std::string& results, const std::string& attributes) {
+  return kPlaces + results + " = Unique(%i) {" + attributes + "}\n";
+}
+
+std::string padded(const std::string& what, const std::string& pads) {
+  return kRows + "%m : ? = Neg(%n)\n" + floats_of("w", "5,3", 15) + "%p : ? = Concat(" + pads +
+         ") {axis = 0}\n%y : ? = Pad(" + what + ", %p)\n";
+}
+
 // v: the first n rows of a table; the other rows follow.
 std::string of_table(const std::string& columns, int64_t count) {
   return kRows + floats_of("table", "5," + columns, count) +
@@ -498,6 +545,113 @@ const SizedCase kCases[] = {
      {0, 1, 2, 5},
      3,
      9},
+    // The bound of the pad is added, and the padding of the rows is replaced.
+    {"padded_along_it",
+     ints("p", "2, 0, 1, 1") +
+         "%v : f32[] = Constant() {value_float = 1.5}\n%y : ? = Pad(%z, %p, %v)\n"},
+    {"padded_along_the_named_axis",
+     ints("p", "1, 2") + ints("a", "0") + "%y : ? = Pad(%z, %p, _, %a)\n",
+     {0, 2, 5},
+     3,
+     18},
+    {"cropped_along_it", ints("p", "-1, 0, -1, 0") + "%y : ? = Pad(%z, %p)\n", {2, 3, 5}},
+    {"padded_and_cropped", ints("p", "1, 0, -1, 0") + "%y : ? = Pad(%z, %p)\n", {0, 2, 5}},
+    {"padded_along_it_by_ten",
+     "%y : ? = Pad(%z) {pads = [1, 0, 2, 1], value = 2.5}\n",
+     {0, 2, 5},
+     3,
+     10},
+    {"padded_after_by_as_many", padded("%w", "%zero, %zero, %n, %zero")},
+    {"padded_before_by_as_many", padded("%w", "%n, %zero, %zero, %zero")},
+    {"padded_on_both_sides_by_as_many", padded("%w", "%n, %zero, %n, %zero")},
+    {"rows_padded_by_as_many", padded("%z", "%n, %zero, %n, %zero")},
+    {"cropped_after_by_as_many", padded("%w", "%zero, %zero, %m, %zero")},
+    {"cropped_before_by_as_many", padded("%w", "%m, %zero, %zero, %zero")},
+    {"moved_by_as_many", padded("%w", "%m, %zero, %n, %zero")},
+    // Items past the size are replaced by copies of the first item.
+    {"unique_numbers", unique("%y : ?", ""), {0, 1, 2, 5}},
+    {"first_of_unique_numbers", unique("%a : ?, %y : ?", ""), {0, 1, 2, 5}},
+    {"places_in_unique_numbers", unique("%a : ?, %b : ?, %y : ?", ""), {0, 1, 2, 5}},
+    {"how_often_there_are_unique_numbers",
+     unique("%a : ?, %b : ?, %k : ?, %y : ?", ""),
+     {0, 1, 2, 5}},
+    {"unique_numbers_as_they_come",
+     unique("%a : ?, %b : ?, %k : ?, %y : ?", "sorted = 0"),
+     {0, 2, 5}},
+    {"unique_rows", unique("%y : ?", "axis = 0"), {0, 1, 2, 5}, 1},
+    {"how_often_there_are_unique_rows",
+     unique("%a : ?, %b : ?, %k : ?, %y : ?", "axis = 0"),
+     {0, 1, 2, 5},
+     1},
+    {"lower_triangle", "%y : ? = Trilu(%z) {upper = 0}\n"},
+    {"upper_triangle_beside", kTransposed + "%y : ? = Trilu(%t)\n"},
+    // Sequences of such rows.
+    {"joined_from_a_sequence", floats_of("w", "2,3", 6) +
+                                   "%s : ? = SequenceConstruct(%z, %w, %z)\n"
+                                   "%y : ? = ConcatFromSequence(%s) {axis = 0}\n"},
+    {"joined_beside_from_a_sequence",
+     "%s : ? = SequenceConstruct(%z, %z)\n%y : ? = ConcatFromSequence(%s) {axis = -1}\n"},
+    {"stacked_from_a_sequence",
+     "%s : ? = SequenceConstruct(%z, %z)\n"
+     "%y : ? = ConcatFromSequence(%s) {axis = 0, new_axis = 1}\n"},
+    {"stacked_beside_from_a_sequence",
+     "%s : ? = SequenceConstruct(%z, %z)\n"
+     "%y : ? = ConcatFromSequence(%s) {axis = 1, new_axis = 1}\n"},
+    {"inserted_into_a_sequence",
+     floats_of("w", "2,3", 6) + scalar_constant("at", 0) + scalar_constant("last", -1) +
+         "%e : ? = SequenceConstruct(%w)\n%s : ? = SequenceInsert(%e, %z, %at)\n"
+         "%r : ? = SequenceErase(%s, %last)\n%y : ? = SequenceAt(%r, %at)\n"},
+    // Loops with a number of iterations that depends on data.
+    {"sums_of_steps", sums("%t : ?, %y : ?", "%z) {num_scan_inputs = 1")},
+    {"state_after_steps", sums("%y : ?, %t : ?", "%z) {num_scan_inputs = 1")},
+    {"sums_of_steps_from_the_end",
+     sums("%t : ?, %y : ?",
+          "%z) {num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1]")},
+    {"sums_of_steps_beside",
+     kTransposed +
+         sums("%o : ?, %y : ?",
+              "%t) {num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [-1]")},
+    {"rows_of_rounds", doubled("%a : ?, %b : ?, %y : ?")},
+    {"state_after_rounds", doubled("%y : ?, %b : ?, %t : ?")},
+    {"rows_of_rounds_after_a_condition",
+     ints("three", "3") +
+         "%sh : ? = Shape(%z)\n%at0 : ? = Constant() {value_int = 0}\n"
+         "%rows : ? = Gather(%sh, %at0)\n%three0 : ? = Squeeze(%three)\n"
+         "%may : ? = Less(%rows, %three0)\n" +
+         doubled("%a : ?, %b : ?, %y : ?", "%may")},
+    {"a_shape_of_counted_rounds",
+     doubled("%a : ?, %b : ?, %t : ?") + ints("one", "1") +
+         "%shape1 : ? = Reshape(%b, %one)\n%y : ? = ConstantOfShape(%shape1)\n"},
+    {"rows_of_a_limited_number_of_rounds",
+     kRows +
+         "%sum : ? = ReduceSum(%z) {keepdims = 0}\n%f : ? = Abs(%sum)\n"
+         "%g : ? = Cast(%f) {to = 7}\n" +
+         scalar_constant("most", 3) + "%count : ? = Min(%g, %most)\n" +
+         rounds("%a : ?, %b : ?, %y : ?")},
+    {"rows_of_a_number_of_truths",
+     kRows + floats_of("w", "6,3", 18) + ints("first", "0") +
+         "%top : ? = ReduceMax(%z) {keepdims = 0}\n"
+         "%q : f32[6] = Constant() {value_floats = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]}\n"
+         "%below : ? = Less(%q, %top)\n%t : ? = Cast(%below) {to = 7}\n"
+         "%k : ? = ReduceSum(%t, %first) {keepdims = 1}\n"
+         "%y : ? = Slice(%w, %first, %k, %first)\n",
+     {1, 2, 5}},
+    {"a_shape_of_a_branch",
+     kRows + ints("two", "2") + "%less : ? = Less(%n, %two)\n%p : ? = Squeeze(%less)\n" +
+         "%to : ? = If(%p) {then_branch = graph \"t\" { %i : ? = Add(%n, %two) output %i }, "
+         "else_branch = graph \"e\" { %j : ? = Sub(%n, %two) output %j }}\n"
+         "%y : ? = ConstantOfShape(%to)\n"},
+    // TopK of more elements than the axis has: the bound of k is limited to the length.
+    {"the_best_of_a_number_with_a_larger_bound", kRows +
+                                                     "%m : ? = Add(%n, %n)\n%k : ? = Sub(%m, %n)\n"
+                                                     "%y : ?, %i : ? = TopK(%z, %k) {axis = 0}\n"},
+    {"the_best_of_the_least_by_eleven",
+     kRows + ints("two", "2") + floats_of("w", "2,3", 6) +
+         "%less : ? = Less(%n, %two)\n%k : ? = Where(%less, %n, %two)\n"
+         "%y : ?, %i : ? = TopK(%w, %k) {axis = 0}\n",
+     {0, 1, 2, 5},
+     3,
+     11},
     {"pad_of_ten", "%y : ? = Pad(%z) {pads = [0, 1, 0, 2]}\n", {0, 2, 5}, 3, 10},
 };
 
