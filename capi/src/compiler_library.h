@@ -1,5 +1,5 @@
 // The interface between libpoprt.so and libpoprt_compiler.so, which come from one build. It uses C
-// types only. No exceptions cross it, and no ownership except that of error messages.
+// types only. No exception passes through it, and only error messages change their owner.
 //
 // A serving process never loads the compiler, so it loads neither ONNX nor protobuf.
 #pragma once

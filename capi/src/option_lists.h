@@ -63,7 +63,8 @@ inline std::vector<std::string_view> split_lines(std::string_view text, std::str
   }
 }
 
-// Returns the libraries of custom_library_so_paths, which are several words or separated by commas.
+// Returns the libraries of custom_library_so_paths: they are separate words, or separated by
+// commas.
 inline std::vector<std::string> library_paths(std::string_view text) {
   std::vector<std::string> list;
   for (const std::string_view line : split_lines(text, "custom_library_so_paths"))

@@ -11,10 +11,11 @@
 
 namespace poprt {
 
-// Reads either kind of file; its contents decide which, not its name. A pickle is parsed, never
-// executed: it may name only the functions with which NumPy rebuilds arrays, and any other name is
-// refused. Throws with the path in the message: not_found or permission_denied, invalid_argument if
-// the file is of neither kind or contains anything but named arrays, data_loss if it is truncated.
+// Reads either kind of file; its contents, not its name, determine the kind. A pickle is parsed,
+// never executed: it may name only the functions with which NumPy rebuilds arrays, and any other
+// name is refused. Throws with the path in the message: not_found or permission_denied,
+// invalid_argument if the file is of neither kind or contains anything but named arrays, data_loss
+// if it is truncated.
 std::map<std::string, Tensor> read_arrays(const std::string& path);
 
 // The same for bytes in memory; messages begin with `what`.

@@ -1,4 +1,4 @@
-// The part of Cap'n Proto that our files use: messages in canonical form, which are one segment
+// The part of Cap'n Proto that our files use: messages in canonical form, that is, in one segment
 // without a segment table. They consist of structs, texts, and lists of numbers, texts and structs
 // (https://capnproto.org/encoding.html). The *.capnp files declare the fields; their positions are
 // those that `capnp compile -ocapnp FILE` prints, with bits[a, b) at byte a / 8.
@@ -57,7 +57,7 @@ class Struct {
     return value;
   }
   bool get_bit(uint32_t bit) const { return get<uint8_t>(bit / 8) >> bit % 8 & 1; }
-  // The parameter of the following is the index of a pointer.
+  // The parameter of the following functions is the index of a pointer.
   std::string text(uint32_t pointer) const;
   std::vector<std::string> texts(uint32_t pointer) const;
   template <class T>

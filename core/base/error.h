@@ -32,10 +32,10 @@ enum class ErrorCode : int {
 
 std::string_view error_code_name(ErrorCode code);
 
-// Thrown if a request cannot continue. The message is one line of facts: what was expected, what
-// was found, where, and what the user can do. Code that iterates (importer, pass manager, loader)
-// adds a context note while the exception passes; what() returns "note: note: message", outermost
-// note first.
+// Thrown if a request cannot continue. The message is one line of facts: the expected and the
+// actual value, the place, and a remedy. Code that iterates (importer, pass manager, loader) adds a
+// context note while the exception passes; what() returns "note: note: message", outermost note
+// first.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string message)
@@ -67,6 +67,7 @@ template <class... Args>
 
 }  // namespace poprt
 
-// For errors of the program itself, never for invalid input: throws Error(internal).
+// Throws Error(internal) if the condition is false. Use it for errors of the program itself, never
+// for invalid input.
 #define POPRT_ASSERT(condition) \
   ((condition) ? void(0) : ::poprt::assertion_failed(#condition, __FILE__, __LINE__))

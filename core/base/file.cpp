@@ -61,9 +61,9 @@ class Descriptor {
 
 std::string link_to(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
-// Opens a file without a name, which the system removes when the process ends for any reason.
-// Returns -1 if the file system does not support such files, or if /proc is missing, which is
-// needed to give the file a name.
+// Opens a file without a name. The system removes it when the process ends for any reason. Returns
+// -1 if the file system does not support such files, or if /proc is missing, because the file gets
+// its name through /proc.
 int open_unnamed(const fs::path& folder) {
   if (std::getenv("POPRT_NAMED_TEMPORARIES")) return -1;
   const int fd =

@@ -31,8 +31,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// The path that open() would reach through symbolic links; the last one need not exist. A cycle of
-// links is returned as it is and fails when the caller opens it.
+// Returns the path that open() would reach through symbolic links. The target of the last link need
+// not exist. If the links form a cycle, the result is one of the links, and opening it fails.
 std::filesystem::path resolve_links(std::filesystem::path path);
 
 // A file that is written completely or not at all. Until commit(), `path` keeps its contents;
@@ -40,9 +40,9 @@ std::filesystem::path resolve_links(std::filesystem::path path);
 // created.
 //
 // The data goes to a file without a name (O_TMPFILE), so a process that dies leaves nothing. If the
-// file system does not support such files (or POPRT_NAMED_TEMPORARIES is set, for tests), it is a
-// temporary file in the folder of `path`; the next AtomicFile in that folder removes it if its
-// process was killed (base/temporaries.h).
+// file system does not support such files (or POPRT_NAMED_TEMPORARIES is set, for tests), the data
+// goes to a temporary file in the folder of `path`. If the process is killed, the next AtomicFile
+// in that folder removes this file (base/temporaries.h).
 class AtomicFile {
  public:
   // Throws not_found or permission_denied with the path in the message, for example if the folder

@@ -38,7 +38,8 @@ struct Variable {
   const char* value;
 };
 
-// The level that a variable sets, and the variable. The level is empty if neither is set.
+// Returns the environment variable that sets the level, with its value. The value is empty if
+// neither variable is set.
 Variable wanted_level() {
   Variable found{nullptr, ""};
   for (const char* name : {"MODEL_RUNTIME_LOG_LEVEL", "POPRT_LOG_LEVEL"})

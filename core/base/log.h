@@ -26,13 +26,13 @@ enum class LogLevel : int32_t {
   error,
   critical,
   off
-};  // the numbers of spdlog
+};  // the same numbers as in spdlog
 
 // A format string and its source location, which the log line contains.
 template <class... Args>
 struct LogFormat {
   template <class Text>
-  consteval LogFormat(  // NOLINT(google-explicit-constructor): literals become one
+  consteval LogFormat(  // NOLINT(google-explicit-constructor): literals are converted
       const Text& text, std::source_location at = std::source_location::current())
       : format(text), where(at) {}
   fmt::format_string<Args...> format;

@@ -20,7 +20,8 @@ std::string_view npy_code(DType dtype);
 // Fortran order, is big-endian or has a type without a DType, data_loss if it is truncated.
 Tensor read_npy(const std::string& path);
 
-// The same for `size` bytes that `read(to, bytes)` returns in sequence; messages begin with `path`.
+// Parses a file of `size` bytes, which consecutive calls of `read(to, bytes)` supply. Messages
+// begin with `path`. Throws like read_npy().
 Tensor parse_npy(uint64_t size, const std::function<void(void*, size_t)>& read,
                  const std::string& path);
 

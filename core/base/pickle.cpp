@@ -1,6 +1,7 @@
-// Pickled dicts of NumPy arrays (arrays_file.h). A pickle is a program for a stack machine that may
-// call any function of Python. This reader knows four functions, which make arrays; a call of one
-// builds a value. The opcodes are those of https://docs.python.org/3/library/pickletools.html.
+// Reads pickled dicts of NumPy arrays (arrays_file.h). A pickle is a program for a stack machine
+// that may call any function of Python. This reader accepts only the functions in kKnown and never
+// runs them: a call builds a value. The opcodes are described at
+// https://docs.python.org/3/library/pickletools.html.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>

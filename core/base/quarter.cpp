@@ -89,7 +89,7 @@ uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
       static_cast<uint8_t>(f.nan_is_minus_zero ? 1u << bits : sign | ((1u << bits) - 1));
   if (std::isnan(value)) return has_nan ? nan : 0;
   const float a = std::fabs(value);
-  // Finds the nearest code by bisection of the positive codes, which are monotonic. Ties go to the
+  // Finds the nearest code by bisection, because the positive codes are monotonic. Ties go to the
   // even code.
   unsigned lo = 0, hi = f.max_code;
   while (lo < hi) {
@@ -117,10 +117,10 @@ uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
 
 namespace {
 
-// As float_to_quarter with saturation, but without a search. It works on the bits: a normal number
-// keeps the upper part of its mantissa, and its exponent changes by the difference of the biases.
-// Smaller numbers are multiples of the smallest one; adding a number whose last bit has that weight
-// rounds them.
+// Returns the same as float_to_quarter with saturation, but without a search. It works on the bits:
+// a normal number keeps the upper part of its mantissa, and its exponent changes by the difference
+// of the biases. Smaller numbers are multiples of the smallest one; adding a number whose last bit
+// has that weight rounds them.
 uint8_t encode(float value, uint32_t mantissa_bits, uint32_t bias) {
   const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return 0x80;

@@ -17,9 +17,9 @@ float quarter_to_float(DType dtype, uint8_t code);
 // with rounding up.
 uint8_t float_to_quarter(DType dtype, float value, bool saturate);
 
-// Whole tensors of the IPU's formats (f8_143, f8_152). Encoding divides by 2^scale and rounds to
-// the nearest code, ties to even; overflow saturates, and NaN stays NaN. Decoding multiplies by
-// 2^scale. The sizes must be equal.
+// Convert whole tensors from and to the IPU's formats (f8_143, f8_152). Encoding divides by 2^scale
+// and rounds to the nearest code, ties to even; overflow saturates, and NaN stays NaN. Decoding
+// multiplies by 2^scale. Source and target must have the same number of elements.
 void encode_quarters(DType dtype, int scale, std::span<const float> values,
                      std::span<uint8_t> codes);
 void decode_quarters(DType dtype, int scale, std::span<const uint8_t> codes,

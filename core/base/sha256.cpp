@@ -55,9 +55,9 @@ void add_blocks_portable(std::array<uint32_t, 8>& state, const std::byte* bytes,
 }
 
 #if defined(__x86_64__)
-// Uses the SHA instructions of the processor, which are seven times as fast; whole models are
-// hashed. The instructions need the state as (a, b, e, f) and (c, d, g, h), and compute four rounds
-// from four words of the schedule.
+// Uses the SHA instructions of the processor because they are seven times as fast, and whole models
+// are hashed. The instructions need the state as (a, b, e, f) and (c, d, g, h), and compute four
+// rounds from four words of the schedule.
 __attribute__((target("sha,sse4.1,ssse3"))) void add_blocks_sha(std::array<uint32_t, 8>& state,
                                                                 const std::byte* bytes,
                                                                 size_t count) {

@@ -19,7 +19,7 @@ class Sha256 {
  public:
   Sha256& add(std::span<const std::byte> bytes);
   Sha256& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
-  // Adds the length first, so that the next bytes cannot be confused with a part of these.
+  // Adds the length before the bytes, so that they cannot be confused with the bytes that follow.
   Sha256& add_sized(std::span<const std::byte> bytes);
   Sha256& add_sized(std::string_view text) { return add_sized(std::as_bytes(std::span(text))); }
 

@@ -22,8 +22,9 @@ bool is_static(std::span<const int64_t> shape);
 // For example "[2,3]"; an unknown dimension prints as "?".
 std::string shape_string(std::span<const int64_t> shape);
 
-// NumPy's broadcasting of two shapes. Dimensions may be unknown: unknown with 1 or with unknown is
-// unknown, unknown with n > 1 is n. Throws invalid_argument with both shapes in the message.
+// Returns the shape to which NumPy broadcasts both shapes. An unknown dimension stays unknown next
+// to 1 or another unknown one; next to any other n it becomes n. Throws invalid_argument with both
+// shapes in the message.
 Shape broadcast_shapes(std::span<const int64_t> a, std::span<const int64_t> b);
 
 // Row-major strides in elements.

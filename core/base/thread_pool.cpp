@@ -248,8 +248,8 @@ int ThreadPool::threads() const noexcept { return impl_->threads; }
 void ThreadPool::begin_run() noexcept {
   if (impl_->threads == 1) return;
   impl_->run.fetch_add(1);
-  // A worker that increments `sleepers` after this check sees that `run` has changed and does not
-  // sleep.
+  // A worker that increments `sleepers` after this check finds that `run` has changed, so it does
+  // not sleep.
   if (impl_->sleepers.load()) futex_wake_all(impl_->run);
 }
 

@@ -29,7 +29,7 @@ constexpr uint64_t kShort = 100'000;  // the smallest value that the kernel acce
 void request_short_time_slice() noexcept {
   Attributes a;
   if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0) return;
-  // A real-time or background thread was set up deliberately, so it is left alone.
+  // A real-time or background thread keeps its settings, because they were chosen deliberately.
   if (a.policy != SCHED_OTHER) return;
   a.size = sizeof a;
   // Threads must not inherit the slice. The flag would also reset a raised priority, so it is not

@@ -7,10 +7,10 @@
 
 namespace poprt {
 
-// For threads that wake only to notify others: the calling thread then preempts threads that
-// compute. Its share of the processor does not change, only the order. Does nothing on kernels
-// without this feature and in sandboxes that forbid it. Threads that the calling one starts later
-// do not inherit the setting, unless the priority of the process is raised.
+// Makes the calling thread preempt threads that compute. Use it in threads that wake only to notify
+// others. The share of the thread in the processor does not change, only the order. Does nothing on
+// kernels without this feature and in sandboxes that forbid it. Threads that the calling one starts
+// later do not inherit the setting, unless the priority of the process is raised.
 void request_short_time_slice() noexcept;
 
 }  // namespace poprt

@@ -67,8 +67,9 @@ inline void pack(int64_t channels, int64_t lanes, const float* plain, float* pac
 }  // namespace
 
 // The AVX2 version computes the same bits because it does not fuse multiplications and additions.
-// The dynamic linker chooses the version before ThreadSanitizer is initialised, which intercepts
-// the call: programs with both crash before main, so the version is left out there.
+// It is not compiled with ThreadSanitizer: the dynamic linker chooses a version before
+// ThreadSanitizer is initialised, which intercepts that call, so the program would crash before
+// main.
 #if defined(__x86_64__) && defined(__clang__)
 #if !__has_feature(thread_sanitizer)
 __attribute__((target_clones("avx2", "default"), flatten))

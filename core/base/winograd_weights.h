@@ -1,6 +1,6 @@
-// The weights of 3x3 convolutions in the layout of the Winograd kernels. The compiler packs them,
-// and so does the loader of a payload that contains the plain weights in a narrow type
-// (program/narrow_weights.h); both get the same bits.
+// The weights of 3x3 convolutions in the layout of the Winograd kernels. Two users pack plain
+// weights: the compiler, and the loader of a payload that stores plain weights in a narrow type
+// (program/narrow_weights.h). Both get the same bits.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
 // Proves which axes of a model are made of rows that requests may share (program/batch_rows.h).
 //
-// Worked example. x [8, 10] -> MatMul with weights [10, 4] -> Softmax over axis 1 -> y [8, 4]. Row
-// r of y is computed from row r of x, so that one batch may contain the rows of several requests
-// and padding. With Softmax over axis 0, each row depends on all others, and the note names that
-// node.
+// Example: x [8, 10] -> MatMul with weights [10, 4] -> Softmax over axis 1 -> y [8, 4]. Row r of y
+// is computed from row r of x, so that one batch may contain the rows of several requests and
+// padding. With Softmax over axis 0, each row depends on all others, and the note names that node.
 #pragma once
 
 #include <set>
@@ -14,9 +13,9 @@
 
 namespace poprt::compiler {
 
-// Whether a number that is computed from the shape of a value may reach a result by another way
-// than as an extent: then the results may depend on the size of the batch that is compiled. The
-// graph is as it was read.
+// Whether a number that is computed from the shape of a value may reach a result other than as an
+// extent. If so, the results may depend on the compiled size of the batch. `source` is the graph
+// before any conversion.
 bool computes_with_sizes(const ir::Graph& source);
 
 // The text of program::kBatchRows for a model that convert() has made with `options`. `source` is

@@ -23,14 +23,15 @@ struct VaryingDimension {
   std::vector<int64_t> sizes;  // at each shape
 };
 
-// In the order of the inputs. Throws like fix_shapes().
+// Returns the dimensions whose sizes differ, in the order of the inputs. Throws like fix_shapes().
 std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
                                                  const std::vector<ShapeSet>& sets,
                                                  const Options& options);
 
-// Why the results of a model at the shapes of `options` do not begin with those at a smaller size
-// of the dimension, whatever the padding contains; empty if they do. An axis may have several
-// places for each of `sizes`. Converts the model several times. Throws what convert() throws.
+// Returns the reason why the results of a model at the shapes of `options` need not begin with its
+// results at a smaller size of the dimension, or an empty text if they do for any contents of the
+// padding. An axis may have several places for each of `sizes`. Converts the model several times.
+// Throws the errors of convert().
 std::string how_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
                              const Options& options);
 

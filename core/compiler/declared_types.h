@@ -2,8 +2,8 @@
 // types that follow from the model's inputs. If both state a dimension, a rank or an element type,
 // they must be equal, because a contradictory model cannot be compiled correctly. There is one
 // exception: if the shapes of inputs were chosen at compile time, declared shapes may be for other
-// input shapes, because converters store those of the batch they used (LightGBM's declares one
-// label for any batch). The inferred shapes are then used, with a warning.
+// input shapes, because converters store the shapes of the batch that they used (the converter of
+// LightGBM declares one label for any batch). The inferred shapes are then used, with a warning.
 #pragma once
 
 #include <optional>

@@ -62,12 +62,14 @@ struct DriverOptions : Options {
   // no note.
   std::string faithful_note;
   int64_t num_io_tiles = 0;  // used only for warnings
-  // Opset of a converted file; 0: the opset of the model. If convert_version is 0, the lowest
-  // possible opset from lowest_opset on.
+  // Opset of a converted file. If convert_version is 0, it is the lowest possible opset from
+  // lowest_opset on, or the opset of the model if lowest_opset is 0, too.
   int64_t convert_version = 0, lowest_opset = 0;
-  // Called often. An exception from it ends the work.
+  // Called often, so that the caller can end the work: an exception from it leaves the compiling
+  // function.
   std::function<void()> ask;
-  // Called for each part before it is converted, and after, when the graph may be changed.
+  // `begins` is called for each part before its conversion, `converted` after it. `converted` may
+  // change the graph.
   std::function<void(const Part&, const ir::Graph&)> begins;
   std::function<void(const Part&, ir::Graph&)> converted;
 };
@@ -90,8 +92,8 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options);
 // is skipped. Replaces the graph if several opsets are tried.
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options);
 
-// Compiles an imported graph, which is consumed, to one executable: a model, all models of a fused
-// one, or a model at several shapes. Progress runs from 0 to 1. With passes_only the result is
+// Compiles an imported graph to one executable: a model, all models of a fused one, or a model at
+// several shapes. The graph is consumed. Progress runs from 0 to 1. With passes_only the result is
 // empty. Throws the errors of the steps, and unimplemented for options that cannot be combined.
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 

@@ -2,16 +2,14 @@
 // programs omit. It is slow and is the reference for the error of the fast emulator.
 //
 //   results      operators on f16 return f16, rounded to nearest, ties to even
-//   overflow     an f16 beyond 65504 is NaN, or +-65504 (saturating). An 8-bit float is 0x80, or
-//   the
-//                largest number; infinity is always NaN in 8 bits
+//   overflow     an f16 beyond 65504 becomes NaN, or +-65504 (saturating). An 8-bit float becomes
+//                0x80, or the largest number (saturating); infinity is always NaN in 8 bits
 //   products     f16: 16 products and the previous partial sum are added in f32, and the sum is
 //                rounded to f16; then the next 16. 8-bit floats: 32 products. With float partials,
 //                sums stay f32 to the end. Convolutions sum all input channels of one place of the
 //                window before those of the next
 //   8-bit floats are converted from f16, so numbers are rounded twice. They are scaled when they
-//   are
-//                read, so partial sums have the magnitude of the result
+//                are read, so partial sums have the magnitude of the result
 //
 // Operators other than products compute in f32 and round once, like the fast emulator.
 #pragma once

@@ -4,8 +4,8 @@
 //    "graphs": [{"name": "main",
 //                "inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}],
 //                "outputs": ["y"],
-//                "constants": [{"name": "w", "dtype": "f32", "shape": [3], "values": ["1.0",
-//                ...]}], "nodes": [{"name": "", "op_type": "Relu", "domain": "", "inputs": ["x"],
+//                "constants": [{"name": "w", "dtype": "f32", "shape": [1], "values": ["1.0"]}],
+//                "nodes": [{"name": "", "op_type": "Relu", "domain": "", "inputs": ["x"],
 //                           "outputs": [{"name": "y", "dtype": "f32", "shape": [2, 3]}],
 //                           "attributes": {}}]}]}
 //

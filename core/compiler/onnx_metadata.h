@@ -9,7 +9,7 @@
 
 namespace poprt::compiler {
 
-// Prefix of poprt's metadata, which is stored as properties of the ONNX model, so that converted
+// Prefix of poprt's metadata. It is stored as properties of the ONNX model, so that converted
 // models have it, too.
 inline constexpr std::string_view kOwnProperty = "prop.poprt.";
 

@@ -18,7 +18,7 @@ void select_outputs(ir::Graph& graph, const std::vector<std::string>& names);
 void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
                     const std::vector<std::string>& checkpoints);
 
-// Returns the names of intermediate results whose sizes depend on data although those of their
+// Returns the names of intermediate results whose sizes depend on data although the sizes of their
 // operands do not, one per line. `resolved` is the converted form of `graph`, in which all other
 // shapes are known. At most 32 names that a caller can request.
 std::string sized_results(const ir::Graph& graph, const ir::Graph& resolved);

@@ -21,8 +21,7 @@ using ir::Value;
 using ops::AxisLink;
 using ops::AxisMap;
 
-// The axes of a value that have padding, as links from the padded dimension, which is input 0, axis
-// 0.
+// The axes of a value that have padding, as links from the padded dimension: input 0, axis 0.
 using PaddedAxes = std::vector<AxisLink>;
 
 bool same_attribute(const ir::Attribute& a, const ir::Attribute& b) {
@@ -50,21 +49,22 @@ bool same_attributes(const Node& a, const Node& b) {
   });
 }
 
-// Whether `shorter` consists of the first places of `longer` along each axis that is longer, as a causal
-// mask of [s,s] does of one of [S,S].
+// Whether `shorter` consists of the first places of `longer` along each axis that is longer. For
+// example, a causal mask of shape [s,s] consists of the first places of a mask of shape [S,S].
 bool begins_with(const Tensor& longer, const Tensor& shorter) {
   const Shape &from = longer.shape(), &to = shorter.shape();
   if (longer.dtype() != shorter.dtype() || from.size() != to.size() ||
       longer.dtype() == DType::string || dtype_bits(longer.dtype()) < 8)
     return false;
-  size_t axes = 0;  // up to the last one that is longer
+  size_t axes = 0;  // number of axes up to the last one that is longer
   for (size_t d = 0; d < from.size(); d++) {
     if (to[d] > from[d]) return false;
     if (to[d] < from[d]) axes = d + 1;
   }
   if (axes == 0) return longer.same_as(shorter);
   if (shorter.count() == 0) return true;
-  // Runs of bytes that both have: places of the last such axis.
+  // A run is the contiguous bytes of all places of the last longer axis. It has `part` bytes in
+  // `shorter` and `row` bytes in `longer`.
   const int64_t runs = element_count(std::span(to).first(axes - 1));
   const uint64_t part = shorter.bytes() / static_cast<uint64_t>(runs);
   const uint64_t row =
@@ -250,8 +250,8 @@ class Search {
     return carried;
   }
 
-  // Why a row of output o is not computed like the other rows, from this row of the inputs; empty
-  // if it is.
+  // Returns the reason why a row of output o is not computed from this row of the inputs in the
+  // same way as the other rows, or an empty text if it is.
   std::string how_rows_differ(const Node& n, const AxisMap& map, size_t o) const {
     const PaddedAxes* axes = axes_of(n.output(o));
     if (!axes) return {};

@@ -232,7 +232,7 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (quarters)
     for (const char* name : {"fuse_consecutive_cast", "eliminate_nop_cast", "eliminate_deadend"})
       out.push_back(&passes::pass_of(name));
-  // Last, because earlier passes look for images of floats.
+  // This pass follows all passes above because some of them look for images of floats.
   if (options.eight_bits_io) out.push_back(&passes::pass_of("eight_bits_io"));
   add_requested(out, kLast, options);
   // Also removes passes that a precision or the user has added.

@@ -73,8 +73,8 @@ class Sizes {
   std::vector<Place> places_;
 };
 
-// For each point, the next larger point that differs only in size `column`, if there is one. Points
-// are sorted by the other sizes, so that such points are adjacent.
+// Returns pairs of a point and the next larger point that differs only in size `column`. Points are
+// sorted by the other sizes, so that such points are adjacent.
 std::vector<std::pair<Point, Point>> neighbours(const std::set<Point>& points, size_t column) {
   std::vector<std::pair<Point, int64_t>> lines;  // the other sizes, and this size
   for (const Point& p : points) {

@@ -45,8 +45,8 @@ struct Cuts {
 };
 Cuts cuts_of(const ir::Graph& graph);
 
-// Sets the options for compiling a model as it is cut. Does not change them for a model on one IPU
-// without stages.
+// Sets the options with which a model is compiled for the IPUs and stages in `cuts`. Does not
+// change them for a model on one IPU without stages.
 void use_cuts(const Cuts& cuts, Options& options);
 
 // Removes the assignments of nodes to IPUs from the model and returns them if the options use them.

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Equal weights are found by comparing their bytes.
+// The linker loads each part when it needs it, and finds equal weights by comparing their bytes.
 std::vector<program::Variant> variants_of(const std::vector<Executable>& parts) {
   std::vector<program::Variant> variants;
   for (const Executable& e : parts)
@@ -31,7 +31,8 @@ std::vector<program::Variant> variants_of(const std::vector<Executable>& parts) 
   return variants;
 }
 
-// The descriptions of the parts' IPUs are replaced: if one part has several, the whole has several.
+// Replaces the descriptions of the IPUs of the parts: if one part uses several IPUs, the linked
+// program does, too.
 void describe_shards(Executable& e) {
   if (program::has_shards(e.program))
     e.notes[program::kShards] = program::note_of_shards(e.program);
@@ -67,7 +68,7 @@ namespace {
 
 using program::Anchor;
 
-// Finds out what the dimensions of anchors follow.
+// Finds the size that each dimension of an anchor follows.
 class Dimensions {
  public:
   Dimensions(const std::vector<Executable>& parts, const Symbols& symbols)
@@ -79,7 +80,8 @@ class Dimensions {
     return list;
   }
 
-  // null, or the name of a size.
+  // Returns an entry for each dimension: the name of the size that it follows, or null if all parts
+  // have the same size.
   Json of_input(size_t anchor) {
     Json dims = Json::array();
     std::vector<std::string>& own = inputs_.emplace_back();
@@ -100,8 +102,8 @@ class Dimensions {
     return dims;
   }
 
-  // For each input in order: computes the output shapes when only one size is that of the largest
-  // shape.
+  // For each size: computes the output shapes if only this size is that of the largest shape, and
+  // all other sizes are those of the smallest shape.
   void probe(const OutputShapes& output_shapes) {
     if (sizes_.size() < 2) return;
     for (const Size& varies : sizes_) {
@@ -119,7 +121,7 @@ class Dimensions {
       try {
         p.outputs = output_shapes(inputs);
         probes_.push_back(std::move(p));
-      } catch (const Error&) {  // there is no such model, and no such request
+      } catch (const Error&) {  // the model cannot have these shapes, so no request has them
       }
     }
   }
@@ -145,7 +147,7 @@ class Dimensions {
  private:
   using Sizes = std::vector<int64_t>;  // one per part
 
-  // One that varies.
+  // A size that varies between the parts.
   struct Size {
     std::string name;
     Sizes of_parts;
@@ -167,13 +169,13 @@ class Dimensions {
 
   void add(const std::string& name, const Sizes& sizes) {
     const auto found = std::ranges::find(sizes_, name, &Size::name);
-    if (found != sizes_.end()) return;  // fix_shapes() has seen to it that they agree
+    if (found != sizes_.end()) return;  // fix_shapes() has checked that they agree
     sizes_.push_back({name, sizes});
   }
 
-  // null where it is always the same, else the dimension of that name, else one of the same sizes,
-  // else one that it is a multiple or a fraction of, else one that it is a little longer or shorter
-  // than.
+  // Returns the first of these candidates that agrees with all probes: null if the dimension is the
+  // same in all parts, the size with the same name and values, another size with the same values,
+  // or a result of scale(). Returns nothing if there is none.
   std::optional<Json> follows(const std::string& output, size_t d, const Sizes& sizes,
                               const std::string& name) const {
     std::vector<Json> candidates;
@@ -205,7 +207,8 @@ class Dimensions {
     return static_cast<size_t>(std::ranges::find(sizes_, name, &Size::name) - sizes_.begin());
   }
 
-  // (times * size + over - 1) / over + plus.
+  // Returns the numbers with which (times * size + over - 1) / over + plus is the dimension in
+  // every part, or null if there are none.
   static Json scale(const Sizes& sizes, const Size& size) {
     const Sizes& from = size.of_parts;
     constexpr int64_t kMostPlus = 64;
@@ -227,11 +230,11 @@ class Dimensions {
   const std::vector<Executable>& parts_;
   const Symbols& symbols_;
   struct Probe {
-    std::vector<int64_t> sizes;  // of each one that varies
+    std::vector<int64_t> sizes;  // in the order of sizes_
     std::map<std::string, Shape> outputs;
   };
   std::vector<Size> sizes_;
-  std::vector<std::vector<std::string>> inputs_;  // the name of each dimension, or none
+  std::vector<std::vector<std::string>> inputs_;  // names of sizes by input and dimension, or ""
   std::vector<Probe> probes_;
 };
 

@@ -10,35 +10,38 @@
 
 namespace poprt::compiler {
 
-// What the runtime reads them by (runtime/session/variants.h).
+// Name of the opaque blob that describes the variants to the runtime (runtime/session/variants.h).
 inline constexpr const char* kVariants = "poprt.branches";
 
-// Of models whose anchors have prefixes already, in their order, with the names that they had
-// before. Throws invalid_argument.
+// Links models whose anchors already have prefixes. `names` are the names of the models, in the
+// order of `parts`. Throws invalid_argument.
 Executable link_graphs(const std::vector<Executable>& parts, const std::vector<std::string>& names);
 
-// What the dimensions of a model are called before they are fixed: ONNX's dim_params.
+// The names of a model's dimensions before the shapes are fixed: ONNX's dim_params.
 struct Symbols {
   std::map<std::string, std::vector<std::string>> inputs, outputs;  // by name, per dimension
 };
 Symbols symbols_of(const ir::Graph& graph);
 
-// How an input is padded where a request is smaller than its bucket.
+// How an input is padded if a request is smaller than its bucket.
 struct Padding {
   double value = 0;
-  bool mask = false;  // the runner makes the input: ones for what is real, zeros behind it
+  bool mask = false;  // the runner fills the input: ones for real places, zeros for padding
 };
 
-// The shapes of a model's outputs at shapes of its inputs. May throw where there are none.
+// Returns the output shapes of a model at the given input shapes. May throw if the model cannot
+// have these input shapes.
 using OutputShapes =
     std::function<std::map<std::string, Shape>(const std::map<std::string, Shape>& inputs)>;
 
-// Of one model at several shapes, smallest first. A dimension that differs follows a size of the
-// inputs: that of its dim_param, where ONNX names one, or of its own place. What an output's
-// dimension follows is found by its sizes, and where several sizes vary, by asking what becomes of
-// it when one of them does. Throws invalid_argument (an input of `padding` that is not there),
-// unimplemented (an output's dimension that follows none: results could not be cropped; state).
-// A request must have exactly a size of the dimensions in `exact`.
+// Links the programs of one model at several shapes, smallest first. An input dimension that
+// differs between the shapes follows a size, which has the name of the dim_param, or else the name
+// INPUT:AXIS. An output dimension follows a size from which its values at all shapes can be
+// computed. If several sizes vary, `output_shapes` is called with only one of them enlarged, and
+// its results must agree. A request must have one of the compiled sizes of the dimensions in
+// `exact`. Throws invalid_argument if an input of `padding` does not exist, and unimplemented if an
+// output dimension follows no size, because results could not be cropped, or if the model has
+// state.
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
                        const OutputShapes& output_shapes,

@@ -55,7 +55,8 @@ class Engine {
   // to its end, but its results are invalid.
   virtual std::optional<Error> take_failure() { return std::nullopt; }
 
-  // The same for the runs of one stage (run_stage()); for the thread that runs it.
+  // The same for the runs of one stage (run_stage()). Only the thread that runs the stage may call
+  // it.
   virtual std::optional<Error> take_stage_failure(size_t stage) {
     static_cast<void>(stage);
     return take_failure();
@@ -73,10 +74,10 @@ class Engine {
   virtual void interrupt() noexcept { interrupted_.store(true, std::memory_order_relaxed); }
   virtual void resume() noexcept { interrupted_.store(false, std::memory_order_relaxed); }
 
-  // For a pipelined program: the number of stages that work on different runs at the same time;
-  // else 1. A run passes through all stages in order. It needs separate memory for the transfers:
-  // `frame`, of frame_bytes() and aligned to 64 bytes. Only one thread at a time runs a stage, and
-  // no thread calls run() at the same time.
+  // The number of stages of a pipelined program, which work on different runs at the same time; 1
+  // for other programs. A run passes through all stages in order. It needs separate memory for the
+  // transfers: `frame`, of frame_bytes() and aligned to 64 bytes. Only one thread at a time runs a
+  // stage, and no thread calls run() at the same time.
   virtual size_t stages() const noexcept { return 1; }
   virtual uint64_t frame_bytes() const noexcept { return 0; }
   virtual void run_stage(size_t stage, const void* const* inputs, void* const* outputs,
@@ -129,10 +130,10 @@ class Device {
   int ipu_version() const noexcept { return properties_.ipu_version; }
   const Properties& properties() const noexcept { return properties_; }
 
-  // Checks and prepares a program, which is not trusted. Throws data_loss (an inconsistent program,
-  // or one that would write constants or inputs), invalid_argument or unimplemented (a kernel
-  // refuses its operands), failed_precondition (it needs a kernel that this version does not have),
-  // and resource_exhausted.
+  // Checks and prepares a program. The program is not trusted. Throws data_loss (an inconsistent
+  // program, or one that would write constants or inputs), invalid_argument or unimplemented (a
+  // kernel refuses its operands), failed_precondition (it needs a kernel that this version does not
+  // have), and resource_exhausted.
   virtual std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) = 0;
 
   // Assigns the device to a session; it serves one at a time. The previous session is evicted,

@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The devices are emulated, so memory is exhausted first, which has a clear error.
+// The devices are emulated, so memory is exhausted before the ids are, and that error is clear.
 constexpr int64_t kDefaultDevices = 16384;
 constexpr int64_t kMaxDevices = 1 << 20;
 constexpr int64_t kMostIpus = 1024;  // of one device
@@ -52,7 +52,7 @@ struct Pool {
   }
 };
 
-// Which devices are taken. Never destroyed, because devices may be released while the process
+// The devices that are taken. Never destroyed, because devices may be released while the process
 // exits.
 struct Registry {
   std::mutex mutex;
@@ -129,8 +129,8 @@ void check(const Constraints& c, int64_t visible) {
          kEmulated.tiles_per_ipu);
 }
 
-// Takes `count` free ids from `candidates`, which are in ascending order. Returns none if fewer are
-// free.
+// Takes `count` free ids from `candidates`, which must be in ascending order. Returns no ids if
+// fewer are free.
 std::vector<int64_t> try_take(Pool& pool, std::span<const int64_t> candidates, int64_t count) {
   std::vector<int64_t> taken;
   const auto first = static_cast<int64_t>(pool.first_free);

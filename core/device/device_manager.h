@@ -83,9 +83,10 @@ class DeviceManager {
   std::shared_ptr<Device> get_specific_device(int64_t id, const WaitConfig& wait = {},
                                               const Constraints& constraints = {}) const;
 
-  // Creates an IPU model, a separate device that no other caller waits for. `tiles_per_ipu` 0 uses
-  // the number of the version. The results are those of any device; only reports differ. Throws
-  // invalid_argument for an IPU version other than 1, 2 and 21 and for counts out of range.
+  // Creates an IPU model, a separate device that no other caller waits for. If `tiles_per_ipu` is
+  // 0, the IPU version determines the number of tiles. The results are the same as on any device;
+  // only reports differ. Throws invalid_argument for an IPU version other than 1, 2 and 21 and for
+  // counts out of range.
   std::shared_ptr<Device> create_ipu_model_device(int64_t num_ipus = 1,
                                                   int ipu_version = kModelIpuVersion,
                                                   int64_t tiles_per_ipu = 0) const;

@@ -122,7 +122,7 @@ class Node {
                                  const std::vector<float>& fallback = {}) const;
   const Attribute* find_attr(std::string_view key) const;
 
-  // For messages, such as "Conv node 'name'".
+  // Returns a text for messages, such as "Conv node 'name'".
   std::string describe() const;
 
  private:
@@ -142,7 +142,8 @@ class Graph {
 
   std::string name;
   Graph* parent = nullptr;  // set for subgraphs, whose nodes may read the parent's values
-  std::map<std::string, int64_t> opsets;  // by domain; empty for a subgraph, which has its parent's
+  // Opsets by domain. The map of a subgraph is empty: the opsets of its parent apply.
+  std::map<std::string, int64_t> opsets;
   // Free-form metadata of the model, such as "producer_name", "ir_version" and doc strings. Export
   // writes it back.
   std::map<std::string, std::string> metadata;

@@ -16,8 +16,8 @@ std::optional<double> const_scalar(const Value* value);
 // else.
 std::optional<std::vector<int64_t>> const_ints(const Value* value);
 
-// Whether exactly one node input reads the value and it is not a graph output. Then a pass may fuse
-// its producer into the reader.
+// Whether exactly one input of one node reads the value and the value is not a graph output. If so,
+// a pass may fuse the producer of the value into the reader.
 bool single_use(const Value* value);
 
 // The producer of `value` if it is an operator `type` of `domain`, else null.
@@ -26,14 +26,13 @@ Node* producer_if(const Value* value, std::string_view type, std::string_view do
 // The only node that reads `value` if single_use(value), else null.
 Node* single_reader(const Value* value);
 
-// The other operand of a node with two inputs, one of which is `value`. Returns null if `value` is
-// neither or both.
+// Returns the other operand of a node with two inputs if exactly one of them is `value`, else null.
 Value* other_input(const Node& node, const Value* value);
 
-// Whether replace_all_uses(from, to) keeps the interface of the graph. That is true unless `from`
-// is a graph output; then a node of the same graph must compute `to`, and `to` must not be an
-// output itself, so that it can take the name. A pass that removes an Identity, a Reshape and so on
-// checks this first.
+// Whether replace_all_uses(from, to) keeps the names of the graph outputs. This is the case unless
+// `from` is a graph output; then a node of the same graph must compute `to`, and `to` must not be
+// an output itself, so that it can take the name. A pass checks this before it removes an Identity,
+// a Reshape and so on.
 bool can_replace(const Value* from, const Value* to);
 
 }  // namespace poprt::ir

@@ -3,9 +3,9 @@
 //
 // Rewrites do not keep these attributes. A Placement records the seats (IPU and stage) of the nodes
 // of a graph by the names of nodes and values, and assigns seats to the nodes that a rewrite
-// created. A new node with the name of an old one, or that computes an old value, gets the old
-// seat. Any other node gets the seat of the node that computes its inputs, else that of the first
-// node that reads its outputs.
+// created. A new node that has the name of an old node, or that computes an old value, gets the old
+// seat. Any other node gets the seat of the node that computes its inputs, or else the seat of the
+// first node that reads its outputs.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Placement {
   bool pipelined_ = false;
 };
 
-// Removes the attributes, so that passes process the graph as for one IPU.
+// Removes the attributes, so that passes process the graph like a graph for one IPU.
 void remove_placement(Graph& graph);
 
 }  // namespace poprt::ir

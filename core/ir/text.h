@@ -43,7 +43,8 @@ struct TextOptions {
   // Tensors of up to this many elements print as a list, larger ones as a fill or as `large`
   // selects.
   int64_t list_elements = 64;
-  // elide prints <elided>, which is short for human readers and cannot be parsed.
+  // `elide` prints <elided> instead of the elements. Such a text is for human readers and cannot be
+  // parsed.
   Large large = Large::hex;
 };
 

@@ -233,8 +233,8 @@ class Printer {
     return true;
   }
 
-  // Whether the list form keeps all bits. It would lose padding bits of sub-byte types and booleans
-  // above 1.
+  // Whether the list form preserves all bits. It would lose the padding bits of sub-byte types, and
+  // the bits of booleans that are neither 0 nor 1.
   static bool is_canonical(const Tensor& t, int64_t count) {
     if (t.dtype() == DType::boolean) {
       for (int64_t i = 0; i < count; i++)

@@ -10,9 +10,9 @@
 
 namespace poprt::onnx {
 
-// For the standard domain "", the newest opset, as in ONNX Runtime. For other domains with schemas,
-// the oldest opset that defines every operator and attribute of the domain that the model uses,
-// which is nearly always 1. nullopt for domains without schemas.
+// Returns the newest opset for the standard domain "", as ONNX Runtime does. For other domains with
+// schemas, returns the oldest opset that defines every operator and attribute of the domain that
+// the model uses, which is nearly always 1. nullopt for domains without schemas.
 std::optional<int64_t> assumed_opset(const ::onnx::ModelProto& model, const std::string& domain);
 
 }  // namespace poprt::onnx

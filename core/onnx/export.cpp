@@ -255,7 +255,7 @@ class ModelWriter {
     }
   }
 
-  // Moves large tensors into another file, which is written to `sink`.
+  // Moves large tensors into another file: writes them to `sink`.
   void externalize(const std::string& location, uint64_t threshold, const Sink& sink) {
     uint64_t at = 0;
     static const std::byte kZeros[64] = {};

@@ -101,8 +101,8 @@ int attribute_type(const pb::AttributeProto& a) {
       {a.sparse_tensors_size() > 0, pb::AttributeProto::SPARSE_TENSORS},
       {a.type_protos_size() > 0, pb::AttributeProto::TYPE_PROTOS},
   };
-  int type = a.type();  // UNDEFINED in IR versions before 2 and for enum values that are newer than
-                        // the proto classes
+  // UNDEFINED in IR versions before 2, and for enum values that are newer than the proto classes.
+  int type = a.type();
   for (const auto& [set, field_type] : fields) {
     if (!set) continue;
     if (type != pb::AttributeProto::UNDEFINED && type != field_type)
@@ -156,8 +156,8 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   for (const auto& dim : tensor.shape().dim()) {
     // Several exporters write an unknown dimension as a negative number.
     out.shape.push_back(dim.has_dim_value() ? std::max(dim.dim_value(), kUnknownDim) : kUnknownDim);
-    // A name is used to find equal dimensions. Some tools write "unknown" instead, which is not a
-    // name.
+    // Equal names mark equal dimensions. Some tools write "?", "-1" or "None" for any unknown
+    // dimension, so these texts are not names.
     const std::string& name = dim.dim_param();
     out.symbols.push_back(name == "?" || name == "-1" || name == "None" ? std::string() : name);
     named = named || !out.symbols.back().empty();

@@ -80,7 +80,7 @@ class GraphBuilder {
   std::string graph_name(std::string_view name, const Context& context);
   std::string unused_name(std::string stem);
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
-  // For a domain that neither the model nor the current function imports.
+  // Returns the opset for a domain that neither the model nor the current function imports.
   int64_t assume_opset(const std::string& domain, const Context& context);
   // Throws invalid_argument if a type is invalid or contradicts an earlier declaration.
   static void add_type(const ::onnx::ValueInfoProto& info, Types& types);

@@ -34,10 +34,10 @@ namespace poprt::onnx {
 inline constexpr std::string_view kOmittedName = "_omitted";
 
 struct ImportOptions {
-  // External data may be reached through symbolic and hard links with any target, as in some
-  // download caches. Only for trusted models.
+  // Whether external data may be reached through symbolic and hard links with any target, as in
+  // some download caches. Use this only for trusted models.
   bool allow_links = false;
-  // A domain whose opset is not imported is an error instead of a warning.
+  // Whether a domain whose opset is not imported is an error instead of a warning.
   bool strict = false;
 };
 

@@ -23,7 +23,8 @@ inline constexpr int kMaxRank = 64;
 // The oldest and the newest supported IR version (onnx/onnx.proto, enum Version).
 inline constexpr int64_t kMinIrVersion = 3;
 inline constexpr int64_t kMaxIrVersion = 14;
-// The newest supported opset of the standard domain.
+// The newest opset of the standard domain that can be imported. Conversion can also create models
+// of opset ir::kNewestOpset.
 inline constexpr int64_t kMaxOpset = 27;
 
 }  // namespace poprt::onnx

@@ -12,8 +12,8 @@
 namespace poprt::onnx {
 
 struct ModelFile {
-  std::string location;  // relative to the model's folder, as its tensors refer to it; empty for
-                         // the model itself
+  // Relative to the model's folder, as its tensors refer to it; empty for the model itself.
+  std::string location;
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;  // keeps mapped bytes alive
 };

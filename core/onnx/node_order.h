@@ -7,7 +7,7 @@
 
 namespace poprt::onnx {
 
-// Returns indices into `nodes`. The sort is stable, so a sorted list stays as it is. A node reads
+// Returns indices into `nodes`. The sort is stable, so a sorted list keeps its order. A node reads
 // the outer values that its subgraphs read. Throws invalid_argument if two nodes compute the same
 // value, or if there is a cycle, with its values in the message.
 std::vector<int> node_order(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes);

@@ -64,7 +64,7 @@ void check_field_size(std::string_view field, DType dtype, const Shape& shape, u
          shape_string(shape), expected, field, found);
 }
 
-// For a field whose memory layout is that of the tensor.
+// Takes a field that has the memory layout of the tensor.
 template <class T>
 Tensor take_field(google::protobuf::RepeatedField<T>& field, std::string_view name, DType dtype,
                   Shape shape) {
@@ -76,8 +76,8 @@ Tensor take_field(google::protobuf::RepeatedField<T>& field, std::string_view na
   return from_bytes(dtype, std::move(shape), data, bytes, std::move(owner));
 }
 
-// For a field with one storage unit per entry: an element, or a byte of packed elements. A unit of
-// `bits` bits may be written signed or unsigned.
+// Takes a field with one storage unit per entry: an element, or a byte of packed elements. A unit
+// of `bits` bits may be written signed or unsigned.
 template <class Unit, class T>
 Tensor narrow_field(const google::protobuf::RepeatedField<T>& field, std::string_view name,
                     DType dtype, Shape shape) {

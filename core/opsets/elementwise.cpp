@@ -104,7 +104,7 @@ void swish_to_parts(Rewriter& r) {
   r.result(0, r.newest("Mul", {x, r.newest("Sigmoid", {gate})}));
 }
 
-// Not `Not(Less)`, which has another result for NaN.
+// `Not(Less)` is not used because it has another result for NaN.
 void greater_or_equal_to_parts(Rewriter& r) {
   r.result(0, r.newest("Or", {r.newest("Greater", {r.in(0), r.in(1)}),
                               r.newest("Equal", {r.in(0), r.in(1)})}));

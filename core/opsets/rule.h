@@ -29,8 +29,7 @@ class Rewriter : public Expansion {
 
   int64_t target() const { return target_; }
 
-  // -- Queries ----------------------------------------------------------------------------------
-  // Fails without a known rank.
+  // The rank of an input. Fails if it is unknown.
   int64_t rank(size_t input) const;
   // The integers of a constant input. Fails if it is not constant; `role` describes the input in
   // the message.

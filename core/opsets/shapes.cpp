@@ -38,7 +38,7 @@ void upsample_scales_to_input(Rewriter& r) {
   r.drop("scales");
 }
 
-// Both read the input at output / scale.
+// Upsample and Resize both read the input at position output / scale.
 void upsample_to_resize(Rewriter& r) { r.at.op_type = "Resize"; }
 
 void resize_from_10(Rewriter& r) {

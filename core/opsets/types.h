@@ -10,8 +10,8 @@
 namespace poprt::opsets {
 
 // Whether input (output) `i` of the definition of `op` in `opset` may be of this type. True if the
-// schemas do not determine it: for an operator without a schema, an unknown type, or a value that is not a
-// tensor. Only for opsets from 11 on.
+// schemas do not determine it: for an operator without a schema, an unknown type, or a value that
+// is not a tensor. Only for opsets from 11 on.
 bool input_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
 bool output_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
 

@@ -6,7 +6,7 @@
 
 #include "poprt/plugin.h"
 
-// All of it lives as long as the process.
+// All contents live as long as the process.
 typedef struct poprt_plugin_contents {
   const char* name;
   const char* version;

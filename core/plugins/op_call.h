@@ -50,8 +50,8 @@ class OpCall {
   void infer(SetOutput set_output);
   void prepare();
   poprt_op_cost cost();
-  // Sets the memory, which must happen first. Errors are stored in report(), because a run does not
-  // throw.
+  // Set the memory of the operands, which compute() and compute_part() need. Errors of these two
+  // functions are stored in report(), because a run does not throw.
   void set_input_data(size_t input, const void* data) {
     inputs_[input].data = const_cast<void*>(data);
   }
@@ -65,7 +65,7 @@ class OpCall {
   // stored in report().
   void compute_part(int64_t begin, int64_t end) noexcept;
   Report& report() { return raw_.report; }
-  // For messages, such as "operator org.example.Twice of node 'x'".
+  // Returns a text for messages, such as "operator org.example.Twice of node 'x'".
   std::string title() const;
 
   // The object that the plug-in receives; it begins with the C struct.
@@ -85,8 +85,8 @@ class OpCall {
   std::vector<Shape> shapes_;
   std::vector<poprt_op_tensor> inputs_, outputs_;
   std::vector<const poprt_op_tensor*> input_pointers_, output_pointers_;
-  std::map<const Tensor*, poprt_op_tensor>
-      attribute_tensors_;  // created once, because runs must not allocate
+  // Created once, because runs must not allocate.
+  std::map<const Tensor*, poprt_op_tensor> attribute_tensors_;
   SetOutput set_output_;
   void* state_ = nullptr;
   Raw raw_;

@@ -15,14 +15,14 @@
 
 #include "plugins/contents.h"
 
-// Filled by init() of a plug-in. The name is that of the opaque type in the C ABI.
+// init() of a plug-in fills it. The opaque type in the C ABI has the same name.
 struct poprt_plugin_registry;
 
 namespace poprt::plugins {
 
 struct Library {
   std::string name, version, path, hash;
-  std::deque<std::string> texts;  // referred to by the following
+  std::deque<std::string> texts;  // storage for the texts of the members below
   std::deque<poprt_pass_parameter> parameters;
   std::deque<std::vector<const poprt_pass_parameter*>> parameter_lists;
   std::vector<poprt_operator> operators;
@@ -42,7 +42,7 @@ void load_environment();
 // Registers a plug-in that another copy of this code has loaded.
 void adopt(const poprt_plugin_contents& contents);
 
-// In the order in which they were loaded.
+// The loaded libraries, in the order in which they were loaded.
 std::vector<const Library*> libraries();
 
 struct OperatorRef {

@@ -79,7 +79,7 @@ class CompressedContent final : public Content {
     produced_ += out.size();
   }
 
-  // Checks that the rest has no content, and thereby the checksum of the frame.
+  // Checks that no content follows. This also checks the checksum of the frame.
   void check_end() {
     std::byte extra;
     ZSTD_outBuffer output{&extra, 1, 0};

@@ -133,7 +133,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   for (const OpaqueReader& o : reader->opaqueBlobs()) {
     opaque.push_back({{"name", o.name}, {"executable", o.executable}, {"bytes", o.size()}});
     constexpr uint64_t kLongest = 1 << 16;
-    // Class labels, and the distribution over IPUs.
+    // Only the contents of class labels and of the distribution over IPUs are printed.
     if (!o.name.starts_with("class_labels/") && o.name != "poprt.shards") continue;
     if (o.size() > kLongest) continue;
     std::string labels(o.size(), '\0');

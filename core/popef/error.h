@@ -41,7 +41,8 @@ class LinkError : public Error {
       : Error(ErrorCode::failed_precondition, std::move(message)) {}
 };
 
-// A writer or blob writer was used after it was closed, replaced by the next one, or had failed.
+// A writer or blob writer was used after it was closed or replaced by the next one, or after it
+// failed.
 class InactiveWriterError : public Error {
  public:
   explicit InactiveWriterError(std::string message)

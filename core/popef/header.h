@@ -39,8 +39,8 @@ struct BlobHeader {
   bool compressed() const { return (flags & kFlagCompressed) != 0; }
 };
 
-// Marks the first of the blobs that are being appended to a file until all of them are written.
-// Readers stop there.
+// While blobs are being appended to a file, this text marks the first of them until all are
+// written. A reader stops at the mark.
 inline constexpr std::string_view kUnfinished = "PopEF unfinished";
 std::array<std::byte, kHeaderBytes> unfinished_header();
 bool is_unfinished(std::span<const std::byte> bytes);

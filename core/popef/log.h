@@ -1,4 +1,4 @@
-// Logging of the PopEF library. It has a separate logger, which is silent by default.
+// Logging of the PopEF library. It has a separate logger that is silent by default.
 //
 //   POPEF_LOG_LEVEL  OFF (default) ERR WARN INFO DEBUG TRACE, in upper or lower case
 //   POPEF_LOG_DEST   stderr (default), stdout, or the name of a file to which lines are appended

@@ -107,7 +107,7 @@ std::vector<const Anchor*> Model::getUserOutputAnchors() const {
 const TensorReader* Model::findTensor(const std::string& name) const { return find(tensors, name); }
 const FeedReader* Model::findFeed(const std::string& name) const { return find(feeds, name); }
 
-// If all models are requested, every metadata needs its executable.
+// Checks that each metadata has its executable, which is required if all models are requested.
 void ModelBuilder::check_links() const {
   for (const Metadata& m : reader_->metadata()) {
     const auto& executables = reader_->executables();

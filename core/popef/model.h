@@ -32,7 +32,7 @@ class Model {
   const FeedReader* findFeed(const std::string& name) const;
 };
 
-// Combines blobs to models. If several tensor blobs are for one anchor, one that names the
+// Combines blobs into models. If several tensor blobs are for one anchor, one that names the
 // executable is preferred, and otherwise the last one is used, so data can be replaced by
 // appending.
 //

@@ -85,7 +85,8 @@ uint64_t OpaqueReader::getAvailableReadSize() const {
 
 namespace {
 
-// An ONNX file begins with field 1, ir_version, which is a small number, followed by another field.
+// An ONNX file begins with field 1, ir_version. Its value is a small number, and another field
+// follows.
 bool looks_like_onnx(const Source& source) {
   std::array<std::byte, 3> bytes{};
   if (source.size() < bytes.size()) return false;

@@ -78,8 +78,8 @@ class TensorReader : public BlobData {
   TensorReader(const BlobData& base, TensorDataInfo data_info, std::string exe)
       : BlobData(base), info(std::move(data_info)), executable(std::move(exe)), data(shared()) {}
   TensorDataInfo info;
-  std::string
-      executable;  // the model that it belongs to; empty for every model with such an anchor
+  // The model to which the data belongs; empty if it belongs to every model with such an anchor.
+  std::string executable;
   mutable DataStream data;
   std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
 };
@@ -127,7 +127,7 @@ class Reader {
   const std::vector<FeedReader>& feeds() const { return found_.feeds; }
   const std::vector<OpaqueReader>& opaqueBlobs() const { return found_.opaque_blobs; }
 
-  // Every blob in the order of the files, without those of unknown type.
+  // Every blob of a known type, in the order of the files.
   const std::vector<BlobInfo>& blobs() const { return found_.blobs; }
   // The size of all files, without the rest of an append that did not finish.
   uint64_t parsedBytes() const { return parsed_bytes_; }

@@ -11,8 +11,9 @@
 
 namespace poprt::popef {
 
-// Position 0 is where the first blob may begin, so it has all alignments that FORMAT.md requires.
-// The destructor without commit() removes the written bytes if that is possible.
+// The first blob may begin at position 0, so this position has all alignments that FORMAT.md
+// requires. If commit() was not called, the destructor removes the written bytes if that is
+// possible.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -22,7 +23,7 @@ class Sink {
   // Like write_zeros(), for bytes that will be overwritten: until then a file is sparse.
   virtual void extend(uint64_t bytes) { write_zeros(bytes); }
   virtual uint64_t size() const = 0;
-  virtual void fix_written() {}  // the bytes written so far will not be overwritten
+  virtual void fix_written() {}  // the caller will not overwrite the bytes written so far
   virtual void commit() = 0;
 
   void write_zeros(uint64_t bytes);
@@ -34,10 +35,10 @@ std::unique_ptr<Sink> stream_sink(std::ostream& stream);
 // A new file that replaces `path` at commit(), or never.
 std::unique_ptr<Sink> file_sink(const std::string& path);
 
-// Appends to the blobs of a file; if the file does not exist, like file_sink(). The destructor
-// without commit() truncates the file to its old size. If the process dies before commit(), readers
-// and the next append_sink() ignore the new bytes (kUnfinished in header.h). Adds the names of the
-// file's executables to `executables`.
+// Appends to the blobs of a file; if the file does not exist, this function is equivalent to
+// file_sink(). If commit() was not called, the destructor truncates the file to its old size. If
+// the process dies before commit(), readers and the next append_sink() ignore the new bytes
+// (kUnfinished in header.h). Adds the names of the executables in the file to `executables`.
 std::unique_ptr<Sink> append_sink(const std::string& path, std::set<std::string>& executables);
 
 }  // namespace poprt::popef

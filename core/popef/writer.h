@@ -52,16 +52,16 @@ class BlobWriter {
   int exceptions_;
 
  public:
-  std::ostream stream;  // like write(); its exceptions leave the stream's functions
+  std::ostream stream;  // writes like write(); its functions pass on the exceptions of write()
 };
 
 class Writer {
  public:
   // Writes from the stream's current position. The stream must be in binary mode and outlive the
   // writer. If it can seek, its position must be a multiple of 4096 so that executables can be
-  // mapped directly from the file. Not for std::ios::app: use FileWriter.
+  // mapped directly from the file. A stream with std::ios::app does not work; use FileWriter.
   explicit Writer(std::ostream& stream);
-  // Like close(), but errors are not reported, so call close().
+  // Closes the writer without reporting errors, so call close() first.
   virtual ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

@@ -17,8 +17,8 @@ namespace poprt::program {
 using BufferId = uint32_t;
 
 // Constant bytes that are computed late: `fill` writes exactly `bytes` bytes when the executable is
-// written or loaded, so that packed weights are never in memory twice. It is called once or more
-// often, on any thread, but never twice at the same time for one record.
+// written or loaded, so that packed weights are never in memory twice. It is called at least once,
+// on any thread, but never by two threads at the same time for one record.
 struct Weight {
   uint64_t offset = 0;
   uint64_t bytes = 0;

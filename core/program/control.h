@@ -19,8 +19,8 @@
 //   control.end   no operands, ends the innermost region
 //
 // Regions nest. Scalars are buffers of exactly one element. A library without these names refuses
-// the program as one that needs a newer version. Like kernels, control instructions are encoded
-// from a struct where an operator emits them, and decoded where a device reads them.
+// the program as one that needs a newer version. Their numbers are encoded from the structs below
+// when an operator emits the instruction, and decoded when a device prepares it, as for kernels.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +81,7 @@ ControlNumbers encode(ControlCase call);
 ControlNumbers encode(ControlShard call);
 ControlNumbers encode(ControlTransfer call);
 ControlNumbers encode(ControlEnd call);
-// For an instruction that match_regions() has accepted.
+// Decode the integers of an instruction that match_regions() has accepted.
 ControlIf decode_if(const Instruction& instruction);
 ControlLoop decode_loop(const Instruction& instruction);
 ControlCase decode_case(const Instruction& instruction);
@@ -94,15 +94,15 @@ inline constexpr size_t kMaxControlDepth = 64;
 inline constexpr int64_t kMaxRounds = int64_t{1} << 24;
 inline constexpr int64_t kMaxRoundsOfRun = int64_t{1} << 48;
 
-// Returns " NAME=VALUE ..." for the integers of a control instruction, or nullopt if `kernel` is not a
-// name of control flow or has another number of integers.
+// Returns " NAME=VALUE ..." for the integers of a control instruction, or nullopt if `kernel` is
+// not a name of control flow or the number of integers is wrong.
 std::optional<std::string> describe_control(std::string_view kernel, std::span<const int64_t> ints);
 
 // The control instruction with this kernel name; nullopt for the name of a kernel.
 std::optional<Control> control_of(std::string_view kernel);
 
-// For each instruction: the position of the other end of its region, or its own position if it is
-// not a control instruction. Throws data_loss if regions do not match or nest too deep, or if a
+// Returns a position for each instruction: the other end of its region, or its own position if it
+// is not a control instruction. Throws data_loss if regions do not match or nest too deep, or if a
 // control instruction has wrong operands or integers.
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow);

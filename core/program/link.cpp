@@ -299,8 +299,8 @@ class Linker {
     return places;
   }
 
-  // For shapes, starts with the largest, which is last: some weights of the others are a beginning
-  // of its weights, such as a table of positions for a shorter sequence.
+  // For shapes, starts with the last variant, which is the largest: some weights of the others are
+  // the beginning of its weights, such as a table of positions for a shorter sequence.
   void place_weights() {
     weights_.resize(variants_.size());
     for (size_t i = 0; i < variants_.size(); i++) {

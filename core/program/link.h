@@ -32,8 +32,8 @@ namespace poprt::program {
 // The name of the input that selects the variant; it is one u32.
 inline constexpr std::string_view kGraphIndex = "index";
 inline constexpr std::string_view kBucketIndex = "poprt.bucket";
-// The prefix of inputs that a runner fills: they mark the positions of a dimension that are not
-// padding.
+// The prefix of the names of mask inputs, which a runner fills: a mask marks the positions of a
+// dimension that are not padding.
 inline constexpr std::string_view kRealPlaces = "poprt.real.";
 
 struct Variant {
@@ -45,15 +45,15 @@ struct Variant {
   // never in memory at the same time.
   std::function<LoadedProgram()> load = {};
   std::span<const NarrowWeights> narrow = {};  // weights that have a narrow type
-  // The records that fill its weights. Only those that also return the plain weights of Winograd's
-  // packed ones are needed.
+  // The records that fill its weights. Only the records are needed that can also return the plain
+  // form of Winograd's packed weights.
   std::span<const Weight> records = {};
 };
 
 struct Linked {
   Program program;
-  std::vector<Weight>
-      weights;  // copies of parts of the variants' `weights`, which must live as long
+  // Copies of parts of the variants' `weights`. The variants' weights must live as long.
+  std::vector<Weight> weights;
   // The tables of all variants, without Winograd's weights that no record returns in plain form.
   std::vector<NarrowWeights> narrow;
 };

@@ -38,8 +38,8 @@ int width_of(DType dtype) {
   return found == kRanges.end() ? 0 : dtype_bits(dtype) / 8;
 }
 
-// Values are finite, so the exponents differ by a factor. Multiplication by it also handles
-// subnormal numbers.
+// All values are finite, so one multiplication by a power of two corrects the bias of the exponent.
+// It also handles subnormal numbers.
 float widen_half(uint16_t bits) {
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13;
   const float value = std::bit_cast<float>(magnitude) * 0x1p112f;

@@ -33,8 +33,8 @@ struct NarrowWeights {
   bool operator==(const NarrowWeights&) const = default;
 };
 
-// Finds the narrowest type in pieces, and stops early: usually the first values of an f32 model
-// need f32.
+// Finds the narrowest type for weights that are added piece by piece. It stops early, because
+// usually the first values of an f32 model already need f32.
 class Narrowing {
  public:
   // Returns false if no narrow type represents all values so far.

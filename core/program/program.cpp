@@ -114,7 +114,7 @@ std::string numbers_of(const Program& p, const Instruction& in, const NumbersTex
   if (auto text = describe_control(kernel, in.ints); text && in.floats.empty()) return *text;
   if (numbers_text) return numbers_text(kernel, in.ints, in.floats);
   std::string s;
-  // Not as shapes: -1 is a number here, no unknown dimension.
+  // These numbers are not printed as shapes: -1 is a number here and not an unknown dimension.
   print_numbers(in.ints, "ints", s);
   print_numbers(in.floats, "floats", s);
   return s;

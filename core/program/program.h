@@ -54,8 +54,8 @@ struct Anchor {
   std::string name;
   DType dtype = DType::undefined;
   Shape shape;
-  // For inputs: the offset in the weights of the value that the file has for it. A session may use
-  // another value. kNoData: the caller provides the value.
+  // For inputs: the offset in the weights of the input's value, if the file has one. A session may
+  // use another value. kNoData: the caller provides the value.
   uint64_t data = kNoData;
 
   uint64_t bytes() const { return dtype_bytes(dtype, element_count(shape)); }

@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "payloads are little-e
 namespace poprt::program {
 namespace {
 
-// The positions of fields are those in program.capnp.
+// program.capnp defines the positions of the fields.
 using capnp_message::Message;
 using capnp_message::Struct;
 using capnp_message::StructBuilder;

@@ -50,8 +50,8 @@ struct LoadedProgram {
   std::shared_ptr<const void> owner;   // keeps `weights` alive
   std::string package;                 // the package that wrote it
   Notes notes;
-  std::vector<NarrowWeights> narrow;  // the weights that the payload stores in a narrow type;
-                                      // `weights` contains them as f32
+  // The weights that the payload stores in a narrow type; `weights` contains them as f32.
+  std::vector<NarrowWeights> narrow;
 };
 
 // Reads a payload; `owner` keeps its bytes alive. Weights are used in place, with two exceptions:
@@ -73,8 +73,8 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
 inline constexpr uint64_t kPackageBytes = 128;
 std::string package_of(std::span<const std::byte> payload);
 
-// without_weights returns the payload without its weights, which are stored elsewhere; weights_of
-// returns these, in the form in which the payload stores them. Throw data_loss.
+// without_weights() returns the payload without its weights. weights_of() returns these weights, in
+// the form in which the payload stores them. Both throw data_loss.
 std::span<const std::byte> weights_of(std::span<const std::byte> payload);
 std::vector<std::byte> without_weights(std::span<const std::byte> payload);
 

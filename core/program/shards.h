@@ -12,8 +12,8 @@
 // The arena has the places of the transfers first and then the memory of each shard, which other
 // shards do not access. Shards exchange data through transfers only. They are in the order in which
 // one run executes them. In a pipeline, shard i is stage i, and the shards work on different runs
-// at the same time; each run then needs separate memory for the transfers. Like other control
-// instructions, the device itself executes these; a library that does not know them refuses the
+// at the same time; each run then needs separate memory for the transfers. The device itself
+// executes these instructions, like other control instructions; a library without them refuses the
 // program.
 #pragma once
 

@@ -4,7 +4,7 @@
  * default 16384. POPRT_VISIBLE_DEVICES, for example "0,2-3", selects those that are used. Each
  * process has its own IPUs unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them)
  * or a folder (all processes that name it share them). A device is busy while a handle, session or
- * runner holds it. The end of a process, however it ends, frees its devices.
+ * runner holds it. The devices of a process become free when it ends for any reason.
  *
  * Example:
  *     poprt_device_manager* manager = NULL;

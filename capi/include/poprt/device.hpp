@@ -140,7 +140,7 @@ class DeviceManager {
   std::shared_ptr<Device> getSpecificDevice(int64_t deviceId, const DeviceWaitConfig& wait) const {
     return acquire(0, {}, wait, nullptr, deviceId);
   }
-  // If tilesPerIpu is 0, it is the number of the version.
+  // If tilesPerIpu is 0, the number of tiles is that of the IPU version.
   std::shared_ptr<Device> createIpuModelDevice(int64_t numIpus, int32_t ipuVersion = 2,
                                                int64_t tilesPerIpu = 0) const {
     poprt_device* device = nullptr;
@@ -154,7 +154,7 @@ class DeviceManager {
                                                                      ipuVersion, &device));
     return std::make_shared<Device>(device);
   }
-  // Has the number of IPUs and the version for which the model was compiled.
+  // The IPU model has the number of IPUs and the version for which `model` was compiled.
   std::shared_ptr<Device> createIpuModelDevice(const std::shared_ptr<popef::Model>& model,
                                                int64_t tilesPerIpu = 0) const {
     const popef::Metadata& m = detail::given(model, "model").metadata;

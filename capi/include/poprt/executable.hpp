@@ -47,7 +47,7 @@ class Executable {
   explicit Executable(const std::shared_ptr<std::istream>& stream, uint64_t size = 0,
                       bool checkPackageHash = true)
       : Executable(modelOf(stream, size), checkPackageHash) {}
-  // Uses the maps of the model's readers.
+  // Opens a model that popef::ModelBuilder made. The bytes of its readers are used without a copy.
   explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true)
       : Executable(detail::given(model, "model"), checkPackageHash) {}
   explicit Executable(const popef::Model& model, bool checkPackageHash = true) {

@@ -28,8 +28,8 @@ struct ApplyOptions {
   bool allowLinks = false;
   bool strict = false;
   int64_t rewriteLimit = 0;  // 0: no limit
-  std::string folder;        // of external data; empty: not read
-  // applyPasses() rethrows its exceptions at its end.
+  std::string folder;        // folder of external data; empty: external data is an error
+  // Called after each pass. applyPasses() rethrows an exception of the function at its end.
   std::function<void(const compiler::PassReport&)> afterPass;
   // Receives the output of inspecting passes; by default it is printed.
   std::function<void(const std::string& pass, const std::string& text)> text;

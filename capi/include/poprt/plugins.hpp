@@ -9,8 +9,8 @@
 namespace poprt {
 inline namespace v1 {
 
-// For all compilers and runners of the process; see poprt_plugin_load. Throws poprt::Error. Since
-// 1.0.
+// Loads a library for all compilers and runners of the process; see poprt_plugin_load. Throws
+// poprt::Error. Since 1.0.
 inline void loadPlugin(const std::string& path) { detail::check(poprt_plugin_load(path.c_str())); }
 
 // Returns the loaded plug-ins as JSON. Since 1.0.

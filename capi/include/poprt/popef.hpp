@@ -508,7 +508,7 @@ class BlobWriter : public impl::BlobWriterHandle {
   }
 
  private:
-  // Passes all data on immediately. The output call throws errors.
+  // Passes all data on immediately. Errors are thrown by the output call.
   struct Buffer : std::streambuf {
     explicit Buffer(BlobWriter& w) : writer(w) {}
     int_type overflow(int_type c) override {

@@ -40,7 +40,7 @@ typedef struct poprt_popef_metadata poprt_popef_metadata;
  * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_create(
     const poprt_popef_metadata* from, poprt_popef_metadata** out_metadata);
-/* Frees metadata of create. Null is allowed. Any thread. Since 0.1. */
+/* Frees metadata that create returned. Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_popef_metadata_free(poprt_popef_metadata* metadata);
 
 /* tests/lint/popef_fields.py generates these from core/popef/metadata.toml. */

@@ -34,11 +34,11 @@ class FormatError : public Error {
 class VersionError : public Error {
   using Error::Error;
 };
-// A name that must be unique is duplicated, or a name that is referred to is missing.
+// A name that must be unique is duplicated, or the target of a reference is missing.
 class LinkError : public Error {
   using Error::Error;
 };
-// A writer was used after it was closed, replaced by the next one, or had failed.
+// A writer was used after it was closed or replaced by the next one, or after it failed.
 class InactiveWriterError : public Error {
   using Error::Error;
 };

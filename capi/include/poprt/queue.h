@@ -9,7 +9,7 @@
  *       check(poprt_queue_manager_output_queue(queues, "scores", &out));
  *       check(poprt_queue_enqueue_input(in, image, 64 * sizeof *image, NULL, NULL));
  *       check(poprt_queue_enqueue_output(out, scores, 10 * sizeof *scores, NULL, NULL));
- *       check(poprt_session_run_main_programs(session)); // usually a thread of its own
+ *       check(poprt_session_run_main_programs(session)); // usually on a separate thread
  *       poprt_queue_manager_disconnect_all(queues);
  *     }
  */

@@ -129,7 +129,8 @@ struct RuntimeConfig {
   // </options:runner>
 };
 
-// The fields of PopRT that Model Runtime has, with its names. Times are durations.
+// The fields of RuntimeConfig that Model Runtime has, with the names of Model Runtime. Times are
+// durations.
 struct ModelRunnerConfig {
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
@@ -391,9 +392,9 @@ class HandleRunner : public BaseRunner {
     return memory;
   }
 
-  // Futures throw the error of the request. The call never waits: a request beyond the queue
-  // (RuntimeConfig::queueDepth) waits in a list without limit, so wait for futures to limit the
-  // number of requests. submit() has other choices.
+  // The futures throw the error of the request. The call never waits: if the queue
+  // (RuntimeConfig::queueDepth) is full, the request waits in a list without limit. Wait for
+  // futures to limit the number of requests. submit() has other choices.
   OutputFutureMemoryView executeAsync(const InputMemoryView& inputs,
                                       const OutputMemoryView& outputs) override {
     return start<TensorMemoryView, OutputFutureMemoryView>(inputs, outputs, outputs);
@@ -511,8 +512,8 @@ class HandleRunner : public BaseRunner {
     std::vector<poprt_input> in;
     std::vector<poprt_output> out;
   };
-  // The promises of a request. The callback and the submission may end in either order. The second
-  // one fulfils the promises.
+  // The promises of a request. The callback and the submission may end in either order; the one
+  // that ends last fulfils the promises.
   template <class Value>
   struct Pending {
     std::unordered_map<std::string, Value> outputs;
@@ -571,7 +572,7 @@ class HandleRunner : public BaseRunner {
 
 class ModelRunner : public impl::HandleRunner {
  public:
-  // Loads a PopEF file, or an ONNX model (.onnx), which is compiled and cached: see
+  // Loads a PopEF file, or compiles an ONNX model (.onnx) and caches the result: see
   // Executable::load.
   explicit ModelRunner(const std::string& path, const RuntimeConfig& config = {})
       : ModelRunner(impl::isOnnx(path) ? Executable::load(path)

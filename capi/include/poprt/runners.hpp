@@ -102,7 +102,7 @@ struct LightRunnerConfig {
   ReplicaIdToDevice replicaIdToDevice;
 };
 
-// Not thread-safe.
+// A runner that can release and reacquire its device (poprt_light_runner_create). Not thread-safe.
 class LightRunner : public impl::HandleRunner {
  public:
   explicit LightRunner(const std::string& popefPath, const LightRunnerConfig& config = {})
@@ -159,8 +159,8 @@ struct HostConcatRunnerConfig {
   bool checkPackageHash = true;
   int32_t ringBufferSizeMultiplier = 2;
   int64_t timeoutNS = 5'000'000;
-  std::map<std::string, HostConcatConfig>
-      hostConcatConfig;  // empty: the configuration in the executable
+  // If empty, the configuration in the executable is used.
+  std::map<std::string, HostConcatConfig> hostConcatConfig;
 };
 
 class HostConcatRunner : public impl::HandleRunner {

@@ -40,7 +40,7 @@ namespace runtime {
 enum class LaunchPolicy { Immediate, Deferred };
 enum class AnchorCallbackPolicy { BIND_EMPTY_CB, BIND_USER_CB };
 
-// A short description of an anchor, for functions that need no more.
+// A short description of an anchor: its name, its direction and its programs.
 struct AnchorInfo {
   AnchorInfo() = default;
   AnchorInfo(std::string anchor, bool output, std::vector<uint32_t> used = {})
@@ -182,7 +182,7 @@ class StreamCallback {
   virtual void interrupt() noexcept {}
 };
 
-// A queue of a session's QueueManager, valid as long as that.
+// A queue of a session's QueueManager. It is valid as long as the manager.
 class Queue {
  public:
   using Callback = std::function<void(ErrorCode)>;
@@ -194,7 +194,7 @@ class Queue {
   size_t readAvailable() const { return poprt_queue_read_available(handle_); }
 
  protected:
-  // For callbacks without an error code.
+  // Selects callbacks without an error code, which ended() converts.
   template <class F>
   using Plain =
       std::enable_if_t<std::is_invocable_v<F&> && !std::is_invocable_v<F&, ErrorCode>, int>;
@@ -354,7 +354,7 @@ class Session {
   bool isLoaded() const { return poprt_session_is_loaded(handle_.get()) != 0; }
   void stop() { poprt_session_stop(handle_.get()); }
 
-  // Null removes the handler.
+  // Sets the callback of an anchor. Null removes it.
   void setUserInputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
     set(poprt_session_set_user_input_handler, name, std::move(callback));
   }
@@ -448,7 +448,7 @@ class Session {
     void operator()(poprt_session* s) const { poprt_session_free(s); }
   };
   using Anchors = std::vector<popef::Anchor>;
-  // A predicate, and the anchors for which it is called.
+  // A predicate, and the anchors of the metadata with which it is called.
   struct Asked {
     AnchorCallbackPredicate predicate;
     const Anchors* anchors = nullptr;

@@ -25,9 +25,9 @@ struct Tolerance {
   std::string text() const;
 };
 
-// For f32 and wider types, for halves with 11 significant bits, and for 8-bit floats with 3 or 4.
-// Errors accumulate in a deep model. Integers are exact unless floats are rounded before they are
-// computed.
+// The tolerances for f32 and wider types, for halves (11 significant bits), and for 8-bit floats (3
+// or 4 significant bits). Errors accumulate in a deep model. Integers are exact unless floats are
+// rounded before they are computed.
 inline constexpr Tolerance kExact = {"fp32", 1e-3, 1e-4, 0, 0};
 inline constexpr Tolerance kHalf = {"fp16", 2e-2, 1e-2, 1e-3, 1e-4};
 inline constexpr Tolerance kQuarter = {"fp8", 0.2, 0.2, 1e-3, 1e-4};
@@ -79,17 +79,17 @@ class Comparison {
   // Compares one output of both.
   void add_output(const std::string& inputs, const std::string& name, const CheckedOutput& original,
                   const CheckedOutput& converted);
-  // Only records the size.
+  // Records only the size of an output.
   void add_size(const std::string& inputs, const std::string& name, const CheckedOutput& output);
 
   // Whether every element of every output is the same number. -0 differs from 0, and NaN equals
   // NaN.
   bool equal() const { return equal_; }
   const std::optional<Fault>& fault() const { return fault_; }
-  // Among the compared elements. Empty if there is no difference.
+  // The largest absolute difference of compared elements. Empty if there is no difference.
   const std::optional<Difference>& largest_absolute() const { return absolute_; }
-  // Relative to the original's value. Elements with a magnitude below the absolute part of the
-  // tolerance are excluded because their relative difference is meaningless.
+  // The largest difference relative to the original's value. Elements with a magnitude below the
+  // absolute part of the tolerance are excluded because their relative difference is meaningless.
   const std::optional<Difference>& largest_relative() const { return relative_; }
 
   // The lines of the report about differences, tolerance, types, sizes and outputs without

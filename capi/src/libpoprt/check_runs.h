@@ -50,9 +50,9 @@ class CheckedModel {
   std::unique_ptr<runtime::ModelRunner> runner_;
 };
 
-// Runs a model with each set. The places of inputs are those of the inputs with the same name in
-// `inputs`, the inputs of the original model. Throws failed_precondition for an input that the
-// original lacks.
+// Runs a model with each set. An input has the place of the input with the same name in `inputs`,
+// the inputs of the original model. Throws failed_precondition for an input that the original
+// lacks.
 std::vector<CheckedRun> run_sets(const std::shared_ptr<const runtime::Model>& model,
                                  const std::vector<InputSet>& sets,
                                  const std::vector<CheckInput>& inputs);

@@ -102,7 +102,7 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
   runtime::CacheKey key;
   key.name = name;
   key.description = describe(options);
-  // The description is for reading. Different lists of names may have the same description, so the
+  // The description is for users. Different lists of names may have the same description, so the
   // hash uses the options.
   Sha256 hash;
   hash.add_sized("poprt cache 1").add_sized(model_hash).add_sized(name);

@@ -232,7 +232,7 @@ std::string hash_of(const poprt_library_source& source, int allow_links) {
   return hash;
 }
 
-// Returns the model with its options, their blobs and its source, which are not cached.
+// Returns the model with its options, their blobs and its source. These parts are not cached.
 std::shared_ptr<const runtime::Model> with_options(
     const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o,
     const capi::Source& note, std::map<std::string, std::string> files) {
@@ -287,7 +287,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                       std::move(files));
 }
 
-// A folder that is removed, with its contents, when this object is destroyed.
+// A temporary folder. The destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -319,7 +319,7 @@ void convert(const poprt_compile_options& options, const poprt_library_source& s
   if (keeps) keeps->keep(left);
 }
 
-// Compiles a model of the check, which is neither cached nor reported.
+// Compiles a model of the check. It is neither cached nor reported.
 std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
                                                       std::vector<poprt_option> named,
                                                       const poprt_library_source& source) {
@@ -336,8 +336,8 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
   return runtime::open_payload("model", payload->bytes(), payload);
 }
 
-// The options for the original model, which is compiled with as few changes as possible, and its
-// options by name.
+// The options with which the original model is compiled: they cause as few changes as possible.
+// Includes its options by name.
 struct PlainOptions {
   poprt_compile_options options;
   std::vector<poprt_option> named;
@@ -351,11 +351,12 @@ PlainOptions plain_options(const poprt_compiler& c) {
   o.pass_count = o.skip_pass_count = 0;
   o.stop_after = nullptr;
   o.rewrite_limit = 0;
-  // 8-bit floats are an option by name, but also a precision. Bytes for images make another model.
+  // 8-bit floats are a precision, although they are an option by name. Option eightbitsio would
+  // create a different model.
   std::erase_if(plain.named, [](const poprt_option& option) {
     const std::string_view name = option.name;
-    // Patterns have an effect when an executable is made, and that of the converted model is made
-    // without options.
+    // Patterns have an effect when an executable is made. The executable of the converted model is
+    // made without options.
     return name == "precision" || name == "eightbitsio" || name == "custom_patterns" ||
            name == "custom_transform_applier_settings" || name == "serialize_ir" ||
            name == "serialized_ir_dest";

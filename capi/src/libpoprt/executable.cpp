@@ -15,7 +15,8 @@ using namespace poprt;
 
 namespace {
 
-// Why a runner of the model refuses the dimension as its batching dimension; empty: it does not.
+// Returns the reason why a runner of the model refuses the dimension as its batching dimension, or
+// an empty text if it accepts it.
 std::string batching_refusal(const runtime::Model& model, size_t dimension) {
   if (model.variants)
     return fmt::format("runners of {} do not merge requests",

@@ -10,8 +10,8 @@
 namespace poprt::capi {
 namespace {
 
-// The anchors of a program in the form of the interface of the compiler library. Their memory changes with each
-// run.
+// The anchors of a program as the interface of the compiler library describes them. Their memory
+// changes with each run.
 class Tensors {
  public:
   explicit Tensors(const std::vector<program::Anchor>& anchors) {

@@ -149,8 +149,8 @@ void NamedOptions::warn_without_effect(const poprt_compile_options& o,
 }
 
 void NamedOptions::refuse_unavailable() const {
-  for (const OptionRow& row : option_table()) {  // in table order, so that the error does not
-                                                 // depend on the order of options
+  // The order is that of the table, so the error does not depend on the order of the options.
+  for (const OptionRow& row : option_table()) {
     const auto found = values_.find(std::string(row.name));
     if (found == values_.end()) continue;
     if (row.effect == OptionEffect::fails)

@@ -1,5 +1,5 @@
-// The options of command `poprt`, of its YAML file, of poprt_compile_options.options and of
-// Python's Converter. They all come from this table, and so does docs/options.md.
+// The options of the command `poprt`, of its YAML file, of poprt_compile_options.options and of
+// Python's Converter. All of these, and docs/options.md, are made from this table.
 #pragma once
 
 #include <limits>
@@ -24,10 +24,10 @@ enum class OptionEffect : unsigned char {
   acts,
   recorded,  // tunes a chip: stored in the PopEF file's metadata for the chip model
   warns,     // accepted and recorded, with a warning that it has no other effect
-  fails,     // not available yet, which is an error
+  fails,     // not available yet, so its use is an error
 };
 
-// In OptionRow::goes_with: an option of 8-bit floats.
+// The value of OptionRow::goes_with for options of 8-bit floats.
 inline constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
 
 struct OptionRow {
@@ -46,8 +46,8 @@ struct OptionRow {
   std::string_view since = "1.0";     // version of PopRT; empty: an addition of poprt
   bool command = false;               // only of the command, not of the compiler
   bool executable = false;            // has no effect on the converted model
-  std::string_view needs = {};        // it is an error without that option
-  std::string_view goes_with = {};    // it has no effect without that option, which is a warning
+  std::string_view needs = {};        // its use without that option is an error
+  std::string_view goes_with = {};    // warns without that option, because it has no effect
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool above_least = false;  // `least` is excluded

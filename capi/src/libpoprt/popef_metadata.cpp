@@ -44,7 +44,7 @@ poprt_error* set_text(poprt_popef_metadata* metadata, const char* value, const c
   });
 }
 
-// Null for an unknown list or flow.
+// Returns null for an unknown list or flow.
 const Options* options_of(const popef::Metadata& m, poprt_popef_option_list list) {
   if (list == POPRT_POPEF_ENGINE_OPTIONS) return &m.engineOptions();
   return list == POPRT_POPEF_DEVICE_OPTIONS ? &m.deviceOptions() : nullptr;

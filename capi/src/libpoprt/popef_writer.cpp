@@ -19,7 +19,7 @@ struct Stream {
   std::ostream stream;
 };
 
-// Runs a function that writes. If the receiver has stopped, the error is cancelled.
+// Runs a function that writes. If the caller has stopped the stream, the error is `cancelled`.
 template <class F>
 poprt_error* write_guard(const std::shared_ptr<Stream>& stream, F f) {
   return capi::guard([&] {

@@ -129,7 +129,8 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
     const auto& model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
     auto config = capi::read_runner_options(options, *model);
-    // A caller need not know whether an executable contains several models or shapes.
+    // The kind of runner depends on the executable, so callers need not know whether it contains
+    // several models or shapes.
     if (model->variants) {
       std::unique_ptr<runtime::BaseRunner> several;
       if (model->variants->kind == runtime::Variants::Kind::graphs)

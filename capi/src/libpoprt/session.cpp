@@ -77,7 +77,7 @@ std::shared_ptr<runtime::StreamCallback> handler_of(const program::Anchor& ancho
   return std::make_shared<Handler>(c, anchor.bytes());
 }
 
-// A caller's callback, which is called once.
+// A callback of the caller. It is called once.
 struct Callback {
   poprt_queue_fn call;
   void* user_data;

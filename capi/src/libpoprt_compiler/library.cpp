@@ -504,8 +504,8 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     if (options.calibration) options.calibration = with_log(*options.calibration, log);
     report_progress(*o, options);
     const bool same = compiler::convert_model(*graph, options);
-    // The file is made of the copy. The readers of its values have another order, which changes
-    // names of fused nodes in an executable, but not an ONNX file.
+    // The file is written from the copy. In the copy, the readers of a value may have another
+    // order. This changes names of fused nodes in an executable, but not an ONNX file.
     if (stamps && same) kept = std::exchange(graph, graph->clone());
     report_step(*o, 0.8, "opset");
     compiler::settle_opset(graph, options);

@@ -1,5 +1,5 @@
-// Functions shared by the files of the compiler library, and its functions for single passes, operators and
-// plug-ins.
+// Functions that several files of the compiler library use, and its functions for single passes,
+// operators and plug-ins.
 #pragma once
 
 #include <cstring>

@@ -23,8 +23,7 @@ std::optional<int64_t> most_rounds(const LoopSpec& loop) {
 }
 
 // Whether the loop runs the round after `index`: `condition` is true, and the loop has not yet run
-// `count` rounds. A null condition is true; a null index stands for the time before the first
-// round.
+// `count` rounds. A null condition is true; a null index means that no round has run yet.
 Value* more_rounds(ops::FoldingBuilder& build, Value* condition, Value* index, Value* count) {
   Value* next = index ? build.make1("Add", {index, build.integer(1)}) : build.integer(0);
   Value* more = build.newest("Less", {next, build.reshape(count, {})});

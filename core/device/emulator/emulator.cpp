@@ -51,7 +51,7 @@ struct PreparedCall {
   int64_t piece = 0;  // tasks between two checks; 0 if the instruction is too short to be divided
 };
 
-// For an instruction without tasks, because kernels do not check for that.
+// The function of an instruction without tasks, because kernels do not check for that.
 void run_nothing(const void*, void* const*, int64_t, int64_t, std::byte*) noexcept {}
 
 // A slot that points to memory of the caller.
@@ -81,8 +81,7 @@ class ParallelWork {
  public:
   explicit ParallelWork(Section& section) : section_(section) {}
   void add(double work) { (case_ ? inside_ : outside_) += work; }
-  // Handles a control instruction, which is the last step. Nested cases belong to the outermost
-  // one.
+  // Handles the last step, a control instruction. Nested cases belong to the outermost case.
   void control(Region& region) {
     if (region.kind == program::Control::choice && !case_) {
       case_ = &region;

@@ -27,7 +27,7 @@ constexpr std::chrono::microseconds kTogether{500};
 }  // namespace
 
 struct DeadlineWatch::State {
-  // For a heap whose front is the earliest deadline.
+  // The order of a heap whose front is the earliest deadline.
   static bool later(const RequestPtr& a, const RequestPtr& b) {
     return a->deadline() > b->deadline();
   }

@@ -12,7 +12,7 @@
 namespace poprt::runtime {
 namespace {
 
-// For counters with only one writer at a time.
+// Increments a counter that has only one writer at a time.
 void add_one(telemetry::Counter& counter) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }

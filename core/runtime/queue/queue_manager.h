@@ -36,8 +36,8 @@ struct QueueCounts {
 // An element is memory of any size. Several small elements make up one transfer, and a large
 // element serves several transfers. Memory that covers a whole transfer is used in place; otherwise
 // it is copied when the device needs it. The memory belongs to the caller and must be valid until
-// the element's callback, which is called exactly once: with `ok` when it was consumed or filled,
-// with `cancelled` if it never will be. Only one thread at a time may enqueue.
+// the callback of the element. The callback is called exactly once: with `ok` when the element was
+// consumed or filled, with `cancelled` if it never will be. Only one thread at a time may enqueue.
 class StreamQueue : public StreamCallback {
  public:
   ~StreamQueue() override = default;
@@ -48,14 +48,14 @@ class StreamQueue : public StreamCallback {
   size_t read_available() const noexcept { return ring_.size(); }
   QueueCounts counts() const noexcept;
 
-  // From now on counts in a telemetry record, which `owner` keeps alive. Must be called before the
-  // first element.
+  // From now on, the queue counts in a telemetry record, which `owner` keeps alive. Must be called
+  // before the first element.
   void count_in(telemetry::Queue& record, std::shared_ptr<const void> owner);
 
   // Returns all waiting elements with `cancelled`, except the memory that the device is using.
   void flush() noexcept;
 
-  // With a timeout, the queue calls a function of the user.
+  // A queue with a timeout calls a function of the user, which may depend on the thread.
   bool any_thread() const noexcept override { return timeout_.count() == 0; }
   void* acquire() noexcept override;
   Result fetch(void* p) noexcept override;

@@ -53,8 +53,8 @@ struct RequestOptions {
   // The replica that must execute it, for example because earlier requests have left state there;
   // -1: any. Throws not_found.
   int64_t replica = -1;
-  // For whole batches only: the step does not wait for other requests. For submitters that wait for
-  // the answer.
+  // Whether the step does not wait for other requests. This only affects whole batches. Submitters
+  // that wait for the answer use it.
   bool at_once = false;
 };
 
@@ -76,7 +76,8 @@ class RequestPool;
 class Request {
  public:
   bool done() const noexcept { return state_.load(std::memory_order_acquire) >= 0; }
-  // Returns false if the request is not done after `timeout`; without one waits without limit.
+  // Returns false if the request is not done after `timeout`. Without a timeout, it waits without
+  // limit.
   bool wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt) noexcept;
   // Throws the error of the run. Only after done().
   void check() const;
@@ -103,7 +104,8 @@ class Request {
     while (!done()) std::this_thread::yield();
   }
 
-  // After claim() a request cannot be cancelled any more. Returns false if it is answered already.
+  // A claimed request cannot be cancelled any more. Returns false if the request is answered
+  // already.
   bool claim() noexcept {
     int expected = kQueued;
     return state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
@@ -190,13 +192,13 @@ class RequestPool {
   // The runner waits here for requests, and for changes of wakeups().
   Waiter arrived;
   uint64_t wakeups() const noexcept { return wakeups_.load(std::memory_order_acquire); }
-  // Tells the runner that something it waits for has changed.
+  // Wakes the runner because something that it waits for has changed.
   void wake() noexcept {
     wakeups_.fetch_add(1, std::memory_order_acq_rel);
     arrived.notify();
   }
   const Clock clock;
-  // Set before the first request.
+  // Whether a thread that begins to watch a request wakes the runner. Set before the first request.
   bool wake_on_watch = false;
   // Called for a request that is cancelled or late while it waits, before any thread can see the
   // answer.

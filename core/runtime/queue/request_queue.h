@@ -35,7 +35,7 @@ class RequestQueue {
   RequestPtr submit(RequestCallback callback, const RequestOptions& options, bool on_runner_thread,
                     Prepare&& prepare);
 
-  // For the runner's thread.
+  // Takes the next request. Only the runner's thread may call it.
   bool try_pop(Request*& request) noexcept { return ring_.try_pop(request); }
   bool empty() const noexcept { return ring_.empty(); }
   // Frees the places of `n` requests that were taken; requests of the line move up.
@@ -70,8 +70,8 @@ class RequestQueue {
   std::mutex submit_mutex_;  // guards the producer's side of ring_, the pool's take() and line_
   RingBuffer<Request*> ring_;
   std::deque<Request*> line_;
-  std::atomic<size_t> line_count_{
-      0};                             // length of line_; submitters that wait let the line go first
+  // The length of line_. Requests of the line get places before submitters that wait.
+  std::atomic<size_t> line_count_{0};
   std::atomic<bool> lined_{false};    // whether line_ was used; pairs with leave()
   std::atomic<size_t> in_flight_{0};  // places in use
   std::atomic<size_t> answered_{0};   // requests that were answered and not yet dropped

@@ -25,10 +25,10 @@
 //      line in ascending order. An index store after each element would delay the elements, so
 //      commit() publishes several elements at once.
 //   3. A line that both sides use moves between caches for each use, and the side that writes it
-//      stalls. So a side that found many elements at its last look waits at the *coarse* index,
-//      which its owner writes once for many elements. It reads the exact index only if the coarse
-//      one has not changed for 64 pauses. Any other side reads the exact index, so that an answer
-//      is noticed immediately.
+//      stalls. So a side that found many elements at its last look polls the coarse index, which
+//      its owner writes once for many elements. It reads the exact index only if the coarse one
+//      has not changed for 64 pauses. A side that found few elements polls the exact index, so
+//      that it notices a single element immediately.
 //   4. A consumer prefetches lines of published slots well before it needs them, several at a
 //      time. One after the other, each would wait for the producer's cache.
 //
@@ -169,7 +169,7 @@ class RingBuffer {
     tell(producer_, tail_);
     if (room() == 0) look(producer_, head_);
     if (room() == 0) return false;
-    // Called again when the coarse tail is due.
+    // At this limit more_room() is called again, because the coarse tail must be published.
     producer_.limit = producer_.own + std::min(room(), producer_.step);
     return true;
   }

@@ -18,12 +18,12 @@ class StreamCallback {
 
   virtual ~StreamCallback() = default;
 
-  // Whether other threads of the session may call, one at a time. Callbacks that users write rely
-  // on their own thread, for example to pass on an exception.
+  // Whether several threads of the session may call the functions, one at a time. By default false,
+  // because a callback of a user may depend on one thread, for example to pass on an exception.
   virtual bool any_thread() const noexcept { return false; }
 
   // Returns memory that is used in place instead of a copy. Blocks until memory is available; the
-  // session keeps it until complete(). If null, fetch() is called.
+  // session keeps it until complete(). If it returns null, the session calls fetch() instead.
   virtual void* acquire() noexcept { return nullptr; }
   // Inputs: writes the next transfer to `p` if it is available; must not block. If fetch() or
   // prefetch() is called again before complete(), it must deliver the same data.
@@ -35,11 +35,12 @@ class StreamCallback {
   // Returns not_available only after interrupt(), or if there will be no more data: then the run
   // ends.
   virtual Result fetch(void* p) noexcept = 0;
-  // The transfer is finished; the next call is for the next transfer.
+  // Reports that the transfer is finished; the next call is for the next transfer.
   virtual void complete() noexcept {}
-  // The prefetched data will not be used.
+  // Reports that the prefetched data will not be used.
   virtual void invalidate_prefetched() noexcept {}
-  // A blocking call returns soon, and calls do not block until resume(). Any thread may call it.
+  // Makes a blocking call return soon. Later calls do not block until resume(). Any thread may call
+  // it.
   virtual void interrupt() noexcept {}
   virtual void resume() noexcept {}
 };

@@ -115,8 +115,8 @@ RunnerConfig without_checks(RunnerConfig config, const Model& model) {
 
 // The copies of one request, and the callback when it is done.
 struct BucketRunner::Staging {
-  std::vector<TensorMemory> inputs,
-      outputs;  // by anchor, of the largest size; allocated when needed
+  // By anchor, in the largest size. Allocated when needed.
+  std::vector<TensorMemory> inputs, outputs;
   std::vector<InputBinding> in;
   std::vector<OutputBinding> out;
   std::vector<bool> given;

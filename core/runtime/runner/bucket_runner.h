@@ -39,7 +39,7 @@ class BucketRunner final : public BaseRunner {
   explicit BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   ~BucketRunner() override;
 
-  // The inputs of the largest bucket, which is the last one, without the number of the bucket.
+  // The inputs of the largest bucket (the last one), without the number of the bucket.
   const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }
   const std::vector<DataDesc>& execute_outputs() const override { return outputs_; }
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
@@ -92,7 +92,7 @@ class BucketRunner final : public BaseRunner {
   ModelRunner runner_;
   std::vector<DataDesc> inputs_, outputs_;
   std::vector<std::vector<std::byte>> padding_, ones_;  // one element for each input
-  std::vector<int64_t> most_;                           // by dimension
+  std::vector<int64_t> most_;                           // the largest size of each dimension
   std::vector<Counts> counts_;
   std::shared_ptr<Shared> shared_;  // memory that is currently unused
 };

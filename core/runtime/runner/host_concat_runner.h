@@ -74,8 +74,8 @@ class HostConcatRunner final : public BaseRunner {
 
   std::vector<DataDesc> inputs_;
   std::vector<Part> parts_;
-  std::vector<std::pair<size_t, uint64_t>>
-      targets_;                     // the joined inputs of the model, and their sizes in bytes
+  // The joined inputs of the model, and their sizes in bytes.
+  std::vector<std::pair<size_t, uint64_t>> targets_;
   std::shared_ptr<Shared> shared_;  // buffers that are currently unused
   ModelRunner runner_;
 };

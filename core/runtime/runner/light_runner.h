@@ -20,8 +20,8 @@ class LightRunner final : public BaseRunner {
  public:
   explicit LightRunner(std::shared_ptr<const Model> model, LightRunnerConfig config = {});
 
-  // execute_inputs() has the inputs of requests; the other list also has the weights, which the
-  // model provides.
+  // execute_inputs() returns the inputs of requests. model_inputs() also returns the weights, for
+  // which the model has data.
   const std::vector<DataDesc>& execute_inputs() const override { return execute_inputs_; }
   const std::vector<DataDesc>& model_inputs() const { return model_inputs_; }
   const std::vector<DataDesc>& execute_outputs() const override { return outputs_; }

@@ -56,7 +56,7 @@ struct ModelRunner::State {
            options.replica, replicas.size());
     return *replicas[static_cast<size_t>(options.replica)];
   }
-  // For a synchronous run: an idle replica, else any.
+  // Returns an idle replica for a synchronous run, or any replica if none is idle.
   Replica& choose_idle() {
     if (replicas.size() == 1) return *replicas[0];
     const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
@@ -78,7 +78,7 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
   std::vector<std::vector<std::shared_ptr<device::Device>>> devices;
   for (int r = 0; r < plan->config.replication_factor; r++) {
     devices.emplace_back();
-    // A device with as many IPUs has all compiled-in copies.
+    // A given device with enough IPUs is used for all compiled-in copies.
     const auto& given = plan->config.session.device;
     const int64_t ipus = plan->model->ipus;
     if (compiled > 1 && r == 0 && given && given->num_ipus() >= compiled * ipus) {
@@ -128,7 +128,7 @@ std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inpu
 
 namespace {
 
-// For calls that wait for the answer.
+// The options of calls that wait for the answer.
 constexpr RequestOptions kAtOnce = {
     .timeout = {}, .when_full = WhenFull::wait, .replica = -1, .at_once = true};
 

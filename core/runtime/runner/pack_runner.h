@@ -38,8 +38,8 @@ struct PackRunnerConfig {
   // Whether the next pack is filled during a computation.
   bool enable_prefetch_datastreams = true;
 
-  // No item continues in another row; the mask contains the number of the item in its row, 1, 2, 3
-  // ...
+  // Selects single-row mode: no item continues in another row, and the mask contains the number of
+  // the item in its row: 1, 2, 3 ...
   void enable_single_row_mode(std::string mask, std::string unpack_info = {},
                               uint64_t delimiter = 0) {
     disable_data_across_rows = true;
@@ -47,7 +47,8 @@ struct PackRunnerConfig {
     unpack_info_input_name = std::move(unpack_info);
     delimiter_num = delimiter;
   }
-  // Requests are padded: an item ends after the last place where its mask is not zero.
+  // Selects the removal of padding: requests are padded, and an item ends after the last place
+  // where its mask is not zero.
   void enable_padding_remove_pattern(std::string mask, std::vector<std::string> group) {
     enable_padding_remove = true;
     mask_name = std::move(mask);
@@ -57,11 +58,12 @@ struct PackRunnerConfig {
 
 // The dynamic input has the shape [B, L, ...] (or [T, ...]; then compile_batch_size is B). In a
 // request, every dynamic input has the same number n of places, up to L, to B * L if items may
-// continue in the next row, or, with unpack_info, to the number that the model unpacks. Inputs
-// whose first dimension is max_valid_num have one item of it. The mask is required if padding is to
-// be removed, and unpack_info, [segments], if items have several segments. Without unpack_info an
-// output has the n places of its item, with zeros where padding was removed; a longer buffer is not
-// written beyond them. With unpack_info an output has one item of its first dimension.
+// continue in the next row, or, with unpack_info, to the number that the model unpacks. If the
+// first dimension of an input is max_valid_num, a request has one entry along it. A request must
+// contain the mask if padding is removed, and unpack_info [segments] if items have several
+// segments. Without unpack_info an output has the n places of its item, with zeros where padding
+// was removed; a longer buffer is not written beyond them. With unpack_info an output has one entry
+// along its first dimension.
 //
 // A pack is sent when it has max_valid_num items, when the next item does not fit, or after
 // `timeout`. Thread-safe.
@@ -75,8 +77,8 @@ class PackRunner final : public BaseRunner {
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;
 
-  // Sizes are those of the longest request; the first dimension is 1 if it has rows or items in the
-  // model.
+  // Sizes are those of the longest request. If the first dimension counts rows or items in the
+  // model, it is 1 here.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
@@ -92,8 +94,8 @@ class PackRunner final : public BaseRunner {
   void stop() noexcept override;
 
   using BaseRunner::statistics;
-  // Counted by request. Steps are packs, rows are places with data, and padded_rows are places
-  // without.
+  // Requests are those of callers. Steps are packs, rows are places with data, and padded_rows are
+  // places without data.
   RunnerStatistics statistics() const override;
   std::vector<Tracepoint> tracepoints() const override;  // of the packs
 

@@ -52,11 +52,11 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   // Refuses new requests and fails waiting ones, without waiting for that.
   void refuse_requests() noexcept;
-  // Also ends computations. Returns when no request is left and the devices are idle; on a thread
-  // of the replica (a callback) immediately.
+  // Like refuse_requests(), and also ends computations. Returns when no request is left and the
+  // devices are idle. On a thread of the replica (in a callback) it returns immediately.
   void stop() noexcept;
-  // For the destruction of the runner: like stop(), but computations are finished; then the devices
-  // are released.
+  // Used by the destructor of the runner: like stop(), but finishes computations. Then releases the
+  // devices.
   void close() noexcept;
   bool on_thread() const noexcept;
 
@@ -189,8 +189,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   TensorMemory dropped_memory_;
   std::vector<void*> dropped_;  // memory for outputs that no request names
   bool needs_reset_ = false;
-  Failure failure_;                      // of broken_, and of requests up to fail_until_
-  std::atomic<bool> broken_{false};      // permanently
+  Failure failure_;                  // the error while broken_, and for requests up to fail_until_
+  std::atomic<bool> broken_{false};  // whether the replica has failed permanently
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
   std::atomic<bool> ended_{false};  // no new requests are accepted, and no submission is running
   std::atomic<bool> closed_{false};

@@ -38,7 +38,7 @@ void Replica::stage_loop(size_t stage) noexcept {
   }
 }
 
-// For the first stage. A failed device is reset when no step is left on it.
+// Called by the first stage. A failed device is reset when no step is left on it.
 void Replica::admit(Step& step) noexcept {
   const RunnerPlan& p = *plan_;
   const std::lock_guard lock(device_mutex_);
@@ -95,7 +95,7 @@ void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunk
   }
 }
 
-// For the last stage, when the other stages have counted all chunks of the step.
+// Called by the last stage when the other stages have counted all chunks of the step.
 void Replica::finish(Step& step) noexcept {
   if (!step.failed.load(std::memory_order_acquire)) count_step(step);
   step.compute_end = stamp();

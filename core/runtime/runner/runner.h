@@ -93,7 +93,7 @@ class BaseRunner {
   virtual size_t replicas() const { return 0; }
   virtual std::vector<Tracepoint> tracepoints() const = 0;
 
-  // The same by name. The second function allocates the outputs with the sizes in
+  // The same with memory by name. The second function allocates the outputs with the sizes in
   // execute_outputs().
   void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs);
   OutputMemory execute(const InputMemoryView& inputs);

@@ -204,7 +204,7 @@ void RunnerPlan::divide_in_rows() {
            config.batching_dim, a.name, shape_string(a.shape));
     chunk_rows = static_cast<uint64_t>(a.shape[config.batching_dim]);
   }
-  // A frozen input is used as it is.
+  // A frozen input has no rows, even with batching_dim.
   const bool was_dynamic = dynamic;
   for (size_t i = 0; i < in.size(); i++) {
     dynamic = was_dynamic && !fixed[i];

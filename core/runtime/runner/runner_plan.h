@@ -36,11 +36,11 @@ struct RunnerConfig {
   static constexpr auto kDoNotWait = std::chrono::nanoseconds::zero();
 
   SessionConfig session;  // the device of replica 0, and options for loading
-  // An extension: requests in flight per replica; one more makes execute_async() block. 0: the ring
-  // size.
+  // An extension: the largest number of requests in flight per replica. While it is reached,
+  // execute_async() blocks. 0: the size of the ring.
   size_t queue_depth = 0;
-  // Locks a mutex per replica at submission. If false, only one thread at a time may use the
-  // runner.
+  // Whether submission locks a mutex of the replica. If false, only one thread at a time may use
+  // the runner.
   bool thread_safe = true;
   // The longest time that a started batch waits for its next rows before it is padded; 0: without
   // limit.
@@ -48,7 +48,7 @@ struct RunnerConfig {
   // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, and
   // sizes are not checked: the first named anchor determines the number of rows.
   bool validate_io_params = true;
-  // The dimension along which requests may have any size; UINT32_MAX: whole batches only.
+  // The dimension along which requests may have any size. UINT32_MAX: requests are whole batches.
   uint32_t batching_dim = UINT32_MAX;
   // The ring has this number of requests for each row of a step. With the default it has at least
   // 64 requests, so that single rows do not wait for the callers of others. With overlap_io it is
@@ -56,7 +56,8 @@ struct RunnerConfig {
   static constexpr size_t kDefaultMultiplier = 2;
   size_t ring_buffer_size_multiplier = kDefaultMultiplier;
   bool auto_reset = false;
-  // Pad only if a thread waits for a request of the batch, or a request has a callback.
+  // Whether a batch is padded only if a thread waits for one of its requests, or a request has a
+  // callback.
   bool flush_on_waiting_outputs = false;
   // With is_batch_size_timeout_enabled: the longest time from the first row of a batch until it is
   // padded, and from the first complete batch of a step until the step runs without the others.
@@ -72,18 +73,20 @@ struct RunnerConfig {
   std::map<int, std::shared_ptr<device::Device>> replica_id_to_device;
   // An extension: the processes with which devices are shared, as device::ManagerConfig::shared.
   std::string shared_devices;
-  // Constant values of the compiled size (copied). Requests do not have these inputs.
+  // Constant values for inputs, in the compiled size; they are copied. Requests do not contain
+  // these inputs.
   InputMemoryView frozen_inputs;
   FlushByName flush_by_name;
-  // How long to try if no device is free (kDoNotWait, kNever), and the pause between attempts.
+  // How long to wait if no device is free (kDoNotWait, kNever), and the pause between two attempts.
   std::chrono::nanoseconds device_wait_timeout = std::chrono::seconds(1);
   std::chrono::nanoseconds device_wait_sleep = std::chrono::seconds(6);
-  // An extension: copy the inputs and the outputs of a step on separate threads while another step
-  // is computed. Also enabled if the model was compiled for it.
+  // An extension: whether separate threads copy the inputs and the outputs of a step while another
+  // step is computed. Also enabled if the model was compiled for it.
   bool overlap_io = false;
-  // An extension: 0 is the compiled number, limited to the steps for which kStagedBytes has space.
+  // An extension: the number of batches per step. 0: the compiled number, limited so that the
+  // copies of a step fit into kStagedBytes.
   int64_t batches_per_step = 0;
-  // An extension: null uses POPRT_INJECT_FAULTS.
+  // An extension: the injected faults. Null: those of POPRT_INJECT_FAULTS.
   std::shared_ptr<FaultInjector> faults;
   Clock clock;
 };
@@ -121,8 +124,8 @@ class RunnerPlan {
   std::vector<AnchorRows> inputs, outputs;
   std::vector<DataDesc> input_descs, output_descs;
   std::vector<bool> fixed;  // inputs that requests do not have
-  std::vector<TensorMemory>
-      fixed_data;  // values of frozen inputs; those of the model are used in place
+  // Copies of the values of frozen inputs. Values in the model are used in place.
+  std::vector<TensorMemory> fixed_data;
   std::vector<const std::byte*> padding;    // of flush_by_name, by input, or null
   std::vector<std::byte*> padding_results;  // by output
   bool dynamic = false;

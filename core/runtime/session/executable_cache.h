@@ -37,8 +37,9 @@ class ExecutableCache {
 
   std::filesystem::path path_of(const CacheKey& key) const;
 
-  // Null if there is no entry. An entry that is damaged, of another package, or made from another
-  // source than its name states is ignored with a warning in the log. Marks the entry as used now.
+  // Returns null if there is no entry. An entry that is damaged, of another package, or made from
+  // another source than its name states is ignored with a warning in the log. Marks the entry as
+  // used now.
   std::shared_ptr<const Model> find(const CacheKey& key) const;
 
   // Creates the folder if it is missing. Errors are only logged as warnings, because the result of

@@ -38,7 +38,8 @@ struct DeviceError {
            (error == DeviceErrorClass::recoverable_runtime_error &&
             action == RecoveryAction::ipu_reset);
   }
-  // aborted, unavailable, internal, unknown, failed_precondition, in the order of DeviceErrorClass.
+  // Returns aborted, unavailable, internal, unknown or failed_precondition, in the order of
+  // DeviceErrorClass.
   ErrorCode code() const;
   // For example "recoverable_runtime_error (IPU_RESET) on replica 0: ...", with a hint for the
   // user.

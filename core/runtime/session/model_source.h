@@ -7,8 +7,9 @@
 
 namespace poprt::runtime {
 
-// Engine options of the metadata, after those of the compilation: the file name of the ONNX model
-// (absent if it was compiled from memory), and the hash of all its files (onnx/model_hash.h).
+// Names of two engine options in the metadata, which follow the options of the compilation: the
+// file name of the ONNX model (absent if it was compiled from memory), and the hash of all its
+// files (onnx/model_hash.h).
 inline constexpr std::string_view kSourceName = "source";
 inline constexpr std::string_view kSourceHash = "source_hash";
 

@@ -27,8 +27,8 @@ class Session::OverlappedTransfers final : public IoOverlap::Work {
 
  private:
   struct Slot {
-    std::vector<TensorMemory> input_memory,
-        output_memory;  // of streams with a callback, and of seeds
+    // For streams with a callback, and for seeds.
+    std::vector<TensorMemory> input_memory, output_memory;
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     Telemetry::Clock::time_point loaded;

@@ -283,8 +283,8 @@ popef::Payload stored_weights(const Model& model) {
   return tensor ? tensor->payload() : payload;
 }
 
-// A record of weights that are packed in the model's memory. It also returns the plain weights,
-// which are in the payload.
+// A record of weights that are packed in the memory of the model. It also returns the plain weights
+// from the payload.
 program::Weight with_plain(program::Weight packed, const popef::Payload& stored,
                            const program::StoredPiece& piece) {
   const auto fill = [bytes = packed.bytes, pack = packed.fill, form = *piece.narrow, stored,

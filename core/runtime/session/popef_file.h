@@ -42,7 +42,7 @@ std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
 // The same for a model of any readers. Throws as above.
 std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model>& model,
                                         const OpenOptions& options = {});
-// The blobs of a model: those that it was opened from, else those that save_model() would write.
+// Returns the blobs from which a model was opened, or else the blobs that save_model() would write.
 // Throws like save_model().
 std::shared_ptr<const popef::Model> popef_model(const Model& model);
 // Opens the payload of an executable blob (program/serialize.h).
@@ -66,14 +66,15 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
                  std::vector<popef::Option> engine_options = {},
                  std::span<const program::NarrowWeights> narrow = {});
 
-// Writes a model that was opened: a PopEF file as equal bytes, a payload or the blobs of several
-// files as a new file. Throws failed_precondition for a model that was not opened from either.
+// Writes a model that was opened from a PopEF file with equal bytes, and a model that was opened
+// from a payload or from the blobs of several files as a new file. Throws failed_precondition for
+// any other model.
 void save_model(const Model& model, const std::filesystem::path& path);
 // The same for a stream in binary mode.
 void save_model(const Model& model, std::ostream& stream);
 
-// The tensor blob and the anchor (UNKNOWN: data without a stream) of constants that are stored
-// separately.
+// The name of the tensor blob with constants that are stored separately, and of its anchor. The
+// anchor has the type UNKNOWN because its data has no stream.
 inline constexpr std::string_view kWeightsName = "poprt.weights";
 
 // Writes the executable and its variables as two files, each completely or not at all: the program

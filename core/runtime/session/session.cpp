@@ -29,8 +29,8 @@ const popef::Anchor* find_metadata(const popef::Metadata& metadata, const progra
   return nullptr;
 }
 
-// An input that says which places of a dimension are real. No ONNX model has it; the compiler adds
-// it to a model at several shapes.
+// Whether the input is a mask of real places. No ONNX model has such an input; the compiler adds it
+// to a model at several shapes.
 bool is_mask(const Model& model, const program::Anchor& input) {
   return model.variants && model.variants->kind == Variants::Kind::shapes &&
          input.name.starts_with(program::kRealPlaces);
@@ -480,8 +480,8 @@ void Session::rewind(Stream& s) const {
   s.stride = s.per_replica ? config_.copies : 1;
 }
 
-// The next value of an input that no caller provides: from the file, a new seed, ones for a mask, or
-// zeros.
+// Returns the next value of an input that no caller provides: from the file, a new seed, ones for a
+// mask, or zeros.
 void* Session::own_data(Stream& s) {
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes, at = s.next % values;

@@ -121,7 +121,8 @@ class Session final : private device::Occupant {
   // real. A caller that pads its inputs sets a handler for the mask by name.
   std::vector<const program::Anchor*> user_input_anchors() const;
   std::vector<const program::Anchor*> user_output_anchors() const;
-  // Those of them that have no callback.
+  // The names of the anchors in user_input_anchors() and user_output_anchors() that have no
+  // callback.
   std::vector<std::string> unconnected_anchors() const;
   // Throws failed_precondition with unconnected_anchors() in the message.
   void verify_connected() const;
@@ -246,13 +247,14 @@ class Session final : private device::Occupant {
   std::atomic<bool> evicting_{false};
   std::atomic<int> threads_{1};
 
-  mutable std::mutex
-      streams_mutex_;  // guards callbacks of streams_, for interrupt_all() during a run
-  std::vector<Stream> inputs_, outputs_;  // those of the program, then those that return weights
+  // Guards the callbacks of the streams, because interrupt_all() uses them during a run.
+  mutable std::mutex streams_mutex_;
+  // The streams of the program, followed by the outputs that return weights.
+  std::vector<Stream> inputs_, outputs_;
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<QueueManager> queues_;
-  // For overlapped runs; created by the first one.
+  // Used by overlapped runs. The first of them creates it.
   std::unique_ptr<IoOverlap> io_;
   std::unique_ptr<OverlappedTransfers> transfers_;
   std::mt19937_64 random_{random_seed()};

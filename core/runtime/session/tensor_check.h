@@ -21,9 +21,9 @@ struct TensorType {
 void check_tensor(const program::Anchor& expected, const RequestRows& rows, const TensorType& found,
                   std::string_view direction);
 
-// Removes padding: moves the part of size `real` at the origin of `data`, which has the shape
-// `shape`, so that it is dense. Both have the same number of dimensions; no dimension of `real` is
-// larger than that of `shape`.
+// Removes padding: moves the part of size `real` at the origin of `data`, so that it is dense.
+// `data` has the shape `shape`. Both shapes have the same number of dimensions; no dimension of
+// `real` is larger than that of `shape`.
 void crop(std::byte* data, DType dtype, std::span<const int64_t> shape,
           std::span<const int64_t> real);
 

@@ -11,12 +11,13 @@
 //    "outputs": {"logits": {"shape": ["batch", "sequence", null]}, ...},
 //    "buckets": [{"inputs": {"ids": [1, 64], ...}, "outputs": {"logits": [1, 64, 768], ...}}, ...]}
 //
-// The entry of a dimension is null if all buckets have the same size, the name in `dimensions` that
-// it follows, or, for an output, {"of": NAME, "times": a, "over": b, "plus": c} for (a * size + b -
-// 1) / b + c. "pad" is the value with which an input is padded, or "mask": then the runner fills
-// the input with ones and then zeros. "exact" lists dimensions that are not padded: a request must
-// have exactly one of their sizes. Inputs whose names begin with program::kRealPlaces are not
-// inputs of the model; they are masks that the runner fills.
+// The entry of a dimension in "shape" is null if all buckets have the same size. Otherwise it is
+// the name in `dimensions` that the dimension follows or, for an output, {"of": NAME, "times": a,
+// "over": b, "plus": c}, which means the size (a * size + b - 1) / b + c. "pad" is the value with
+// which an input is padded, or "mask": then the runner fills the input with ones and then zeros.
+// "exact" lists dimensions that are not padded: a request must have exactly one of their sizes.
+// Inputs whose names begin with program::kRealPlaces are not inputs of the model; they are masks
+// that the runner fills.
 #pragma once
 
 #include <cstdint>
@@ -72,17 +73,18 @@ struct Variants {
 // the program.
 void read_variants(Model& model);
 
-// For a run: throws invalid_argument if the value of the index (null: 0) is not a variant.
+// Checks the index of a run. Throws invalid_argument if its value (null: 0) is not the number of a
+// variant.
 void check_variant(const Variants& variants, const void* index);
 
 // The variant that the value of the index (null: 0) selects.
 size_t variant_of(const void* index);
 
-// For users, such as "graph0 bert" or "batch 1, sequence 64".
+// The names of the variants for users, such as "graph0 bert" or "batch 1, sequence 64".
 std::vector<std::string> variant_names(const Variants& variants);
 
-// A value of the index that selects variant `i`, which is below 1024. The result has static
-// storage.
+// Returns a value of the index that selects variant `i`. `i` must be below 1024. The result has
+// static storage.
 const uint32_t* variant_number(size_t i);
 
 // Fuses models into one with a variant for each. The inputs and outputs of the first are called

@@ -26,7 +26,7 @@ using namespace telemetry;
 
 namespace {
 
-// For counters with one writer at a time, which need no read-modify-write.
+// Adds to a counter that has one writer at a time, so it needs no read-modify-write.
 void add(Counter& counter, uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }

@@ -52,11 +52,12 @@ class Telemetry {
   void failed() noexcept;
   void ran(Clock::time_point begin, Clock::time_point end, size_t variant = 0) noexcept;
 
-  // The record of queue `index`. The two sides of the queue write its counters.
+  // Returns the record of queue `index`. The producer and the consumer of the queue write its
+  // counters.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
 
-  // Records for one ring of requests that contain all these anchors (name, is output). They share
-  // one set of counters, which one thread at a time writes.
+  // Adds records for one ring of requests that contain all these anchors (name, is output). The
+  // records share one set of counters, which only one thread at a time writes.
   void ring(std::span<const std::pair<std::string_view, bool>> anchors, uint64_t capacity);
   void enqueued(uint64_t fill) noexcept;
   void finished(uint64_t n) noexcept;

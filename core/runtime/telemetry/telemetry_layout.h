@@ -67,8 +67,9 @@ struct Queue {
   uint64_t capacity;
   Counter enqueued, high_water;  // written by the producer
   Counter finished, stalls;      // written by the consumer
-  uint64_t shares;  // since 1.1: 1 + the record whose counters apply to this one; 0: this record
-                    // has counters
+  // Since 1.1: 1 + the index of the record whose counters also apply to this record, or 0 if this
+  // record has counters.
+  uint64_t shares;
   std::array<uint64_t, 9> reserved;
 };
 static_assert(sizeof(Queue) == 256);

@@ -60,7 +60,7 @@ class File {
   const int fd_;
 };
 
-// The record as it is in the file.
+// A copy of the record in the file. Its contents are not checked.
 struct RawReplica {
   uint64_t sequence, completed, failed, latency_sum_ns, latency_max_ns, runs, busy_ns, updated_ns;
   std::array<uint64_t, kBuckets> histogram;
