@@ -24,7 +24,7 @@ class Stub:
         name = re.sub(r"\b(const|static)\b|[*&]", "", c_type).strip()
         if name in self.classes.values():
             return name
-        return self.classes[name]  # a KeyError names what is missing above
+        return self.classes[name]  # a KeyError names a class that the tables above lack
 
     def result_of(self, function):
         c_type = function.returns.value

@@ -25,7 +25,7 @@ struct Params {
 void gather(const GenericConv& p, const float* x, int64_t pixel, int64_t count, int64_t k0,
             int64_t k1, float* panel) {
   const auto& [az, ay, ax] = p.axis;
-  struct Run {  // struct Run {  // pixels of one output row
+  struct Run {  // pixels of one output row
     int64_t first, count, z, y, x;
   } runs[isa::kPanel];
   int64_t found = 0;

@@ -21,10 +21,10 @@ namespace {
 constexpr size_t kGuard = 256;
 constexpr std::byte kMark{0xA5};
 
-// A file states the operator and the memory of its results; the operator decides what it writes. If
-// infer() states the results, the memory must have that shape, and elements that are not smaller:
-// halves may be stored as f32. If infer() states nothing without the values of constants, the
-// operator is responsible.
+// Checks that the results of the operator fit the memory that the program file reserves for them.
+// If infer() returns the types of the results, the memory must have their shapes and elements that
+// are at least as large: halves may be stored as f32. If infer() needs the values of constants,
+// nothing can be checked here, and the operator must not write more than its results.
 void check_results(plugins::OpCall& call) {
   std::string wrong;
   try {
@@ -103,8 +103,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
   finish(step, data);
 }
 
-// There are three rounds with one task for each part; in the first and the last round, one task
-// works.
+// There are three rounds, each with one task for each part. In the first and the last round, only
+// one of the tasks does work.
 void run_parts(const void* params, void* const* data, int64_t from, int64_t to,
                std::byte*) noexcept {
   Step& step = step_of(params);

@@ -33,7 +33,8 @@ struct Call {
   std::span<const Operand> operands;
   std::span<const int64_t> ints;
   std::span<const float> floats;
-  // that will run it; may affect how work is split, but never a bit of the result
+  // The number of threads that will run the call. It may affect how work is split, but never a bit
+  // of the result.
   int64_t threads = 1;
 };
 

@@ -88,10 +88,12 @@ std::optional<size_t> aligned_with(const AxisMap& map, InputAxis from, size_t ou
 std::optional<size_t> carried_from(const AxisMap& map, size_t input, size_t output_axis,
                                    size_t output = 0);
 // The first axis of the input that is not carried to the axis of the same number: the axis along
-// which Concat joins inputs, and Split divides one. Nothing if all axes are carried so.
+// which Concat joins inputs and Split divides its input. Returns nothing if every axis is carried
+// to the axis of the same number.
 std::optional<size_t> first_changed(const AxisMap& map, size_t input, size_t output = 0);
-// For an operand that is aligned with the output: the axis along which its numbers differ, if only
-// one of its axes has several places. Nothing if it has one number, or several such axes.
+// For an operand that is aligned with the output: the only axis of the operand with several places,
+// along which its elements may differ. Returns nothing if no axis or more than one has several
+// places.
 std::optional<size_t> only_axis(const AxisMap& map, size_t input, size_t output = 0);
 // Whether the axis is in one of the reduced groups.
 bool is_reduced(const AxisMap& map, InputAxis axis);

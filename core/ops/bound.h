@@ -92,8 +92,7 @@ class BoundContext {
   Items in;  // the hook may change the inputs of the node
   FoldingBuilder& build;
 
-  // -- Inputs
-  // --------------------------------------------------------------------------------------
+  // -- Inputs -----------------------------------------------------------------------------------
   bool has(size_t i) const { return i < in.size() && in[i].kind == Item::Kind::tensor; }
   const Shape& shape(size_t i = 0) const { return in[i].value->shape(); }
   // The attribute `axis`, normalised for input 0.
@@ -142,7 +141,7 @@ class BoundContext {
   // Flattens x up to its sized axis to rows, and moves the real rows to the front.
   Item compacted(const Item& x);
 
-  // -- Sizes that broadcast -----------------------------------------------------------------------
+  // -- Sizes that broadcast ---------------------------------------------------------------------
   // The size to which all sizes broadcast.
   AxisSize broadcast_size(std::span<const AxisSize> all);
   // x repeated along its sized axis to the size `common`, if its own size is 1.

@@ -66,7 +66,7 @@ enum class QdqForm : uint8_t {
 // (compiler/flow/class_labels.cpp). Operators whose QdqForm is `moves` pass input 0 on as well.
 enum class TextForm : uint8_t {
   none,
-  hands_on,    // output 0 contains elements of text_inputs
+  hands_on,    // the elements of output 0 are elements of text_inputs
   to_text,     // the same for text; other types are converted to text
   compares,    // compares text_inputs with each other
   translates,  // translates text_inputs by a table of keys and values (ops/common/label_table.h)
@@ -84,7 +84,7 @@ enum class Marker : uint8_t {
 enum class LayerForm : uint8_t {
   none,
   matmul,  // multiplies the last two axes of input 0 and input 1
-  // multiplies two matrices, optionally transposed by transA and transB; alpha, beta and input 2
+  // multiplies two matrices as Gemm does, with transA, transB, alpha, beta and input 2
   gemm,
   conv,
 };
@@ -97,14 +97,14 @@ enum class ElementSource : uint8_t {
   in_order,  // all elements of input 0 in the same order
   joined,    // all inputs, concatenated along `axis`
   picked,    // the elements of input 0 at the places in input 1 along `axis`
-  chosen,    // of input 1 where input 0 is true, of input 2 elsewhere
+  chosen,    // the elements of input 1 where input 0 is true, of input 2 elsewhere
 };
 
 // How the elements of input 0 are converted without changing their places.
 enum class CastForm : uint8_t {
   none,
   to_type,     // to the type of attribute `to` or of input 1
-  to_quarter,  // to an 8-bit float in a byte, times 2^ input 1
+  to_quarter,  // to an 8-bit float in a byte, times 2^(input 1)
 };
 
 // Whether a result can only rise, or only fall, while one input rises. If so, bounds of the result

@@ -51,7 +51,8 @@ struct Item {
   }
   // Whether only a part along that axis is real.
   bool sized_along(size_t d) const { return size && (axis == d || twin == d); }
-  // The item with a size only along that one of its two axes, or without a size.
+  // A copy that keeps only the size along axis d. If the item has no size there, neither has the
+  // copy.
   Item along(size_t d) const {
     Item item = *this;
     item.sized(sized_along(d) ? size : nullptr, d);

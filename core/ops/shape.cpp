@@ -37,8 +37,8 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
-// Where the result decides a shape, it is the bounds of the dimensions; where it is used as
-// numbers, it is the actual sizes.
+// Readers that use the result as a shape receive the bounds of the dimensions. Readers that compute
+// with its elements receive the actual sizes.
 BoundResult bound(BoundContext& ctx) {
   const Item& x = ctx.in[0];
   const Shape& most = ctx.shape();

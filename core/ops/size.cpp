@@ -16,8 +16,8 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
-// Where the result decides a shape, it is the bound of the number of elements; elsewhere it is the
-// actual number.
+// Readers that use the result as a shape receive the bound of the number of elements. Other readers
+// receive the actual number.
 BoundResult bound(BoundContext& ctx) {
   const Item& x = ctx.in[0];
   const int64_t most = element_count(ctx.shape());

@@ -191,7 +191,8 @@ struct SliceAxis {
   Extent start = {}, end = {};
 };
 
-// A size without itself, as the number of tokens before the first one where there is no cache.
+// Whether the value is the difference of equal sizes, for example the number of tokens before the
+// first one if there is no cache.
 bool is_zero(BoundContext& ctx, const ir::Value* size) {
   const ir::Node* n = size ? size->producer() : nullptr;
   while (n && facts_of(*n).source == ElementSource::in_order) n = n->input(0)->producer();
@@ -203,14 +204,14 @@ bool is_zero(BoundContext& ctx, const ir::Value* size) {
   return is_number(a) && is_number(b) && same_size(ctx.element_of(a, 0), ctx.element_of(b, 0));
 }
 
-// Whether the axis is cut to its first places, as many as the end says.
+// Whether the slice keeps the first places of the axis, and their number depends on data.
 bool cuts_the_end(const SliceAxis& cut, const Shape& shape) {
   return cut.step == 1 && !cut.start.actual && cut.start.most == 0 && cut.end.actual &&
          cut.end.least >= 0 && cut.end.most <= shape[cut.axis];
 }
 
-// Two axes that have one size afterwards, as those of a causal mask. One of them may have it
-// before. Nothing where the sizes differ.
+// Cuts x so that two of its axes have the same size, as the axes of a causal mask do. One of them
+// may have this size already. Returns nothing if the sizes differ.
 std::optional<BoundResult> cut_to_a_square(BoundContext& ctx, const Item& x,
                                            std::span<const SliceAxis> cuts) {
   const Shape& shape = x.value->shape();

@@ -1,8 +1,8 @@
-// Defines what a pass is and runs passes.
+// Defines and runs passes.
 //
 // core/passes/FAMILY/foo_bar.cpp defines `extern const PassDef def` in its own namespace
 // poprt::passes::foo_bar_pass. CMake generates the table of passes from the folders.
-// compiler/pipeline.cpp alone defines the order of the default pipeline. `depend`, `before` and
+// Only compiler/pipeline.cpp defines the order of the default pipeline. `depend`, `before` and
 // `against` check that order and sort the passes that a user selects.
 #pragma once
 
@@ -82,7 +82,7 @@ struct PassDef {
   // returns: call ops::infer on new nodes.
   void (*run)(ir::Graph& graph, PassContext& context) = nullptr;
   std::vector<std::string_view> depend = {};   // passes that must run earlier in the same list
-  std::vector<std::string_view> before = {};   // passes that must not run earlier in the same list
+  std::vector<std::string_view> before = {};   // passes of the same list that must run later
   std::vector<std::string_view> against = {};  // passes that must not be in the same list
   std::vector<Parameter> parameters = {};
   PassKind kind = PassKind::rewrite;

@@ -1,10 +1,9 @@
 // Places boxes in layers so that edges point down. It handles one level of a graph, in which groups
 // are boxes.
 //
-//   1. ranks      longest path over the edges that point forward in the given order; edges that
-//   point
-//                 back are reversed, so that there is no cycle. Then boxes with few inputs move
-//                 down to their readers.
+//   1. ranks      longest path over the edges that point forward in the given order. Edges that
+//                 point back are reversed, so that there is no cycle. Then boxes with few inputs
+//                 move down to their readers.
 //   2. dummies    an edge over several layers becomes a chain; edges of one value share it
 //   3. order      median sweeps; the order with the fewest crossings is kept
 //   4. x          each layer in turn moves towards its neighbours' means while boxes stay apart

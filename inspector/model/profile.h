@@ -15,7 +15,7 @@ namespace poprt::inspector {
 struct ProgramProfile {
   int64_t runs = 0;                  // per variant if the program has several
   double run_ns = 0;                 // mean time of a run; the sum over all variants
-  std::vector<double> variant_ns;     // mean time of a run of each variant; empty if there are none
+  std::vector<double> variant_ns;    // mean time of a run of each variant; empty if there are none
   std::vector<double> instructions;  // mean ns of each instruction of main
   std::vector<std::string> names;    // name of the node that each instruction implements
 };

@@ -24,8 +24,8 @@ void check_variant(const runtime::Model& model, size_t variant) {
 
 // Returns the anchors with the shapes of the variant, in the order of the model.
 std::vector<program::Anchor> of_variant(const runtime::Model& model,
-                                       const std::vector<program::Anchor>& anchors, size_t variant,
-                                       bool inputs) {
+                                        const std::vector<program::Anchor>& anchors, size_t variant,
+                                        bool inputs) {
   check_variant(model, variant);
   const std::string prefix = fmt::format("graph{}/", variant);
   std::vector<program::Anchor> list;

@@ -1,4 +1,4 @@
-// Lengths of sequences as questions and paragraphs of SQuAD have them.
+// Lengths of sequences, distributed like those of questions and paragraphs of SQuAD.
 #pragma once
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 // single elements. The runtime's queues show each element at once, because a thread waits for it;
 // several elements at once use begin() and commit().
 //
-// An index that is written with each element delays the elements (ring_buffer.h, 2). A Writer
-// has its index in a register and shows elements in groups, of 1, 2, 4 ... kTailStep since the last
-// flush(): short bursts arrive early, long ones at the speed of the slots alone.
+// An index that is written with each element delays the elements (ring_buffer.h, 2). A Writer keeps
+// its index in a register and publishes elements in groups of 1, 2, 4 ... kTailStep since the last
+// flush(). Short bursts therefore arrive early, and long ones are limited only by the slots.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,9 @@ class StreamedRing : public RingBuffer<T> {
  public:
   using RingBuffer<T>::RingBuffer;
 
-  // Producer: a stream of single elements. While it lives, the producer uses nothing else. Elements
-  // become visible in groups; all of them by flush(), when the ring is full, and at the end.
+  // Producer: a stream of single elements. While it exists, the producer uses no other function.
+  // Elements become visible in groups; all of them by flush(), when the ring is full, and at the
+  // end.
   class Writer {
    public:
     explicit Writer(StreamedRing& ring) noexcept
@@ -49,15 +50,15 @@ class StreamedRing : public RingBuffer<T> {
     }
 
    private:
-    StreamedRing* const ring_;  // is given values only: nothing makes the compiler store own_
+    StreamedRing* const ring_;  // receives copies of own_, so own_ can stay in a register
     T* const slots_;
     const uint64_t mask_;
     uint64_t own_, limit_;
   };
 
-  // Consumer: a stream of single elements. While it lives, the consumer uses nothing else. Slots
-  // are given back a quarter of the capacity at a time; all of them when none is waiting, and at
-  // the end.
+  // Consumer: a stream of single elements. While it exists, the consumer uses no other function.
+  // Slots are returned a quarter of the capacity at a time, and completely when no element is
+  // waiting and at the end.
   class Reader {
    public:
     explicit Reader(StreamedRing& ring) noexcept
@@ -87,10 +88,11 @@ class StreamedRing : public RingBuffer<T> {
   };
 
  private:
-  // Writer and Reader: their index comes in, how far they may go comes out.
+  // Functions for Writer and Reader, which pass their index and receive the limit up to which they
+  // may go.
   void show(uint64_t own) noexcept {
     this->producer_.own = own;
-    if (this->tail_.exact.load(std::memory_order_relaxed) == own) return;  // leave the line alone
+    if (this->tail_.exact.load(std::memory_order_relaxed) == own) return;  // avoids a write
     this->tail_.exact.store(own, std::memory_order_release);               // pairs with look()
     this->tell(this->producer_, this->tail_);
   }

@@ -1,4 +1,4 @@
-// What benchmarks that measure by turns share.
+// Code shared by benchmarks that measure alternately.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-// Least, median and most.
+// Minimum, median and maximum.
 inline void print(const char* what, std::vector<double> values, const char* unit) {
   std::sort(values.begin(), values.end());
   std::printf("%-40s %.4g / %.4g / %.4g %s\n", what, values.front(), values[values.size() / 2],

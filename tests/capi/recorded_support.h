@@ -20,7 +20,7 @@
 
 namespace poprt::test {
 
-// What a call made is given back.
+// Free the object that a call has created.
 inline void drop(poprt_compiler* p) { poprt_compiler_free(p); }
 inline void drop(poprt_executable* p) { poprt_executable_free(p); }
 inline void drop(poprt_string* p) { poprt_string_free(p); }
@@ -72,13 +72,14 @@ class Recorded : public testing::Test {
     found[heading].insert(what + ": " + answer);
   }
 
-  // The call with each of its pointers null in turn; the last argument receives the result.
+  // Repeats the call with each of its pointers null in turn. The last argument receives the result.
   template <class R, class... P, class... A>
   void nulls(const char* name, R (*f)(P...), A... arguments) {
     each_null(name, f, std::tuple<P...>(arguments...), std::index_sequence_for<P...>());
   }
 
-  // The struct with each of these fields at values that it seldom has, and of other sizes.
+  // Repeats the call with unusual values of each of these fields, and with other sizes of the
+  // struct.
   template <class S, class... F>
   void bent(const std::string& name, const S& good,
             const std::function<poprt_error*(const S*)>& call,

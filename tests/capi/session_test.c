@@ -417,7 +417,7 @@ static void masks_of_several_shapes_are_made(void** state) {
   OK(poprt_session_run_main_programs(session));
   assert_softmax(s.y, 2);
   assert_softmax(s.y + 2, 2);
-  /* A caller that pads says which places are real. */
+  /* A caller that pads its inputs sets the mask of real places. */
   mask = "poprt.real.N";
   poprt_stream_callbacks stream = {sizeof stream, NULL, fetch_mask, NULL, NULL, NULL, &s};
   OK(poprt_session_set_user_input_handler(session, mask, &stream));

@@ -1,4 +1,4 @@
-// What ends a process, or spoils its streams, is tried in a child.
+// Runs code in a child process that ends the process or closes its streams.
 #pragma once
 
 #include <sys/wait.h>
@@ -8,8 +8,9 @@
 
 namespace poprt::cli {
 
-// How a process ends that runs `body`; 0 when that returns. Its streams are pipes, and it has no
-// other files open: what removes files by mistake finds none of the machine, such as /dev/null.
+// Runs `body` in a child process and returns its exit status, 0 if `body` returns. The streams of
+// the child are pipes, and it has no other open files, so code that wrongly removes its open files
+// cannot remove a file of the machine such as /dev/null.
 inline int status_of(const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -36,7 +36,8 @@ inline Said parse(Command& command, std::vector<std::string> words) {
   return said;
 }
 
-// What `body` throws as `Kind`; another exception, or none, fails.
+// Returns the exception of type `Kind` that `body` throws. Another exception, or none, fails the
+// test.
 template <class Kind, class Body>
 std::string message_of(Body&& body) {
   try {

@@ -88,7 +88,7 @@ class CustomOperators(PluginTest):
             self.near(found, [v if v >= 0 else alpha * v for v in x])
 
     def test_parts_on_several_threads(self):
-        """Each row is a part: on any thread, the first run, which is checked, and the later ones give the same."""
+        """Each row is a part. The first run, which is checked, and later runs give the same results on any thread."""
         x = self.numbers(64 * 6)
         nodes = [w.node("Parts", ["x"], ["h"], "ai.graphcore"), w.node("Parts", ["h"], ["y"], "ai.graphcore")]
         name = self.chain("parts.onnx", nodes, (64, 6))

@@ -1,4 +1,4 @@
-// A program that replaces Python: it notes its request and runs a line of sh.
+// A program that replaces Python: it records its arguments and runs a line of sh.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace poprt::cli {
 
 class StandIn {
  public:
-  // `act` knows its words as $1, $2 ... and all of them as $*; $here is the folder of the program.
+  // In `act`, $1, $2 ... are the arguments of the program, $* all of them, and $here its folder.
   explicit StandIn(const std::string& act) {
     const std::string program = write_file(folder, "python",
                                            "#!/bin/sh\nhere=$(dirname \"$0\")\n"

@@ -53,8 +53,8 @@ class CommandTest(unittest.TestCase):
                                      stdin=subprocess.DEVNULL, capture_output=True))
 
     def begun(self, words, folder, environment, command=None, **more):
-        """A process that will be interrupted. Its streams are a file of ours: should it remove what it has open, that is
-        not /dev/null."""
+        """Starts a process that will be interrupted. Its streams are a file of the test: if the process wrongly removes its
+        open files, it does not remove /dev/null."""
         with open(self.path("streams"), "w+b") as streams:
             return subprocess.Popen(self.arguments(words, command), cwd=folder, env=environment, stdin=streams, stdout=streams,
                                     stderr=streams, **more)

@@ -1,5 +1,5 @@
-"""Writes the vectors in tests/data/graphcore as make_contrib_vectors.py writes those of com.microsoft. What is expected
-comes from NumPy, by the definitions of the PopART and PopRT documents. Needs numpy, onnx, onnxruntime, ml_dtypes."""
+"""Writes the vectors in tests/data/graphcore as make_contrib_vectors.py writes those of com.microsoft. NumPy
+computes the expected results by the definitions of the PopART and PopRT documents. Needs numpy, onnx, onnxruntime, ml_dtypes."""
 
 import math
 import os

@@ -1,10 +1,10 @@
 // Runs ONNX's published vectors (Debian package libonnx-testdata: single operators, their function
 // bodies, sequences, and PyTorch's small models) through import, compiler and emulated device, with
-// ONNX's tolerances (rtol 1e-3, atol 1e-7; kTolerances), as released: the vectors feed everything
-// at run time, also what decides shapes. A vector is first compiled with no input known; when the
-// compiler says that it needs values, the test folds the inputs of the next level of
-// compiler::fold_inputs, as `poprt_exec run` does. The summary has the number of vectors that
-// passed at which level.
+// ONNX's tolerances (rtol 1e-3, atol 1e-7; kTolerances). The published vectors pass all inputs at
+// run time, including those that decide shapes. A vector is first compiled without values of
+// inputs. If the compiler reports that it needs values, the test folds the inputs of the next level
+// of compiler::fold_inputs, as `poprt_exec run` does. The summary contains the number of vectors
+// that passed at each level.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -20,7 +20,7 @@ namespace poprt::hostile {
 namespace pb = ::onnx;
 namespace fs = std::filesystem;
 
-// Where a case lives: `model` is the model's own directory; nothing in `outside` may be opened.
+// The folders of a case. `model` is the folder of the model. No file in `outside` may be opened.
 struct Folder {
   fs::path model, outside;
   void write(const std::string& name, const std::string& bytes) const {
@@ -274,7 +274,7 @@ inline Case either(std::string name, const pb::ModelProto& m) {
 }
 inline Case either(std::string name, const Op& op) { return either(std::move(name), model_of(op)); }
 
-// x -> Relu -> y, to be spoiled.
+// x -> Relu -> y, which the cases damage.
 inline pb::ModelProto relu_model() {
   pb::ModelProto m = empty_model();
   add_input(*m.mutable_graph(), "x");

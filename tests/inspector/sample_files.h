@@ -58,7 +58,7 @@ inline compiler::Executable compiled(const std::string& text,
   return compiler::compile(*graph, options);
 }
 
-// The sample graph compiled, with data for an anchor of its own and two opaque blobs.
+// The compiled sample graph, with data for an additional anchor and two opaque blobs.
 inline std::string sample_popef(const std::string& name = "net") {
   const compiler::Executable made = compiled(kSampleText);
   std::ostringstream file;
@@ -87,7 +87,7 @@ inline std::filesystem::path write_compiled(const SampleFolder& folder, const st
   return path;
 }
 
-// y = relu(x) + 1, by way of a product; two nodes have names that nodes of the sample have.
+// y = relu(x) + 1, computed with a product. Two nodes have the names of nodes of the sample.
 inline constexpr const char* kOtherText = R"(graph "other" opset {"": 17} {
   input %x : f32[3,2]
   const %one : f32[1] = [1.0]

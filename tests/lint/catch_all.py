@@ -54,7 +54,7 @@ def block(text, begin):
 
 
 def cleans_up(text, match):
-    """Whether the handler throws the exception again, or is in a destructor, which has to be the last function before it."""
+    """Whether the handler throws the exception again, or the last function that begins before it is a destructor."""
     functions = re.findall(r"^ *(?! |(?:if|for|while|switch)\b)([\w:<>,*&~ ]+)\([^\n]*\{$", text[:match.start()], re.M)
     return re.search(r"\bthrow;", block(text, match.end())) or (functions and "~" in functions[-1])
 

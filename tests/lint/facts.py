@@ -1,10 +1,10 @@
-"""A fact that one operator alone states, and that code outside core/ops reads, is that operator's name in another form.
+"""A fact that only one operator states, and that code outside core/ops reads, is that operator's name in another form.
 
-Fields of Facts (core/ops/facts.h) and values of its enums are counted by the files of core/ops that state them. What belongs to one
-operator is a hook of OpDef, which the operator implements, or a fact of several operators.
+Fields of Facts (core/ops/facts.h) and values of its enums are counted by the files of core/ops that state them. A property
+of one operator should be a hook of OpDef, which the operator implements, or a fact of several operators.
 
-Which axis an operator works along is asked of its axis map (core/ops/axes.h), so that its default axis is in its own file. Attribute `axis` is
-read elsewhere only where the map cannot tell."""
+The axis map of an operator (core/ops/axes.h) contains the axis along which it works, so only the file of the operator contains its default
+axis. Other code reads attribute `axis` only if the map does not contain the answer."""
 
 import re
 

@@ -1,7 +1,7 @@
 // The check at every site of a mutated file: whether this mutant is the active one.
 //
 // All mutants are built into one program, as `(poprt_mutant(17) ? (a <= b) : (a < b))`.
-// MUTANT_ACTIVE names the one that acts (none by default). MUTANT_REACHED names a file of
+// MUTANT_ACTIVE selects the active one (none by default). MUTANT_REACHED names a file of
 // kMutantLimit bytes in which every process marks the sites that it reached; it is mapped shared,
 // so a crash, _exit or exec loses no mark. Every translation unit has its own state: it exports no
 // symbol, whatever its visibility or instruction set is.
@@ -29,7 +29,7 @@ __attribute__((cold, noinline)) static unsigned char* mutant_open() {
       close(file);
     }
   }
-  // Pairs with the load in poprt_mutant: who sees the marks sees the active number.
+  // Pairs with the load in poprt_mutant: a thread that sees the marks also sees the active number.
   __atomic_store_n(&mutant_reached, marks, __ATOMIC_RELEASE);
   return marks;
 }

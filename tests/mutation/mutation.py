@@ -190,9 +190,9 @@ def batches(tests, most):
 
 
 def record(scratch, tests, jobs, together):
-    """Runs the tests without a mutant, `together` of a program to a process: their time, whether they pass, and which
-    mutants they come by. What a process comes by only once may be what it does only once, whichever test is first:
-    it is noted as "perhaps" for all tests of the process."""
+    """Runs the tests without a mutant, up to `together` tests of a program in one process. Records their times, whether
+    they pass, and the mutants that they reach. A mutant that a process reaches only once may be in code that runs once,
+    in whichever test is first, so it is recorded as "perhaps" for all tests of the process."""
     rows = []
     lock = threading.Lock()
     local = threading.local()
@@ -255,10 +255,10 @@ def portions(tests):
 
 
 def try_mutant(scratch, number, mutant, tests, most):
-    """(how, test, those met) of the first test that fails with the mutant and fails again alone; ("survived", "", ...)
-    when none does of those that take `most` seconds without a mutant. Corpora of the folder are first, its other tests have
-    half of the time, corpora of others a quarter, and what is left all others; those that come by the mutant only perhaps
-    are last."""
+    """Returns (how, test, tests that ran) of the first test that fails with the mutant and fails again when it runs alone,
+    or ("survived", "", ...) if no test fails. Tests run until they have taken `most` seconds (measured without a mutant).
+    Corpora of the mutant's folder run first. Its other tests get half of the time, corpora of other folders a quarter,
+    and all other tests the rest. Tests that reach the mutant only perhaps are last."""
     environment = scratch.environment(MUTANT_ACTIVE=str(number))
     part = OF_FOLDER.get(folder(mutant), folder(mutant).split("/")[-1])
     met, seconds = [], 0.0

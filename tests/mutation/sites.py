@@ -1,8 +1,9 @@
 """Places of a C++ file where a small, plausible bug could be, found in clang's syntax tree.
 
-A site keeps the bytes it replaces and a text with `@` where the mutant's number goes; the text computes what the file
-says unless that mutant is active. Contexts that the compiler evaluates (constexpr, static_assert, template arguments,
-case labels, enumerators) and macros have no sites; what slips through is dropped when the build refuses it."""
+A site consists of the bytes that it replaces and a text with `@` at the place of the mutant's number. The text computes
+the same as the original bytes unless that mutant is active. Contexts that the compiler evaluates (constexpr,
+static_assert, template arguments, case labels, enumerators) and macros have no sites. Remaining mutants that do not
+compile are dropped after the build."""
 
 import dataclasses
 import os

@@ -21,7 +21,7 @@ inline bool operator==(const char* a, const StringPtr& b) { return StringPtr(a) 
 
 namespace poprt::capnp_library {
 
-// What the library calls the canonical form of a message.
+// The canonical form of a message according to the library.
 template <class Root>
 std::vector<std::byte> canonical_bytes(Root root) {
   const kj::Array<capnp::word> words = capnp::canonicalize(root);

@@ -1,5 +1,5 @@
 // Runs a whole ir::Graph node by node through ops::evaluate: the reference that pass and compiler
-// tests compare with. Of nodes with subgraphs, If is supported. Header only.
+// tests compare with. If is the only supported node with subgraphs. Header only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ namespace poprt::test {
 
 using KnownValues = std::map<const ir::Value*, Tensor>;
 
-// Adds the values that the graph computes to `known`, which has its inputs and the values of the
-// graphs around it.
+// Adds the values that the graph computes to `known`, which contains the inputs of the graph and
+// the values of enclosing graphs.
 inline void evaluate_nodes(const ir::Graph& graph, KnownValues& known) {
   for (const ir::Value* v : graph.values())
     if (v->is_constant()) known[v] = v->constant();
@@ -108,7 +108,7 @@ inline void expect_close(const Tensor& a, const Tensor& b, double tolerance,
   EXPECT_LE(worst, tolerance * largest) << what;
 }
 
-// Both graphs give the same results (by output name) for the same random feeds.
+// Expects that both graphs give the same results (by output name) for the same random feeds.
 inline void expect_same_results(const ir::Graph& before, const ir::Graph& after,
                                 double tolerance = 1e-5, uint32_t seed = 1) {
   const auto feeds = random_feeds(before, seed);

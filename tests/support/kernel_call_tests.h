@@ -196,7 +196,7 @@ inline Answer ask(OneCall c, std::string_view what) {
       ADD_FAILURE() << what << ": a plan that makes no sense: " << described(c);
       return Answer::wrong;
     }
-    // What would take long is not run: its check is that of a shorter call.
+    // A call that would take long is not run, because a shorter call has the same checks.
     if (plan.tasks == 0 || plan.work > 1e8 || plan.rounds > 100'000 || plan.tasks > 100'000)
       return Answer::ran;
     const std::string problem = run_fenced(plan, c);

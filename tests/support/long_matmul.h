@@ -39,7 +39,7 @@ struct LongMatmul {
   }
 };
 
-// Calls round(delay) with ever longer delays until it says that a run was caught in the middle.
+// Calls round(delay) with increasing delays until it returns that it interrupted a run.
 template <class Round>
 bool caught_in_the_middle(Round&& round) {
   for (auto delay = std::chrono::milliseconds(1); delay < std::chrono::seconds(5); delay *= 2)

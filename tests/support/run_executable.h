@@ -11,7 +11,7 @@
 
 namespace poprt::test {
 
-// Feeds by input name -> results by output name.
+// Maps feeds by input name to results by output name.
 inline std::map<std::string, Tensor> run_executable(const compiler::Executable& executable,
                                                     const std::map<std::string, Tensor>& feeds,
                                                     int threads = 1) {

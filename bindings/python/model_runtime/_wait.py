@@ -1,4 +1,4 @@
-"""What to do when no device is free."""
+"""The behaviour of runners and sessions if no device is free."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class QueueManager:
             self._raw.flush_all()
 
     def disconnectAll(self) -> None:
-        """The same permanently: nothing can be enqueued afterwards, and runs find no data."""
+        """Cancels every waiting element permanently: nothing can be enqueued afterwards, and runs find no data."""
         with self._using():
             self._raw.disconnect_all()
 

@@ -235,9 +235,9 @@ class Session:
                 _callbacks.raise_pending()  # of the previous handler
 
     def getUserInputAnchors(self) -> list[DataDesc]:
-        """The inputs that the caller must serve. A mask ``poprt.real.DIM`` of a model at several shapes is not one of them: the
-        session fills it with ones, so that every place of the shape that ``poprt.bucket`` selects is real. A caller that pads
-        its inputs sets a handler for it."""
+        """The inputs that the caller must serve. They do not include the masks ``poprt.real.DIM`` of a model at several
+        shapes: the session fills these with ones, so every place of the shape that ``poprt.bucket`` selects is real. A
+        caller that pads its inputs sets handlers for the masks."""
         return list(self._inputs)
 
     def getUserOutputAnchors(self) -> list[DataDesc]:

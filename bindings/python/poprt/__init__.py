@@ -12,7 +12,7 @@ from typing import Any as _Any, Callable as _Callable, Union as _Union
 
 from . import _load
 from . import poprt_raw as _raw
-from . import errors, compiler, runtime, utils, backends, backend, passes, quantizer, converter  # noqa: F401  in the order of what needs what
+from . import errors, compiler, runtime, utils, backends, backend, passes, quantizer, converter  # noqa: F401  in the order of their dependencies
 from . import optimizer, frontend, profile, _names  # noqa: F401
 from ._describe import DataDesc, DataType
 from ._log import LogSubscription

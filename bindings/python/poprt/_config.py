@@ -121,7 +121,7 @@ class Config:
         try:
             yield
         except (TypeError, AttributeError, OverflowError, ValueError) as error:
-            if isinstance(error, RuntimeError):  # an error of the library, which is complete
+            if isinstance(error, RuntimeError):  # errors of the library are complete already
                 raise
             wanted = self._annotations[name].replace("os.PathLike[str]", "os.PathLike")
             raise TypeError(f"{type(self).__name__}.{name}: expected {_EXPECTED.get(name, wanted)}, "

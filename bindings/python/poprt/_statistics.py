@@ -49,8 +49,8 @@ class _BranchStatistics(TypedDict, total=False):
 
 
 class RunnerStatistics(ReplicaStatistics, _BranchStatistics):
-    """The counters of a runner for all replicas and for each. For a fused model, the requests of each graph. For a
-    model at several shapes, the counters of each shape."""
+    """The counters of a runner for all replicas and for each replica. For a fused model, they include the requests of
+    each graph; for a model at several shapes, the counters of each shape."""
     replicas: list[ReplicaStatistics]
 
 

@@ -299,7 +299,7 @@ class Executable:
     @classmethod
     def fuse(cls, executables: Iterable["Executable"]) -> "Executable":
         """Makes one executable of several: inputs and outputs of the first are called ``graph0/NAME``, of the second
-        ``graph1/NAME`` and so on. Equal weights are stored once. A runner selects the one by the names of a request.
+        ``graph1/NAME`` and so on. Equal weights are stored once. A runner selects the model by the names of a request.
         Since 1.0."""
         parts, kept = _raw.RawExecutables(), [executable._open() for executable in executables]
         for raw in kept:

@@ -435,7 +435,8 @@ std::string compare_layers(const poprt_compiler& c, const poprt_library_source& 
 }
 
 // Returns the results inside the original whose sizes check reports.
-std::vector<std::string> sized_results(const poprt_compiler& c, const poprt_library_source& source) {
+std::vector<std::string> sized_results(const poprt_compiler& c,
+                                       const poprt_library_source& source) {
   PlainOptions plain = plain_options(c);
   plain.named.push_back({capi::kQuiet, "1"});
   plain.options.progress = nullptr;

@@ -6,8 +6,8 @@
 
 #include "compiler/driver.h"
 #include "compiler/faithful.h"
-#include "passes.h"
 #include "ops/op.h"
+#include "passes.h"
 
 namespace poprt::capi {
 namespace {

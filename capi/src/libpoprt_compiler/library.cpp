@@ -19,22 +19,22 @@
 #include "compiler/outputs.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
-#include "faithful.h"
-#include "kept.h"
-#include "passes.h"
-#include "settings.h"
-#include "shapes.h"
-#include "warnings.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
+#include "faithful.h"
+#include "kept.h"
 #include "onnx/export.h"
 #include "onnx/model_hash.h"
 #include "option_lists.h"
+#include "passes.h"
 #include "passes/common/custom.h"
 #include "passes/common/describe.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
+#include "settings.h"
+#include "shapes.h"
+#include "warnings.h"
 
 namespace {
 
@@ -121,8 +121,8 @@ compiler::RunModel run_on_device(const compiler::Executable& executable) {
 
 // A model is often converted and then compiled. The calibration of the conversion is kept for the
 // compilation until another model is calibrated.
-std::shared_ptr<compiler::CalibrationResult> cached_calibration(const poprt_compile_options& o,
-                                                                const poprt_library_source& source) {
+std::shared_ptr<compiler::CalibrationResult> cached_calibration(
+    const poprt_compile_options& o, const poprt_library_source& source) {
   static std::mutex mutex;
   static std::string last;
   static std::shared_ptr<compiler::CalibrationResult> result;

@@ -36,7 +36,7 @@ struct Candidate {
 std::vector<double> amounts_by_bytes(const std::vector<SubGraph>& parts);
 std::vector<double> amounts_by_time(const std::vector<SubGraph>& parts);
 
-// Several threads may call it at the same time
+// Compiles a plan. Several threads may call it at the same time.
 using CompilePlan = std::function<Candidate(const Plan&)>;
 
 // Returns the plan in which the fullest IPU gives a sub-graph to the neighbour with more free

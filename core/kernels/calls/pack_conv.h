@@ -1,7 +1,6 @@
 // pack_conv: operands [weights [groups, m, c, taps], packed], both f32. Packs convolution weights
-// that are known at run time only in the same way as pack_conv() of kernels/common/pack_conv.h
-// packs constant ones. A bias is padded to whole blocks like the weights of one channel and one
-// tap.
+// that are computed at run time to the form that pack_conv() of kernels/common/pack_conv.h gives
+// constant weights. A bias is padded to whole blocks like the weights of one channel and one tap.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -13,7 +13,7 @@ namespace poprt::kernels::calls {
 struct SvmClassify {
   static constexpr std::string_view kKernel = "svm_classify";
 
-  // the coupling needs memory for classes squared numbers
+  // The coupling needs memory that grows with the square of the number of classes.
   static constexpr int64_t kMostClasses = 4096;
   int64_t rows = 0;
   int64_t classes = 1;

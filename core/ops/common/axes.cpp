@@ -296,7 +296,7 @@ void aligned_as(AxesContext& ctx, size_t input, const Shape& shape, size_t outpu
 
 namespace {
 
-// The number of elements after each axis: entry d is the product of the axes from d on.
+// Entry d is the product of the sizes of the axes from d on.
 std::vector<int64_t> products_from(std::span<const int64_t> shape) {
   std::vector<int64_t> p(shape.size() + 1, 1);
   for (size_t d = shape.size(); d-- > 0;) p[d] = checked_mul(p[d + 1], shape[d], "shape");
@@ -313,14 +313,16 @@ std::optional<size_t> axis_between(const std::vector<int64_t>& p, int64_t low, i
   return std::nullopt;
 }
 
-// Whether the elements can be counted in units of `c`: it is between two axes, or divides one.
+// Whether the elements can be counted in units of `c`: `c` elements are whole places of an axis and
+// divide it into equal parts.
 bool is_cut(const std::vector<int64_t>& p, int64_t c) {
   for (size_t d = 0; d + 1 < p.size(); d++)
     if (c % p[d + 1] == 0 && p[d] % c == 0) return true;
   return c == 1 && p.size() == 1;
 }
 
-// The numbers in whose units both shapes count elements. Each is a multiple of the previous one.
+// Returns the units in which the elements of both shapes can be counted (is_cut), in ascending
+// order. Each is a multiple of the previous one.
 std::vector<int64_t> common_cuts(const std::vector<int64_t>& p, const std::vector<int64_t>& q) {
   std::set<int64_t> candidates(p.begin(), p.end());
   candidates.insert(q.begin(), q.end());
@@ -335,7 +337,8 @@ std::vector<int64_t> common_cuts(const std::vector<int64_t>& p, const std::vecto
   return cuts;
 }
 
-// An axis that several axes of the input cross can be linked only partly.
+// If the links do not determine the whole place along an axis of the output, because axes of the
+// input overlap it only in part, the number of the place affects the result.
 void number_crossed(AxesContext& ctx, const InOrder& o) {
   for (size_t e = o.to; e < o.to_last; e++) {
     int64_t known = 1;
@@ -512,8 +515,8 @@ struct Reach {
   std::set<size_t> numbered;  // axes
 };
 
-// Both paths lead to the value, so only their common properties hold. If only one of them carries
-// an axis, the number of the place affects the result.
+// Adds the links of another path from the input to the value. Only links that both paths have are
+// kept. If only one path has a link, the number of the place along its axis affects the value.
 void add_way(Reach& reach, size_t input, const std::vector<AxisLink>& links) {
   const auto [at, first] = reach.links.try_emplace(input, links);
   if (first) return;
@@ -578,8 +581,8 @@ std::unique_ptr<ir::Graph> expanded(const ir::Node& node, std::vector<size_t>& o
 
 using Reached = std::map<const ir::Value*, Reach>;
 
-// The relation of the inputs of the node to those of its expansion. The elements of a constant may
-// differ from place to place.
+// Relates the inputs of the expansion to the inputs of the node. The elements of a constant may
+// differ from place to place, so its axes count as numbered.
 Reached reached_inputs(const AxesContext& ctx, const ir::Graph& graph) {
   Reached reached;
   size_t next = 0;
@@ -599,8 +602,8 @@ Reached reached_inputs(const AxesContext& ctx, const ir::Graph& graph) {
   return reached;
 }
 
-// If an axis of an input differs from place to place, the axes to which it is linked do as well. If
-// it is mixed, every axis that is not linked to an input may.
+// Adds the axes of the output along which the number of a place may affect the result: axes linked
+// to such an axis of the input and, if the input has a mixed axis, all axes without links.
 void add_numbered(Reach& made, const AxisMap& map, const std::set<size_t>& numbered, size_t input,
                   size_t output) {
   const Shape& in = map.inputs[input];

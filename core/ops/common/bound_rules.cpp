@@ -24,10 +24,12 @@ namespace {
 
 bool is_read(const ir::Value* v) { return !v->uses().empty() || v->graph().is_output(v); }
 
-// The axis of all results of which each place is computed from the same place of input 0 along its
-// sized axis and from nothing else with such places, where input 0 has `more` places than the
-// bound. A number of a place counts from the first sample, which is real; along other axes it may
-// count from the last place, as the causal mask of an attention does.
+// Returns the axis of all results to which the sized axis of input 0 is carried, if each place of
+// the axis is computed from the same place of input 0 and no other input has these places. Input 0
+// has `more` places than the bound. Results that are not read are ignored. Only along axis 0 may
+// the number of a place affect the result: there, operators count from the first sample, which is
+// real. Along other axes they may count from the last place, as the causal mask of an attention
+// does.
 std::optional<size_t> kept_apart(const BoundContext& ctx, int64_t more) {
   std::vector<ir::Value*> values;
   for (const Item& item : ctx.in) values.push_back(item.value);
@@ -51,8 +53,8 @@ std::optional<size_t> kept_apart(const BoundContext& ctx, int64_t more) {
 
 }  // namespace
 
-// An operator with a fixed size of its result, as CenterCropPad, carries an axis that happens to
-// have this size already. So the axis must be carried at two sizes.
+// The axis must be carried at two sizes of the input, because an operator with a fixed size of its
+// result, such as CenterCropPad, carries an axis that happens to have this size.
 BoundResult bound_unstated(BoundContext& ctx) {
   if (facts_of(ctx.node).per_element) return bound_elementwise(ctx);
   ctx.refuse_sizes(1);
@@ -62,8 +64,8 @@ BoundResult bound_unstated(BoundContext& ctx) {
   return {ctx.in[0].size, *axis};
 }
 
-// For operands that are real along two axes up to one size. The other operands broadcast, or have
-// that size along one of the axes.
+// The rule for elementwise operators with an operand `twins` that is real along two axes up to one
+// size. The other operands broadcast, or have that size along one or both of these axes.
 BoundResult bound_twins(BoundContext& ctx, const Item& twins, size_t rank) {
   const size_t shift = rank - twins.value->shape().size();
   const size_t axes[] = {twins.axis + shift, *twins.twin + shift};
@@ -134,8 +136,8 @@ BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Te
   return {x.size, axis};
 }
 
-// The axis of x whose size is itself an element of `to` is kept (`kept`), with at most one unknown
-// extent next to it.
+// If an element of `to` is the size of x itself, the result keeps the sized axis of x there
+// (`kept`), and at most one extent next to it may be unknown.
 BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to) {
   const Shape& from = x.value->shape();
   const int64_t outer = partial_product(from, 0, x.axis), bound = from[x.axis];

@@ -5,7 +5,7 @@
 namespace poprt::ops {
 namespace {
 
-// Codes are unsigned for every element type of the same width.
+// The unsigned type with as many bits as the element type.
 DType code_type(DType dtype) { return dtype_bits(dtype) == 2 ? DType::u2 : DType::u4; }
 
 }  // namespace

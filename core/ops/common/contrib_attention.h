@@ -32,8 +32,8 @@ struct AttentionResult {
 
 AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_present);
 
-// poprt.Attention on one projection that contains q, k and v side by side, with heads of equal
-// sizes.
+// Adds poprt.Attention on one projection, whose columns are q, k and v one after the other, with
+// heads of equal sizes.
 ir::Value* attend_packed(Expansion& e, ir::Value* qkv, int64_t heads, ir::Value* mask, bool causal,
                          double scale);
 

@@ -24,7 +24,8 @@ void resolve_loop(ResolveContext& ctx);
 // The trip count if it is constant, otherwise 1.
 int64_t loop_repeats(const ir::Node& loop);
 
-// A definition: of its fields name and domain are given. `is_bounded` as infer_loop() has it.
+// Defines a Loop operator. The last arguments are its name and domain. `is_bounded` is the argument
+// `bounded` of infer_loop().
 #define POPRT_LOOP_OP(symbol, is_bounded, ...)                                      \
   namespace poprt::ops::symbol##_op {                                               \
     extern const OpDef def;                                                         \

@@ -54,8 +54,8 @@ Value* svm_kernel(Expansion& e, Value* x, const std::vector<float>& vectors, int
   const auto gamma = static_cast<double>(parameters[0]), coef0 = static_cast<double>(parameters[1]),
              degree = static_cast<double>(parameters[2]);
   if (type == "RBF") {
-    // x - s|^2 = |x|^2 + |s|^2 - 2 x s. Both are taken relative to the mean of the support vectors,
-    // which reduces cancellation.
+    // |x - s|^2 = |x|^2 + |s|^2 - 2 x s. The mean of the support vectors is subtracted from x and
+    // s, which reduces cancellation.
     e.check(static_cast<int64_t>(vectors.size()) == count * features,
             "support_vectors do not fit the features of X");
     std::vector<double> mean(static_cast<size_t>(features));

@@ -10,7 +10,8 @@ int64_t Window::out(size_t d, int64_t in) const {
   if (in == kUnknownDim) return kUnknownDim;
   const int64_t room = in + pads_begin[d] + pads_end[d] - extent(d);
   if (!ceil_mode) return room < 0 ? 0 : room / strides[d] + 1;
-  // The first window may reach less than a stride beyond the room.
+  // With ceil_mode, a window may exceed the padded input by less than a stride. This also applies
+  // to the first window, so `room` may be negative.
   const int64_t reach = room + strides[d] - 1;
   if (reach < 0) return 0;
   int64_t count = reach / strides[d] + 1;

@@ -18,7 +18,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// How far the score of a key that is dropped is below the others: exp(-5000) is 0 in every type.
+// The least distance of a dropped score below the other scores: exp(-5000) is 0 in every type.
 constexpr double kDroppedBy = 5000;
 constexpr double kScores[] = {-4, -0.5, 0, 1, 3.5, 8};
 constexpr double kWeights[] = {0, 0.125, 0.25, 0.5, 0.75, 1};
@@ -30,8 +30,8 @@ bool keeps_places(const Node& n) {
   return (facts.per_element || facts.moves) && n.outputs().size() == 1;
 }
 
-// Whether the axis is multiplied by one of another operand and summed. `labels` are the nodes on
-// the way, with the axis of their results.
+// Whether a product with another operand sums over the axis. `labels` receives the nodes that keep
+// the places of the axis on the way to the product, each with that axis of its result.
 bool is_summed_with_another(const Value* weights, size_t axis, Labels& labels) {
   bool found = false;
   std::unordered_set<const Value*> seen{weights};
@@ -54,7 +54,8 @@ bool is_summed_with_another(const Value* weights, size_t axis, Labels& labels) {
   return found;
 }
 
-// The nodes that make the scores, back to what does not keep the places of keys.
+// Returns the nodes before `scores` that keep the places of keys, each with the axis of keys in its
+// result. The search stops at nodes that do not keep the places.
 Labels makers_of(const Value* scores, size_t axis) {
   Labels labels;
   std::unordered_set<const Value*> seen{scores};
@@ -75,7 +76,7 @@ Labels makers_of(const Value* scores, size_t axis) {
   return labels;
 }
 
-// The number that all elements of a constant are.
+// Returns the number to which all elements of a constant are equal, or nothing.
 std::optional<double> one_number(const Value* v) {
   if (!v->is_constant() || v->dtype() == DType::string) return std::nullopt;
   const std::vector<double> all = v->constant().to_doubles();
@@ -84,7 +85,7 @@ std::optional<double> one_number(const Value* v) {
   return all[0];
 }
 
-// An elementwise node at some numbers of one operand and one number of another, the mask.
+// Evaluates an elementwise node for one number of the mask and several scores or weights.
 class Joint {
  public:
   Joint(const Node& n, size_t mask) : node_(n), mask_(mask) {
@@ -173,7 +174,7 @@ bool AttentionScores::drops_keys(const Node& node, size_t input, double kept,
   if (!joint.joins_truths())
     return place->is_weights ? clears_weights(joint, kept, dropped)
                              : lowers_scores(joint, kept, dropped);
-  // The other mask decides where this one keeps.
+  // If this mask keeps a key, the result is the other mask. Otherwise the other mask has no effect.
   constexpr double kTruths[] = {0, 1};
   const std::vector<double> without = joint.at(dropped, kTruths);
   const Value* both = node.output();

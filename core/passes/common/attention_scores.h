@@ -1,5 +1,5 @@
-// Where a graph has the scores of an attention, as the axis maps prove it: Softmax normalises one
-// axis, the keys, and a product with another operand, the values, sums over it.
+// Finds the nodes between the two products of an attention. The axis maps show them: Softmax
+// normalises one axis, the keys, and a product with another operand, the values, sums over it.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,17 @@ class AttentionScores {
  public:
   explicit AttentionScores(const ir::Graph& graph);
 
-  // Of the result of a node between the product of queries and keys and that of weights and values.
+  // The form of the result of a node between the product of queries and keys and the product of
+  // weights and values.
   struct Place {
     size_t keys = 0;          // the axis of keys
-    bool is_weights = false;  // it follows Softmax
+    bool is_weights = false;  // the node follows Softmax; otherwise its result contains scores
   };
   std::optional<Place> at(const ir::Node& node) const;
 
-  // Whether a key has no weight, whatever its score is, exactly where input `input` of the node,
-  // whose last axis is that of keys, has the number `dropped` and not `kept`. A bool result has to
-  // do this in one of its readers.
+  // Whether input `input` of the node is a mask of keys. Its last axis must be the axis of keys. A
+  // key with the number `dropped` gets weight 0 for every score; a key with the number `kept` keeps
+  // its weight. If the node combines bool masks, one of the readers of its result must do this.
   bool drops_keys(const ir::Node& node, size_t input, double kept, double dropped) const;
 
  private:

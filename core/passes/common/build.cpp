@@ -166,7 +166,8 @@ void replace_outputs(Node& node, std::span<Value* const> by) {
 
 namespace {
 
-// `element`: bytes of one index of `axis`; `count`: number of such slices before it.
+// `inner`: bytes of the elements at one index of the axis, for fixed indices of the dimensions
+// before it. `outer`: the number of combinations of these indices.
 struct Along {
   uint64_t inner = 1, outer = 1;
 };

@@ -18,7 +18,7 @@ using ir::Value;
 
 constexpr int64_t kMost = int64_t{1} << 26;  // elements of the largest mask that is examined
 
-// The graph input that a value depends on: none, one, or several.
+// Finds whether a value depends on no graph input, on one (and which), or on several.
 class Sources {
  public:
   explicit Sources(const Graph& graph) {

@@ -17,7 +17,8 @@ using ir::Value;
 using Kind = AxisFactor::Kind;
 using Action = Adapted::Action;
 
-// Primes, so that no dimension of a model is a multiple of them.
+// Rows and length of the probe. They are large primes, so that no dimension of a model is expected
+// to be a multiple of them.
 constexpr int64_t kRows = 10007, kLength = 10009;
 
 Axis factors_of_probe(int64_t size) {
@@ -30,7 +31,7 @@ Axis factors_of_probe(int64_t size) {
   return axis;
 }
 
-// The probe does not show the original size of a factor; the inputs do.
+// Sets the original sizes of the factors from the inputs, because the probe does not show them.
 void take_sizes(Axis& axis, std::span<const std::optional<Axes>> inputs) {
   for (const auto& axes : inputs)
     for (const Axis& from : axes.value_or(Axes{})) {
@@ -164,8 +165,8 @@ bool Adapted::changes() const {
 namespace {
 
 struct Aligned {
-  const Axis* with_tokens = nullptr;
-  bool plain = false;  // an operand with tokens has another factor there
+  const Axis* with_tokens = nullptr;  // the corresponding axis that contains rows or places
+  bool plain = false;                 // a corresponding axis has only other factors
 };
 
 // The axes of operands with tokens that correspond to this axis: both become the same axis of the
@@ -191,7 +192,8 @@ Aligned aligned(const ops::AxisMap& map, ops::InputAxis of,
   return a;
 }
 
-// Whether the operand selects places: its axis replaces a mixed axis of places.
+// Whether the operand selects places, as the indices of Gather do: in the result, its axis replaces
+// an axis of places of another operand, which is mixed.
 bool picks_places(const ops::AxisMap& map, ops::InputAxis of,
                   std::span<const std::optional<Axes>> inputs) {
   const auto to = ops::carried(map, of);
@@ -205,8 +207,8 @@ bool picks_places(const ops::AxisMap& map, ops::InputAxis of,
   return false;
 }
 
-// Whether the operand has fewer rows or places than the operands with tokens, whose other rows or
-// places are omitted.
+// Whether the axis of the operand determines how many rows or places of the operands with tokens
+// are used, and these have more.
 bool takes_first_places(const ops::AxisMap& map, ops::InputAxis of,
                         std::span<const std::optional<Axes>> inputs) {
   const auto to = ops::carried(map, of);

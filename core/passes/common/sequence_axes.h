@@ -35,8 +35,9 @@ std::optional<Axes> reshaped_axes(const Axes& from, const Shape& to);
 // Axes of the result of an Expand to `to` (or of broadcasting). An axis that grows to the length
 // becomes an axis of places.
 Axes expanded_axes(const Axes& from, const Shape& to, SequenceSizes old);
-// Axes of every result, by shape inference with sizes that no other dimension has. An input without
-// axes keeps its shape. Returns nothing if inference fails or a result has other sizes.
+// Axes of every result. Shape inference runs with numbers of rows and places that no other
+// dimension has, so the shapes of the results show their factors. An input without axes keeps its
+// shape. Returns nothing if inference fails or a result has other sizes.
 std::optional<std::vector<Axes>> inferred_axes(const ir::Node& node,
                                                std::span<const std::optional<Axes>> inputs);
 

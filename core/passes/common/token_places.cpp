@@ -12,8 +12,8 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-// A token's row and place as digits of the axes of a value with tokens: links from an imaginary
-// value [rows, length].
+// Describes the axes of a value with tokens that contain row and place of a token, as links from an
+// imaginary value [rows, length].
 std::vector<ops::AxisLink> token_digits(Tokens form, TokenPlaces places) {
   if (form == Tokens::matrix) return {{0, 0, 0, 0, places.rows}, {0, 1, 0, 1, places.length}};
   return {{0, 0, 0, 0, places.rows, 1, places.length}, {0, 1, 0, 0, places.length}};

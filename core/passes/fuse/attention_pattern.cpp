@@ -10,11 +10,11 @@
 //   result: Softmax over the last axis, MatMul with v, Transpose back, Reshape to [B, length,
 //   width].
 //
-// A bucket that is padded leaves keys out with three Where, of which all three are taken:
-// Where(real, scores, -inf) before Softmax, Where(real, weights, 0) after it and Where(real, v, 0).
-// The first becomes part of the mask. The second has nothing to do, because the weights of the
-// scores -inf are 0. The third is done to the rows of v, and of k where a mask is added, because
-// padding may be NaN.
+// OpDef::bound excludes padded keys by three Where nodes, which are all fused: Where(real, scores,
+// -inf) before Softmax, Where(real, weights, 0) after it, and Where(real, v, 0). The first one
+// becomes part of the mask. The second one is dropped, because the weight of a score of -inf is 0
+// already. The third one is applied to the rows of v and, if there is another mask, to the rows of
+// k, because padding may be NaN.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -158,20 +158,20 @@ std::optional<Heads> heads_of(Value* v, bool transposed) {
   return from_stack(v, scale);
 }
 
-// Where(real, x, number) with `real` true at the first places of one axis, as OpDef::bound writes
-// it for the padding.
+// Where(real, x, number), by which OpDef::bound replaces padding. `real` is true at the first
+// places of one axis.
 struct Padded {
   Value *real = nullptr, *x = nullptr;
 };
 
-// The node that makes `v` by an operator of ai.onnx, of the opset of the model or of the newest
-// one, which OpDef::bound uses.
+// Returns the node that computes `v` if it has this operator of ai.onnx, else null. The node may
+// have the opset of the model or the newest one, which OpDef::bound uses.
 const Node* made_by(const Value* v, std::string_view op_type) {
   const Node* n = v->producer();
   return n && n->op_type == op_type && ir::is_onnx_domain(n->domain) ? n : nullptr;
 }
 
-// places < size, with places 0, 1, 2 ... along `axis`.
+// Whether `v` is Less(places, size), with the constant places 0, 1, 2 ... along `axis`.
 bool is_beginning(const Value* v, size_t axis) {
   const Node* less = made_by(v, "Less");
   if (!less || !v->type.is_static() || axis >= v->shape().size() || !less->input(0)->is_constant())
@@ -186,7 +186,8 @@ bool is_beginning(const Value* v, size_t axis) {
   return true;
 }
 
-// What pads `v`, which has the given rank, along an axis; nothing when nothing does.
+// Returns the Where that replaces padding of `v` (of rank 4) along the axis by `number`, or nothing
+// if `v` is the result of another node.
 std::optional<Padded> padded_along(Value* v, size_t axis, double number) {
   const Node* where = single_use(v) ? made_by(v, "Where") : nullptr;
   if (!where || const_scalar(where->input(2)) != number || !same_static_shape(where->input(1), v) ||
@@ -199,7 +200,7 @@ std::optional<Padded> padded_along(Value* v, size_t axis, double number) {
   return Padded{real, where->input(1)};
 }
 
-// Both are true at the same number of places.
+// Whether both are true at the same number of places.
 bool same_beginning(const Value* a, const Value* b) {
   return a->producer()->input(1) == b->producer()->input(1);
 }
@@ -262,7 +263,7 @@ bool masked_product(Value* v, Scores& out) {
 }
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
-// f32 numbers beyond this absorb any score: score + value = value.
+// A number below this absorbs any f32 score: score + value = value.
 constexpr double kAbsorbing = -1e30;
 
 std::optional<Scores> scores_of(Value* v) {
@@ -373,19 +374,21 @@ Value* mask_input(Node& at, const Scores& s) {
   return s.inverted ? insert_node(at, "Not", "", {mask})->output() : mask;
 }
 
-// What is between the projections and the result.
+// The scores and operands of a recognised attention.
 struct Parts {
   Scores scores;
   Heads q, k, v;
-  Value* real_values = nullptr;  // rows of v that are no padding
+  Value* real_values = nullptr;  // true for rows of v that are not padding; null: all
 };
 
-// Scores of [B, heads, S, T] in `v`, which may have padding.
+// Matches the scores `v`, [B, heads, S, T], whose last keys may be padding.
 std::optional<Scores> padded_scores_of(Value* v) {
   const auto padded = padded_along(v, 3, kNone);
   auto scores = scores_of(padded ? padded->x : v);
   if (!scores || !padded) return scores;
-  // Of a row that the model masks as a whole, padding must still have no part.
+  // With padding, mask_input() turns a bool mask into numbers that are added to the scores. In a
+  // row whose keys are all dropped, this gives the weights of the model only if mask_value absorbs
+  // the scores.
   if (scores->mask && scores->mask->dtype() == DType::boolean && !is_causal(*scores, v->shape()) &&
       scores->mask_value > kAbsorbing)
     return std::nullopt;
@@ -466,13 +469,14 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "attention_pattern",
-                     .summary = "fuses softmax(q k^T) v into poprt.Attention",
-                     .condition =
-                         "q, k and v are projections after Reshape and Transpose; scores are "
-                         "scaled by constants; the mask, if any, broadcasts to [B, heads, q, k]; the last keys "
-                         "may be padding that is excluded",
-                     .numerics = Numerics::rounding,
-                     .run = run};
+const PassDef def = {
+    .name = "attention_pattern",
+    .summary = "fuses softmax(q k^T) v into poprt.Attention",
+    .condition =
+        "q, k and v are projections after Reshape and Transpose; scores are "
+        "scaled by constants; the mask, if any, broadcasts to [B, heads, q, k]; the last keys "
+        "may be padding that is excluded",
+    .numerics = Numerics::rounding,
+    .run = run};
 
 }  // namespace poprt::passes::attention_pattern_pass

@@ -119,7 +119,7 @@ std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<do
   Tensor sums = Tensor::zeros(DType::s32, {n});
   for (size_t i = 0; i < values.size(); i++) {
     const double u = unit[unit.size() == 1 ? 0 : i], exact = values[i] / u;
-    // How far rounding the bias may move the result, in steps of the result.
+    // The largest change of the result by rounding the bias, in steps of the result.
     constexpr double kMost = 0.1;
     if (!(std::fabs(exact) < 1 << 30) ||
         std::fabs(exact - std::nearbyint(exact)) * u / y_scale > kMost)
@@ -132,7 +132,8 @@ std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<do
 // Whether sums of that many products of bytes fit in 32 bits, with room for a bias.
 bool sums_fit(int64_t products) { return products > 0 && products <= 1 << 14; }
 
-// The largest sum of distances from the zero point for one index of `axis`.
+// For each index of `axis`, sums the absolute differences between the bytes and their zero point.
+// Returns the largest sum.
 template <class T>
 int64_t largest_sum(const Quantized& w, size_t axis) {
   const Shape& shape = w.bytes->shape();
@@ -149,7 +150,8 @@ int64_t largest_sum(const Quantized& w, size_t axis) {
   return *std::max_element(sums.begin(), sums.end());
 }
 
-// The same for products with constant weights. Each sum reads the weights at one index of `axis`.
+// Whether the sums of products with constant weights fit in 32 bits. Each sum reads the weights at
+// one index of `axis`.
 bool sums_fit(const Quantized& w, size_t axis) {
   const Shape& shape = w.bytes->shape();
   if (element_count(shape) == 0) return false;

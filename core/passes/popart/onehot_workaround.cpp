@@ -7,8 +7,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The axis map does not contain the notation of an attribute, and it states nothing where the depth is
-// computed, because the size of the result is unknown then.
+// Attribute `axis` is read because the axis map does not show whether it is negative. In addition,
+// the map states nothing if the depth is computed, because the size of the result is then unknown.
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("OneHot") || !n.output()->type.has_shape) return;

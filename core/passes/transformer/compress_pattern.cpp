@@ -10,7 +10,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The axis of the kept elements in the result of Compress, and the rank of that.
+// The axis of the result of Compress that contains the kept elements, and the rank of the result.
 struct KeptAxis {
   int64_t axis = 0, rank = 1;
 };
@@ -20,8 +20,8 @@ KeptAxis kept_axis(const Node& compress) {
   return {normalize_axis(compress.int_attr("axis", 0), rank), rank};
 }
 
-// Whether zeros after the kept elements do not change the result, because they are summed. A sum over
-// other axes would have a result with the full size.
+// Whether zeros after the kept elements do not change the result, because the node sums over their
+// axis. A sum over only other axes would have a result with the full size.
 bool ignores_zeros(const Node& n, const KeptAxis& kept) {
   if (ops::facts_of(n).neutral != 0.0) return false;
   const auto axes = ints_param(n, "axes", 1);
@@ -30,7 +30,7 @@ bool ignores_zeros(const Node& n, const KeptAxis& kept) {
       *axes, [&](int64_t axis) { return normalize_axis(axis, kept.rank) == kept.axis; });
 }
 
-// The attribute is read because the axis map states nothing of a result whose size is unknown.
+// Attribute `axis` is read because the axis map states nothing about a result of unknown size.
 bool is_compress(const Node& n) {
   if (!n.is("Compress") || !n.input(0)->type.is_static() || !n.input(1)->type.is_static() ||
       n.input(1)->is_constant())
@@ -46,7 +46,7 @@ void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!is_compress(n)) return;
     const KeptAxis kept = kept_axis(n);
-    // What a subgraph makes is read outside of it.
+    // The outputs of a subgraph have readers outside of it, which are not examined.
     if (n.graph().parent && n.graph().is_output(n.output())) return;
     const auto is_sum = [&](const ir::Use& use) { return ignores_zeros(*use.node, kept); };
     if (!std::ranges::all_of(n.output()->uses(), is_sum) || !context.allow()) return;
@@ -64,14 +64,15 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "compress_pattern",
-                     .summary =
-                         "replaces Compress by ai.graphcore.MaskCompress: the kept elements move "
-                         "to the front and zeros fill the rest, so that the size is static",
-                     .condition =
-                         "the condition is computed and has one element per index of the axis; the "
-                         "readers are sums over that axis, or graph outputs, which then have the full size",
-                     .numerics = Numerics::exact,
-                     .run = run};
+const PassDef def = {
+    .name = "compress_pattern",
+    .summary =
+        "replaces Compress by ai.graphcore.MaskCompress: the kept elements move "
+        "to the front and zeros fill the rest, so that the size is static",
+    .condition =
+        "the condition is computed and has one element per index of the axis; the "
+        "readers are sums over that axis, or graph outputs, which then have the full size",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes::compress_pattern_pass

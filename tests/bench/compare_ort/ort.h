@@ -39,7 +39,7 @@ class Api {
   }
   const char* version() const { return version_; }
 
-  // Without `optimized` the model runs node by node, as it was written.
+  // Without `optimized`, the model runs node by node without graph optimisation.
   Session* session(const char* model, int threads, bool optimized = true) const {
     Options* options = nullptr;
     Session* session = nullptr;
@@ -56,7 +56,7 @@ class Api {
          type, &value);
     return value;
   }
-  // Of a tensor that ONNX Runtime made; its data lives as long as the value.
+  // For a tensor that ONNX Runtime created. The data is valid as long as the value exists.
   std::vector<int64_t> shape(Value* value) const {
     TypeAndShape* info = nullptr;
     size_t rank = 0;

@@ -29,7 +29,7 @@ DECORATOR = "Callable[[_Class], _Class]"
 
 
 def conv_model():
-    """A product, which has FLOPs, a format for 8 bits and numbers to compare."""
+    """Returns a model of one product: a node with FLOPs, an 8-bit format and numbers to compare."""
     weights = np.random.default_rng(4).standard_normal((3, 3)).astype(np.float32)
     return m.make([node("MatMul", ["x", "w"], ["y"], name="mm")], {"x": [2, 3]}, {"y": [2, 3]}, {"w": weights})
 

@@ -101,7 +101,7 @@ class Sessions(unittest.TestCase):
                 get_session(linear(), 1, backend).load()
 
     def test_onnxruntime_has_the_same_form(self):
-        """With a stand-in of the package's interface."""
+        """Uses a substitute with the interface of the package."""
         class InferenceSession:
             def __init__(self, model, providers):
                 self.model = onnx.load_from_string(model)
@@ -122,7 +122,7 @@ class Sessions(unittest.TestCase):
             self.assertIs(session.run(["z"], X)[0], X["b"])
 
     def test_a_saved_model_in_tensorflow_has_the_names_of_its_signature(self):
-        """With a stand-in of the package's interface."""
+        """Uses a substitute with the interface of the package."""
         class Tensor:
             def __init__(self, name):
                 self.name, self.shape = name, types.SimpleNamespace(rank=2, as_list=lambda: [None, 4])

@@ -1,4 +1,4 @@
-// Runs a command of poprt_exec within the test, in a folder of its own.
+// Runs a command of poprt_exec within the test, in a separate folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ struct Ran {
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
-// What `poprt_exec WORDS...` does; the first word is the command. Without `acts` the words are read
-// and nothing happens.
+// Runs `poprt_exec WORDS...`, whose first word is the command. Without `acts`, the words are only
+// parsed.
 inline Ran run_command(AddCommand add, const std::vector<std::string>& words, bool acts = true) {
   std::vector<std::string> all = {"poprt_exec"};
   all.insert(all.end(), words.begin(), words.end());
@@ -57,7 +57,7 @@ inline std::string file_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The working directory is an empty folder, which goes with the test.
+// The working directory is an empty folder, which is removed at the end of the test.
 class CommandTest : public testing::Test {
  protected:
   CommandTest() : before_(std::filesystem::current_path()) {
@@ -80,7 +80,7 @@ class CommandTest : public testing::Test {
   %y : f32[2] = com.microsoft.Gelu(%x)
   output %y
 })"));
-    bytes[bytes.find("com.microsoft")] = 'k';  // the import is in front
+    bytes[bytes.find("com.microsoft")] = 'k';  // the import precedes the nodes
     write(name, bytes);
     return name;
   }
@@ -95,7 +95,7 @@ class CommandTest : public testing::Test {
     std::memcpy(values.data(), a.data.data(), a.data.size());
     return values;
   }
-  // Options by name, as command poprt has them.
+  // `named` are options by name, with the names of command poprt.
   static std::string popef(const std::string& name, const std::string& onnx,
                            const std::vector<poprt_option>& named = {}) {
     poprt_compile_options options = {};

@@ -335,7 +335,8 @@ TEST_P(KilledWriter, LeavesTheOldOrTheNewFileWholeAndNothingElse) {
   constexpr size_t kChunks = 64;
   constexpr int kKills = 200;
   const fs::path path = dir / "model";
-  // Not here: a process lists a folder once a minute, and children begin with what it remembers.
+  // Written by a child process: a process lists a folder at most once a minute and remembers the
+  // time, which later children would inherit.
   ASSERT_EQ(::waitpid(in_child([&] { write_version(path, 'a', kChunks); }), nullptr, 0) > 0, true);
   std::mt19937 rng(14);
   std::uniform_int_distribution<int> wait_us(0, 800);
@@ -359,7 +360,8 @@ TEST_P(KilledWriter, LeavesTheOldOrTheNewFileWholeAndNothingElse) {
 // Between the first byte and the commit only a file with a name can remain.
 TEST_P(KilledWriter, LeavesNothingOfWhatItHadNotCommittedUnlessItHadAName) {
   const fs::path path = dir / "model";
-  // Not here: a process lists a folder once a minute, and children begin with what it remembers.
+  // Written by a child process: a process lists a folder at most once a minute and remembers the
+  // time, which later children would inherit.
   const pid_t first = in_child([&] { write_version(path, 'a', 1); });
   ASSERT_EQ(::waitpid(first, nullptr, 0), first);
   int ends[2];

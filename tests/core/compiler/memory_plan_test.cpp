@@ -197,7 +197,7 @@ TEST(MemoryPlan, PartsAreRunsOfBytesWhereNothingStandsBeforeTheAxis) {
 }
 
 // v lives from node 0 to node 2.
-// The axis map says which axis is joined: none, where the other parts are empty.
+// The axis map determines the axis that is joined. There is none if the other parts are empty.
 TEST(MemoryPlan, APartThatIsTheWholeIsOneRun) {
   const auto contiguous = [](const std::string& axis) {
     const auto g = graph_of(

@@ -3,7 +3,7 @@
 //
 //   POPRT_SIZED_GRAPHS=17:1000 test_compiler --gtest_filter='SizedGraphs.*'
 //
-// checks models 17 to 1016 instead. tests/README.md says how to run many more of them.
+// checks models 17 to 1016 instead. tests/README.md describes how to run many more of them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

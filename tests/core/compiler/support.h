@@ -20,7 +20,7 @@ inline compiler::Executable compile_text(const std::string& text, compiler::Opti
   return compiler::compile(*graph, options);
 }
 
-// The compiled graph, on the device, gives what its nodes give one by one.
+// Expects that the compiled graph gives the same results as its nodes evaluated one by one.
 inline void expect_compiles_to_same(const std::string& text, double tolerance = 1e-5) {
   const auto reference = ir::parse_text(text);
   ops::infer(*reference);

@@ -1,5 +1,5 @@
-// Calls of kernels in tests: random operands, which are tensors (an undefined one is omitted), and
-// runs that split the tasks as threads do.
+// Runs calls of kernels in tests, on random operands. Operands are tensors, and an undefined tensor
+// is an omitted operand. The tasks are split as among threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ inline Tensor random_numbers(DType dtype, Shape shape, std::mt19937& rng) {
   return t;
 }
 
-// What a number becomes when it is stored as `dtype`.
+// Returns the number after it has been stored as `dtype`.
 inline double stored(DType dtype, double v) {
   if (dtype == DType::f16) return static_cast<double>(to_float(to_f16(static_cast<float>(v))));
   if (dtype == DType::bf16) return static_cast<double>(to_float(to_bf16(static_cast<float>(v))));
@@ -97,7 +97,7 @@ class Fenced {
   std::byte *map_, *data_;
 };
 
-// Each task by itself, the last first, with scratch memory in which no number is.
+// Runs each task separately, in reverse order, with scratch memory that is filled with 0xff (NaN).
 template <calls::NamedCall C>
 void run_call(const C& call, std::vector<Tensor>& operands) {
   const Plan plan = prepare_call(call, operands);
@@ -118,7 +118,8 @@ void run_call(const C& call, std::vector<Tensor>& operands) {
   for (size_t i = fenced.size() - plan.outputs; i < fenced.size(); i++) fenced[i]->give_back();
 }
 
-// Operands are exactly as long as they must be: none may lack an element.
+// Checks that no operand is longer than necessary: the kernel must refuse each operand that lacks
+// its last element.
 template <calls::NamedCall C>
 void expect_needs_every_element(const C& call, std::span<const Tensor> operands) {
   for (size_t i = 0; i < operands.size(); i++)

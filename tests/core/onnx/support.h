@@ -115,7 +115,7 @@ inline std::string refusal(const pb::ModelProto& model) {
   return said_by([&] { import_proto(model); });
 }
 
-// An empty directory that disappears with it.
+// An empty directory, which the destructor removes.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

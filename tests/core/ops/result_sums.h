@@ -44,7 +44,7 @@ inline std::string text_of(const Sums& s) {
                      s.special ? fmt::format(" {}", s.special) : "");
 }
 
-// False where `text` is no sums.
+// Returns false if `text` does not contain sums.
 inline bool read_sums(const std::string& text, Sums& s) {
   std::istringstream numbers(text);
   if (!(numbers >> s.weighted >> s.absolute)) return false;

@@ -96,7 +96,8 @@ struct SampleRegistration {
       __FILE__, __LINE__, ops_sample_##name);                                            \
   static void ops_sample_##name(::poprt::ops::sampled::SampleList& samples)
 
-// All that OPS_SAMPLE made, in the order of files and lines; made once in a process.
+// All samples that OPS_SAMPLE adds, in the order of files and lines. They are created once in a
+// process.
 const std::deque<Sample>& all_samples();
 
 // Uniform values from a fixed seed.

@@ -5,7 +5,7 @@
 
 namespace poprt::test {
 
-// A node that moves elements smaller than a byte gives the same values as in f32.
+// Expects that a node gives the same values for elements smaller than a byte as for f32.
 inline void expect_moves_sub_byte(NodeCase c, std::vector<size_t> moved) {
   for (const DType dtype : {DType::s4, DType::u4, DType::s2, DType::u2, DType::f4e2m1})
     for (const bool constant : {false, true}) {

@@ -1,4 +1,4 @@
-// Uses of operators that have no sample: what passes and the compiler try them with.
+// Uses of operators that have no sample: the trials of the operators (ops/trial.h).
 #pragma once
 
 #include <vector>

@@ -20,10 +20,10 @@ struct Bent {
   std::map<std::string, ir::ValueType> types;  // of inputs whose dimensions are unknown to the pass
 };
 
-// Thorough: sizes, ranks and attributes that are not there as well, which the cases of passes meet.
+// `thorough` also changes ranks and sizes, and adds absent attributes. The cases of passes use it.
 enum class Bends { usual, thorough };
 
-// Those whose types can be inferred.
+// Returns the bent graphs whose types can be inferred.
 std::vector<Bent> bends_of(const ir::Graph& graph, Bends bends = Bends::thorough);
 
 // Runs the passes over every bent graph that can be computed and compares its outputs.

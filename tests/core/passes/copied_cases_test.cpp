@@ -201,7 +201,7 @@ TEST(CopiedCases, BranchesAreRewrittenAsTheGraphIs) {
                  "What passes make of their cases in branches: copied_cases_test.cpp.");
 }
 
-// A pass without types refuses the graph, or leaves the nodes alone for which it needs types.
+// Without types, a pass refuses the graph or does not change the nodes for which it needs types.
 TEST(CopiedCases, GraphsThatNobodyInferredComputeTheSame) {
   RecordedLines found;
   for (const std::string& name : case_names()) {

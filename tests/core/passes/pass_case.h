@@ -55,7 +55,7 @@ inline void expect_rewrite(std::vector<std::string> names, std::string_view befo
   expect_same_when_bent(*original, calls, 1e-5);
 }
 
-// The same, looking only at which operators are left; returns the graph for a closer look.
+// The same, but compares only the operators that are left. Returns the graph for further checks.
 inline std::unique_ptr<ir::Graph> expect_ops(std::vector<std::string> names,
                                              std::string_view before, std::string_view operators,
                                              int opset = 17, double tolerance = 1e-5) {
@@ -81,7 +81,7 @@ inline std::string ops_after(ir::Graph& graph, std::vector<std::string> names,
   return ops_of(graph);
 }
 
-// The passes do nothing.
+// Expects that the passes do not change the graph.
 inline void expect_unchanged(std::vector<std::string> names, std::string_view text,
                              int opset = 17) {
   const auto graph = parsed(text, opset);

@@ -1,4 +1,4 @@
-// What the PopEF tests share: small values and files.
+// Small values and files that the PopEF tests share.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace poprt::popef {
 
-// A folder that goes away with the test.
+// A folder that is removed at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

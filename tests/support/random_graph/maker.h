@@ -41,15 +41,16 @@ class Maker {
   int64_t opset() const;
 
   // -- Values that a node may read ----------------------------------------------------------------
-  // One that fits, recent ones first; null when there is none.
+  // Returns a value that fits, preferably a recent one, or null if there is none.
   Value* find(const std::function<bool(const Value*)>& fits);
-  // One of these types, made when there is none.
+  // Returns a value of one of these types, and creates one if there is none.
   Value* any(const Types& types);
-  // One of at least `rank` dimensions.
+  // Returns a value of at least `rank` dimensions.
   Value* ranked(const Types& types, size_t rank);
-  // One of exactly this type: a value that there is, a constant, or an input.
+  // Returns a value of exactly this type: an existing value, a constant, or an input.
   Value* of(DType dtype, const Shape& shape);
-  // One of v's type that broadcasts with it: fewer dimensions, ones, more leading ones, scalars.
+  // Returns a value of the type of v that broadcasts with it: with fewer dimensions, dimensions of
+  // 1, more leading ones, or a scalar.
   Value* beside(const Value* v);
   Value* beside(const Value* v, DType dtype);
   Value* constant(Tensor t);
@@ -62,25 +63,25 @@ class Maker {
   Shape random_shape();
   int64_t dim();
   int64_t axis_of(const Value* v);  // in [-rank, rank); rank is at least 1
-  // A different spelling of an axis.
+  // Returns the axis, sometimes as a negative number.
   int64_t axis(int64_t at, size_t rank) {
     return c.chance(30) ? at - static_cast<int64_t>(rank) : at;
   }
 
   // -- Nodes --------------------------------------------------------------------------------------
-  // The first result, or null when the node is not possible.
+  // Returns the first result, or null if the node is not valid.
   Value* add(std::string_view op, const std::vector<Value*>& inputs, Attributes attributes = {},
              size_t outputs = 1, std::string_view domain = "");
   Node* add_node(std::string_view op, const std::vector<Value*>& inputs, Attributes attributes,
                  size_t outputs, std::string_view domain);
-  // The value that v had when the graph was made.
+  // The value that was computed for v when its node was added.
   const Tensor& value_of(const Value* v) const { return known.at(v); }
 
   std::vector<Value*> pool;
   Values known;
-  // Set in a subgraph: what can be read from outside.
+  // In a subgraph, the maker of the enclosing graph, whose values can be read; otherwise null.
   const Maker* outer = nullptr;
-  // How often each operator was tried and could not be added, and why not the last time.
+  // How often each operator was tried and could not be added, with the last reason.
   static std::map<std::string, std::pair<int, std::string>>& rejected();
   static std::map<std::string, int>& added();
 

@@ -1,5 +1,5 @@
-// Valid random graphs, the same for the same seed, and the check that the compiler keeps what they
-// mean.
+// Makes valid random graphs, equal for equal seeds, and checks that the compiler preserves their
+// results.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct RandomGraph {
   Feeds feeds;
 };
 
-// What kind of graphs: "mixed", "elementwise", "movement", "convolution", "transformer",
+// The kind of the graphs: "mixed", "elementwise", "movement", "convolution", "transformer",
 // "quantized", "reduction", "control".
 std::span<const std::string_view> profiles();
 RandomGraph random_graph(std::string_view profile, Choices& choices);

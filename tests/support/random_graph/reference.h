@@ -20,21 +20,21 @@ namespace poprt::test {
 using Feeds = std::map<std::string, Tensor>;
 using Values = std::unordered_map<const ir::Value*, Tensor>;
 
-// One node on the given inputs, alone: run-time inputs where the operator takes them as such, so
-// that a constant is not packed, folded or looked at as the compiler would. If and Loop run their
-// bodies node by node; `outer` has the values that these read from outside.
+// Evaluates one node on the given inputs. Inputs are run-time inputs if the operator supports that,
+// so that constants are not packed, folded or examined as in the compiler. If and Loop run their
+// bodies node by node; `outer` contains the values of enclosing graphs that the bodies read.
 std::vector<Tensor> evaluate_alone(const ir::Node& node, const std::vector<Tensor>& inputs,
                                    const Values& outer = {});
 
 // The size of its result depends on data.
 bool has_size_of_data(const ir::Node& n);
 
-// All values of the graph, node by node. `noise` 0: exact; else the seed of a run with moved
-// inputs.
+// Computes all values of the graph, node by node. If `noise` is 0, they are exact; otherwise it is
+// the seed of a run with moved inputs.
 Values evaluate_nodes(const ir::Graph& graph, const Feeds& feeds, uint64_t noise = 0);
 
-// Compares the results of a compiled graph, by name of output, with those of its nodes alone. An
-// empty string, or what differs.
+// Compares the results of a compiled graph with those of its nodes, by names of outputs. Returns an
+// empty string, or a description of the difference.
 class Reference {
  public:
   Reference(const ir::Graph& graph, const Feeds& feeds);

@@ -1,7 +1,7 @@
 // Makes a graph with data-dependent sizes node by node, and its values for several inputs at once.
 //
 // Each value has a type whose dimensions are numbers or unknown sizes. Two dimensions with one
-// identity are equal whatever the data is, so that a node that needs equal dimensions is valid for
+// identity are equal for all data, so that a node that needs equal dimensions is valid for
 // every input. A recipe states the types of its results; the interpreter computes the values, and
 // the builder checks them against the types.
 #pragma once
@@ -37,7 +37,7 @@ inline Dim fixed(int64_t n) { return {n, n, 0}; }
 struct Type {
   DType dtype = DType::undefined;
   Dims dims;
-  std::optional<Dims> numbers = {};  // what the elements of an s64 scalar or vector are
+  std::optional<Dims> numbers = {};  // the elements of an s64 scalar or vector, if known as sizes
   bool is_sequence = false;
 
   bool sized() const {
@@ -76,11 +76,11 @@ class Builder {
   bool positive(const Value* v) const;  // every element, for every input
   const std::vector<Value*>& pool() const { return pool_; }
 
-  // A value that fits, recent ones first; null when there is none.
+  // Returns a value that fits, preferably a recent one, or null if there is none.
   Value* find(const std::function<bool(const Value*, const Type&)>& fits);
-  // A float tensor, one whose size depends on data if there is one, of at least this rank.
+  // Returns a float tensor of at least this rank, preferably one whose size depends on data.
   Value* tensor(size_t rank = 1);
-  // A float input of exact numbers, or a constant now and then.
+  // Returns a float input of exact numbers or, sometimes, a constant.
   Value* floats(const Shape& shape);
   Value* input(DType dtype, const Shape& shape, const std::function<double(size_t)>& number);
   // A run-time condition of n elements; the number of true ones is drawn for each input of the
@@ -93,15 +93,15 @@ class Builder {
 
   // A size between low and high that no other dimension has.
   Dim unknown(int64_t low, int64_t high);
-  // Adds a node with outputs of these types. Null when it is not valid for some input, when it is
-  // too large or when it decides something by a number that is not exact.
+  // Adds a node with outputs of these types. Returns null if the node is not valid for some input,
+  // is too large, or makes a decision by a number that is not exact.
   Value* node(const std::string& op, const std::vector<Value*>& inputs, Attributes attributes,
               std::vector<Type> outputs, std::vector<Value*>* all = nullptr);
   Value* node(const std::string& op, const std::vector<Value*>& inputs, Attributes attributes,
               Type output) {
     return node(op, inputs, std::move(attributes), std::vector<Type>{std::move(output)});
   }
-  // Whether to make something that the compiler is documented to refuse: rarely.
+  // Decides, rarely with true, whether to add a form that the compiler is documented to refuse.
   bool may_be_refused() { return c.chance(25); }
   // Counts dimension d of the value as a size that depends on data.
   Value* root(Value* v, size_t d);
@@ -115,15 +115,14 @@ class Builder {
         }
   }
 
-  // -- Numbers: s64, of shape [] or [1]
-  // ------------------------------------------------------------
+  // -- Numbers: s64, of shape [] or [1] ---------------------------------------------------------
   Value* vector_of(Value* number);  // [1]
   Value* scalar_of(Value* number);  // []
-  // One that was computed from sizes, arithmetic included. Null when there is none.
+  // Returns a number that was computed from sizes, also by arithmetic, or null if there is none.
   Value* number();
-  // A number of low to high, from sizes if possible.
+  // Returns a number from low to high, computed from sizes if possible.
   Value* number_in(int64_t low, int64_t high);
-  // [n] of numbers, as one vector.
+  // Joins n numbers to a vector [n].
   Value* joined(const std::vector<Value*>& numbers);
   Value* size_of(Value* v, size_t d);
   Dim dim_of(const Value* number) const { return types_.at(number).numbers->at(0); }

@@ -1,6 +1,6 @@
 // Random ONNX models whose sizes depend on data, with inputs, and with the sizes and values that
-// they compute, from an interpreter of plain loops (value.h). Neither the operators nor the kernels
-// of the library take part in these.
+// they compute. An interpreter of plain loops (value.h) computes these, without the operators and
+// kernels of the library.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ struct SizedGraph {
 SizedGraph sized_graph(uint64_t seed);
 // The model as ONNX.
 std::string model_of(const SizedGraph& s);
-// As command poprt converts with -i: an ONNX model. Throws Error when that is refused.
+// Converts the model like command poprt and returns an ONNX model. Throws Error if it is refused.
 std::string converted(const std::string& model, const Config& config);
 
 enum class Outcome { equal, refused, wrong };

@@ -18,7 +18,7 @@
 
 namespace poprt::test::sized {
 
-// A node that is not valid on its inputs, or that decides something by numbers that are not exact.
+// Thrown for a node that is not valid on its inputs, or that makes a decision by inexact numbers.
 struct Invalid : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -27,7 +27,7 @@ struct Val {
   DType dtype = DType::undefined;  // undefined: an omitted input, or a sequence
   Shape shape;
   std::vector<double> v;
-  std::vector<double> e;          // as many as v, or none: all exact
+  std::vector<double> e;          // an error for each element of v; if empty, all are exact
   std::vector<std::string> text;  // of strings
   bool is_sequence = false;
   std::vector<Val> elements;  // of a sequence
@@ -60,7 +60,7 @@ struct Rounding {
 void round_result(Val& v, const Rounding& r, bool function = false);
 // The sum of the terms is the same in every order and precision of r.
 bool sums_exactly(const std::vector<double>& terms, const Rounding& r);
-// The numbers, exact ones: indices, axes, sizes.
+// Returns numbers that must be exact, such as indices, axes and sizes.
 std::vector<int64_t> ints_of(const Val& v);
 int64_t int_of(const Val& v);
 
@@ -77,7 +77,7 @@ size_t offset_of(const Shape& index, const std::vector<int64_t>& strides);
 // Copies element `from` of a to the end of `to`.
 void append(Val& to, const Val& a, size_t from);
 
-// Values by name of where they come from, with those of the graphs around.
+// The values of a graph and of the enclosing graphs.
 struct Scope {
   std::unordered_map<const ir::Value*, Val> values;
   const Scope* outer = nullptr;

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Bytes is the memory in use: free memory of Go's heap and of malloc, which has a pool for each of many threads, is returned
-// to the system before.
+// Bytes returns the memory in use, after free memory of Go's heap and of malloc (with one pool for each of many threads) has
+// been returned to the system.
 func Bytes() (int, error) {
 	debug.FreeOSMemory()
 	C.malloc_trim(0)

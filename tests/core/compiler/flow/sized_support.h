@@ -1,4 +1,4 @@
-// Tensors of which a part is real, against the same graph with a tensor that is just that part.
+// Compares graphs on tensors of which only a part is real with the same graphs on that part.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace poprt::compiler::flow_test {
 
-// The real part of output y, by y:shape when there is one.
+// The real part of output y, which output y:shape describes if there is one.
 inline std::vector<double> real_part(const Values& got, Shape* shape = nullptr) {
   const Tensor& y = got.at("y");
   Shape real = y.shape();
@@ -38,8 +38,8 @@ inline std::vector<double> of_kept(const std::string& body, Shape* shape = nullp
                    shape);
 }
 
-// z, the kept rows of x [5, columns], through `body`, for some numbers of rows: as
-// the same body does with an input z that has just those rows.
+// Runs `body` on z, the kept rows of x [5, columns], for several numbers of rows. The result must
+// be equal to the result of the same body on an input z that consists of these rows.
 inline void expect_as_of_rows(const std::string& body, int64_t columns = 3,
                               const std::vector<int64_t>& counts = {0, 1, 2, 3, 4, 5},
                               double tolerance = 0, int opset = 17) {

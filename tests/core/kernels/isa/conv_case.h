@@ -32,7 +32,7 @@ std::vector<const Table*> builds_of(std::initializer_list<const Table*> all) {
 #define POPRT_BUILDS(name) builds_of({&isa::name##_baseline})
 #endif
 
-// Groups, c and m as ONNX counts them; isa::ConvShape's are those of the kernel.
+// Groups, c and m have the meaning of ONNX; those of isa::ConvShape have the meaning of the kernel.
 struct ConvCase {
   int64_t n = 1, groups = 1, c = 16, m = 16;  // channels of one group
   isa::ConvShape window{};                    // sizes, kernel, strides, pads, dilations
@@ -41,7 +41,8 @@ struct ConvCase {
   int64_t channels() const { return groups * c; }
   int64_t filters() const { return groups * m; }
 
-  // Sizes of the output from the rest, with `end` more padding at the end of each axis.
+  // Computes the sizes of the output from the other fields, with `end` more padding at the end of
+  // each axis.
   void finish(std::mt19937& rng, int64_t end) {
     isa::ConvShape& s = window;
     const auto out = [&](int64_t in, int64_t k, int64_t stride, int64_t pad, int64_t dilation) {
@@ -90,7 +91,7 @@ struct ConvCase {
     return t;
   }
 
-  // What the kernels are given: relu, and the counts of blocks.
+  // The arguments of the kernels: relu, and the numbers of blocks.
   isa::ConvShape shape(int64_t kernel_groups, int64_t kernel_c, int64_t kernel_m) const {
     isa::ConvShape s = window;
     s.batch = n;

@@ -362,7 +362,7 @@ TEST_F(GraphHost, WhatGoesWrongInACallIsItsError) {
             "out_of_range: it: first");
   EXPECT_EQ(outcome([]() -> int32_t { throw std::runtime_error("thrown"); }),
             "internal: it: threw an exception: thrown");
-  // Outside of a call no one receives the message, but the code is the same.
+  // Outside of a call the message is lost, but the code is the same.
   EXPECT_EQ(host_.fail(graph(), POPRT_ABORTED, "nobody hears"), POPRT_ABORTED);
   EXPECT_EQ(host_.set_int(node(0), "", 1), POPRT_INVALID_ARGUMENT);
   // One call inside of another: each has its own errors, and the outer one goes on with its own.

@@ -89,23 +89,23 @@ TEST(KeyMasks, AreFoundByWhatTheyCompute) {
            "const %lower : f32[] = -20000.0\n%n = Mul(%i, %lower)\n%z = Add(%n, %scores)\n"
            "%q = Softmax(%z)\n%r = MatMul(%q, %values)\noutput %r\n",
        "m of tokens: 0, -10000; n of tokens: 0, -20000"},
-      // What is subtracted.
+      // The mask is subtracted.
       {chain + "%m = Mul(%c, %low)\n%y = Sub(%scores, %m)\n", "m of tokens: -10000, 0"},
-      // Scores that are multiplied by the tokens first.
+      // The scores are multiplied by the tokens first.
       {chain + "const %high : f32[] = 10000.0\n%s = Mul(%scores, %c)\n%i = Sub(%one, %c)\n"
                "%m = Mul(%i, %high)\n%y = Sub(%s, %m)\n",
        "m of tokens: 0, 10000"},
-      // Together with a mask from another input.
+      // There is also a mask from another input.
       {chain + "input %seen : bool[4,4]\n%m = Cast(%c) {to = 9}\n%both = And(%m, %seen)\n"
                "%y = Where(%both, %scores, %low)\n",
        "m of tokens: 1, 0"},
       {chain + "input %bias : f32[3,4,4]\n" + low + "%b = Add(%m, %bias)\n%y = Add(%scores, %b)\n",
        "m of tokens: 0, -10000"},
-      // Of weights.
+      // The mask selects weights after Softmax.
       {chain + "%m = Cast(%c) {to = 9}\n%w = Softmax(%scores)\n%x = Where(%m, %w, %zero)\n"
                "%z = MatMul(%x, %values)\noutput %z\n%y = Neg(%scores)\n",
        "m of tokens: 1, 0"},
-      // With three dimensions and five.
+      // The scores have three or five dimensions.
       {"input %s : f32[2,4,4]\nconst %mid : s64[1] = [1]\n%u = Unsqueeze(%tokens, %mid)\n"
        "%c = Cast(%u) {to = 1}\n" +
            low + "%y = Add(%s, %m)\n",
@@ -119,7 +119,8 @@ TEST(KeyMasks, AreFoundByWhatTheyCompute) {
     EXPECT_EQ(masks(inputs + text + kAttention), found) << text;
 }
 
-// What is added, selected or compared elsewhere may have any numbers, although 0 and 1 make two.
+// A value that is added, selected or compared elsewhere may have any numbers. It is not a mask,
+// even if it has one number for tokens 0 and another one for tokens 1.
 TEST(KeyMasks, AreNoneWhereNoKeysOfAnAttentionAreDropped) {
   const std::string inputs = kInputs, chain = kChain, low = kLow, added = kAdded;
   const std::string mask = chain + low + added, attention = kAttention;

@@ -79,8 +79,8 @@ struct Result {
   }
 };
 
-// The graph is `operators` after the pass, and its result that of `real` but for single steps where
-// a sum lies between two.
+// Expects `operators` after the pass and the result `real`. Where a sum is close to the middle
+// between two steps, the result may differ by one step.
 void expect_result(const std::string& text, const std::string& operators,
                    const std::map<std::string, Tensor>& feeds, const Doubles& real,
                    const Result& y) {

@@ -25,8 +25,8 @@
 #include "program/serialize.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/queue/queue_manager.h"
-#include "runtime/session/variants.h"
 #include "runtime/session/popef_file.h"
+#include "runtime/session/variants.h"
 #include "support/copy_model.h"
 #include "support/long_matmul.h"
 
