@@ -1,4 +1,7 @@
-"""Files of arrays by name, for data_preprocess."""
+"""Files of arrays by name, for data_preprocess.
+
+Arrays that a run reads and writes are checked and borrowed by class Memory of poprt_python.h, in the folder above.
+"""
 
 from __future__ import annotations
 

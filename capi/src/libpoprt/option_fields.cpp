@@ -1,4 +1,6 @@
-// The fields of --compiler_options and --popart_options.
+// The table of the fields of --compiler_options and --popart_options. named_options.cpp moves their
+// values, and those of other options, to poprt_compile_options; make_options() of
+// libpoprt_compiler/library.cpp moves these to compiler::DriverOptions.
 #include "option_table.h"
 
 namespace poprt::capi {

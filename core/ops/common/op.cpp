@@ -1,3 +1,4 @@
+// Finds the definition of an operator, and refuses operators that are not supported (op_of).
 #include "ops/op.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Determines the types that operators support by trying: an operator is evaluated on small tensors
 // of zeros and ones of each element type, with the same inference, lowering and kernels that models
-// use.
+// use. docs/operators.md lists them. Whether a model may contain an operator is decided by op_of()
+// (ops/common/op.cpp).
 #pragma once
 
 #include <string>
