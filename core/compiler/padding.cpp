@@ -49,8 +49,8 @@ bool same_attributes(const Node& a, const Node& b) {
   });
 }
 
-// Whether `shorter` consists of the first places of `longer` along each axis that is longer. For
-// example, a causal mask of shape [s,s] consists of the first places of a mask of shape [S,S].
+// Whether `shorter` consists of the first places of `longer` along each axis that is longer, as a
+// causal mask of [s,s] does of one of [S,S].
 bool begins_with(const Tensor& longer, const Tensor& shorter) {
   const Shape &from = longer.shape(), &to = shorter.shape();
   if (longer.dtype() != shorter.dtype() || from.size() != to.size() ||

@@ -95,7 +95,7 @@ inline constexpr int64_t kMaxRounds = int64_t{1} << 24;
 inline constexpr int64_t kMaxRoundsOfRun = int64_t{1} << 48;
 
 // Returns " NAME=VALUE ..." for the integers of a control instruction, or nullopt if `kernel` is
-// not a name of control flow or the number of integers is wrong.
+// not a name of control flow or has another number of integers.
 std::optional<std::string> describe_control(std::string_view kernel, std::span<const int64_t> ints);
 
 // The control instruction with this kernel name; nullopt for the name of a kernel.

@@ -10,7 +10,7 @@
 namespace poprt::capi {
 namespace {
 
-// The anchors of a program as the interface of the compiler library describes them. Their memory
+// The anchors of a program in the form of the interface of the compiler library. Their memory
 // changes with each run.
 class Tensors {
  public:

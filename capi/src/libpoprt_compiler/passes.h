@@ -1,4 +1,4 @@
-// Functions that several files of the compiler library use, and its functions for single passes,
+// Functions shared by the files of the compiler library, and its functions for single passes,
 // operators and plug-ins.
 #pragma once
 

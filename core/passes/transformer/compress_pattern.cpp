@@ -20,8 +20,8 @@ KeptAxis kept_axis(const Node& compress) {
   return {normalize_axis(compress.int_attr("axis", 0), rank), rank};
 }
 
-// Whether zeros after the kept elements do not change the result, because the node sums over their
-// axis. A sum over only other axes would have a result with the full size.
+// Whether zeros after the kept elements do not change the result, because they are summed. A sum
+// over other axes would have a result with the full size.
 bool ignores_zeros(const Node& n, const KeptAxis& kept) {
   if (ops::facts_of(n).neutral != 0.0) return false;
   const auto axes = ints_param(n, "axes", 1);

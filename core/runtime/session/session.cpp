@@ -480,8 +480,8 @@ void Session::rewind(Stream& s) const {
   s.stride = s.per_replica ? config_.copies : 1;
 }
 
-// Returns the next value of an input that no caller provides: from the file, a new seed, ones for a
-// mask, or zeros.
+// The next value of an input that no caller provides: from the file, a new seed, ones for a mask,
+// or zeros.
 void* Session::own_data(Stream& s) {
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes, at = s.next % values;
