@@ -33,7 +33,8 @@ void resolve(ResolveContext& ctx) {
     type.shape.assign(type.shape.size(), kUnknownDim);
     return ctx.keep(type);
   }
-  Items elements = ctx.sequence(0);
+  const bool is_sequence = !ctx.in.empty() && ctx.in[0].kind == Item::Kind::sequence;
+  Items elements = is_sequence ? ctx.sequence(0) : Items();
   if (elements.empty())
     ctx.fail_at(ErrorCode::invalid_argument, "input 0 should be a sequence with elements");
   const ir::ValueType& first = elements[0].value->type;

@@ -628,14 +628,6 @@ const SizedCase kCases[] = {
          "%g : ? = Cast(%f) {to = 7}\n" +
          scalar_constant("most", 3) + "%count : ? = Min(%g, %most)\n" +
          rounds("%a : ?, %b : ?, %y : ?")},
-    {"rows_of_a_number_of_truths",
-     kRows + floats_of("w", "6,3", 18) + ints("first", "0") +
-         "%top : ? = ReduceMax(%z) {keepdims = 0}\n"
-         "%q : f32[6] = Constant() {value_floats = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]}\n"
-         "%below : ? = Less(%q, %top)\n%t : ? = Cast(%below) {to = 7}\n"
-         "%k : ? = ReduceSum(%t, %first) {keepdims = 1}\n"
-         "%y : ? = Slice(%w, %first, %k, %first)\n",
-     {1, 2, 5}},
     {"a_shape_of_a_branch",
      kRows + ints("two", "2") + "%less : ? = Less(%n, %two)\n%p : ? = Squeeze(%less)\n" +
          "%to : ? = If(%p) {then_branch = graph \"t\" { %i : ? = Add(%n, %two) output %i }, "
@@ -646,7 +638,9 @@ const SizedCase kCases[] = {
                                                      "%m : ? = Add(%n, %n)\n%k : ? = Sub(%m, %n)\n"
                                                      "%y : ?, %i : ? = TopK(%z, %k) {axis = 0}\n"},
     {"the_best_of_the_least_by_eleven",
-     kRows + ints("two", "2") + floats_of("w", "2,3", 6) +
+     "const %zero : s64[1] = [0]\nconst %two : s64[1] = [2]\n%shape : ? = Shape(%z)\n"
+     "%n : ? = Gather(%shape, %zero) {axis = 0}\n" +
+         floats_of("w", "2,3", 6) +
          "%less : ? = Less(%n, %two)\n%k : ? = Where(%less, %n, %two)\n"
          "%y : ?, %i : ? = TopK(%w, %k) {axis = 0}\n",
      {0, 1, 2, 5},
