@@ -158,22 +158,22 @@ std::optional<Heads> heads_of(Value* v, bool transposed) {
   return from_stack(v, scale);
 }
 
-// Where(real, x, number), by which OpDef::bound replaces padding. `real` is true at the first
-// places of one axis.
-struct Padded {
-  Value *real = nullptr, *x = nullptr;
-};
-
-// Returns the node that computes `v` if it has this operator of ai.onnx, else null. The node may
-// have the opset of the model or the newest one, which OpDef::bound uses.
-const Node* made_by(const Value* v, std::string_view op_type) {
+// The producer of `v` if it is this operator of ai.onnx, in the opset of the model or in the newest
+// opset, which OpDef::bound uses.
+const Node* onnx_producer_if(const Value* v, std::string_view op_type) {
   const Node* n = v->producer();
   return n && n->op_type == op_type && ir::is_onnx_domain(n->domain) ? n : nullptr;
 }
 
+// Where(real, x, number) with `real` true at the first places of one axis, as OpDef::bound writes
+// it for the padding.
+struct Padded {
+  Value *real = nullptr, *x = nullptr;
+};
+
 // Whether `v` is Less(places, size), with the constant places 0, 1, 2 ... along `axis`.
 bool is_beginning(const Value* v, size_t axis) {
-  const Node* less = made_by(v, "Less");
+  const Node* less = onnx_producer_if(v, "Less");
   if (!less || !v->type.is_static() || axis >= v->shape().size() || !less->input(0)->is_constant())
     return false;
   const Value *places = less->input(0), *size = less->input(1);
@@ -189,7 +189,7 @@ bool is_beginning(const Value* v, size_t axis) {
 // Returns the Where that replaces padding of `v` (of rank 4) along the axis by `number`, or nothing
 // if `v` is the result of another node.
 std::optional<Padded> padded_along(Value* v, size_t axis, double number) {
-  const Node* where = single_use(v) ? made_by(v, "Where") : nullptr;
+  const Node* where = single_use(v) ? onnx_producer_if(v, "Where") : nullptr;
   if (!where || const_scalar(where->input(2)) != number || !same_static_shape(where->input(1), v) ||
       v->shape().size() != 4 || v->shape()[axis] == 0)
     return std::nullopt;
