@@ -1,7 +1,8 @@
 #include "passes/common/attention_scores.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <span>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -108,19 +109,18 @@ class Joint {
   std::vector<double> at(double mask, std::span<const double> scores) const {
     const auto alone = ops::isolate(node_);
     Node* copy = alone->nodes().front();
-    for (size_t i = 0; i < node_.inputs().size(); i++) {
+    std::vector<Tensor> inputs(node_.inputs().size());
+    for (size_t i = 0; i < inputs.size(); i++) {
       const Value* v = node_.input(i);
       if (!v) continue;
       const double number = i == mask_ ? mask : i == scores_ ? 0 : *one_number(v);
-      copy->set_input(
-          i, alone->add_constant(
-                 "", i == scores_
-                         ? tensor_of(v->dtype(), {static_cast<int64_t>(scores.size())}, scores)
-                         : tensor_of(v->dtype(), {1}, std::span(&number, 1))));
+      const auto count = i == scores_ ? static_cast<int64_t>(scores.size()) : int64_t{1};
+      inputs[i] = tensor_of(v->dtype(), {count}, i == scores_ ? scores : std::span(&number, 1));
+      copy->set_input(i, alone->add_constant("", inputs[i]));
     }
     copy->output()->type = {};
     ops::infer(*copy);
-    return ops::evaluate(*copy, {})[0].to_doubles();
+    return ops::evaluate(*copy, inputs)[0].to_doubles();
   }
 
  private:
