@@ -191,8 +191,8 @@ struct SliceAxis {
   Extent start = {}, end = {};
 };
 
-// Whether the value is the difference of equal sizes, for example the number of tokens before the
-// first one if there is no cache.
+// Whether the size is the difference of two equal sizes. An example is the number of tokens before
+// the first one in a model without a cache.
 bool is_zero(BoundContext& ctx, const ir::Value* size) {
   const ir::Node* n = size ? size->producer() : nullptr;
   while (n && facts_of(*n).source == ElementSource::in_order) n = n->input(0)->producer();
@@ -204,7 +204,7 @@ bool is_zero(BoundContext& ctx, const ir::Value* size) {
   return is_number(a) && is_number(b) && same_size(ctx.element_of(a, 0), ctx.element_of(b, 0));
 }
 
-// Whether the slice keeps the first places of the axis, and their number depends on data.
+// Whether the axis is cut to its first places, as many as the end says.
 bool cuts_the_end(const SliceAxis& cut, const Shape& shape) {
   return cut.step == 1 && !cut.start.actual && cut.start.most == 0 && cut.end.actual &&
          cut.end.least >= 0 && cut.end.most <= shape[cut.axis];
