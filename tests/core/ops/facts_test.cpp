@@ -60,7 +60,8 @@ TEST(OperatorFacts, HoldTogether) {
     EXPECT_TRUE(op->bound || !f.bounds_shape) << "no rule reads the bounds";
     EXPECT_EQ(f.extent_inputs & ~f.shape_inputs, 0u);
     EXPECT_TRUE(op->bound || !f.data_sized) << "the size has no bound";
-    EXPECT_FALSE(f.size_range && f.monotone != Monotone::none);
+    // Where has a closer range if it is a minimum or maximum.
+    EXPECT_FALSE(f.size_range && f.monotone != Monotone::none && op->name != "Where");
     EXPECT_EQ(f.text_inputs != 0, f.text_form != TextForm::none || f.text_form_of);
     EXPECT_FALSE(f.from_shapes && f.per_element) << "elements are more than shapes";
     if (op->resolve) {
@@ -382,7 +383,7 @@ TEST(OperatorFacts, WhatBelongsToFewOperatorsIsTheirs) {
   EXPECT_EQ(ops_where([](const Facts& f) { return f.cast == CastForm::to_type; }),
             (Names{"Cast", "CastLike"}));
   EXPECT_EQ(ops_where([](const Facts& f) { return f.size_range != nullptr; }),
-            (Names{"Equal", "Mod"}));
+            (Names{"Equal", "Mod", "Where"}));
   EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::quotient; }),
             Names{"Div"});
   EXPECT_EQ(ops_where([](const Facts& f) { return f.marker == Marker::unspecified; }),

@@ -130,7 +130,7 @@ TEST(ScanInference, ElementTypesAreThoseOfTheBody) {
   infer(*graph->nodes().back());
   const ir::Node& n = *graph->nodes().back();
   EXPECT_EQ(n.output(0)->dtype(), DType::f32);
-  EXPECT_FALSE(n.output(0)->type.has_shape);
+  EXPECT_EQ(n.output(0)->type.shape, Shape{2});
   EXPECT_EQ(n.output(1)->dtype(), DType::s64);
 }
 

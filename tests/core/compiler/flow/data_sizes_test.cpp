@@ -536,9 +536,9 @@ const Rule kRules[] = {
      "%w : f32[1] = Constant() {value = f32[1] [2]}\n%y : ? = LayerNormalization(%s, %w) {axis = "
      "0}",
      "", "rcm"},
-    {"padded_beside", ints("p", "0, 1, 0, 2") + "%y : ? = Pad(%s, %p)", "r", "c"},
-    {"padded_before", ints("p", "1, 0, 0, 0") + "%y : ? = Pad(%s, %p)", "c", "r"},
-    {"padded_behind", ints("p", "0, 0, 1, 0") + "%y : ? = Pad(%s, %p)", "c", "r"},
+    {"padded_beside", ints("p", "0, 1, 0, 2") + "%y : ? = Pad(%s, %p)", "rc", ""},
+    {"padded_before", ints("p", "1, 0, 0, 0") + "%y : ? = Pad(%s, %p)", "rc", ""},
+    {"padded_behind", ints("p", "0, 0, 1, 0") + "%y : ? = Pad(%s, %p)", "rc", ""},
     {"split_0", "%y : ?, %y2 : ?, %y3 : ? = Split(%s)", "c", "r"},
     {"split_last", "%y0 : ?, %y : ?, %y3 : ? = Split(%s) {axis = -1}", "rm", "c"},
     {"flattened_to_one_row", "%y : ? = Flatten(%s) {axis = 0}", "rcm"},
