@@ -197,9 +197,9 @@ struct Facts {
   // The neutral element of a reduction: elements with this value do not affect the result.
   // Infinities represent the least and the greatest number of the type.
   std::optional<double> neutral = std::nullopt;
-  // Computes the range of the result from the ranges of the inputs (ops/bound.h), if `monotone` does
-  // not describe the operator or a closer range may be known. If it returns nothing, `monotone` is
-  // used.
+  // Computes the range of the result from the ranges of the inputs (ops/bound.h), if `monotone`
+  // does not describe the operator or a closer range may be known. If it returns nothing,
+  // `monotone` is used.
   std::optional<SizeRange> (*size_range)(BoundContext& ctx) = nullptr;
   // Converts a node of domain poprt to a node of ai.graphcore, which an ONNX model may contain.
   // Returns whether there is one.
