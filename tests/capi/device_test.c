@@ -138,7 +138,7 @@ static void devices_are_acquired_as_requested(void** state) {
   request.reserved = 0;
   request.wait_sleep_ns = -1;
   FAILS(poprt_device_manager_acquire(manager, &request, NULL, -1, &none), POPRT_INVALID_ARGUMENT,
-        "not negative");
+        "must not be negative");
   FAILS(poprt_device_manager_acquire(manager, NULL, NULL, 0, &none), POPRT_NOT_FOUND,
         "ids are 1, 4, 5");
   poprt_device_free(one);

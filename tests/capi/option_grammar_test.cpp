@@ -117,7 +117,7 @@ TEST(OptionGrammar, SerializedProducts) {
               {{"a/b=2", "ok"},
                {"a=2", pair("a=2", "there is one name only")},
                {"=2", pair("=2", "there is no name")},
-               {"a/b=0", pair("a/b=0", "the factor is no whole number of at least 1")},
+               {"a/b=0", pair("a/b=0", "the factor is not a whole number of at least 1")},
                {"a/b=2/none", pair("a/b=2/none", "there is text after the factor")}});
 }
 

@@ -211,7 +211,7 @@ class Recompile(CommandTest):
             file.truncate((2 << 30) + 1)
         ran = self.run_command("-i", "add.onnx", "-o", "a.popef", "--embed_source", command="poprt")
         self.assertEqual((ran.code, ran.err.count("\n")), (1, 1))
-        for fact in ("--embed_source", "2147483", "at most 2147483648", "beside"):
+        for fact in ("--embed_source", "2147483", "at most 2147483648", "folder of the PopEF file"):
             self.assertIn(fact, ran.err)
         self.assertFalse(os.path.exists(self.path("a.popef")))
 

@@ -68,7 +68,7 @@ class Run(CommandTest):
         for word in ("nan", "saturate"):
             self.succeeds(model("relu"), "--precision", "fp16", "--input", "x=x.npy", "--numerics", "faithful", "--overflow", word)
         self.fails([self.relu(), "--numerics", "faithful", "--random"], "contains no model for faithful numerics", "poprt --numerics faithful")
-        self.fails([*half, "--numerics", "faithful", "--random"], "--numerics faithful computes once", code=2)
+        self.fails([*half, "--numerics", "faithful", "--random"], "--numerics faithful runs once", code=2)
         self.fails([*half, "--overflow", "saturate"], "--overflow needs --numerics faithful", code=2)
         self.fails([*half[:-1], "image=x.npy", "--numerics", "faithful"], "input 'image' is f16[2,1,8,8], given are f16 [2,3]")
 

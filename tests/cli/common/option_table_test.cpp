@@ -130,7 +130,7 @@ TEST(OptionTable, HelpSaysWhatAnOptionDoes) {
   std::string plain;
   for (const char c : help)
     if (c != ' ' && c != '\n') plain += c;
-  for (const char* part : {"everythingthatiswritten[./]", "(withouteffect:PopRTneverhaditeither)",
+  for (const char* part : {"Folderofalloutputfiles[./]", "(withouteffect:PopRTneverhaditeither)",
                            "(recordedforthemodelofthechip)"})
     EXPECT_NE(plain.find(part), std::string::npos) << part;
 }
