@@ -34,7 +34,7 @@ func (o *Output) String() string {
 // type).
 func Values[T Element](o *Output) ([]T, error) {
 	if given := dtypeOf[T](); !given.holds(o.DType) {
-		return nil, invalid(fmt.Sprintf("output '%s' holds elements of %v, asked for %v", o.Name, o.DType, given))
+		return nil, invalid(fmt.Sprintf("output '%s' holds elements of %v, requested %v", o.Name, o.DType, given))
 	}
 	if o.bytes == 0 {
 		return nil, nil

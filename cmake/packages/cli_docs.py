@@ -89,7 +89,7 @@ def manual(command):
         lines.append(".SH COMMANDS")
     for sub in command.commands:
         lines += described(sub, True)
-    lines += [".SH EXIT STATUS", "0 when all went well, 1 when it did not (one line on stderr says why), 2 for wrong usage.",
+    lines += [".SH EXIT STATUS", "0 when all went well, 1 when it did not (one line on stderr gives the reason), 2 for wrong usage.",
               ".SH AUTHOR", roff(data["authors"]), ".SH SEE ALSO",
               ", ".join(f"{n}(1)" for n in ("poprt", "poprt_exec", "popef_dump") if n != command.name)]
     return "\n".join(lines) + "\n"

@@ -215,7 +215,7 @@ struct ThreadPool::Impl {
 
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   if (threads < 1)
-    fail(ErrorCode::invalid_argument, "a thread pool needs at least 1 thread, asked for {}",
+    fail(ErrorCode::invalid_argument, "a thread pool needs at least 1 thread, requested {}",
          threads);
   impl_->threads = threads;
   impl_->ranges = std::vector<Impl::Range>(static_cast<size_t>(threads));

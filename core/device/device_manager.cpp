@@ -116,7 +116,7 @@ constexpr Properties kEmulated{};
 
 void check(const Constraints& c, int64_t visible) {
   if (c.num_ipus < 1 || c.num_ipus > kMostIpus)
-    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, requested are {}", kMostIpus,
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, requested {}", kMostIpus,
          c.num_ipus);
   if (c.num_ipus > visible)
     fail(ErrorCode::not_found, "a device of {} IPUs was requested, {} IPUs are visible", c.num_ipus,
@@ -262,10 +262,10 @@ std::shared_ptr<Device> DeviceManager::create_ipu_model_device(int64_t num_ipus,
       fail(ErrorCode::invalid_argument, "IPU versions are 1, 2 and 21, given {}", ipu_version);
   }
   if (num_ipus < 1 || num_ipus > kMostIpus)
-    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, requested are {}", kMostIpus,
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, requested {}", kMostIpus,
          num_ipus);
   if (tiles_per_ipu < 0 || tiles_per_ipu > kMaxTiles)
-    fail(ErrorCode::invalid_argument, "an IPU has 1 to {} tiles, requested are {}", kMaxTiles,
+    fail(ErrorCode::invalid_argument, "an IPU has 1 to {} tiles, requested {}", kMaxTiles,
          tiles_per_ipu);
   if (tiles_per_ipu != 0) p.tiles_per_ipu = tiles_per_ipu;
   return std::make_shared<EmulatedDevice>(std::vector<int64_t>(static_cast<size_t>(num_ipus), -1),

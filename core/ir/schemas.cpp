@@ -99,7 +99,7 @@ void check_attributes(const Node& node, const std::function<void(const std::stri
         "{}: {} has no attribute '{}' in opset {}; its attributes are: {}", node.describe(),
         node.op_type, name, node.opset(), list.empty() ? "none" : list);
     if (!ignored || (!others.empty() && name != "consumed_inputs"))
-      fail(ErrorCode::invalid_argument, "{}{}; to ask for more, open an issue with this line", what,
+      fail(ErrorCode::invalid_argument, "{}{}; to request more, open an issue with this line", what,
            others);
     ignored(what + "; it is ignored");
   }

@@ -425,7 +425,7 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
   fail(ErrorCode::unimplemented,
        "the function imports opset {} of domain {}, the model {}, and {} {}; a function is inlined "
        "where both define its operators alike: convert the model, or its function, to one opset; "
-       "to ask for more, open an issue with this line",
+       "to request more, open an issue with this line",
        version, spelt, root, quote_name(op),
        definition ? fmt::format("is defined by opset {} in the one and {} in the other", definition,
                                 ir::definition_of(domain, op, root))

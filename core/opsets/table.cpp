@@ -184,7 +184,7 @@ constexpr Rule kRules[] = {
      "mode CRD: Reshape, Transpose"},
     {"Split", 13, split_to_input, split_to_attribute, "split becomes an input",
      "split becomes an attribute, constant"},
-    {"Split", 18, split_outputs_to_count, split_count_to_sizes, "num_outputs says how many",
+    {"Split", 18, split_outputs_to_count, split_count_to_sizes, "num_outputs is their number",
      "sizes where the parts differ"},
     {"Squeeze", 13, axes_to_input, axes_to_attribute, kAxesIn, kAxesOut},
     {"StringConcat", 20, nullptr, nullptr, {}, kText},

@@ -79,7 +79,7 @@ struct OpHost {
       if (!op.set_output_)
         fail(ErrorCode::failed_precondition, "set_output() is for infer() alone");
       if (output >= op.outputs_.size())
-        fail(ErrorCode::invalid_argument, "the node has {} outputs, infer() tells of number {}",
+        fail(ErrorCode::invalid_argument, "the node has {} outputs, infer() returned number {}",
              op.outputs_.size(), output);
       if (dtype < 0 || dtype >= kDTypeCount || dtype == POPRT_DTYPE_STRING)
         fail(ErrorCode::invalid_argument, "infer() gives output {} the element type {}", output,
@@ -234,7 +234,7 @@ int64_t OpCall::parts() {
        [&] { return op_.op->parts(&raw_.call, state_, &parts, op_.op->user_data); });
   constexpr int64_t kMost = int64_t{1} << 20;
   if (parts < 1 || parts > kMost)
-    fail(ErrorCode::invalid_argument, "{}: parts() says {}, expected 1 to {}", title(), parts,
+    fail(ErrorCode::invalid_argument, "{}: parts() returned {}, expected 1 to {}", title(), parts,
          kMost);
   return parts;
 }

@@ -51,7 +51,7 @@ void FeedGroup::check_active() const {
 
 const FeedGroup::Feed& FeedGroup::at(size_t index) const {
   if (index >= feeds_.size())
-    raise<SizeError>("the group has {} feeds, number {} was asked for", feeds_.size(), index);
+    raise<SizeError>("the group has {} feeds, number {} was requested", feeds_.size(), index);
   return feeds_[index];
 }
 

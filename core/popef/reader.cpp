@@ -57,7 +57,7 @@ Payload BlobData::payload(uint64_t offset, uint64_t bytes) const {
 
 void BlobData::read(uint64_t offset, std::span<std::byte> to) const {
   if (offset > size() || to.size() > size() - offset)
-    raise<SizeError>("blob '{}' has {} bytes, {} from {} on were asked for", info_->name, size(),
+    raise<SizeError>("blob '{}' has {} bytes, {} from {} on were requested", info_->name, size(),
                      to.size(), offset);
   if (!to.empty()) content()->read(offset, to);
 }
@@ -72,7 +72,7 @@ DataStream BlobData::shared() const {
 
 Payload FeedReader::tensor(uint64_t k) const {
   if (k >= info.numTensors())
-    raise<SizeError>("feed '{}' has {} tensors, number {} was asked for", info.name(),
+    raise<SizeError>("feed '{}' has {} tensors, number {} was requested", info.name(),
                      info.numTensors(), k);
   const uint64_t bytes = info.tensorInfo().sizeInBytes();
   return payload(k * bytes, bytes);

@@ -102,11 +102,11 @@ class Recorded : public testing::Test {
 
   void expect(const char* file) const {
     poprt::test::expect_recorded(found, std::string(POPRT_TEST_DATA "/capi_") + file + ".txt",
-                                 "What the C ABI says of wrong calls: recorded_test.cpp.");
+                                 "Errors of wrong calls of the C ABI: recorded_test.cpp.");
   }
   void expect_digests(const char* file) const {
     poprt::test::expect_digests(found, std::string(POPRT_TEST_DATA "/capi_") + file + ".txt",
-                                "What the C ABI says of wrong calls: recorded_test.cpp.");
+                                "Errors of wrong calls of the C ABI: recorded_test.cpp.");
   }
 
   poprt_executable* executable(const char* file = DATA "/copies.popef") const {

@@ -102,8 +102,8 @@ class CustomOperators(PluginTest):
 
     def test_a_part_that_fails_fails_its_request(self):
         self.npy("in.npy", "f4", (4, 6), self.numbers())
-        for attributes, why in (({"fail_at": 2}, "row 2 is not wanted"), ({"parts": 0}, "parts() says 0, expected 1 to"),
-                                ({"parts": 2**64 - 5}, "parts() says -5"), ({"parts": 1 << 40}, "parts() says 1099511627776"),
+        for attributes, why in (({"fail_at": 2}, "row 2 is not wanted"), ({"parts": 0}, "parts() returned 0, expected 1 to"),
+                                ({"parts": 2**64 - 5}, "parts() returned -5"), ({"parts": 1 << 40}, "parts() returned 1099511627776"),
                                 ({"parts": 1, "fail_at": 3}, "row 3 is not wanted")):
             with self.subTest(attributes):
                 ran = self.run_command(self.trial("Parts", **attributes), "--plugins", library("trial"), "--input", "x=in.npy", "--threads", "3",

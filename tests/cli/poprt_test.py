@@ -312,7 +312,7 @@ class Errors(CommandTest):
         self.fails(["-i", "empty"], "'empty'", "0 .onnx files")
 
     def test_not_onnx(self):
-        self.write("text.onnx", b"this is no model, whatever its name says\n")
+        self.write("text.onnx", b"this is no model, despite its name\n")
         self.fails(["-i", "text.onnx", "--export_popef", "--output_dir", "out"], "text.onnx", "ONNX")
         self.write("zero.onnx", b"")
         self.fails(["-i", "zero.onnx"], "zero.onnx")

@@ -19,7 +19,7 @@ import tree
 
 # Name, expression, and the largest rate.
 PHRASES = [
-    ("what is", r"\b(?:what|which) (?:is|are|has|have|comes?|was|it)\b", 6.0),
+    ("what is", r"\bwhat (?:is|are|has|have|comes?|was|it)\b", 6.0),
     ("stands", r"\b(?:stands?|stood|lies|lie|lay)\b", 2.4),
     ("told", r"\b(?:told|tells?|asked|asks?|says?|said)\b", 1.2),
     ("nobody", r"\b(?:nobody|whoever|somebody|anybody|everybody|no one)\b", 0.3),

@@ -1,6 +1,6 @@
 namespace Poprt
 {
-    /// <summary>How much <see cref="Popef.Dump"/> tells.</summary>
+    /// <summary>The details that <see cref="Popef.Dump"/> prints.</summary>
     public enum PopefFormat
     {
         /// <summary>Blobs and user anchors.</summary>

@@ -37,7 +37,7 @@ namespace Poprt
         /// <summary>Items of a pack; 0: as many as fit.</summary>
         public long MaxValidNum { get; set; }
 
-        /// <summary>The s32 input that tells lengths; null: none.</summary>
+        /// <summary>The s32 input that contains lengths; null: none.</summary>
         public string UnpackInfoInput { get; set; }
 
         /// <summary>The input that masks positions; null: none.</summary>

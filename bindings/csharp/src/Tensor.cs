@@ -58,7 +58,7 @@ namespace Poprt
         {
             if (Anchor.Takes(DataType, element)) return;
             throw new PoprtException(ErrorCode.InvalidArgument,
-                "output '" + Name + "' holds " + DataTypeName + ", asked for " + element.Name + " elements");
+                "output '" + Name + "' holds " + DataTypeName + ", requested " + element.Name + " elements");
         }
 
         /// <summary>For people, such as "y f32[2,4]".</summary>

@@ -80,7 +80,7 @@ def convert_around(model: ModelProto, options: Mapping[str, str], convert: Calla
         info = get_value_info(whole.graph, name)
         if info is None or not info.type.tensor_type.elem_type or any(not d.dim_value for d in info.type.tensor_type.shape.dim):
             owner = next(node for node in nodes if name in node.output)
-            raise InvalidArgumentError(f"the shape function of {owner.op_type} does not tell what {node_title(owner)} makes: shapes "
+            raise InvalidArgumentError(f"the shape function of {owner.op_type} does not determine what {node_title(owner)} makes: shapes "
                                        "of all inputs must be fixed")
         graph.input.add().CopyFrom(info)
     outputs = [o.name for o in graph.output]

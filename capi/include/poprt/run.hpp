@@ -112,7 +112,7 @@ class OutputTensor {
   Span<T> as() const {
     if (!impl::holds(impl::dtypeOf<T>(), dtype))
       throw Error(ErrorCode::invalid_argument, "output '" + name + "' holds elements of " +
-                                                   poprt_dtype_name(dtype) + ", asked for " +
+                                                   poprt_dtype_name(dtype) + ", requested " +
                                                    poprt_dtype_name(impl::dtypeOf<T>()));
     return {static_cast<T*>(data_), bytes_ / sizeof(T)};
   }

@@ -224,7 +224,7 @@ poprt_error* poprt_popef_metadata_anchor(const poprt_popef_metadata* metadata, s
   return capi::guard([&] {
     const auto& anchors = capi::required(metadata, "metadata").value.anchors();
     if (index >= anchors.size())
-      fail(ErrorCode::out_of_range, "the metadata has {} anchors, number {} was asked for",
+      fail(ErrorCode::out_of_range, "the metadata has {} anchors, number {} was requested",
            anchors.size(), index);
     const popef::Anchor& a = anchors[index];
     poprt_popef_anchor anchor{};

@@ -158,7 +158,7 @@ poprt_error* poprt_popef_blob_read(const poprt_popef_blob* blob, size_t offset, 
     const auto& b = capi::required(blob, "blob");
     if (bytes) capi::required(static_cast<char*>(data), "data");
     if (offset > b.data.size() || bytes > b.data.size() - offset)
-      fail(ErrorCode::out_of_range, "blob '{}' has {} bytes, {} from {} on were asked for", b.name,
+      fail(ErrorCode::out_of_range, "blob '{}' has {} bytes, {} from {} on were requested", b.name,
            b.data.size(), bytes, offset);
     b.data.read(offset, {static_cast<std::byte*>(data), bytes});
   });

@@ -168,7 +168,7 @@ poprt_error* poprt_popef_blob_writer_write(poprt_popef_blob_writer* blob, size_t
     auto& b = capi::required(blob, "blob");
     if (bytes) capi::required(static_cast<const char*>(data), "data");
     if (b.feeds) return b.feeds->write(feed, data, bytes);
-    if (feed) fail(ErrorCode::invalid_argument, "there is one blob, number {} was asked for", feed);
+    if (feed) fail(ErrorCode::invalid_argument, "there is one blob, number {} was requested", feed);
     b.blob->write(data, bytes);
   });
 }

@@ -161,7 +161,7 @@ const OpDef& op_of(const ir::Node& node) {
     if (op->name == node.op_type && op->domain == canonical(node.domain))
       fail(ErrorCode::unimplemented,
            "{}: the operator is supported from opset {}{}, the model imports opset {}; convert the "
-           "model to a supported opset; to ask for more, open an issue with this line",
+           "model to a supported opset; to request more, open an issue with this line",
            node.describe(), op->since,
            op->until < (1 << 30) ? fmt::format(" to {}", op->until) : std::string(" on"),
            node.opset());
@@ -170,7 +170,7 @@ const OpDef& op_of(const ir::Node& node) {
     fail(ErrorCode::unimplemented,
          "{} (opset {}): the model was saved by ONNX Runtime with all optimizations "
          "(ORT_ENABLE_ALL), whose results suit one kind of processor only; save it again with "
-         "ORT_ENABLE_EXTENDED or less, or use the original model; to ask for {}, open "
+         "ORT_ENABLE_EXTENDED or less, or use the original model; to request {}, open "
          "an issue with this line",
          node.describe(), node.opset(), node.op_type);
   const auto of_domain = [&](const OpDef* op) { return op->domain == node.domain; };
@@ -182,7 +182,7 @@ const OpDef& op_of(const ir::Node& node) {
          node.describe(), node.op_type, node.domain);
   fail(ErrorCode::unimplemented,
        "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists the "
-       "supported ones; the model imports opset {}; to ask for it, open an issue with this line",
+       "supported ones; the model imports opset {}; to request it, open an issue with this line",
        node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain, node.opset());
 }
 

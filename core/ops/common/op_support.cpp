@@ -299,7 +299,7 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   const std::string description = node.describe();
   if (text.find(description) == std::string::npos) text = description + ": " + text;
   throw Error(error.code(),
-              fmt::format("{}; {} (here opset {}) is supported from {}{}{}; to ask for more{}, {}",
+              fmt::format("{}; {} (here opset {}) is supported from {}{}{}; to request more{}, {}",
                           text, node.op_type, node.opset(), opset_range(*op),
                           s.types.empty() ? "" : " for ", s.types.empty() ? "" : type_list(s.types),
                           missing ? "" : " where ONNX allows it", kAsk));

@@ -230,7 +230,7 @@ void set_size(const Variants& b, std::string_view name, int32_t dimension, int64
               std::vector<int64_t>& sizes) {
   int64_t& known = sizes[static_cast<size_t>(dimension)];
   if (known != kUnknown && known != size)
-    fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {}, another input says {}",
+    fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {}, another input has {}",
          name, b.dimensions[static_cast<size_t>(dimension)], size, known);
   known = size;
 }
@@ -304,12 +304,13 @@ BucketRunner::Sizes BucketRunner::sizes_of(std::span<const InputBinding> inputs)
     if (match_bucket(inputs, sizes)) break;
     const InputBinding& b = inputs[open.front()];
     fail(ErrorCode::invalid_argument,
-         "input '{}': {} bytes do not say which shape it has: give the shape, too",
+         "input '{}': {} bytes do not determine its shape: give the shape, too",
          runner_.model().inputs()[input_at(b, open.front())].name, b.bytes);
   }
   for (size_t d = 0; d < sizes.size(); d++)
     if (sizes[d] == kUnknown)
-      fail(ErrorCode::invalid_argument, "no input of the request says how large dimension '{}' is",
+      fail(ErrorCode::invalid_argument,
+           "no input of the request determines the size of dimension '{}'",
            variants().dimensions[d]);
   check_sizes(sizes);
   return sizes;

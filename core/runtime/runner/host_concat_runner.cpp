@@ -89,7 +89,7 @@ HostConcatRunner::HostConcatRunner(std::shared_ptr<const Model> model,
     if (c.data_size_bytes && c.data_size_bytes != bytes)
       fail_wrong_size(a, c.data_size_bytes, "joined input");
     if (!c.shape.empty() && c.shape != a.shape)
-      fail(ErrorCode::invalid_argument, "input '{}' has shape {}, the configuration says {}",
+      fail(ErrorCode::invalid_argument, "input '{}' has shape {}, the configuration has {}",
            c.tensor_name, shape_string(a.shape), shape_string(c.shape));
     const uint64_t n = c.input_tensor_names.size();
     if (n == 0 || (!c.sizes.empty() && c.sizes.size() != n) || (c.sizes.empty() && bytes % n != 0))

@@ -193,7 +193,7 @@ void PackRunner::State::take_unpack_info(const std::vector<Anchor>& in) {
   max_items = config.max_valid_num ? config.max_valid_num : most;
   if (!description) return;
   if (description->segment_max_size.size() != segments)
-    fail(ErrorCode::failed_precondition, "unpack_info '{}' is {}, the model says {} segments",
+    fail(ErrorCode::failed_precondition, "unpack_info '{}' is {}, the model has {} segments",
          a.name, shape_string(a.shape), description->segment_max_size.size());
   most_places = 0;
   for (const uint64_t size : description->segment_max_size) most_places += size;

@@ -17,7 +17,7 @@ std::vector<Binding> bindings(const Views& views) {
 
 RunnerStatistics BaseRunner::statistics(size_t) const {
   fail(ErrorCode::unimplemented,
-       "a runner of this kind counts for all its replicas together: ask for the sum");
+       "a runner of this kind counts for all its replicas together: request the sum");
 }
 
 std::vector<Shape> BaseRunner::output_shapes(std::span<const InputBinding>) const {

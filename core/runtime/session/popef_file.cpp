@@ -32,7 +32,7 @@ void check_anchors(const popef::Metadata& metadata, const std::vector<program::A
         if (m.isPerReplica())
           info.shape().insert(info.shape().begin(), metadata.replicationFactor());
         if (m.tensorInfo() != info)
-          fail(ErrorCode::data_loss, "anchor '{}': the metadata says {} {}, the program {} {}",
+          fail(ErrorCode::data_loss, "anchor '{}': the metadata has {} {}, the program {} {}",
                a.name, popef::data_type_name(m.tensorInfo().dataType()),
                shape_string(m.tensorInfo().shape()), popef::data_type_name(info.dataType()),
                shape_string(info.shape()));

@@ -308,7 +308,7 @@ QueueManager& Session::create_queue_manager(size_t buffers,
                                             const AnchorCallbackPredicate& output_predicate) {
   constexpr size_t kMaxBuffers = size_t{1} << 20;
   if (buffers < 1 || buffers > kMaxBuffers)
-    fail(ErrorCode::invalid_argument, "a queue has 1 to {} buffers, asked for {}", kMaxBuffers,
+    fail(ErrorCode::invalid_argument, "a queue has 1 to {} buffers, requested {}", kMaxBuffers,
          buffers);
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);

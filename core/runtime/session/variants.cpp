@@ -67,7 +67,7 @@ std::vector<VariantAnchor> read_anchors(const Json& json,
     const Json& given = json.at(anchors[i].name);
     for (const Json& d : given.at("shape")) list[i].extents.push_back(read_extent(d, b));
     if (list[i].extents.size() != anchors[i].shape.size())
-      broken(fmt::format("'{}' has {} dimensions, the program says {}", anchors[i].name,
+      broken(fmt::format("'{}' has {} dimensions, the program has {}", anchors[i].name,
                          list[i].extents.size(), shape_string(anchors[i].shape)));
     if (!given.contains("pad")) continue;
     if (given["pad"].is_string())
@@ -89,7 +89,7 @@ std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anch
     bool fits = s.size() == a.shape.size();
     for (size_t d = 0; fits && d < s.size(); d++) fits = s[d] >= 0 && s[d] <= a.shape[d];
     if (!fits)
-      broken(fmt::format("'{}' is {} in a bucket, the program says {}", a.name, shape_string(s),
+      broken(fmt::format("'{}' is {} in a bucket, the program has {}", a.name, shape_string(s),
                          shape_string(a.shape)));
   }
   return shapes;

@@ -84,7 +84,7 @@ func TestRunChecksShapesAndTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = poprt.Values[int32](outputs["y"])
-	wantError(t, err, "output 'y' holds elements of f32, asked for s32")
+	wantError(t, err, "output 'y' holds elements of f32, requested s32")
 }
 
 func TestShapesAreCheckedWhereverATensorIsGiven(t *testing.T) {

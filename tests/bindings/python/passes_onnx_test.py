@@ -454,7 +454,7 @@ class Shapes(unittest.TestCase):
 
     def test_what_functions_do_wrong(self):
         poprt.passes.register_shape_func("TestLeakyRelu")(self.function(note=False))
-        with self.assertRaisesRegex(ValueError, "Infer says that it found .* update_value_info"):
+        with self.assertRaisesRegex(ValueError, "Infer reports that it found .* update_value_info"):
             poprt.passes.shape_inference.infer_shapes(self.model())
         poprt.passes.register_shape_func("TestLeakyRelu")(self.function(found=None, note=False))
         self.assertIsNone(get_shape(poprt.passes.shape_inference.infer_shapes(self.model()).graph, "Y"))

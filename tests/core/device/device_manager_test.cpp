@@ -59,15 +59,15 @@ TEST(DeviceManager, NumbersUpToTheirLimitsAreTaken) {
   const DeviceManager manager(1025);
   EXPECT_EQ(manager.get_device(1024)->num_ipus(), 1024);
   EXPECT_EQ(message_of([&] { manager.get_device(1025); }),
-            "a device has 1 to 1024 IPUs, requested are 1025");
+            "a device has 1 to 1024 IPUs, requested 1025");
   EXPECT_EQ(manager.create_ipu_model_device(1024)->num_ipus(), 1024);
   EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1025); }),
-            "a device has 1 to 1024 IPUs, requested are 1025");
+            "a device has 1 to 1024 IPUs, requested 1025");
   EXPECT_EQ(manager.create_ipu_model_device(1, 2, 1 << 20)->properties().tiles_per_ipu, 1 << 20);
   EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1, 2, (1 << 20) + 1); }),
-            "an IPU has 1 to 1048576 tiles, requested are 1048577");
+            "an IPU has 1 to 1048576 tiles, requested 1048577");
   EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1, 2, -1); }),
-            "an IPU has 1 to 1048576 tiles, requested are -1");
+            "an IPU has 1 to 1048576 tiles, requested -1");
   EXPECT_EQ(manager.create_ipu_model_device(1, 2, 0)->properties().tiles_per_ipu, 1472);
   EXPECT_EQ(manager.create_ipu_model_device(1, 21, 1)->properties().tiles_per_ipu, 1);
   EXPECT_FALSE(DeviceManager(1).get_device()->properties().ipu_model);

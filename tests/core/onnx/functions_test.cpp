@@ -669,7 +669,7 @@ TEST(Functions, UnknownDomainsOfFunctionsAreSaid) {
             "local.F node 'call': in function 'F': custom.Op node 'n': the function imports opset "
             "2 of domain 'custom', the model 3, and 'Op' has no published definition to compare; a "
             "function is inlined where both define its operators alike: convert the model, or its "
-            "function, to one opset; to ask for more, open an issue with this line");
+            "function, to one opset; to request more, open an issue with this line");
 }
 
 TEST(Functions, TheMostNodesMayBeInlined) {

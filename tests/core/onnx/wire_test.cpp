@@ -122,7 +122,7 @@ TEST(Hostile, RecordedAnswersToEveryByteChanged) {
   test::RecordedLines found;
   said.write(found["import"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/import_refusals.txt",
-                        "What the import says of damaged models: wire_test.cpp.");
+                        "Errors of the import of damaged models: wire_test.cpp.");
 }
 
 TEST(Hostile, RandomMutations) {

@@ -116,7 +116,8 @@ TEST_F(ReportTables, AProgramIsListedByInstructionsPartsAndMemory) {
             "name\toffset\tbytes\tfirst\tlast\tbuffers\tat_peak\n"
             "after\t96\t128\t6\t6\t1\tyes\nx\t0\t64\t1\t6\t1\tyes\ny\t64\t32\t4\t4\t1\tno\n");
   profile.instructions = {1, 2, 4, 8};
-  EXPECT_TRUE(tsv(d, "parts", timed).ends_with("\t64\t7\nvariant 1\t-1\t3\t5\t1\t8\t0\t96\t96\t8\n"))
+  EXPECT_TRUE(
+      tsv(d, "parts", timed).ends_with("\t64\t7\nvariant 1\t-1\t3\t5\t1\t8\t0\t96\t96\t8\n"))
       << "an instruction without a time takes no time";
 }
 

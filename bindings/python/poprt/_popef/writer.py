@@ -58,7 +58,7 @@ class BlobWriter(_Finished):
         if not view.c_contiguous:
             view = memoryview(view.tobytes())
         if size is not None and not 0 <= size <= view.nbytes:
-            raise ValueError(f"{size} bytes were asked for, the data has {view.nbytes}")
+            raise ValueError(f"{size} bytes were requested, the data has {view.nbytes}")
         if view.nbytes == 0 or size == 0:
             return
         address, length = _raw.raw_address(view)

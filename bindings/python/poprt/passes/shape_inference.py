@@ -97,7 +97,7 @@ def _ask_functions(model: ModelProto) -> tuple[ModelProto, bool]:
             raise TypeError(f"shape function {function.__name__} must return (model, found), returned {result!r:.60}")
         model, found = result
         if found and not all(is_known(model.graph, name) for name in node.output):
-            raise ValueError(f"shape function {function.__name__} says that it found what {node_title(node)} makes, but type or "
+            raise ValueError(f"shape function {function.__name__} reports that it found what {node_title(node)} makes, but type or "
                              "shape are not in the model: call update_value_info")
         progress = progress or bool(found)
     return model, progress

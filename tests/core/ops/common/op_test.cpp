@@ -67,7 +67,7 @@ TEST(Operator, ThatIsNotThereIsNamedWithWhatHelps) {
   expect_said(said("Conv", "com.microsoft.nchwc", 1), "(opset 1): " + optimized);
   expect_said(said("Conv", "com.ms.internal.nhwc", 1), optimized);
   expect_said(said("NhwcOther", "com.microsoft", 1), optimized);
-  expect_said(said("NhwcOther", "com.microsoft", 1), "to ask for NhwcOther, open an issue");
+  expect_said(said("NhwcOther", "com.microsoft", 1), "to request NhwcOther, open an issue");
   const std::string own =
       "a custom operator is defined by a plug-in: `custom_library_so_paths`, or POPRT_PLUGINS";
   expect_said(said("Other", "ai.graphcore", 1), own);

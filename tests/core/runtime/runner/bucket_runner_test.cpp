@@ -293,7 +293,7 @@ TEST(BucketRunner, BytesSayTheSizeWhereTheyLeaveOneChoice) {
   Request open(1, 3, false);
   EXPECT_NE(message_of([&] {
               runner.execute(open.in, open.out);
-            }).find("input 'x': 12 bytes do not say which shape it has: give the shape, too"),
+            }).find("input 'x': 12 bytes do not determine its shape: give the shape, too"),
             std::string::npos);
 }
 
@@ -311,7 +311,7 @@ TEST(BucketRunner, RefusesWhatNoBucketHolds) {
   mixed.in.push_back({"mask", 0, mask, 64, mask_shape, 2});
   EXPECT_NE(message_of([&] {
               runner.execute(mixed.in, mixed.out);
-            }).find("input 'mask': dimension 'length' is 4, another input says 3"),
+            }).find("input 'mask': dimension 'length' is 4, another input has 3"),
             std::string::npos);
   Request r(2, 3);
   r.in.pop_back();

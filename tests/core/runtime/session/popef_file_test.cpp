@@ -126,7 +126,7 @@ TEST_F(PopefFile, AFailedWriteLeavesNothing) {
 
 TEST_F(PopefFile, ErrorsNameThePath) {
   expect_error([&] { open_popef(folder / "none.popef"); }, ErrorCode::not_found, "none.popef");
-  std::ofstream(folder / "text.popef") << "This is no PopEF file, whatever its name says.\n";
+  std::ofstream(folder / "text.popef") << "This is no PopEF file, despite its name.\n";
   expect_error([&] { open_popef(folder / "text.popef"); }, ErrorCode::data_loss, "text.popef");
   CopyModel copy(1000);
   write("a.popef", copy);
@@ -150,7 +150,7 @@ TEST_F(PopefFile, MetadataAndProgramMustAgree) {
   const auto open = [&] { open_popef(folder / "m.popef"); };
   write_with([](popef::Metadata& m) { m.anchors()[0].tensorInfo().setShape({5}); });
   expect_error(open, ErrorCode::data_loss,
-               "anchor 'x': the metadata says F32 [5], the program F32 [4]");
+               "anchor 'x': the metadata has F32 [5], the program F32 [4]");
   write_with([](popef::Metadata& m) { m.anchors().pop_back(); });
   expect_error(open, ErrorCode::data_loss, "no OUTPUT anchor 'c'");
   write_with([](popef::Metadata& m) { m.setNumIpus(4); });

@@ -345,16 +345,16 @@ TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
       {"[\"batch\", \"length\"], \"pad\": -1.5", "[\"batch\", \"width\"], \"pad\": -1.5",
        "there is no dimension 'width'"},
       {"[\"batch\", \"length\"], \"pad\": -1.5", "[\"batch\"], \"pad\": -1.5",
-       "'x' has 1 dimensions, the program says [2,8]"},
-      {"\"x\": [1, 4]", "\"x\": [1, 9]", "'x' is [1,9] in a bucket, the program says [2,8]"},
-      {"\"x\": [1, 4]", "\"x\": [3, 4]", "'x' is [3,4] in a bucket, the program says [2,8]"},
-      {"\"x\": [1, 4]", "\"x\": [-1, 4]", "'x' is [?,4] in a bucket, the program says [2,8]"},
-      {"\"x\": [1, 4]", "\"x\": [1, 4, 1]", "'x' is [1,4,1] in a bucket, the program says [2,8]"},
+       "'x' has 1 dimensions, the program has [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [1, 9]", "'x' is [1,9] in a bucket, the program has [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [3, 4]", "'x' is [3,4] in a bucket, the program has [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [-1, 4]", "'x' is [?,4] in a bucket, the program has [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [1, 4, 1]", "'x' is [1,4,1] in a bucket, the program has [2,8]"},
       {"\"x\": [1, 4]", "\"x\": [1, 5]", "a bucket's shapes do not follow its dimensions"},
       {"\"m\": [1, 4]", "\"m\": [2, 4]", "a bucket's shapes do not follow its dimensions"},
       {"\"y\": [1, 3, 5]", "\"y\": [1, 4, 5]", "a bucket's shapes do not follow its dimensions"},
       {"\"y\": [1, 3, 5]", "\"y\": [1, 3, 6]",
-       "'y' is [1,3,6] in a bucket, the program says [2,5,5]"},
+       "'y' is [1,3,6] in a bucket, the program has [2,5,5]"},
       {"\"y\": [1, 3, 5]", "\"y\": [1, 3, 2]", nullptr}};
   for (const Bend& bend : bends) {
     std::string blob = kShapes;

@@ -4,7 +4,7 @@ package org.poprt;
 @FunctionalInterface
 public interface AnchorPredicate {
   /**
-   * Asked once for each anchor, while a session or its queues are made, on that thread.
+   * Called once for each anchor, while a session or its queues are made, on that thread.
    *
    * @param name of the anchor
    * @param output whether it is an output

@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.time.Duration;
 
-/** A device that is asked for: {@link DeviceManager#acquire}. */
+/** A device that is requested: {@link DeviceManager#acquire}. */
 public final class DeviceRequest {
   private static final int WAIT_WITH_TIMEOUT = 1;
   private static final int WAIT_FOREVER = 2;

@@ -61,7 +61,7 @@ public final class PackOptions {
   }
 
   /**
-   * The input that tells lengths.
+   * The input that contains lengths.
    *
    * @param name of an s32 input; "", the default: none
    * @return this

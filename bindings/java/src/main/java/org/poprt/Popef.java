@@ -6,7 +6,7 @@ import java.nio.file.Path;
 public final class Popef {
   private Popef() {}
 
-  /** How much {@link #dump} tells. */
+  /** The details that {@link #dump} prints. */
   public enum Format {
     /** Blobs and user anchors. */
     SUMMARY,

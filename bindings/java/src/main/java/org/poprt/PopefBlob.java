@@ -12,7 +12,7 @@ import java.util.function.LongFunction;
 
 /**
  * A part of a PopEF file. Keeps the {@link PopefReader} or {@link PopefModel} that gave it; when
- * that is closed, the payload cannot be asked for any more. Any number of threads may use one.
+ * that is closed, the payload is not available any more. Any number of threads may use one.
  */
 public final class PopefBlob {
   /** The kind of a blob. */

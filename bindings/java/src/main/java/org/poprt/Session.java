@@ -273,7 +273,7 @@ public final class Session implements AutoCloseable {
 
   /**
    * Runs the main programs once; each stream is transferred as often as the executable's device
-   * iterations and replicas say.
+   * iterations and replicas determine.
    *
    * @throws PoprtException as {@link #runLoadPrograms}
    */

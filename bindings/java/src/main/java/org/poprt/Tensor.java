@@ -186,7 +186,7 @@ public final class Tensor {
     if (rank != shape.length || !element.isPrimitive() || !holds(element))
       throw new PoprtException(
           ErrorCode.INVALID_ARGUMENT,
-          "the tensor is " + this + ", asked for " + type.getSimpleName());
+          "the tensor is " + this + ", requested " + type.getSimpleName());
     int[] dimensions = new int[rank];
     for (int i = 0; i < rank; i++) dimensions[i] = Math.toIntExact(shape[i]);
     Object made = Array.newInstance(element, dimensions);
