@@ -131,6 +131,12 @@ ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
     if (in[i].actual && decides_shape(n, i)) ctx.refuse_shape(in[i]);
   if (!sizes && !in[0].value->type.is_static()) return {};
   for (const Item& item : in)
+    if (sizes && item.kind == Item::Kind::tensor && !item.value->type.is_static())
+      ctx.fail_at(ErrorCode::unimplemented,
+                  "the shape of '{}' is {} and depends on run-time values; the device runs static "
+                  "shapes only",
+                  item.value->name(), ir::type_string(item.value->type));
+  for (const Item& item : in)
     if (item.twin && !facts.per_element && !facts.bounds_twins) ctx.refuse_size(item);
   const auto rule = ops::op_of(n).bound;
   const ops::BoundResult bound = rule ? rule(ctx) : ops::bound_unstated(ctx);
