@@ -36,7 +36,7 @@ TEST(Run, MakesTypedOutputs) {
   EXPECT_EQ(outputs[0].shape, (std::vector<int64_t>{rows, columns}));
   ASSERT_EQ(y.size(), x.size());
   for (size_t i = 0; i < x.size(); i++) EXPECT_EQ(y[i], x[i] > 0 ? x[i] : 0);
-  EXPECT_NE(message_of([&] { outputs[0].as<int32_t>(); }).find("asked for s32"), std::string::npos);
+  EXPECT_NE(message_of([&] { outputs[0].as<int32_t>(); }).find("requested s32"), std::string::npos);
   EXPECT_NE(message_of([&] { outputs.at("z"); }).find("there is no output 'z'"), std::string::npos);
 }
 
