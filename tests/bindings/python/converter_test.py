@@ -67,7 +67,7 @@ class SharderTest(unittest.TestCase):
             Sharder()
         with self.assertRaisesRegex(NotFoundError, "no node 'nowhere'"):
             Sharder({"nowhere": 0}).run(slow)
-        with self.assertRaisesRegex(RuntimeError, "a model that is sharded"):
+        with self.assertRaisesRegex(RuntimeError, "requires a sharded model"):
             Sharder(pipelining_info={"x3": 0}).run(slow)
         with self.assertRaisesRegex(ValueError, "num_ipus must be 2 or more"):
             cut = Sharder({"x3": 0}).run(slow)
@@ -84,7 +84,7 @@ class MFConverterTest(unittest.TestCase):
         self.assertEqual(names, ["graph0/x", "graph1/x", "graph2/x", "index", "graph0/y", "graph1/y", "graph2/y"])
         twice = Compiler.compile(MFConverter().convert([weights, weights]).data, None, CompilerOptions(enable_model_fusion=True))
         self.assertEqual(twice.weights_bytes, Compiler.compile(weights.data, None, CompilerOptions()).weights_bytes)
-        with self.assertRaisesRegex(InvalidArgumentError, "fused one already"):
+        with self.assertRaisesRegex(InvalidArgumentError, "is already fused"):
             MFConverter().convert([fused, weights])
 
     def test_nothing_is_no_model(self):

@@ -185,7 +185,7 @@ class Conversion(InFolder):
         model = m.make([node("Mul", ["x", "s"], ["y"])], {"x": ["N", 4], "s": []}, {"y": ["N", 4]})
         for given in ({"x": [2, 4], "s": []}, {"x": [2, 4], "s": ()}, {"x": "2,4", "s": "[]"}, ["x=2,4", "s=[]"]):
             self.assertEqual(input_shape(Converter(input_shape=given).convert(model)), [2, 4])
-        with self.assertRaisesRegex(InvalidArgumentError, "'x' is f32.N,4., .. has another rank"):
+        with self.assertRaisesRegex(InvalidArgumentError, "'x' is f32.N,4., but .. has another rank"):
             Converter(input_shape={"x": []}).convert(model)
 
     def test_shapes_of_the_wrong_kind_are_said_to_be(self):
