@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/error.h"
 #include "compiler/bucket_padding.h"
 #include "compiler/padding.h"
 #include "ops/facts.h"
@@ -16,11 +17,18 @@ namespace {
 
 bool is_from_shapes(const ir::Node& n) { return ops::facts_of(n).from_shapes != nullptr; }
 
-bool subgraphs_read_sizes(const ir::Node& n) {
+using Values = std::unordered_set<const ir::Value*>;
+
+// Whether a subgraph of the node computes a size, or reads one of the outer graph.
+bool subgraphs_read_sizes(const ir::Node& n, const Values& sizes) {
   bool found = false;
   ir::for_each_subgraph(n, [&](ir::Graph& sub) {
     for (const auto& inner : sub.nodes())
-      found = found || is_from_shapes(*inner) || subgraphs_read_sizes(*inner);
+      found = found || is_from_shapes(*inner) ||
+              std::ranges::any_of(inner->inputs(),
+                                  [&](const ir::Value* v) { return sizes.contains(v); }) ||
+              subgraphs_read_sizes(*inner, sizes);
+    for (const ir::Value* v : sub.outputs()) found = found || sizes.contains(v);
   });
   return found;
 }
@@ -39,16 +47,20 @@ std::string how_rows_meet(const ir::Graph& converted, const ir::Graph* source,
   if (!source || std::ranges::any_of(dimension.axes,
                                      [&](const PaddedAxis& a) { return is_fixed(*source, a); }))
     return {};
-  return how_size_matters(*source, dimension, options);
+  try {
+    return how_size_matters(*source, dimension, options);
+  } catch (const Error& e) {  // the model itself is compiled, but its rows are not proved separate
+    return fmt::format("a conversion at another size failed: {}", e.message());
+  }
 }
 
 }  // namespace
 
 bool computes_with_sizes(const ir::Graph& source) {
-  std::unordered_set<const ir::Value*> data, sizes;
+  Values data, sizes;
   for (const ir::Value* v : source.inputs()) data.insert(v);
   for (const auto& n : source.nodes()) {
-    if (subgraphs_read_sizes(*n)) return true;
+    if (subgraphs_read_sizes(*n, sizes)) return true;
     const auto is_in = [&](const auto& set) {
       return std::ranges::any_of(n->inputs(), [&](const ir::Value* v) { return set.contains(v); });
     };

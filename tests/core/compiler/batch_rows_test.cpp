@@ -305,6 +305,14 @@ TEST(BatchRows, TheSizeOfTheBatchCountsAfterAConversion) {
   EXPECT_FALSE(convert_model(*graph, options));
 }
 
+// The number is computed outside of the branches, which read it as a value of the outer graph.
+TEST(BatchRows, ABranchThatReadsASizeComputesWithIt) {
+  EXPECT_TRUE(computes_with_sizes(*ir::parse_text(graph_text(
+      "input %x : f32[B,4]\ninput %c : bool[]\n%s = Shape(%x)\n%n = Cast(%s) {to = 1}\n"
+      "%y = If(%c) { then_branch = graph \"t\" {\n%m = Neg(%n)\noutput %m\n}, else_branch = graph "
+      "\"e\" {\n%p = Abs(%n)\noutput %p\n} }\n%z = Neg(%x)\noutput %z\n"))));
+}
+
 TEST(BatchRows, SizesThatAreOnlyExtentsAreNotComputedWith) {
   EXPECT_FALSE(computes_with_sizes(*ir::parse_text(
       graph_text("input %x : f32[B,4]\n%s = Shape(%x)\n%y = Reshape(%x, %s)\noutput %y\n"))));
