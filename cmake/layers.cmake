@@ -2,16 +2,17 @@
 # checks every #include against it. One line for each layer: "name: allowed layers | outside libraries".
 set(POPRT_LAYERS
   "base: | poprt_fmt poprt_spdlog nlohmann_json::nlohmann_json Threads::Threads"
+  "codecs: base |"
   "ir: base |"
-  "onnx: ir base | poprt_onnx_proto"
-  "plugins: base | ${CMAKE_DL_LIBS}"
+  "onnx: ir codecs base | poprt_onnx_proto"
+  "plugins: codecs base | ${CMAKE_DL_LIBS}"
   "kernels: plugins base |"
-  "program: base |"
+  "program: codecs base |"
   "ops: ir program kernels plugins base | poprt_text ${CMAKE_DL_LIBS}"
   "opsets: ops ir base |"
-  "passes: opsets ops plugins ir base |"
+  "passes: opsets ops plugins ir codecs base |"
   "compiler: passes opsets ops onnx program kernels plugins ir base |"
-  "popef: base | poprt_zstd"
+  "popef: codecs base | poprt_zstd"
   "device: kernels program base |"
   "runtime: popef device program base |"
 )

@@ -7,7 +7,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 #include "ops/op.h"
 #include "opsets/convert.h"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ir/types_agree.h"
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 #include "ops/common/type_parameters.h"
 #include "ops/op.h"
 

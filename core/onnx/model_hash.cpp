@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
+#include "codecs/sha256.h"
 #include "onnx/external_data.h"
 #include "onnx/wire.h"
 

@@ -1,6 +1,6 @@
 // Trials: nodes on small tensors that determine which types an operator supports, for
 // docs/operators.md and for messages. Each is tried with each element type
-// (ops/common/op_support.h). An operator states its own trials in its facts if the common ones do
+// (ops/common/op_types.h). An operator states its own trials in its facts if the common ones do
 // not suit it:
 //
 //   .trial = {"T[1,4,4,4]; T[4,4,1,1]"}              inputs

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
+#include "codecs/sha256.h"
 #include "plugins/registration.h"
 
 namespace poprt::plugins {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/capnp_message.h"
+#include "codecs/capnp_message.h"
 #include "popef/error.h"
 #include "popef/metadata_fields.h"
 

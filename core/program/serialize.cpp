@@ -13,9 +13,9 @@
 
 #include <sys/mman.h>
 
-#include "base/capnp_message.h"
 #include "base/checked.h"
 #include "base/threads.h"
+#include "codecs/capnp_message.h"
 #include "program/program_places.h"
 
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian");

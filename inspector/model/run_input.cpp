@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/npy.h"
+#include "codecs/npy.h"
 #include "model/format.h"
 #include "onnx/tensor_io.h"
 #include "ops/common/images.h"

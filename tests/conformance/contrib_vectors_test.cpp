@@ -10,7 +10,7 @@
 
 #include "onnx/import.h"
 #include "ops/common/evaluate.h"
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 #include "support/axes_contract.h"
 #include "support/graph_eval.h"
 #include "support/run_executable.h"

@@ -64,7 +64,7 @@ def main():
           "{domain, operator, first opset of this definition, attributes}; = are those of the row above.", items)
     order = list(NAMES.values())
     write("ops/common/schema_types.inc",
-          "{domain, operator, element types in any of its versions}, of the input that op_support.h names.",
+          "{domain, operator, element types in any of its versions}, of the input that op_types.h names.",
           ['{"%s", "%s", "%s"}' % (*key, " ".join(sorted(names, key=order.index)))
            for key, names in sorted(types.items()) if names])
     write_input_counts()

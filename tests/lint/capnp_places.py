@@ -20,7 +20,7 @@ def snake(name):
 
 
 def structs(schema):
-    """{struct: [(field, type, place)]} in the order of the schema. A place is in the unit that base/capnp_message.h takes:
+    """{struct: [(field, type, place)]} in the order of the schema. A place is in the unit that codecs/capnp_message.h takes:
     bytes of a number, the bit of a flag, the pointer of anything else."""
     text = subprocess.run(["capnp", "compile", "-ocapnp", os.path.basename(schema)], check=True, capture_output=True, text=True,
                           cwd=os.path.join(tree.ROOT, os.path.dirname(schema))).stdout

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/sha256.h"
+#include "codecs/sha256.h"
 
 namespace poprt::capi {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "base/shape.h"
+#include "codecs/sha256.h"
 #include "option_lists.h"
 #include "option_table.h"
 #include "plugins/registry.h"

@@ -17,10 +17,10 @@
 #include <sstream>
 #include <utility>
 
-#include "base/arrays_file.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/log_level.h"
+#include "codecs/arrays_file.h"
 #include "compile_cache.h"
 #include "compiler_loader.h"
 #include "engine_options.h"

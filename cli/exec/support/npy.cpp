@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/npy.h"
+#include "codecs/npy.h"
 #include "common/abi.h"
 #include "exec/support/zip.h"
 #include "popef/export_npy.h"

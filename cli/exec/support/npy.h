@@ -21,7 +21,7 @@ struct Array {
 
 Array array_of(const Tensor& tensor);
 Tensor tensor_of(Array array);
-// Throws like poprt::read_npy (base/npy.h).
+// Throws like poprt::read_npy (codecs/npy.h).
 Array read_npy(const std::string& path);
 // Returns the arrays of a .npz archive in its order.
 std::vector<Array> read_npz(const std::string& path);

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {

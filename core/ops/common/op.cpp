@@ -9,7 +9,7 @@
 #include "ir/newest.h"
 #include "kernels/kernel.h"
 #include "ops/common/custom.h"
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 #include "ops/common/required_inputs.h"
 
 namespace poprt::ops {

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/arrays_file.h"
 #include "base/log.h"
+#include "codecs/arrays_file.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 #include "passes/common/weighted_products.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/sha256.h"
+#include "codecs/sha256.h"
 
 namespace poprt::onnx {
 namespace {

@@ -13,7 +13,7 @@
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/evaluate.h"
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 #include "support/axes_contract.h"
 
 namespace poprt::ops {
@@ -281,6 +281,7 @@ const Written kWritten[] = {
     {13, "DepthToSpace", "f32[2,8,2,3]", "blocksize = 2"},
     {13, "DepthToSpace", "f32[2,8,2,3]", "blocksize = 2, mode = \"CRD\""},
     {13, "SpaceToDepth", "f32[2,2,4,6]", "blocksize = 2"},
+    {28, "SpaceToDepth", "f32[2,3,4,6]", "blocksize = 2, mode = \"CRD\""},
     {13, "Concat", "f32[2,3]; f32[2,1]; f32[2,2]", "axis = -1"},
     {13, "Concat", "f32[2,3]", "axis = 0"},
     {13, "Split", "f32[2,6]; s64[3] = [1, 3, 2]", "axis = -1", 3},

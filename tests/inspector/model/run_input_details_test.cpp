@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "base/npy.h"
+#include "codecs/npy.h"
 #include "inspector/sample_files.h"
 #include "model/run_input.h"
 #include "onnx/tensor_io.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/npy.h"
+#include "codecs/npy.h"
 #include "inspector/sample_files.h"
 
 namespace poprt::inspector {

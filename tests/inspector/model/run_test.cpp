@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/npy.h"
+#include "codecs/npy.h"
 #include "inspector/sample_files.h"
 #include "model/run_report.h"
 #include "support/few_threads.h"

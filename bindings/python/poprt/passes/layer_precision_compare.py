@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Union
 import numpy as np
 
 from .._onnx import ModelProto, load
-from .._arrays import read_arrays
+from .._array_files import read_arrays
 from .._backend import Backend
 from ..compiler import CompilerOptions, options_of
 from ..errors import Error, FailedPreconditionError, InvalidArgumentError

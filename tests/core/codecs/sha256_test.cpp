@@ -1,4 +1,4 @@
-#include "base/sha256.h"
+#include "codecs/sha256.h"
 
 #include <gtest/gtest.h>
 

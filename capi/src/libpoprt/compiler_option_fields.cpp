@@ -1,6 +1,6 @@
 // The table of the fields of --compiler_options and --popart_options. named_options.cpp moves their
 // values, and those of other options, to poprt_compile_options; make_options() of
-// libpoprt_compiler/library.cpp moves these to compiler::DriverOptions.
+// libpoprt_compiler/driver_options.cpp moves these to compiler::DriverOptions.
 #include "option_table.h"
 
 namespace poprt::capi {

@@ -1,4 +1,4 @@
-#include "base/capnp_message.h"
+#include "codecs/capnp_message.h"
 
 #include <algorithm>
 #include <bit>

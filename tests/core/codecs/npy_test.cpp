@@ -1,4 +1,4 @@
-#include "base/npy.h"
+#include "codecs/npy.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

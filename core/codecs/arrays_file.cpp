@@ -1,4 +1,4 @@
-#include "base/arrays_file.h"
+#include "codecs/arrays_file.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/npy.h"
+#include "codecs/npy.h"
 
 namespace poprt {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/common/op_support.h"
+#include "ops/common/op_types.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "base/arrays_file.h"
+#include "codecs/arrays_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/arrays_file.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/npy.h"
+#include "codecs/arrays_file.h"
+#include "codecs/npy.h"
 
 namespace poprt {
 namespace {

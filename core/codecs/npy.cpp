@@ -1,4 +1,4 @@
-#include "base/npy.h"
+#include "codecs/npy.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
