@@ -106,6 +106,8 @@ T remainder_c(T a, T b) {
 template <class T>
 T remainder_python(T a, T b) {
   const T r = remainder_c(a, b);
+  if constexpr (std::is_floating_point_v<T>)
+    if (r == 0) return std::copysign(r, b);
   if constexpr (std::is_signed_v<T> || std::is_floating_point_v<T>)
     return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
   return r;
@@ -203,7 +205,11 @@ T value2(T x, T y) {
       case Op::bit_or: return static_cast<T>(a | b);
       case Op::bit_xor: return static_cast<T>(a ^ b);
       case Op::shift_left: return y < 0 || y >= width ? T(0) : static_cast<T>(a << b);
-      case Op::shift_right: return y < 0 || y >= width ? T(0) : static_cast<T>(x >> b);
+      case Op::shift_right: {
+        // The bits of the sign remain if the amount is not less than the width (ONNX opset 28).
+        const bool all = y < 0 || y >= width;
+        return all ? static_cast<T>(x < 0 ? -1 : 0) : static_cast<T>(x >> b);
+      }
       default: break;
     }
   }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "ir/newest.h"
+
 namespace poprt::onnx {
 
 // Nesting of protobuf messages; a subgraph uses three levels.
@@ -23,8 +25,7 @@ inline constexpr int kMaxRank = 64;
 // The oldest and the newest supported IR version (onnx/onnx.proto, enum Version).
 inline constexpr int64_t kMinIrVersion = 3;
 inline constexpr int64_t kMaxIrVersion = 14;
-// The newest opset of the standard domain that can be imported. Conversion can also create models
-// of opset ir::kNewestOpset.
-inline constexpr int64_t kMaxOpset = 27;
+// The newest opset of the standard domain that can be imported.
+inline constexpr int64_t kMaxOpset = ir::kNewestOpset;
 
 }  // namespace poprt::onnx

@@ -5,6 +5,13 @@
 namespace poprt::ops::mod_op {
 namespace {
 
+// Before opset 28, ONNX defines the modulo of floats with fmod=1 only.
+void infer(InferContext& c) {
+  if (is_float(c.in(0).dtype) && c.node.int_attr("fmod", 0) == 0 && c.opset() < 28)
+    c.fail_input("operands of type {} need fmod=1 before opset 28", dtype_name(c.in(0).dtype));
+  infer_elementwise(c, ElementwiseTypes::numeric, false);
+}
+
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
                         std::span<const ElementwiseValue> in) {
   return p.step(n.int_attr("fmod", 0) ? ElementwiseOp::fmod : ElementwiseOp::mod, in[0], in[1]);
@@ -28,5 +35,10 @@ std::optional<SizeRange> size_range(BoundContext& ctx) {
 }  // namespace
 }  // namespace poprt::ops::mod_op
 
-POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2},
-                     .size_range = size_range, .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})
+POPRT_ELEMENTWISE_DEF(mod, .name = "Mod", .since = 10, .infer = infer, .lower = lower_elementwise,
+                      .axes = axes::elementwise, .sharing = {.in_place = 3},
+                      .facts = {.per_element = true,
+                                .narrows = true,
+                                .elementwise = {append, 2, 2},
+                                .size_range = size_range,
+                                .trial = {"T[4,4]; T[4,4]", "| fmod = 1"}})

@@ -54,6 +54,25 @@ void widen_by(Rewriter& r, DType wide) {
 
 }  // namespace
 
+void swiglu_to_parts(Rewriter& r) {
+  Value* a = r.in(0);
+  const double alpha = r.at.float_attr("alpha", 1.0f);
+  Value* scaled = alpha == 1 ? a : r.newest("Mul", {a, r.number(known_type(r, 0), alpha)});
+  Value* gate = r.newest("Mul", {a, r.newest("Sigmoid", {scaled})});
+  r.result(0, r.newest("Mul", {gate, r.in(1)}));
+}
+
+void mod_of_floats_to_fmod(Rewriter& r) {
+  if (!is_float(known_type(r, 0)) || r.at.int_attr("fmod", 0) != 0) return;
+  Value* b = r.in(1);
+  Value* y = r.newest("Mod", {r.in(0), b}, {{"fmod", int64_t{1}}});
+  Value* zero = r.number(y->dtype(), 0);
+  Value* other_sign = r.newest("Xor", {r.newest("Less", {y, zero}), r.newest("Less", {b, zero})});
+  Value* nonzero = r.newest("Not", {r.newest("Equal", {y, zero})});
+  r.result(0,
+           r.newest("Where", {r.newest("And", {nonzero, other_sign}), r.newest("Add", {y, b}), y}));
+}
+
 void cast_like_to_cast(Rewriter& r) {
   const auto number = onnx_from_dtype(known_type(r, 1));
   if (!number) r.cannot("ONNX does not have the type {}", dtype_name(r.in(1)->dtype()));

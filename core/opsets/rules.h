@@ -53,6 +53,8 @@ void scatter_without_extremes(Rewriter& r);
 
 // -- elementwise.cpp --------------------------------------------------------------------------
 void cast_like_to_cast(Rewriter& r);
+void mod_of_floats_to_fmod(Rewriter& r);
+void swiglu_to_parts(Rewriter& r);
 void drop_float8_attributes(Rewriter& r);
 void celu_to_elu(Rewriter& r);
 void celu_of_f32(Rewriter& r);

@@ -186,7 +186,8 @@ void step2(ElementwiseOp op, float* o, From a, From b, int64_t n) noexcept {
     case Op::mod:
       return lanes2(o, a, b, n, [](float x, float y) {
         const float r = __builtin_fmodf(x, y);
-        return r != 0.0f && (r < 0.0f) != (y < 0.0f) ? r + y : r;
+        if (r == 0.0f) return __builtin_copysignf(r, y);
+        return (r < 0.0f) != (y < 0.0f) ? r + y : r;
       });
     case Op::fmod:
       return lanes2(o, a, b, n, [](float x, float y) { return __builtin_fmodf(x, y); });

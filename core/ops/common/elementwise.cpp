@@ -216,8 +216,6 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
     ctx.fail_input("the node has {} inputs, at most {} are expected", ctx.input_count(), most);
   if (node.outputs().size() != 1)
     ctx.fail_input("the node has {} outputs, 1 is expected", node.outputs().size());
-  if (node.op_type == "Mod" && is_float(ctx.in(0).dtype) && node.int_attr("fmod", 0) == 0)
-    ctx.fail_input("operands of type {} need fmod=1", dtype_name(ctx.in(0).dtype));
   for (size_t i = 0; i < ctx.input_count(); i++) {
     if (!ctx.has(i)) continue;
     const ir::ValueType& t = ctx.in(i);

@@ -75,7 +75,8 @@ T wanted2(Op op, T x, T y) {
     case Op::bit_or: return wrapped<T>(a | b);
     case Op::bit_xor: return wrapped<T>(a ^ b);
     case Op::shift_left: return shifts ? wrapped<T>(a << static_cast<int>(b)) : T(0);
-    case Op::shift_right: return shifts ? wrapped<T>(a >> static_cast<int>(b)) : T(0);
+    case Op::shift_right:
+      return shifts ? wrapped<T>(a >> static_cast<int>(b)) : static_cast<T>(a < 0 ? -1 : 0);
     default: ADD_FAILURE(); return 0;
   }
 }

@@ -102,6 +102,19 @@ OPS_SAMPLE(GeluTanh) {
       });
 }
 
+OPS_SAMPLE(SwiGlu) {
+  samples.add("SwiGLU", 28)
+      .input(random_f32({40}, -5, 5))
+      .input(random_f32({40}, -2, 2, 2))
+      .attr("alpha", 1.5f)
+      .shape({40})
+      .reference([](const SampleValues& in) {
+        SampleValues y{in[0]};
+        for (size_t i = 0; i < y[0].size(); i++) y[0][i] *= sigmoid(1.5 * in[0][i]) * in[1][i];
+        return y;
+      });
+}
+
 // [2,3,4] against [3,1], both ways round.
 void binary(SampleList& samples, const char* op, int64_t opset, float low, float high, Binary f,
             bool gives_bool = false) {

@@ -23,5 +23,22 @@ TEST(SpaceToDepth, MovesBlocksToChannels) {
                Error);
 }
 
+// Output channel c b b + i b + j is row i and column j of the blocks of channel c.
+TEST(SpaceToDepth, ModeCrdPutsTheChannelFirst) {
+  const int64_t b = 2;
+  const Tensor x = random_bytes(DType::f32, {2, 3, 4, 6});
+  const Tensor y =
+      run_node({"SpaceToDepth", 28, {{"blocksize", b}, {"mode", std::string("CRD")}}, {x}})[0];
+  ASSERT_EQ(y.shape(), (Shape{2, 12, 2, 3}));
+  expect_moved(y, x, [&](const std::vector<int64_t>& o) {
+    const int64_t place = o[1] % (b * b);
+    return std::optional(
+        std::vector<int64_t>{o[0], o[1] / (b * b), o[2] * b + place / b, o[3] * b + place % b});
+  });
+  EXPECT_THROW(
+      infer_node({"SpaceToDepth", 28, {{"blocksize", b}, {"mode", std::string("RCD")}}, {x}}),
+      Error);
+}
+
 }  // namespace
 }  // namespace poprt::test

@@ -254,6 +254,20 @@ TEST(ConvertOpset, IntegersThatOlderOperatorsDoNotTake) {
                "Cast ReduceMax Cast");
 }
 
+TEST(ConvertOpset, OperatorsOfOpset28) {
+  constexpr std::string_view kTwo = "input %x : f32[5]\ninput %z : f32[5]\n";
+  const auto with = [&](std::string_view rest) {
+    return fmt::format("{}{}\noutput %y", kTwo, rest);
+  };
+  convert_from(with("%y : ? = Mod(%x, %z)"), 28, 13, "Mod Less Less Xor Equal Not And Add Where");
+  convert_from(with("%y : ? = Mod(%x, %z) {fmod = 1}"), 28, 13, "Mod");
+  convert_from(with("%y : ? = SwiGLU(%x, %z) {alpha = 1.5}"), 28, 13, "Mul Sigmoid Mul Mul");
+  convert_from(
+      "input %x : f32[1,2,4,4]\n%y : ? = SpaceToDepth(%x) {blocksize = 2, mode = \"CRD\"}\n"
+      "output %y",
+      28, 13, "Reshape Transpose Reshape");
+}
+
 TEST(ConvertOpset, ConstantsOfOperatorsThatAreMissing) {
   auto graph = parsed(
       "input %x : f32[4]\nconst %n : s64[] = 4\n%w : ? = HannWindow(%n)\n"
