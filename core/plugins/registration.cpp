@@ -94,8 +94,8 @@ int32_t add_operator(poprt_plugin_registry* registry, const poprt_operator* give
     if (op.version < 1)
       fail(ErrorCode::invalid_argument, "operator '{}': version {}, expected 1 or more", op.name,
            op.version);
-    constexpr uint32_t kFlags =
-        POPRT_OPERATOR_IMPURE | POPRT_OPERATOR_ELEMENTWISE | POPRT_OPERATOR_HALF;
+    constexpr uint32_t kFlags = POPRT_OPERATOR_IMPURE | POPRT_OPERATOR_ELEMENTWISE |
+                                POPRT_OPERATOR_HALF | POPRT_OPERATOR_PER_SAMPLE;
     if (op.flags & ~kFlags)
       fail(ErrorCode::failed_precondition, "operator '{}': flags {:#x} are unknown", op.name,
            op.flags & ~kFlags);

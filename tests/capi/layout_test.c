@@ -406,6 +406,7 @@ static void what_plugins_see_stays_as_it_is(void** state) {
 
   assert_int_equal(POPRT_PLUGIN_ABI, 1);
   assert_int_equal(POPRT_OPERATOR_HALF, 4);
+  assert_int_equal(POPRT_OPERATOR_PER_SAMPLE, 8);
   assert_int_equal(POPRT_ATTRIBUTE_GRAPHS, 10);
 }
 

@@ -125,7 +125,11 @@ enum {
   /* The operator computes in f16 or bf16 if the model does. Without the flag, the emulator,
    * which stores halves and computes in f32, passes f32, and --precision fp16 keeps f32 between
    * casts. */
-  POPRT_OPERATOR_HALF = 4
+  POPRT_OPERATOR_HALF = 4,
+  /* Place p along axis 0 of every output depends only on place p along axis 0 of those inputs that
+   * have as many places there, in the same way for every p. Constant inputs, such as weights, are
+   * excepted: they may be read as a whole. Requests can then share a batch. Since 1.0. */
+  POPRT_OPERATOR_PER_SAMPLE = 8
 };
 
 /* An operator. All fields except names and compute() may be null or 0. Threads: infer(),

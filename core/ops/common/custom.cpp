@@ -77,6 +77,23 @@ void lower_custom(LowerContext& ctx) {
   ctx.emit(kernels::custom_call(record, node.outputs().size()), operands);
 }
 
+// POPRT_OPERATOR_PER_SAMPLE.
+void axes_of_samples(AxesContext& ctx) {
+  for (size_t o = 0; o < ctx.output_count(); o++) {
+    if (!ctx.makes(o) || ctx.out(o).empty()) continue;
+    for (size_t i = 0; i < ctx.input_count(); i++)
+      if (ctx.has(i) && !ctx.constant(i) && !ctx.in(i).empty() && ctx.in(i)[0] == ctx.out(o)[0])
+        ctx.carry(i, 0, o, 0);
+  }
+}
+
+using AxesHook = decltype(OpDef::axes);
+
+AxesHook axes_of(uint32_t flags) {
+  if ((flags & POPRT_OPERATOR_ELEMENTWISE) != 0) return axes::elementwise;
+  return (flags & POPRT_OPERATOR_PER_SAMPLE) != 0 ? axes_of_samples : axes::none;
+}
+
 OpDef make_def(const poprt_operator& op) {
   OpDef def;
   def.name = op.name;
@@ -84,7 +101,7 @@ OpDef make_def(const poprt_operator& op) {
   def.since = 0;
   def.infer = op.infer ? infer_custom : nullptr;
   def.lower = lower_custom;
-  def.axes = (op.flags & POPRT_OPERATOR_ELEMENTWISE) != 0 ? axes::elementwise : axes::none;
+  def.axes = axes_of(op.flags);
   def.pure = (op.flags & POPRT_OPERATOR_IMPURE) == 0;
   def.facts.per_element = (op.flags & POPRT_OPERATOR_ELEMENTWISE) != 0;
   return def;

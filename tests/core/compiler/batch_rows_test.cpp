@@ -14,6 +14,7 @@
 #include "compiler/driver.h"
 #include "core/compiler/flow/support.h"
 #include "ir/text.h"
+#include "plugins/registration.h"
 #include "program/batch_rows.h"
 
 namespace poprt::compiler {
@@ -318,6 +319,50 @@ TEST(BatchRows, SizesThatAreOnlyExtentsAreNotComputedWith) {
       graph_text("input %x : f32[B,4]\n%s = Shape(%x)\n%y = Reshape(%x, %s)\noutput %y\n"))));
   EXPECT_TRUE(computes_with_sizes(
       *ir::parse_text(graph_text("input %x : f32[B,4]\n%s = Shape(%x)\noutput %s\n"))));
+}
+
+int32_t infer_first(const poprt_op_call* call, void*) {
+  const poprt_op_tensor& x = *call->inputs[0];
+  return call->host->set_output(call, 0, x.dtype, x.rank, x.shape);
+}
+
+int32_t copy_first(const poprt_op_call* call, void*, void*) {
+  std::memcpy(call->outputs[0]->data, call->inputs[0]->data, call->outputs[0]->bytes);
+  return POPRT_OK;
+}
+
+int32_t init_samples(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
+  for (const uint32_t flags : {0u, uint32_t{POPRT_OPERATOR_PER_SAMPLE}}) {
+    poprt_operator op = {};
+    op.struct_size = sizeof op;
+    op.domain = "test.rows";
+    op.name = flags ? "Separate" : "Unstated";
+    op.version = 1;
+    op.flags = flags;
+    op.infer = infer_first;
+    op.compute = copy_first;
+    if (const int32_t code = host->add_operator(registry, &op)) return code;
+  }
+  return POPRT_OK;
+}
+
+TEST(BatchRows, OperatorsOfPluginsKeepRowsApartIfTheyStateIt) {
+  poprt_plugin plugin = {};
+  plugin.struct_size = sizeof plugin;
+  plugin.name = "test-rows";
+  plugin.version = "1";
+  plugin.init = init_samples;
+  auto library = std::make_unique<plugins::Library>();
+  plugins::initialize(plugin, *library);
+  plugins::add(std::move(library));
+  const auto mixed = [](const char* op) {
+    return mixed_in(fmt::format(
+        "input %x : f32[3,4]\n const %w : f32[3,4] = fill 2.0\n%y = test.rows.{}(%x, %w)\n"
+        "output %y\n",
+        op));
+  };
+  EXPECT_EQ(mixed("Separate"), "");
+  EXPECT_NE(mixed("Unstated").find("Unstated"), std::string::npos);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/ops/built_node.h"
 #include "ir/text.h"
 #include "kernels/common/custom.h"
+#include "ops/axes.h"
 #include "ops/op.h"
 #include "plugins/registration.h"
 
@@ -106,6 +107,7 @@ int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
   add("Spy", 0, infer_spy, compute);
   add("Impure", POPRT_OPERATOR_IMPURE, infer_spy, compute);
   add("Elementwise", POPRT_OPERATOR_ELEMENTWISE, infer_spy, compute);
+  add("Samples", POPRT_OPERATOR_PER_SAMPLE, infer_spy, compute);
   add("Declared", 0, nullptr, compute);
   add("TooMuch", 0, infer_spy, compute_too_much);
   add("Before", 0, infer_spy, compute_before);
@@ -243,6 +245,22 @@ TEST_F(CustomOp, FlagsAreFacts) {
   EXPECT_FALSE(def("Spy")->facts.per_element);
   EXPECT_TRUE(def("Elementwise")->facts.per_element);
   EXPECT_EQ(def("Declared")->infer, nullptr);
+}
+
+TEST_F(CustomOp, SamplesAreSeparateOnlyWithItsFlag) {
+  const Tensor rows = Tensor::zeros(DType::f32, {3, 2}), other = Tensor::zeros(DType::f32, {5, 2});
+  const auto carried_inputs = [&](const char* op, bool constant) {
+    const auto c = node(op, {{rows, false}, {rows, constant}, {other, false}});
+    infer(*c->node);
+    const AxisMap map = axis_map(*c->node);
+    std::vector<size_t> carried;
+    for (size_t i = 0; i < 3; i++)
+      if (is_linked(map, {i, 0})) carried.push_back(i);
+    return carried;
+  };
+  EXPECT_EQ(carried_inputs("Samples", false), (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(carried_inputs("Samples", true), (std::vector<size_t>{0})) << "weights have no rows";
+  EXPECT_EQ(carried_inputs("Spy", false), std::vector<size_t>{});
 }
 
 TEST_F(CustomOp, WhatGoesWrongIsSaidOfTheNode) {
