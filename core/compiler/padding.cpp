@@ -99,6 +99,11 @@ bool repeats_along(const Tensor& t, size_t axis, int64_t period) {
   return true;
 }
 
+// Products of the sizes in a hostile model do not fit 64 bits.
+__extension__ using Wide = __int128;
+
+bool is_product(int64_t x, int64_t a, int64_t b) { return x == Wide{a} * b; }
+
 class Search {
  public:
   Search(const ir::Graph& bucket, const ir::Graph& request) : bucket_(bucket), request_(request) {}
@@ -278,7 +283,7 @@ class Search {
     const int64_t places = to.shape()[rows.output_axis];
     return v.is_constant() && link.input_block == 1 && link.output_block == 1 && link.shift == 0 &&
            link.extent >= places && v.shape()[link.input_axis] == places &&
-           rows.output_block * size_ == places &&
+           is_product(places, rows.output_block, size_) &&
            repeats_along(v.constant(), link.input_axis, rows.output_block);
   }
 
@@ -296,14 +301,15 @@ class Search {
     const auto twin = twins_.find(&v);
     if (twin == twins_.end() || !twin->second->type.is_static()) return false;
     const Shape& shorter = twin->second->shape();
-    return axis < shorter.size() && shorter[axis] * size_ == v.shape()[axis] * real_;
+    if (axis >= shorter.size()) return false;
+    return Wide{shorter[axis]} * size_ == Wide{v.shape()[axis]} * real_;
   }
 
   // Whether the real places of an output are the first ones.
   bool ends_well(const Value& v) const {
     const PaddedAxes* axes = axes_of(&v);
     return !axes || std::ranges::all_of(*axes, [&](const AxisLink& l) {
-      return l.output_block * size_ == v.shape()[l.output_axis];
+      return is_product(v.shape()[l.output_axis], l.output_block, size_);
     });
   }
 
