@@ -114,6 +114,8 @@ constexpr std::string_view kPlain[] = {
 constexpr std::string_view kExpand[] = {
     // Passes of users may leave types unknown.
     "shape_inference",
+    // The MatMuls take part in all later passes: weights, attention, epilogues.
+    "replace_einsum_with_matmul",
     // Weights are still bytes with a scale. The pass creates operators that have expansions.
     "qdq_products",
     // All later passes handle only ai.onnx. Folding unpacks weights that were stored in a packed

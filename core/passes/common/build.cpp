@@ -72,7 +72,8 @@ Value* transposed(Node& at, Value* v, std::vector<int64_t> perm) {
 
 namespace {
 
-constexpr int64_t kSliceInputs = 10, kSplitInput = 13, kPadInputs = 11, kReshapeToNothing = 14;
+constexpr int64_t kSliceInputs = 10, kSplitInput = 13, kPadInputs = 11, kReshapeToNothing = 14,
+                  kSumInput = 13;
 
 int64_t opset_of(const Node& at) {
   const auto& opsets = root_of(at.graph()).opsets;
@@ -139,6 +140,17 @@ Value* padded(Node& at, Value* v, int64_t axis, int64_t size) {
   pads[rank + a] = size - v->shape()[a];
   if (opset_of(at) < kPadInputs) return insert_node(at, "Pad", "", {v}, {{"pads", pads}})->output();
   return insert_node(at, "Pad", "", {v, add_ints(at.graph(), v->name() + "_pads", pads)})->output();
+}
+
+Value* summed_over(Node& at, Value* v, std::span<const int64_t> axes) {
+  if (opset_of(at) < kSumInput)
+    return insert_node(
+               at, "ReduceSum", "", {v},
+               {{"axes", std::vector<int64_t>(axes.begin(), axes.end())}, {"keepdims", int64_t{0}}})
+        ->output();
+  return insert_node(at, "ReduceSum", "", {v, add_ints(at.graph(), v->name() + "_axes", axes)},
+                     {{"keepdims", int64_t{0}}})
+      ->output();
 }
 
 Value* computed(Node& at, std::string_view op_type, std::initializer_list<Value*> inputs) {

@@ -42,6 +42,8 @@ ir::Value* sliced(ir::Node& at, ir::Value* v, int64_t axis, int64_t begin, int64
 std::vector<ir::Value*> split_into(ir::Node& at, ir::Value* v, std::span<const int64_t> sizes,
                                    int64_t axis);
 ir::Value* joined(ir::Node& at, std::span<ir::Value* const> parts, int64_t axis);
+// The sum over the given axes, which the result does not have.
+ir::Value* summed_over(ir::Node& at, ir::Value* v, std::span<const int64_t> axes);
 // Appends zeros along an axis, up to `size` elements.
 ir::Value* padded(ir::Node& at, ir::Value* v, int64_t axis, int64_t size);
 // Result of an operator without attributes.
