@@ -44,6 +44,12 @@ PACKAGES = {
         "summary": "commands poprt, poprt_exec and popef_dump",
         "description": "Compile, run, measure, compare and examine models from the command line, with manual pages"
                        " and completion for bash and zsh."},
+    "poprt-triton": {
+        "component": "triton", "section": "science", "notices": ["libraries"],
+        "depends": "libpoprt1 (= {version})", "suggests": "libpoprt-compiler1 (= {version})",
+        "summary": "backend of Triton Inference Server for libpoprt",
+        "description": "Triton Inference Server serves PopEF files with it: start the server with the option"
+                       " --backend-directory and the folder tritonserver/backends in the folder of libraries."},
     "poprt-inspector": {
         "component": "inspector", "section": "science", "notices": ["libraries", "inspector"],
         "recommends": "libgl1-mesa-dri, fonts-dejavu-core, zenity",

@@ -26,8 +26,11 @@ ALLOWED = {
     "inspector/views/": ["inspector/model/", "core/"],
     "inspector/app/": ["inspector/views/", "inspector/model/", "core/"],
     "bindings/": ["capi/include/"],
+    "bindings/serving/": ["capi/include/"],
+    "bindings/triton/": ["bindings/serving/", "capi/include/"],
     "examples/": ["capi/include/"],
     "tests/": ["capi/include/"],
+    "tests/bindings/triton/": ["bindings/triton/", "capi/include/"],
     "tests/cli/": ["cli/", "cli/exec/", "capi/include/", "core/", "tests/support/"],
     "tests/capi/recorded_": ["capi/include/", "tests/support/"],  # the helper that reads records
     "tests/capi/src/": ["capi/src/", "capi/src/libpoprt/", "capi/include/", "core/", "tests/"],  # what the library hides
@@ -52,7 +55,7 @@ TEST_EXTRA = {
 # Layers whose contract with others is a public header.
 CONTRACTS = {"plugins": ["capi/include/"]}
 # Where "x/y.h" is searched for, after the folder of the including file.
-ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/swig/"]
+ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/", "bindings/swig/"]
 # Headers that CMake writes, and the files that they are made from.
 GENERATED = {"exec/commands.inc": "cli/exec/commands.h"}
 # Libraries that one layer only may see.

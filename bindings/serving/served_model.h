@@ -1,0 +1,95 @@
+// A model as servers present it to clients: names, types and shapes of tensors, and whether rows of
+// several requests may share a batch. The Triton backend and poprt_serve use it.
+//
+// For example, a digits model that is compiled for 8 images has input "image" with shape
+// [8, 1, 8, 8] and batch_rows 8. The same model at batch sizes 1, 4 and 20 has shape [-1, 1, 8, 8]
+// and batch_rows 0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serving/handles.h"
+
+namespace poprt::serving {
+
+// One input or output.
+struct TensorSpec {
+  std::string name;            // for clients: that of name_map.json, else the anchor's
+  std::string anchor;          // in the executable
+  poprt_dtype dtype = 0;       // has a datatype_name()
+  std::vector<int64_t> shape;  // -1: of any size up to a limit, or a size that depends on data
+  std::vector<int64_t> limit;  // the largest sizes
+};
+
+enum class Kind : uint8_t {
+  fixed,    // every anchor has one shape
+  cropped,  // outputs have sizes that depend on data
+  shapes,   // one model at several shapes
+  graphs,   // several models; a request names the tensors of one of them
+};
+
+struct LoadOptions {
+  std::string file;      // the name of the model's file in its folder; "": see find_files()
+  bool compile = false;  // whether ONNX files are compiled
+  // Options of the compiler by name, as in poprt_option.
+  std::vector<std::pair<std::string, std::string>> compile_options;
+};
+
+// The name of a type in Triton's and the Open Inference Protocol, such as "FP32"; null if they have
+// none.
+const char* datatype_name(poprt_dtype dtype);
+// The type with that name, or POPRT_DTYPE_UNDEFINED.
+poprt_dtype datatype_of(const std::string& name);
+
+// "[2,-1,8]".
+std::string shape_text(const std::vector<int64_t>& shape);
+
+// The number of bytes of a dense tensor. Throws Error (invalid_argument) if a dimension is negative
+// or the product is too large.
+size_t tensor_bytes(poprt_dtype dtype, const std::vector<int64_t>& shape);
+
+// The files of the model in a folder of a repository: `file` if it is given; else all *.popef
+// files, which form one model; else model.poprt; else, if `compile`, model.onnx or the only *.onnx
+// file. Throws Error (not_found).
+std::vector<std::string> find_files(const std::string& folder, const LoadOptions& options);
+
+class ServedModel {
+ public:
+  // Opens the model in a folder. Throws Error: those of poprt_executable_open_files and
+  // poprt_executable_load; unimplemented for a tensor whose type has no datatype_name();
+  // invalid_argument for name_map.json that names no tensor.
+  ServedModel(const std::string& folder, const LoadOptions& options);
+  // Presents an executable. `names` has pairs of anchors and names for clients.
+  ServedModel(Executable executable, const std::vector<std::pair<std::string, std::string>>& names);
+
+  const std::vector<TensorSpec>& inputs() const { return inputs_; }
+  const std::vector<TensorSpec>& outputs() const { return outputs_; }
+  Kind kind() const { return kind_; }
+  // The rows of a batch, if rows of several requests may share it: dimension 0 of all tensors has
+  // this size. Otherwise 0, and refusal() is the reason.
+  int64_t batch_rows() const { return batch_rows_; }
+  const std::string& refusal() const { return refusal_; }
+  // Of several shapes: whether dimension 0 of all tensors is the same variable dimension, so that a
+  // user may state that it is a batch. 0: no; else its largest size.
+  int64_t shared_rows() const { return shared_rows_; }
+
+  // A runner of the suitable kind. `options` has no batching dimension, except for kind fixed.
+  Runner make_runner(const poprt_runner_options& options) const;
+  const poprt_executable* executable() const { return executable_.get(); }
+
+ private:
+  void describe(const std::vector<std::pair<std::string, std::string>>& names);
+  void describe_shapes(const std::string& variants);
+  void describe_batch();
+
+  Executable executable_;
+  std::vector<TensorSpec> inputs_, outputs_;
+  Kind kind_ = Kind::fixed;
+  int64_t batch_rows_ = 0, shared_rows_ = 0;
+  std::string refusal_;
+};
+
+}  // namespace poprt::serving

@@ -1,0 +1,383 @@
+#include "instance_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "support.h"
+
+namespace poprt::triton {
+namespace {
+
+using serving::Error;
+using serving::TensorSpec;
+
+// Calls a function and returns its error.
+template <class Function>
+std::optional<Error> attempt(Function&& function) {
+  try {
+    function();
+    return std::nullopt;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return Error(POPRT_RESOURCE_EXHAUSTED, "there is not enough memory");
+  } catch (const std::exception& e) {
+    return Error(POPRT_INTERNAL, e.what());
+  }
+}
+
+std::vector<int64_t> with_rows(std::vector<int64_t> shape, bool batch, int64_t rows) {
+  if (batch) shape[0] = rows;
+  return shape;
+}
+
+const TensorSpec* find_anchor(const std::vector<TensorSpec>& specs, const char* anchor) {
+  for (const TensorSpec& spec : specs)
+    if (spec.anchor == anchor) return &spec;
+  return nullptr;
+}
+
+}  // namespace
+
+char* Scratch::reserve(size_t bytes) {
+  if (bytes > bytes_ || !memory_) {
+    memory_.reset();
+    bytes_ = 0;
+    memory_.reset(
+        static_cast<char*>(::operator new[](std::max<size_t>(bytes, 1), std::align_val_t{64})));
+    bytes_ = bytes;
+  }
+  return memory_.get();
+}
+
+// A request in asynchronous mode.
+struct InstanceState::Pending {
+  InstanceState* instance;
+  std::unique_ptr<Request> request;
+  Times times;
+  std::vector<Scratch> copies;  // inputs of several buffers, and outputs that are not requested
+  serving::Outputs outputs;     // with several shapes
+};
+
+InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance)
+    : model_(model),
+      instance_(instance),
+      inputs_(model.model().inputs().size()),
+      outputs_(model.model().outputs().size()) {
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
+  check(TRITONBACKEND_ModelInstanceKind(instance, &kind));
+  if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU)
+    throw Error(POPRT_UNIMPLEMENTED, "instance_group has KIND_GPU; expected KIND_CPU");
+  const Parameters& parameters = model.parameters();
+  poprt_runner_options options = {};
+  options.struct_size = sizeof options;
+  options.threads = parameters.threads;
+  options.timeout_ns = parameters.timeout_ns;
+  options.use_batching_dim = !parameters.synchronous_execution && model.max_batch() > 0 &&
+                             model.model().kind() == serving::Kind::fixed;
+  const serving::Device device = model.take_device(device_id_);
+  options.device = device.get();
+  try {
+    runner_ = model.model().make_runner(options);
+  } catch (const std::exception&) {
+    model.return_device(device_id_);
+    throw;
+  }
+}
+
+InstanceState::~InstanceState() {
+  runner_.reset();
+  model_.return_device(device_id_);
+}
+
+void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
+  const uint64_t begin = now_ns();
+  auto accepted = accept(requests, begin);
+  if (!model_.parameters().synchronous_execution) {
+    for (auto& request : accepted) submit(std::move(request), begin);
+    return;
+  }
+  const bool batch = model_.max_batch() > 0;
+  for (size_t first = 0; first < accepted.size();) {
+    size_t last = first + 1;
+    int64_t rows = accepted[first]->rows();
+    while (batch && last < accepted.size() && rows + accepted[last]->rows() <= model_.max_batch() &&
+           accepted[first]->joins(*accepted[last]))
+      rows += accepted[last++]->rows();
+    run_group(Group(accepted).subspan(first, last - first), {begin, begin, begin});
+    first = last;
+  }
+}
+
+std::vector<std::unique_ptr<Request>> InstanceState::accept(
+    std::span<TRITONBACKEND_Request*> requests, uint64_t begin) {
+  std::vector<std::unique_ptr<Request>> accepted;
+  for (TRITONBACKEND_Request* handle : requests) {
+    std::unique_ptr<Request> request;
+    if (const auto error = attempt([&] { request = std::make_unique<Request>(handle); })) {
+      log(TRITONSERVER_LOG_WARN, std::string("a request has no response: ") + error->what());
+      log_error(TRITONBACKEND_RequestRelease(handle, TRITONSERVER_REQUEST_RELEASE_ALL));
+      continue;
+    }
+    if (const auto error = attempt([&] { request->read(model_.model(), model_.max_batch() > 0); }))
+      finish(*request, &*error, {begin, begin, now_ns()});
+    else
+      accepted.push_back(std::move(request));
+  }
+  return accepted;
+}
+
+void InstanceState::run_group(Group group, Times times) {
+  int64_t rows = 0;
+  for (const auto& request : group) rows += request->rows();
+  Failures failures(group.size());
+  const auto error = attempt([&] {
+    if (model_.model().kind() == serving::Kind::fixed)
+      run_fixed(group, rows, failures, times);
+    else
+      run_shaped(group, rows, failures, times);
+  });
+  if (error)
+    failures.assign(group.size(), error);
+  else
+    log_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+        instance_, static_cast<uint64_t>(rows), times.begin, times.compute_begin, times.compute_end,
+        now_ns()));
+  for (size_t i = 0; i < group.size(); i++)
+    finish(*group[i], failures[i] ? &*failures[i] : nullptr, times);
+}
+
+// Returns the rows of an input of all requests, followed by zeros up to `bytes`. It is the client's
+// memory if that has the right size.
+const void* InstanceState::gather(Group group, size_t input, size_t bytes) {
+  if (group.size() == 1 && group[0]->bytes(input) == bytes && group[0]->whole(input))
+    return group[0]->whole(input);
+  char* const memory = inputs_[input].reserve(bytes);
+  size_t at = 0;
+  for (const auto& request : group) {
+    request->copy_input(input, memory + at);
+    at += request->bytes(input);
+  }
+  std::memset(memory + at, 0, bytes - at);
+  return memory;
+}
+
+void InstanceState::run_fixed(Group group, int64_t rows, Failures& failures, Times& times) {
+  const serving::ServedModel& model = model_.model();
+  const bool batch = model_.max_batch() > 0;
+  const int64_t unit = batch ? model.batch_rows() : 1;
+  const int64_t space = (rows + unit - 1) / unit * unit;
+  const auto bytes_of = [&](const TensorSpec& spec, int64_t count) {
+    return serving::tensor_bytes(spec.dtype, with_rows(spec.shape, batch, count));
+  };
+  std::vector<poprt_input> inputs;
+  for (size_t i = 0; i < model.inputs().size(); i++) {
+    const TensorSpec& spec = model.inputs()[i];
+    const size_t bytes = bytes_of(spec, space);
+    inputs.push_back({spec.anchor.c_str(), 0, gather(group, i, bytes), bytes});
+  }
+  std::vector<poprt_output> outputs;
+  std::vector<bool> direct;
+  for (size_t o = 0; o < model.outputs().size(); o++) {
+    const TensorSpec& spec = model.outputs()[o];
+    const size_t bytes = bytes_of(spec, space);
+    direct.push_back(group.size() == 1 && rows == space && group[0]->wants(o));
+    char* const memory = direct[o]
+                             ? group[0]->add_output(spec, with_rows(spec.shape, batch, rows), bytes)
+                             : outputs_[o].reserve(bytes);
+    outputs.push_back({spec.anchor.c_str(), 0, memory, bytes});
+  }
+  times.compute_begin = now_ns();
+  serving::check(poprt_runner_execute(runner_.get(), inputs.data(), inputs.size(), outputs.data(),
+                                      outputs.size()));
+  times.compute_end = now_ns();
+  int64_t row = 0;
+  for (size_t r = 0; r < group.size(); r++) {
+    failures[r] = attempt([&] {
+      for (size_t o = 0; o < outputs.size(); o++) {
+        if (direct[o] || !group[r]->wants(o)) continue;
+        const TensorSpec& spec = model.outputs()[o];
+        const size_t bytes = bytes_of(spec, group[r]->rows());
+        char* to =
+            group[r]->add_output(spec, with_rows(spec.shape, batch, group[r]->rows()), bytes);
+        std::memcpy(to, static_cast<char*>(outputs[o].data) + (batch ? bytes_of(spec, row) : 0),
+                    bytes);
+      }
+    });
+    row += group[r]->rows();
+  }
+}
+
+void InstanceState::run_shaped(Group group, int64_t rows, Failures& failures, Times& times) {
+  const serving::ServedModel& model = model_.model();
+  const bool batch = model_.max_batch() > 0;
+  std::vector<poprt_tensor> inputs;
+  std::vector<std::vector<int64_t>> shapes(model.inputs().size());
+  for (size_t i = 0; i < model.inputs().size(); i++) {
+    if (!group[0]->has_input(i)) continue;
+    const TensorSpec& spec = model.inputs()[i];
+    shapes[i] = with_rows(group[0]->shape(i), batch, rows);
+    const size_t bytes = serving::tensor_bytes(spec.dtype, shapes[i]);
+    inputs.push_back({spec.anchor.c_str(), 0, const_cast<void*>(gather(group, i, bytes)), bytes,
+                      spec.dtype, 0, shapes[i].data(), shapes[i].size()});
+  }
+  times.compute_begin = now_ns();
+  poprt_outputs* computed = nullptr;
+  serving::check(poprt_runner_run(runner_.get(), inputs.data(), inputs.size(), &computed));
+  const serving::Outputs outputs(computed);
+  times.compute_end = now_ns();
+  for (size_t o = 0; o < poprt_outputs_count(computed); o++) {
+    const poprt_tensor* tensor = poprt_outputs_at(computed, o);
+    const TensorSpec* spec = find_anchor(model.outputs(), tensor->name);
+    if (!spec) continue;
+    const auto index = static_cast<size_t>(spec - model.outputs().data());
+    std::vector<int64_t> shape(tensor->shape, tensor->shape + tensor->rank);
+    if (batch && (shape.empty() || shape[0] != rows))
+      throw Error(POPRT_INTERNAL, "output '" + spec->name + "' has shape " +
+                                      serving::shape_text(shape) + " for " + std::to_string(rows) +
+                                      " rows");
+    const char* from = static_cast<const char*>(tensor->data);
+    for (size_t r = 0; r < group.size(); r++) {
+      shape = with_rows(shape, batch, group[r]->rows());
+      const size_t bytes = serving::tensor_bytes(spec->dtype, shape);
+      if (group[r]->wants(index) && !failures[r])
+        failures[r] =
+            attempt([&] { std::memcpy(group[r]->add_output(*spec, shape, bytes), from, bytes); });
+      from += bytes;
+    }
+  }
+}
+
+void InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
+  auto pending = std::make_unique<Pending>();
+  pending->instance = this;
+  pending->request = std::move(request);
+  pending->times = {begin, begin, begin};
+  poprt_request_options options = {};
+  options.struct_size = sizeof options;
+  options.callback = done;
+  options.user_data = pending.get();
+  const auto error = attempt([&] {
+    if (model_.model().kind() == serving::Kind::fixed)
+      submit_fixed(*pending, options);
+    else
+      submit_shaped(*pending, options);
+  });
+  if (error)
+    finish(*pending->request, &*error, {begin, begin, now_ns()});
+  else
+    pending.release();  // done() owns it
+}
+
+void InstanceState::submit_fixed(Pending& pending, const poprt_request_options& options) {
+  const serving::ServedModel& model = model_.model();
+  const bool batch = model_.max_batch() > 0;
+  Request& request = *pending.request;
+  const auto copy = [&](size_t bytes) { return pending.copies.emplace_back().reserve(bytes); };
+  std::vector<poprt_input> inputs;
+  for (size_t i = 0; i < model.inputs().size(); i++) {
+    const void* data = request.whole(i);
+    if (!data) {
+      char* const memory = copy(request.bytes(i));
+      request.copy_input(i, memory);
+      data = memory;
+    }
+    inputs.push_back({model.inputs()[i].anchor.c_str(), 0, data, request.bytes(i)});
+  }
+  std::vector<poprt_output> outputs;
+  for (size_t o = 0; o < model.outputs().size(); o++) {
+    const TensorSpec& spec = model.outputs()[o];
+    const auto shape = with_rows(spec.shape, batch, request.rows());
+    const size_t bytes = serving::tensor_bytes(spec.dtype, shape);
+    outputs.push_back({spec.anchor.c_str(), 0,
+                       request.wants(o) ? request.add_output(spec, shape, bytes) : copy(bytes),
+                       bytes});
+  }
+  pending.times.compute_begin = now_ns();
+  serving::check(poprt_runner_submit(runner_.get(), inputs.data(), inputs.size(), outputs.data(),
+                                     outputs.size(), &options, nullptr));
+}
+
+void InstanceState::submit_shaped(Pending& pending, const poprt_request_options& options) {
+  const serving::ServedModel& model = model_.model();
+  Request& request = *pending.request;
+  std::vector<poprt_tensor> inputs;
+  for (size_t i = 0; i < model.inputs().size(); i++) {
+    if (!request.has_input(i)) continue;
+    const void* data = request.whole(i);
+    if (!data) {
+      char* const memory = pending.copies.emplace_back().reserve(request.bytes(i));
+      request.copy_input(i, memory);
+      data = memory;
+    }
+    const TensorSpec& spec = model.inputs()[i];
+    inputs.push_back({spec.anchor.c_str(), 0, const_cast<void*>(data), request.bytes(i), spec.dtype,
+                      0, request.shape(i).data(), request.shape(i).size()});
+  }
+  poprt_outputs* created = nullptr;
+  serving::check(poprt_outputs_create(runner_.get(), inputs.data(), inputs.size(), &created));
+  pending.outputs.reset(created);
+  std::vector<poprt_tensor> outputs;
+  for (size_t o = 0; o < poprt_outputs_count(created); o++)
+    outputs.push_back(*poprt_outputs_at(created, o));
+  pending.times.compute_begin = now_ns();
+  serving::check(poprt_runner_submit_tensors(runner_.get(), inputs.data(), inputs.size(),
+                                             outputs.data(), outputs.size(), &options, nullptr));
+}
+
+void InstanceState::done(poprt_error_code code, void* user_data) {
+  const std::unique_ptr<Pending> pending(static_cast<Pending*>(user_data));
+  InstanceState& self = *pending->instance;
+  Request& request = *pending->request;
+  pending->times.compute_end = now_ns();
+  auto error = attempt([&] {
+    if (code != POPRT_OK)
+      throw Error(code, std::string("the run failed: ") + poprt_error_code_name(code));
+    if (!pending->outputs) return;
+    serving::check(poprt_outputs_crop(pending->outputs.get()));
+    for (size_t o = 0; o < poprt_outputs_count(pending->outputs.get()); o++) {
+      const poprt_tensor* tensor = poprt_outputs_at(pending->outputs.get(), o);
+      const TensorSpec* spec = find_anchor(self.model_.model().outputs(), tensor->name);
+      if (!spec || !request.wants(static_cast<size_t>(spec - self.model_.model().outputs().data())))
+        continue;
+      const std::vector<int64_t> shape(tensor->shape, tensor->shape + tensor->rank);
+      const size_t bytes = serving::tensor_bytes(spec->dtype, shape);
+      std::memcpy(request.add_output(*spec, shape, bytes), tensor->data, bytes);
+    }
+  });
+  if (!error) self.report_batches(pending->times);
+  self.finish(request, error ? &*error : nullptr, pending->times);
+}
+
+// The runner decides which requests share a batch. Its counters contain the batches since the last
+// report.
+void InstanceState::report_batches(const Times& times) {
+  poprt_runner_counters counters = {};
+  counters.struct_size = sizeof counters;
+  if (poprt_error* error =
+          poprt_runner_get_counters(runner_.get(), POPRT_ALL_REPLICAS, &counters)) {
+    poprt_error_free(error);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (counters.batches <= reported_batches_) return;
+  const uint64_t batches = counters.batches - reported_batches_;
+  const uint64_t rows = std::max(counters.rows, reported_rows_ + batches) - reported_rows_;
+  for (uint64_t i = 0; i < batches; i++)
+    log_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+        instance_, rows / batches + (i < rows % batches), times.begin, times.compute_begin,
+        times.compute_end, now_ns()));
+  reported_batches_ = counters.batches;
+  reported_rows_ += rows;
+}
+
+void InstanceState::finish(Request& request, const serving::Error* error, Times times) noexcept {
+  const bool success = request.send(error);
+  log_error(TRITONBACKEND_ModelInstanceReportStatistics(instance_, request.handle(), success,
+                                                        times.begin, times.compute_begin,
+                                                        times.compute_end, now_ns()));
+  request.release();
+}
+
+}  // namespace poprt::triton

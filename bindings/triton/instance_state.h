@@ -1,0 +1,79 @@
+// One instance of a model: a runner on its own device.
+//
+// In synchronous mode, the default, the rows of the requests that the server passes together are
+// gathered into batches and computed on the instance's thread:
+//
+//   requests of 3, 1 and 2 rows, compiled batch 4:   a a a b | c c 0 0
+//
+// Otherwise each request is submitted to the runner, which merges requests of several calls.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model_state.h"
+#include "request.h"
+
+namespace poprt::triton {
+
+// Memory that only grows, aligned for the fastest runs.
+class Scratch {
+ public:
+  // Memory of at least that size. Its content is not specified.
+  char* reserve(size_t bytes);
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+  };
+  std::unique_ptr<char, Free> memory_;
+  size_t bytes_ = 0;
+};
+
+class InstanceState {
+ public:
+  // Throws serving::Error: unimplemented for an instance on a GPU; and those of a runner.
+  InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance);
+  // Waits until every submitted request has its response.
+  ~InstanceState();
+  InstanceState(const InstanceState&) = delete;
+  InstanceState& operator=(const InstanceState&) = delete;
+
+  // Answers and releases every request. In asynchronous mode, the call returns earlier.
+  void execute(std::span<TRITONBACKEND_Request*> requests);
+
+ private:
+  // Points in time for the server's statistics.
+  struct Times {
+    uint64_t begin = 0, compute_begin = 0, compute_end = 0;
+  };
+  using Group = std::span<std::unique_ptr<Request>>;
+  using Failures = std::vector<std::optional<serving::Error>>;
+  struct Pending;
+
+  std::vector<std::unique_ptr<Request>> accept(std::span<TRITONBACKEND_Request*> requests,
+                                               uint64_t begin);
+  void run_group(Group group, Times times);
+  void run_fixed(Group group, int64_t rows, Failures& failures, Times& times);
+  void run_shaped(Group group, int64_t rows, Failures& failures, Times& times);
+  const void* gather(Group group, size_t input, size_t bytes);
+  void submit(std::unique_ptr<Request> request, uint64_t begin);
+  void submit_fixed(Pending& pending, const poprt_request_options& options);
+  void submit_shaped(Pending& pending, const poprt_request_options& options);
+  static void done(poprt_error_code code, void* pending);
+  void report_batches(const Times& times);
+  void finish(Request& request, const serving::Error* error, Times times) noexcept;
+
+  ModelState& model_;
+  TRITONBACKEND_ModelInstance* instance_;
+  int64_t device_id_ = -1;
+  serving::Runner runner_;
+  std::vector<Scratch> inputs_, outputs_;  // by anchor, for execute() in synchronous mode
+  std::mutex mutex_;
+  uint64_t reported_batches_ = 0, reported_rows_ = 0;  // guarded by mutex_
+};
+
+}  // namespace poprt::triton

@@ -1,0 +1,183 @@
+#include "model_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace poprt::triton {
+namespace {
+
+using Json = nlohmann::json;
+using serving::Error;
+using serving::ServedModel;
+using serving::TensorSpec;
+
+// Triton's JSON has 64-bit integers as numbers or as text.
+int64_t integer(const Json& value, const std::string& what) {
+  if (value.is_number_integer()) return value.get<int64_t>();
+  int64_t number = 0;
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (code == std::errc() && end == text.data() + text.size()) return number;
+  }
+  throw Error(POPRT_INVALID_ARGUMENT, what + " is " + value.dump() + "; expected an integer");
+}
+
+std::vector<int64_t> dims_of(const Json& tensor) {
+  const Json& dims = tensor.contains("reshape") ? tensor["reshape"].value("shape", Json::array())
+                                                : tensor.value("dims", Json::array());
+  std::vector<int64_t> shape;
+  for (const Json& size : dims) shape.push_back(integer(size, "a dimension"));
+  return shape;
+}
+
+std::vector<int64_t> parse_list(const std::string& text, const std::string& what) {
+  std::vector<int64_t> numbers;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    const size_t dash = item.find('-');
+    const int64_t first = integer(item.substr(0, dash), what);
+    const int64_t last = dash == std::string::npos ? first : integer(item.substr(dash + 1), what);
+    if (first < 0 || last < first || last - first > 65536)
+      throw Error(POPRT_INVALID_ARGUMENT,
+                  what + " has '" + item + "'; expected a list as in 0,2-3");
+    for (int64_t id = first; id <= last; id++) numbers.push_back(id);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+// The dimensions in the configuration. With a batch, dimension 0 is left out.
+std::vector<int64_t> config_dims(const TensorSpec& spec, bool batch) {
+  return {spec.shape.begin() + (batch ? 1 : 0), spec.shape.end()};
+}
+
+Json tensor_json(const TensorSpec& spec, bool batch, bool optional) {
+  Json json = {{"name", spec.name},
+               {"data_type", std::string("TYPE_") + serving::datatype_name(spec.dtype)},
+               {"dims", config_dims(spec, batch)}};
+  if (json["dims"].empty()) {  // Triton requires a dimension
+    json["dims"] = {1};
+    json["reshape"] = {{"shape", Json::array()}};
+  }
+  if (optional) json["optional"] = true;
+  return json;
+}
+
+bool absent(const Json& config, const char* key) {
+  return !config.contains(key) || config[key].empty();
+}
+
+void check_tensor(const Json& given, const TensorSpec& spec, bool batch, const char* kind) {
+  const std::string what = std::string(kind) + " '" + spec.name + "'";
+  const std::string type = std::string("TYPE_") + serving::datatype_name(spec.dtype);
+  const std::string found = given.value("data_type", "TYPE_INVALID");
+  if (found != type)
+    throw Error(POPRT_INVALID_ARGUMENT, "the configuration has " + what + " with data_type " +
+                                            found + "; the model has " + type);
+  const std::vector<int64_t> expected = config_dims(spec, batch), dims = dims_of(given);
+  const std::vector<int64_t> limit(spec.limit.begin() + (batch ? 1 : 0), spec.limit.end());
+  bool fits = dims.size() == expected.size();
+  for (size_t d = 0; fits && d < dims.size(); d++)
+    fits = dims[d] == expected[d] || (expected[d] < 0 && dims[d] > 0 && dims[d] <= limit[d]);
+  if (!fits)
+    throw Error(POPRT_INVALID_ARGUMENT, "the configuration has " + what + " with dims " +
+                                            serving::shape_text(dims) + "; the model has " +
+                                            serving::shape_text(expected) +
+                                            (batch ? " after the batch dimension" : ""));
+}
+
+void check_tensors(const Json& config, const char* key, const char* kind,
+                   const std::vector<TensorSpec>& specs, bool batch, bool all) {
+  std::string names;
+  for (const TensorSpec& spec : specs) names += (names.empty() ? "'" : ", '") + spec.name + "'";
+  std::vector<bool> given(specs.size());
+  for (const Json& tensor : config.value(key, Json::array())) {
+    const std::string name = tensor.value("name", "");
+    const auto spec = std::find_if(specs.begin(), specs.end(),
+                                   [&](const TensorSpec& s) { return s.name == name; });
+    if (spec == specs.end())
+      throw Error(POPRT_INVALID_ARGUMENT, "the configuration has " + std::string(kind) + " '" +
+                                              name + "'; the model has " + names);
+    given[static_cast<size_t>(spec - specs.begin())] = true;
+    check_tensor(tensor, *spec, batch, kind);
+  }
+  for (size_t i = 0; all && i < specs.size(); i++)
+    if (!given[i])
+      throw Error(POPRT_INVALID_ARGUMENT, "the configuration has no " + std::string(kind) + " '" +
+                                              specs[i].name + "'; the model has " + names);
+}
+
+}  // namespace
+
+int64_t max_batch_size(const Json& config) {
+  return config.contains("max_batch_size") ? integer(config["max_batch_size"], "max_batch_size")
+                                           : 0;
+}
+
+Parameters read_parameters(const Json& config, std::vector<std::string>& unknown) {
+  Parameters parameters;
+  parameters.load.file = config.value("default_model_filename", "");
+  const Json given = config.value("parameters", Json::object());
+  for (const auto& [name, entry] : given.items()) {
+    const std::string what = "parameter '" + name + "'";
+    const std::string value = entry.is_object() ? entry.value("string_value", "") : std::string();
+    if (name == "timeout_ns") {
+      parameters.timeout_ns = integer(value, what);
+    } else if (name == "threads") {
+      const int64_t threads = integer(value, what);
+      if (threads < 0 || threads > 65536)
+        throw Error(POPRT_INVALID_ARGUMENT, what + " is " + value + "; expected 0 to 65536");
+      parameters.threads = static_cast<int32_t>(threads);
+    } else if (name == "synchronous_execution") {
+      if (value != "0" && value != "1" && value != "true" && value != "false")
+        throw Error(POPRT_INVALID_ARGUMENT, what + " is '" + value + "'; expected 0 or 1");
+      parameters.synchronous_execution = value == "1" || value == "true";
+    } else if (name == "devices") {
+      parameters.devices = parse_list(value, what);
+    } else if (name.starts_with("compile.")) {
+      parameters.load.compile_options.emplace_back(name.substr(8), value);
+    } else {
+      unknown.push_back(name);
+    }
+  }
+  return parameters;
+}
+
+bool complete_config(Json& config, const ServedModel& model) {
+  const Json before = config;
+  const bool described = !absent(config, "input") || !absent(config, "output");
+  if (max_batch_size(config) == 0 && model.batch_rows() > 0 && !described)
+    config["max_batch_size"] = model.batch_rows();
+  const bool batch = max_batch_size(config) > 0;
+  const bool several = model.kind() == serving::Kind::graphs;
+  if (absent(config, "input"))
+    for (const TensorSpec& spec : model.inputs())
+      config["input"].push_back(tensor_json(spec, batch, several));
+  if (absent(config, "output"))
+    for (const TensorSpec& spec : model.outputs())
+      config["output"].push_back(tensor_json(spec, batch, false));
+  if (max_batch_size(config) > 1 && !config.contains("dynamic_batching") &&
+      !config.contains("sequence_batching"))
+    config["dynamic_batching"] = Json::object();
+  return config != before;
+}
+
+void check_config(const Json& config, const ServedModel& model) {
+  const int64_t batch = max_batch_size(config);
+  if (batch > 0 && model.batch_rows() == 0 && model.shared_rows() == 0)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "max_batch_size is " + std::to_string(batch) +
+                    "; expected 0, because requests cannot share a batch: " + model.refusal());
+  if (batch > 0 && model.batch_rows() == 0 && batch > model.shared_rows())
+    throw Error(POPRT_INVALID_ARGUMENT, "max_batch_size is " + std::to_string(batch) +
+                                            "; the largest compiled shape has " +
+                                            std::to_string(model.shared_rows()) + " rows");
+  check_tensors(config, "input", "input", model.inputs(), batch > 0, true);
+  check_tensors(config, "output", "output", model.outputs(), batch > 0, false);
+}
+
+}  // namespace poprt::triton

@@ -1,0 +1,96 @@
+#include "model_state.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support.h"
+
+namespace poprt::triton {
+namespace {
+
+nlohmann::json config_of(TRITONBACKEND_Model* model) {
+  TRITONSERVER_Message* message = nullptr;
+  check(TRITONBACKEND_ModelConfig(model, 1, &message));
+  const char* text = nullptr;
+  size_t size = 0;
+  TRITONSERVER_Error* error = TRITONSERVER_MessageSerializeToJson(message, &text, &size);
+  nlohmann::json config;
+  if (!error) config = nlohmann::json::parse(text, text + size, nullptr, false);
+  log_error(TRITONSERVER_MessageDelete(message));
+  check(error);
+  if (!config.is_object())
+    throw serving::Error(POPRT_INVALID_ARGUMENT, "the configuration is not a JSON object");
+  return config;
+}
+
+void set_config(TRITONBACKEND_Model* model, const nlohmann::json& config) {
+  const std::string text = config.dump();
+  TRITONSERVER_Message* message = nullptr;
+  check(TRITONSERVER_MessageNewFromSerializedJson(&message, text.data(), text.size()));
+  TRITONSERVER_Error* error = TRITONBACKEND_ModelSetConfig(model, 1, message);
+  log_error(TRITONSERVER_MessageDelete(message));
+  check(error);
+}
+
+std::string version_folder(TRITONBACKEND_Model* model) {
+  TRITONBACKEND_ArtifactType type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+  const char* location = nullptr;
+  uint64_t version = 0;
+  check(TRITONBACKEND_ModelRepository(model, &type, &location));
+  check(TRITONBACKEND_ModelVersion(model, &version));
+  return std::string(location) + "/" + std::to_string(version);
+}
+
+Parameters parameters_of(const nlohmann::json& config, const BackendState& backend) {
+  std::vector<std::string> unknown;
+  Parameters parameters = read_parameters(config, unknown);
+  parameters.load.compile = backend.compile;
+  for (const std::string& name : unknown)
+    log(TRITONSERVER_LOG_WARN, "parameter '" + name +
+                                   "' has no effect; known: timeout_ns, threads, "
+                                   "synchronous_execution, devices, compile.OPTION");
+  return parameters;
+}
+
+}  // namespace
+
+ModelState::ModelState(TRITONBACKEND_Model* model, const BackendState& backend)
+    : ModelState(model, config_of(model), backend) {}
+
+ModelState::ModelState(TRITONBACKEND_Model* model, nlohmann::json config,
+                       const BackendState& backend)
+    : parameters_(parameters_of(config, backend)),
+      model_(version_folder(model), parameters_.load),
+      free_devices_(parameters_.devices) {
+  bool complete = false;
+  check(TRITONBACKEND_ModelAutoCompleteConfig(model, &complete));
+  if (complete && complete_config(config, model_)) set_config(model, config);
+  check_config(config, model_);
+  max_batch_ = max_batch_size(config);
+}
+
+serving::Device ModelState::take_device(int64_t& id) {
+  id = -1;
+  if (parameters_.devices.empty()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (free_devices_.empty())
+    throw serving::Error(POPRT_RESOURCE_EXHAUSTED, "there are more instances than the " +
+                                                       std::to_string(parameters_.devices.size()) +
+                                                       " devices of parameter 'devices'");
+  poprt_device_manager* created = nullptr;
+  serving::check(poprt_device_manager_create(nullptr, &created));
+  const serving::DeviceManager manager(created);
+  poprt_device* device = nullptr;
+  serving::check(poprt_device_manager_get_specific_device(created, free_devices_[0], &device));
+  id = free_devices_[0];
+  free_devices_.erase(free_devices_.begin());
+  return serving::Device(device);
+}
+
+void ModelState::return_device(int64_t id) {
+  if (id < 0) return;
+  const std::lock_guard lock(mutex_);
+  free_devices_.push_back(id);
+}
+
+}  // namespace poprt::triton

@@ -1,0 +1,44 @@
+// What the backend knows of a model of the server: the executable, the configuration and the
+// devices that its instances use.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model_config.h"
+#include "triton_api.h"
+
+namespace poprt::triton {
+
+// Options of the command line: --backend-config=poprt,NAME=VALUE.
+struct BackendState {
+  bool compile = false;  // whether ONNX files are compiled when they are loaded
+};
+
+class ModelState {
+ public:
+  // Opens the files of the model's version, completes the configuration if the server asks for it,
+  // and checks it. Throws serving::Error.
+  ModelState(TRITONBACKEND_Model* model, const BackendState& backend);
+
+  const serving::ServedModel& model() const { return model_; }
+  const Parameters& parameters() const { return parameters_; }
+  int64_t max_batch() const { return max_batch_; }
+
+  // The device of the next instance: one that no other instance of the model uses. Null without
+  // parameter `devices`. Throws serving::Error (resource_exhausted, unavailable, not_found).
+  serving::Device take_device(int64_t& id);
+  void return_device(int64_t id);
+
+ private:
+  ModelState(TRITONBACKEND_Model* model, nlohmann::json config, const BackendState& backend);
+
+  Parameters parameters_;
+  serving::ServedModel model_;
+  int64_t max_batch_ = 0;
+  std::mutex mutex_;
+  std::vector<int64_t> free_devices_;  // guarded by mutex_
+};
+
+}  // namespace poprt::triton

@@ -1,0 +1,160 @@
+#include "request.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "support.h"
+
+namespace poprt::triton {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw serving::Error(POPRT_INVALID_ARGUMENT, message);
+}
+
+bool suits(const std::vector<int64_t>& shape, const serving::TensorSpec& spec, bool batch) {
+  if (shape.size() != spec.shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); d++)
+    if (batch && d == 0 ? shape[d] < 1
+                        : (spec.shape[d] < 0 ? shape[d] < 0 : shape[d] != spec.shape[d]))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+Request::Request(TRITONBACKEND_Request* request) : request_(request) {
+  check(TRITONBACKEND_ResponseNew(&response_, request));
+}
+
+void Request::read(const serving::ServedModel& model, bool batch) {
+  bool cancelled = false;
+  check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
+  if (cancelled) throw serving::Error(POPRT_CANCELLED, "the client cancelled the request");
+  inputs_.assign(model.inputs().size(), std::nullopt);
+  uint32_t count = 0;
+  check(TRITONBACKEND_RequestInputCount(request_, &count));
+  rows_ = batch ? 0 : 1;
+  for (uint32_t i = 0; i < count; i++) {
+    TRITONBACKEND_Input* input = nullptr;
+    check(TRITONBACKEND_RequestInputByIndex(request_, i, &input));
+    read_input(input, model, batch);
+  }
+  for (size_t i = 0; i < inputs_.size() && model.kind() != serving::Kind::graphs; i++)
+    if (!inputs_[i]) refuse("input '" + model.inputs()[i].name + "' is missing");
+  read_outputs(model);
+}
+
+void Request::read_input(TRITONBACKEND_Input* input, const serving::ServedModel& model,
+                         bool batch) {
+  const char* name = nullptr;
+  TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
+  const int64_t* shape = nullptr;
+  uint32_t rank = 0, buffers = 0;
+  uint64_t bytes = 0;
+  check(TRITONBACKEND_InputProperties(input, &name, &type, &shape, &rank, &bytes, &buffers));
+  const auto& specs = model.inputs();
+  const auto spec =
+      std::find_if(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; });
+  if (spec == specs.end()) refuse("the model has no input '" + std::string(name) + "'");
+  if (dtype_of(type) != spec->dtype)
+    refuse("input '" + spec->name + "' has another type; expected " +
+           serving::datatype_name(spec->dtype));
+  Input read;
+  read.shape.assign(shape, shape + rank);
+  if (!suits(read.shape, *spec, batch))
+    refuse("input '" + spec->name + "' has shape " + serving::shape_text(read.shape) +
+           "; expected " + serving::shape_text(spec->shape) +
+           (batch ? " with any number of rows" : ""));
+  if (batch) {
+    if (rows_ != 0 && rows_ != read.shape[0])
+      refuse("input '" + spec->name + "' has " + std::to_string(read.shape[0]) +
+             " rows; other inputs have " + std::to_string(rows_));
+    rows_ = read.shape[0];
+  }
+  read.bytes = serving::tensor_bytes(spec->dtype, read.shape);
+  size_t sum = 0;
+  for (uint32_t i = 0; i < buffers; i++) {
+    Buffer buffer;
+    uint64_t size = 0;
+    TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
+    int64_t id = 0;
+    check(TRITONBACKEND_InputBuffer(input, i, &buffer.data, &size, &memory, &id));
+    if (memory == TRITONSERVER_MEMORY_GPU)
+      refuse("input '" + spec->name + "' is in the memory of a GPU");
+    buffer.bytes = size;
+    sum += size;
+    if (size > 0) read.buffers.push_back(buffer);
+  }
+  if (sum != read.bytes || bytes != sum)
+    refuse("input '" + spec->name + "' has " + std::to_string(sum) + " bytes; expected " +
+           std::to_string(read.bytes));
+  inputs_[static_cast<size_t>(spec - specs.begin())] = std::move(read);
+}
+
+void Request::read_outputs(const serving::ServedModel& model) {
+  const auto& specs = model.outputs();
+  wanted_.assign(specs.size(), false);
+  uint32_t count = 0;
+  check(TRITONBACKEND_RequestOutputCount(request_, &count));
+  for (uint32_t i = 0; i < count; i++) {
+    const char* name = nullptr;
+    check(TRITONBACKEND_RequestOutputName(request_, i, &name));
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; });
+    if (spec == specs.end()) refuse("the model has no output '" + std::string(name) + "'");
+    wanted_[static_cast<size_t>(spec - specs.begin())] = true;
+  }
+}
+
+bool Request::joins(const Request& other) const {
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    if (!inputs_[i] || !other.inputs_[i]) return false;
+    const auto &mine = inputs_[i]->shape, &theirs = other.inputs_[i]->shape;
+    if (!std::equal(mine.begin() + 1, mine.end(), theirs.begin() + 1, theirs.end())) return false;
+  }
+  return true;
+}
+
+const void* Request::whole(size_t index) const {
+  return inputs_[index]->buffers.size() == 1 ? inputs_[index]->buffers[0].data : nullptr;
+}
+
+void Request::copy_input(size_t index, char* to) const {
+  for (const Buffer& buffer : inputs_[index]->buffers) {
+    std::memcpy(to, buffer.data, buffer.bytes);
+    to += buffer.bytes;
+  }
+}
+
+char* Request::add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
+                          size_t bytes) {
+  TRITONBACKEND_Output* output = nullptr;
+  check(TRITONBACKEND_ResponseOutput(response_, &output, spec.name.c_str(), triton_type(spec.dtype),
+                                     shape.data(), static_cast<uint32_t>(shape.size())));
+  void* memory = nullptr;
+  TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
+  int64_t id = 0;
+  check(TRITONBACKEND_OutputBuffer(output, &memory, bytes, &type, &id));
+  if (type == TRITONSERVER_MEMORY_GPU)
+    throw serving::Error(POPRT_UNIMPLEMENTED,
+                         "output '" + spec.name + "' is in the memory of a GPU");
+  return static_cast<char*>(memory);
+}
+
+bool Request::send(const serving::Error* error) noexcept {
+  TRITONSERVER_Error* failure = error ? new_error(error->code(), error->what()) : nullptr;
+  TRITONBACKEND_Response* response = std::exchange(response_, nullptr);
+  TRITONSERVER_Error* unsent =
+      TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, failure);
+  if (failure) TRITONSERVER_ErrorDelete(failure);
+  const bool sent = !unsent;
+  log_error(unsent);
+  return sent && !error;
+}
+
+void Request::release() noexcept {
+  log_error(TRITONBACKEND_RequestRelease(request_, TRITONSERVER_REQUEST_RELEASE_ALL));
+}
+
+}  // namespace poprt::triton

@@ -1,0 +1,69 @@
+// One request of the server: its inputs, checked against the model, and its response.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serving/served_model.h"
+#include "triton_api.h"
+
+namespace poprt::triton {
+
+class Request {
+ public:
+  // Creates the response. Throws serving::Error if the server cannot.
+  explicit Request(TRITONBACKEND_Request* request);
+
+  // Reads names, types, shapes and sizes of the inputs and which outputs the client requests. With
+  // `batch`, dimension 0 is the number of rows. Throws serving::Error (invalid_argument,
+  // cancelled).
+  void read(const serving::ServedModel& model, bool batch);
+
+  TRITONBACKEND_Request* handle() const { return request_; }
+  int64_t rows() const { return rows_; }
+  // Whether the requests may share a run: all dimensions but the rows are equal.
+  bool joins(const Request& other) const;
+
+  bool has_input(size_t index) const { return inputs_[index].has_value(); }
+  const std::vector<int64_t>& shape(size_t index) const { return inputs_[index]->shape; }
+  size_t bytes(size_t index) const { return inputs_[index]->bytes; }
+  // The memory of an input if it is one buffer, else null.
+  const void* whole(size_t index) const;
+  // Copies an input from all its buffers.
+  void copy_input(size_t index, char* to) const;
+
+  bool wants(size_t output) const { return wanted_[output]; }
+  // Adds an output to the response and returns its memory.
+  char* add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
+                   size_t bytes);
+
+  // Sends the response. With an error, the client gets the error instead of outputs. Returns
+  // whether the request succeeded.
+  bool send(const serving::Error* error) noexcept;
+  // Gives the request back to the server.
+  void release() noexcept;
+
+ private:
+  struct Buffer {
+    const void* data = nullptr;
+    size_t bytes = 0;
+  };
+  struct Input {
+    std::vector<int64_t> shape;
+    std::vector<Buffer> buffers;
+    size_t bytes = 0;
+  };
+  void read_input(TRITONBACKEND_Input* input, const serving::ServedModel& model, bool batch);
+  void read_outputs(const serving::ServedModel& model);
+
+  TRITONBACKEND_Request* request_;
+  TRITONBACKEND_Response* response_ = nullptr;
+  std::vector<std::optional<Input>> inputs_;  // in the order of the model
+  std::vector<bool> wanted_;
+  int64_t rows_ = 1;
+};
+
+}  // namespace poprt::triton

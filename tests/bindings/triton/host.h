@@ -1,0 +1,95 @@
+// A small server that implements the functions of Triton that the backend uses, and counts what the
+// backend does with its objects.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#pragma GCC visibility push(default)
+#include "triton/triton_api.h"
+#pragma GCC visibility pop
+
+struct TRITONSERVER_Error {
+  TRITONSERVER_Error_Code code;
+  std::string message;
+};
+struct TRITONSERVER_Message {
+  std::string text;
+};
+struct TRITONBACKEND_Backend {
+  TRITONSERVER_Message config;
+  void* state = nullptr;
+};
+struct TRITONBACKEND_Model {
+  TRITONBACKEND_Backend* backend = nullptr;
+  std::string name = "model", location, config;
+  bool complete = true;
+  int times_set = 0;
+  void* state = nullptr;
+};
+struct TRITONBACKEND_ModelInstance {
+  TRITONBACKEND_Model* model = nullptr;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
+  void* state = nullptr;
+  std::mutex mutex;
+  std::vector<uint64_t> batches;  // sizes that the backend reported
+  int succeeded = 0, failed = 0;
+};
+struct TRITONBACKEND_Input {
+  std::string name;
+  TRITONSERVER_DataType type = TRITONSERVER_TYPE_FP32;
+  std::vector<int64_t> shape;
+  std::vector<std::vector<char>> buffers;
+  TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
+};
+struct TRITONBACKEND_Output {
+  TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
+  std::vector<int64_t> shape;
+  std::vector<char> bytes;
+};
+struct TRITONBACKEND_Response {
+  TRITONBACKEND_Request* request = nullptr;
+  std::map<std::string, TRITONBACKEND_Output> outputs;
+};
+struct TRITONBACKEND_Request {
+  std::vector<TRITONBACKEND_Input> inputs;
+  std::vector<std::string> wanted;
+  bool cancelled = false, refuse_response = false;
+  // What the backend did.
+  std::map<std::string, TRITONBACKEND_Output> outputs;
+  TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNKNOWN;
+  std::string error;
+  int sent = 0, released = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  void wait_released();
+};
+
+namespace host {
+
+// Objects of the server that exist: errors, messages that the backend made, and responses.
+int live_objects();
+// Lines that the backend logged.
+std::string take_log();
+
+// The backend as the server loads it.
+struct Library {
+  explicit Library(const char* path);
+  TRITONSERVER_Error* (*initialize)(TRITONBACKEND_Backend*);
+  TRITONSERVER_Error* (*finalize)(TRITONBACKEND_Backend*);
+  TRITONSERVER_Error* (*model_initialize)(TRITONBACKEND_Model*);
+  TRITONSERVER_Error* (*model_finalize)(TRITONBACKEND_Model*);
+  TRITONSERVER_Error* (*instance_initialize)(TRITONBACKEND_ModelInstance*);
+  TRITONSERVER_Error* (*instance_finalize)(TRITONBACKEND_ModelInstance*);
+  TRITONSERVER_Error* (*execute)(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**, uint32_t);
+};
+
+// The message of an error, which is freed; "" for success.
+std::string text_of(TRITONSERVER_Error* error);
+
+}  // namespace host
