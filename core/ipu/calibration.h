@@ -1,0 +1,30 @@
+// Constants of the estimator that are not formulas of the chip's library, each with its source.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ipu/target.h"
+
+namespace poprt::ipu {
+
+struct Calibration {
+  double sync = 150;               // cycles of a sync with the supervisor's prologue
+  double step_overhead = 300;      // cycles of control in each superstep
+  double exchange_efficiency = 1;  // fraction of the exchange rate that is reached
+  double fragment = 0;             // cycles of each separate piece that a tile receives
+  double call_overlap_ms = 0.012;  // host time of a call that concurrent calls do not hide
+};
+
+// The constants that the estimator uses.
+const Calibration& calibration();
+
+struct CalibrationRow {
+  std::string_view name, value, unit, source, grade, rows;
+};
+// What docs/chip.md prints: where each constant comes from, and to which published rows it is
+// fitted.
+std::span<const CalibrationRow> calibration_rows();
+
+}  // namespace poprt::ipu

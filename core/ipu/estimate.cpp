@@ -1,0 +1,170 @@
+#include "ipu/estimate.h"
+
+#include <algorithm>
+
+#include "ipu/calibration.h"
+#include "ipu/numbers.h"
+
+namespace poprt::ipu {
+namespace {
+
+void add_cycles(Estimate& e) {
+  double busy = 0, computing = 0;
+  e.stage_cycles.assign(static_cast<size_t>(e.options.num_ipus), 0);
+  for (const ChipOp& op : e.program.ops) {
+    e.flops += op.flops * op.repeats;
+    int64_t& stage = e.stage_cycles[static_cast<size_t>(op.ipu)];
+    stage += op.cycles();
+    for (const Superstep& s : op.cost.steps) {
+      const int64_t times = s.repeats * op.repeats;
+      e.compute_cycles += times * s.compute;
+      e.exchange_cycles += times * s.exchange;
+      e.sync_cycles += times * s.sync;
+      e.overhead_cycles += times * s.overhead;
+      const auto cycles = static_cast<double>(times * s.compute);
+      computing += cycles;
+      busy += cycles * static_cast<double>(s.tiles) / static_cast<double>(e.target.tiles);
+    }
+    if (!op.cost.has_rule && std::ranges::find(e.without_rule, op.type) == e.without_rule.end())
+      e.without_rule.push_back(op.type);
+  }
+  e.tile_balance = computing > 0 ? busy / computing : 0;
+}
+
+// Copies of tensors that an IPU reads and another one writes.
+void add_inter_ipu(Estimate& e) {
+  const Target& t = e.target;
+  std::vector<int64_t> writer(e.program.tensors.size(), -1);
+  for (const ChipOp& op : e.program.ops)
+    for (const size_t o : op.outputs) writer[o] = op.ipu;
+  std::vector<std::pair<int64_t, size_t>> done;
+  for (const ChipOp& op : e.program.ops)
+    for (const size_t i : op.inputs) {
+      if (writer[i] < 0 || writer[i] == op.ipu) continue;
+      if (std::ranges::find(done, std::pair(op.ipu, i)) != done.end()) continue;
+      done.emplace_back(op.ipu, i);
+      const double rate = t.link_gbytes * static_cast<double>(t.links) * 0.85 / t.clock_ghz;
+      const int64_t cycles =
+          t.global_sync +
+          static_cast<int64_t>(static_cast<double>(e.program.tensors[i].bytes) / rate);
+      e.inter_ipu_cycles += cycles;
+      e.stage_cycles[static_cast<size_t>(op.ipu)] += cycles;
+    }
+}
+
+void add_host(Estimate& e) {
+  const Target& t = e.target;
+  const ChipOptions& o = e.options;
+  const int64_t bytes = e.program.input_bytes + e.program.output_bytes;
+  e.host_seconds = static_cast<double>(bytes) / (t.host_gbytes * 1e9);
+  const bool overlaps = o.num_io_tiles > 0 && o.batches_per_step > 1;
+  const double device = t.seconds(static_cast<double>(e.cycles));
+  double slowest = device;
+  if (o.num_ipus > 1 && !e.stage_cycles.empty())
+    slowest = t.seconds(static_cast<double>(*std::ranges::max_element(e.stage_cycles)));
+  const double busy = o.overlap ? slowest : device;  // pipelining
+  const double call =
+      calibration().call_overlap_ms * 1e-3 / static_cast<double>(o.batches_per_step);
+  e.period_seconds = (overlaps ? std::max(busy, e.host_seconds) : busy + e.host_seconds) + call;
+  e.latency_seconds = device + e.host_seconds + t.call_milliseconds * 1e-3;
+  e.throughput = e.period_seconds > 0
+                     ? static_cast<double>(e.program.samples * o.replicas) / e.period_seconds
+                     : 0;
+}
+
+void set_quality(Estimate& e) {
+  int64_t convs = 0, products = 0;
+  for (const ChipOp& op : e.program.ops) {
+    if (!op.cost.plan) continue;
+    products++;
+    convs += op.cost.plan->product.taps() > 1;
+  }
+  const bool c600 = e.target.architecture == "ipu21";
+  e.host_quality = {Trust::unchecked, "factor of 2"};
+  e.memory_quality = {Trust::checked, "-43 % to +60 % for temporaries; code is not known"};
+  if (e.options.num_ipus > 1 || !e.without_rule.empty() || !products)
+    e.cycle_quality = {Trust::unchecked, "not measured"};
+  else if (c600 && convs > 8)
+    e.cycle_quality = {Trust::calibrated, "15 % (one network)"};
+  else if (c600)
+    e.cycle_quality = {Trust::checked, "25 %, small batches up to 50 %"};
+  else
+    e.cycle_quality = {
+        products == static_cast<int64_t>(e.program.ops.size()) ? Trust::checked : Trust::unchecked,
+        "10 % for products, relative to the chip's own model"};
+}
+
+}  // namespace
+
+std::string_view trust_name(Trust trust) {
+  constexpr std::string_view names[] = {"calibrated", "checked", "unchecked"};
+  return names[static_cast<size_t>(trust)];
+}
+
+bool Estimate::fits() const {
+  return std::ranges::all_of(memory, [](const TileMemory& m) { return m.fits(); });
+}
+
+double Estimate::utilization() const {
+  const double peak = static_cast<double>(target.tiles * target.half_units * 8) *
+                      static_cast<double>(cycles) * static_cast<double>(options.num_ipus);
+  return peak > 0 ? static_cast<double>(flops) / peak : 0;
+}
+
+Estimate estimate_of(ChipProgram program, const Target& target, const ChipOptions& options) {
+  Estimate e;
+  e.target = target;
+  e.options = options;
+  e.program = std::move(program);
+  add_cycles(e);
+  add_inter_ipu(e);
+  // Tensors move between the tiles of the host link and those that compute.
+  const int64_t bytes = e.program.input_bytes + e.program.output_bytes;
+  const int64_t io = options.num_io_tiles ? options.num_io_tiles : target.tiles;
+  e.io_cycles = bytes / io / target.exchange_bytes;
+  for (const int64_t s : e.stage_cycles) e.cycles += s;
+  e.cycles += e.io_cycles;
+  add_host(e);
+  e.memory = memory_of(e.program, target, options);
+  set_quality(e);
+  return e;
+}
+
+void assign_ipus(ChipProgram& program, const Target& target, const ChipOptions& options) {
+  const int64_t ipus = options.num_ipus;
+  if (ipus <= 1 || program.ops.empty()) return;
+  // The weight of an operation is what it first reads, as a fraction of all weights, and its
+  // cycles, as a fraction of all cycles.
+  std::vector<double> load(program.ops.size(), 0);
+  std::vector<bool> counted(program.tensors.size(), false);
+  double bytes = 0, cycles = 0;
+  for (const ChipTensor& t : program.tensors)
+    if (t.kind == TensorKind::weight && t.alias_of < 0) bytes += static_cast<double>(t.bytes);
+  for (const ChipOp& op : program.ops) cycles += static_cast<double>(op.cycles());
+  const double full = bytes / (static_cast<double>(target.memory()) * static_cast<double>(ipus));
+  // Memory decides if it is scarce.
+  const double by_bytes = std::clamp(full * 2, 0.3, 1.0);
+  double sum = 0;
+  for (size_t i = 0; i < program.ops.size(); i++) {
+    double own = 0;
+    for (const size_t t : program.ops[i].inputs)
+      if (program.tensors[t].kind == TensorKind::weight && !counted[t]) {
+        counted[t] = true;
+        own += static_cast<double>(program.tensors[t].bytes);
+      }
+    load[i] =
+        by_bytes * (bytes > 0 ? own / bytes : 0) +
+        (1 - by_bytes) * (cycles > 0 ? static_cast<double>(program.ops[i].cycles()) / cycles : 0);
+    sum += load[i];
+  }
+  double before = 0;
+  for (size_t i = 0; i < program.ops.size(); i++) {
+    const double middle = before + load[i] / 2;
+    program.ops[i].ipu = std::clamp<int64_t>(
+        static_cast<int64_t>(middle / std::max(sum, 1e-30) * static_cast<double>(ipus)), 0,
+        ipus - 1);
+    before += load[i];
+  }
+}
+
+}  // namespace poprt::ipu

@@ -1,0 +1,58 @@
+// The estimate of a program on a chip: cycles, memory, host transfers and throughput.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ipu/memory.h"
+#include "ipu/program.h"
+
+namespace poprt::ipu {
+
+// How well a number is known (docs/chip.md).
+enum class Trust : uint8_t { calibrated, checked, unchecked };
+std::string_view trust_name(Trust trust);
+
+// A number with its trust and the error that was measured for its class.
+struct Quality {
+  Trust trust = Trust::unchecked;
+  std::string_view error;
+};
+
+struct Estimate {
+  Target target;
+  ChipOptions options;
+  ChipProgram program;
+  std::vector<TileMemory> memory;  // by IPU
+
+  int64_t cycles = 0;  // of the device for one batch
+  int64_t compute_cycles = 0, exchange_cycles = 0, sync_cycles = 0, overhead_cycles = 0;
+  int64_t io_cycles = 0;  // of copies between I/O tiles and others, or of a stream copy
+  int64_t inter_ipu_cycles = 0;
+  std::vector<int64_t> stage_cycles;  // by IPU
+  int64_t flops = 0;
+  double host_seconds = 0;                // of the transfers of one batch
+  double period_seconds = 0;              // from batch to batch in the steady state
+  double latency_seconds = 0;             // of one batch that runs alone
+  double throughput = 0;                  // samples per second
+  double tile_balance = 0;                // average use of the tiles while they compute
+  std::vector<std::string> without_rule;  // operators, each once
+
+  Quality cycle_quality, memory_quality, host_quality;
+
+  bool fits() const;
+  double milliseconds() const { return 1e3 * target.seconds(static_cast<double>(cycles)); }
+  double utilization() const;  // of the AMP at half precision
+};
+
+// Computes the estimate of a program whose operations are assigned to IPUs.
+Estimate estimate_of(ChipProgram program, const Target& target, const ChipOptions& options);
+
+// Assigns operations to IPUs so that no IPU needs more memory than necessary, in the order of the
+// program. Weights decide, then the cycles.
+void assign_ipus(ChipProgram& program, const Target& target, const ChipOptions& options);
+
+}  // namespace poprt::ipu

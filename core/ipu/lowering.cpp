@@ -1,0 +1,291 @@
+#include "ipu/lowering.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "ipu/calibration.h"
+#include "ipu/numbers.h"
+
+namespace poprt::ipu {
+namespace {
+
+// A tile has at least this number of bytes of a tensor.
+constexpr int64_t kGrainBytes = 128;
+
+}  // namespace
+
+int64_t OpCost::cycles() const {
+  int64_t sum = 0;
+  for (const Superstep& s : steps) sum += s.cycles();
+  return sum;
+}
+
+Lowering::Lowering(const Target& target, const ChipOptions& options, PlanCache& plans)
+    : target_(target),
+      options_(options),
+      plans_(plans),
+      tiles_(std::max<int64_t>(1, target.tiles - options.num_io_tiles)) {}
+
+int64_t Lowering::share(DType type, int64_t n) const {
+  const int64_t least =
+      std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, chip_bytes(type, 1)));
+  return std::min(n, std::max(least, round_up(ceil_div(n, tiles_), vector_width(target_, type))));
+}
+
+int64_t Lowering::spread(DType type, int64_t n) const {
+  return n ? std::min(tiles_, ceil_div(n, share(type, n))) : 0;
+}
+
+DType Lowering::partials(DType inputs) const {
+  if (inputs == DType::f32) return DType::f32;
+  return inputs == DType::f16 && options_.float_partials ? DType::f32 : DType::f16;
+}
+
+void Lowering::step(std::string_view what, int64_t bytes, int64_t compute, int64_t tiles,
+                    bool shared) {
+  const Calibration& c = calibration();
+  bytes += std::exchange(pending_bytes_, 0);
+  Superstep s;
+  s.what = what;
+  s.exchange_bytes = bytes;
+  s.tiles = std::clamp<int64_t>(tiles, 1, tiles_);
+  s.compute = compute;
+  s.repeats = rounds_;
+  s.sync = static_cast<int64_t>(c.sync);
+  s.overhead = static_cast<int64_t>(c.step_overhead);
+  if (bytes > 0) {
+    const double rate =
+        static_cast<double>(target_.exchange_bytes) * (shared ? 2 : 1) * c.exchange_efficiency;
+    s.exchange = static_cast<int64_t>(static_cast<double>(bytes) / rate + 0.5) +
+                 static_cast<int64_t>(c.fragment);
+  }
+  cost_.steps.push_back(s);
+  temporary(bytes);
+  if (std::ranges::find(cost_.vertices, what) == cost_.vertices.end())
+    cost_.vertices.push_back(what);
+}
+
+void Lowering::temporary(int64_t bytes_per_tile) {
+  cost_.temporary_bytes = std::max(cost_.temporary_bytes, bytes_per_tile);
+}
+
+OpCost Lowering::take() {
+  pending_bytes_ = 0;
+  rounds_ = 1;
+  return std::exchange(cost_, {});
+}
+
+void Lowering::align(DType type, int64_t n) { pending_bytes_ += chip_bytes(type, share(type, n)); }
+
+void Lowering::broadcast(DType type, int64_t n, int64_t to) {
+  // A tile reads at most as many elements as it computes.
+  pending_bytes_ += chip_bytes(type, std::min(n, share(type, to)));
+}
+
+void Lowering::broadcast_rows(DType type, int64_t rows, int64_t to) {
+  // A tile has a block of rows, of at most so many columns.
+  constexpr int64_t kColumns = 64;
+  const int64_t columns = std::clamp<int64_t>(to / std::max<int64_t>(rows, 1), 1, kColumns);
+  pending_bytes_ += chip_bytes(type, std::min(rows, ceil_div(share(type, to), columns)));
+}
+
+void Lowering::elementwise(Elementwise op, DType type, int64_t n, int64_t operands, bool scalar) {
+  if (n == 0) return;
+  step("elementwise", 0, elementwise_cycles(target_, op, type, share(type, n), operands, scalar),
+       spread(type, n));
+}
+
+void Lowering::cast(DType from, DType to, int64_t n) {
+  if (n == 0 || from == to) return;
+  step("cast", 0, cast_cycles(target_, from, to, share(to, n)), spread(to, n));
+}
+
+void Lowering::rearrange(DType type, int64_t n, int64_t piece) {
+  if (n == 0) return;
+  const int64_t bytes = chip_bytes(type, share(type, n));
+  step("rearrange", bytes, rearrangement_cycles(bytes, piece), spread(type, n));
+}
+
+void Lowering::transpose(DType type, int64_t n) {
+  if (n == 0) return;
+  const int64_t bytes = chip_bytes(type, share(type, n));
+  step("transpose", bytes, transpose_cycles(target_, type, share(type, n)), spread(type, n));
+}
+
+void Lowering::fill(DType type, int64_t n) {
+  if (n == 0) return;
+  step("fill", 0, fill_cycles(target_, type, share(type, n)), spread(type, n));
+}
+
+void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous) {
+  if (n == 0) return;
+  results = std::clamp<int64_t>(results, 1, n);
+  const int64_t depth = ceil_div(n, results);
+  const int64_t here = share(type, n), on = spread(type, n);
+  // Partial results on each tile: its elements belong to so many results.
+  const int64_t own = std::max<int64_t>(1, ceil_div(here, depth));
+  step("reduce", 0, reduce_cycles(target_, type, here, own, contiguous), on);
+  if (on == 1) return;
+  // Intermediate results are partly summed until a tile has few of them for each result.
+  int64_t partial = results <= on ? ceil_div(on, results) : 2;
+  while (partial > 1) {
+    const int64_t radix =
+        partial > 64
+            ? std::max<int64_t>(
+                  2, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(partial)) >> 3))
+            : partial;
+    const int64_t outputs = results * ceil_div(partial, radix);
+    const int64_t each = std::max<int64_t>(1, ceil_div(outputs, on));
+    step("reduce", chip_bytes(DType::f32, each * radix),
+         reduce_cycles(target_, DType::f32, each * radix, each, false), std::min(on, outputs));
+    partial = ceil_div(partial, radix);
+  }
+}
+
+void Lowering::softmax(DType type, int64_t rows, int64_t columns) {
+  const int64_t n = rows * columns;
+  if (n == 0) return;
+  reduce(type, n, rows);
+  broadcast_rows(type, rows, n);
+  elementwise(Elementwise::add, type, n, 2, true);
+  elementwise(Elementwise::exp, type, n);
+  reduce(type, n, rows);
+  elementwise(Elementwise::inverse, DType::f32, rows);
+  broadcast_rows(type, rows, n);
+  elementwise(Elementwise::add, type, n, 2, true);
+}
+
+void Lowering::normalize(DType type, int64_t n, int64_t groups, int64_t channels, bool centered) {
+  if (n == 0) return;
+  if (centered) {
+    reduce(type, n, groups);
+    // The squares are summed in the same compute sets as the elements.
+    cost_.steps.back().compute *= 2;
+    elementwise(Elementwise::square, DType::f32, groups);
+  } else {
+    elementwise(Elementwise::square, type, n);
+    reduce(type, n, groups);
+  }
+  elementwise(Elementwise::rsqrt, DType::f32, groups);
+  if (centered) {
+    broadcast_rows(type, groups, n);
+    elementwise(Elementwise::add, type, n, 2, true);
+  }
+  broadcast_rows(type, groups, n);
+  elementwise(Elementwise::add, type, n, 2, true);
+  broadcast(type, channels, n);
+  elementwise(Elementwise::add, type, n, 2, true);
+  if (centered) {
+    broadcast(type, channels, n);
+    elementwise(Elementwise::add, type, n, 2, true);
+  }
+}
+
+const Plan& Lowering::product(const Product& product) {
+  const Plan& plan = plans_.plan(product, options_.plan_options(target_));
+  const PlanCost& c = plan.cost;
+  const int64_t on = plan.split.tiles(), rounds = plan.split.serial_out;
+  const int64_t base = static_cast<int64_t>(calibration().sync);
+  begin_repeat(rounds);
+  if (plan.flattened) step("transform", c.input_bytes, c.transform - base, on, c.shared_input);
+  if (c.slice) step("slice weights", 0, c.slice - base, on);
+  if (c.weight_exchange && c.weight_bytes) step("exchange of weights", c.weight_bytes, 0, on);
+  step(method_name(plan.method), plan.flattened || !c.input_exchange ? 0 : c.input_bytes, c.compute,
+       on, c.shared_input);
+  if (plan.split.in > 1)
+    step("reduce partials", c.reduce_bytes / plan.split.in * (plan.split.in - 1), c.reduce, on);
+  if (c.cast) step("cast", 0, c.cast - base, on);
+  if (c.update) step("update", 0, c.update - base, on);
+  end_repeat(rounds);
+  temporary(c.temporary_bytes);
+  cost_.plan = plan;
+  return plan;
+}
+
+void Lowering::bias(DType type, int64_t n, int64_t channels) {
+  broadcast(type, channels, n);
+  elementwise(Elementwise::add, type, n, 2, true);
+}
+
+void Lowering::gather(DType type, int64_t rows, int64_t row, int64_t indices) {
+  if (!rows || !row || !indices) return;
+  // The table is divided among all tiles: into parts of rows, and each row into parts. The indices
+  // are divided if that is faster than sending parts of the table to several tiles.
+  int64_t best = INT64_MAX, best_found = 0, best_columns = 1, best_rows = 1;
+  const int64_t atom = vector_width(target_, type);
+  for (int64_t columns = 1; columns <= ceil_div(row, atom);
+       columns = columns < 4 ? columns + 1 : columns * 5 / 4) {
+    const int64_t part = round_up(ceil_div(row, columns), atom);
+    for (int64_t parts = 1; parts * columns <= tiles_ && parts <= rows;
+         parts = parts < 4 ? parts + 1 : parts * 5 / 4) {
+      const int64_t lookups = std::max<int64_t>(1, std::min(indices, tiles_ / (parts * columns)));
+      const int64_t each = ceil_div(indices, lookups);
+      const int64_t found = parts == 1 ? each : std::min(each, ceil_div(each * 5, parts * 4));
+      const int64_t table = chip_bytes(type, ceil_div(rows, parts) * part);
+      const int64_t exchange = 4 * each + (lookups > 1 ? table : 0);
+      const int64_t outputs = ceil_div(indices * row, parts * columns * lookups);
+      const int64_t second = parts > 1 ? chip_bytes(type, outputs * parts) : 0;
+      if (lookups > 1 && table > target_.bytes_per_tile / 4) continue;
+      const int64_t total = exchange / target_.exchange_bytes +
+                            gather_cycles(target_, type, part, each, found) +
+                            second / target_.exchange_bytes +
+                            (parts > 1 ? reduce_add_cycles(target_, type, outputs, parts) : 0);
+      if (total >= best) continue;
+      best = total;
+      best_found = found;
+      best_columns = columns;
+      best_rows = parts;
+    }
+  }
+  const int64_t part = round_up(ceil_div(row, best_columns), atom);
+  const int64_t lookups =
+      std::max<int64_t>(1, std::min(indices, tiles_ / (best_rows * best_columns)));
+  const int64_t each = ceil_div(indices, lookups);
+  const int64_t table = chip_bytes(type, ceil_div(rows, best_rows) * part);
+  step("gather", 4 * each + (lookups > 1 ? table : 0),
+       gather_cycles(target_, type, part, each, best_found), best_rows * best_columns * lookups);
+  if (best_rows > 1) {
+    const int64_t outputs = ceil_div(indices * row, best_rows * best_columns * lookups);
+    step("gather", chip_bytes(type, outputs * best_rows),
+         reduce_add_cycles(target_, type, outputs, best_rows), tiles_);
+  }
+}
+
+void Lowering::scatter(DType type, int64_t n, int64_t row, int64_t indices) {
+  if (!n || !indices) return;
+  row = std::max<int64_t>(row, 1);
+  const int64_t columns = std::min(tiles_, ceil_div(row, vector_width(target_, type)));
+  const int64_t part = ceil_div(row, columns);
+  const int64_t found = ceil_div(indices, std::max<int64_t>(1, tiles_ / columns));
+  // The tensor is copied and its rows are replaced.
+  step("copy", 0, copy_cycles(target_, chip_bytes(type, share(type, n)), 8), spread(type, n));
+  step("update", 4 * indices + chip_bytes(type, found * part),
+       gather_cycles(target_, type, part, indices, found), spread(type, n));
+}
+
+void Lowering::pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs) {
+  if (!channels || !field) return;
+  // Channels are divided into vectors, then the field.
+  const int64_t vectors = ceil_div(channels, vector_width(target_, type));
+  const int64_t parts = std::max<int64_t>(1, tiles_ / std::max<int64_t>(1, vectors));
+  const int64_t field_parts = std::min(field, parts);
+  const int64_t own = ceil_div(vectors * field_parts, tiles_) * vector_width(target_, type);
+  const int64_t each = ceil_div(field, field_parts);
+  step("pool", 2 * chip_bytes(type, share(type, inputs)),
+       pool_cycles(target_, type, own, each, taps), std::min(tiles_, vectors * field_parts));
+}
+
+void Lowering::sort(DType type, int64_t rows, int64_t columns) {
+  const int64_t n = rows * columns;
+  if (n <= 1) return;
+  const auto levels = static_cast<int64_t>(
+      std::bit_width(static_cast<uint64_t>(std::max<int64_t>(columns - 1, 1))));
+  const int64_t rounds = levels * (levels + 1) / 2;
+  begin_repeat(rounds);
+  step("compare and exchange", chip_bytes(type, share(type, n)),
+       elementwise_cycles(target_, Elementwise::max, type, 2 * share(type, n), 2), spread(type, n));
+  end_repeat(rounds);
+}
+
+}  // namespace poprt::ipu

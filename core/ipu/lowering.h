@@ -1,0 +1,126 @@
+// Lowers operators to supersteps: sync, exchange, compute.
+//
+// A tensor is spread evenly over the tiles that compute, at least 128 bytes on each. Every function
+// below appends the supersteps of one operation. Worked example: Softmax over [R, C] has eight
+// supersteps: two for the maximum, one for the difference and exponential, two for the sum, one for
+// the inverse, and the product with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ipu/planner.h"
+#include "ipu/target.h"
+#include "ipu/vertices.h"
+
+namespace poprt::ipu {
+
+struct Superstep {
+  std::string_view what;
+  int64_t sync = 0, exchange = 0, compute = 0, overhead = 0;  // cycles
+  int64_t exchange_bytes = 0;                                 // of the busiest tile
+  int64_t tiles = 0;                                          // that compute
+  int64_t repeats = 1;                                        // rounds of a loop
+
+  int64_t cycles() const { return repeats * (sync + exchange + compute + overhead); }
+};
+
+struct OpCost {
+  std::vector<Superstep> steps;
+  int64_t temporary_bytes = 0;             // of the busiest tile, during the operation
+  std::vector<std::string_view> vertices;  // types of vertices, whose code is on the tiles
+  std::optional<Plan> plan;                // of a product
+  bool has_rule = true;
+
+  int64_t cycles() const;
+};
+
+// The settings that change the program of the chip.
+struct ChipOptions {
+  int64_t num_ipus = 1;
+  int64_t num_io_tiles = 0;
+  int64_t batches_per_step = 1;
+  double available_memory_proportion = 0.6;
+  bool float_partials = false;
+  bool use_128bit_conv_unit_load = false;
+  bool enable_fast_reduce = false;
+  double outline_threshold = 1.0;
+  int64_t prefetch_depth = 1;
+  int64_t replicas = 1;
+  bool overlap = false;  // host transfers overlap with computation
+  bool operator==(const ChipOptions&) const = default;
+
+  PlanOptions plan_options(const Target& target) const {
+    return {target.tiles - num_io_tiles, available_memory_proportion, use_128bit_conv_unit_load,
+            enable_fast_reduce};
+  }
+};
+
+class Lowering {
+ public:
+  // The cache must outlive the object.
+  Lowering(const Target& target, const ChipOptions& options, PlanCache& plans);
+
+  const Target& target() const { return target_; }
+  const ChipOptions& options() const { return options_; }
+  int64_t tiles() const { return tiles_; }
+  // Number of elements on the busiest tile, and number of tiles that have elements.
+  int64_t share(DType type, int64_t n) const;
+  int64_t spread(DType type, int64_t n) const;
+  DType partials(DType inputs) const;
+
+  // -- Operations ---------------------------------------------------------------------------------
+  void elementwise(Elementwise op, DType type, int64_t n, int64_t operands = 1,
+                   bool scalar = false);
+  // The bytes of a whole operand move to the tiles of another one before the next step.
+  void align(DType type, int64_t n);
+  // An operand that has fewer elements is sent to all tiles that read it before the next step.
+  void broadcast(DType type, int64_t n, int64_t to);
+  // The same for an operand with one element for each of `rows` rows.
+  void broadcast_rows(DType type, int64_t rows, int64_t to);
+  void cast(DType from, DType to, int64_t n);
+  // Elements change places in runs of `piece` contiguous bytes.
+  void rearrange(DType type, int64_t n, int64_t piece);
+  void transpose(DType type, int64_t n);
+  void fill(DType type, int64_t n);
+  // `results` results from n elements; neighbours are reduced if `contiguous`.
+  void reduce(DType type, int64_t n, int64_t results, bool contiguous = true);
+  void softmax(DType type, int64_t rows, int64_t columns);
+  // Mean and variance of `groups` groups, and the scale and shift of each of `channels` channels.
+  void normalize(DType type, int64_t n, int64_t groups, int64_t channels, bool centered = true);
+  const Plan& product(const Product& product);
+  void bias(DType type, int64_t n, int64_t channels);
+  // Looks up `indices` of `rows` rows with `row` elements.
+  void gather(DType type, int64_t rows, int64_t row, int64_t indices);
+  void scatter(DType type, int64_t n, int64_t row, int64_t indices);
+  void pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs);
+  // Sorts rows of n elements, by a network of compare and exchange.
+  void sort(DType type, int64_t rows, int64_t columns);
+
+  // -- Parts --------------------------------------------------------------------------------------
+  // Appends a superstep that receives `bytes` on the busiest tile. The bytes of align() and
+  // broadcast() are added.
+  void step(std::string_view what, int64_t bytes, int64_t compute, int64_t tiles,
+            bool shared = false);
+  void temporary(int64_t bytes_per_tile);
+  void no_rule() { cost_.has_rule = false; }
+  // Steps that are appended until end_repeat() run `rounds` times.
+  void begin_repeat(int64_t rounds) { rounds_ *= rounds; }
+  void end_repeat(int64_t rounds) { rounds_ /= rounds; }
+
+  OpCost take();
+
+ private:
+  const Target& target_;
+  const ChipOptions& options_;
+  PlanCache& plans_;
+  int64_t tiles_;
+  int64_t pending_bytes_ = 0;
+  int64_t rounds_ = 1;
+  OpCost cost_;
+};
+
+}  // namespace poprt::ipu

@@ -1,0 +1,62 @@
+// Memory of the tiles by category, and over time.
+//
+// A tensor occupies an equal share of consecutive tiles, which begin at a tile that depends on its
+// name (dithering), so that small tensors are not all on tile 0. Weights, code and buffers of the
+// host exist always. Other tensors exist from the operation that writes them to the last one that
+// reads them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ipu/program.h"
+
+namespace poprt::ipu {
+
+enum class Category : uint8_t {
+  weights,
+  code,
+  exchange_code,
+  vertex_state,
+  stack,
+  io_buffers,
+  activations,
+  temporaries
+};
+inline constexpr size_t kCategories = 8;
+std::string_view category_name(Category category);
+
+struct LargestTensor {
+  std::string name;
+  int64_t bytes = 0;  // on the busiest tile
+};
+
+// The memory of one IPU.
+struct TileMemory {
+  int64_t ipu = 0;
+  int64_t tile = 0;             // the busiest one
+  int64_t bytes = 0;            // that it needs, without gaps
+  int64_t bytes_with_gaps = 0;  // with gaps of addresses, alignment and interleaved memory
+  int64_t available = 0;
+  int64_t always = 0;  // of `bytes`: what exists during the whole run
+  int64_t total = 0;   // of all tiles, without gaps
+  std::array<int64_t, kCategories> by_category = {};  // of the busiest tile
+  std::array<int64_t, kCategories> total_by_category = {};
+  size_t peak_op = 0;                  // the operation at which the busiest tile needs most
+  std::vector<int64_t> by_tile;        // the most that each tile needs
+  std::vector<int64_t> liveness;       // all tiles, by operation; without what exists always
+  std::vector<LargestTensor> largest;  // on the busiest tile at the peak
+
+  bool fits() const { return bytes_with_gaps <= available; }
+};
+
+std::vector<TileMemory> memory_of(const ChipProgram& program, const Target& target,
+                                  const ChipOptions& options);
+
+// The messages of an IPU whose memory is not sufficient; empty if it is.
+std::vector<std::string> out_of_memory(const TileMemory& memory, const ChipProgram& program);
+
+}  // namespace poprt::ipu

@@ -1,0 +1,115 @@
+// The planner divides a matrix product or convolution among the tiles of a chip.
+//
+//   inputs [batch, rows, width, groups, in] * weights [groups, taps, in, out]
+//                                   -> result [batch, rows, width, groups, out]
+//
+// A matrix product is a convolution whose field has one row: `batch` is the number of rows of the
+// left operand. Every axis is split into equal parts; a split of `in` needs a reduction of the
+// partial sums. The plan with the fewest cycles among those whose temporary memory is at most
+// memory_proportion of a tile is chosen. If there is none, the output channels are computed in a
+// loop (serial split), and at last the plan with the least memory is taken.
+//
+// Worked example, [200,64] x [64,10000] in halves with float partials on mk2: the field is 10000,
+// the result has 200 channels, split 105 x 1 x 14. Every tile computes 96 x 64 x 16 products.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ipu/amp.h"
+#include "ipu/target.h"
+
+namespace poprt::ipu {
+
+struct Product {
+  int64_t groups = 1, batch = 1, rows = 1, width = 1;  // of the result
+  int64_t in = 1, out = 1;                             // channels of a group
+  int64_t kernel_rows = 1, kernel_width = 1;
+  int64_t stride_rows = 1, stride_width = 1;
+  int64_t dilation_rows = 1, dilation_width = 1;
+  DType inputs = DType::f16, partials = DType::f16, result = DType::f16;
+  bool matmul = false;  // the operands may change places
+  // Whether an operand is a weight, which is stored where the plan wants it, or a result.
+  bool resident_inputs = false, computed_weights = false;
+
+  int64_t field() const { return batch * rows * width; }
+  int64_t taps() const { return kernel_rows * kernel_width; }
+  int64_t multiplies() const { return groups * field() * in * out * taps(); }
+  bool operator==(const Product&) const = default;
+};
+
+struct PlanOptions {
+  int64_t tiles = 0;  // 0: all tiles of the target
+  double memory_proportion = 0.6;
+  bool wide_loads = false;   // use128BitConvUnitLoad
+  bool fast_reduce = false;  // enableFastReduce
+  bool operator==(const PlanOptions&) const = default;
+};
+
+struct Split {
+  int64_t groups = 1, batch = 1, rows = 1, width = 1, in = 1, out = 1;
+  int64_t serial_out = 1;  // rounds of a loop over output channels
+  int64_t tiles() const { return groups * batch * rows * width * in * out; }
+  bool operator==(const Split&) const = default;
+};
+
+// Cycles by cause, in the order of the steps. Bytes are those of the busiest tile.
+struct PlanCost {
+  int64_t slice = 0;  // of the weights, in a serial split
+  int64_t transform = 0;
+  int64_t input_exchange = 0, weight_exchange = 0;
+  int64_t compute = 0;
+  int64_t reduce_exchange = 0, reduce = 0;
+  int64_t cast = 0;
+  int64_t update = 0;  // of the result, in a serial split
+  int64_t total = 0;   // with syncs
+  int64_t input_bytes = 0, weight_bytes = 0, partial_bytes = 0, reduce_bytes = 0;
+  int64_t temporary_bytes = 0;
+  bool shared_input = false;  // pairs of tiles receive the same inputs
+};
+
+struct Plan {
+  Method method = Method::amp;
+  Split split;
+  bool swapped = false;       // the operands of a matrix product changed places
+  bool flattened = false;     // taps became channels, so the kernel is 1x1
+  bool within_memory = true;  // temporary memory is within the bound
+  Product product;            // after swapping and flattening
+  TileWork work;              // of the busiest tile
+  PlanCost cost;
+};
+
+// Chooses a plan. Equal arguments give equal plans. Throws invalid_argument if a size of the
+// product is not positive.
+Plan plan_product(const Target& target, const Product& product, const PlanOptions& options);
+
+// The costs of a given split, for tests and comparisons.
+Plan plan_with(const Target& target, const Product& product, const PlanOptions& options,
+               Method method, const Split& split);
+
+// The text that the chip's library logs for a plan.
+std::string plan_text(const Target& target, const Plan& plan, const PlanOptions& options,
+                      const std::string& name);
+
+// Plans that were made already.
+class PlanCache {
+ public:
+  PlanCache(const Target& target, PlanOptions options);
+  ~PlanCache();
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
+  const Plan& plan(const Product& product);
+  // The same with another bound.
+  const Plan& plan(const Product& product, const PlanOptions& options);
+  size_t size() const;
+
+ private:
+  struct Entry;
+  const Target& target_;
+  PlanOptions options_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace poprt::ipu

@@ -1,0 +1,44 @@
+// What the estimator knows about a program of the chip: operations in order, each with its
+// supersteps, and the tensors that they read and write.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ipu/lowering.h"
+
+namespace poprt::ipu {
+
+enum class TensorKind : uint8_t { weight, input, output, activation };
+
+struct ChipTensor {
+  std::string name;
+  TensorKind kind = TensorKind::activation;
+  int64_t bytes = 0;
+  int64_t share = 0, tiles = 0;  // bytes on each of so many tiles
+  // The first and the last operation during which it exists.
+  size_t first = 0, last = 0;
+  int64_t alias_of = -1;  // the tensor whose memory it uses: a view
+};
+
+struct ChipOp {
+  std::string name, type;
+  OpCost cost;
+  int64_t flops = 0;
+  int64_t ipu = 0;
+  int64_t repeats = 1;
+  size_t same_as = SIZE_MAX;  // an earlier operation with an equal program, which is outlined
+  std::vector<size_t> inputs, outputs;  // tensors
+
+  int64_t cycles() const { return repeats * cost.cycles(); }
+};
+
+struct ChipProgram {
+  std::vector<ChipOp> ops;
+  std::vector<ChipTensor> tensors;
+  int64_t input_bytes = 0, output_bytes = 0;  // of one batch, as they cross the host link
+  int64_t samples = 1;                        // of one batch
+};
+
+}  // namespace poprt::ipu

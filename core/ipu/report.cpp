@@ -1,0 +1,258 @@
+#include "ipu/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/json.h"
+
+namespace poprt::ipu {
+namespace {
+
+double percent(int64_t part, int64_t whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+double megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+std::string quality_text(const Quality& q) {
+  return fmt::format("[{}, error {}]", trust_name(q.trust), q.error);
+}
+
+void add_speed(std::string& out, const Estimate& e) {
+  const Target& t = e.target;
+  out += fmt::format("Target: {} ({}), {} IPU{}, {} tiles at {} GHz, {} I/O tiles\n", t.name,
+                     t.architecture, e.options.num_ipus, e.options.num_ipus == 1 ? "" : "s",
+                     t.tiles, t.clock_ghz, e.options.num_io_tiles);
+  out += fmt::format("Cycles: {} for one batch of {}, {:.3f} ms {}\n", e.cycles, e.program.samples,
+                     e.milliseconds(), quality_text(e.cycle_quality));
+  out += fmt::format(
+      "  compute {:.1f} %, exchange {:.1f} %, sync {:.1f} %, control {:.1f} %, I/O {:.1f} %, "
+      "between IPUs {:.1f} %\n",
+      percent(e.compute_cycles, e.cycles), percent(e.exchange_cycles, e.cycles),
+      percent(e.sync_cycles, e.cycles), percent(e.overhead_cycles, e.cycles),
+      percent(e.io_cycles, e.cycles), percent(e.inter_ipu_cycles, e.cycles));
+  out +=
+      fmt::format("  {:.2f} GFLOP, {:.1f} % of the AMP's peak for halves, tile balance {:.0f} %\n",
+                  static_cast<double>(e.flops) / 1e9, 100 * e.utilization(), 100 * e.tile_balance);
+  out += fmt::format(
+      "Throughput: {:.1f} samples/s, {:.3f} ms from batch to batch, {:.3f} ms for a batch that "
+      "runs alone {}\n",
+      e.throughput, 1e3 * e.period_seconds, 1e3 * e.latency_seconds, quality_text(e.host_quality));
+  out += fmt::format("Host: {} bytes in and {} bytes out for a batch, {:.3f} ms at {} GB/s\n",
+                     e.program.input_bytes, e.program.output_bytes, 1e3 * e.host_seconds,
+                     t.host_gbytes);
+}
+
+void add_memory(std::string& out, const Estimate& e) {
+  for (const TileMemory& m : e.memory) {
+    out += fmt::format(
+        "Memory of IPU {}: {} bytes on the busiest tile ({}), {} with gaps, of {}: {} {}\n", m.ipu,
+        m.bytes, m.tile, m.bytes_with_gaps, m.available,
+        !m.fits()                                 ? "does not fit"
+        : m.bytes_with_gaps * 5 > m.available * 4 ? "fits, borderline"
+                                                  : "fits",
+        quality_text(e.memory_quality));
+    out += fmt::format("  all tiles {:.1f} MB, always live {} bytes per tile\n", megabytes(m.total),
+                       m.always);
+    for (size_t i = 0; i < kCategories; i++)
+      if (m.by_category[i])
+        out += fmt::format("  {:<22} {:>10} bytes\n", category_name(static_cast<Category>(i)),
+                           m.by_category[i]);
+    for (const std::string& line : out_of_memory(m, e.program)) out += line + "\n";
+  }
+}
+
+void add_types(std::string& out, const Estimate& e) {
+  out += "Cycles by operator:\n";
+  for (const TypeCost& t : cycles_by_type(e))
+    if (t.cycles)
+      out += fmt::format("  {:<28} {:>12} cycles {:>5.1f} %  {} nodes\n", t.type, t.cycles,
+                         percent(t.cycles, e.cycles), t.count);
+  if (e.without_rule.empty()) return;
+  out += "Operators without a rule, which cost nothing here:";
+  for (const std::string& type : e.without_rule) out += " " + type;
+  out += "\n";
+}
+
+void add_operations(std::string& out, const Estimate& e, const ReportOptions& options) {
+  for (const ChipOp& op : e.program.ops) {
+    if (options.operations) {
+      out += fmt::format("{} '{}' IPU {}: {} cycles, {} temporary bytes\n", op.type, op.name,
+                         op.ipu, op.cycles(), op.cost.temporary_bytes);
+      for (const Superstep& s : op.cost.steps)
+        out += fmt::format(
+            "  {:<20} sync {:>4} exchange {:>8} compute {:>9} control {:>4} tiles {:>4} x {}\n",
+            s.what, s.sync, s.exchange, s.compute, s.overhead, s.tiles, s.repeats);
+    }
+    if (options.plans && op.cost.plan)
+      out += plan_text(e.target, *op.cost.plan, e.options.plan_options(e.target), op.name);
+  }
+}
+
+nlohmann::ordered_json memory_json(const Estimate& e, const TileMemory& m) {
+  nlohmann::ordered_json json = {{"ipu", m.ipu},
+                                 {"tile", m.tile},
+                                 {"bytes", m.bytes},
+                                 {"bytes_with_gaps", m.bytes_with_gaps},
+                                 {"available", m.available},
+                                 {"always_live", m.always},
+                                 {"total_bytes", m.total},
+                                 {"fits", m.fits()}};
+  for (size_t i = 0; i < kCategories; i++)
+    json["by_category"][std::string(category_name(static_cast<Category>(i)))] = m.by_category[i];
+  json["largest"] = nlohmann::ordered_json::array();
+  for (const LargestTensor& t : m.largest)
+    json["largest"].push_back({{"name", t.name}, {"bytes", t.bytes}});
+  json["errors"] = out_of_memory(m, e.program);
+  json["by_tile"] = m.by_tile;
+  json["liveness"] = m.liveness;
+  return json;
+}
+
+nlohmann::ordered_json quality_json(const Quality& q) {
+  return {{"trust", trust_name(q.trust)}, {"error", q.error}};
+}
+
+nlohmann::ordered_json operation_json(const ChipOp& op) {
+  nlohmann::ordered_json json = {{"name", op.name},
+                                 {"type", op.type},
+                                 {"ipu", op.ipu},
+                                 {"cycles", op.cycles()},
+                                 {"flops", op.flops * op.repeats},
+                                 {"temporary_bytes", op.cost.temporary_bytes},
+                                 {"has_rule", op.cost.has_rule}};
+  json["steps"] = nlohmann::ordered_json::array();
+  for (const Superstep& s : op.cost.steps)
+    json["steps"].push_back({{"what", s.what},
+                             {"sync", s.sync},
+                             {"exchange", s.exchange},
+                             {"compute", s.compute},
+                             {"control", s.overhead},
+                             {"exchange_bytes", s.exchange_bytes},
+                             {"tiles", s.tiles},
+                             {"repeats", s.repeats * op.repeats}});
+  if (const auto& plan = op.cost.plan) {
+    const Split& s = plan->split;
+    json["plan"] = {{"method", method_name(plan->method)},
+                    {"groups", s.groups},
+                    {"batch", s.batch},
+                    {"rows", s.rows},
+                    {"width", s.width},
+                    {"in", s.in},
+                    {"out", s.out},
+                    {"serial_out", s.serial_out},
+                    {"within_memory", plan->within_memory},
+                    {"cycles", plan->cost.total}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::vector<TypeCost> cycles_by_type(const Estimate& e) {
+  std::map<std::string, TypeCost> types;
+  for (const ChipOp& op : e.program.ops) {
+    TypeCost& t = types[op.type];
+    t.type = op.type;
+    t.cycles += op.cycles();
+    t.count++;
+  }
+  std::vector<TypeCost> all;
+  for (auto& [name, t] : types) all.push_back(t);
+  std::ranges::sort(all, [](const TypeCost& a, const TypeCost& b) {
+    return std::tie(b.cycles, a.type) < std::tie(a.cycles, b.type);
+  });
+  return all;
+}
+
+std::string report_text(const Estimate& e, const ReportOptions& options) {
+  std::string out;
+  add_speed(out, e);
+  add_memory(out, e);
+  for (const Remedy& r : options.remedies)
+    out += fmt::format("It fits with {}: {} cycles\n", r.text, r.cycles);
+  if (!e.fits() && options.remedies.empty()) out += "No option that was tried makes it fit\n";
+  add_types(out, e);
+  add_operations(out, e, options);
+  return out;
+}
+
+nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& options) {
+  nlohmann::ordered_json json = {{"cycles", e.cycles},
+                                 {"milliseconds", e.milliseconds()},
+                                 {"fits", e.fits()},
+                                 {"samples", e.program.samples},
+                                 {"throughput", e.throughput},
+                                 {"period_milliseconds", 1e3 * e.period_seconds},
+                                 {"latency_milliseconds", 1e3 * e.latency_seconds},
+                                 {"host_milliseconds", 1e3 * e.host_seconds},
+                                 {"input_bytes", e.program.input_bytes},
+                                 {"output_bytes", e.program.output_bytes},
+                                 {"flops", e.flops},
+                                 {"utilization", e.utilization()},
+                                 {"tile_balance", e.tile_balance}};
+  json["phases"] = {{"compute", e.compute_cycles}, {"exchange", e.exchange_cycles},
+                    {"sync", e.sync_cycles},       {"control", e.overhead_cycles},
+                    {"io", e.io_cycles},           {"inter_ipu", e.inter_ipu_cycles}};
+  json["quality"] = {{"cycles", quality_json(e.cycle_quality)},
+                     {"memory", quality_json(e.memory_quality)},
+                     {"host", quality_json(e.host_quality)}};
+  json["target"] = target_json(e.target);
+  json["options"] = {{"num_ipus", e.options.num_ipus},
+                     {"num_io_tiles", e.options.num_io_tiles},
+                     {"batches_per_step", e.options.batches_per_step},
+                     {"available_memory_proportion", e.options.available_memory_proportion},
+                     {"partials_type", e.options.float_partials ? "float" : "half"},
+                     {"use_128bit_conv_unit_load", e.options.use_128bit_conv_unit_load}};
+  json["stage_cycles"] = e.stage_cycles;
+  json["memory"] = nlohmann::ordered_json::array();
+  for (const TileMemory& m : e.memory) json["memory"].push_back(memory_json(e, m));
+  json["remedies"] = nlohmann::ordered_json::array();
+  for (const Remedy& r : options.remedies)
+    json["remedies"].push_back({{"option", r.text}, {"cycles", r.cycles}});
+  json["operators"] = nlohmann::ordered_json::array();
+  for (const TypeCost& t : cycles_by_type(e))
+    json["operators"].push_back({{"type", t.type}, {"cycles", t.cycles}, {"nodes", t.count}});
+  json["without_rule"] = e.without_rule;
+  if (options.operations) {
+    json["operations"] = nlohmann::ordered_json::array();
+    for (const ChipOp& op : e.program.ops) json["operations"].push_back(operation_json(op));
+  }
+  return json;
+}
+
+std::string comparison_text(const Estimate& a, const std::string& name_a, const Estimate& b,
+                            const std::string& name_b) {
+  std::string out = fmt::format("{:<28} {:>16} {:>16} {:>8}\n", "", name_a, name_b, "ratio");
+  const auto row = [&](const char* what, double x, double y) {
+    out += fmt::format("{:<28} {:>16.3f} {:>16.3f} {:>8.3f}\n", what, x, y, x != 0 ? y / x : 0.0);
+  };
+  const auto most = [](const Estimate& e) {
+    int64_t bytes = 0;
+    for (const TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
+    return static_cast<double>(bytes);
+  };
+  row("cycles", static_cast<double>(a.cycles), static_cast<double>(b.cycles));
+  row("milliseconds", a.milliseconds(), b.milliseconds());
+  row("samples/s", a.throughput, b.throughput);
+  row("compute cycles", static_cast<double>(a.compute_cycles),
+      static_cast<double>(b.compute_cycles));
+  row("exchange cycles", static_cast<double>(a.exchange_cycles),
+      static_cast<double>(b.exchange_cycles));
+  row("bytes of the busiest tile", most(a), most(b));
+  out += fmt::format("{:<28} {:>16} {:>16}\n", "fits", a.fits() ? "yes" : "no",
+                     b.fits() ? "yes" : "no");
+  std::map<std::string, std::pair<int64_t, int64_t>> types;
+  for (const TypeCost& t : cycles_by_type(a)) types[t.type].first = t.cycles;
+  for (const TypeCost& t : cycles_by_type(b)) types[t.type].second = t.cycles;
+  for (const auto& [type, cycles] : types)
+    if (cycles.first || cycles.second)
+      row(("  " + type).c_str(), static_cast<double>(cycles.first),
+          static_cast<double>(cycles.second));
+  return out;
+}
+
+}  // namespace poprt::ipu

@@ -1,0 +1,41 @@
+// Reports of an estimate as text, JSON and pictures, from the same numbers.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "ipu/estimate.h"
+
+namespace poprt::ipu {
+
+// An option that makes a program fit, with the cycles of the result.
+struct Remedy {
+  std::string text;
+  int64_t cycles = 0;
+};
+
+struct ReportOptions {
+  bool operations = false;  // a line for each operation
+  bool plans = false;       // the plan of each product
+  std::vector<Remedy> remedies;
+};
+
+std::string report_text(const Estimate& estimate, const ReportOptions& options);
+nlohmann::ordered_json report_json(const Estimate& estimate, const ReportOptions& options);
+
+// Memory by tile, liveness, the phases of the operations over time, and cycles by operator.
+std::string report_svg(const Estimate& estimate);
+
+// The same numbers of two estimates, with ratios.
+std::string comparison_text(const Estimate& a, const std::string& name_a, const Estimate& b,
+                            const std::string& name_b);
+
+// Sums by operator type, the most expensive first.
+struct TypeCost {
+  std::string type;
+  int64_t cycles = 0, count = 0;
+};
+std::vector<TypeCost> cycles_by_type(const Estimate& estimate);
+
+}  // namespace poprt::ipu

@@ -1,0 +1,93 @@
+#include "ipu/lowering.h"
+
+#include <gtest/gtest.h>
+
+namespace poprt::ipu {
+namespace {
+
+struct Chip {
+  Target target = target_of("c600");
+  ChipOptions options;
+  PlanCache plans{target, {}};
+  Lowering lowering{target, options, plans};
+};
+
+TEST(Lowering, SpreadsATensorInPiecesOfAtLeast128Bytes) {
+  Chip c;
+  EXPECT_EQ(c.lowering.share(DType::f16, 640), 64);
+  EXPECT_EQ(c.lowering.spread(DType::f16, 640), 10);
+  EXPECT_EQ(c.lowering.share(DType::f16, 1472 * 1000), 1000);
+  EXPECT_EQ(c.lowering.spread(DType::f16, 1472 * 1000), 1472);
+  EXPECT_EQ(c.lowering.share(DType::f16, 3), 3);
+}
+
+TEST(Lowering, SoftmaxHasEightSupersteps) {
+  Chip c;
+  c.lowering.softmax(DType::f16, 12 * 128, 128);
+  EXPECT_EQ(c.lowering.take().steps.size(), 8u);
+}
+
+TEST(Lowering, LayerNormalizationHasEightSupersteps) {
+  Chip c;
+  c.lowering.normalize(DType::f16, 2048 * 768, 2048, 768);
+  EXPECT_EQ(c.lowering.take().steps.size(), 8u);
+}
+
+TEST(Lowering, AnOperandOnOtherTilesIsExchanged) {
+  Chip c;
+  c.lowering.elementwise(Elementwise::add, DType::f16, 1 << 20, 2);
+  const OpCost here = c.lowering.take();
+  c.lowering.align(DType::f16, 1 << 20);
+  c.lowering.elementwise(Elementwise::add, DType::f16, 1 << 20, 2);
+  const OpCost there = c.lowering.take();
+  EXPECT_EQ(here.steps[0].exchange, 0);
+  EXPECT_EQ(there.steps[0].exchange_bytes, 2 * c.lowering.share(DType::f16, 1 << 20));
+  EXPECT_EQ(there.cycles() - here.cycles(), there.steps[0].exchange_bytes / 4);
+}
+
+TEST(Lowering, ALoopRepeatsItsSupersteps) {
+  Chip c;
+  c.lowering.begin_repeat(25);
+  c.lowering.elementwise(Elementwise::tanh, DType::f16, 4096);
+  c.lowering.end_repeat(25);
+  const OpCost loop = c.lowering.take();
+  c.lowering.elementwise(Elementwise::tanh, DType::f16, 4096);
+  EXPECT_EQ(loop.cycles(), 25 * c.lowering.take().cycles());
+}
+
+TEST(Lowering, AProductHasTheCyclesOfItsPlanAndTheControlOfItsSteps) {
+  Chip c;
+  Product p;
+  p.matmul = true;
+  p.batch = 2048;
+  p.in = p.out = 768;
+  const Plan& plan = c.lowering.product(p);
+  const OpCost cost = c.lowering.take();
+  int64_t cycles = 0;
+  for (const Superstep& s : cost.steps) cycles += s.cycles() - s.overhead;
+  // The plan counts a sync for each of the exchanges of inputs and weights.
+  EXPECT_NEAR(static_cast<double>(cycles), static_cast<double>(plan.cost.total), 310);
+  EXPECT_EQ(cost.temporary_bytes, plan.cost.temporary_bytes);
+}
+
+TEST(Lowering, AGatherOfManyRowsLooksEachUpOnce) {
+  Chip c;
+  c.lowering.gather(DType::f16, 30522, 768, 2048);
+  const int64_t few = c.lowering.take().cycles();
+  c.lowering.gather(DType::f16, 30522, 768, 16384);
+  const int64_t many = c.lowering.take().cycles();
+  EXPECT_GT(many, 4 * few);
+  EXPECT_LT(many, 12 * few);
+}
+
+TEST(Lowering, EmptyTensorsCostNothing) {
+  Chip c;
+  c.lowering.softmax(DType::f16, 0, 128);
+  c.lowering.elementwise(Elementwise::add, DType::f16, 0, 2);
+  c.lowering.gather(DType::f16, 100, 8, 0);
+  c.lowering.pool(DType::f16, 0, 10, 9, 0);
+  EXPECT_EQ(c.lowering.take().cycles(), 0);
+}
+
+}  // namespace
+}  // namespace poprt::ipu

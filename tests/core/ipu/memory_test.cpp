@@ -1,0 +1,111 @@
+#include "ipu/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace poprt::ipu {
+namespace {
+
+size_t at(Category c) { return static_cast<size_t>(c); }
+
+ChipTensor tensor(const char* name, TensorKind kind, int64_t share, int64_t tiles, size_t first,
+                  size_t last) {
+  ChipTensor t;
+  t.name = name;
+  t.kind = kind;
+  t.share = share;
+  t.tiles = tiles;
+  t.bytes = share * tiles;
+  t.first = first;
+  t.last = last;
+  return t;
+}
+
+// Three operations: a -> b -> c -> d, with a weight.
+ChipProgram chain() {
+  ChipProgram p;
+  p.tensors = {tensor("w", TensorKind::weight, 1000, 1472, 0, 2),
+               tensor("a", TensorKind::input, 400, 1472, 0, 0),
+               tensor("b", TensorKind::activation, 300, 1472, 0, 1),
+               tensor("c", TensorKind::activation, 200, 1472, 1, 2),
+               tensor("d", TensorKind::output, 100, 1472, 2, 2)};
+  for (size_t i = 0; i < 3; i++) {
+    ChipOp op;
+    op.name = "op" + std::to_string(i);
+    op.type = "Relu";
+    op.inputs = {i + 1, 0};
+    op.outputs = {i + 2};
+    p.ops.push_back(op);
+  }
+  return p;
+}
+
+TEST(Memory, TensorsThatDoNotLiveTogetherShareAddresses) {
+  const auto all = memory_of(chain(), target_of("c600"), {});
+  ASSERT_EQ(all.size(), 1u);
+  const TileMemory& m = all[0];
+  EXPECT_EQ(m.by_category[at(Category::weights)], 1000);
+  EXPECT_EQ(m.by_category[at(Category::activations)], 700);  // a and b
+  EXPECT_EQ(m.peak_op, 0u);
+  EXPECT_EQ(m.liveness[0], 700 * 1472);
+  EXPECT_EQ(m.liveness[1], 500 * 1472);
+  EXPECT_TRUE(m.fits());
+  EXPECT_LE(m.bytes, m.bytes_with_gaps);
+}
+
+TEST(Memory, CategoriesOfTheBusiestTileAddUp) {
+  ChipProgram p = chain();
+  p.ops[1].cost.temporary_bytes = 5000;
+  const TileMemory m = memory_of(p, target_of("c600"), {})[0];
+  EXPECT_EQ(std::accumulate(m.by_category.begin(), m.by_category.end(), int64_t{0}), m.bytes);
+  EXPECT_EQ(m.by_category[at(Category::temporaries)], 5000);
+  EXPECT_EQ(m.peak_op, 1u);
+}
+
+TEST(Memory, SmallTensorsAreNotAllOnTheFirstTile) {
+  ChipProgram p;
+  for (int i = 0; i < 100; i++) {
+    p.tensors.push_back(
+        tensor(("w" + std::to_string(i)).c_str(), TensorKind::weight, 1000, 1, 0, 0));
+    p.tensors.back().name = "w" + std::to_string(i);
+  }
+  ChipOp op;
+  op.inputs.resize(100);
+  std::iota(op.inputs.begin(), op.inputs.end(), size_t{0});
+  p.ops.push_back(op);
+  const TileMemory m = memory_of(p, target_of("c600"), {})[0];
+  EXPECT_LE(m.by_category[at(Category::weights)], 5000);
+}
+
+TEST(Memory, OutOfMemoryNamesTileBytesAndTheLargestVariables) {
+  ChipProgram p = chain();
+  p.tensors[0].share = 700000;
+  const TileMemory m = memory_of(p, target_of("c600"), {})[0];
+  EXPECT_FALSE(m.fits());
+  const auto lines = out_of_memory(m, p);
+  ASSERT_GE(lines.size(), 4u);
+  EXPECT_TRUE(lines[0].starts_with("Memory allocation error : Out of memory on tile 0: "))
+      << lines[0];
+  EXPECT_NE(lines[0].find("tiles only have 638976 bytes of memory"), std::string::npos);
+  EXPECT_NE(std::ranges::find_if(lines,
+                                 [](const std::string& l) {
+                                   return l == "largest variable w: 700000 bytes on the tile";
+                                 }),
+            lines.end());
+  EXPECT_TRUE(out_of_memory(memory_of(chain(), target_of("c600"), {})[0], chain()).empty());
+}
+
+TEST(Memory, EachIpuHasTheTensorsOfItsOperations) {
+  ChipProgram p = chain();
+  p.ops[2].ipu = 1;
+  ChipOptions o;
+  o.num_ipus = 2;
+  const auto all = memory_of(p, target_of("c600"), o);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[1].by_category[at(Category::activations)], 300);  // c and d
+}
+
+}  // namespace
+}  // namespace poprt::ipu

@@ -1,0 +1,31 @@
+// Published costs of operations in the chip's own model (IPUModel2), from the test records of its
+// operator library.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ipu/planner.h"
+
+namespace poprt::ipu {
+
+struct PublishedRow {
+  const char* name;
+  Product product;  // the forward pass
+  double cycles, megabytes;
+  bool trains;  // forward, backward and weight update; otherwise A*B + C
+};
+
+struct Prediction {
+  double cycles = 0, megabytes = 0;
+};
+
+std::vector<PublishedRow> published_gemms();
+std::vector<PublishedRow> published_layers();
+std::vector<PublishedRow> published_convolutions();
+
+Prediction predict(const PublishedRow& row);
+
+double geometric_mean(const std::vector<double>& ratios);
+
+}  // namespace poprt::ipu
