@@ -7,6 +7,7 @@
 #include "kernels/calls/cast.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -266,6 +267,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::attention,
     .facts = {.flops = flops::attention, .trial = {"T[1,4,4,4]; T[1,4,4,4]; T[1,4,4,4]"}}};
 
 }  // namespace poprt::ops::attention_op

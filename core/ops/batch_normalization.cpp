@@ -8,6 +8,7 @@
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/flops.h"
 #include "ops/common/reduce.h"
@@ -136,6 +137,7 @@ const OpDef def = {.name = "BatchNormalization",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::batch_normalization,
                    .sharing = {.in_place = 1},
                    .facts = {.weight_inputs = 0b11110,
                              .flops = flops::batch_normalization,

@@ -3,6 +3,7 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/axes.h"
 #include "ops/common/cast.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 
 namespace poprt::ops::cast_op {
@@ -51,6 +52,7 @@ const OpDef def = {.name = "Cast",
                    .infer = infer,
                    .lower = lower_cast,
                    .axes = axes::elementwise,
+                   .cost = cost::cast,
                    .facts = {.per_element = true,
                              .narrows = true,
                              .cast = CastForm::to_type,

@@ -1,5 +1,6 @@
 #include "ops/common/axes.h"
 #include "ops/common/cast.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 
 namespace poprt::ops::cast_like_op {
@@ -23,6 +24,7 @@ const OpDef def = {.name = "CastLike",
                    .infer = infer,
                    .lower = lower_cast,
                    .axes = axes::elementwise,
+                   .cost = cost::cast,
                    .facts = {.per_element = true,
                              .type_inputs = 0b10,
                              .cast = CastForm::to_type,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::center_crop_pad_op {
@@ -70,6 +71,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::movement,
     .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .trial = {"T[4,4]; s64[2] = [2, 6]"}}};
 
 }  // namespace poprt::ops::center_crop_pad_op

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops::col2im_op {
@@ -80,6 +81,7 @@ const OpDef def = {.name = "Col2Im",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::movement,
                    .facts = {.shape_inputs = 0b110,
                              .constant_inputs = 0b110,
                              .trial = {"T[1,4,4]; s64[2] = [3, 3]; s64[2] = [2, 2]"}}};

@@ -1,5 +1,6 @@
 #include "kernels/calls/copy.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/op.h"
 
 namespace poprt::ops::constant_op {
@@ -47,6 +48,7 @@ const OpDef def = {.name = "Constant",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::by_place,
+                   .cost = cost::none,
                    .facts = {.moves = true, .narrows = true, .trial = {"", "value = T[4] fill @"}}};
 
 }  // namespace poprt::ops::constant_op

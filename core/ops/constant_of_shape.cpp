@@ -1,6 +1,7 @@
 #include "kernels/calls/fill.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/op.h"
 
 namespace poprt::ops::constant_of_shape_op {
@@ -60,6 +61,7 @@ const OpDef def = {.name = "ConstantOfShape",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::shapes_alone,
+                   .cost = cost::none,
                    .facts = {.moves = true,
                              .shape_inputs = 0b1,
                              .extent_inputs = 0b1,

@@ -4,6 +4,7 @@
 #include "kernels/calls/conv_nd.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -78,6 +79,7 @@ const OpDef def = {.name = "Conv",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::conv,
                    .packs = 0b110,
                    .facts = {.layer = LayerForm::conv,
                              .weight_inputs = 0b110,

@@ -1,4 +1,5 @@
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"
 
@@ -24,6 +25,7 @@ const OpDef def = {.name = "ConvInteger",
                        },
                    .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); },
                    .axes = map_axes,
+                   .cost = cost::conv,
                    .packs = 0b10,
                    .facts = {.flops = flops::conv_no_bias, .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 

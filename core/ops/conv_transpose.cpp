@@ -1,6 +1,7 @@
 #include "ops/common/conv_transpose.h"
 #include "kernels/calls/conv_transpose_generic.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -73,6 +74,7 @@ const OpDef def = {.name = "ConvTranspose",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::conv_transpose,
                    .packs = 0b110,
                    .facts = {.weight_inputs = 0b110,
                              .flops = flops::conv_transpose,

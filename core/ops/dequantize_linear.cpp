@@ -2,6 +2,7 @@
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
 #include "kernels/calls/dequantize.h"
+#include "ops/common/cost.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
@@ -45,6 +46,7 @@ const OpDef def = {.name = "DequantizeLinear",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes_of_quantization,
+                   .cost = cost::elementwise,
                    .facts = {.unpacks = true,
                              .f32_inputs = ~0b1u,
                              .elementwise = {append, 2, 3},

@@ -9,6 +9,7 @@
 #include "kernels/calls/random.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/flops.h"
 #include "ops/common/random.h"
@@ -108,6 +109,7 @@ const OpDef def = {.name = "Dropout",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::none,
                    .sharing = {.in_place = 1},
                    .pure = false,
                    .facts = {.per_element = true,

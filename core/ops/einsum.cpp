@@ -7,6 +7,7 @@
 #include "kernels/calls/einsum.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/einsum_equation.h"
 #include "ops/common/flops.h"
 #include "ops/common/matmul.h"
@@ -103,6 +104,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::einsum,
     .facts = {.flops = flops::einsum, .trial = {"T[4,4]; T[4,4]", R"(equation = "ij,jk->ik")"}}};
 
 }  // namespace poprt::ops::einsum_op

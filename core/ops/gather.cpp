@@ -2,6 +2,7 @@
 #include "kernels/calls/gather.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_op {
@@ -66,6 +67,7 @@ const OpDef def = {.name = "Gather",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::gather,
                    .facts = {.moves = true,
                              .narrows = true,
                              .weight_inputs = 0b1,

@@ -2,6 +2,7 @@
 #include "kernels/calls/gather_elements.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_elements_op {
@@ -71,6 +72,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::gather,
     .facts = {.moves = true, .narrows = true, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
     .bound = bound};
 

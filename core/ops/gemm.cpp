@@ -1,4 +1,5 @@
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
@@ -94,6 +95,7 @@ const OpDef def = {.name = "Gemm",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::gemm,
                    .packs = 0b110,
                    .facts = {.layer = LayerForm::gemm,
                              .weight_inputs = 0b111,

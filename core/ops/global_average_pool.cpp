@@ -1,3 +1,4 @@
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
@@ -9,6 +10,7 @@ const OpDef def = {.name = "GlobalAveragePool",
                    .infer = infer_global_pool,
                    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); },
                    .axes = axes_of_global_pool,
+                   .cost = cost::global_pool,
                    .facts = {.flops = flops::per_input}};
 
 }  // namespace poprt::ops::global_average_pool_op

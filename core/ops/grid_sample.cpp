@@ -2,6 +2,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/value_since.h"
 
 namespace poprt::ops::grid_sample_op {
@@ -79,6 +80,7 @@ const OpDef def = {.name = "GridSample",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::gather,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,2,2,2]"}},
                    .bound = bound};
 

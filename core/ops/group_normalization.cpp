@@ -1,4 +1,5 @@
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
@@ -22,6 +23,7 @@ const OpDef def = {.name = "GroupNormalization",
                    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::instance_normalization,
                    .sharing = {.in_place = 1},
                    .facts = {.weight_inputs = 0b110,
                              .flops = flops::normalization,

@@ -1,3 +1,4 @@
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/recurrent.h"
 
@@ -18,6 +19,7 @@ const OpDef def = {.name = "GRU",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes_of_recurrent,
+                   .cost = cost::recurrent,
                    .packs = 0b1110,
                    .facts = {.weight_inputs = 0b1110,
                              .flops = flops::recurrent,

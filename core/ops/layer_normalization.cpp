@@ -1,3 +1,4 @@
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
@@ -9,6 +10,7 @@ const OpDef def = {.name = "LayerNormalization",
                    .infer = infer_layer_norm,
                    .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
                    .axes = axes_of_layer_norm,
+                   .cost = cost::layer_normalization,
                    .sharing = {.in_place = 1},
                    .facts = {.weight_inputs = 0b110,
                              .flops = flops::normalization,

@@ -5,6 +5,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
 
@@ -50,6 +51,7 @@ const OpDef def = {.name = "LpNormalization",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::along_attribute<-1>,
+                   .cost = cost::layer_normalization,
                    .bound = bound};
 
 }  // namespace poprt::ops::lp_normalization_op

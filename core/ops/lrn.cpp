@@ -1,6 +1,7 @@
 #include "kernels/calls/lrn.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::lrn_op {
@@ -42,6 +43,7 @@ const OpDef def = {.name = "LRN",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::local_response,
                    .facts = {.trial = {"T[1,4,4,4]", "size = 3"}}};
 
 }  // namespace poprt::ops::lrn_op

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
@@ -85,6 +86,7 @@ const OpDef def = {.name = "MatMul",
                    .infer = infer,
                    .lower = lower,
                    .axes = [](AxesContext& c) { axes::product(c, 0, 1); },
+                   .cost = cost::matmul,
                    .packs = 0b10,
                    .facts = {.layer = LayerForm::matmul,
                              .bounds_twins = true,

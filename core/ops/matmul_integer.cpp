@@ -1,4 +1,5 @@
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
@@ -26,6 +27,7 @@ const OpDef def = {.name = "MatMulInteger",
                        },
                    .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); },
                    .axes = map_axes,
+                   .cost = cost::matmul,
                    .packs = 0b10,
                    .facts = {.flops = flops::product}};
 

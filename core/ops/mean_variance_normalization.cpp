@@ -4,6 +4,7 @@
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/flops.h"
 #include "ops/common/reduce.h"
@@ -72,6 +73,7 @@ const OpDef def = {.name = "MeanVarianceNormalization",
                    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::layer_normalization,
                    .facts = {.flops = flops::normalization}};
 
 }  // namespace poprt::ops::mean_variance_normalization_op

@@ -1,6 +1,7 @@
 #include "kernels/calls/one_hot.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
 
@@ -66,6 +67,7 @@ const OpDef def = {.name = "OneHot",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::movement,
                    .facts = {.narrows = true,
                              .shape_inputs = 0b10,
                              .constant_inputs = 0b10,

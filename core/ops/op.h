@@ -24,6 +24,7 @@ namespace poprt::ops {
 
 class BoundContext;
 struct BoundResult;
+class CostContext;
 class ResolveContext;
 
 namespace calls = kernels::calls;  // kernels/calls/*.h: the argument of emit()
@@ -184,6 +185,8 @@ struct OpDef {
   // States which axes of the inputs become which axes of the outputs (ops/axes.h). Operators
   // without such axes use axes::none of ops/common/axes.h.
   void (*axes)(AxesContext& ctx) = nullptr;
+  // States what the operator costs on a chip (ops/cost.h); null: the facts decide the rule.
+  void (*cost)(CostContext& ctx) = nullptr;
   Sharing sharing = {};
   // Bit i: lower() packs input i for its kernel if it is constant, which is faster than reading an
   // input that is computed at run time.

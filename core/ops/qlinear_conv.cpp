@@ -1,5 +1,6 @@
 // Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (s32)?
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"
 
@@ -44,6 +45,7 @@ const OpDef def = {
         },
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::qlinear_conv,
     .packs = 0b1000,
     .facts = {.f32_inputs = ~0u,
               .flops = flops::qlinear_conv,

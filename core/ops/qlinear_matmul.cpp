@@ -1,5 +1,6 @@
 // Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
@@ -66,6 +67,7 @@ const OpDef def = {.name = "QLinearMatMul",
                        },
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::qlinear_matmul,
                    .packs = 0b1000,
                    .facts = {.f32_inputs = ~0u,
                              .flops = flops::product,

@@ -5,6 +5,7 @@
 #include "kernels/calls/gather.h"
 #include "kernels/calls/quantize.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/cost.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
@@ -112,6 +113,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes_of_quantization,
+    .cost = cost::elementwise,
     .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}, .trial = {"T[4,4]; T[]; u8[]"}}};
 
 }  // namespace poprt::ops::quantize_linear_op

@@ -6,6 +6,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
@@ -126,6 +127,7 @@ const OpDef def = {.name = "Range",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::by_place,
+                   .cost = cost::none,
                    .facts = {.narrows = true,
                              .shape_inputs = 0b111,
                              .extent_inputs = 0b10,

@@ -1,5 +1,6 @@
 #include "ops/common/resize.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -129,6 +130,7 @@ const OpDef def = {.name = "Resize",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::resize,
                    .facts = {.shape_inputs = 0b1100,
                              .constant_inputs = 0b1110,
                              .f32_inputs = ~0b1u,

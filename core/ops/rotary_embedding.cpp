@@ -2,6 +2,7 @@
 #include "kernels/calls/rotary_embedding.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::rotary_embedding_op {
@@ -76,6 +77,7 @@ const OpDef def = {.name = "RotaryEmbedding",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::rotary,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,4,2]; T[1,4,2]"}}};
 
 }  // namespace poprt::ops::rotary_embedding_op

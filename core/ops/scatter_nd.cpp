@@ -1,6 +1,7 @@
 #include "kernels/calls/scatter_nd.h"
 #include "kernels/calls/copy.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 #include "ops/common/scatter.h"
 
@@ -58,6 +59,7 @@ const OpDef def = {.name = "ScatterND",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::scatter,
                    .facts = {.moves = true, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}},
                    .bound = [](BoundContext& c) { return bound_scatter(c, false); }};
 

@@ -4,6 +4,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/op.h"
 
 namespace poprt::ops::shape_op {
@@ -66,6 +67,7 @@ const OpDef def = {.name = "Shape",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::by_place,
+                   .cost = cost::none,
                    .facts = {.moves = true, .from_shapes = from_shapes},
                    .bound = bound};
 

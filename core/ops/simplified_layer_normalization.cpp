@@ -1,3 +1,4 @@
+#include "ops/common/cost.h"
 #include "ops/common/normalization.h"
 
 namespace poprt::ops::simplified_layer_normalization_op {
@@ -8,6 +9,7 @@ const OpDef def = {.name = "SimplifiedLayerNormalization",
                    .infer = infer_layer_norm,
                    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
                    .axes = axes_of_layer_norm,
+                   .cost = cost::rms_normalization,
                    .sharing = {.in_place = 1},
                    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 

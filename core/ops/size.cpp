@@ -1,6 +1,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/op.h"
 
 namespace poprt::ops::size_op {
@@ -37,6 +38,7 @@ const OpDef def = {.name = "Size",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::shapes_alone,
+                   .cost = cost::none,
                    .facts = {.moves = true, .from_shapes = from_shapes},
                    .bound = bound};
 

@@ -5,6 +5,7 @@
 #include "kernels/calls/tensor_scatter.h"
 #include "ops/common/axes.h"
 #include "ops/common/codes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
@@ -74,6 +75,7 @@ const OpDef def = {.name = "TensorScatter",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::scatter,
                    .sharing = {.in_place = 1}};
 
 }  // namespace poprt::ops::tensor_scatter_op

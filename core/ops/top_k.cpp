@@ -6,6 +6,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops::top_k_op {
@@ -84,6 +85,7 @@ const OpDef def = {.name = "TopK",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::along_attribute<-1>,
+                   .cost = cost::sort,
                    .facts = {.shape_inputs = 0b10,
                              .bounds_shape = true,
                              .constant_inputs = 0b10,

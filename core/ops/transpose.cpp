@@ -1,5 +1,6 @@
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::transpose_op {
@@ -66,6 +67,7 @@ const OpDef def = {.name = "Transpose",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::transpose,
                    .facts = {.moves = true,
                              .narrows = true,
                              .bounds_twins = true,

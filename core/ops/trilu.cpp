@@ -1,6 +1,7 @@
 #include "kernels/calls/trilu.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::trilu_op {
@@ -42,6 +43,7 @@ const OpDef def = {.name = "Trilu",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::elementwise,
                    .facts = {.trial = {"T[4,4]"}},
                    .bound = bound_in_place};
 

@@ -1,4 +1,5 @@
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 #include "ops/common/resize.h"
 #include "ops/common/value_since.h"
@@ -69,6 +70,7 @@ const OpDef def = {.name = "Upsample",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::resize,
                    .facts = {.shape_inputs = 0b10,
                              .constant_inputs = 0b10,
                              .f32_inputs = ~0b1u,

@@ -4,6 +4,7 @@
 
 #include "kernels/calls/random.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -27,6 +28,7 @@ int64_t seed_of(const ir::Node& node);
                        .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); },      \
                        .axes = RandomKind::kind == RandomKind::bernoulli ? axes::random_elements \
                                                                          : axes::by_place,       \
+                       .cost = cost::random,                                                     \
                        .pure = false};                                                           \
   }
 

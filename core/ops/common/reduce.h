@@ -4,6 +4,7 @@
 
 #include "kernels/common/reduction.h"
 #include "ops/bound.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -33,6 +34,7 @@ BoundResult bound_reduction(BoundContext& ctx, kernels::Reduction kind);
         .infer = infer_reduce,                                                                  \
         .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },            \
         .axes = axes_of_reduce,                                                                 \
+        .cost = cost::reduce,                                                                   \
         .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}},   \
         .bound = [](BoundContext& c) { return bound_reduction(c, kernels::Reduction::kind); }}; \
   }

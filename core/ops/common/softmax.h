@@ -7,6 +7,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/flops.h"
 
 namespace poprt::ops {
@@ -75,6 +76,7 @@ inline BoundResult bound_softmax(BoundContext& ctx) {
                        .infer = infer_softmax,                                   \
                        .lower = [](LowerContext& c) { lower_softmax(c, mode); }, \
                        .axes = axes_of_softmax,                                  \
+                       .cost = cost::softmax,                                    \
                        .sharing = {.in_place = 1},                               \
                        .facts = {.bounds_twins = true, .flops = flops::softmax}, \
                        .bound = bound_softmax};                                  \
