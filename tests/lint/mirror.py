@@ -15,6 +15,7 @@ SUITES = {
     "tests/core/runtime/runner/recorded_requests_test.cpp",  # requests and configurations of every runner
     "tests/core/runtime/session/recorded_sessions_test.cpp",  # callbacks of sessions, in order
     "tests/core/compiler/nested_loops_test.cpp",  # memory of values in random nested loops
+    "tests/core/compiler/chip_validation_test.cpp",  # estimates of the chip against published results; tables of docs/chip.md
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
     "tests/core/compiler/sized_graphs_test.cpp",  # data-dependent sizes through converter and compiler
     "tests/core/compiler/compiled_calls_test.cpp",  # calls of kernels that compiled graphs make

@@ -1,0 +1,237 @@
+#include "compiler/chip_program.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ops/common/flops.h"
+#include "ops/cost.h"
+#include "passes/pass.h"
+
+namespace poprt::compiler {
+namespace {
+
+DType type_on_chip(DType type, Precision precision) {
+  if (!is_float(type) || dtype_bits(type) <= 8) return type;
+  switch (precision) {
+    case Precision::fp32: return DType::f32;
+    case Precision::fp16:
+    case Precision::fp8:
+    case Precision::fp8_weight: return DType::f16;
+    case Precision::keep: break;
+  }
+  return type == DType::f64 ? DType::f32 : type == DType::bf16 ? DType::f16 : type;
+}
+
+class Maker {
+ public:
+  Maker(const ir::Graph& graph, const EstimateOptions& options)
+      : graph_(graph),
+        options_(options),
+        plans_(options_.target, options_.chip.plan_options(options_.target)),
+        lowering_(options_.target, options_.chip, plans_) {}
+
+  ipu::ChipProgram run();
+
+ private:
+  size_t tensor_of(const ir::Value* v);
+  bool is_weight(const ir::Value* v) const;
+  void add(const ir::Node& node, int64_t repeats);
+  void add_subgraphs(const ir::Node& node, int64_t repeats);
+  void set_layout(const ir::Node& node, const ops::OpDef* op);
+  void set_lives();
+  void add_transfers();
+  void find_equal(ipu::ChipOp& op, const ir::Node& node);
+
+  const ir::Graph& graph_;
+  const EstimateOptions& options_;
+  ipu::PlanCache plans_;
+  ipu::Lowering lowering_;
+  ipu::ChipProgram program_;
+  std::unordered_map<const ir::Value*, size_t> tensors_;
+  // Values with equal numbers are on the same tiles.
+  std::unordered_map<const ir::Value*, int64_t> layout_;
+  int64_t layouts_ = 0;
+  std::map<std::string, size_t> programs_;
+};
+
+bool Maker::is_weight(const ir::Value* v) const {
+  return v->is_constant() ||
+         std::ranges::find(options_.weights, v->name()) != options_.weights.end();
+}
+
+size_t Maker::tensor_of(const ir::Value* v) {
+  const auto [at, is_new] = tensors_.try_emplace(v, program_.tensors.size());
+  if (!is_new) return at->second;
+  ipu::ChipTensor t;
+  t.name = v->name();
+  if (v->type.is_static()) {
+    DType type = type_on_chip(v->dtype(), options_.precision);
+    const int64_t n = element_count(v->shape());
+    const bool quarter =
+        options_.precision == Precision::fp8 || options_.precision == Precision::fp8_weight;
+    if (is_weight(v) && quarter && v->shape().size() > 1 && type == DType::f16)
+      type = DType::f8_143;
+    t.bytes = ipu::chip_bytes(type, n);
+    t.share = ipu::chip_bytes(type, lowering_.share(type, n));
+    t.tiles = lowering_.spread(type, n);
+  }
+  t.kind = is_weight(v)          ? ipu::TensorKind::weight
+           : graph_.is_input(v)  ? ipu::TensorKind::input
+           : graph_.is_output(v) ? ipu::TensorKind::output
+                                 : ipu::TensorKind::activation;
+  program_.tensors.push_back(std::move(t));
+  return at->second;
+}
+
+// Results of elementwise operations and views are on the tiles of their input.
+void Maker::set_layout(const ir::Node& node, const ops::OpDef* op) {
+  const bool keeps = op && (op->facts.per_element || op->sharing.view);
+  int64_t layout = -1;
+  if (keeps)
+    for (const ir::Value* v : node.inputs())
+      if (v && v->type.is_static() && node.output()->type.is_static() &&
+          element_count(v->shape()) == element_count(node.output()->shape())) {
+        const auto at = layout_.find(v);
+        if (at != layout_.end()) layout = at->second;
+        break;
+      }
+  if (layout < 0) layout = layouts_++;
+  for (const ir::Value* v : node.outputs()) layout_[v] = layout;
+}
+
+void Maker::find_equal(ipu::ChipOp& op, const ir::Node& node) {
+  std::string key = node.domain + "." + node.op_type;
+  for (const auto& list : {node.inputs(), node.outputs()})
+    for (const ir::Value* v : list) key += v ? " " + ir::type_string(v->type) : " -";
+  key += fmt::format(" {} {}", op.cost.cycles(), op.ipu);
+  const auto [at, is_new] = programs_.try_emplace(key, program_.ops.size());
+  if (!is_new) op.same_as = at->second;
+}
+
+void Maker::add_subgraphs(const ir::Node& node, int64_t repeats) {
+  const auto times = ops::facts_of(node).repeats;
+  const int64_t rounds = times ? std::max<int64_t>(1, times(node)) : 1;
+  ir::for_each_subgraph(node, [&](const ir::Graph& inner) {
+    for (const ir::Node* n : inner.nodes()) add(*n, repeats * rounds);
+  });
+}
+
+void Maker::add(const ir::Node& node, int64_t repeats) {
+  const ops::OpDef* def = ops::find_op(node.domain, node.op_type, node.opset());
+  ipu::ChipOp op;
+  op.name = node.name.empty() && node.output() ? node.output()->name() : node.name;
+  op.type = node.op_type;
+  op.repeats = repeats;
+  bool has_subgraph = false;
+  ir::for_each_subgraph(node, [&](const ir::Graph&) { has_subgraph = true; });
+  if (has_subgraph) {
+    add_subgraphs(node, repeats);
+  } else {
+    ops::CostContext context(node, lowering_,
+                             [&](DType t) { return type_on_chip(t, options_.precision); });
+    context.aligned = [&](size_t i) {
+      const auto a = layout_.find(node.input(0)), b = layout_.find(node.input(i));
+      return a != layout_.end() && b != layout_.end() && a->second == b->second;
+    };
+    context.quarter_products = options_.target.quarter && options_.precision == Precision::fp8;
+    context.weight = [&](size_t i) { return node.input(i) && is_weight(node.input(i)); };
+    ops::add_cost(context);
+    op.cost = lowering_.take();
+    const bool known =
+        std::ranges::all_of(node.inputs(),
+                            [](const ir::Value* v) { return !v || v->type.is_static(); }) &&
+        std::ranges::all_of(node.outputs(), [](const ir::Value* v) { return v->type.is_static(); });
+    if (known) op.flops = ops::flops_of(node);
+  }
+  set_layout(node, def);
+  for (const ir::Value* v : node.inputs())
+    if (v) op.inputs.push_back(tensor_of(v));
+  for (const ir::Value* v : node.outputs())
+    if (!v->uses().empty() || graph_.is_output(v)) op.outputs.push_back(tensor_of(v));
+  // A view, or an operation that overwrites its input, needs no memory.
+  const bool view = def && def->sharing.view;
+  const bool in_place = def && (def->sharing.in_place & 1) && node.input(0) &&
+                        node.input(0)->uses().size() == 1 && !is_weight(node.input(0));
+  if ((view || in_place) && !op.inputs.empty() && op.outputs.size() == 1) {
+    ipu::ChipTensor& to = program_.tensors[op.outputs[0]];
+    const ipu::ChipTensor& from = program_.tensors[op.inputs[0]];
+    if (to.bytes <= from.bytes && to.alias_of < 0)
+      to.alias_of = from.alias_of >= 0 ? from.alias_of : static_cast<int64_t>(op.inputs[0]);
+  }
+  find_equal(op, node);
+  program_.ops.push_back(std::move(op));
+}
+
+void Maker::set_lives() {
+  const size_t last = program_.ops.empty() ? 0 : program_.ops.size() - 1;
+  std::vector<bool> written(program_.tensors.size(), false);
+  const auto owner = [&](size_t i) {
+    return program_.tensors[i].alias_of >= 0 ? static_cast<size_t>(program_.tensors[i].alias_of)
+                                             : i;
+  };
+  for (size_t i = 0; i < program_.ops.size(); i++)
+    for (const auto* list : {&program_.ops[i].inputs, &program_.ops[i].outputs})
+      for (const size_t t : *list) {
+        ipu::ChipTensor& own = program_.tensors[owner(t)];
+        if (!written[owner(t)]) own.first = i;
+        written[owner(t)] = true;
+        own.last = std::max(own.last, i);
+      }
+  for (ipu::ChipTensor& t : program_.tensors) {
+    if (t.kind == ipu::TensorKind::input) t.first = 0;
+    if (t.kind == ipu::TensorKind::output) {
+      if (t.alias_of >= 0) program_.tensors[static_cast<size_t>(t.alias_of)].last = last;
+      t.last = last;
+    }
+  }
+}
+
+void Maker::add_transfers() {
+  for (const ir::Value* v : graph_.inputs()) {
+    if (is_weight(v) || !v->type.is_static()) continue;
+    program_.input_bytes +=
+        ipu::chip_bytes(type_on_chip(v->dtype(), options_.precision), element_count(v->shape()));
+    if (program_.samples <= 1 && !v->shape().empty())
+      program_.samples = std::max<int64_t>(1, v->shape()[0]);
+  }
+  for (const ir::Value* v : graph_.outputs())
+    if (v->type.is_static())
+      program_.output_bytes +=
+          ipu::chip_bytes(type_on_chip(v->dtype(), options_.precision), element_count(v->shape()));
+}
+
+ipu::ChipProgram Maker::run() {
+  for (const ir::Node* n : graph_.nodes()) add(*n, 1);
+  add_transfers();
+  ipu::assign_ipus(program_, options_.target, options_.chip);
+  set_lives();
+  return std::move(program_);
+}
+
+}  // namespace
+
+void prepare_for_chip(ir::Graph& graph) {
+  static constexpr const char* kPasses[] = {
+      "shape_inference",       "expand_operators",   "constant_folding",
+      "eliminate_deadend",     "layer_norm_pattern", "erf_gelu_pattern",
+      "gelu_pattern",          "silu_pattern",       "eliminate_nop_cast",
+      "eliminate_nop_reshape", "eliminate_deadend",  "eliminate_unused_initializer"};
+  std::vector<const passes::PassDef*> passes;
+  for (const char* name : kPasses) passes.push_back(&passes::pass_of(name));
+  passes::run_passes(graph, passes);
+}
+
+ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options) {
+  return Maker(graph, options).run();
+}
+
+ipu::Estimate estimate(const ir::Graph& graph, const EstimateOptions& options) {
+  const auto copy = graph.clone();
+  prepare_for_chip(*copy);
+  return ipu::estimate_of(chip_program(*copy, options), options.target, options.chip);
+}
+
+}  // namespace poprt::compiler

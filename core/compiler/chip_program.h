@@ -1,0 +1,31 @@
+// Lowers a graph to a program of the chip, which ipu/estimate.h measures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/compiler.h"
+#include "ipu/estimate.h"
+
+namespace poprt::compiler {
+
+struct EstimateOptions {
+  ipu::Target target;
+  ipu::ChipOptions chip;
+  // The type of floats on the chip. The graph may have another one.
+  Precision precision = Precision::fp16;
+  // Inputs that are weights: models whose weights are not in the file.
+  std::vector<std::string> weights;
+};
+
+// Passes that the chip's compiler also applies: decompositions, and patterns with a vertex of their
+// own. Changes the graph.
+void prepare_for_chip(ir::Graph& graph);
+
+// The types of the graph must be static. Constants are not read.
+ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options);
+
+// Converts a copy of the graph, lowers it and estimates it. Throws the errors of the converter.
+ipu::Estimate estimate(const ir::Graph& graph, const EstimateOptions& options);
+
+}  // namespace poprt::compiler

@@ -1,0 +1,104 @@
+#include "compiler/chip_program.h"
+
+#include <gtest/gtest.h>
+
+#include "core/compiler/chip_models.h"
+#include "ipu/report.h"
+
+namespace poprt::compiler {
+namespace {
+
+EstimateOptions options_of(const chip_models::Model& m) {
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.weights = m.weights;
+  return o;
+}
+
+chip_models::Model small(int64_t batch) {
+  chip_models::Transformer t;
+  t.batch = batch;
+  t.layers = 2;
+  return chip_models::transformer(t);
+}
+
+TEST(ChipProgram, IsDeterministic) {
+  const auto m = small(4);
+  const auto o = options_of(m);
+  const auto text = [&] {
+    return ipu::report_text(ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip),
+                            {true, true, {}});
+  };
+  EXPECT_EQ(text(), text());
+}
+
+TEST(ChipProgram, EveryNodeIsAnOperationWithARule) {
+  const auto m = small(4);
+  const auto p = chip_program(*m.graph, options_of(m));
+  EXPECT_EQ(p.ops.size(), m.graph->node_count());
+  for (const ipu::ChipOp& op : p.ops) EXPECT_TRUE(op.cost.has_rule) << op.type;
+  EXPECT_EQ(p.samples, 4);
+}
+
+TEST(ChipProgram, WeightsAreNotTransferredAndLiveAlways) {
+  const auto m = small(1);
+  const auto p = chip_program(*m.graph, options_of(m));
+  EXPECT_EQ(p.input_bytes, 128 * 4 + 128 * 2);  // numbers of tokens, and the mask
+  EXPECT_EQ(p.output_bytes, 128 * 2 * 2);
+  int64_t weights = 0;
+  for (const ipu::ChipTensor& t : p.tensors)
+    if (t.kind == ipu::TensorKind::weight) weights += t.bytes;
+  const int64_t layers = 2 * (12 * 768 * 768 + 13 * 768);
+  EXPECT_NEAR(static_cast<double>(weights), 2.0 * static_cast<double>(layers + 30522 * 768), 3e6);
+}
+
+TEST(ChipProgram, HalvesAreFasterThanFloatsAndQuartersThanHalves) {
+  const auto m = chip_models::resnet50(16, false);
+  EstimateOptions o = options_of(m);
+  const auto cycles = [&](Precision p) {
+    o.precision = p;
+    return ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip).cycles;
+  };
+  const int64_t whole = cycles(Precision::fp32), half = cycles(Precision::fp16);
+  EXPECT_GT(whole, 2 * half);
+  EXPECT_LT(cycles(Precision::fp8), half);
+  EXPECT_EQ(cycles(Precision::keep), whole);
+}
+
+TEST(ChipProgram, ViewsAndResultsInPlaceNeedNoMemory) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f16, {64, 64}));
+  ir::Node* relu = g.add_node("Relu", "", {x});
+  relu->output()->type = x->type;
+  ir::Node* abs = g.add_node("Abs", "", {relu->output()});
+  abs->output()->type = x->type;
+  g.add_output(abs->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  const auto p = chip_program(g, o);
+  EXPECT_EQ(p.tensors[1].alias_of, 0);
+  EXPECT_EQ(p.tensors[2].alias_of, 0);
+}
+
+TEST(ChipProgram, EqualLayersShareTheirPrograms) {
+  const auto m = small(4);
+  const auto p = chip_program(*m.graph, options_of(m));
+  size_t shared = 0;
+  for (const ipu::ChipOp& op : p.ops) shared += op.same_as != SIZE_MAX;
+  EXPECT_GT(shared, p.ops.size() / 3);
+}
+
+TEST(ChipProgram, SeveralIpusExchangeWhatTheyRead) {
+  const auto m = small(4);
+  EstimateOptions o = options_of(m);
+  o.chip.num_ipus = 2;
+  const auto e = ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip);
+  EXPECT_GT(e.inter_ipu_cycles, 0);
+  EXPECT_EQ(e.memory.size(), 2u);
+  EXPECT_GT(e.stage_cycles[0], 0);
+  EXPECT_GT(e.stage_cycles[1], 0);
+}
+
+}  // namespace
+}  // namespace poprt::compiler

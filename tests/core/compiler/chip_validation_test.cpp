@@ -1,0 +1,297 @@
+// The estimator against published results; docs/chip.md has the tables, which this test generates.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+#include "core/compiler/chip_models.h"
+#include "ipu/calibration.h"
+#include "support/generated_section.h"
+#include "support/published_chip.h"
+
+namespace poprt::compiler {
+namespace {
+
+using chip_models::Model;
+using chip_models::Transformer;
+
+std::string page() { return POPRT_TEST_DATA "/../../docs/chip.md"; }
+
+struct Network {
+  std::string name, role;
+  int64_t batch;
+  double throughput;
+  std::function<Model()> model;
+  std::function<void(EstimateOptions&)> set;
+};
+
+Transformer bert(int64_t batch, int64_t layers, int64_t hidden) {
+  Transformer t;
+  t.batch = batch;
+  t.layers = layers;
+  t.hidden = hidden;
+  t.heads = hidden / 64;
+  t.inner = 4 * hidden;
+  return t;
+}
+
+Transformer vit(int64_t batch) {
+  Transformer t = bert(batch, 12, 768);
+  t.pre_norm = true;
+  t.classes = 1000;
+  t.vocabulary = 0;
+  return t;
+}
+
+Transformer clip_text(int64_t batch) {
+  Transformer t = bert(batch, 12, 768);
+  t.pre_norm = t.causal = t.quick_gelu = true;
+  t.classes = 0;
+  t.sequence = 77;
+  t.vocabulary = 49408;
+  return t;
+}
+
+// Taken as 6 layers, 384 wide, without biases.
+Transformer roformer(int64_t batch, int64_t sequence) {
+  Transformer t = bert(batch, 6, 384);
+  t.sequence = sequence;
+  t.rotary = t.relu = true;
+  t.biases = t.all_tokens = false;
+  t.vocabulary = 12000;
+  return t;
+}
+
+void memory_proportion(EstimateOptions& o, double p) { o.chip.available_memory_proportion = p; }
+
+std::vector<Network> convolutional_rows() {
+  using chip_models::resnet50;
+  const auto tiles64 = [](EstimateOptions& o) { o.chip.num_io_tiles = 64; };
+  const auto quarter = [](EstimateOptions& o) {
+    o.chip.num_io_tiles = 64;
+    o.precision = Precision::fp8;
+  };
+  const auto single = [](EstimateOptions& o) { o.chip.batches_per_step = 1; };
+  const auto plain = [](EstimateOptions&) {};
+  return {{"ResNet-50 fp16", "fit", 1, 3118.8, [] { return resnet50(1, true); }, single},
+          {"ResNet-50 fp16", "fit", 4, 7062, [] { return resnet50(4, false); }, tiles64},
+          {"ResNet-50 fp16", "check", 32, 13542, [] { return resnet50(32, false); }, tiles64},
+          {"ResNet-50 fp16", "check", 80, 15541, [] { return resnet50(80, true); }, plain},
+          {"ResNet-50 fp8", "check", 4, 7966, [] { return resnet50(4, false); }, quarter},
+          {"ResNet-50 fp8", "check", 32, 18851, [] { return resnet50(32, false); }, quarter}};
+}
+
+std::vector<Network> transformer_rows() {
+  using chip_models::transformer;
+  using chip_models::vision_transformer;
+  const auto p04 = [](EstimateOptions& o) { memory_proportion(o, 0.4); };
+  const auto p10 = [](EstimateOptions& o) { memory_proportion(o, 1.0); };
+  const auto large = [](EstimateOptions& o) {
+    memory_proportion(o, 0.15);
+    o.chip.use_128bit_conv_unit_load = true;
+    o.chip.outline_threshold = 10;
+  };
+  const auto clip = [](EstimateOptions& o) {
+    memory_proportion(o, 0.8);
+    o.chip.use_128bit_conv_unit_load = o.chip.enable_fast_reduce = true;
+  };
+  const auto single = [](EstimateOptions& o) { o.chip.batches_per_step = 1; };
+  const auto plain = [](EstimateOptions&) {};
+  return {
+      {"BERT-base 128", "check", 16, 4817, [] { return transformer(bert(16, 12, 768)); }, p04},
+      {"BERT-base 128", "check", 128, 5672, [] { return transformer(bert(128, 12, 768)); }, p04},
+      {"BERT-large 128", "check", 18, 1472.8, [] { return transformer(bert(18, 24, 1024)); },
+       large},
+      {"ViT-B/16", "check", 8, 2600, [] { return vision_transformer(vit(8), 16); }, p10},
+      {"ViT-B/16", "check", 32, 3109, [] { return vision_transformer(vit(32), 16); }, p10},
+      {"CLIP text encoder", "check", 4, 2674, [] { return transformer(clip_text(4)); }, clip},
+      {"CLIP text encoder", "check", 40, 7305, [] { return transformer(clip_text(40)); }, clip},
+      {"RoFormerV2 128", "check", 1, 2783, [] { return transformer(roformer(1, 128)); }, single},
+      {"RoFormerV2 128", "check", 64, 29799, [] { return transformer(roformer(64, 128)); }, plain},
+      {"RoFormerV2 128", "check", 356, 42643, [] { return transformer(roformer(356, 128)); },
+       plain},
+      {"RoFormer 1024", "check", 12, 2520, [] { return transformer(roformer(12, 1024)); }, plain}};
+}
+
+ipu::Estimate estimate_row(const Network& row) {
+  const Model m = row.model();
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.weights = m.weights;
+  o.chip.num_io_tiles = 32;
+  o.chip.batches_per_step = 128;
+  row.set(o);
+  return ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip);
+}
+
+double ratio_of(const Network& row, const ipu::Estimate& e) {
+  const double published = static_cast<double>(row.batch) / row.throughput;
+  return e.period_seconds / published;
+}
+
+TEST(ChipValidation, NetworksOnAC600) {
+  std::string text =
+      "| network, length | batch | role | published cycles | predicted | ratio |\n"
+      "|---|---|---|---|---|---|\n";
+  std::vector<double> checks;
+  std::vector<Network> rows = convolutional_rows();
+  for (Network& row : transformer_rows()) rows.push_back(std::move(row));
+  for (const Network& row : rows) {
+    const ipu::Estimate e = estimate_row(row);
+    const double ratio = ratio_of(row, e);
+    const double published = static_cast<double>(row.batch) / row.throughput * 1.5e9;
+    text += fmt::format("| {} | {} | {} | {:.2f} M | {:.2f} M | {:.2f} |\n", row.name, row.batch,
+                        row.role, published / 1e6, published * ratio / 1e6, ratio);
+    EXPECT_GT(ratio, 1 / 1.5) << row.name << " " << row.batch;
+    EXPECT_LT(ratio, 1.5) << row.name << " " << row.batch;
+    EXPECT_TRUE(e.without_rule.empty());
+    if (row.role == "check") checks.push_back(ratio);
+  }
+  double error = 0;
+  for (const double r : checks) error += std::abs(r - 1);
+  error /= static_cast<double>(checks.size());
+  const auto close = std::ranges::count_if(checks, [](double r) { return r < 1.25 && r > 0.8; });
+  text += fmt::format(
+      "\n{} of {} checks are within a factor of 1.25; the mean absolute error is {:.0f} %, the "
+      "geometric mean {:.2f}.\n",
+      close, checks.size(), 100 * error, ipu::geometric_mean(checks));
+  EXPECT_GE(static_cast<double>(close), 0.8 * static_cast<double>(checks.size()));
+  EXPECT_LE(error, 0.12);
+  std::printf("%s", text.c_str());
+  test::expect_section(page(), "networks", text);
+}
+
+TEST(ChipValidation, OperationsOfTheChipsOwnModel) {
+  std::string text =
+      "| operation | published cycles | predicted | ratio | published MB | predicted "
+      "| ratio |\n|---|---|---|---|---|---|---|\n";
+  const auto add = [&](const std::vector<ipu::PublishedRow>& rows) {
+    std::vector<double> cycles, bytes;
+    for (const ipu::PublishedRow& row : rows) {
+      const ipu::Prediction p = ipu::predict(row);
+      cycles.push_back(p.cycles / row.cycles);
+      bytes.push_back(p.megabytes / row.megabytes);
+      const std::string name = row.trains ? std::string(row.name)
+                                          : fmt::format("gemm_{}x{}x{}", row.product.batch,
+                                                        row.product.in, row.product.out);
+      text += fmt::format("| {} | {:.0f} | {:.0f} | {:.2f} | {:.1f} | {:.1f} | {:.2f} |\n", name,
+                          row.cycles, p.cycles, cycles.back(), row.megabytes, p.megabytes,
+                          bytes.back());
+    }
+    text += fmt::format("| geometric mean of {} | | | {:.2f} | | | {:.2f} |\n", rows.size(),
+                        ipu::geometric_mean(cycles), ipu::geometric_mean(bytes));
+  };
+  add(ipu::published_gemms());
+  add(ipu::published_layers());
+  add(ipu::published_convolutions());
+  test::expect_section(page(), "operations", text);
+}
+
+TEST(ChipValidation, BatchesThatArePublishedToFit) {
+  struct Case {
+    const char* name;
+    Model model;
+    double proportion;
+    int64_t ipus;
+    bool fits;
+  };
+  Transformer xl = bert(1, 48, 1600);
+  xl.heads = 25;
+  xl.pre_norm = xl.causal = true;
+  xl.vocabulary = xl.classes = 50257;
+  Transformer large = bert(1, 40, 5120);
+  large.heads = 40;
+  large.pre_norm = large.causal = true;
+  large.vocabulary = large.classes = 32000;
+  std::vector<Case> cases;
+  const auto add = [&](const char* name, Model m, double p, int64_t ipus, bool fits) {
+    cases.push_back({name, std::move(m), p, ipus, fits});
+  };
+  add("ResNet-50, batch 90", chip_models::resnet50(90, false), 0.6, 1, true);
+  add("ResNeXt-101, batch 16", chip_models::resnext101(16), 0.6, 1, true);
+  add("EfficientNet-B0, batch 48", chip_models::efficientnet(48, 1, 1, 224), 0.6, 1, true);
+  add("EfficientNet-B4, batch 10", chip_models::efficientnet(10, 1.4, 1.8, 380), 0.6, 1, true);
+  add("BERT-base 128, batch 80", chip_models::transformer(bert(80, 12, 768)), 0.6, 1, true);
+  add("BERT-large 128, batch 3", chip_models::transformer(bert(3, 24, 1024)), 0.6, 1, true);
+  add("BERT-large 128, batch 18", chip_models::transformer(bert(18, 24, 1024)), 0.15, 1, true);
+  add("decoder of 1.5 B weights", chip_models::transformer(xl), 0.2, 8, true);
+  add("decoder of 1.5 B weights", chip_models::transformer(xl), 0.2, 4, false);
+  add("decoder of 13 B weights", chip_models::transformer(large), 0.2, 64, true);
+  add("decoder of 13 B weights", chip_models::transformer(large), 0.2, 32, false);
+  std::string text =
+      "| model | IPUs | available memory | published | bytes of the busiest tile | estimate |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const Case& c : cases) {
+    EstimateOptions o;
+    o.target = ipu::target_of("mk2");
+    o.weights = c.model.weights;
+    o.chip.num_ipus = c.ipus;
+    memory_proportion(o, c.proportion);
+    const auto e = ipu::estimate_of(chip_program(*c.model.graph, o), o.target, o.chip);
+    int64_t bytes = 0;
+    for (const ipu::TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
+    EXPECT_EQ(e.fits(), c.fits) << c.name << " on " << c.ipus;
+    text +=
+        fmt::format("| {} | {} | {} | {} | {} | {} |\n", c.name, c.ipus, c.proportion,
+                    c.fits ? "fits" : "does not fit", bytes, e.fits() ? "fits" : "does not fit");
+  }
+  test::expect_section(page(), "feasibility", text);
+}
+
+// What limits a product: the AMP, the exchange, or the control of a few supersteps.
+std::string limit_of(const ipu::Estimate& e) {
+  if (e.sync_cycles + e.overhead_cycles > std::max(e.compute_cycles, e.exchange_cycles))
+    return "control";
+  return e.compute_cycles >= e.exchange_cycles ? "AMP" : "exchange";
+}
+
+TEST(ChipValidation, ProductsOnMk2) {
+  std::string text = "| type | m = k | n | cycles | TFLOP/s | limit |\n|---|---|---|---|---|---|\n";
+  for (const Precision precision : {Precision::fp16, Precision::fp32})
+    for (const int64_t k : {1024, 2048, 4096, 8192})
+      for (const int64_t n : {4, 16, 64, 256, 1024, 4096, 16384}) {
+        ir::Graph g;
+        g.opsets[""] = 17;
+        ir::Value* w = g.add_input("w", ir::ValueType::of(DType::f32, {k, k}));
+        ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {k, n}));
+        ir::Node* product = g.add_node("MatMul", "", {w, x});
+        product->output()->type = ir::ValueType::of(DType::f32, {k, n});
+        g.add_output(product->output());
+        EstimateOptions o;
+        o.target = ipu::target_of("mk2");
+        o.weights = {"w"};
+        o.precision = precision;
+        const auto e = ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+        const double seconds = o.target.seconds(static_cast<double>(e.cycles - e.io_cycles));
+        const std::string type = precision == Precision::fp16 ? "fp16" : "fp32";
+        if (e.fits())
+          text += fmt::format("| {} | {} | {} | {} | {:.1f} | {} |\n", type, k, n,
+                              e.cycles - e.io_cycles, static_cast<double>(e.flops) / seconds / 1e12,
+                              limit_of(e));
+        else
+          text += fmt::format("| {} | {} | {} | | | does not fit |\n", type, k, n);
+      }
+  std::printf("%s", text.c_str());
+  test::expect_section(page(), "products", text);
+}
+
+TEST(ChipValidation, ConstantsOfTheCalibration) {
+  std::string text =
+      "| constant | value | unit | source | grade | fitted to |\n|---|---|---|---|---|---|\n";
+  for (const ipu::CalibrationRow& r : ipu::calibration_rows())
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", r.name, r.value, r.unit, r.source,
+                        r.grade, r.rows.empty() ? "nothing" : r.rows);
+  test::expect_section(page(), "constants", text);
+}
+
+TEST(ChipValidation, IsFast) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (const Network& row : convolutional_rows()) estimate_row(row);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 6.0);
+}
+
+}  // namespace
+}  // namespace poprt::compiler
