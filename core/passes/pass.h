@@ -46,7 +46,7 @@ class PassContext {
   int64_t integer(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   std::vector<std::string> names(std::string_view name) const;  // from a comma-separated list
-  // from a list with one word per line
+  // From a list with one word per line.
   std::vector<std::string> words(std::string_view name) const;
 
   // The model before the first pass of the list. Null unless a pass of the list needs it

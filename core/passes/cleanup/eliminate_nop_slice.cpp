@@ -11,8 +11,8 @@ using ir::Value;
 
 Value* unchanged(const Node& n) {
   if (!same_static_shape(n.input(0), n.output())) return nullptr;
-  // With positive steps, a result of the same size contains every element in order; a negative step
-  // reverses.
+  // With positive steps, a result of the same size contains every element in order. A negative step
+  // would reverse them.
   const auto steps = const_ints(n.input(4));
   if (n.input(4) && !steps) return nullptr;
   if (steps && std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s < 0; }))

@@ -19,7 +19,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The least distance of a dropped score below the other scores: exp(-5000) is 0 in every type.
+// A dropped score is at least this much below the other scores: exp(-5000) is 0 in every type.
 constexpr double kDroppedBy = 5000;
 constexpr double kScores[] = {-4, -0.5, 0, 1, 3.5, 8};
 constexpr double kWeights[] = {0, 0.125, 0.25, 0.5, 0.75, 1};

@@ -7,7 +7,8 @@
 
 namespace poprt::passes {
 
-// For integers, `op_type` becomes Not of `opposite`; for other types, `strict` or Equal.
+// Replaces `op_type` (GreaterOrEqual or LessOrEqual): for integers by Not(`opposite`), for other
+// types by Or(`strict`, Equal), because Not(`opposite`) would be true for NaN.
 void replace_or_equal(ir::Graph& graph, PassContext& context, std::string_view op_type,
                       std::string_view strict, std::string_view opposite);
 

@@ -8,8 +8,8 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// Axes of the node as nonnegative numbers, ascending. They are read because they are written anew;
-// sizes, which the axis map needs, may be unknown.
+// Returns the axes of the node as nonnegative numbers in ascending order. They are read from the
+// node and not from its axis map, because the map states nothing if sizes are unknown.
 std::optional<std::vector<int64_t>> axes_of(const Node& n, int64_t rank) {
   auto axes = ints_param(n, "axes", 1);
   if (!axes || axes->empty()) return std::nullopt;
@@ -18,8 +18,8 @@ std::optional<std::vector<int64_t>> axes_of(const Node& n, int64_t rank) {
   return axes;
 }
 
-// Axes of both nodes, counted in the larger value of `rank` dimensions. `inner` counts the axes
-// that `outer` leaves.
+// Returns the axes of both nodes in the value with the most dimensions, which has `rank` of them.
+// The axes of `inner` are positions among the dimensions that are not axes of `outer`.
 std::optional<std::vector<int64_t>> merged_axes(const Node& outer, const Node& inner,
                                                 int64_t rank) {
   const auto a = axes_of(outer, rank);

@@ -41,9 +41,9 @@ class ConstantCones {
 // undefined tensor for other values, and if an intermediate result has more than `largest` bytes.
 Tensor known_value(const ir::Value* value, uint64_t largest);
 
-// The bytes of constants that a cone reads (each constant once), and the nanoseconds that it takes
-// on one thread.
+// The bytes of constants that a cone reads; each constant counts once.
 uint64_t bytes_read(const std::vector<ir::Node*>& cone);
+// The nanoseconds that a cone takes on one thread, or 0 if they are not known.
 double work_of(const std::vector<ir::Node*>& cone);
 // Returns the results of the last node of the cone. `known` has the values that the cone reads and
 // that are not constants.

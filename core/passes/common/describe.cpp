@@ -43,8 +43,8 @@ std::string layer_results(const ir::Graph& before, const ir::Graph& after) {
   std::string text;
   for (const ir::Node* n : after.nodes()) {
     if (ops::facts_of(*n).layer == ops::LayerForm::none) continue;
-    // The model's output may be a later Cast that took the name. After a Gemm on 8-bit floats the
-    // factors and the addend follow.
+    // A conversion may have moved the name of the result to a later node: to a Cast if the result
+    // is an output of the model, or to the Mul and Add that follow a Gemm on 8-bit floats.
     const ir::Value* v = n->output();
     for (int step = 0; step < 3 && !is_computed(v) && !v->uses().empty(); step++) {
       const ir::Node& next = *v->uses()[0].node;

@@ -51,8 +51,8 @@ bool is_close(double value, double expected, DType dtype) {
   if (dtype == DType::f16) return within(value, expected, 1e-3);
   if (dtype == DType::bf16) return within(value, expected, 8e-3);
   if (within(value, expected, kSingle)) return true;
-  // `expected` may have been rounded to f16 before the graph was computed in f32, or its reciprocal
-  // may have been.
+  // The graph may have been converted from f16 or bf16: the constant is then `expected` rounded to
+  // that type, or the reciprocal of a rounded number.
   const auto was = [&](DType half) {
     return within(value, rounded(expected, half), kSingle) ||
            within(value, 1 / rounded(1 / expected, half), kSingle);

@@ -36,8 +36,8 @@ ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
 // Whether two numbers are equal within the relative tolerance for constants of `dtype`: 1e-6, or
-// one rounding for f16 and bf16. For f32 one f16 rounding is also accepted, because f16 models are
-// computed in f32.
+// one rounding for f16 and bf16. For f32, one rounding to f16 or bf16 is also accepted, because
+// models of these types are computed in f32.
 bool is_close(double value, double expected, DType dtype);
 // Whether `value` is a one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);

@@ -17,8 +17,8 @@ using ir::Value;
 using Kind = AxisFactor::Kind;
 using Action = Adapted::Action;
 
-// Rows and length of the probe. They are large primes, so that no dimension of a model is expected
-// to be a multiple of them.
+// The numbers of rows and places with which inferred_axes() probes an operator. They are large
+// primes, so that no dimension of a model is expected to be a multiple of them.
 constexpr int64_t kRows = 10007, kLength = 10009;
 
 Axis factors_of_probe(int64_t size) {
@@ -31,7 +31,8 @@ Axis factors_of_probe(int64_t size) {
   return axis;
 }
 
-// Sets the original sizes of the factors from the inputs, because the probe does not show them.
+// Copies the sizes of the factors from the inputs, because the shapes of the probe do not contain
+// them.
 void take_sizes(Axis& axis, std::span<const std::optional<Axes>> inputs) {
   for (const auto& axes : inputs)
     for (const Axis& from : axes.value_or(Axes{})) {
@@ -169,8 +170,8 @@ struct Aligned {
   bool plain = false;                 // a corresponding axis has only other factors
 };
 
-// The axes of operands with tokens that correspond to this axis: both become the same axis of the
-// result, or both are summed together.
+// Finds the axes of operands with tokens that correspond to this axis: both become the same axis of
+// the result, or both are summed together.
 Aligned aligned(const ops::AxisMap& map, ops::InputAxis of,
                 std::span<const std::optional<Axes>> inputs) {
   Aligned a;
@@ -207,8 +208,8 @@ bool picks_places(const ops::AxisMap& map, ops::InputAxis of,
   return false;
 }
 
-// Whether the axis of the operand determines how many rows or places of the operands with tokens
-// are used, and these have more.
+// Whether the axis of the operand limits how many rows or places of another operand are used: the
+// result has as many as the operand, and the other operand has more.
 bool takes_first_places(const ops::AxisMap& map, ops::InputAxis of,
                         std::span<const std::optional<Axes>> inputs) {
   const auto to = ops::carried(map, of);

@@ -15,8 +15,9 @@ using ir::Value;
 
 // Results of at most this many bytes are always stored.
 constexpr uint64_t kSmallResult = 1 << 20;
-// Nanoseconds on one thread that storing a byte of a larger result must save in every run: a few
-// steps of arithmetic. Reading a byte takes 0.04; computing it by Expand, Tile or Range 0.12.
+// A larger result is stored if this saves at least that many nanoseconds of one thread per byte in
+// every run, the time of a few steps of arithmetic. Reading a byte takes 0.04 ns; computing it by
+// Expand, Tile or Range takes 0.12 ns.
 constexpr double kWorthStoring = 0.5;
 
 bool is_weight_of(const ir::Use& use) {
@@ -25,10 +26,10 @@ bool is_weight_of(const ir::Use& use) {
   return op && use.input < 32 && op->packs >> use.input & 1;
 }
 
-// How many bytes of constants folding may still create.
+// The number of bytes of constants that folding may still create.
 struct Budget {
   uint64_t largest = UINT64_MAX;  // bytes of one result
-  // bytes of all results, because a chain of nodes may double a constant again and again
+  // Bytes of all results, because a chain of nodes may double a constant again and again.
   uint64_t made = 0;
   uint64_t stored = 0;  // bytes of results that are larger than their operands
 

@@ -1,5 +1,5 @@
 // Lets a convolution of few channels compute its result in plain layout if plain layout is needed.
-// Its kernel has pixels and not filters in the lanes.
+// Each vector of its kernel has pixels of one filter, and not filters of one pixel.
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 

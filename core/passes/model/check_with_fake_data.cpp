@@ -81,7 +81,7 @@ void run(Graph& graph, PassContext& context) {
   std::string text;
   for (const auto& [name, b] : found) {
     const auto same = expected.find(name);
-    // an output that only one model has, such as a checkpoint
+    // Skips an output that only one model has, such as a checkpoint.
     if (same == expected.end()) continue;
     const Tensor& a = same->second;
     if (a.shape() != b.shape())

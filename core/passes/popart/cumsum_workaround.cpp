@@ -9,8 +9,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Shifts the elements by one along the axis, towards its end (or its start), and fills the free
-// place with 0.
+// Shifts the elements by one along the axis, towards its start if `to_begin`, else towards its end,
+// and fills the free place with 0.
 Value* shifted(Node& at, Value* x, int64_t axis, bool to_begin) {
   const int64_t size = x->shape()[static_cast<size_t>(axis)];
   Shape one = x->shape();

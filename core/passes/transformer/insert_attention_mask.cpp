@@ -46,7 +46,7 @@ class Numbered {
   Value* mask_;
   int64_t rows_, length_;
   std::unordered_map<DType, Value*> masks_;
-  std::vector<const Node*> own_;  // nodes that must read the numbers
+  std::vector<const Node*> own_;  // nodes of the pass that read the sequence numbers
   Value* same_ = nullptr;
   Value* positions_ = nullptr;
 };

@@ -15,7 +15,7 @@ using ir::Value;
 // The nodes of one branch in graph order.
 struct Expert {
   std::vector<Node*> nodes;
-  // the position of the node that produces each value
+  // The position of the node that produces each value.
   std::unordered_map<const Value*, size_t> made;
 
   Node& begin() const { return *nodes.front(); }

@@ -412,7 +412,8 @@ void Packing::unpack_node(Node& n) {
   set_unpacked(n, *insert_like(n, n, inputs), *results);
 }
 
-// Whether anything besides products of tokens is added to the scores.
+// Whether a value that depends on tokens is added to the scores, in addition to the product of
+// queries and keys.
 bool Packing::is_masked(const Node& softmax) const {
   std::vector<const Value*> work{softmax.input(0)};
   std::unordered_set<const Value*> seen;
