@@ -34,8 +34,8 @@ void Value::set_constant(Tensor tensor) {
 namespace {
 
 void drop_use(std::vector<Use>& uses, const Node* node, size_t input) {
-  // Searches from the back because ~Graph removes the last uses first; otherwise it would be
-  // quadratic.
+  // Searches from the back, because ~Graph removes the last uses first and would otherwise take
+  // quadratic time.
   const auto it = std::find_if(uses.rbegin(), uses.rend(),
                                [&](const Use& u) { return u.node == node && u.input == input; });
   POPRT_ASSERT(it != uses.rend());

@@ -44,7 +44,7 @@ Placement::Placement(const Graph& graph) {
     pipelined_ = pipelined_ || seat->stage >= 0;
     for (const Value* v : n->outputs()) by_value_[v->name()] = *seat;
     if (n->name.empty()) continue;
-    // A name that two nodes with different seats have is not used.
+    // A name is ignored if two nodes with different seats have it.
     const auto [same, added] = by_node_.emplace(n->name, *seat);
     if (!added && same->second != *seat) same->second.ipu = -1;
   }

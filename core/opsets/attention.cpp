@@ -73,7 +73,7 @@ class AttentionParts {
     return v;
   }
 
-  // Repeats each head once for each of the query heads that use it.
+  // Repeats each head of keys or values for the `times` query heads that share it.
   Value* repeated(Value* v, int64_t times) {
     if (times == 1) return v;
     const Shape shape = r_.shape_of(v);
@@ -90,8 +90,8 @@ class AttentionParts {
   Value* both(Value* a, Value* b) { return a && b ? r_.newest("And", {a, b}) : a ? a : b; }
   Value* lowest() { return r_.number(wide_, -std::numeric_limits<double>::infinity()); }
 
-  // The mask of keys that a query attends to, from order, window and lengths; null if it attends to
-  // all.
+  // The mask of keys that a query attends to, from causal order, window and sequence lengths; null
+  // if it attends to all keys.
   Value* visible() {
     const bool causal = r_.at.int_attr("is_causal", 0) != 0;
     const int64_t left = r_.at.int_attr("left_window_size", -1),

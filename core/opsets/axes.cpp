@@ -18,7 +18,7 @@ void to_attribute(Rewriter& r, size_t index, std::string_view attribute) {
   r.keep_inputs(index);
 }
 
-// The axis of attribute `axis`, counted from the first dimension. Rules contain the default of each
+// Returns attribute `axis`, counted from the first dimension. Each rule passes the default of its
 // opset, because a node that is between two opsets has no definition with an axis map.
 int64_t axis_of(const Rewriter& r, int64_t fallback) {
   const int64_t rank = r.rank(0);
@@ -27,7 +27,7 @@ int64_t axis_of(const Rewriter& r, int64_t fallback) {
   return axis < 0 ? axis + rank : axis;
 }
 
-// All following dimensions are 1, so flattening does not change the result.
+// Whether all dimensions after the axis are 1, so that flattening them does not change the result.
 bool is_last_axis(const Shape& shape, int64_t axis) {
   return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end(),
                      [](int64_t d) { return d == 1; });
@@ -50,8 +50,8 @@ void reduce_axes_to_attribute(Rewriter& r) {
   if (!none) return to_attribute(r, 1, "axes");
   r.keep_inputs(1);
   if (!keeps) return;
-  // Nothing is reduced, but the operations before and after the sum still apply: they get a new
-  // axis of size 1.
+  // Nothing is reduced, but the operations before and after the sum still apply, for example the
+  // squares of ReduceSumSquare. Reducing a new axis of size 1 has the same effect.
   Value* x = r.newest("Unsqueeze", {r.in(0), r.ints({0})});
   Value* const inputs[] = {x, r.ints({0})};
   r.result(0, r.like(inputs, {}, {{"keepdims", int64_t{0}}})->output());

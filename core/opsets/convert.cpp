@@ -20,7 +20,7 @@ using ir::Node;
 // target is the same.
 constexpr std::string_view kConverted = "poprt.converted", kUnchanged = "poprt.unchanged";
 
-// Limit for the constants that replace a node; larger ones would use the memory of the compiler.
+// The largest constant that may replace a node, so that a conversion does not need much memory.
 constexpr int64_t kMostFoldedElements = int64_t{1} << 24;
 
 bool has_onnx_nodes(const Graph& graph) {
@@ -142,7 +142,7 @@ class Converter {
     return r.replaced;
   }
 
-  // Whether an attribute that older definitions do not have has the value of their behaviour.
+  // Whether an attribute that older definitions lack has the value that means their behaviour.
   static bool is_neutral(const ir::Attribute& value) {
     if (const auto* i = std::get_if<int64_t>(&value)) return *i == 0;
     if (const auto* text = std::get_if<std::string>(&value)) return *text == "none";

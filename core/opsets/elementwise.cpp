@@ -27,7 +27,7 @@ DType known_type(const Rewriter& r, size_t input) {
 
 bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::f16; }
 
-// Selects one of two by a comparison, for types that Max and Min do not accept.
+// Computes Max or Min by comparisons and Where, for types that opset 11 does not accept there.
 void by_where(Rewriter& r, std::string_view comparison) {
   if (is_plain_float(known_type(r, 0))) return;
   Value* best = r.in(0);
@@ -107,7 +107,7 @@ void mish_to_parts(Rewriter& r) {
 }
 
 void hard_swish_to_parts(Rewriter& r) {
-  if (known_type(r, 0) == DType::f64) {  // 1/6 as an attribute is only f32
+  if (known_type(r, 0) == DType::f64) {  // an attribute would round 1/6 to f32
     const auto number = [&](double value) { return r.number(DType::f64, value); };
     Value* sum = r.newest("Clip", {r.newest("Add", {r.in(0), number(3)}), number(0), number(6)});
     return r.result(0, r.newest("Mul", {r.in(0), r.newest("Div", {sum, number(6)})}));
@@ -123,7 +123,7 @@ void swish_to_parts(Rewriter& r) {
   r.result(0, r.newest("Mul", {x, r.newest("Sigmoid", {gate})}));
 }
 
-// `Not(Less)` is not used because it has another result for NaN.
+// `Not(Less)` is not used because it is true for NaN, whereas `GreaterOrEqual` is false.
 void greater_or_equal_to_parts(Rewriter& r) {
   r.result(0, r.newest("Or", {r.newest("Greater", {r.in(0), r.in(1)}),
                               r.newest("Equal", {r.in(0), r.in(1)})}));
@@ -151,7 +151,8 @@ void relu_of_integers(Rewriter& r) {
   r.result(0, r.newest("Max", {r.in(0), r.number(dtype, 0)}));
 }
 
-// In opset 11, base and exponent have one type, a float. Whole numbers are exact up to 2^53.
+// In opset 11, base and exponent have the same floating-point type. Integers are converted to f64,
+// which represents them exactly up to 2^53.
 void pow_of_one_type(Rewriter& r) {
   const DType base = known_type(r, 0), exponent = known_type(r, 1);
   if (base == exponent && is_plain_float(base)) return;
@@ -172,7 +173,7 @@ void range_without_stash(Rewriter& r) { r.drop("stash_type"); }
 
 void widen(Rewriter& r) {
   const DType dtype = known_type(r, 0);
-  // The type is one that opset 13 or an older definition does not accept.
+  // Nothing to do if the target's definition accepts the type.
   if (input_allows(r.at.op_type, r.target(), 0, dtype)) return;
   if (dtype == DType::f16) return widen_by(r, DType::f32);
   if (dtype_bits(dtype) == 8 || dtype_bits(dtype) == 16 || dtype == DType::boolean)

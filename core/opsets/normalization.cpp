@@ -47,7 +47,7 @@ void batch_norm_spatial(Rewriter& r) {
   const bool spatial = r.at.int_attr("spatial", 1) != 0;
   r.drop("spatial");
   if (spatial) return;
-  // Statistics of each activation separately.
+  // With spatial = 0, each position of a channel has its own mean, variance, scale and bias.
   const DType dtype = r.dtype(0);
   const auto epsilon = static_cast<double>(r.at.float_attr("epsilon", 1e-5f));
   Value* root = r.newest("Sqrt", {r.newest("Add", {r.in(4), r.number(dtype, epsilon)})});
@@ -90,7 +90,7 @@ void batch_norm_without_training(Rewriter& r) {
   }
 }
 
-// The form that exporters write, and that pass layer_norm_pattern recognises.
+// Writes the form that exporters write and that pass layer_norm_pattern recognises.
 void layer_norm_to_parts(Rewriter& r) {
   const DType dtype = r.dtype(0), stash = stash_type(r);
   const auto axes = axes_from(r, r.at.int_attr("axis", -1));
@@ -117,7 +117,8 @@ void rms_norm_to_parts(Rewriter& r) {
   r.result(0, r.newest("Mul", {r.cast(r.newest("Div", {x, root}), dtype), r.in(1)}));
 }
 
-// In opset 18, scale and bias are per group.
+// Opset 18 has one scale and bias per group, opset 21 one per channel: repeats those of each group
+// for its channels.
 void group_norm_to_channels(Rewriter& r) {
   const int64_t groups = groups_of(r), channels = r.shape(0)[1];
   r.drop("stash_type");
@@ -129,7 +130,8 @@ void group_norm_to_channels(Rewriter& r) {
   }
 }
 
-// The form that exporters wrote before the operator existed: each group is an instance.
+// Writes the form that exporters used before the operator existed: InstanceNormalization in which
+// each group is a channel.
 void group_norm_to_parts(Rewriter& r) {
   const int64_t groups = groups_of(r);
   const Shape& shape = r.shape(0);
@@ -155,7 +157,8 @@ void group_norm_to_parts(Rewriter& r) {
   r.result(0, r.newest("Add", {y, parameter(2)}));
 }
 
-// In opset 18, the channels of a group share one scale. Often they do not.
+// Opset 18 has one scale and bias per group. A node with several channels per group, which may have
+// different scales, is decomposed instead.
 void group_norm_to_groups(Rewriter& r) {
   if (r.target() < 18 || r.shape(0)[1] != groups_of(r)) return group_norm_to_parts(r);
   r.drop("stash_type");

@@ -25,7 +25,8 @@ Range range_of(const Rewriter& r, DType dtype) {
   }
 }
 
-// How scale and zero point broadcast to x: their shape, and the shape of x for them.
+// The shapes to which x and its scale (and zero point) are reshaped so that the scale broadcasts to
+// x.
 struct Grid {
   Shape x, scale;
 };

@@ -15,16 +15,16 @@ namespace poprt::opsets {
 using ir::Value;
 using ops::Expansion;
 
-// One node while it is converted: it is changed in place, or replaced by new nodes before it
-// (Expansion) whose results replace its own. New nodes are of the newest opset and are converted in
-// turn.
+// One node during its conversion. The node is changed in place, or new nodes are added before it
+// (Expansion) whose results replace those of the node. New nodes are of the newest opset and are
+// converted in turn.
 class Rewriter : public Expansion {
  public:
   Rewriter(ir::Node& n, int64_t source, int64_t target, bool faithful)
       : Expansion(n), at(n), source_(source), target_(target), faithful_(faithful) {}
 
   ir::Node& at;
-  // The results have been replaced, so the node can be erased.
+  // Whether the results have been replaced, so that the node can be erased.
   bool replaced = false;
 
   int64_t target() const { return target_; }

@@ -64,7 +64,7 @@ void load_file(const std::string& path) {
     fail(ErrorCode::invalid_argument, "is no shared library that can be loaded: {}",
          loader_message());
   const poprt_plugin& plugin = ask(handle.raw);
-  // From here on, other code may refer to code and data of the library, so it stays loaded.
+  // The library stays loaded from here on, because the registry refers to its code and data.
   handle.raw = nullptr;
   auto library = std::make_unique<Library>();
   library->path = real.string();

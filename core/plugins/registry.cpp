@@ -19,7 +19,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* const r = new Registry;  // used while the process exits
+  static auto* const r = new Registry;  // never destroyed: used while the process exits
   return *r;
 }
 
