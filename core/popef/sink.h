@@ -32,7 +32,7 @@ class Sink {
 // The stream of a caller. If it cannot seek, bytes are kept in memory until fix_written().
 std::unique_ptr<Sink> stream_sink(std::ostream& stream);
 
-// A new file that replaces `path` at commit(), or never.
+// A new file that replaces `path` at commit(). Without commit(), `path` does not change.
 std::unique_ptr<Sink> file_sink(const std::string& path);
 
 // Appends to the blobs of a file; if the file does not exist, this function is equivalent to

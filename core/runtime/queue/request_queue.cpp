@@ -50,7 +50,7 @@ void RequestQueue::push(Request* request) noexcept {
 void RequestQueue::leave(size_t n) noexcept {
   if (n == 0) return;
   in_flight_.fetch_sub(n, std::memory_order_seq_cst);
-  // A submitter that joined the line since then has seen the free place.
+  // If lined_ is not set here, a submitter that sets it later sees the free place and takes it.
   if (lined_.load(std::memory_order_seq_cst)) move_up();
   room_.notify();
 }

@@ -208,7 +208,8 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
 
 BucketRunner::~BucketRunner() = default;
 
-// The index among the model's anchors, of which the bucket's number is the last.
+// Returns the index of the input among the model's anchors, which include the inputs that the
+// runner fills (the bucket's number and masks).
 size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
   const auto& anchors = runner_.model().inputs();
   if (!binding.name.data()) {
@@ -271,10 +272,11 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
   }
   if (open >= 0 && known > 0 && binding.bytes % known == 0)
     set_size(variants(), a.name, open, static_cast<int64_t>(binding.bytes / known), sizes);
-  return true;  // otherwise the bytes are compared with the shape
+  return true;  // bytes that do not fit are refused later, by comparison with the shape
 }
 
-// If the bytes allow several choices, they may be the size of a bucket.
+// If the bytes of the inputs allow several sizes, selects the first bucket whose inputs have
+// exactly these bytes. Returns false if there is none.
 bool BucketRunner::match_bucket(std::span<const InputBinding> inputs, Sizes& sizes) const {
   const auto& anchors = runner_.model().inputs();
   for (const Bucket& bucket : variants().buckets) {

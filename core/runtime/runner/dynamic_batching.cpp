@@ -40,7 +40,8 @@ Failure Replica::failure_of(const Request& request) noexcept {
   return failure_;
 }
 
-// Later rows of the request may be running already.
+// Marks the rows of the segment as taken. `taken` never decreases, because later rows of the
+// request may be running already.
 void Replica::take(const Segment& s) noexcept {
   s.request->taken = std::max(s.request->taken, s.first + s.count);
 }

@@ -446,7 +446,7 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       fail(ErrorCode::invalid_argument, "output '{}': expected {} bytes, given {} bytes", name,
            bytes, b.bytes);
     request.outputs[at] = b.data;
-    // The positions of the caller's padding.
+    // Writes zeros to the places at which the inputs of the request have padding.
     const uint64_t padded = std::min<uint64_t>(b.bytes, output_units[at] * given);
     if (!unpacks && padded > bytes)
       std::memset(static_cast<std::byte*>(b.data) + bytes, 0, padded - bytes);

@@ -142,7 +142,8 @@ Failure Replica::injected_fault() noexcept {
   return nullptr;
 }
 
-// stop() was called, or another thread has interrupted or unloaded the session.
+// The failure of a step for an error of a session. After stop(), it is always cancelled, because
+// the error may be a consequence of stop().
 Failure Replica::failure_of(const Error& error) const noexcept {
   if (ended_.load(std::memory_order_acquire)) {
     static const auto interrupted = std::make_shared<const Error>(
@@ -231,7 +232,8 @@ void Replica::store(Step& step) noexcept {
       if (step.staged[c]) scatter(step, c);
   }
   const auto now = p.config.clock.now();
-  // Frees their places first, so that callbacks may submit.
+  // Frees the places of finished requests before their callbacks are called, so that these may
+  // submit.
   size_t finished = 0;
   for (const Segment& s : step.segments) {
     Request& r = *s.request;
