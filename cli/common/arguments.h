@@ -52,7 +52,7 @@ class Option {
   size_t count() const;                    // how often the option was given
   bool is_true() const;                    // whether a flag was given
   std::vector<std::string> words() const;  // all given values
-  // The values that take effect: the last one, or all if many() was called
+  // The values that take effect: the last one, or all if many() was called.
   std::vector<std::string> reduced() const;
 
  private:

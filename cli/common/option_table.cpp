@@ -192,7 +192,7 @@ std::string GivenOptions::joined(const std::string& name) const {
   const auto found = words_.find(name);
   if (found == words_.end()) return text;
   for (std::string word : found->second) {
-    // The comma of "a, b" does not belong to the word
+    // The comma of "a, b" does not belong to the word.
     if (names && word.size() > 1 && word.back() == ',') word.pop_back();
     text += (text.empty() ? "" : names ? "," : "\n") + word;
   }

@@ -35,7 +35,8 @@ bool takes_mapping(const OptionInfo& option);
 // Throws Unfit.
 std::vector<std::string> words_of(const OptionInfo& option, const Value& map);
 
-// Returns "True" or "False" for YAML 1.1's words for them, and an empty text for others.
+// Returns "True" or "False" for the words that YAML 1.1 defines for them (such as yes and off), and
+// an empty text for other words.
 std::string yaml_bool(const std::string& word);
 
 }  // namespace poprt::cli::yaml

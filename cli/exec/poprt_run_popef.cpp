@@ -186,7 +186,7 @@ std::vector<RunnerReport> run_in_processes(const RunPopefArguments& a) {
           fmt::format("process {}: {}", i,
                       lines.empty() ? fmt::format("ended with code {}", code) : lines.back()));
     reports[i] = read_report(lines.back());
-    // All processes print the same warnings
+    // All processes print the same warnings, so those of the first one are sufficient.
     for (size_t l = 0; i == 0 && l + 1 < lines.size(); l++) fmt::print(stderr, "{}\n", lines[l]);
   });
   return reports;

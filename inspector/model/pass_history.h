@@ -43,7 +43,7 @@ struct Compilation {
   std::shared_ptr<const program::Program> program;  // null if compiling failed
   std::vector<program::Weight> weights;             // of the program
   std::map<std::string, std::string> notes;         // opaque blobs of the program, by name
-  // Error of the compilation; earlier steps are kept
+  // The error of the compilation, or empty. Steps before it are kept.
   std::string error;
 };
 

@@ -31,7 +31,7 @@ struct Use {
 class Loops {
  public:
   explicit Loops(const program::Program& p) : around_(p.main.size(), -1) {
-    // Open regions; the second member is the loop or the enclosing one
+    // The open control regions, each with the innermost loop that encloses it (-1: none).
     std::vector<std::pair<program::Control, int>> open;
     int inner = -1;
     for (size_t i = 0; i < p.main.size(); i++) {

@@ -42,7 +42,7 @@ struct ArenaInterval {
 struct ProgramPart {
   std::string name;  // "graph0 bert", "batch 1, sequence 64", "IPU 1, stage 1"
   int64_t ipu = -1;  // -1 for a variant
-  // Instructions of main; both are the control instructions of the part
+  // The range of instructions of main, including the control instructions that enclose the part.
   size_t first = 0, last = 0;
   // Variants may share these bytes. Each IPU has its own.
   uint64_t arena_begin = 0, arena_bytes = 0;

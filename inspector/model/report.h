@@ -32,7 +32,7 @@ struct ReportOptions {
   std::string node;    // details of one node; with a compilation also its changes by passes
   int step = -1;       // index of the pass whose changes are listed
   const ProgramProfile* profile = nullptr;  // times of instructions and nodes; null: unknown
-  // For a .popef with several: the executable of `profile`
+  // The executable that `profile` belongs to, for a .popef file with several.
   size_t executable = 0;
   size_t most = SIZE_MAX;
 };

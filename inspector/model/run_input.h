@@ -29,7 +29,7 @@ struct InputChoice {
   InputKind kind = InputKind::random;
   std::filesystem::path path;  // .npy, .pb (an ONNX TensorProto), or a picture
   PixelRange pixels = PixelRange::unit;
-  // Use the centre of a picture with the input's proportions instead of the whole picture
+  // Whether to use the centre of a picture, with the input's proportions, instead of all of it.
   bool crop = false;
 
   bool operator==(const InputChoice&) const = default;

@@ -152,7 +152,7 @@ class Task {
     Progress progress;
     std::optional<T> result;
     std::string error;
-    // Release: result and error are written; pairs with the acquire in running()
+    // Stored with release order after result and error; pairs with the acquire in running().
     std::atomic<bool> done{false};
     std::mutex wake_mutex;
     Wake wake;

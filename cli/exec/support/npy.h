@@ -15,7 +15,7 @@ struct Array {
   poprt_dtype dtype = POPRT_DTYPE_UNDEFINED;
   std::vector<int64_t> shape;
   std::vector<std::byte> data;  // row-major, little-endian
-  // UTF-8 elements for POPRT_DTYPE_STRING (NumPy's "U"); `data` is then empty
+  // UTF-8 elements for POPRT_DTYPE_STRING (NumPy's "U"); `data` is then empty.
   std::vector<std::string> strings;
 };
 

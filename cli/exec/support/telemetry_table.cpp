@@ -25,7 +25,7 @@ std::string TelemetryTable::rates(const Sample& now, const Sample& last) {
                      (now.busy_ns - last.busy_ns) / elapsed * 100);
 }
 
-// The models or shapes of an executable with several.
+// The rows of an executable with several models or shapes, one for each.
 std::string TelemetryTable::variants(const nlohmann::json& segment, const Sample& of,
                                      const Sample& last_of, const std::string& key,
                                      std::map<std::string, Sample>& now) const {

@@ -41,7 +41,7 @@ std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::s
   const auto bad = [&](const std::string& why) {
     return Failure(fmt::format("'{}' is not a valid .npz file: {}", path, why));
   };
-  // Libzip accepts an empty buffer as an empty archive
+  // Libzip accepts an empty buffer as an empty archive.
   if (archive.empty()) throw bad("it is empty");
   Reason reason;
   Source source(zip_source_buffer_create(archive.data(), archive.size(), 0, &reason.error));
