@@ -138,7 +138,7 @@ class Memory {
   }
 
   std::vector<poprt_tensor> inputs, outputs;
-  bool bound = false;  // for many runs, which read the arrays themselves
+  bool bound = false;  // whether several runs read the arrays in place, so that none may be copied
 
  private:
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
@@ -206,8 +206,8 @@ class Memory {
     return ok;
   }
 
-  // Returns whether both are signed integers of 32 and 64 bits with different widths. The converter
-  // chooses the width of a model's inputs, and users have either.
+  // Returns whether one type is s32 and the other s64. A converted model may have s32 where the
+  // original has s64, and callers have arrays of either.
   static bool of_other_width(poprt_dtype given, poprt_dtype wanted) {
     return (given == POPRT_DTYPE_S64 && wanted == POPRT_DTYPE_S32) ||
            (given == POPRT_DTYPE_S32 && wanted == POPRT_DTYPE_S64);
@@ -218,7 +218,7 @@ class Memory {
     size_t index = 0;
     const poprt_anchor* anchor = find(runner, name, writable, &index);
     const poprt_dtype wanted = poprt_anchor_dtype(anchor);
-    if (!anchor && check_types) {  // the library lists the existing names
+    if (!anchor && check_types) {  // the library reports the error with the existing names
       (writable ? outputs : inputs)
           .push_back({name, 0, &nothing_, 0, POPRT_DTYPE_UNDEFINED, 0, nullptr, 0});
       return true;
@@ -511,7 +511,7 @@ inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
       PyTuple_SET_ITEM(shape, static_cast<Py_ssize_t>(d), PyLong_FromLongLong(t.shape[d]));
     PyObject* position = PyLong_FromSize_t(t.index);
     PyObject* entry = shape && position ? PyTuple_New(2) : nullptr;
-    if (entry) {  // which adds references to both
+    if (entry) {  // the tuple takes over both references
       PyTuple_SET_ITEM(entry, 0, position);
       PyTuple_SET_ITEM(entry, 1, shape);
     } else {

@@ -52,7 +52,7 @@ def _text(value: Any, separator: str) -> str:
 
 
 def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
-    """None selects the default."""
+    """Returns the call of a pass with its arguments as text. None selects the default of an argument."""
     kinds = {parameter["name"]: parameter["kind"] for parameter in info.parameters}
     for name in arguments:
         if name not in kinds:

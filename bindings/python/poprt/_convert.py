@@ -67,7 +67,8 @@ def _integers(array: np.ndarray[Any, Any], name: str, wanted: DataType) -> np.nd
 
 
 def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """NumPy marks arrays from DLPack as read-only. An output must be writable."""
+    """Returns a writable array over the same memory: NumPy marks arrays from DLPack as read-only, but outputs must be
+    writable."""
     if array.flags.writeable:
         return array
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
@@ -79,7 +80,7 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
     """Returns an object with a buffer for memory of an anchor. Called if ``value`` has no buffer, or refused it with
     ``error``."""
     output = direction == "output"
-    if direction == "bound input":  # a copy would not contain later values
+    if direction == "bound input":  # runs read later values in place, so a copy is not possible
         direction = "input"
         if isinstance(value, (list, tuple, int, float, complex)):
             raise _refuse(direction, name, f"expected an array that can be bound (buffer protocol, DLPack), given {type(value).__name__}")

@@ -29,7 +29,7 @@ def _known_operators() -> frozenset[str]:
 
 
 def forget_operators() -> None:
-    """The set of operators may have changed."""
+    """Reads the set of operators again at its next use, because it may have changed."""
     _known_operators.cache_clear()
 
 
@@ -40,7 +40,7 @@ def custom_nodes(model: ModelProto) -> list[NodeProto]:
 
 
 def custom_operators(model: ModelProto) -> list[str]:
-    """Returns the names of these operators."""
+    """Returns the operators of custom_nodes(), each once and in alphabetical order."""
     return sorted({node.op_type for node in custom_nodes(model)}) if has_shape_funcs() else []
 
 
@@ -164,7 +164,7 @@ def _bypass_identities(graph: Any, names: set[str]) -> None:
 
 
 def _halved(tensor: Any) -> Any:
-    """Weights of a custom operator are converted to fp16 with its data."""
+    """Returns a float weight of a custom operator as fp16, like the data of the operator; other types are unchanged."""
     if tensor.data_type != 1:
         return tensor
     helper = onnx("custom operators").numpy_helper

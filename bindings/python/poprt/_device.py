@@ -35,7 +35,7 @@ class Device:
         return self._open().device_id()
 
     def ipu_version(self) -> int:
-        """21 for "ipu21"."""
+        """The version of its IPUs as a number: 21 for "ipu21"."""
         return self._open().ipu_version()
 
     def num_ipus(self) -> int:
@@ -45,7 +45,7 @@ class Device:
         return self._open().tiles_per_ipu()
 
     def is_ipu_model(self) -> bool:
-        """False for the emulated IPUs of the process."""
+        """Whether it is an IPU model; False for the emulated IPUs of the process."""
         return self._open().is_ipu_model()
 
     def close(self) -> None:

@@ -69,9 +69,9 @@ loops: "weakref.WeakKeyDictionary[Any, weakref.ref[_raw.RawLoop]]" = weakref.Wea
 
 
 def raw_loop(loop: Any) -> _raw.RawLoop:
-    """Notifies an event loop of completed runs. The loop is woken once for all of them, and no runner thread waits for
-    the interpreter. Only the loop refers to the object, as a file that it watches, so it is freed when the loop is
-    closed."""
+    """Returns the object that notifies an event loop of completed runs. The loop is woken once for all of them, and no
+    runner thread waits for the interpreter. Only the loop refers to the object, as a file that it watches, so it is
+    freed when the loop is closed."""
     known = loops.get(loop)
     raw = known() if known else None
     if raw is None:
@@ -82,7 +82,8 @@ def raw_loop(loop: Any) -> _raw.RawLoop:
 
 
 class Submitted:
-    """A run that a task awaits. Called on the loop's thread with its error when its memory is free."""
+    """A run that a task awaits. It is called on the loop's thread when the memory of the run is free, with the error of
+    the run or None."""
 
     __slots__ = ("future", "free", "over")
 

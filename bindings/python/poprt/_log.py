@@ -48,7 +48,7 @@ class LogSubscription:
 
 
 def _leave() -> None:
-    """No thread may wait in the library when the interpreter exits."""
+    """Ends all subscriptions, because no thread may wait in the library when the interpreter exits."""
     for subscription in list(_subscriptions):
         subscription._raw.close()
         subscription._thread.join(_PATIENCE)

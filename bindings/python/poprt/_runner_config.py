@@ -26,7 +26,7 @@ class RunnerType(enum.IntEnum):
 
 
 class PackAlgorithm(enum.IntEnum):
-    """The choice of rows for requests that do not cross them."""
+    """How the row of a request is chosen if requests must not continue in the next row."""
     next_fit = 0
     first_fit = 1
 
@@ -38,7 +38,7 @@ def _nanoseconds(value: Any) -> Any:
 
 
 class _TimedConfig(Config):
-    """Times may be a ``timedelta``."""
+    """A configuration whose times may be given as a ``timedelta``."""
 
     if not TYPE_CHECKING:  # so that type checkers know the options
         def __setattr__(self, name: str, value: Any) -> None:
@@ -46,7 +46,7 @@ class _TimedConfig(Config):
 
 
 def replica_number(replica: Optional[int]) -> int:
-    """-1 means any replica."""
+    """Returns the number for the raw layer; -1 means any replica."""
     if replica is None:
         return -1
     if not 0 <= replica < 2**32:
@@ -285,7 +285,7 @@ class PackRunnerConfig(RunnerConfig):
                          **options)
 
     def enable_input_single_row_mode(self, mask: str, unpack_info: str = "", delimiter: int = 0) -> None:
-        """Prevents requests from crossing rows."""
+        """Prevents requests from continuing in the next row."""
         self.disable_data_across_rows = True
         self.mask_name, self.unpack_info_input_name, self.delimiter_num = mask, unpack_info, delimiter
 

@@ -82,9 +82,9 @@ class Converter:
     The arguments are options of command ``poprt``, which docs/options.md documents. An option that tunes a chip is
     recorded when the model is compiled with it (``CompilerOptions.options``). An option that is not available is an
     UnimplementedError. ``input_shape`` is a dict, or a list of NAME=d0,d1,... as in YAML files, and so are the other
-    options of KEY=VAL words. With ``quantize``, ``quantizer.quantize`` chooses 8-bit floats by data later. By default
-    of ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its operators
-    allow; None keeps the model's own. 64-bit integers become 32-bit, including those of inputs and outputs;
+    options of KEY=VAL words. With ``quantize``, ``quantizer.quantize`` chooses 8-bit floats by data later. With the
+    default of ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its
+    operators allow; None keeps the model's own. 64-bit integers become 32-bit, including those of inputs and outputs;
     ``skip_passes="int64_to_int32"`` keeps them. There is no progress bar, so ``disable_progress_bar`` has no effect.
     Messages of the library go to ``logger`` while a model is converted. With ``check``, the original and the converted
     model run several times with the same inputs. If they differ too much, DataLossError contains the output, the

@@ -87,8 +87,8 @@ def _opening(*paths: str) -> Iterator[None]:
         missing = [p for p in paths if not os.path.exists(p)]
         if not missing:
             raise
-        # With two arguments, the text would be OSError's "[Errno 2] ..." instead of the library's line, which contains
-        # more.
+        # Only one argument is passed: with an error number, the text would be OSError's "[Errno 2] ..." instead of the
+        # library's line, which contains more facts.
         renamed = FileMissingError(str(error))
         renamed._popef_class = error._popef_class
         raise renamed from None

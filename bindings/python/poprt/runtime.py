@@ -71,7 +71,7 @@ def _named(what: str, value: Any) -> dict[str, Any]:
 
 
 def _limit_ns(begin_within: Optional[float]) -> int:
-    """0 means no limit. A limit that is over already is the shortest possible one."""
+    """Returns nanoseconds for seconds; 0 means no limit. A limit that has passed already becomes 1 ns."""
     if begin_within is None:
         return 0
     if not isinstance(begin_within, (int, float, np.integer, np.floating)):
@@ -96,7 +96,7 @@ class _OutputPlan:
                       if d.name + ":shape" in names and names[d.name + ":shape"].shape == [len(d.shape)]}
 
     def is_one_batch(self, inputs: Mapping[str, Any]) -> bool:
-        """Adds missing outputs with the shapes of the runner."""
+        """Returns whether the inputs have exactly the shapes of the runner, so that the outputs do, too."""
         if len(inputs) < len(self.inputs):  # inputs of one graph of a fused model
             return False
         for name, value in inputs.items():
@@ -105,7 +105,8 @@ class _OutputPlan:
         return True
 
     def allocate(self, shapes: Optional[Sequence[tuple[int, tuple[int, ...]]]]) -> dict[str, np.ndarray[Any, Any]]:
-        """``shapes`` contains shapes of some outputs by position."""
+        """Allocates the outputs whose positions and shapes ``shapes`` contains; None means all, with the shapes of the
+        runner."""
         if shapes is None:
             return {name: np.empty(shape, dtype) for name, shape, dtype in self.outputs}
         return {self.outputs[at][0]: np.empty(shape, self.outputs[at][2]) for at, shape in shapes}
@@ -120,7 +121,7 @@ class _OutputPlan:
 
 def _request(options: Optional[RequestOptions], begin_within: Optional[float] = None,
              replica: Optional[int] = None) -> Optional[_raw.RawRequestOptions]:
-    """None means the defaults. The arguments of a call take precedence over its options."""
+    """Returns the raw options of a call, or None for the defaults. Its arguments take precedence over ``options``."""
     if options is None and begin_within is None and replica is None:
         return None
     if not isinstance(options, (RequestOptions, type(None))):

@@ -175,7 +175,8 @@ class BuiltinPass(Pass):
         _builtin.check([self.call])
 
     def _file_of(self, name: str, value: Any) -> Any:
-        """The library takes models and arrays as paths of files, which exist as long as the pass."""
+        """Returns the path of a file with a model or arrays, because the library takes these as files, and other values
+        unchanged. The file exists as long as the pass."""
         arrays = name == "int8_offset_scale" and isinstance(value, Mapping)
         if not arrays and not hasattr(value, "SerializeToString"):
             return value
@@ -202,11 +203,12 @@ class BuiltinPass(Pass):
 _registered: dict[str, type[Pass]] = {}
 _decorated: "weakref.WeakSet[type[Pass]]" = weakref.WeakSet()
 _builtins: dict[str, type[Pass]] = {}
-_listed: list[bool] = []  # if empty, there may be passes that _builtins lacks
+_listed: list[bool] = []  # empty if _builtins may lack passes
 
 
 def _signature(parameters: Sequence[Mapping[str, Any]]) -> inspect.Signature:
-    """The name of a plug-in's parameter may not be a Python identifier; it is passed as ``**{"from": ...}``."""
+    """Returns the signature of a pass. If a plug-in's parameter has a name that is not a Python identifier, it is
+    ``(*args, **kwargs)``, and the argument is passed as ``**{"from": ...}``."""
     if all(p["name"].isidentifier() and not keyword.iskeyword(p["name"]) for p in parameters):
         return inspect.Signature([inspect.Parameter(p["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p["default"])
                                   for p in parameters])
@@ -232,7 +234,7 @@ def builtin_classes() -> dict[str, type[Pass]]:
 
 
 def forget_builtins() -> None:
-    """The set of the library's passes may have changed."""
+    """Lists the library's passes again at their next use, because their set may have changed."""
     _listed.clear()
 
 

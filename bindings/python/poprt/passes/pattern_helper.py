@@ -141,7 +141,8 @@ class _Search:
                 if i != _OUTSIDE and i not in taken and self.nodes[i].op_type == op]
 
     def _starts(self, key: str, found: Mapping[str, int], allowed: list[int]) -> list[int]:
-        """Producers that no other key has are preferred: other inputs of the node, inputs of the graph."""
+        """Returns the possible producers for key ``s``. Those that are assigned to another key which the same node
+        reads are last, so that ``s`` prefers another input of that node."""
         named = {found[left] for left, right in self._edges if left != key and left in found
                  and any((key, right) == edge for edge in self._edges)}
         return sorted(allowed, key=lambda i: i in named)
