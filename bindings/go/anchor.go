@@ -46,7 +46,7 @@ const (
 // String returns "f32" for F32.
 func (d DType) String() string { return native.Raw_dtype_name(int(d)) }
 
-// Bits of one element, 0 for strings.
+// Bits is the number of bits of one element; 0 for strings.
 func (d DType) Bits() int { return native.Raw_dtype_bits(int(d)) }
 
 // Anchor describes an input or output of a model.

@@ -80,7 +80,7 @@ type DeviceRequest struct {
 	NumIPUs       int64       // 0: 1, or the number that the executable needs
 	MinTiles      int64       // of each IPU
 	IPUVersion    int         // 21 is a Bow IPU
-	RemoteBuffers bool        // needed
+	RemoteBuffers bool        // whether remote buffers are needed
 	Executable    *Executable // the executable to run
 	ID            *int64      // its id; nil: any
 
@@ -186,10 +186,10 @@ func (d *Device) ID() int64 { return d.id }
 // IPUVersion is 21 for "ipu21".
 func (d *Device) IPUVersion() int { return d.ipuVersion }
 
-// NumIPUs is 1 or more.
+// NumIPUs is the number of IPUs, 1 or more.
 func (d *Device) NumIPUs() int64 { return d.numIPUs }
 
-// TilesPerIPU is such as 1472.
+// TilesPerIPU is the number of tiles of each IPU, for example 1472.
 func (d *Device) TilesPerIPU() int64 { return d.tiles }
 
 // IsIPUModel is false for the emulated IPUs of the process.

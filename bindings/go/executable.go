@@ -110,7 +110,8 @@ func OpenBytes(data []byte) (*Executable, error) {
 	return newExecutable(native.RawExecutableOpen_bytes(address, int64(len(data)), &err), err)
 }
 
-// address of memory that is on the heap, because what it returns for KeepAlive escapes.
+// address returns the address of memory and the object for runtime.KeepAlive. The memory is on the heap, because that
+// object escapes.
 func address(data []byte) (int64, any) {
 	if len(data) == 0 {
 		return 0, nil
@@ -121,10 +122,10 @@ func address(data []byte) (int64, any) {
 // Close is optional; its runners continue to work.
 func (e *Executable) Close() error { return e.h.Close() }
 
-// Inputs in the model's order.
+// Inputs returns the inputs in the model's order.
 func (e *Executable) Inputs() []Anchor { return e.inputs }
 
-// Outputs in the model's order.
+// Outputs returns the outputs in the model's order.
 func (e *Executable) Outputs() []Anchor { return e.outputs }
 
 // acquire acquires the handle of an executable, which may be nil.
@@ -140,10 +141,10 @@ func (e *Executable) String() string {
 	return fmt.Sprintf("executable %s: %s", e.name, described(e.inputs, e.outputs))
 }
 
-// Name of the model.
+// Name returns the name of the model.
 func (e *Executable) Name() string { return e.name }
 
-// Bytes of a PopEF file; see [OpenBytes].
+// Bytes returns the bytes of a PopEF file; see [OpenBytes].
 func (e *Executable) Bytes() ([]byte, error) {
 	raw, err := e.h.acquire()
 	if err != nil {

@@ -4,7 +4,7 @@ package poprt
 
 import "unsafe"
 
-// pins does nothing: this runtime cannot pin, and does not move memory of its heap.
+// pins has no effect: this runtime cannot pin memory, and does not move memory of its heap.
 type pins struct{}
 
 func (*pins) pin([]unsafe.Pointer) {}

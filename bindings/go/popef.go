@@ -109,7 +109,7 @@ type keeper interface {
 // Blobs returns the blobs of a type, in the order of the files.
 func (p *PopEF) Blobs(kind BlobType) ([]Blob, error) { return blobs(p.h, p.source, kind) }
 
-// blobs of a raw reader or model.
+// blobs returns the blobs of a raw reader or model.
 func blobs[T interface {
 	Count(int) int64
 	Blob(int, int64) native.RawPopefBlob

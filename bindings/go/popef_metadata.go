@@ -47,7 +47,7 @@ type PopEFOption struct {
 
 // PopEFMetadata describes how to run an executable. When it is written, 0 means the documented default.
 type PopEFMetadata struct {
-	// tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+	// tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
 	// <popef:members>
 	// Name of the executable that the metadata describes. Since 0.1.
 	Executable string
@@ -154,7 +154,7 @@ func readMetadata(raw native.RawPopefMetadata) (PopEFMetadata, error) {
 	return m, nil
 }
 
-// What follows is made by tests/lint/popef_fields.py, of core/popef/metadata.toml.
+// tests/lint/popef_fields.py generates these functions from core/popef/metadata.toml.
 // <popef:functions>
 
 func (m *PopEFMetadata) readFields(raw native.RawPopefMetadata) {

@@ -30,7 +30,7 @@ func Version() string { return native.Raw_version_string() }
 func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
 
 // BytesCopied returns the number of bytes that this package has copied between memory of the program and memory of
-// runs, which is 0.
+// runs. It is 0, because slices are used in place.
 func BytesCopied() int64 { return native.Raw_bytes_copied() }
 
 // DumpFormat selects the output of [DumpPopEF].
@@ -92,7 +92,7 @@ func (h *handle[T]) acquire() (raw T, err error) {
 	return h.raw, nil
 }
 
-// hold acquires a handle whose object is known.
+// hold is acquire for callers that do not need the raw object.
 func (h *handle[T]) hold() error {
 	_, err := h.acquire()
 	return err
@@ -127,7 +127,7 @@ func (h *handle[T]) Close() error {
 	return nil
 }
 
-// textOf returns a text of an open object.
+// textOf returns a text of an open object, or the error of the library.
 func textOf[T any](h *handle[T], what func(T, *uintptr) uintptr) (string, error) {
 	raw, err := h.acquire()
 	if err != nil {
@@ -149,7 +149,7 @@ func valueOf[T, V any](h *handle[T], what func(T) V) (value V) {
 	return what(raw)
 }
 
-// resultOf is a value of an open object that the library may refuse.
+// resultOf returns a value of an open object, or the error of the library.
 func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err error) {
 	raw, err := h.acquire()
 	if err != nil {
@@ -161,7 +161,7 @@ func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err er
 	return value, check(failure)
 }
 
-// askOf calls what may fail.
+// askOf calls a function with an open object and returns its error.
 func askOf[T any](h *handle[T], what func(T) uintptr) error {
 	raw, err := h.acquire()
 	if err != nil {
@@ -171,7 +171,7 @@ func askOf[T any](h *handle[T], what func(T) uintptr) error {
 	return check(what(raw))
 }
 
-// tellOf calls a function that only fails for a closed object.
+// tellOf calls a function that has no error; it only fails if the object is closed.
 func tellOf[T any](h *handle[T], what func(T)) error {
 	raw, err := h.acquire()
 	if err != nil {

@@ -17,7 +17,7 @@ type Output struct {
 	bytes int64
 }
 
-// Bytes of the elements, row by row.
+// Bytes returns the bytes of the elements, row by row.
 func (o *Output) Bytes() []byte {
 	if o.bytes == 0 {
 		return nil

@@ -251,13 +251,13 @@ func (r *Runner) Close() error { return r.h.Close() }
 // String describes the model.
 func (r *Runner) String() string { return "runner: " + described(r.inputs, r.outputs) }
 
-// Inputs in the model's order.
+// Inputs returns the inputs in the model's order.
 func (r *Runner) Inputs() []Anchor { return r.inputs }
 
 // InputHasData reports whether the executable contains that input, so that runs omit it. Since 1.0.
 func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 
-// Outputs in the model's order.
+// Outputs returns the outputs in the model's order.
 func (r *Runner) Outputs() []Anchor { return r.outputs }
 
 // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
@@ -332,8 +332,8 @@ func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) e
 	return b.ExecuteContext(ctx)
 }
 
-// Bind checks names and types once for any number of runs; sizes and shapes are compared by each. The binding keeps the slices alive; do not run it twice at the same
-// time, because both runs would write the same memory.
+// Bind checks names and types once for any number of runs; each run compares sizes and shapes. The binding keeps the
+// slices alive. Do not run it twice at the same time, because both runs would write the same memory.
 func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 	if r.h == nil { // it was never created and has no anchors
 		return nil, ErrClosed
@@ -397,7 +397,7 @@ func (b *Binding) Replica(replica int) *Binding {
 	return b
 }
 
-// -1: any.
+// rawReplica returns the replica for the raw layer; -1 means any.
 func (b *Binding) rawReplica() int64 {
 	if !b.onReplica {
 		return -1

@@ -203,9 +203,9 @@ func (s *Session) Close() error {
 	return s.h.Close()
 }
 
-// UserInputs are the inputs that the caller must serve, in the model's order. A mask poprt.real.DIM of a model at several shapes is
-// not one of them: the session fills it with ones, so that every place of the shape that poprt.bucket selects is real. A caller
-// that pads its inputs sets a handler for it.
+// UserInputs are the inputs that the caller must serve, in the model's order. A mask poprt.real.DIM of a model at
+// several shapes is not one of them: the session fills it with ones, so that every place of the shape that poprt.bucket
+// selects is real. A caller that pads its inputs sets a handler for it.
 func (s *Session) UserInputs() []Anchor { return s.userInputs }
 
 // UserOutputs are the outputs that the caller must serve, in the model's order.
@@ -507,8 +507,8 @@ func (s *Session) PopEFModel() (*PopEFModel, error) {
 	return newPopEFModel(made, nil)
 }
 
-// UpdateWeights replaces the value of an input that has data in the executable, by copy, for later runs. [Elements] makes
-// a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the shape).
+// UpdateWeights replaces the value of an input that has data in the executable, by copy, for later runs. [Elements]
+// makes a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the shape).
 func (s *Session) UpdateWeights(name string, value Tensor) error {
 	if err := s.checkWeights(name, value); err != nil {
 		return err
@@ -540,7 +540,7 @@ func (s *Session) checkWeights(name string, value Tensor) error {
 	return checkNamed(s.inputs, name, value)
 }
 
-// Elements is memory of no particular anchor, for queues and weights.
+// Elements makes a tensor without an anchor of a slice, for queues and weights.
 func Elements[T Element](slice []T) Tensor { return At(0, slice) }
 
 // ReadTelemetry returns a JSON array with an object for each session and runner, in any process, that publishes its

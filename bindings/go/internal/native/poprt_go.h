@@ -1,5 +1,5 @@
-// What only Go needs: a request's memory as one slice of numbers, and where requests arrive that
-// are done.
+// Helpers for Go only: the memory of a request as one slice of numbers, and the queue of completed
+// requests.
 #pragma once
 
 #include <condition_variable>
@@ -11,8 +11,8 @@
 
 namespace poprt_go {
 
-// Tensors from numbers: index, address, bytes, dtype (or none), rank and shape of each, which stays
-// where it is. Few are kept on the stack.
+// Tensors from numbers: index, address, bytes, dtype (0: unknown), rank and shape of each. The
+// shapes are used in place. Up to kFew tensors are on the stack.
 class Entries {
  public:
   Entries(poprt_values values, int64_t inputs, int64_t outputs)
@@ -43,8 +43,8 @@ class Entries {
   std::vector<poprt_tensor> many_;
 };
 
-// Requests that are done, on their way to the one goroutine that takes them: a request that waits
-// costs no thread.
+// A queue of completed requests. One goroutine takes all of them, so that a waiting request needs
+// no thread.
 class Completions {
  public:
   static Completions& instance() {
@@ -54,7 +54,7 @@ class Completions {
   }
   static void on_done(poprt_error_code, void* id) { instance().add(poprt_shim::address(id)); }
 
-  // Waits for the next.
+  // Waits for the next completed request and returns its number.
   int64_t take() {
     std::unique_lock<std::mutex> lock(mutex_);
     arrived_.wait(lock, [this] { return !ids_.empty(); });

@@ -259,7 +259,7 @@ static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& input
   *error = poprt_outputs_create(runner, inputs.list.data(), inputs.list.size(), &made);
   return made;
 }
-// As raw_submit(); `outputs` must stay until it is done.
+// Like raw_submit(); `outputs` must exist until the request is done.
 static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs, raw_outputs* outputs, int64_t id,
                                   poprt_result* error) {
   raw_request_options options;
