@@ -126,7 +126,7 @@ POPRT_CS_HANDLE(raw_queue, RawQueue, free_queue, delete self)
   if (*$1) poprt_csharp::raise(*$1);
 }
 
-// The caller pins it.
+// The caller pins the memory.
 %typemap(ctype) poprt_values "void*"
 %typemap(imtype) poprt_values "long*"
 %typemap(cstype) poprt_values "long*"

@@ -27,8 +27,8 @@ inline jbyteArray bytes(JNIEnv* env, const char* data, size_t size) {
   return made;
 }
 
-// Throws and frees. The class was found when the library was loaded: FindClass does not see it on
-// threads of the library.
+// Throws the error as a PoprtException and frees it. The class was found when the library was
+// loaded, because FindClass does not find it on threads of the library.
 inline void raise(JNIEnv* env, poprt_error* error) {
   const char* message = poprt_error_message(error);
   const auto code = static_cast<jint>(poprt_error_get_code(error));
@@ -88,7 +88,8 @@ inline JNIEnv* env() {
   return attached.env;
 }
 
-// The Java side catches exceptions of users; this is for others, such as a stack overflow.
+// Clears a pending exception. The Java side catches exceptions of users; this is for others, such
+// as a stack overflow.
 inline void clear(JNIEnv* env) {
   if (!env->ExceptionCheck()) return;
   env->ExceptionDescribe();
@@ -120,7 +121,7 @@ inline int32_t write(const void* data, size_t size, void* user_data) {
   return go_on ? 0 : 1;
 }
 
-// Those of a poprt_popef_source; the second frees the callback.
+// The functions of a poprt_popef_source; the second one frees the callback.
 inline int32_t read(uint64_t offset, void* data, size_t size, void* user_data) {
   JNIEnv* e = env();
   if (!e) return 1;  // the virtual machine is ending

@@ -97,7 +97,7 @@ static void raw_free_callback(int64_t callback) {
 }
 // A callback of sessions, by RawTargets' number; its user data is a number there.
 static int64_t raw_session_fn(int32_t which) { return poprt_jni::session_fn(which); }
-// Its callback is freed after the call.
+// The function that is called when an element or a run is done. It frees the callback afterwards.
 static int64_t raw_done_fn() {
   return poprt_shim::address(reinterpret_cast<const void*>(&poprt_jni::done));
 }

@@ -46,15 +46,15 @@ namespace Poprt
         F8143 = 18,
         /// <summary>8-bit float of the IPU, 5 bits of exponent: byte.</summary>
         F8152 = 19,
-        /// <summary>Two elements a byte, low nibble first.</summary>
+        /// <summary>Two elements per byte, low nibble first.</summary>
         S4 = 20,
-        /// <summary>Two elements a byte, low nibble first.</summary>
+        /// <summary>Two elements per byte, low nibble first.</summary>
         U4 = 21,
-        /// <summary>Four elements a byte, low bits first.</summary>
+        /// <summary>Four elements per byte, low bits first.</summary>
         S2 = 22,
-        /// <summary>Four elements a byte, low bits first.</summary>
+        /// <summary>Four elements per byte, low bits first.</summary>
         U2 = 23,
-        /// <summary>Two elements a byte.</summary>
+        /// <summary>Two elements per byte.</summary>
         F4E2M1 = 24,
         /// <summary>Text.</summary>
         String = 25,

@@ -73,8 +73,8 @@ namespace Poprt
             made.Dispose();
         }
 
-        /// <summary>The native call is made without the lock because it calls back. The SafeHandle keeps the
-        /// run.</summary>
+        /// <summary>Cancels the run if it has not begun. The native call is made without the lock, because it calls
+        /// back. The SafeHandle keeps the run.</summary>
         private void Cancel(CancellationToken cancellation)
         {
             try

@@ -8,20 +8,20 @@ namespace Poprt
     {
         private readonly RawDeviceManager raw;
 
-        /// <summary>A manager of the first devices.</summary>
+        /// <summary>Creates a manager of the first devices.</summary>
         /// <param name="deviceCount">Their number; 0: POPRT_DEVICES, or 16384.</param>
         /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1048576.</exception>
         public DeviceManager(int deviceCount = 0) : this(deviceCount, "")
         {
         }
 
-        /// <summary>A manager of some devices. Since 1.0.</summary>
+        /// <summary>Creates a manager of selected devices. Since 1.0.</summary>
         /// <param name="deviceCount">Number of devices; 0: POPRT_DEVICES, or 16384.</param>
         /// <param name="visible">Numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or
         /// all.</param>
         /// <param name="shared">"1" or an absolute folder: shared with the processes that use the same value; "0": not
         /// shared; "": POPRT_SHARED_DEVICES.</param>
-        /// <exception cref="PoprtException">InvalidArgument: something else.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: another value.</exception>
         public DeviceManager(int deviceCount, string visible, string shared = "")
         {
             raw = new RawDeviceManager(deviceCount, visible, shared);
@@ -39,14 +39,14 @@ namespace Poprt
             get { return raw.ipu_hardware_version(); }
         }
 
-        /// <summary>A free device; does not wait.</summary>
+        /// <summary>Acquires a free device, without waiting.</summary>
         /// <exception cref="PoprtException">Unavailable: all are busy.</exception>
         public Device GetDevice(long numIpus = 1)
         {
             return new Device(raw.get_device(numIpus));
         }
 
-        /// <summary>The device with a number, one of DeviceIds; does not wait.</summary>
+        /// <summary>Acquires the device with a number, one of DeviceIds, without waiting.</summary>
         /// <exception cref="PoprtException">NotFound, Unavailable.</exception>
         public Device GetSpecificDevice(long id)
         {

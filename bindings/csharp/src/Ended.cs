@@ -27,7 +27,7 @@ namespace Poprt
             return poprt_raw.raw_ended_expect(list, GCHandle.ToIntPtr(self).ToInt64(), waitedFor);
         }
 
-        /// <summary>Cancels the expectation.</summary>
+        /// <summary>Removes what Expect has added, if native code will not call the function.</summary>
         internal static void Forget(long expected)
         {
             poprt_raw.raw_ended_forget(list, expected);

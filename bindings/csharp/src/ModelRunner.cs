@@ -239,7 +239,7 @@ namespace Poprt
             Outputs = Anchor.List(raw.output_count(), raw.output_anchor);
         }
 
-        /// <summary>Makes a runner of some kind.</summary>
+        /// <summary>Creates a raw runner of one kind.</summary>
         internal static RawRunner Create(Executable executable, RuntimeConfig config,
             Func<RawExecutable, RawRunnerOptions, RawRunner> make)
         {
@@ -262,7 +262,7 @@ namespace Poprt
         /// <summary>The outputs of a run, in the order of the model.</summary>
         public IReadOnlyList<Anchor> Outputs { get; }
 
-        /// <summary>Memory for runs, to be bound.</summary>
+        /// <summary>Creates bindings, to which memory for runs is bound.</summary>
         public Bindings CreateBindings()
         {
             return new Bindings(Inputs, Outputs);
@@ -283,7 +283,7 @@ namespace Poprt
         {
             if (Inputs.Count > 0) Bindings.Check(Inputs[0], typeof(TIn), "input");
             if (Outputs.Count > 0) Bindings.Check(Outputs[0], typeof(TOut), "output");
-            // One element is enough for the address: the bytes of all need not fit in an int.
+            // One element is enough for the address, because the number of all bytes may not fit in an int.
             ReadOnlySpan<byte> from = MemoryMarshal.AsBytes(input.Slice(0, Math.Min(1, input.Length)));
             Span<byte> to = MemoryMarshal.AsBytes(output.Slice(0, Math.Min(1, output.Length)));
             byte nothing = 0;
@@ -468,8 +468,8 @@ namespace Poprt
             using (RawCounters counters = raw.counters(replica)) return new RunnerCounters(counters);
         }
 
-        /// <summary>Frees it, never blocks. Runs that were submitted are finished first; then the device is free. A
-        /// second time does nothing.</summary>
+        /// <summary>Frees the runner without blocking. Submitted runs are completed first; then the device is free. A
+        /// second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();

@@ -15,16 +15,16 @@ namespace Poprt
         /// order.</summary>
         public bool Sort { get; set; }
 
-        /// <summary>Verifies the graph after each pass.</summary>
+        /// <summary>Whether to verify the graph after each pass.</summary>
         public bool Verify { get; set; } = true;
 
-        /// <summary>External data may be reached through links; only for models that are trusted.</summary>
+        /// <summary>Whether external data may be reached through links. Only for trusted models.</summary>
         public bool AllowLinks { get; set; }
 
         /// <summary>Whether warnings about a model are errors.</summary>
         public bool Strict { get; set; }
 
-        /// <summary>Stops rewriting after so many rewrites; 0: no limit.</summary>
+        /// <summary>The number of rewrites after which rewriting stops; 0: no limit.</summary>
         public long RewriteLimit { get; set; }
 
         /// <summary>The folder of external data; empty: external data is an error.</summary>
@@ -39,7 +39,7 @@ namespace Poprt
             return this;
         }
 
-        /// <summary>Looks at names and arguments, without a model.</summary>
+        /// <summary>Checks names and arguments, without a model.</summary>
         /// <exception cref="PoprtException">NotFound, InvalidArgument</exception>
         public void Check()
         {

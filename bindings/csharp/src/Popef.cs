@@ -9,13 +9,13 @@ namespace Poprt
         Metadata = 1,
         /// <summary>Also the header of every blob.</summary>
         All = 2,
-        /// <summary>All of it, as JSON.</summary>
+        /// <summary>All of the above, as JSON.</summary>
         Json = 3,
         /// <summary>Anchors that the caller must serve.</summary>
         UserAnchors = 4
     }
 
-    /// <summary>Describing PopEF files. <see cref="PopefReader"/> reads them.</summary>
+    /// <summary>Describes PopEF files. <see cref="PopefReader"/> reads them.</summary>
     public static class Popef
     {
         /// <summary>Describes a file, as text or JSON.</summary>

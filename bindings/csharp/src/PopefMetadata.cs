@@ -15,10 +15,10 @@ namespace Poprt
         DeviceToHost = 2
     }
 
-    /// <summary>A host-visible tensor of a model as <see cref="PopefMetadata"/> describes it.</summary>
+    /// <summary>A host-visible tensor of a model, which <see cref="PopefMetadata"/> describes.</summary>
     public sealed unsafe class PopefAnchor
     {
-        /// <summary>An anchor without a stream handle that no program uses.</summary>
+        /// <summary>Creates an anchor without a stream handle that no program uses.</summary>
         /// <param name="name">The name in the model and of its tensor or feed blob.</param>
         /// <param name="direction">The direction of its stream.</param>
         /// <param name="dataType">Of its elements.</param>
@@ -65,7 +65,7 @@ namespace Poprt
         /// <summary>Its name in the model, and that of its tensor or feed blob.</summary>
         public string Name { get; set; }
 
-        /// <summary>Its stream; "": no callback can be connected.</summary>
+        /// <summary>The handle of its stream; "": no callback can be connected.</summary>
         public string Handle { get; set; } = "";
 
         /// <summary>The direction of its stream.</summary>
@@ -74,7 +74,7 @@ namespace Poprt
         /// <summary>Type of its elements.</summary>
         public DataType DataType { get; set; }
 
-        /// <summary>The type as the C library and messages spell it, such as "f32".</summary>
+        /// <summary>The name of the type in the C library and in messages, such as "f32".</summary>
         public string DataTypeName
         {
             get { return poprt_raw.raw_dtype_name((int)DataType); }
@@ -101,7 +101,7 @@ namespace Poprt
         /// <summary>Whether the first dimension is the replication factor.</summary>
         public bool IsPerReplica { get; set; }
 
-        /// <summary>For people, such as "x f32[2,4]".</summary>
+        /// <summary>A description such as "x f32[2,4]".</summary>
         public override string ToString()
         {
             return Name + " " + DataTypeName + "[" + string.Join(",", Shape) + "]";
@@ -168,7 +168,7 @@ namespace Poprt
             fixed (long* first = numbers) raw.set_flow(flow, first, numbers.Length);
         }
 
-        // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+        // tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
         // <popef:fields>
         private const int ReplicationFactorField = 1;
         private const int NumIpusField = 2;
@@ -246,7 +246,7 @@ namespace Poprt
         /// <summary>Programs to run repeatedly, in order.</summary>
         public List<uint> MainPrograms { get; } = new List<uint>();
 
-        /// <summary>Programs that bring state back, in order.</summary>
+        /// <summary>Programs that return state to the host, in order.</summary>
         public List<uint> SavePrograms { get; } = new List<uint>();
 
         /// <summary>Readable names of programs, by index.</summary>

@@ -106,7 +106,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>An executable with all that belongs to it.</summary>
+        /// <summary>Returns an executable with all blobs that belong to it.</summary>
         /// <param name="executable">Its name; "": the only one.</param>
         /// <exception cref="PoprtException">FailedPrecondition: no such executable, several and no name, no metadata for
         /// it or more than one; DataLoss: data that does not fit its anchor.</exception>
@@ -133,7 +133,7 @@ namespace Poprt
             return raw.warnings().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
         }
 
-        /// <summary>Frees it. A second time does nothing.</summary>
+        /// <summary>Frees the object. A second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();
@@ -216,7 +216,7 @@ namespace Poprt
             return raw.warnings().Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
         }
 
-        /// <summary>Frees it. A second time does nothing.</summary>
+        /// <summary>Frees the object. A second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();
@@ -225,8 +225,8 @@ namespace Poprt
 
     /// <summary>A part of a PopEF file.</summary>
     /// <remarks>
-    /// When the <see cref="PopefReader"/> or <see cref="PopefModel"/> that gave it is disposed of, the payload cannot be
-    /// asked for any more. Any number of threads may use one.
+    /// When the <see cref="PopefReader"/> or <see cref="PopefModel"/> that returned it is disposed of, the payload is
+    /// no longer available. Any number of threads may use one.
     /// </remarks>
     public sealed unsafe class PopefBlob
     {
@@ -285,7 +285,7 @@ namespace Poprt
         /// <summary>Bytes of the payload, decompressed.</summary>
         public long ByteSize { get; }
 
-        /// <summary>Whether the file has it compressed, as executables may be.</summary>
+        /// <summary>Whether its payload is compressed in the file. Only executables may be.</summary>
         public bool IsCompressed { get; }
 
         /// <summary>Fills the memory with a part of the payload from an offset on.</summary>
@@ -326,7 +326,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>For people, such as "Tensor w 16 bytes".</summary>
+        /// <summary>A description such as "Tensor w 16 bytes".</summary>
         public override string ToString()
         {
             return Type + " " + Name + " " + ByteSize + " bytes";
@@ -367,7 +367,7 @@ namespace Poprt
             return new ReadOnlySpan<byte>((void*)(raw.address() + offset), length);
         }
 
-        /// <summary>Frees it. A second time does nothing.</summary>
+        /// <summary>Frees the object. A second call has no effect.</summary>
         public void Dispose()
         {
             raw.Dispose();

@@ -8,16 +8,16 @@ namespace Poprt
     /// <summary>The behaviour of a <see cref="PopefWriter"/> for an existing file.</summary>
     public enum PopefMode
     {
-        /// <summary>The new file takes its place when it is finished.</summary>
+        /// <summary>The new file replaces it when it is finished.</summary>
         Truncate = 0,
-        /// <summary>Blobs are added to it.</summary>
+        /// <summary>Blobs are appended to it.</summary>
         Append = 1
     }
 
     /// <summary>A feed of <see cref="PopefWriter.BeginFeeds"/>: a sequence of values of one anchor.</summary>
     public sealed class PopefFeed
     {
-        /// <summary>Describes one.</summary>
+        /// <summary>Describes a feed.</summary>
         /// <param name="name">Of the anchor.</param>
         /// <param name="tensors">Number of values.</param>
         /// <param name="dataType">Of their elements.</param>
@@ -30,13 +30,13 @@ namespace Poprt
             Shape = (long[])Argument.Given(shape, nameof(shape)).Clone();
         }
 
-        /// <summary>Of the anchor.</summary>
+        /// <summary>The name of the anchor.</summary>
         public string Name { get; }
 
         /// <summary>The number of values.</summary>
         public long Tensors { get; }
 
-        /// <summary>Of their elements.</summary>
+        /// <summary>The type of their elements.</summary>
         public DataType DataType { get; }
 
         internal long[] Shape { get; }
@@ -51,7 +51,7 @@ namespace Poprt
     public sealed unsafe class PopefWriter : IDisposable
     {
         private readonly RawPopefWriter raw;
-        private readonly Stream stream; // native code has a number of it
+        private readonly Stream stream; // native code refers to it by number
         private readonly TargetNumbers numbers = new TargetNumbers();
         private RawPopefBlobWriter blob;
 
@@ -63,9 +63,9 @@ namespace Poprt
             raw = RawPopefWriter.create_file(path, (int)mode);
         }
 
-        /// <summary>Writes to a stream, front to back: each blob when it is finished, until then it is in memory.</summary>
-        /// <remarks>When the stream throws, the writer has failed, and the method that was called throws the
-        /// same.</remarks>
+        /// <summary>Writes to a stream, from front to back. Each blob is kept in memory until it is finished.</summary>
+        /// <remarks>If the stream throws, the writer has failed, and the called method throws the same
+        /// exception.</remarks>
         /// <param name="stream">Stays open.</param>
         public PopefWriter(Stream stream)
         {
@@ -95,7 +95,7 @@ namespace Poprt
         }
 
         /// <summary>Writes metadata.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: a value that it cannot have; and as for
+        /// <exception cref="PoprtException">InvalidArgument: an invalid value; and as for
         /// BeginExecutable.</exception>
         public void WriteMetadata(PopefMetadata metadata)
         {
@@ -108,7 +108,7 @@ namespace Poprt
 
         /// <summary>Begins an executable.</summary>
         /// <param name="name">Of the executable.</param>
-        /// <param name="compress">Whether to compress it; then it cannot be used in the map.</param>
+        /// <param name="compress">Whether to compress it; readers then copy it instead of mapping it.</param>
         /// <exception cref="PoprtException">FailedPrecondition: no name, or a duplicate name of an executable; a writer
         /// that is finished or has failed; InvalidArgument: the last blob is incomplete; ResourceExhausted.</exception>
         public void BeginExecutable(string name, bool compress = false)

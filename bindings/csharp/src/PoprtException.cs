@@ -11,36 +11,37 @@ namespace Poprt
         Unknown = 2,
         /// <summary>An argument is wrong: a size, a shape, a type, an ill-formed model.</summary>
         InvalidArgument = 3,
-        /// <summary>It was not done in time.</summary>
+        /// <summary>A time limit has passed.</summary>
         DeadlineExceeded = 4,
         /// <summary>A file, a name or a device does not exist.</summary>
         NotFound = 5,
-        /// <summary>It exists already.</summary>
+        /// <summary>The object exists already.</summary>
         AlreadyExists = 6,
         /// <summary>A file may not be read or written.</summary>
         PermissionDenied = 7,
-        /// <summary>Memory, disk or threads are used up.</summary>
+        /// <summary>There is not enough memory, disk space or threads.</summary>
         ResourceExhausted = 8,
-        /// <summary>It does not fit together: versions, a device in use, profiling that is off.</summary>
+        /// <summary>The state does not allow the call: another version, a device in use, profiling that is
+        /// off.</summary>
         FailedPrecondition = 9,
-        /// <summary>It was given up.</summary>
+        /// <summary>The operation was aborted.</summary>
         Aborted = 10,
         /// <summary>A number is out of its range.</summary>
         OutOfRange = 11,
-        /// <summary>An operator, type or opset that does not exist here.</summary>
+        /// <summary>An operator, type or opset that the library does not support.</summary>
         Unimplemented = 12,
         /// <summary>An error of the library.</summary>
         Internal = 13,
         /// <summary>All devices are busy; trying again later may help.</summary>
         Unavailable = 14,
-        /// <summary>A file is damaged, or of another kind.</summary>
+        /// <summary>A file is damaged, or has another format.</summary>
         DataLoss = 15
     }
 
     /// <summary>The kind of PopEF error of a <see cref="PoprtException"/>.</summary>
     public enum PopefError
     {
-        /// <summary>An error of something else.</summary>
+        /// <summary>Another error.</summary>
         None = 0,
         /// <summary>A file cannot be opened, read or written.</summary>
         File = 1,
@@ -52,11 +53,11 @@ namespace Poprt
         Link = 4,
         /// <summary>A writer that is closed, replaced or has failed.</summary>
         InactiveWriter = 5,
-        /// <summary>Data of another size than was announced.</summary>
+        /// <summary>Data with another size than declared.</summary>
         Size = 6
     }
 
-    /// <summary>An error of the library: a code and one line of facts.</summary>
+    /// <summary>An error of the library: a code and a message of one line.</summary>
     public sealed class PoprtException : Exception
     {
         internal PoprtException(ErrorCode code, string message, PopefError popefError = PopefError.None)
@@ -66,7 +67,7 @@ namespace Poprt
             PopefError = popefError;
         }
 
-        /// <summary>Makes of `batch_size`, as the library has it, BatchSize.</summary>
+        /// <summary>Replaces the library's name `batch_size` by BatchSize.</summary>
         private static string SpellOptions(string message)
         {
             return message == null || message.IndexOf('`') < 0 ? message : System.Text.RegularExpressions.Regex.Replace(

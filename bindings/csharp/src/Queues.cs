@@ -7,8 +7,8 @@ using System.Threading.Tasks;
 namespace Poprt
 {
     /// <summary>
-    /// The queues of a <see cref="Session"/>, one for each anchor that is to be served. They are closed when the session
-    /// is disposed of or makes others; then everything throws ObjectDisposedException.
+    /// The queues of a <see cref="Session"/>, one for each anchor that the caller serves. They are closed when the
+    /// session is disposed of or creates others. All methods then throw ObjectDisposedException.
     /// </summary>
     public sealed class QueueManager
     {
@@ -61,13 +61,14 @@ namespace Poprt
             }
         }
 
-        /// <summary>Cancels every element that waits; the queues stay in use.</summary>
+        /// <summary>Cancels every waiting element; the queues stay in use.</summary>
         public void FlushAll()
         {
             Call(() => raw.flush_all());
         }
 
-        /// <summary>The same permanently: nothing can be enqueued afterwards, and runs find no data.</summary>
+        /// <summary>Cancels every waiting element permanently: nothing can be enqueued afterwards, and runs find no
+        /// data.</summary>
         public void DisconnectAll()
         {
             Call(() => raw.disconnect_all());
@@ -134,20 +135,20 @@ namespace Poprt
             this.raw = raw;
             this.isInput = isInput;
             RawAnchor served = raw.anchor();
-            if (served == null) throw new ObjectDisposedException(nameof(QueueManager)); // meanwhile
+            if (served == null) throw new ObjectDisposedException(nameof(QueueManager)); // closed meanwhile
             Anchor = Anchor.List(1, i => served)[0];
         }
 
         /// <summary>The anchor of the queue.</summary>
         public Anchor Anchor { get; }
 
-        /// <summary>Elements that fit: a power of two.</summary>
+        /// <summary>The number of elements that fit into the queue: a power of two.</summary>
         public long Capacity
         {
             get { return Ask(() => raw.capacity()); }
         }
 
-        /// <summary>Elements that wait.</summary>
+        /// <summary>The number of waiting elements.</summary>
         public long ReadAvailable
         {
             get { return Ask(() => raw.read_available()); }

@@ -110,7 +110,7 @@ namespace Poprt
         /// that took longer.</summary>
         public IReadOnlyList<long> LatencyBuckets { get; }
 
-        /// <summary>All but the histogram, for people.</summary>
+        /// <summary>A description of all counters except the histogram.</summary>
         public override string ToString()
         {
             return $"Submitted={Submitted}, Completed={Completed}, Failed={Failed}, Cancelled={Cancelled}, " +

@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 
 namespace Poprt
 {
-    /// <summary>Serves a fused model, whose anchors are called graphK/NAME: a run binds those of one graph.</summary>
+    /// <summary>Runs a fused model, whose anchors are called graphK/NAME: a run binds those of one graph.</summary>
     public sealed class ModelFusionRunner : ModelRunner
     {
         /// <summary>Acquires a device and loads the model, which may be disposed of afterwards.</summary>
@@ -15,19 +15,20 @@ namespace Poprt
         }
     }
 
-    /// <summary>How items that do not cross rows are put into rows.</summary>
+    /// <summary>How the row of an item is chosen if items must not continue in the next row.</summary>
     public enum PackAlgorithm
     {
         /// <summary>Into the last row, or a new one.</summary>
         NextFit = 0,
-        /// <summary>Into the first row with room.</summary>
+        /// <summary>Into the first row with enough space.</summary>
         FirstFit = 1
     }
 
     /// <summary>How a <see cref="PackRunner"/> packs. Zero and null mean the default.</summary>
     public sealed class PackOptions
     {
-        /// <summary>Name of the input of variable length; must be set.</summary>
+        /// <summary>Name of the input of variable length; null: as recorded in the model, else the mask, else the first
+        /// input.</summary>
         public string DynamicInput { get; set; }
 
         /// <summary>The time from the first item of a pack until its submission, in whole microseconds; must be
@@ -37,7 +38,7 @@ namespace Poprt
         /// <summary>Items of a pack; 0: as many as fit.</summary>
         public long MaxValidNum { get; set; }
 
-        /// <summary>The s32 input that contains lengths; null: none.</summary>
+        /// <summary>The s32 input that contains lengths; null: as recorded in the model, or none.</summary>
         public string UnpackInfoInput { get; set; }
 
         /// <summary>The input that masks positions; null: none.</summary>
@@ -46,10 +47,10 @@ namespace Poprt
         /// <summary>Further inputs of the same length.</summary>
         public IList<string> DynamicGroup { get; } = new List<string>();
 
-        /// <summary>How items are put into rows when they do not cross them.</summary>
+        /// <summary>How the row of an item is chosen if items must not continue in the next row.</summary>
         public PackAlgorithm Algorithm { get; set; }
 
-        /// <summary>Whether items may cross rows.</summary>
+        /// <summary>Whether items may continue in the next row.</summary>
         public bool DataAcrossRows { get; set; } = true;
 
         /// <summary>Rows of the compiled batch; 0: the first dimension of the dynamic input.</summary>
@@ -104,7 +105,7 @@ namespace Poprt
         }
     }
 
-    /// <summary>One input of a model that is other inputs' bytes one after the other.</summary>
+    /// <summary>An input of a model that consists of the bytes of several inputs in order.</summary>
     public sealed class HostConcat
     {
         /// <summary>Describes the inputs to join.</summary>
@@ -122,10 +123,10 @@ namespace Poprt
         /// <summary>The inputs that runs bind in its place.</summary>
         public IReadOnlyList<string> Inputs { get; }
 
-        /// <summary>Shape of the joined tensor; null: not checked.</summary>
+        /// <summary>The expected shape of the joined tensor; null: not checked.</summary>
         public long[] Shape { get; set; }
 
-        /// <summary>Bytes of the joined tensor; 0: not checked.</summary>
+        /// <summary>The expected number of bytes of the joined tensor; 0: not checked.</summary>
         public long Bytes { get; set; }
 
         /// <summary>Bytes of each input; null: equal parts.</summary>
@@ -190,7 +191,7 @@ namespace Poprt
         /// <summary>All inputs, including those that the executable contains.</summary>
         public IReadOnlyList<Anchor> ModelInputs { get; }
 
-        /// <summary>Whether an input comes with the executable; SetInput replaces it, runs do not bind it.</summary>
+        /// <summary>Whether the executable contains an input. SetInput replaces it, and runs do not bind it.</summary>
         public bool ModelInputHasData(int index)
         {
             return hasData[index];
@@ -203,7 +204,7 @@ namespace Poprt
             Raw.light_reload();
         }
 
-        /// <summary>New elements, copied, for an input that comes with the executable; UpdateWeights makes runs use
+        /// <summary>Copies new elements for an input that the executable contains; UpdateWeights makes runs use
         /// them.</summary>
         /// <exception cref="PoprtException">NotFound; InvalidArgument: the size; FailedPrecondition: runs bind
         /// it.</exception>
@@ -214,7 +215,7 @@ namespace Poprt
                 Raw.light_set_input(name, (long)first, (long)value.Length * Element<T>.Bytes);
         }
 
-        /// <summary>The next run uses all that was set.</summary>
+        /// <summary>Makes the next run use the new elements.</summary>
         public void UpdateWeights()
         {
             Raw.light_update_weights();

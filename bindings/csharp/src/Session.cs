@@ -68,8 +68,8 @@ namespace Poprt
         /// <summary>Outputs that the caller must serve, in the model's order.</summary>
         public IReadOnlyList<Anchor> UserOutputs { get; }
 
-        /// <summary>Whether it is on a device: not before one was taken, after unloading, and when another session took
-        /// it.</summary>
+        /// <summary>Whether the session is on a device. False before one was acquired, after unloading, and if another
+        /// session uses the device.</summary>
         public bool IsLoaded
         {
             get { return raw.is_loaded(); }
@@ -109,7 +109,7 @@ namespace Poprt
             Call(raw.stop);
         }
 
-        /// <summary>Serves an input; null takes the handler away.</summary>
+        /// <summary>Sets the handler of an input; null removes it.</summary>
         /// <exception cref="PoprtException">NotFound: the name.</exception>
         public void SetUserInputHandler(string name, InputHandler handler)
         {
@@ -121,21 +121,21 @@ namespace Poprt
             });
         }
 
-        /// <summary>Serves an output; null takes the handler away.</summary>
+        /// <summary>Sets the handler of an output; null removes it.</summary>
         /// <exception cref="PoprtException">NotFound: the name.</exception>
         public void SetUserOutputHandler(string name, OutputHandler handler)
         {
             SetOutput(name, handler);
         }
 
-        /// <summary>Serves an input with a function that writes each transfer.</summary>
+        /// <summary>Sets the handler of an input: a function that writes each transfer.</summary>
         /// <exception cref="PoprtException">NotFound: the name.</exception>
         public void SetUserInputHandler(string name, StreamTransfer fetch)
         {
             SetUserInputHandler(name, new InputFunction(fetch));
         }
 
-        /// <summary>Serves an output with a function that takes each transfer.</summary>
+        /// <summary>Sets the handler of an output: a function that reads each transfer.</summary>
         /// <exception cref="PoprtException">NotFound: the name.</exception>
         public void SetUserOutputHandler(string name, StreamTransfer take)
         {
@@ -173,7 +173,7 @@ namespace Poprt
             }
         }
 
-        /// <summary>Native code does not know the one before any more.</summary>
+        /// <summary>Keeps the handler. Native code no longer refers to the previous one, which is removed.</summary>
         private void Keep(string key, StreamHandler handler, long number)
         {
             numbers.Replace(key, number);
@@ -307,7 +307,7 @@ namespace Poprt
             }
             catch (ObjectDisposedException)
             {
-                // For the second time.
+                // This is not the first call.
             }
             finally
             {
@@ -324,7 +324,7 @@ namespace Poprt
             }
             finally
             {
-                GC.KeepAlive(this); // and with it the handlers
+                GC.KeepAlive(this); // also keeps the handlers
                 Rethrow(false);
             }
         }
@@ -356,8 +356,8 @@ namespace Poprt
         }
     }
 
-    /// <summary>Sessions in calls that may block or call managed code: neither must happen when the process
-    /// ends.</summary>
+    /// <summary>The sessions in calls that may block or call managed code. They are stopped when the process exits,
+    /// because no such call may be running then.</summary>
     internal static class Running
     {
         private const int PatienceMs = 10000;
@@ -370,7 +370,8 @@ namespace Poprt
             AppDomain.CurrentDomain.DomainUnload += Leave;
         }
 
-        /// <summary>From now on: the process may end before the first call.</summary>
+        /// <summary>Runs the static constructor, which installs the exit handlers, because the process may exit before
+        /// the first call.</summary>
         internal static void Watch()
         {
         }

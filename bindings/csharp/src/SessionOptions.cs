@@ -2,7 +2,7 @@ using System;
 
 namespace Poprt
 {
-    /// <summary>How a <see cref="Session"/> is made. Zero and null mean the default.</summary>
+    /// <summary>Options of a <see cref="Session"/>. Zero and null mean the default.</summary>
     public sealed class SessionOptions
     {
         // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
@@ -67,17 +67,18 @@ namespace Poprt
         }
     }
 
-    /// <summary>How the queues of a <see cref="QueueManager"/> are made.</summary>
+    /// <summary>Options of the queues of a <see cref="QueueManager"/>.</summary>
     public sealed class QueueOptions
     {
         /// <summary>Elements that fit into a queue, rounded up to a power of two; 0: 16.</summary>
         public int Buffers { get; set; }
 
-        /// <summary>How long a run waits for an input before OnTimeout is called.</summary>
+        /// <summary>The time that a run waits for an input before OnTimeout is called.</summary>
         public TimeSpan Timeout { get; set; }
 
-        /// <summary>Called on the running thread, again and again; may enqueue to the queue, for example padding. When
-        /// it throws, the session is stopped and the run throws it. Null: never.</summary>
+        /// <summary>Called repeatedly on the running thread when a run has waited for Timeout. It may enqueue to the
+        /// queue, for example padding. If it throws, the session is stopped and the run rethrows the exception. Null:
+        /// no action.</summary>
         public Action<InputQueue> OnTimeout { get; set; }
 
         /// <summary>Selects the anchors with a queue; null: those that the caller must serve.</summary>

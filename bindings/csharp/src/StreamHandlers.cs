@@ -2,7 +2,7 @@ using System;
 
 namespace Poprt
 {
-    /// <summary>Transfers the bytes of one transfer. False means that there is no data, and the run ends with
+    /// <summary>Writes or reads the bytes of one transfer. False means that there is no data, and the run ends with
     /// Cancelled.</summary>
     /// <param name="data">Only valid during the call.</param>
     public delegate bool StreamTransfer(Span<byte> data);
@@ -26,12 +26,12 @@ namespace Poprt
         {
         }
 
-        /// <summary>The transfer was made: go on to the next one.</summary>
+        /// <summary>Called when the transfer is finished. The next call is for the next transfer.</summary>
         public virtual void Complete()
         {
         }
 
-        /// <summary>The prefetched transfer will not be used.</summary>
+        /// <summary>Called if the prefetched transfer will not be used.</summary>
         public virtual void InvalidatePrefetched()
         {
         }

@@ -81,7 +81,7 @@ namespace Poprt
             targets.TryRemove(number, out gone);
         }
 
-        /// <summary>Held until native code has released it.</summary>
+        /// <summary>Adds a source of PopEF data, which is kept until native code has released it.</summary>
         internal static long AddSource(Stream source)
         {
             Stream gone;

@@ -25,7 +25,7 @@ namespace Poprt
         /// <summary>Type of its elements.</summary>
         public DataType DataType { get; }
 
-        /// <summary>The type as messages spell it, such as "f32".</summary>
+        /// <summary>The name of the type in messages, such as "f32".</summary>
         public string DataTypeName { get; }
 
         /// <summary>Its dimensions; empty for a scalar.</summary>
@@ -61,13 +61,13 @@ namespace Poprt
                 "output '" + Name + "' holds " + DataTypeName + ", requested " + element.Name + " elements");
         }
 
-        /// <summary>For people, such as "y f32[2,4]".</summary>
+        /// <summary>A description such as "y f32[2,4]".</summary>
         public override string ToString()
         {
             return Name + " " + DataTypeName + "[" + string.Join(",", shape) + "]";
         }
 
-        /// <summary>Type of an array's elements, as they travel to memory of an anchor.</summary>
+        /// <summary>The type as which elements of an array are passed to an anchor.</summary>
         private static DataType TypeOf(Type element, Anchor anchor)
         {
             if (anchor != null && element != typeof(byte) && anchor.Takes(element)) return anchor.DataType;
@@ -87,7 +87,7 @@ namespace Poprt
             throw new ArgumentException("expected an array of numbers, given " + element.Name + " elements");
         }
 
-        /// <summary>Adds an input; the caller frees the pin after the run.</summary>
+        /// <summary>Adds a copy of an input; the caller frees its pin after the run.</summary>
         internal static unsafe GCHandle Add(RawTensors tensors, string name, Array value, Anchor anchor)
         {
             if (value == null) throw new ArgumentException("input '" + name + "': expected an array, given null");

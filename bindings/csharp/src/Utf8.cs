@@ -13,7 +13,7 @@ namespace Poprt
         }
     }
 
-    /// <summary>Strings as the C library has them.</summary>
+    /// <summary>Converts strings to and from the form of the C library.</summary>
     internal static unsafe class Utf8
     {
         internal static string Checked(string text)

@@ -8,7 +8,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.function.LongFunction;
 
-/** A named input or output of a model. Immutable; it does not need the object that gave it. */
+/** A named input or output of a model. Immutable, and independent of the object that returns it. */
 public final class Anchor {
   private final String name;
   private final DataType dataType;
@@ -77,8 +77,8 @@ public final class Anchor {
   }
 
   /**
-   * Allocates memory that a run uses without a copy: direct, aligned to 64 bytes, in native order,
-   * zero.
+   * Allocates memory that a run uses without a copy: a direct buffer in native order, aligned to 64
+   * bytes and filled with zeros.
    *
    * @return a buffer with {@link #byteSize} bytes
    * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED} for 2 GiB or more, which is
@@ -94,7 +94,7 @@ public final class Anchor {
     return aligned.limit(size).slice().order(ByteOrder.nativeOrder());
   }
 
-  /** For people, such as {@code x f32[2,4]}. */
+  /** A description such as {@code x f32[2,4]}. */
   @Override
   public String toString() {
     return name + " " + dataType + Arrays.toString(shape).replace(" ", "");

@@ -1,15 +1,15 @@
 package org.poprt;
 
-/** Selects the anchors of a {@link Session} that the user serves. */
+/** Selects the anchors of a {@link Session} that handlers or queues serve. */
 @FunctionalInterface
 public interface AnchorPredicate {
   /**
-   * Called once for each anchor, while a session or its queues are made, on that thread.
+   * Called once for each anchor, on the thread that creates a session or its queues.
    *
    * @param name of the anchor
    * @param output whether it is an output
-   * @param programs that use it: PopEF's indices
-   * @return true: a handler or queue serves it; false: an input is zeros, an output is dropped
+   * @param programs PopEF's indices of the programs that use it
+   * @return true: a handler or queue serves it; false: an input is zeros, an output is discarded
    */
   boolean accepts(String name, boolean output, int[] programs);
 }

@@ -75,7 +75,7 @@ final class AsyncRun extends CompletableFuture<Void> {
 
   /**
    * A run that has begun is not cancelled: its memory is in use, and the future ends with it. The
-   * native call is made without the lock: it calls back.
+   * native call is made without the lock, because it calls back.
    */
   @Override
   public boolean cancel(boolean mayInterruptIfRunning) {
@@ -93,8 +93,8 @@ final class AsyncRun extends CompletableFuture<Void> {
   }
 
   /**
-   * Also the task of the executor, because a lambda would be linked when the first run is
-   * complete.
+   * The callback of the run, and also the task of the executor: a lambda as the task would have to
+   * be linked when the first run is complete.
    */
   private static final class Completion extends RawCallbacks implements Runnable {
     private final AsyncRun future;
@@ -121,7 +121,7 @@ final class AsyncRun extends CompletableFuture<Void> {
       try {
         executor.execute(this);
       } catch (Throwable e) {
-        future.completeExceptionally(e); // the executor takes no more
+        future.completeExceptionally(e); // the executor rejects new tasks
       }
     }
 

@@ -27,7 +27,7 @@ import java.util.Objects;
  * each of them may overwrite the outputs; usually each has its own.
  */
 public final class Bindings implements AutoCloseable {
-  /** A heap buffer and the memory that runs use in its place. */
+  /** A heap buffer and the direct memory that runs use in its place. */
   private static final class Staged {
     final Buffer heap;
     final ByteBuffer direct;
@@ -109,7 +109,7 @@ public final class Bindings implements AutoCloseable {
    * Binds an output by name.
    *
    * @param name of the output
-   * @param memory where its elements go
+   * @param memory receives its elements
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
    * @throws IllegalArgumentException when the byte order is not the native one
@@ -124,7 +124,7 @@ public final class Bindings implements AutoCloseable {
    * Binds an output by position.
    *
    * @param index in {@link ModelRunner#outputs}
-   * @param memory where its elements go
+   * @param memory receives its elements
    * @return this
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} when the type differs
    * @throws IllegalArgumentException when the byte order is not the native one
@@ -211,7 +211,7 @@ public final class Bindings implements AutoCloseable {
             + " elements");
   }
 
-  /** Whether an array of that type of Java is how elements travel that Java has no type for. */
+  /** Whether elements of a type that Java lacks are passed in an array of the other type. */
   static boolean carries(DataType type, DataType array) {
     switch (array) {
       case S8:

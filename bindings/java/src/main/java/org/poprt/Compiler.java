@@ -58,7 +58,7 @@ public final class Compiler implements AutoCloseable {
   private final Listeners listeners;
 
   /**
-   * With default options.
+   * Creates a compiler with default options.
    *
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} when the native compiler is
    *     not installed
@@ -68,7 +68,7 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * With options.
+   * Creates a compiler with options.
    *
    * @param options they are copied
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (an option), {@link
@@ -285,7 +285,7 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * All passes.
+   * Lists all passes.
    *
    * @return one line each
    */
@@ -294,7 +294,7 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * All supported operators with their opsets.
+   * Lists all supported operators with their opsets.
    *
    * @return one line each
    */
@@ -303,7 +303,7 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * All options by name.
+   * Lists all options by name.
    *
    * @return JSON
    * @since 1.0
@@ -325,7 +325,7 @@ public final class Compiler implements AutoCloseable {
   }
 
   /**
-   * The libraries that are loaded.
+   * Lists the loaded libraries.
    *
    * @return JSON
    * @since 1.0

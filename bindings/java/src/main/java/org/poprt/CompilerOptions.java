@@ -13,7 +13,7 @@ import java.util.Objects;
 public final class CompilerOptions {
   /** The conversion of floating-point types. */
   public enum Precision {
-    /** As the model has them. */
+    /** Unchanged. */
     KEEP,
     /** All to 32 bits. */
     FP32,
@@ -28,7 +28,7 @@ public final class CompilerOptions {
   public enum Winograd {
     /** The one that keeps each layer within 1e-4 of exact sums. */
     DEFAULT,
-    /** Nothing. */
+    /** None. */
     OFF,
     /** F(2x2), which adds little rounding. */
     EXACT,
@@ -36,23 +36,23 @@ public final class CompilerOptions {
     FAST
   }
 
-  /** Hears how far a compilation is. Called on the compiling thread. */
+  /** Receives the progress of a compilation. Called on the compiling thread. */
   @FunctionalInterface
   public interface ProgressListener {
     /**
-     * A step begins.
+     * Called when a step begins.
      *
-     * @param done from 0 to 1
+     * @param done the completed part of the compilation, from 0 to 1
      * @param what the name of the step
      */
     void progress(double done, String what);
   }
 
-  /** Hears of each pass that was run. Called on the compiling thread. */
+  /** Receives a report of each pass. Called on the compiling thread. */
   @FunctionalInterface
   public interface PassListener {
     /**
-     * A pass has ended.
+     * Called when a pass has ended.
      *
      * @param pass its name
      * @param rewrites the number of its changes
@@ -386,7 +386,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * As {@link #opaqueBlob(String, ByteBuffer)}.
+   * Stores bytes in the PopEF file, like {@link #opaqueBlob(String, ByteBuffer)}.
    *
    * @param name of the blob
    * @param data its bytes, copied
@@ -422,7 +422,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * Leaves passes out.
+   * Excludes passes.
    *
    * @param names of {@link Compiler#listPasses}
    * @return this
@@ -448,7 +448,7 @@ public final class CompilerOptions {
    * a chip are stored in the PopEF file's metadata.
    *
    * @param name without dashes
-   * @param value a flag's is "True" or "False"; names are separated by commas, words by line feeds
+   * @param value "True" or "False" for a flag; names are separated by commas, words by line feeds
    * @return this
    * @since 1.0
    */

@@ -44,15 +44,15 @@ public enum DataType {
   F8143(18),
   /** 8-bit float of the IPU, 5 bits of exponent. */
   F8152(19),
-  /** Two elements a byte, low nibble first. */
+  /** Two elements per byte, low nibble first. */
   S4(20),
-  /** Two elements a byte, low nibble first. */
+  /** Two elements per byte, low nibble first. */
   U4(21),
-  /** Four elements a byte, low bits first. */
+  /** Four elements per byte, low bits first. */
   S2(22),
-  /** Four elements a byte, low bits first. */
+  /** Four elements per byte, low bits first. */
   U2(23),
-  /** Two elements a byte. */
+  /** Two elements per byte. */
   F4E2M1(24),
   /** Text. */
   STRING(25),

@@ -1,11 +1,11 @@
 package org.poprt;
 
-/** The emulated IPUs of the process. All managers see the same ones. Thread-safe. */
+/** The emulated IPUs of the process. All managers have the same ones. Thread-safe. */
 public final class DeviceManager implements AutoCloseable {
   private final Handle<RawDeviceManager> handle;
 
   /**
-   * A manager of POPRT_DEVICES devices, or 16384.
+   * Creates a manager of POPRT_DEVICES devices, or 16384.
    *
    * @throws PoprtException if POPRT_DEVICES is not a number
    */
@@ -14,7 +14,7 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * A manager of the first devices.
+   * Creates a manager of the first devices.
    *
    * @param deviceCount their number; 0: POPRT_DEVICES, or 16384
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1048576
@@ -24,13 +24,13 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * A manager of some devices.
+   * Creates a manager of selected devices.
    *
    * @param deviceCount number of devices; 0: POPRT_DEVICES, or 16384
    * @param visible numbers of the visible devices, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
    * @param shared "1" or an absolute folder: shared with the processes that use the same value;
    * "0": not shared; "": POPRT_SHARED_DEVICES
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for something else
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} for other values
    * @since 1.0
    */
   public DeviceManager(int deviceCount, String visible, String shared) {
@@ -50,7 +50,7 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * A free device.
+   * Acquires a free device, without waiting.
    *
    * @param numIpus its IPUs
    * @return the device
@@ -63,7 +63,7 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * The device with a number.
+   * Acquires the device with a number, without waiting.
    *
    * @param id 0 to {@link #deviceCount} - 1
    * @return the device
@@ -112,7 +112,7 @@ public final class DeviceManager implements AutoCloseable {
   }
 
   /**
-   * As {@link #createIpuModelDevice}, with 4 tiles for each IPU.
+   * Creates an IPU model with 4 tiles for each IPU; see {@link #createIpuModelDevice}.
    *
    * @param numIpus its IPUs
    * @param ipuVersion 1, 2 or 21; 0: 2
@@ -128,7 +128,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * The numbers of the devices.
    *
-   * @return in ascending order, busy ones included
+   * @return in ascending order, including busy ones
    */
   public long[] deviceIds() {
     try (Use<RawDeviceManager> use = handle.use()) {

@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.time.Duration;
 
-/** A device that is requested: {@link DeviceManager#acquire}. */
+/** Requirements for a device; see {@link DeviceManager#acquire}. */
 public final class DeviceRequest {
   private static final int WAIT_WITH_TIMEOUT = 1;
   private static final int WAIT_FOREVER = 2;
@@ -17,7 +17,7 @@ public final class DeviceRequest {
   Executable executable;
   long id = -1;
 
-  /** Any device, without waiting. */
+  /** A request for any device, without waiting. */
   public DeviceRequest() {}
 
   /**
@@ -87,9 +87,9 @@ public final class DeviceRequest {
   }
 
   /**
-   * Waits while every device that fits is busy.
+   * Waits while all suitable devices are busy.
    *
-   * @param timeout how long at most
+   * @param timeout the longest waiting time
    * @return this
    */
   public DeviceRequest waitFor(Duration timeout) {
@@ -99,7 +99,7 @@ public final class DeviceRequest {
   }
 
   /**
-   * Waits until a device that fits is free.
+   * Waits until a suitable device is free.
    *
    * @return this
    */

@@ -8,29 +8,29 @@ public enum ErrorCode {
   UNKNOWN(2),
   /** An argument is wrong: a size, a shape, a type, an ill-formed model. */
   INVALID_ARGUMENT(3),
-  /** It was not done in time. */
+  /** A time limit has passed. */
   DEADLINE_EXCEEDED(4),
   /** A file, a name or a device does not exist. */
   NOT_FOUND(5),
-  /** It exists already. */
+  /** The object exists already. */
   ALREADY_EXISTS(6),
   /** A file may not be read or written. */
   PERMISSION_DENIED(7),
-  /** Memory, disk or threads are used up. */
+  /** There is not enough memory, disk space or threads. */
   RESOURCE_EXHAUSTED(8),
-  /** It does not fit together: versions, a device in use, profiling that is off. */
+  /** The state does not allow the call: another version, a device in use, profiling that is off. */
   FAILED_PRECONDITION(9),
-  /** It was given up. */
+  /** The operation was aborted. */
   ABORTED(10),
   /** A number is out of its range. */
   OUT_OF_RANGE(11),
-  /** An operator, type or opset that does not exist here. */
+  /** An operator, type or opset that the library does not support. */
   UNIMPLEMENTED(12),
   /** An error of the library. */
   INTERNAL(13),
   /** All devices are busy; trying again later may help. */
   UNAVAILABLE(14),
-  /** A file is damaged, or of another kind. */
+  /** A file is damaged, or has another format. */
   DATA_LOSS(15);
 
   private final int number;

@@ -27,8 +27,8 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Maps a PopEF file. Weights stay in the map; do not change the file while it is used (replacing
-   * it by renaming is fine).
+   * Maps a PopEF file. Weights are used in the map, so do not change the file while it is used
+   * (replacing it by renaming is safe).
    *
    * @param file a PopEF file
    * @return the model
@@ -83,10 +83,10 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Opens several files that make one model together.
+   * Opens several files that form one model.
    *
    * @param files in any order
-   * @param options how
+   * @param options how to open them
    * @return the model
    * @throws PoprtException as {@link #open(Path)}
    */

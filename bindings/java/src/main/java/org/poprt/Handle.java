@@ -34,7 +34,7 @@ final class Handle<T> {
     return handle;
   }
 
-  /** Pairs with {@link #release}. */
+  /** Keeps the native object until {@link #release}. Throws if it is closed. */
   void acquire() {
     if (state.getAndIncrement() >= CLOSED) {
       release();
@@ -42,12 +42,12 @@ final class Handle<T> {
     }
   }
 
-  /** For try-with-resources. */
+  /** Acquires it for a try-with-resources block. */
   Use<T> use() {
     return new Use<>(this);
   }
 
-  /** Only between acquire and release. */
+  /** Returns the native object. Only valid between acquire and release. */
   T raw() {
     return raw;
   }

@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.util.List;
 
-/** One input of a model that is other inputs' bytes one after the other. */
+/** An input of a model that consists of the bytes of several inputs in order. */
 public final class HostConcat {
   private final String tensor;
   private final List<String> inputs;
@@ -22,9 +22,9 @@ public final class HostConcat {
   }
 
   /**
-   * Shape of the joined tensor, to be checked.
+   * Sets the expected shape of the joined tensor.
    *
-   * @param dimensions default not checked
+   * @param dimensions without this call, they are not checked
    * @return this
    */
   public HostConcat shape(long... dimensions) {
@@ -33,7 +33,7 @@ public final class HostConcat {
   }
 
   /**
-   * Size of the joined tensor, to be checked.
+   * Sets the expected size of the joined tensor.
    *
    * @param size bytes; 0, the default: not checked
    * @return this
@@ -46,7 +46,7 @@ public final class HostConcat {
   /**
    * Bytes of each input.
    *
-   * @param each as many as inputs; without this call equal parts
+   * @param each one number for each input; without this call, the parts are equal
    * @return this
    * @throws IllegalArgumentException when there are more or fewer
    */

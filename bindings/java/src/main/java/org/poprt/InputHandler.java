@@ -10,10 +10,10 @@ import java.nio.ByteBuffer;
 @FunctionalInterface
 public interface InputHandler {
   /**
-   * Writes the next transfer, waiting for it.
+   * Waits for the next transfer and writes it.
    *
    * @param data memory for it in native byte order, only valid during the call
-   * @return false: there is none, and the run ends with {@link ErrorCode#CANCELLED}
+   * @return false: there is no data, and the run ends with {@link ErrorCode#CANCELLED}
    */
   boolean fetch(ByteBuffer data);
 
@@ -28,10 +28,10 @@ public interface InputHandler {
     return false;
   }
 
-  /** The transfer was used: go on to the next one. */
+  /** Called when the transfer was used. The next call is for the next transfer. */
   default void complete() {}
 
-  /** The prefetched transfer will not be used. */
+  /** Called if the prefetched transfer will not be used. */
   default void invalidatePrefetched() {}
 
   /** Makes a {@link #fetch} that waits return false. Called on any thread. */

@@ -65,8 +65,8 @@ public final class LightRunner extends ModelRunner {
   }
 
   /**
-   * New elements for an input that comes with the executable; {@link #updateWeights} makes runs use
-   * them.
+   * Copies new elements for an input that the executable contains; {@link #updateWeights} makes
+   * runs use them.
    *
    * @param name of the input
    * @param value its elements, copied; in native byte order
@@ -83,7 +83,7 @@ public final class LightRunner extends ModelRunner {
     }
   }
 
-  /** The next run uses all that was set. */
+  /** Makes the next run use the new elements. */
   public void updateWeights() {
     try (Use<RawRunner> use = use()) {
       use.raw().light_update_weights();

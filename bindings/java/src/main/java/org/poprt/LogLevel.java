@@ -1,6 +1,6 @@
 package org.poprt;
 
-/** How grave a message of the library is, from unimportant on. */
+/** The severity of a message of the library, in increasing order. */
 public enum LogLevel {
   /** Every step. */
   TRACE,
@@ -8,9 +8,9 @@ public enum LogLevel {
   DEBUG,
   /** Information about completed actions. */
   INFO,
-  /** Something is odd. */
+  /** An unusual condition. */
   WARNING,
-  /** Something failed. */
+  /** A failure. */
   ERROR,
   /** A failure that prevents further work. */
   CRITICAL;

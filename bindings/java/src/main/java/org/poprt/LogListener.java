@@ -1,13 +1,13 @@
 package org.poprt;
 
-/** Hears the library's messages; see {@link Poprt#subscribeLog}. */
+/** Receives the library's messages; see {@link Poprt#subscribeLog}. */
 @FunctionalInterface
 public interface LogListener {
   /**
-   * A message that the level lets through.
+   * Called for each message of at least the level that is set.
    *
-   * @param level how grave it is
-   * @param message a line, without time and line end
+   * @param level its severity
+   * @param message one line, without time and line feed
    */
   void message(LogLevel level, String message);
 }

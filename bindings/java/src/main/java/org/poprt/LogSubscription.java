@@ -1,11 +1,11 @@
 package org.poprt;
 
-/** The library's messages go to a listener until this is closed; see {@link Poprt#subscribeLog}. */
+/** Passes the library's messages to a listener until closed; see {@link Poprt#subscribeLog}. */
 public final class LogSubscription implements AutoCloseable {
   private final LogListener listener;
   private final RawLog raw = new RawLog();
   private final Thread thread = new Thread(this::listen, "poprt log");
-  private boolean over; // of raw; guarded by this
+  private boolean over; // whether raw is deleted; guarded by this
 
   private LogSubscription(LogListener listener) {
     this.listener = listener;

@@ -34,12 +34,12 @@ final class Memory {
     return ((DoubleBuffer) buffer).order();
   }
 
-  /** From its position to its limit. */
+  /** Returns the number of bytes from its position to its limit. */
   static long bytes(Buffer buffer) {
     return (long) buffer.remaining() * elementBytes(buffer);
   }
 
-  /** Address of the element at its position. The caller keeps the buffer. */
+  /** Returns the address of the element at its position. The caller keeps the buffer reachable. */
   static long address(Buffer direct) {
     if (!direct.hasRemaining()) return poprt_raw.raw_buffer_address(NOTHING);
     return poprt_raw.raw_buffer_address(direct)
@@ -54,14 +54,14 @@ final class Memory {
     return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
   }
 
-  /** A copy that is direct. */
+  /** Returns a direct copy of the remaining elements. */
   static ByteBuffer staged(Buffer heap) {
     ByteBuffer copy = allocate(bytes(heap));
     read(heap, copy);
     return copy;
   }
 
-  /** Itself when it is direct, else a copy. */
+  /** Returns the buffer itself if it is direct, else a direct copy. */
   static ByteBuffer direct(ByteBuffer bytes) {
     if (bytes.isDirect()) return bytes;
     ByteBuffer copy = allocate(bytes.remaining());
@@ -69,8 +69,8 @@ final class Memory {
   }
 
   /**
-   * Copies the remaining elements of {@code from} to the start of {@code to}; its position does
-   * not change.
+   * Copies the remaining elements of {@code from} to the position of {@code to}. Both positions
+   * stay unchanged.
    */
   static void read(Buffer from, ByteBuffer to) {
     if (from instanceof ByteBuffer) to.duplicate().put(((ByteBuffer) from).duplicate());
@@ -82,7 +82,7 @@ final class Memory {
     poprt_raw.raw_add_bytes_copied(to.remaining());
   }
 
-  /** Copies {@code from} to the position of {@code to}, which does not change. */
+  /** Copies the remaining bytes to the position of {@code to}. Both positions stay unchanged. */
   static void write(ByteBuffer from, Buffer to) {
     ByteBuffer source = from.duplicate().order(from.order());
     if (to instanceof ByteBuffer) ((ByteBuffer) to).duplicate().put(source);

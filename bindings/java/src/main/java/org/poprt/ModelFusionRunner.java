@@ -1,8 +1,7 @@
 package org.poprt;
 
 /**
- * Serves a fused model, whose anchors are called {@code graphK/NAME}: a run binds those of one
- * graph.
+ * Runs a fused model, whose anchors are called {@code graphK/NAME}: a run binds those of one graph.
  */
 public final class ModelFusionRunner extends ModelRunner {
   /**

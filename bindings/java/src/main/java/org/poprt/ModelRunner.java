@@ -77,7 +77,7 @@ public class ModelRunner implements AutoCloseable {
     outputs = Anchor.list(raw.output_count(), raw::output_anchor);
   }
 
-  /** Makes a runner of some kind. */
+  /** Creates a raw runner of one kind. */
   interface Maker {
     RawRunner make(RawExecutable executable, RawRunnerOptions options);
   }
@@ -96,7 +96,7 @@ public class ModelRunner implements AutoCloseable {
     } finally {
       devices.forEach(Use::close);
       options.delete();
-      Reference.reachabilityFence(config); // and with it values of inputs
+      Reference.reachabilityFence(config); // also keeps the values of inputs
     }
   }
 
@@ -125,9 +125,9 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Memory for runs, to be bound.
+   * Creates bindings, to which memory for runs is bound.
    *
-   * @return with nothing bound
+   * @return bindings without memory
    */
   public Bindings bindings() {
     return new Bindings(inputs, outputs);

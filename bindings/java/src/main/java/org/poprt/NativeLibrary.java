@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
 
-/** Finds and loads the native libraries, once; see {@link Poprt} for where they are looked for. */
+/** Finds and loads the native libraries once; {@link Poprt} documents where it searches. */
 final class NativeLibrary {
   private static final String CORE = "libpoprt.so.1";
   private static final String WRAPPER = "libpoprt_java.so";
@@ -64,7 +64,7 @@ final class NativeLibrary {
     return (system.startsWith("linux") ? "linux" : system.replace(' ', '_')) + "-" + machine;
   }
 
-  /** The core first, by its full path: then no other copy of it can be found in its place. */
+  /** Loads the core first, by its full path, so that the wrapper finds no other copy of it. */
   private static void loadFrom(Path folder) {
     Path core = folder.resolve(CORE);
     if (Files.exists(core)) System.load(core.toString());
@@ -95,7 +95,7 @@ final class NativeLibrary {
     }
   }
 
-  /** In a folder without execute permission (noexec), the error is only "failed to map" a file. */
+  /** Adds the folder to the error, which is only "failed to map" if the file system is noexec. */
   private static UnsatisfiedLinkError explained(UnsatisfiedLinkError e, Path folder) {
     UnsatisfiedLinkError better =
         new UnsatisfiedLinkError(
@@ -132,7 +132,7 @@ final class NativeLibrary {
       Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
       if (Files.isWritable(folder)) return folder.toRealPath();
     } catch (IOException e) {
-      // A home that is read-only or does not exist.
+      // The home is read-only or does not exist.
     }
     Path temporary = Files.createTempDirectory("poprt").toRealPath();
     Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(temporary)));

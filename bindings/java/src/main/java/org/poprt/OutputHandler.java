@@ -17,7 +17,7 @@ public interface OutputHandler {
    */
   boolean take(ByteBuffer data);
 
-  /** Goes on to the next transfer. */
+  /** Called when the transfer is finished. The next call is for the next transfer. */
   default void complete() {}
 
   /** Makes a {@link #take} that waits return false. Called on any thread. */

@@ -5,7 +5,7 @@ import java.util.List;
 
 /** How a {@link PackRunner} packs. */
 public final class PackOptions {
-  /** How items that do not cross rows are put into rows. */
+  /** How the row of an item is chosen if items must not continue in the next row. */
   public enum Algorithm {
     /** Into the last row, or a new one. */
     NEXT_FIT,
@@ -27,8 +27,8 @@ public final class PackOptions {
   private long delimiterNum;
 
   /**
-   * For a model that records the packed inputs ({@code pack_args}), or whose first input is of
-   * variable length.
+   * Creates options for a model that records the packed inputs ({@code pack_args}), or whose first
+   * input is of variable length.
    *
    * @param timeout from the first item of a pack until its submission; whole microseconds, at least
    * one
@@ -38,7 +38,7 @@ public final class PackOptions {
   }
 
   /**
-   * For a model with the given input of variable length.
+   * Creates options for a model with the given input of variable length.
    *
    * @param dynamicInput name of the input of variable length
    * @param timeout from the first item of a pack until its submission; whole microseconds, at least
@@ -50,7 +50,7 @@ public final class PackOptions {
   }
 
   /**
-   * Items of a pack.
+   * Sets the number of items of a pack.
    *
    * @param items 0, the default: as many as fit
    * @return this
@@ -63,7 +63,7 @@ public final class PackOptions {
   /**
    * The input that contains lengths.
    *
-   * @param name of an s32 input; "", the default: none
+   * @param name of an s32 input; "", the default: as recorded in the model, or none
    * @return this
    */
   public PackOptions unpackInfoInput(String name) {
@@ -94,7 +94,7 @@ public final class PackOptions {
   }
 
   /**
-   * Sets the choice of rows for items that do not cross them.
+   * Sets how the row of an item is chosen if items must not continue in the next row.
    *
    * @param which default {@link Algorithm#NEXT_FIT}
    * @return this
@@ -105,7 +105,7 @@ public final class PackOptions {
   }
 
   /**
-   * Whether items may cross rows.
+   * Sets whether items may continue in the next row.
    *
    * @param on default true
    * @return this

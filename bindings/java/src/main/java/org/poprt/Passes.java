@@ -27,13 +27,13 @@ public final class Passes {
   private long rewriteLimit;
   private String folder = "";
 
-  /** None yet. */
+  /** An empty list of passes. */
   public Passes() {}
 
   /**
    * Adds a pass that needs no arguments.
    *
-   * @param name as {@link #list()} has it
+   * @param name a name in {@link #list()}
    * @return this
    */
   public Passes add(String name) {
@@ -43,7 +43,7 @@ public final class Passes {
   /**
    * Adds a pass.
    *
-   * @param name as {@link #list()} has it
+   * @param name a name in {@link #list()}
    * @param arguments by name; a flag is "True", names are separated by commas, words by line feeds
    * @return this
    */
@@ -57,7 +57,7 @@ public final class Passes {
    * Whether to order the passes by their dependencies, which are added, instead of using the given
    * order.
    *
-   * @param on whether
+   * @param on whether to do so
    * @return this
    */
   public Passes sort(boolean on) {
@@ -68,7 +68,7 @@ public final class Passes {
   /**
    * Whether to verify the graph after each pass. The default is true.
    *
-   * @param on whether
+   * @param on whether to do so
    * @return this
    */
   public Passes verify(boolean on) {
@@ -77,9 +77,9 @@ public final class Passes {
   }
 
   /**
-   * External data may be reached through links; only for models that are trusted.
+   * Whether external data may be reached through links. Only for trusted models.
    *
-   * @param on whether
+   * @param on whether to do so
    * @return this
    */
   public Passes allowLinks(boolean on) {
@@ -90,7 +90,7 @@ public final class Passes {
   /**
    * Whether warnings about a model are errors.
    *
-   * @param on whether
+   * @param on whether to do so
    * @return this
    */
   public Passes strict(boolean on) {
@@ -99,7 +99,7 @@ public final class Passes {
   }
 
   /**
-   * Stops rewriting after so many rewrites.
+   * Stops rewriting after this number of rewrites.
    *
    * @param rewrites 0: no limit
    * @return this
@@ -121,7 +121,7 @@ public final class Passes {
   }
 
   /**
-   * Looks at names and arguments, without a model.
+   * Checks names and arguments, without a model.
    *
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#INVALID_ARGUMENT}
    */
@@ -151,7 +151,7 @@ public final class Passes {
   }
 
   /**
-   * Runs them.
+   * Runs the passes.
    *
    * @param onnx the bytes of an ONNX model; the remaining bytes are read, its position does not
    * change

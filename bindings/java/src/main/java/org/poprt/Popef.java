@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.nio.file.Path;
 
-/** Describing PopEF files. {@link PopefReader} reads them. */
+/** Describes PopEF files. {@link PopefReader} reads them. */
 public final class Popef {
   private Popef() {}
 
@@ -14,7 +14,7 @@ public final class Popef {
     METADATA,
     /** Also the header of every blob. */
     ALL,
-    /** All of it, as JSON. */
+    /** All of the above, as JSON. */
     JSON,
     /** Anchors that the caller must serve. */
     USER_ANCHORS
@@ -24,7 +24,7 @@ public final class Popef {
    * Describes a file.
    *
    * @param file a PopEF file
-   * @param format how much
+   * @param format the details and the form
    * @return text, or JSON
    * @throws PoprtException when there is no such file or it is damaged
    */

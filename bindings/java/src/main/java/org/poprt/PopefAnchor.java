@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.util.Arrays;
 
-/** A host-visible tensor of a model as {@link PopefMetadata} describes it. A value. */
+/** A host-visible tensor of a model, which {@link PopefMetadata} describes. */
 public final class PopefAnchor {
   /** The direction of the stream. */
   public enum Direction {
@@ -23,7 +23,7 @@ public final class PopefAnchor {
   private boolean perReplica;
 
   /**
-   * An anchor without a stream handle that no program uses.
+   * Creates an anchor without a stream handle that no program uses.
    *
    * @param name the name in the model and of its tensor or feed blob
    * @param direction the direction of its stream
@@ -109,7 +109,7 @@ public final class PopefAnchor {
   }
 
   /**
-   * Its stream.
+   * The handle of its stream.
    *
    * @return "" when no callback can be connected
    */
@@ -118,7 +118,7 @@ public final class PopefAnchor {
   }
 
   /**
-   * Names its stream.
+   * Sets the handle of its stream.
    *
    * @param stream default ""
    * @return this
@@ -168,7 +168,7 @@ public final class PopefAnchor {
     return this;
   }
 
-  /** For people, such as {@code x f32[2,4]}. */
+  /** A description such as {@code x f32[2,4]}. */
   @Override
   public String toString() {
     return name + " " + dataType + Arrays.toString(shape).replace(" ", "");

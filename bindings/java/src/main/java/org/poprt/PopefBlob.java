@@ -11,8 +11,8 @@ import java.util.Locale;
 import java.util.function.LongFunction;
 
 /**
- * A part of a PopEF file. Keeps the {@link PopefReader} or {@link PopefModel} that gave it; when
- * that is closed, the payload is not available any more. Any number of threads may use one.
+ * A part of a PopEF file. Keeps the {@link PopefReader} or {@link PopefModel} that returned it.
+ * When this is closed, the payload is no longer available. Any number of threads may use one.
  */
 public final class PopefBlob {
   /** The kind of a blob. */
@@ -90,7 +90,7 @@ public final class PopefBlob {
   }
 
   /**
-   * The executable that it belongs to.
+   * The executable to which it belongs.
    *
    * @return "" for executables, and for data of every executable with such an anchor
    */
@@ -135,7 +135,7 @@ public final class PopefBlob {
   }
 
   /**
-   * Whether the file has it compressed, as executables may be.
+   * Whether its payload is compressed in the file. Only executables may be.
    *
    * @return false for data
    */
@@ -213,7 +213,7 @@ public final class PopefBlob {
       handle.release();
       Reference.reachabilityFence(owner);
     }
-    // Buffers that are made from a direct one keep it.
+    // A buffer that is derived from a direct one keeps it reachable.
     ByteBuffer view = Memory.view(payload.address() + offset, bytes);
     Handle.CLEANER.register(view, payload::delete);
     return view.asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
@@ -227,7 +227,7 @@ public final class PopefBlob {
     return (int) byteSize;
   }
 
-  /** For people, such as {@code tensor w 16 bytes}. */
+  /** A description such as {@code tensor w 16 bytes}. */
   @Override
   public String toString() {
     return type.name().toLowerCase(Locale.ROOT) + " " + name + " " + byteSize + " bytes";

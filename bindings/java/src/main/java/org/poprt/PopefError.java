@@ -2,7 +2,7 @@ package org.poprt;
 
 /** The kind of PopEF error of a {@link PoprtException}. */
 public enum PopefError {
-  /** An error of something else. */
+  /** Another error. */
   NONE,
   /** A file cannot be opened, read or written. */
   FILE,
@@ -14,7 +14,7 @@ public enum PopefError {
   LINK,
   /** A writer that is closed, replaced or has failed. */
   INACTIVE_WRITER,
-  /** Data of another size than was announced. */
+  /** Data with another size than declared. */
   SIZE;
 
   private static final PopefError[] ALL = values();

@@ -7,8 +7,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * The metadata of an executable in a PopEF file, which describes how to run it. A value for one
- * thread at a time. A reader returns copies, and the lists and maps may be changed.
+ * The metadata of an executable in a PopEF file, which describes how to run it. Only one thread at
+ * a time may use it. A reader returns copies, and the lists and maps may be changed.
  */
 public final class PopefMetadata {
   static final int BLOB_TYPE = 2;
@@ -18,7 +18,7 @@ public final class PopefMetadata {
   private static final int MAIN = 2;
   private static final int SAVE = 3;
 
-  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
   // <popef:members>
   private static final int REPLICATION_FACTOR = 1;
   private static final int NUM_IPUS = 2;
@@ -108,14 +108,14 @@ public final class PopefMetadata {
     raw.set_flow(which, indices, indices.length);
   }
 
-  /** Indices of programs have 32 bits. */
+  /** Checks that the index of a program has 32 bits. */
   static long checked(long program) {
     if (program < 0 || program > 0xffffffffL)
       throw new PoprtException(ErrorCode.INVALID_ARGUMENT, "no program can have index " + program);
     return program;
   }
 
-  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
   // <popef:accessors>
   /**
    * Name of the executable that the metadata describes.
@@ -363,7 +363,7 @@ public final class PopefMetadata {
   }
 
   /**
-   * Programs that bring state back.
+   * Programs that return state to the host.
    *
    * @return their indices, in order
    */

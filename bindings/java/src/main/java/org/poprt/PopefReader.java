@@ -151,7 +151,7 @@ public final class PopefReader implements AutoCloseable {
   /**
    * The model of the only executable.
    *
-   * @return the executable with all that belongs to it
+   * @return the executable with all blobs that belong to it
    * @throws PoprtException as {@link #model(String)}
    */
   public PopefModel model() {
@@ -162,7 +162,7 @@ public final class PopefReader implements AutoCloseable {
    * The model of an executable.
    *
    * @param executable its name; "": the only one
-   * @return the executable with all that belongs to it
+   * @return the executable with all blobs that belong to it
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} (no such executable, several
    *     and no name, no metadata for it or more than one) or {@link ErrorCode#DATA_LOSS} (data that
    *     does not fit its anchor)

@@ -24,9 +24,9 @@ import java.util.function.Supplier;
 public final class PopefWriter implements AutoCloseable {
   /** The behaviour for an existing file. */
   public enum Mode {
-    /** The new file takes its place when it is finished. */
+    /** The new file replaces it when it is finished. */
     TRUNCATE,
-    /** Blobs are added to it. */
+    /** Blobs are appended to it. */
     APPEND
   }
 
@@ -38,7 +38,7 @@ public final class PopefWriter implements AutoCloseable {
     private final long[] shape;
 
     /**
-     * Describes one.
+     * Describes a feed.
      *
      * @param name of the anchor
      * @param tensors number of values
@@ -89,7 +89,7 @@ public final class PopefWriter implements AutoCloseable {
     }
   }
 
-  /** The blob's writer lives as long as the file's. */
+  /** The writers of the file and of the active blob, which are freed together. */
   private static final class Raw {
     final RawPopefWriter file;
     final long callback; // 0: it writes to a file
@@ -132,8 +132,8 @@ public final class PopefWriter implements AutoCloseable {
    * @param mode the behaviour for an existing file
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} (the folder), {@link
    *     ErrorCode#PERMISSION_DENIED}, {@link ErrorCode#RESOURCE_EXHAUSTED} (disk full), {@link
-   *     ErrorCode#UNAVAILABLE} (another writer is adding) or {@link ErrorCode#DATA_LOSS} (adding to
-   *     what is no PopEF file)
+   *     ErrorCode#UNAVAILABLE} (another writer is appending) or {@link ErrorCode#DATA_LOSS}
+   *     (appending to a file that is not PopEF)
    */
   public PopefWriter(Path file, Mode mode) {
     Raw raw = new Raw(RawPopefWriter.create_file(file.toString(), mode.ordinal()), 0);
@@ -142,9 +142,9 @@ public final class PopefWriter implements AutoCloseable {
   }
 
   /**
-   * Writes to a stream, front to back: each blob when it is finished, until then it is in memory.
-   * When the stream throws, the writer has failed, and the method that was called throws the same;
-   * an {@link IOException} comes as {@link UncheckedIOException}.
+   * Writes to a stream, from front to back. Each blob is kept in memory until it is finished. If
+   * the stream throws, the writer has failed, and the called method throws the same exception, or
+   * an {@link UncheckedIOException} for an {@link IOException}.
    *
    * @param stream stays open
    */
@@ -173,10 +173,10 @@ public final class PopefWriter implements AutoCloseable {
   /**
    * Writes metadata.
    *
-   * @param about an executable
+   * @param about the metadata of an executable
    * @return this
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (a value that it cannot have), or
-   *     as {@link #executable}
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} (an invalid value), or as {@link
+   *     #executable}
    */
   public synchronized PopefWriter metadata(PopefMetadata about) {
     try (Use<Raw> use = handle.use()) {
@@ -199,7 +199,7 @@ public final class PopefWriter implements AutoCloseable {
    * Begins an executable.
    *
    * @param name of the executable
-   * @param compress whether to compress it; then it cannot be used in the map
+   * @param compress whether to compress it; readers then copy it instead of mapping it
    * @return this
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} (no name, or a duplicate name
    * of an executable; a writer that is finished or has failed), {@link ErrorCode#INVALID_ARGUMENT}

@@ -10,8 +10,7 @@ import java.util.Objects;
  * property {@code poprt.library.path} names; else from the jar ({@code
  * native/linux-x86_64/}), unpacked once into the folder of {@code poprt.cache.path} or the user's
  * cache; else from {@code java.library.path}. A {@code libpoprt.so.1} of another version than the
- * classes is refused. Newer Java versions want
- * {@code --enable-native-access=ALL-UNNAMED}.
+ * classes is refused. Java 24 and newer need {@code --enable-native-access=ALL-UNNAMED}.
  */
 public final class Poprt {
   private Poprt() {}
@@ -73,8 +72,8 @@ public final class Poprt {
   }
 
   /**
-   * Bytes that these classes have copied for runs since the start: those of buffers that are not
-   * direct. Direct buffers are used where they are.
+   * The number of bytes that these classes have copied for runs since the start: those of buffers
+   * that are not direct. Direct buffers are used in place.
    *
    * @return number of bytes
    */

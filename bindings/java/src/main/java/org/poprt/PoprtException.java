@@ -1,13 +1,13 @@
 package org.poprt;
 
-/** An error of the library: a code and one line of facts. */
+/** An error of the library: a code and a message of one line. */
 public final class PoprtException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   /** The kind of error. */
   private final ErrorCode code;
 
-  /** Compiled when a message first names an option: most do not. */
+  /** Compiled when a message first contains an option, because most do not. */
   private static final class Spelling {
     static final java.util.regex.Pattern OPTION = java.util.regex.Pattern.compile("`([a-z_]+)`");
     static final java.util.regex.Pattern WORD = java.util.regex.Pattern.compile("_([a-z])");
@@ -43,7 +43,7 @@ public final class PoprtException extends RuntimeException {
         ErrorCode.of(code), PopefError.NONE, spellOptions(Utf8.string(message)), false);
   }
 
-  /** Makes of {@code `batch_size`}, as the library has it, {@code batchSize}. */
+  /** Replaces the library's name {@code `batch_size`} by {@code batchSize}. */
   private static String spellOptions(String message) {
     if (message.indexOf('`') < 0) return message;
     java.util.regex.Matcher option = Spelling.OPTION.matcher(message);
@@ -70,7 +70,7 @@ public final class PoprtException extends RuntimeException {
    * The kind of PopEF error, because the code does not distinguish a missing link from a newer
    * file.
    *
-   * @return {@link PopefError#NONE} for errors of something else
+   * @return {@link PopefError#NONE} for other errors
    */
   public PopefError popefError() {
     return popefError;

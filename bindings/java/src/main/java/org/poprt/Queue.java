@@ -24,7 +24,7 @@ public abstract class Queue {
     this.input = input;
     handle = Handle.of(this, raw, RawQueue::delete);
     RawAnchor served = raw.anchor();
-    if (served == null) throw new IllegalStateException("QueueManager is closed"); // meanwhile
+    if (served == null) throw new IllegalStateException("QueueManager is closed"); // by now
     anchor = Anchor.list(1, i -> served).get(0);
   }
 
@@ -38,7 +38,7 @@ public abstract class Queue {
   }
 
   /**
-   * Elements that fit.
+   * The number of elements that fit into the queue.
    *
    * @return a power of two
    */
@@ -47,7 +47,7 @@ public abstract class Queue {
   }
 
   /**
-   * Elements that wait.
+   * The number of waiting elements.
    *
    * @return 0 to {@link #capacity}
    */
@@ -84,8 +84,8 @@ public abstract class Queue {
    * @param memory from its position to its limit
    * @param executor of completions; {@code Runnable::run} uses the thread that runs programs, or
    * that flushes or closes: dependent actions must then not block
-   * @return as there
-   * @throws PoprtException as there
+   * @return as for {@link #enqueue(Buffer)}
+   * @throws PoprtException as for {@link #enqueue(Buffer)}
    */
   public final CompletableFuture<Void> enqueue(Buffer memory, Executor executor) {
     Bindings.check(anchor, memory, input);
@@ -137,7 +137,7 @@ public abstract class Queue {
       try {
         executor.execute(() -> complete(code, message));
       } catch (Throwable e) {
-        future.completeExceptionally(e); // the executor takes no more
+        future.completeExceptionally(e); // the executor rejects new tasks
       }
     }
 

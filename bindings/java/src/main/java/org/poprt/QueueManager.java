@@ -6,8 +6,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * The queues of a {@link Session}, one for each anchor that is to be served. They are closed when
- * the session is closed or makes others; then everything throws {@link IllegalStateException}.
+ * The queues of a {@link Session}, one for each anchor that the caller serves. They are closed when
+ * the session is closed or creates others. All methods then throw {@link IllegalStateException}.
  */
 public final class QueueManager {
   private final Session session;
@@ -70,7 +70,7 @@ public final class QueueManager {
     return queue;
   }
 
-  /** Cancels every element that waits; the queues stay in use. */
+  /** Cancels every waiting element; the queues stay in use. */
   public void flushAll() {
     ask(
         raw -> {
@@ -79,7 +79,7 @@ public final class QueueManager {
         });
   }
 
-  /** The same permanently: nothing can be enqueued afterwards, and runs find no data. */
+  /** Like {@link #flushAll}, but permanent: nothing can be enqueued then, and runs find no data. */
   public void disconnectAll() {
     ask(
         raw -> {

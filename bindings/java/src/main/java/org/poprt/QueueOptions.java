@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Consumer;
 
-/** How the queues of a {@link QueueManager} are made. */
+/** Options of the queues of a {@link QueueManager}. */
 public final class QueueOptions {
   private int buffers;
   private Duration timeout = Duration.ZERO;

@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 abstract class RawCallbacks {
   void done(int code, byte[] message) {}
 
-  /** The bytes are valid during the call. False: stop. */
+  /** Writes the bytes, which are valid during the call. Returns false to stop the writer. */
   boolean write(ByteBuffer data) {
     return false;
   }

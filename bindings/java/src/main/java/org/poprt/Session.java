@@ -43,16 +43,16 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Makes a session.
+   * Acquires a device and loads the model.
    *
    * @param executable the model; it may be closed afterwards
-   * @param options how; they are copied
+   * @param options options, which are copied
    * @throws PoprtException with {@link ErrorCode#UNAVAILABLE} when all devices are busy, {@link
-   *     ErrorCode#FAILED_PRECONDITION} when another session has the given one for itself
+   *     ErrorCode#FAILED_PRECONDITION} when another session uses the given one exclusively
    */
   public Session(Executable executable, SessionOptions options) {
     RawSession raw = create(executable, options);
-    ConcurrentHashMap<String, Long> numbers = targets; // not this
+    ConcurrentHashMap<String, Long> numbers = targets; // the lambda must not refer to this
     handle =
         Handle.of(
             this,
@@ -108,7 +108,7 @@ public final class Session implements AutoCloseable {
     } catch (RuntimeException e) {
       failure = e;
     } finally {
-      Reference.reachabilityFence(this); // and with it the handlers
+      Reference.reachabilityFence(this); // also keeps the handlers
     }
     RawTargets.rethrow(failure);
     return answer;
@@ -123,7 +123,7 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Uploads to the device that it has, else to a free one.
+   * Loads the session on its present device, else on a free one.
    *
    * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
    */
@@ -132,9 +132,9 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Uploads to a device. The session that has it is unloaded.
+   * Loads the session on a device. Unloads the session that uses the device.
    *
-   * @param device where to
+   * @param device the device
    * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
    */
   public void bindToDevice(Device device) {
@@ -144,7 +144,8 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Uploads again: initial state, and no longer stopped. Updated weights stay.
+   * Loads again: the state is the initial one, and the session is no longer stopped. Updated
+   * weights are kept.
    *
    * @throws PoprtException as {@link #Session(Executable, SessionOptions)}
    */
@@ -158,9 +159,9 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Whether it is on a device.
+   * Whether the session is on a device.
    *
-   * @return false before one was taken, after unloading, and when another session took it
+   * @return false before one was acquired, after unloading, and if another session uses the device
    */
   public boolean isLoaded() {
     return ask(RawSession::is_loaded);
@@ -233,7 +234,7 @@ public final class Session implements AutoCloseable {
     }
   }
 
-  /** The native code does not know the one before any more. */
+  /** Keeps the handler. The native code no longer refers to the previous one, which is removed. */
   private void keep(String key, RawTargets.Stream stream, long id) {
     replace(key, id);
     if (stream == null) handlers.remove(key);
@@ -358,7 +359,7 @@ public final class Session implements AutoCloseable {
    * Copies the value of an input that has data in the executable.
    *
    * @param name of the input
-   * @param value where its elements go, in native byte order
+   * @param value receives its elements, in native byte order
    * @throws PoprtException as {@link #updateWeights}
    */
   public void readWeights(String name, Buffer value) {
@@ -371,7 +372,7 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Makes a queue for each anchor that is to be served.
+   * Creates a queue for each anchor that the caller serves.
    *
    * @return the queues
    */
@@ -383,7 +384,7 @@ public final class Session implements AutoCloseable {
    * Creates a queue for each anchor that the caller serves. Earlier queues are closed: their
    * waiting elements are cancelled, and so is a run that waits for them.
    *
-   * @param options how; they are copied
+   * @param options options, which are copied
    * @return the queues
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}
    */

@@ -3,7 +3,7 @@ package org.poprt;
 import java.time.Duration;
 import java.util.Objects;
 
-/** How a {@link Session} is made. */
+/** Options of a {@link Session}. */
 public final class SessionOptions {
   // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
   private int threads;

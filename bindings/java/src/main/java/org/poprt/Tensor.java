@@ -143,7 +143,7 @@ public final class Tensor {
   /**
    * Type of its elements.
    *
-   * @return null when it is made of a buffer: then a run takes it for that of the input
+   * @return null if it was made of a buffer, which a run accepts for the type of the input
    */
   public DataType dataType() {
     return dataType;
@@ -228,7 +228,7 @@ public final class Tensor {
       for (int i = 0; i < shape[d]; i++) ((boolean[]) to)[i] = ((ByteBuffer) from).get() != 0;
   }
 
-  /** For people, such as {@code f32[2,4]}. */
+  /** A description such as {@code f32[2,4]}. */
   @Override
   public String toString() {
     return (dataType == null ? "" : dataType) + Arrays.toString(shape).replace(" ", "");

@@ -2,7 +2,7 @@ package org.poprt;
 
 import java.time.Duration;
 
-/** Durations as the C library has them. */
+/** Converts durations to the form of the C library. */
 final class Times {
   private Times() {}
 

@@ -2,7 +2,7 @@ package org.poprt;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-/** Strings as the C library has them. */
+/** Converts strings to and from the form of the C library. */
 final class Utf8 {
   private Utf8() {}
 
