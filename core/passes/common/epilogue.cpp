@@ -37,7 +37,8 @@ bool fuse_activation(Node& node, std::string_view op_type, PassContext& context)
 bool fuse_residual(Node& add, std::string_view op_type, size_t residual_input,
                    PassContext& context) {
   if (!add.is("Add") || add.input(0) == add.input(1)) return false;
-  // The later of two candidates is taken, because the other operand is computed by then.
+  // If both operands are candidates, operand 1 is taken. The operator is moved to the Add, where
+  // the other operand is already computed.
   for (const size_t side : {size_t{1}, size_t{0}}) {
     Node* op = sole_producer_of(add.input(side), op_type, "poprt");
     Value* residual = add.input(1 - side);

@@ -267,7 +267,7 @@ int32_t replace_value(poprt_value* from, poprt_value* to) {
     Value* by = &of(to);
     if (&old == by) return;
     Graph& g = old.graph();
-    // Outputs are made by nodes and keep their names.
+    // A graph output must be the result of a node and keeps its name, so an Identity may be needed.
     if (g.is_output(&old) && !can_bypass(&old, by)) {
       Node* after = old.producer();
       Node* identity = g.add_node("Identity", "", {by});

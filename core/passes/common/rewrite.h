@@ -58,8 +58,8 @@ Tensor tensor_of(DType dtype, Shape shape, std::span<const double> values);
 ir::Value* add_ints(ir::Graph& graph, std::string name, std::span<const int64_t> values);
 ir::Value* add_scalar(ir::Graph& graph, std::string name, DType dtype, double value);
 
-// Adds a node before `at` and infers its types. The name of its first output is that of `at` output
-// 0 + "_" + op_type.
+// Adds a node before `at` and infers its types. Its first output gets the name NAME_OPTYPE, where
+// NAME is the name of output 0 of `at`.
 ir::Node* insert_node(
     ir::Node& at, std::string op_type, std::string domain, std::span<ir::Value* const> inputs,
     std::initializer_list<std::pair<const std::string_view, ir::Attribute>> attributes = {},

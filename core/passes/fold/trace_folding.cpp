@@ -57,8 +57,8 @@ class Tracer {
        }},
   };
 
-  // Whether the value has at most one dimension. With more, the order of elements depends on the
-  // axis.
+  // Whether at most one dimension of the value is not 1. With more, the order of elements depends
+  // on the axis.
   static bool is_list(const Value* v) {
     return v->type.is_static() &&
            std::ranges::count_if(v->shape(), [](int64_t d) { return d != 1; }) <= 1;
@@ -139,7 +139,7 @@ void run(Graph& graph, PassContext& context) {
       Value* v = n->output();
       if (!known || static_cast<int64_t>(known->size()) > kMost) continue;
       if (v->type.is_static() && element_count(v->shape()) != static_cast<int64_t>(known->size()))
-        continue;  // a Slice along an axis that a list does not have
+        continue;  // for example a Slice along a dimension of 1 in a list
       tracer.set(v, *known);
       if (!is_complete(*known) || !v->type.is_static() || g.is_output(v) || v->uses().empty() ||
           !context.allow())

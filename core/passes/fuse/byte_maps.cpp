@@ -106,7 +106,7 @@ class Chain {
     Node* copy = scratch.add_node(n.op_type, n.domain, inputs, 1);
     copy->name = n.name;
     copy->attributes = n.attributes;
-    copy->attributes.erase("axis");  // with one dimension there is no axis to choose
+    copy->attributes.erase("axis");  // has no meaning for scales of one element
     ops::infer(*copy);
     return ops::evaluate(*copy, operands)[0];
   }

@@ -1,5 +1,6 @@
-// Lets a convolution of few channels compute its result in plain layout if plain layout is needed.
-// Each vector of its kernel has pixels of one filter, and not filters of one pixel.
+// Lets a convolution whose input is plain (fewer than 16 channels) compute its result in plain
+// layout if only that is needed, instead of a blocked result and an Unblock. Each vector of its
+// kernel has pixels of one filter, and not filters of one pixel.
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 

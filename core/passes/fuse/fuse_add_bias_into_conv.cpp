@@ -7,8 +7,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Returns the constant as [channels] if it has one value per channel (dimension 1) of `rank`
-// dimensions.
+// Returns the constant as one value per channel, if it has one element or one per channel
+// (dimension 1 of `rank` dimensions).
 std::optional<std::vector<double>> per_channel(const Value* v, int64_t channels, size_t rank) {
   if (!v->is_constant() || !is_plain_float(v->dtype()) || v->shape().size() > rank)
     return std::nullopt;

@@ -11,7 +11,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// A product as a power of x and other factors. Only integer powers count.
+// scale * x^exponent.
 struct Power {
   Value* x;
   int exponent;

@@ -125,7 +125,7 @@ std::optional<Tensor> as_parameter(const Value* v, const Shape& shape) {
   return v->constant().reshaped(shape);
 }
 
-// Merges a factor into the scale of a normalization without bias, or a term into its bias.
+// Merges a factor into the scale of a normalization without bias, or makes a term its bias.
 void fuse_affine(Node& n, PassContext& context) {
   for (size_t side = 0; side < 2; side++) {
     Node* norm = sole_producer_of(n.input(side), "LayerNormalization");

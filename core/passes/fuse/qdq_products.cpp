@@ -5,7 +5,8 @@
 // whereas the float graph rounds every product and sum.
 //
 // DequantizeLinear -> Reshape, MaxPool ... -> QuantizeLinear with the same scale and zero point
-// moves the bytes. Concat joins bytes if all inputs have the quantisation of the result.
+// moves the bytes. Concat joins bytes; an input with another quantisation than the result is
+// quantised again.
 #include <algorithm>
 #include <cmath>
 
@@ -277,7 +278,7 @@ void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   replace_node(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output());
 }
 
-// Joins the bytes if each input has the quantisation of the result.
+// Joins the bytes. An input with another quantisation than the result is quantised again.
 void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context) {
   std::vector<Quantized> parts;
   for (const Value* v : concat.inputs()) {
@@ -299,7 +300,7 @@ void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context
 }
 
 void rewrite(Graph& root, Node& q, PassContext& context) {
-  // The fused product divides in f32, so the scale must be f32.
+  // The fused product divides in f32, so attribute `precision` must be absent or f32 (1).
   if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static() ||
       q.int_attr("precision", 0) > 1)
     return;

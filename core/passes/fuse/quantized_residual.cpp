@@ -25,7 +25,7 @@ Node* sole_convolution(const Node* d) {
   Node* conv = ir::producer_if(d->input(0), "QLinearConv", "poprt");
   if (!conv || conv->inputs().size() > kInputs || !conv->input(6) || !conv->input(7))
     return nullptr;
-  // The kernel computes the same as the graph only if these types and quantisations match.
+  // The bytes must be dequantised with the scale and zero point with which they were quantised.
   const auto same = [](const Value* a, const Value* b) {
     const auto x = ir::const_scalar(a), y = ir::const_scalar(b);
     return x && y && *x == *y;

@@ -35,7 +35,7 @@ Value* from_begin(Node& n, Value* indices, int64_t size) {
   return computed(n, "Where", {computed(n, "Less", {indices, zero}), wrapped, indices});
 }
 
-// The axis of the data that the indices select places of: the axis that is mixed. Indices of an
+// The axis of the data along which the indices select: the axis that is mixed. Indices of an
 // unknown shape are treated as one index with the rank of the data, which GatherElements requires.
 std::optional<size_t> indexed_axis(const Node& n) {
   const auto graph = ops::isolate(n);

@@ -19,8 +19,8 @@ bool keeps_places(const Node& n, size_t operand) {
   return true;
 }
 
-// Returns the input that Expand produces, if the operator computes each element independently and
-// its other inputs are single numbers.
+// Returns the input that Expand produces, if the other inputs are constants of one element and the
+// result has the expanded shape.
 std::optional<size_t> expanded_input(const Node& n) {
   if (n.outputs().size() != 1) return std::nullopt;
   std::optional<size_t> found;

@@ -145,7 +145,7 @@ void Numbered::restart_sums(Node& n) {
   erase_if_dead(&n);
 }
 
-// Whether the input does not depend on tokens and has an element for each token.
+// Whether the input, which does not depend on tokens, has a separate element for every token.
 bool Numbered::has_rows(const Node& n, size_t input) const {
   const Value* v = n.input(input);
   if (!v || !v->type.is_static() || !n.output()->type.is_static()) return false;
@@ -153,7 +153,8 @@ bool Numbered::has_rows(const Node& n, size_t input) const {
   return rows_ > 1 && s.size() >= 2 && s.size() == out.size() && s[0] == rows_ && s[1] == length_;
 }
 
-// If all rows are equal, for example embeddings of default token types, keeps one row.
+// Keeps one row of the input if all rows are equal, for example embeddings of default token types.
+// Otherwise fails.
 void Numbered::one_row(Node& n, size_t input) {
   constexpr uint64_t kLargest = uint64_t{1} << 30;
   const Value* v = n.input(input);
@@ -170,7 +171,7 @@ void Numbered::one_row(Node& n, size_t input) {
 }
 
 // Follows values from the tokens through nodes that treat each token independently, up to the first
-// attention.
+// attention, and makes positions and running sums on the way restart with every sequence.
 void Numbered::follow_tokens() {
   std::unordered_map<const Value*, Tokens> tokens;
   for (const Value* v : graph_.inputs())

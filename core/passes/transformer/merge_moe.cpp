@@ -62,7 +62,8 @@ Expert expert_of(Graph& graph, const std::string& from, const std::string& to) {
   return e;
 }
 
-// Merges branches. Each node of the merged branch depends on the inputs that the branches share.
+// Merges branches into one that computes all of them: inputs and weights are stacked along a new
+// first axis.
 class Merger {
  public:
   explicit Merger(std::vector<Expert> experts) : experts_(std::move(experts)) {
@@ -163,7 +164,7 @@ class Merger {
 
   std::vector<Expert> experts_;
   std::vector<Value*> batched_;
-  Node* at_ = nullptr;  // all inputs of all branches are available before this node
+  Node* at_ = nullptr;  // the last of the branches' first nodes; new nodes are added before it
 };
 
 void run(Graph& graph, PassContext& context) {

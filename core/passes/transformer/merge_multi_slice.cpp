@@ -36,7 +36,8 @@ std::optional<Cut> cut_of(Node& n) {
   return cut;
 }
 
-// Merges slices that are adjacent along the axis into a Split.
+// Merges slices that do not overlap along the axis into a Split. Gaps between them become outputs
+// without readers.
 bool merge_ranges(Node& at, Value* x, std::vector<Cut> cuts, PassContext& context) {
   std::ranges::sort(cuts, {}, &Cut::begin);
   const int64_t size = x->shape()[static_cast<size_t>(cuts[0].axis)];

@@ -197,7 +197,7 @@ void Packing::select_inputs() {
   }
   const Shape shape{settings_.items, static_cast<int64_t>(settings_.segments.size())};
   info_ = graph_.add_input(kInfo, ir::ValueType::of(DType::s32, shape));
-  // Inputs with rows and no places belong to sequences.
+  // Other inputs with as many rows have one row for each sequence.
   for (Value* v : graph_.inputs()) {
     if (v == info_ || packed_.contains(v) || v->is_constant() || !v->type.is_static() ||
         v->shape().empty() || v->shape()[0] != old_.rows)
@@ -444,7 +444,8 @@ Value* Packing::ones_where_tokens(Node& at) {
   return ones_;
 }
 
-// Without a mask, attention would include the tokens after a sequence in its row.
+// Adds a mask to the scores. Without it, attention would include the places after a sequence in its
+// row.
 void Packing::mask_scores(Node& softmax) {
   Value* scores = softmax.input(0);
   const Unpacked from = unpacked(softmax, scores);
