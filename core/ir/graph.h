@@ -103,8 +103,8 @@ class Node {
   void set_input(size_t i, Value* value);  // appends null inputs if i is beyond the end
   void set_inputs(std::span<Value* const> values);
 
-  // The opset of this node's domain that the graph imports; 0 if it imports none, 1 for the domain
-  // "poprt".
+  // The opset of this node's domain that the graph imports; 0 if it imports none. Always 1 for the
+  // domain "poprt", and kNewestOpset for kNewestDomain (ir/newest.h).
   int64_t opset() const;
 
   bool is(std::string_view type, std::string_view in_domain = "") const {

@@ -44,7 +44,7 @@ std::array<uint64_t, 128> make_masks() {
   return masks;
 }
 
-// `word` has a letter for each position; the last element may be a list.
+// `word` has a letter for each position. A + at its end means that the last letter is for a list.
 bool allows(std::string_view word, size_t i, DType dtype) {
   static const std::array<uint64_t, 128> masks = make_masks();
   const bool list = word.ends_with('+');

@@ -27,8 +27,8 @@ const Reader* find(const std::vector<Reader>& readers, const std::string& name) 
 
 using AnchorsByName = std::unordered_map<std::string_view, std::vector<const Anchor*>>;
 
-// A blob that names no model may belong to another model that has a suitable anchor of the same
-// name.
+// Whether the blob may belong to another model: it names no model, and another model has a suitable
+// anchor of the same name.
 template <class Blob>
 bool is_anothers(const Blob& blob, const std::string& executable,
                  const std::vector<Metadata>& all) {

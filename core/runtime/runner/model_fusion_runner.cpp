@@ -34,7 +34,8 @@ RunnerConfig without_checks(RunnerConfig config) {
   return config;
 }
 
-// Checks that the executable is a fused one; it may also have been fused by hand.
+// Refuses a model at several shapes. A model that was fused by hand has no variants; the
+// constructor recognises it by the names of its anchors.
 void check_fused(const Model& model) {
   if (model.variants && model.variants->kind != Variants::Kind::graphs)
     fail(ErrorCode::failed_precondition,

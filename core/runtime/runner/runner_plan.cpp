@@ -253,7 +253,7 @@ void RunnerPlan::require_separate_rows() const {
 }
 
 void RunnerPlan::plan_steps() {
-  // For a model at several shapes, each request is used in place.
+  // Requests to a model at several shapes are used in place, and overlap_io would copy them.
   const bool shapes = model->variants && model->variants->kind == Variants::Kind::shapes;
   config.overlap_io = config.overlap_io || (model->overlap_io && !shapes);
   const uint64_t loops =

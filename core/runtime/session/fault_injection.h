@@ -46,7 +46,8 @@ struct DeviceError {
   std::string message(int replica, bool auto_reset) const;
 };
 
-// A fault of `count` runs, beginning with run `at` (from 1) of `replica` (-1: any).
+// A fault of `count` runs, beginning with run `at` (from 1) of `replica`. If `replica` is -1, the
+// runs of all replicas are counted together.
 struct Fault {
   std::optional<DeviceError> error;   // none: the run is only slow
   std::chrono::nanoseconds delay{0};  // before the run
