@@ -74,8 +74,8 @@ class GraphModel {
   const GraphValue& value(int i) const { return values_[static_cast<size_t>(i)]; }
   const GraphGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
 
-  // Returns the node with that name, else the node that computes a value with that name, else
-  // kNone.
+  // Returns the node with that name, else the node that computes the value with that name. For a
+  // value that no node computes, it is the first node that reads it, or kNone.
   int find(std::string_view name) const;
   // Nodes that `node` reads from, and nodes that read from it, without duplicates.
   std::vector<int> predecessors(int node) const;

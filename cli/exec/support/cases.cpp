@@ -55,7 +55,7 @@ Case case_of(std::string name, const std::vector<const poprt_anchor*>& inputs,
   return c;
 }
 
-// Names a case by the shapes that differ between the cases.
+// Gives the inputs and outputs of a case the shapes of its bucket.
 void set_shapes(Case& c, const nlohmann::json& bucket) {
   const auto set = [](std::vector<Case::Tensor>& tensors, const nlohmann::json& shapes) {
     for (Case::Tensor& t : tensors)
@@ -66,6 +66,7 @@ void set_shapes(Case& c, const nlohmann::json& bucket) {
   set(c.outputs, bucket.at("outputs"));
 }
 
+// Names a case by the shapes that differ between the cases.
 void name_by_shapes(std::vector<Case>& cases) {
   for (size_t i = 0; i < cases[0].inputs.size(); i++) {
     const auto same = [&](const Case& c) { return c.inputs[i].shape == cases[0].inputs[i].shape; };

@@ -104,7 +104,8 @@ bool add_random_text(const ir::Graph& model, const CompileSettings& settings, Va
   return made;
 }
 
-// Writes a file only if the model is too large for one block of memory.
+// Compiles a graph from memory, or through a temporary file if it is too large for one block of
+// memory.
 Executable compile_graph(const ir::Graph& graph, CompileSettings& settings) {
   std::string bytes;
   try {
@@ -186,7 +187,7 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
       return prepared;
     const auto model = read_model(path, settings);
     if (containers_of(*model).empty()) return prepared;
-    // The optional was assumed to be absent.
+    // The compiler takes an optional without a value as absent, but the command line gives one.
     return prepare(*model, read_values(*model, words, pb_words), settings, 0);
   } catch (const Usage&) {
     throw;
