@@ -15,8 +15,9 @@ enum class DumpFormat {
   user_anchors,  // the anchors that the caller must connect, with handles and programs
 };
 
-// Reads the headers and metadata of the file but no payloads, so huge files use no memory. The text
-// ends with a newline; control characters in names are escaped. Throws like Reader::parseFile().
+// Reads the headers and metadata of the file, and no other payload than the metadata of the ONNX
+// model (at most 1 MiB), so huge files need little memory. The text ends with a newline; control
+// characters in names are escaped. Throws like Reader::parseFile().
 std::string dump(const std::string& path, DumpFormat format = DumpFormat::summary);
 
 // The same for the files that a reader has parsed; `title` replaces the file name.

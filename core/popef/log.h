@@ -13,8 +13,8 @@ namespace poprt::popef {
 Logger& log();
 
 // Configures the logger as the environment does; null and "" mean the default. If the level is
-// unknown or the file cannot be opened, prints that to stderr and uses the default. Must not be
-// called while another thread logs.
+// unknown or the file cannot be opened, prints that to stderr (to stdout if that is the
+// destination) and uses the default. Must not be called while another thread logs.
 void configure_log(const char* level, const char* destination);
 
 }  // namespace poprt::popef

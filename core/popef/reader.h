@@ -17,8 +17,9 @@
 
 namespace poprt::popef {
 
-// A payload in memory. `bytes` is valid while `owner` lives. For a file it is part of the memory
-// map, otherwise a copy that is aligned to 4096.
+// A payload in memory. `bytes` is valid while `owner` lives. It is a part of the mapped file or of
+// the caller's memory. For a stream and for a compressed payload it is a copy that is aligned to
+// 4096.
 struct Payload {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;

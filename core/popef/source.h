@@ -21,7 +21,7 @@ class Source {
   virtual void read(uint64_t offset, std::span<std::byte> out) const = 0;
   // All bytes if they are in memory or mapped; otherwise data() is null.
   virtual std::span<const std::byte> memory() const { return {}; }
-  const std::string& name() const { return name_; }  // a path, or "stream"
+  const std::string& name() const { return name_; }  // a path, "stream" or "memory"
 
  protected:
   explicit Source(std::string name) : name_(std::move(name)) {}
@@ -30,7 +30,7 @@ class Source {
   std::string name_;
 };
 
-// Maps the file. Throws FileError.
+// Maps the file, or reads it on demand if the address space is too small. Throws FileError.
 std::shared_ptr<const Source> open_file_source(const std::string& path);
 
 std::shared_ptr<const Source> memory_source(std::span<const std::byte> bytes,
