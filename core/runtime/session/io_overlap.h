@@ -21,7 +21,7 @@ class IoOverlap {
   static constexpr uint64_t kSlots = 3;
 
   // The operations on an item. An exception ends the run: earlier items are finished, later ones
-  // are not begun.
+  // are not stored.
   class Work {
    public:
     virtual ~Work() = default;

@@ -81,8 +81,8 @@ class Session final : private device::Occupant {
   // taken the device.
   bool is_loaded() const noexcept;
 
-  // Acquires a device if none is given, and loads the model. If it is loaded on another device, it
-  // is unloaded there.
+  // Loads the model on a device. Null: the device that the session has or that its config names,
+  // otherwise acquires one. If the model is loaded on another device, it is unloaded there.
   void bind_to_device(std::shared_ptr<device::Device> device = nullptr);
   // Ends current runs like stop(). The session keeps its pointer to the device, but other sessions
   // may bind it.
