@@ -167,14 +167,15 @@ func (b Blob) ReadAt(data []byte, offset int64) (int, error) {
 	return int(n), nil
 }
 
-// Mapping is a payload in the map of its file, without a copy. It outlives its reader or model.
+// Mapping is a payload in memory; see [Blob.Map]. It outlives its reader or model.
 type Mapping struct {
 	h     *handle[native.RawPopefPayload]
 	bytes []byte
 }
 
-// Map returns the payload in the map of the file; only a compressed executable is copied. Errors: DataLoss (a
-// compressed one is damaged), ResourceExhausted.
+// Map returns the payload in the map of the file, without a copy. Only a compressed executable and the blobs of
+// [OpenPopEFAt] are copied. Errors: those of the source, DataLoss (a compressed executable is damaged),
+// ResourceExhausted.
 func (b Blob) Map() (*Mapping, error) {
 	if b.owner == nil {
 		return nil, invalid(fmt.Sprintf("blob '%s' is of no file", b.Name))

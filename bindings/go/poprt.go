@@ -30,7 +30,7 @@ func Version() string { return native.Raw_version_string() }
 func SetLogLevel(level string) error { return check(native.Raw_set_log_level(level)) }
 
 // BytesCopied returns the number of bytes that this package has copied between memory of the program and memory of
-// runs. It is 0, because slices are used in place.
+// runs. It is 0, because slices are used in place. Outputs that [Runner.Run] copies to new memory are not counted.
 func BytesCopied() int64 { return native.Raw_bytes_copied() }
 
 // DumpFormat selects the output of [DumpPopEF].

@@ -442,7 +442,7 @@ func (b *Binding) executeHere() error {
 	return check(failure)
 }
 
-// Call is a run submitted by [Runner.Go]. Error is set when it arrives on Done.
+// Call is a run submitted by [Runner.Go] or [Binding.Go]. Error is set when it arrives on Done.
 type Call struct {
 	Binding *Binding
 	Error   error

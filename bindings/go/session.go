@@ -530,7 +530,7 @@ func (s *Session) ReadWeights(name string, value Tensor) error {
 	})
 }
 
-// checkWeights checks weights; the library reports other names.
+// checkWeights checks type, size and shape of a weight. The library refuses inputs of the caller and unknown names.
 func (s *Session) checkWeights(name string, value Tensor) error {
 	for _, a := range s.userInputs {
 		if a.Name == name {
