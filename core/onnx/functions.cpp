@@ -3,6 +3,7 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "onnx/elem_type.h"
 #include "onnx/limits.h"
 #include "onnx/node_order.h"
@@ -48,19 +49,26 @@ std::map<std::string, int64_t> read_opsets(
   std::map<std::string, int64_t> opsets;
   for (const auto& import : imports) {
     const std::string domain = normal_domain(import.domain());
-    if (import.version() < 1)
-      fail(ErrorCode::invalid_argument,
-           "opset_import of domain {} has version {}, at least 1 is expected",
-           quote_name(import.domain()), import.version());
     if (domain.empty() && import.version() > kMaxOpset)
       fail(ErrorCode::unimplemented, "opset {} is not supported, the newest that is known is {}",
            import.version(), kMaxOpset);
     const auto [it, fresh] = opsets.emplace(domain, import.version());
     if (!fresh && it->second != import.version())
-      fail(ErrorCode::invalid_argument, "opset_import gives domain {} both version {} and {}",
-           quote_name(import.domain()), it->second, import.version());
+      log().warn("opset_import gives domain {} both version {} and {}; the last one is used",
+                 quote_name(import.domain()), it->second, import.version());
+    it->second = import.version();
   }
+  std::erase_if(opsets, [](const auto& entry) { return entry.second < 1; });
   return opsets;
+}
+
+void check_import(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
+                  const std::string& domain) {
+  for (const auto& import : imports)
+    if (normal_domain(import.domain()) == domain && import.version() < 1)
+      fail(ErrorCode::invalid_argument,
+           "opset_import of domain {} has version {}, at least 1 is expected",
+           quote_name(import.domain()), import.version());
 }
 
 Functions::Functions(::onnx::ModelProto& model) {

@@ -16,10 +16,14 @@ inline std::string normal_domain(const std::string& domain) {
   return domain == "ai.onnx" ? std::string() : domain;
 }
 
-// The versions by domain. Throws invalid_argument for a version below 1 or two versions of one
-// domain.
+// The versions by domain. As in ONNX Runtime, the last of several versions of one domain counts,
+// with a warning, and a version below 1 is an error only if the domain is used: check_import().
 std::map<std::string, int64_t> read_opsets(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports);
+
+// Throws invalid_argument if the version of the domain is below 1.
+void check_import(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
+                  const std::string& domain);
 
 struct Function {
   ::onnx::FunctionProto* proto = nullptr;

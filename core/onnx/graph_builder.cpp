@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -422,19 +423,23 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
   // The node is converted to the opset of the model.
   const int64_t definition = ir::definition_of(domain, op, version);
   if (definition && definition == ir::definition_of(domain, op, root)) return;
-  fail(ErrorCode::unimplemented,
-       "the function imports opset {} of domain {}, the model {}, and {} {}; a function is inlined "
-       "where both define its operators alike: convert the model, or its function, to one opset; "
-       "to request more, open an issue with this line",
-       version, spelt, root, quote_name(op),
-       definition ? fmt::format("is defined by opset {} in the one and {} in the other", definition,
-                                ir::definition_of(domain, op, root))
-                  : std::string("has no published definition to compare"));
+  const std::string said =
+      fmt::format("the function imports opset {} of domain {}, the model {}, and {} {}", version,
+                  spelt, root, quote_name(op),
+                  definition ? fmt::format("is defined by opset {} in the one and {} in the other",
+                                           definition, ir::definition_of(domain, op, root))
+                             : std::string("has no published definition to compare"));
+  if (strict_)
+    fail(ErrorCode::invalid_argument, "{}; convert the model, or its function, to one opset", said);
+  if (std::exchange(warned_of_opset_, true)) return;
+  log().warn("{}; as in ONNX Runtime, functions have the definitions of the model's opset", said);
 }
 
 int64_t GraphBuilder::assume_opset(const std::string& domain, const Context& context) {
   if (const auto it = root_->opsets.find(domain); it != root_->opsets.end() && !domain.empty())
     return it->second;
+  check_import(context.function ? context.function->proto->opset_import() : model_.opset_import(),
+               domain);
   auto version = assumed_opset(model_, domain);
   if (context.function && domain.empty()) version.reset();  // as in ONNX Runtime
   const std::string what =

@@ -91,6 +91,7 @@ class GraphBuilder {
   ::onnx::ModelProto& model_;
   ExternalFiles& files_;
   bool strict_;
+  bool warned_of_opset_ = false;
   Functions functions_;
   ir::Graph* root_ = nullptr;
   // Every name of every graph, and names generated here.

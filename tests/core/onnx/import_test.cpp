@@ -424,7 +424,14 @@ TEST(Import, ChecksDomains) {
   import = conflict.add_opset_import();
   import->set_domain("");
   import->set_version(11);
-  expect_import_error(ErrorCode::invalid_argument, {"17", "11"}, conflict);
+  EXPECT_EQ(import_proto(conflict)->opsets.at(""), 11) << "the last one counts";
+  import->set_version(0);
+  expect_import_error(ErrorCode::invalid_argument, {"Relu", "version 0, at least 1 is expected"},
+                      conflict);
+  conflict.mutable_opset_import(1)->set_version(0);
+  import->set_version(17);
+  EXPECT_EQ(import_proto(conflict)->opsets, (std::map<std::string, int64_t>{{"", 17}}))
+      << "no operator of com.microsoft";
 
   model.mutable_graph()->mutable_node(0)->set_domain("other");
   expect_import_error(ErrorCode::invalid_argument, {"other.Relu", "'other'", "opset"}, model);
