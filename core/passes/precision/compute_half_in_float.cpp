@@ -2,7 +2,11 @@
 // outputs are stored in half precision. The results are at least as accurate as those of the chip,
 // which rounds more often.
 #include <array>
+#include <cmath>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "ops/common/custom.h"
 #include "ops/op.h"
@@ -22,7 +26,62 @@ struct Half {
 };
 constexpr std::array kHalves = {Half{DType::f16, 10}, Half{DType::bf16, 16}};
 
+// A score that is masked by the largest number of f16, whose sum with a score is not rounded to
+// that number in f32, as it is in f16. This number absorbs every score, like the mask of an f32
+// model, so a row that is masked entirely gives equal weights.
+constexpr double kLargestHalf = 65504, kMasked = 1e30;
+
+// The constant operands, of the type, that are added to the input of a Softmax or scale a mask.
+class MaskConstants {
+ public:
+  MaskConstants(Graph& graph, DType type) : type_(type) {
+    for_each_node(graph, [&](Node& n) {
+      const bool attends = ops::facts_of(n).attends;
+      for (size_t i = 0; i < n.inputs().size(); i++)
+        if (attends || (i == 0 && (n.is("Softmax") || n.is("LogSoftmax")))) visit(n, i);
+    });
+    while (!open_.empty()) {
+      Node& n = *open_.back();
+      open_.pop_back();
+      const ops::Facts& facts = ops::facts_of(n);
+      for (size_t i = 0; (facts.moves || facts.per_element) && i < n.inputs().size(); i++)
+        visit(n, i);
+    }
+  }
+  // Replaces the constants, which are f32 now.
+  void replace() const {
+    for (const auto& [node, input] : found_) {
+      Value* v = node->input(input);
+      if (!v || !v->is_constant() || v->dtype() != DType::f32) continue;
+      std::vector<double> values = v->constant().to_doubles();
+      bool any = false;
+      for (double& x : values) {
+        if (std::abs(x) != kLargestHalf) continue;
+        x = std::copysign(kMasked, x);
+        any = true;
+      }
+      if (any)
+        node->set_input(input,
+                        node->graph().add_constant("", tensor_of(DType::f32, v->shape(), values)));
+    }
+  }
+
+ private:
+  void visit(Node& n, size_t input) {
+    const Value* v = n.input(input);
+    if (!v || v->dtype() != type_) return;
+    if (v->is_constant()) found_.emplace_back(&n, input);
+    if (v->producer() && seen_.insert(v->producer()).second) open_.push_back(v->producer());
+  }
+
+  const DType type_;
+  std::unordered_set<const Node*> seen_;
+  std::vector<Node*> open_;  // nodes whose inputs are not visited yet
+  std::vector<std::pair<Node*, size_t>> found_;
+};
+
 void widen(Graph& graph, const Half& half) {
+  const MaskConstants masks(graph, half.dtype);
   std::vector<Value*> inputs;
   std::vector<size_t> outputs;
   for (Value* v : graph.inputs())
@@ -43,6 +102,7 @@ void widen(Graph& graph, const Half& half) {
           .keeps = [](const ir::Use&) { return false; },
           .convert =
               [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});
+  if (half.dtype == DType::f16) masks.replace();
   // Inputs and outputs keep the type that the model declares.
   for (Value* v : inputs) {
     const std::vector<ir::Use> uses = v->uses();

@@ -163,6 +163,47 @@ TEST(ComputeHalfInFloat, BitCastSeesTheBitsOfTheHalf) {
   }
 }
 
+// The mask of a converted model is -65504, which would leave the scores of a row that is masked
+// entirely in the f32 sum.
+TEST(ComputeHalfInFloat, ConstantsThatMaskScoresAbsorbThem) {
+  const auto graph = parsed(R"(
+    input %s : f16[2,4]
+    input %m : f16[2,4]
+    input %keep : bool[2,4]
+    const %one : f16[] = 1
+    const %least : f16[] = -65504
+    const %most : f16[] = 65504
+    const %row : f16[4] = [0, -65504, -10000, 0]
+    const %edge : f16[] = -65504
+    %inv = Sub(%one, %m)
+    %bias = Mul(%inv, %least)
+    %a = Add(%s, %bias)
+    %b = Add(%a, %row)
+    %c = Where(%keep, %b, %least)
+    %y = Softmax(%c)
+    %z = Max(%s, %edge)
+    %over = Greater(%s, %most)
+    %picked = Where(%over, %s, %m)
+    %w = Softmax(%picked)
+    output %y
+    output %z
+    output %w
+  )",
+                            13);
+  run(*graph, {"compute_half_in_float"});
+  std::map<std::string, std::vector<double>> found;
+  for (const ir::Node* n : graph->nodes())
+    for (const ir::Value* v : n->inputs())
+      if (v->is_constant() && v->dtype() == DType::f32)
+        found[n->output()->name()] = v->constant().to_doubles();
+  const double masked = static_cast<float>(-1e30);
+  EXPECT_EQ(found["bias"], (std::vector<double>{masked}));
+  EXPECT_EQ(found["b"], (std::vector<double>{0, masked, -10000, 0}));
+  EXPECT_EQ(found["c"], (std::vector<double>{masked}));
+  EXPECT_EQ(found["z_wide"], (std::vector<double>{-65504})) << "no score";
+  EXPECT_EQ(found["over"], (std::vector<double>{65504})) << "the operand of a comparison";
+}
+
 TEST(DoubleToFloat, EverythingIsF32) {
   const auto graph = parsed(R"(
     input %x : f64[3]
