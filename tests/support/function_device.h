@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,24 +23,30 @@ using DeviceFunction = std::function<void(const void* const* inputs, void* const
 
 class FunctionDevice final : public device::Device {
  public:
-  explicit FunctionDevice(DeviceFunction function, int64_t id = 0)
-      : Device(id, 21), function_(std::move(function)) {}
+  // `failure` is called after each run; null: no run fails.
+  explicit FunctionDevice(DeviceFunction function, int64_t id = 0,
+                          std::function<std::optional<Error>()> failure = nullptr)
+      : Device(id, 21), function_(std::move(function)), failure_(std::move(failure)) {}
 
   std::unique_ptr<device::Engine> load(const device::Image&, const device::LoadOptions&) override {
     loads++;
     struct Engine final : device::Engine {
-      explicit Engine(const DeviceFunction& f) : function(f) {}
+      Engine(const DeviceFunction& f, const std::function<std::optional<Error>()>& after)
+          : function(f), failure(after) {}
       void run(device::Flow flow, const void* const* in, void* const* out) noexcept override {
         if (flow == device::Flow::main) function(in, out);
       }
+      std::optional<Error> take_failure() override { return failure ? failure() : std::nullopt; }
       DeviceFunction function;
+      std::function<std::optional<Error>()> failure;
     };
-    return std::make_unique<Engine>(function_);
+    return std::make_unique<Engine>(function_, failure_);
   }
   std::atomic<int> loads{0};
 
  private:
   DeviceFunction function_;
+  std::function<std::optional<Error>()> failure_;
 };
 
 // Opens once, for all threads. wait() returns false after a minute.

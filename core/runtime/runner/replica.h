@@ -79,7 +79,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
  private:
   struct Segment {  // the part of a request in a step
     Request* request;
-    uint64_t first, count;  // rows of the request
+    uint64_t first, count;      // rows of the request
+    Failure failure = nullptr;  // of this request alone: run_apart()
   };
   struct Step {
     std::vector<Segment> segments;
@@ -139,8 +140,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void count_step(const Step& step) noexcept;
   void compute(Step& step) noexcept;
   void store(Step& step) noexcept;
-  void gather(Step& step, uint64_t chunk) noexcept;
-  void scatter(Step& step, uint64_t chunk) noexcept;
+  // With `only`, for this segment only; rows of others are padding.
+  void gather(Step& step, uint64_t chunk, const Segment* only = nullptr) noexcept;
+  void scatter(Step& step, uint64_t chunk, const Segment* only = nullptr) noexcept;
   // Sets the pointers of anchors that no request names.
   void connect(const void** inputs, void** outputs) const noexcept;
   // An injected fault before a run, or null.
@@ -148,6 +150,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Failure failure_of(const Error& error) const noexcept;  // for an error of a session
   // Returns a failure, or null. Requires device_mutex_.
   Failure run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept;
+  // After a run that failed with `failure`: if several requests share the chunk, runs each of them
+  // alone, so that a request whose data makes runs fail fails alone. Requires device_mutex_.
+  Failure run_apart(Step& step, uint64_t chunk, Failure failure) noexcept;
   Failure ensure_usable() noexcept;
   Failure device_failed(const DeviceError& error) noexcept;
 

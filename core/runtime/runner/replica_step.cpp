@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "runtime/runner/replica.h"
@@ -23,7 +24,7 @@ void for_parts(const Segments& segments, uint64_t chunk, uint64_t chunk_rows, F&
   }
 }
 
-void Replica::gather(Step& step, uint64_t chunk) noexcept {
+void Replica::gather(Step& step, uint64_t chunk, const Segment* only) noexcept {
   const RunnerPlan& p = *plan_;
   const uint64_t used = std::min(p.chunk_rows, step.rows - chunk * p.chunk_rows);
   for (size_t i = 0; i < p.inputs.size(); i++) {
@@ -36,9 +37,13 @@ void Replica::gather(Step& step, uint64_t chunk) noexcept {
     for_parts(step.segments, chunk, p.chunk_rows,
               [&](const Segment& s, uint64_t first, uint64_t row, uint64_t count) {
                 const auto* from = static_cast<const std::byte*>(s.request->inputs[i]);
+                const std::byte* const padding = only && &s != only ? p.padding[i] : nullptr;
+                if (only && &s != only) from = nullptr;
                 for (uint64_t o = 0; o < a.outer; o++) {
                   std::byte* at = to + (o * p.chunk_rows + row) * rb;
-                  if (from)
+                  if (padding)
+                    std::memcpy(at, padding + (o * p.chunk_rows + row) * rb, count * rb);
+                  else if (from)
                     std::memcpy(at, from + (o * s.request->rows + first) * rb, count * rb);
                   else
                     std::memset(at, 0, count * rb);
@@ -167,6 +172,27 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
   return nullptr;
 }
 
+Failure Replica::run_apart(Step& step, uint64_t chunk, Failure failure) noexcept {
+  const RunnerPlan& p = *plan_;
+  size_t parts = 0;
+  for_parts(step.segments, chunk, p.chunk_rows,
+            [&](const Segment&, uint64_t, uint64_t, uint64_t) { parts++; });
+  if (parts < 2 || broken() || needs_reset_ || ended_.load(std::memory_order_acquire))
+    return failure;
+  step.staged[chunk] = false;  // its results are copied here
+  for (Segment& s : step.segments) {
+    bool here = false;
+    for_parts(step.segments, chunk, p.chunk_rows,
+              [&](const Segment& part, uint64_t, uint64_t, uint64_t) { here |= &part == &s; });
+    if (!here || s.failure) continue;
+    gather(step, chunk, &s);
+    s.failure = run_chunk(chunk, step.inputs.data() + chunk * p.inputs.size(),
+                          step.outputs.data() + chunk * p.outputs.size());
+    if (!s.failure) scatter(step, chunk, &s);
+  }
+  return nullptr;
+}
+
 Failure Replica::begin_step(const Step& step) noexcept {
   if (step.failure) return step.failure;
   if (!step.segments.empty() &&
@@ -191,9 +217,11 @@ void Replica::compute(Step& step) noexcept {
     step.compute_begin = stamp();
     step.failure = begin_step(step);
     const uint64_t chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
-    for (uint64_t c = 0; c < chunks && !step.failure; c++)
+    for (uint64_t c = 0; c < chunks && !step.failure; c++) {
       step.failure = run_chunk(c, step.inputs.data() + c * p.inputs.size(),
                                step.outputs.data() + c * p.outputs.size());
+      if (step.failure) step.failure = run_apart(step, c, std::move(step.failure));
+    }
     if (!step.failure) count_step(step);
   }
   step.compute_end = stamp();
@@ -201,7 +229,7 @@ void Replica::compute(Step& step) noexcept {
 
 // Copies of outputs, and completion.
 
-void Replica::scatter(Step& step, uint64_t chunk) noexcept {
+void Replica::scatter(Step& step, uint64_t chunk, const Segment* only) noexcept {
   const RunnerPlan& p = *plan_;
   const uint64_t used = std::min(p.chunk_rows, step.rows - chunk * p.chunk_rows);
   for (size_t i = 0; i < p.outputs.size(); i++) {
@@ -212,12 +240,13 @@ void Replica::scatter(Step& step, uint64_t chunk) noexcept {
         static_cast<const std::byte*>(step.output_memory[chunk * p.outputs.size() + i].data());
     for_parts(step.segments, chunk, p.chunk_rows,
               [&](const Segment& s, uint64_t first, uint64_t row, uint64_t count) {
+                if (only && &s != only) return;
                 auto* to = static_cast<std::byte*>(s.request->outputs[i]);
                 for (uint64_t o = 0; o < a.outer && to; o++)
                   std::memcpy(to + (o * s.request->rows + first) * rb,
                               from + (o * p.chunk_rows + row) * rb, count * rb);
               });
-    for (uint64_t o = 0; o < a.outer && used < p.chunk_rows && p.padding_results[i]; o++) {
+    for (uint64_t o = 0; !only && o < a.outer && used < p.chunk_rows && p.padding_results[i]; o++) {
       const uint64_t at = (o * p.chunk_rows + used) * rb;
       std::memcpy(p.padding_results[i] + at, from + at, (p.chunk_rows - used) * rb);
     }
@@ -251,8 +280,10 @@ void Replica::store(Step& step) noexcept {
       r.trace.ns[Tracepoint::compute_end] = step.compute_end;
       r.trace.ns[Tracepoint::stored] = nanoseconds(now);
       if (step.failure) r.trace.code = step.failure->code();
+      if (s.failure) r.trace.code = s.failure->code();
     }
     if (step.failure) r.failed = step.failure;
+    if (s.failure) r.failed = s.failure;
     r.stored += s.count;
     if (r.stored == r.rows) finished++;
   }

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "core/runtime/runner/replica_support.h"
 #include "program/batch_rows.h"
@@ -32,6 +34,43 @@ TEST(DynamicBatch, TakesEverySizeUpToThreeBatches) {
       EXPECT_TRUE(sync.right()) << n;
     }
     EXPECT_EQ(runner.statistics().rows, 2 * 78u);
+  }
+}
+
+// A row of 13 makes the run fail, as an index outside its tensor does. The other requests of the
+// batch get their results.
+TEST(DynamicBatch, ARequestThatMakesItsRunFailFailsAlone) {
+  constexpr size_t kBatch = 6;
+  for (const bool overlap : {false, true}) {
+    std::optional<Error> failure;
+    const auto add = add_one(kBatch);
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(
+        [&](const void* const* in, void* const* out) {
+          add(in, out);
+          for (size_t i = 0; i < kBatch; i++)
+            if (static_cast<const float*>(in[0])[i] == 13)
+              failure = Error(ErrorCode::out_of_range, "index 13");
+        },
+        0, [&] { return std::exchange(failure, std::nullopt); }));
+    config.batching_dim = 0;
+    config.timeout = 1min;
+    config.overlap_io = overlap;
+    ModelRunner runner(add_one_model({kBatch}), config);
+    for (int repeat = 0; repeat < 3; repeat++) {
+      Rows first(2, 1), bad(1, 13), last(2, 5), wide(8, 12);  // 12, 13, ... over two batches
+      std::vector<RequestPtr> requests;
+      for (Rows* r : {&first, &bad, &last}) requests.push_back(runner.execute_async(r->in, r->out));
+      requests.push_back(runner.execute_async(wide.in, wide.out));
+      Rows rest(5, 30);
+      requests.push_back(runner.execute_async(rest.in, rest.out));
+      for (const RequestPtr& r : requests) r->wait();
+      EXPECT_EQ(code_of([&] { requests[0]->check(); }), ErrorCode::ok);
+      EXPECT_EQ(code_of([&] { requests[1]->check(); }), ErrorCode::out_of_range);
+      EXPECT_EQ(code_of([&] { requests[2]->check(); }), ErrorCode::ok);
+      EXPECT_EQ(code_of([&] { requests[3]->check(); }), ErrorCode::out_of_range);
+      EXPECT_EQ(code_of([&] { requests[4]->check(); }), ErrorCode::ok);
+      EXPECT_TRUE(first.right() && last.right() && rest.right());
+    }
   }
 }
 
