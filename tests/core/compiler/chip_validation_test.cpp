@@ -20,7 +20,7 @@ using chip_models::Transformer;
 
 std::string page() { return POPRT_TEST_DATA "/../../docs/chip.md"; }
 
-struct Network {
+struct ThroughputRow {
   std::string name, role;
   int64_t batch;
   double throughput;
@@ -67,7 +67,7 @@ Transformer roformer(int64_t batch, int64_t sequence) {
 
 void memory_proportion(EstimateOptions& o, double p) { o.chip.available_memory_proportion = p; }
 
-std::vector<Network> convolutional_rows() {
+std::vector<ThroughputRow> convolutional_rows() {
   using chip_models::resnet50;
   const auto tiles64 = [](EstimateOptions& o) { o.chip.num_io_tiles = 64; };
   const auto quarter = [](EstimateOptions& o) {
@@ -84,7 +84,7 @@ std::vector<Network> convolutional_rows() {
           {"ResNet-50 fp8", "check", 32, 18851, [] { return resnet50(32, false); }, quarter}};
 }
 
-std::vector<Network> transformer_rows() {
+std::vector<ThroughputRow> transformer_rows() {
   using chip_models::transformer;
   using chip_models::vision_transformer;
   const auto p04 = [](EstimateOptions& o) { memory_proportion(o, 0.4); };
@@ -116,7 +116,7 @@ std::vector<Network> transformer_rows() {
       {"RoFormer 1024", "check", 12, 2520, [] { return transformer(roformer(12, 1024)); }, plain}};
 }
 
-ipu::Estimate estimate_row(const Network& row) {
+ipu::Estimate estimate_row(const ThroughputRow& row) {
   const Model m = row.model();
   EstimateOptions o;
   o.target = ipu::target_of("c600");
@@ -127,7 +127,7 @@ ipu::Estimate estimate_row(const Network& row) {
   return ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip);
 }
 
-double ratio_of(const Network& row, const ipu::Estimate& e) {
+double ratio_of(const ThroughputRow& row, const ipu::Estimate& e) {
   const double published = static_cast<double>(row.batch) / row.throughput;
   return e.period_seconds / published;
 }
@@ -137,9 +137,9 @@ TEST(ChipValidation, NetworksOnAC600) {
       "| network, length | batch | role | published cycles | predicted | ratio |\n"
       "|---|---|---|---|---|---|\n";
   std::vector<double> checks;
-  std::vector<Network> rows = convolutional_rows();
-  for (Network& row : transformer_rows()) rows.push_back(std::move(row));
-  for (const Network& row : rows) {
+  std::vector<ThroughputRow> rows = convolutional_rows();
+  for (ThroughputRow& row : transformer_rows()) rows.push_back(std::move(row));
+  for (const ThroughputRow& row : rows) {
     const ipu::Estimate e = estimate_row(row);
     const double ratio = ratio_of(row, e);
     const double published = static_cast<double>(row.batch) / row.throughput * 1.5e9;
@@ -289,7 +289,7 @@ TEST(ChipValidation, ConstantsOfTheCalibration) {
 
 TEST(ChipValidation, IsFast) {
   const auto begin = std::chrono::steady_clock::now();
-  for (const Network& row : convolutional_rows()) estimate_row(row);
+  for (const ThroughputRow& row : convolutional_rows()) estimate_row(row);
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 6.0);
 }
 
