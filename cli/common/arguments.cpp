@@ -17,8 +17,8 @@ void refuse_empty(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
 }
 
-// Returns the long options that start with `word`. Each is represented by the first name in its
-// help.
+// Returns the long options that start with `word`. Each is represented by its first name that
+// does.
 std::vector<std::string> beginning_with(const CLI::App& command, const std::string& word) {
   std::vector<std::string> found;
   for (const CLI::Option* option : command.get_options())

@@ -14,7 +14,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& more) 
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Returns the values of an option that take effect.
+// Returns the choices of an option without those that are not available.
 std::vector<std::string> offered(const OptionInfo& option) {
   std::vector<std::string> words = option.choices;
   std::erase_if(words, [&](const std::string& word) {

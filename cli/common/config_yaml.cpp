@@ -181,8 +181,8 @@ std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_ev
   return list;
 }
 
-// Reads the options of a mapping up to its end. `special` receives the names that are not options,
-// with their values.
+// Reads the options of a mapping up to its end. `special(name, option)` is called for every name,
+// where `option` may be null. It returns true if it has dealt with the name.
 template <class Special>
 void read_options(Events& events, GivenOptions& options, Special&& special) {
   std::set<std::string> seen;

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kScriptOptions[] = {"custom_pass_config", "custom_shape_inference"};
 
-// Removes the working folder from the path of packages.
+// The program that Python runs. It does not import packages from the working folder.
 constexpr const char* kProgram = R"python(import json, sys
 sys.path[:1] = []
 try:

@@ -37,8 +37,9 @@ struct Accepted {
   double bad_frac = 0;  // accept that fraction of elements beyond the tolerance
 };
 
-// Reads data.json next to the model of a data set, in the format of ONNX's test data: rtol and
-// atol, and two more fields for whole and for quantised models.
+// Reads data.json, which is in the folder of the data set or in its parent. It has the fields rtol
+// and atol of ONNX's test data, and the additional fields norm (for whole models) and bad_frac (for
+// quantised models).
 Accepted tolerance_of(const CompareArguments& a) {
   namespace fs = std::filesystem;
   Accepted t;
@@ -184,7 +185,7 @@ Difference compare(const std::string& name, Made got, const Array& want, const A
 
 using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
 
-// Runs each model that has inputs once and returns all outputs by name.
+// Runs each of several models that has given inputs once, and returns all outputs by name.
 class VariantRuns {
  public:
   VariantRuns(const CompareArguments& a, poprt_runner* runner)

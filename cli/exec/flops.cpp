@@ -32,8 +32,8 @@ using Rows = std::vector<std::pair<const ir::Node*, Cost>>;
 
 Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipped);
 
-// Returns the cost of a node's subgraphs: the more expensive branch, or a body for each known
-// iteration.
+// Returns the cost of a node's subgraphs: that of the more expensive branch, or that of a loop body
+// times its known number of iterations (otherwise once).
 Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
   Cost most;
   for_each_subgraph(node, [&](const ir::Graph& inner) {

@@ -25,7 +25,7 @@ struct OptArguments {
   bool strict = false, timing = false, dump_each = false, elide = false, program = false;
 };
 
-// Parses "PASS.PARAMETER=TEXT" words; \\n in a text is a line feed.
+// Parses "PASS.PARAMETER=TEXT" words. A backslash and n in a text are a line feed.
 std::map<std::string, passes::Arguments, std::less<>> arguments_of(
     const std::vector<std::string>& words) {
   std::map<std::string, passes::Arguments, std::less<>> all;

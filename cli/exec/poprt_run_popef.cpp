@@ -1,5 +1,5 @@
 // poprt_exec poprt_run_popef: PopRT's program of the same name. It runs any PopEF file with random
-// data through a runner of each kind.
+// data through a runner of the chosen kind.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct RunPopefArguments {
   bool packs() const { return runner == "packRunner"; }
 };
 
-// The only runner of its kind, or one model of a fused executable.
+// A runner and, for a fused executable, the model that it runs.
 struct Served {
   Runner runner;
   std::string kind;

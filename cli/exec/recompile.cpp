@@ -107,7 +107,7 @@ Source find_source(const RecompileArguments& a, const popef::Model& model,
       throw Failure(fmt::format(
           "'{}' neither contains its ONNX model nor records its path; give --source MODEL.onnx",
           a.file));
-    // The recorded path may have moved, so its file name is also tried next to the PopEF file.
+    // Only the name of the recorded file is used: it is expected next to the PopEF file.
     path = fs::path(a.file).parent_path() / fs::path(recorded.source).filename();
     std::error_code error;
     if (!fs::exists(path, error))

@@ -55,7 +55,8 @@ std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const Prepare
   return texts;
 }
 
-// Returns the one of several models whose inputs are given, or an empty text for a single model.
+// Returns the prefix (such as graph0/) of the model whose inputs are given, or an empty text for a
+// single model.
 std::string chosen_graph(const RunArguments& a, const std::vector<const poprt_anchor*>& outputs) {
   for (const poprt_anchor* output : outputs)
     if (graph_of(poprt_anchor_name(output)).empty()) return "";
@@ -241,7 +242,7 @@ int run_as_the_chip(const RunArguments& a) {
 }
 
 int run(RunArguments& a) {
-  // An executable always runs in fast mode, even if it contains its model.
+  // A .popef file needs a runner also with these numerics.
   if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   if (a.numerics == "fast" && a.overflow != "nan")
     throw Usage("--overflow needs --numerics faithful");

@@ -113,7 +113,7 @@ void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& 
   }
   const size_t first = diff.rows.size();
   add_tensors(weights_of(left), weights_of(right), "weight", diff, progress);
-  // A weight is identified by its readers.
+  // The row of a weight refers to the first node that reads it.
   const auto before = readers_of(left), after = readers_of(right);
   const auto reader = [](const std::map<std::string, int>& readers, const std::string& name) {
     const auto found = readers.find(name);

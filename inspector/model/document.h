@@ -43,7 +43,8 @@ struct Document {
   std::string title() const { return path.filename().string(); }
 };
 
-// Determined by the start of the file, then by its name.
+// Determined by the first bytes of the file, then by the ending of its name, and otherwise by
+// whether it begins with text.
 DocumentKind document_kind(const std::filesystem::path& path);
 
 // Errors in the file are stored in the document. Throws only Error(cancelled).

@@ -315,7 +315,7 @@ program::LoadedProgram PopefFile::program(size_t i) const {
 
 std::string hex_text(std::span<const std::byte> bytes, size_t most) {
   std::string text;
-  // A line for 16 bytes has about 75 characters
+  // A line of 16 bytes has about 75 characters.
   const size_t shown = std::min(bytes.size(), most / 4);
   for (size_t line = 0; line < shown; line += 16) {
     std::string hex, characters;

@@ -246,7 +246,7 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   std::mt19937_64 random(seed);
   Tensor t = Tensor::zeros(dtype, shape);
   const int bits = dtype_bits(dtype);
-  if (bits < 8) return t;  // types with fewer bits and text stay zero
+  if (bits < 8) return t;  // types with fewer bits stay zero, and text empty
   std::normal_distribution<double> normal;
   std::vector<double> values(static_cast<size_t>(t.count()));
   for (double& v : values)

@@ -43,15 +43,16 @@ InputChoice input_choice(std::string_view word);
 std::string input_choice_text(const InputChoice& choice);
 
 // Whether the file is a tensor or a picture by the ending of its name, and not a document. A .pb
-// file may be both.
+// file may be both, and counts as a document.
 bool is_input_file(const std::filesystem::path& path);
 
-// Floats from a normal distribution; other types are 0 or 1, because these are valid as indices,
-// masks and ids. The same seed gives the same bytes.
+// Floats of at least 16 bits are from a normal distribution. Integers of at least 8 bits and
+// booleans are 0 or 1, because these are valid as indices, masks and ids. Other types are 0 or
+// empty. The same seed gives the same bytes.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
 // Converts numbers to a tensor, rounded and clamped to the range of the type. Throws unimplemented
-// for types other than floats of at least 16 bits and integers of at least 8.
+// for types other than floats of at least 16 bits, integers of at least 8, and booleans.
 Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values);
 
 // Converts a picture (u8 [height, width, 3]) to an input of `shape`: [N, C, H, W], [N, H, W, C],
@@ -66,8 +67,8 @@ Tensor picture_as(const Tensor& rgb, DType dtype, const Shape& shape, PixelRange
 // name of the input, the expected type and the type found.
 Tensor input_tensor(const program::Anchor& anchor, const InputChoice& choice, uint64_t seed);
 
-// Writes a tensor to a .npy file. Types that NumPy does not have become f32. Throws the errors of
-// writing.
+// Writes a tensor to a .npy file. Types that NumPy does not have become f32. Throws unimplemented
+// for text, and the errors of writing.
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 // Reads a .pb file; any other file is read as .npy.

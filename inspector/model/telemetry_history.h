@@ -39,7 +39,7 @@ struct VariantSample {
 
 struct TelemetrySample {
   double time = 0;     // seconds since 1970
-  bool first = false;  // of its process: the previous sample is of another one
+  bool first = false;  // of its process; any previous sample is of another process
   // Averages over the previous second, so that single requests do not appear as bursts and pauses.
   double requests_per_second = 0, runs_per_second = 0;
   double p50_ns = 0, p90_ns = 0, p99_ns = 0;  // negative if no request was completed

@@ -51,7 +51,7 @@ std::vector<TensorDifference> compare_outputs(const std::vector<NamedTensor>& le
                                               const Tolerance& tolerance,
                                               const std::atomic<bool>* cancel = nullptr);
 
-// "[0, 3, 17]" for element 'index' of a tensor of that shape; "[]" for a scalar.
+// "[0, 3, 17]" for element `index` of a tensor of that shape; "[]" for a scalar.
 std::string coordinates_text(const Shape& shape, int64_t index);
 
 // Positions of the largest elements in row `row` of the last dimension, without NaNs.
