@@ -313,7 +313,8 @@ namespace Poprt
             return bytes;
         }
 
-        /// <summary>The payload in the mapped file; only a compressed one is copied.</summary>
+        /// <summary>The payload in the mapped file. It is copied only if it is compressed, or if it comes from a
+        /// stream.</summary>
         /// <exception cref="PoprtException">As for Read.</exception>
         /// <exception cref="ObjectDisposedException">The reader or model is disposed of.</exception>
         public PopefPayload Map()
@@ -333,7 +334,7 @@ namespace Poprt
         }
     }
 
-    /// <summary>A payload of a PopEF file in place. It remains valid after the reader or model is disposed
+    /// <summary>The payload of a blob in memory. It remains valid after the reader or model is disposed
     /// of.</summary>
     /// <remarks>Spans of it are valid until it is disposed of or collected: use them in its using block.</remarks>
     public sealed unsafe class PopefPayload : IDisposable

@@ -42,7 +42,8 @@ namespace Poprt
             return MemoryMarshal.Cast<byte, T>(bytes);
         }
 
-        /// <summary>Its elements as an array with its dimensions, such as a float[,].</summary>
+        /// <summary>A copy of its elements as an array with its dimensions, such as a float[,]; for a scalar an array
+        /// of one element.</summary>
         /// <exception cref="PoprtException">InvalidArgument: elements of another type.</exception>
         public Array ToArray<T>() where T : struct
         {

@@ -180,7 +180,8 @@ public final class PopefBlob {
   }
 
   /**
-   * Returns the payload in the mapped file; only a compressed one is copied.
+   * Returns the payload in the mapped file. It is copied only if it is compressed, or if it comes
+   * from a channel.
    *
    * @return a read-only, little-endian buffer. It is valid as long as it, or a buffer derived from
    * it, is reachable, also after the reader or model is closed
@@ -192,7 +193,7 @@ public final class PopefBlob {
   }
 
   /**
-   * Returns a part of the payload in place, as {@link #map()} does.
+   * Returns a part of the payload, as {@link #map()} does.
    *
    * @param offset from its beginning
    * @param bytes their number
