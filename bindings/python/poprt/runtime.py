@@ -91,7 +91,7 @@ class _OutputPlan:
         self.inputs = {d.name: tuple(d.shape) for d in runner.get_execute_inputs()
                        if not d.popef_contains_tensor_data}
         names = {d.name: d for d in descs}
-        # : A map from the name of a padded output to the name of the output with its real size.
+        # A map from the name of a padded output to the name of the output with its real size.
         self.sizes = {d.name: d.name + ":shape" for d in descs
                       if d.name + ":shape" in names and names[d.name + ":shape"].shape == [len(d.shape)]}
 

@@ -1,4 +1,4 @@
-"""Finds the blobs of files without reading their payloads, which are used in place."""
+"""Finds the blobs of files without reading their payloads, which are used in place. Payloads of a stream are copied."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class BlobReader:
         self.name: str = blob.name()
 
     def _bytes(self) -> np.ndarray[Any, Any]:
-        """The payload in place, read-only. Only compressed payloads are copied."""
+        """The payload, read-only. It is copied only if it is compressed or comes from a stream."""
         with _reading():
             payload = self._blob.map_payload()
         if payload.bytes() == 0:
@@ -192,7 +192,7 @@ class Reader:
 
     def parseSource(self, stream: Any, size: int) -> None:
         """Parses PopEF data in the first ``size`` bytes of a binary stream that can seek. Headers are read now, and
-        payloads on request, on the requesting thread. The stream must stay open, its bytes must not change, and no
+        payloads are copied on request, on the requesting thread. The stream must stay open, its bytes must not change, and no
         other code may move its position until all blobs are freed. The requesting call raises exceptions of the
         stream. Since 1.0."""
         with _reading():
