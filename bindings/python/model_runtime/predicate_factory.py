@@ -15,7 +15,7 @@ class AnchorCallbackPolicy(enum.Enum):
     BIND_EMPTY_CB = 1  #: an input is zeros, an output is dropped
 
 
-# : A function of an anchor, which has ``name()``, ``type()`` and ``programs()``.
+#: A function of an anchor, which has ``name()``, ``type()`` and ``programs()``.
 AnchorCallbackPredicate = Callable[[popef.Anchor], AnchorCallbackPolicy]
 
 _ACCEPT, _REJECT = AnchorCallbackPolicy.BIND_USER_CB, AnchorCallbackPolicy.BIND_EMPTY_CB

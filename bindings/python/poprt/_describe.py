@@ -72,7 +72,7 @@ class DataDesc:
         self.shape = shape
         self.data_type = data_type
         self.size_in_bytes = size_in_bytes
-        # : The file contains the value, so requests may omit the input.
+        #: The file contains the value, so requests may omit the input.
         self.popef_contains_tensor_data = popef_contains_tensor_data
 
     def numpy_data_type(self) -> np.dtype[Any]:

@@ -400,7 +400,7 @@ class Runner(BaseRunner):
             cls = kinds[0]
         return super().__new__(cls)
 
-    # : The metadata of the ONNX model, see ``Executable.metadata``.
+    #: The metadata of the ONNX model, see ``Executable.metadata``.
     metadata: dict[str, str]
 
     def statistics(self) -> RunnerStatistics:
