@@ -163,7 +163,7 @@ class Memory {
     if (!bound || writable || PyBuffer_IsContiguous(&view, 'C')) return true;
     set_error(POPRT_INVALID_ARGUMENT,
               (std::string("input '") + name +
-               "': the array is not C-contiguous; what is bound is read where it lies")
+               "': the array is not C-contiguous; the memory of a bound array is read directly")
                   .c_str());
     return false;
   }

@@ -127,10 +127,10 @@ void check_hash(const RecompileArguments& a, const Source& source,
                 const RecordedOptions& recorded) {
   if (recorded.source_hash.empty() || source.hash == recorded.source_hash) return;
   throw Failure(fmt::format(
-      "{} is not the source of '{}': the recorded hash is {}, that of {} is {}; compile another "
-      "model with poprt",
+      "{} is not the source of '{}': its hash is {}, expected the recorded hash {}{}; compile "
+      "another model with poprt",
       source.bytes ? "the embedded source" : "'" + source.found + "'", a.file, source.hash,
-      recorded.source.empty() ? "the source" : "'" + recorded.source + "'", recorded.source_hash));
+      recorded.source_hash, recorded.source.empty() ? "" : " of '" + recorded.source + "'"));
 }
 
 // Compiles and returns the new executable as blobs of a PopEF file.

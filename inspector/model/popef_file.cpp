@@ -260,12 +260,16 @@ Tensor PopefFile::tensor(size_t i) const {
 
 namespace {
 
-// Whether lists and mappings are nested deeply. Brackets in texts are counted, too. This is
-// sufficient to show that there are few.
+// Whether lists and mappings are nested deeply. Brackets in strings are not counted.
 bool is_nested_deep(std::string_view json) {
   constexpr int kDeep = 64;
   int depth = 0;
-  for (const char c : json) {
+  bool in_string = false;
+  for (size_t i = 0; i < json.size(); i++) {
+    const char c = json[i];
+    if (c == '"') in_string = !in_string;
+    if (c == '\\') i++;  // the next character is escaped
+    if (in_string) continue;
     if (c == '[' || c == '{') depth++;
     if (c == ']' || c == '}') depth--;
     if (depth > kDeep) return true;

@@ -136,7 +136,8 @@ class Recompile(CommandTest):
             data = file.read()
         self.write("digits.onnx", data)
         found = hashlib.sha256(struct.pack("<Q", len(data)) + data).hexdigest()
-        self.fails(["a.popef"], "'digits.onnx' is not the source of 'a.popef'", recorded, found)
+        self.fails(["a.popef"], f"'digits.onnx' is not the source of 'a.popef': its hash is {found}, expected the "
+                   f"recorded hash {recorded} of 'digits.onnx'")
         self.fails(["a.popef", "--force", "--source", model("relu")], "relu.onnx", recorded, found)
 
     def test_a_damaged_embedded_source_is_refused(self):

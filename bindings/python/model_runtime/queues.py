@@ -166,7 +166,7 @@ class _Queue:
             if self._is_output and view.readonly:
                 raise BufferError("it is read-only")
             if not view.c_contiguous:
-                raise BufferError("it is not C-contiguous, and is used where it lies")
+                raise BufferError("it is not C-contiguous, and the queue uses its memory directly")
         except (TypeError, ValueError, BufferError) as error:
             direction = "output" if self._is_output else "input"
             if isinstance(error, BufferError):

@@ -105,10 +105,10 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
     except Exception as other:
         wanted = DataType(dtype)
         hint = f"; {wanted.name.lower()} travels as {numpy_dtype(wanted)}" * wanted.name.startswith(("BF", "F8"))
-        raise _refuse(direction, name, f"the {type(value).__name__} gives no array: {other}{hint}") from other
+        raise _refuse(direction, name, f"the {type(value).__name__} cannot be converted to an array: {other}{hint}") from other
     if found is not None:
         if output and not found.flags.c_contiguous:
-            raise _refuse(direction, name, f"the {type(value).__name__} is not C-contiguous; it is written where it lies")
+            raise _refuse(direction, name, f"the {type(value).__name__} is not C-contiguous; results are written to its memory directly")
         if found.dtype.name in _AS_INTEGERS:
             found = found.view(_AS_INTEGERS[found.dtype.name])
         return _writable(found) if output else found
@@ -163,7 +163,7 @@ def whole(value: Any, direction: str, desc: DataDesc, label: str = "") -> Any:
     if not output:
         return np.ascontiguousarray(array)
     if not array.flags.c_contiguous:
-        raise _refuse(label, desc.name, "the array is not C-contiguous; it is written where it lies")
+        raise _refuse(label, desc.name, "the array is not C-contiguous; results are written to its memory directly")
     return array
 
 

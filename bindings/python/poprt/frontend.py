@@ -156,7 +156,7 @@ class TensorflowFrontend(Frontend):
                     raise InvalidArgumentError(f"{direction}s_as_nchw: the model has no {direction} '{name}'; it has {', '.join(found)}")
             wrong = _behind(said, f"transpose_{direction} for ") if names else ""
             if wrong:
-                raise InvalidArgumentError(f"{direction}s_as_nchw: {wrong.split(': ')[0]}: it has no four dimensions")
+                raise InvalidArgumentError(f"{direction}s_as_nchw: {wrong.split(': ')[0]}: expected four dimensions")
 
 
 def get_frontend(path: Union[str, "os.PathLike[str]"], framework: str = "onnx", **kwargs: Any) -> Frontend:

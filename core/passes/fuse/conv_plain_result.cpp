@@ -34,7 +34,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "conv_plain_result",
                      .summary = "lets convolutions of few channels write results in plain layout",
-                     .condition = "few output channels, and every reader needs the plain layout",
+                     .condition = "few input channels, and every reader needs the plain layout",
                      .numerics = Numerics::exact,
                      .run = run};
 

@@ -63,7 +63,7 @@ class Words(unittest.TestCase):
     def test_memory_of_other_packages_that_cannot_be_written(self):
         y = Strided(np.zeros((2, 8), np.float32)[:, ::2])
         self.refused(errors.InvalidArgumentError, lambda: self.runner.execute({"x": counting()}, {"y": y}),
-                     "output 'y': the Strided is not C-contiguous; it is written where it lies")
+                     "output 'y': the Strided is not C-contiguous; results are written to its memory directly")
         np.testing.assert_array_equal(self.runner.run({"x": Strided(np.asfortranarray(counting()))})["y"], EXPECTED)
 
     def test_inputs_and_outputs_are_dicts(self):

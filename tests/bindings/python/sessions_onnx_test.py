@@ -302,7 +302,7 @@ class FrontEnds(unittest.TestCase):
 
     def test_what_becomes_nchw_has_four_dimensions(self):
         with self.tf2onnx("print('WARNING - transpose_output for z: shape must be rank 4, ignored')\n") as saved:
-            with self.assertRaisesRegex(InvalidArgumentError, "outputs_as_nchw: z: it has no four dimensions"):
+            with self.assertRaisesRegex(InvalidArgumentError, "outputs_as_nchw: z: expected four dimensions"):
                 TensorflowFrontend(saved, outputs_as_nchw="z").load_model()
 
     def test_names_with_shapes(self):

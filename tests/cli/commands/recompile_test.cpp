@@ -261,9 +261,9 @@ TEST_F(Recompile, FileThatNamesNoSource) {
   EXPECT_EQ(wrong.code, 1);
   EXPECT_TRUE(
       wrong.err.starts_with("poprt_exec recompile: 'wrong.onnx' is not the source of "
-                            "'a.popef': the recorded hash is "))
+                            "'a.popef': its hash is "))
       << wrong.err;
-  EXPECT_NE(wrong.err.find(", that of the source is "), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find(", expected the recorded hash "), std::string::npos) << wrong.err;
   EXPECT_EQ(recompile({"a.popef", "--force", "--source", "net.onnx"}).code, 0);
   // Without a hash any model will do.
   rewrite("a.popef", [](Metadata& m) {

@@ -186,6 +186,23 @@ TEST_F(PopefFileTest, BracketsInBracketsAreText) {
   EXPECT_EQ(d.popef->opaque_text(0), deep);
 }
 
+// Brackets in strings do not change the depth.
+TEST_F(PopefFileTest, BracketsInStringsAreNotLevels) {
+  std::string deep, shallow = "[";
+  for (int i = 0; i < 100000; i++) deep += "[\"]\\\"]\",";
+  deep += "0" + std::string(100000, ']');
+  for (int i = 0; i < 100; i++) shallow += "\"[\",";
+  shallow += "0]";
+  std::ostringstream file;
+  popef::Writer writer(file);
+  writer.createOpaqueBlob("deep", "net")->write(deep.data(), deep.size());
+  writer.createOpaqueBlob("shallow", "net")->write(shallow.data(), shallow.size());
+  writer.close();
+  const Document d = load("strings.popef", file.str());
+  EXPECT_EQ(d.popef->opaque_text(0), deep);
+  EXPECT_NE(d.popef->opaque_text(1), shallow) << "printed as a list";
+}
+
 // Up to 64 levels are shown one below the other.
 TEST_F(PopefFileTest, BracketsOfFewLevelsAreLists) {
   for (const size_t levels : {64, 65}) {
