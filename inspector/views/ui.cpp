@@ -372,10 +372,12 @@ void heading(std::string_view line) {
 
 void row(std::string_view name, std::string_view value, float column) {
   ImGui::PushID(name.data(), name.data() + name.size());
-  const float least = ImGui::GetCursorPosX() +
-                      ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale();
+  // The distance is relative to the name, because an offset of SameLine() is relative to the column
+  // of a table, but a cursor position to its window.
+  const float width = ImGui::CalcTextSize(name.data(), name.data() + name.size()).x;
+  const float to_value = (column > 0 ? column : 118 * scale()) - ImGui::GetStyle().WindowPadding.x;
   dim_text(name);
-  ImGui::SameLine(std::max(column > 0 ? column : 118 * scale(), least));
+  ImGui::SameLine(0, std::max(to_value - width, 12 * scale()));
   ImGui::PushTextWrapPos(0);
   text(value);
   ImGui::PopTextWrapPos();
