@@ -32,6 +32,7 @@ struct ModelSource {
   std::optional<std::filesystem::path> path = {};
   std::span<const std::byte> bytes = {};
   std::optional<std::filesystem::path> folder = {};
+  bool shapes_only = false;  // tensors in external files that are missing are zeros
 };
 
 // The unit of conversion and lowering: a model, one of a fused model, or a model at one of several

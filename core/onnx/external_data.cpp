@@ -67,6 +67,20 @@ std::vector<std::string> components(std::string_view location) {
        "cannot open external data file {}: {}", quote_name(location), std::strerror(error));
 }
 
+// Pages of such a mapping need no memory until they are written, and they never are.
+ExternalFiles::Bytes zeros_of(std::string_view location, uint64_t size) {
+  ExternalFiles::Bytes out;
+  if (size == 0) return out;
+  void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    fail(ErrorCode::resource_exhausted, "no address space for {} bytes of {}", size,
+         quote_name(location));
+  out.owner = std::shared_ptr<const void>(
+      p, [size](const void* q) { ::munmap(const_cast<void*>(q), size); });
+  out.bytes = {static_cast<const std::byte*>(p), size};
+  return out;
+}
+
 }  // namespace
 
 ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
@@ -118,7 +132,13 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
 
 ExternalFiles::Bytes ExternalFiles::read(std::string_view location, uint64_t offset,
                                          std::optional<uint64_t> length) {
-  Bytes whole = map(location);
+  Bytes whole;
+  try {
+    whole = map(location);
+  } catch (const Error& e) {
+    if (!zeros_ || !length || e.code() != ErrorCode::not_found) throw;
+    return zeros_of(location, *length);
+  }
   const uint64_t size = whole.bytes.size();
   if (offset > size || (length && *length > size - offset))
     fail(ErrorCode::data_loss,

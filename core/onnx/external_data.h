@@ -17,9 +17,10 @@ namespace poprt::onnx {
 class ExternalFiles {
  public:
   // Without a `directory`, external data is refused. `allow_links` accepts symbolic and hard links
-  // with any target.
-  ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links)
-      : directory_(std::move(directory)), allow_links_(allow_links) {}
+  // with any target. `zeros` gives zeros for a file that is missing, without using memory for them.
+  ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links,
+                bool zeros = false)
+      : directory_(std::move(directory)), allow_links_(allow_links), zeros_(zeros) {}
 
   struct Bytes {
     std::span<const std::byte> bytes;
@@ -35,7 +36,7 @@ class ExternalFiles {
   Bytes map(std::string_view location);
 
   std::optional<std::filesystem::path> directory_;
-  bool allow_links_;
+  bool allow_links_, zeros_;
   std::map<std::string, Bytes, std::less<>> maps_;
 };
 

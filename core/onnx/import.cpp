@@ -67,7 +67,7 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
   // Its errors contain the path.
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
-    ExternalFiles files(path.parent_path(), options.allow_links);
+    ExternalFiles files(path.parent_path(), options.allow_links, options.missing_data_is_zero);
     pb::ModelProto model;
     refuse_popef(file->bytes());
     parse_message(file->bytes(), kModelTags, "ONNX model", model);
@@ -82,7 +82,7 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
 std::unique_ptr<ir::Graph> import_bytes(std::span<const std::byte> bytes,
                                         const std::optional<std::filesystem::path>& directory,
                                         const ImportOptions& options) {
-  ExternalFiles files(directory, options.allow_links);
+  ExternalFiles files(directory, options.allow_links, options.missing_data_is_zero);
   pb::ModelProto model;
   refuse_popef(bytes);
   parse_message(bytes, kModelTags, "ONNX model", model);

@@ -39,6 +39,8 @@ struct ImportOptions {
   bool allow_links = false;
   // Whether a domain whose opset is not imported is an error instead of a warning.
   bool strict = false;
+  // Whether tensors in a file that is missing are zeros, for uses that read only their shapes.
+  bool missing_data_is_zero = false;
 };
 
 // Throws not_found for a missing file, invalid_argument if the file is not an ONNX model or is

@@ -113,6 +113,24 @@ TEST_F(External, TensorOutlivesTheGraph) {
   EXPECT_EQ(t.to_doubles(), kValues);
 }
 
+TEST_F(External, AMissingFileIsZeroIfOnlyShapesAreRead) {
+  const auto load_shapes = [&](const Entries& entries) {
+    const fs::path path = dir_ / "model/m.onnx";
+    write_file(path, external_model(entries).SerializeAsString());
+    return import_file(path, {.missing_data_is_zero = true});
+  };
+  const auto missing = load_shapes({{"location", "gone.bin"}, {"offset", "64"}, {"length", "8"}});
+  EXPECT_EQ(w(*missing), (std::vector<double>{0, 0}));
+  const auto present = load_shapes({{"location", "w.bin"}, {"offset", "64"}, {"length", "8"}});
+  EXPECT_EQ(w(*present), (std::vector<double>{1.5, -2}));
+  expect_error(ErrorCode::invalid_argument, {".."},
+               [&] { load_shapes({{"location", "../secret.bin"}, {"length", "8"}}); });
+  expect_error(ErrorCode::data_loss, {},
+               [&] { load_shapes({{"location", "gone.bin"}, {"length", "4"}}); });
+  expect_error(ErrorCode::not_found, {"gone.bin"},
+               [&] { load_shapes({{"location", "gone.bin"}}); });
+}
+
 TEST_F(External, RefusesPathsOutside) {
   for (const std::string location :
        {"../secret.bin", "sub/../../secret.bin", "sub/../w.bin", "..", "/etc/hostname", "", ".",
