@@ -53,12 +53,14 @@ class Maker {
   std::unordered_map<const ir::Value*, size_t> tensors_;
   // Values with equal numbers are on the same tiles.
   std::unordered_map<const ir::Value*, int64_t> layout_;
+  // Results that depend on weights only, which are computed once.
+  std::set<const ir::Value*> computed_before_;
   int64_t layouts_ = 0;
   std::map<std::string, size_t> programs_;
 };
 
 bool Maker::is_weight(const ir::Value* v) const {
-  return v->is_constant() ||
+  return v->is_constant() || computed_before_.contains(v) ||
          std::ranges::find(options_.weights, v->name()) != options_.weights.end();
 }
 
@@ -121,6 +123,11 @@ void Maker::add_subgraphs(const ir::Node& node, int64_t repeats) {
 
 void Maker::add(const ir::Node& node, int64_t repeats) {
   const ops::OpDef* def = ops::find_op(node.domain, node.op_type, node.opset());
+  const auto is_ready = [&](const ir::Value* v) { return !v || is_weight(v); };
+  if (def && def->pure && !node.inputs().empty() && std::ranges::all_of(node.inputs(), is_ready)) {
+    computed_before_.insert(node.outputs().begin(), node.outputs().end());
+    return;
+  }
   ipu::ChipOp op;
   op.name = node.name.empty() && node.output() ? node.output()->name() : node.name;
   op.type = node.op_type;

@@ -73,19 +73,20 @@ void add_host(Estimate& e) {
 }
 
 void set_quality(Estimate& e) {
-  int64_t convs = 0, products = 0;
+  int64_t convs = 0, products = 0, grouped = 0;
   for (const ChipOp& op : e.program.ops) {
     if (!op.cost.plan) continue;
     products++;
     convs += op.cost.plan->product.taps() > 1;
+    grouped += op.cost.plan->product.groups > 1 && op.cost.plan->product.taps() > 1;
   }
   const bool c600 = e.target.architecture == "ipu21";
   e.host_quality = {Trust::unchecked, "factor of 2"};
-  e.memory_quality = {Trust::checked, "-43 % to +60 % for temporaries; code is not known"};
-  if (e.options.num_ipus > 1 || !e.without_rule.empty() || !products)
+  e.memory_quality = {Trust::checked, "factor of 2.2 for single products; code is not known"};
+  if (e.options.num_ipus > 1 || !e.without_rule.empty() || !products || grouped)
     e.cycle_quality = {Trust::unchecked, "not measured"};
   else if (c600 && convs > 8)
-    e.cycle_quality = {Trust::calibrated, "15 % (one network)"};
+    e.cycle_quality = {Trust::calibrated, "10 % (one network)"};
   else if (c600)
     e.cycle_quality = {Trust::checked, "25 %, small batches up to 50 %"};
   else

@@ -252,6 +252,13 @@ void Lowering::gather(DType type, int64_t rows, int64_t row, int64_t indices) {
   }
 }
 
+void Lowering::pick(DType type, int64_t n) {
+  if (n == 0) return;
+  const int64_t here = share(type, n);
+  step("gather", 4 * here + 4 * chip_bytes(type, here), gather_cycles(target_, type, 1, here, here),
+       spread(type, n));
+}
+
 void Lowering::scatter(DType type, int64_t n, int64_t row, int64_t indices) {
   if (!n || !indices) return;
   row = std::max<int64_t>(row, 1);

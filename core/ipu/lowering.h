@@ -95,6 +95,8 @@ class Lowering {
   void bias(DType type, int64_t n, int64_t channels);
   // Looks up `indices` of `rows` rows with `row` elements.
   void gather(DType type, int64_t rows, int64_t row, int64_t indices);
+  // Looks up n single elements, which are near the tiles that need them.
+  void pick(DType type, int64_t n);
   void scatter(DType type, int64_t n, int64_t row, int64_t indices);
   void pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs);
   // Sorts rows of n elements, by a network of compare and exchange.

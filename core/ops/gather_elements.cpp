@@ -72,7 +72,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
-    .cost = cost::gather,
+    .cost = cost::gather_elements,
     .facts = {.moves = true, .narrows = true, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
     .bound = bound};
 

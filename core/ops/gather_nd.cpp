@@ -75,7 +75,7 @@ const OpDef def = {.name = "GatherND",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
-                   .cost = cost::gather,
+                   .cost = cost::gather_nd,
                    .facts = {.moves = true, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
                    .bound = bound};
 

@@ -80,7 +80,7 @@ const OpDef def = {.name = "GridSample",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
-                   .cost = cost::gather,
+                   .cost = cost::gather_elements,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,2,2,2]"}},
                    .bound = bound};
 

@@ -242,7 +242,7 @@ void matmul_of(CostContext& ctx, size_t right) {
   p.batch = rows / p.groups;
   p.computed_weights = !ctx.is_constant(right);
   p.resident_inputs = ctx.is_constant(0);
-  if (!p.in || !p.out) return;
+  if (p.multiplies() == 0) return;
   set_types(ctx, p, 0, ctx.is_constant(right) || ctx.is_constant(0));
   ctx.out.product(p);
 }
@@ -282,7 +282,7 @@ void gemm(CostContext& ctx) {
   p.batch = ctx.result()[0];
   p.out = ctx.result()[1];
   p.computed_weights = !ctx.is_constant(1);
-  if (!p.in) return;
+  if (p.multiplies() == 0) return;
   set_types(ctx, p, 0, true);
   ctx.out.product(p);
   if (ctx.has(2)) ctx.out.bias(p.result, ctx.result_count(), ctx.in_count(2));
@@ -317,7 +317,7 @@ void conv_of(CostContext& ctx, size_t weights, size_t bias) {
     p.batch *= y[i];
     p.in *= w[i];
   }
-  if (!p.in || !p.out) return;
+  if (p.multiplies() == 0) return;
   p.computed_weights = !ctx.is_constant(weights);
   set_types(ctx, p, 0, true);
   ctx.out.product(p);
@@ -353,7 +353,7 @@ void conv_transpose(CostContext& ctx) {
     p.rows = y[rank];
     p.kernel_rows = taps(rank - 2);
   }
-  if (!p.in || !p.out) return;
+  if (p.multiplies() == 0) return;
   set_types(ctx, p, 0, true);
   ctx.out.product(p);
   // The results of the phases of the stride alternate.
@@ -374,7 +374,7 @@ void attention(CostContext& ctx) {
   p.batch = queries;
   p.in = packed ? q[2] / std::max<int64_t>(1, heads) : q[3];
   p.out = keys;
-  if (!p.in || !p.out || !p.batch) return;
+  if (p.multiplies() == 0) return;
   set_types(ctx, p, 0, false);
   ctx.out.product(p);
   const int64_t scores = p.groups * queries * keys;
@@ -445,6 +445,17 @@ void gather(CostContext& ctx) {
   // Constant indices are a view of the input.
   if (ctx.is_constant(1)) return movement(ctx);
   ctx.out.gather(ctx.in_type(0), rows, ctx.in_count(0) / std::max<int64_t>(rows, 1), indices);
+}
+
+void gather_elements(CostContext& ctx) { ctx.out.pick(ctx.in_type(0), ctx.result_count()); }
+
+void gather_nd(CostContext& ctx) {
+  const int64_t n = ctx.result_count();
+  const int64_t tuples =
+      std::max<int64_t>(1, ctx.in_count(1) / std::max<int64_t>(1, last(ctx.in(1))));
+  const int64_t row = std::max<int64_t>(1, n / tuples);
+  if (row == 1) return ctx.out.pick(ctx.in_type(0), n);
+  ctx.out.gather(ctx.in_type(0), ctx.in_count(0) / row, row, tuples);
 }
 
 void scatter(CostContext& ctx) {

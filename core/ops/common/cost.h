@@ -25,6 +25,8 @@ void recurrent(CostContext& ctx);
 void pool(CostContext& ctx);
 void global_pool(CostContext& ctx);
 void gather(CostContext& ctx);
+void gather_elements(CostContext& ctx);
+void gather_nd(CostContext& ctx);
 void scatter(CostContext& ctx);
 void resize(CostContext& ctx);
 void sort(CostContext& ctx);

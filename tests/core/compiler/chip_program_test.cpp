@@ -81,6 +81,25 @@ TEST(ChipProgram, ViewsAndResultsInPlaceNeedNoMemory) {
   EXPECT_EQ(p.tensors[2].alias_of, 0);
 }
 
+TEST(ChipProgram, ResultsOfWeightsAloneAreComputedBefore) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  const auto type = ir::ValueType::of(DType::f16, {64, 64});
+  ir::Value *x = g.add_input("x", type), *w = g.add_input("w", type);
+  ir::Node* negative = g.add_node("Neg", "", {w});
+  negative->output()->type = type;
+  ir::Node* product = g.add_node("MatMul", "", {x, negative->output()});
+  product->output()->type = type;
+  g.add_output(product->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.weights = {"w"};
+  const auto p = chip_program(g, o);
+  ASSERT_EQ(p.ops.size(), 1u);
+  EXPECT_EQ(p.ops[0].type, "MatMul");
+  EXPECT_EQ(p.tensors[1].kind, ipu::TensorKind::weight);
+}
+
 TEST(ChipProgram, EqualLayersShareTheirPrograms) {
   const auto m = small(4);
   const auto p = chip_program(*m.graph, options_of(m));
