@@ -1,0 +1,224 @@
+// poprt_exec estimate: what a model costs on a chip (docs/chip.md).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "common/arguments.h"
+#include "common/json.h"
+#include "compiler/chip_remedies.h"
+#include "compiler/driver.h"
+#include "exec/commands.h"
+#include "exec/support/chip_source.h"
+#include "ipu/report.h"
+
+namespace poprt::cli {
+namespace {
+
+struct EstimateArguments {
+  std::string model, target, partials = "half", svg, compare, sweep;
+  std::vector<std::string> weights;
+  int64_t num_ipus = 1, num_io_tiles = 0, batches_per_step = 1;
+  double proportion = 0.6, outline_threshold = 1;
+  bool wide_loads = false, fast_reduce = false, pipelining = false;
+  bool json = false, operations = false, plans = false;
+  CompileSettings compile;
+  ChipSource source;
+};
+
+ipu::Target read_target(const std::string& word) {
+  if (!word.ends_with(".json")) return ipu::target_of(word);
+  const nlohmann::json json = read_json(word);
+  if (json.is_discarded()) throw Failure(fmt::format("'{}' is not JSON", word));
+  return ipu::target_from_json(json);
+}
+
+compiler::Precision precision_of(const std::string& word) {
+  if (word == "fp32") return compiler::Precision::fp32;
+  if (word == "fp16") return compiler::Precision::fp16;
+  if (word == "fp8") return compiler::Precision::fp8;
+  if (word == "fp8_weight") return compiler::Precision::fp8_weight;
+  return compiler::Precision::keep;
+}
+
+compiler::EstimateOptions options_of(const EstimateArguments& a) {
+  compiler::EstimateOptions o;
+  o.target = read_target(a.target);
+  o.precision = precision_of(a.compile.precision);
+  o.weights = a.weights;
+  o.chip.num_ipus = a.num_ipus;
+  o.chip.num_io_tiles = a.num_io_tiles;
+  o.chip.batches_per_step = a.batches_per_step;
+  o.chip.available_memory_proportion = a.proportion;
+  o.chip.float_partials = a.partials == "float";
+  o.chip.use_128bit_conv_unit_load = a.wide_loads;
+  o.chip.enable_fast_reduce = a.fast_reduce;
+  o.chip.outline_threshold = a.outline_threshold;
+  o.chip.overlap = a.pipelining;
+  if (o.chip.num_io_tiles >= o.target.tiles)
+    throw Usage(fmt::format("--num_io_tiles: the target has {} tiles", o.target.tiles));
+  return o;
+}
+
+// Reads and converts the model; batch 0 is that of the options.
+std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, int64_t batch) {
+  auto graph = read_chip_source(a.source, a.compile);
+  compiler::DriverOptions options;
+  for (const NamedShape& n : parse_single_shapes(a.compile.input_shape))
+    options.input_shape[n.name] = n.shape;
+  options.batch_size = batch ? batch : a.compile.batch_size;
+  options.batch_axis = batch && a.compile.batch_axis < 0 ? 0 : a.compile.batch_axis;
+  options.passes = a.compile.passes;
+  options.skip_passes = a.compile.skip_passes;
+  compiler::convert_model(*graph, options);
+  compiler::prepare_for_chip(*graph);
+  return graph;
+}
+
+ipu::Estimate estimate_of(const ir::Graph& graph, const compiler::EstimateOptions& o) {
+  return ipu::estimate_of(compiler::chip_program(graph, o), o.target, o.chip);
+}
+
+// Names from the model must not break lines.
+void print_lines(const std::string& text) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    fmt::print("{}\n", printable(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+}
+
+void write_svg(const std::string& path, const ipu::Estimate& e) {
+  std::ofstream file(path, std::ios::binary);
+  file << ipu::report_svg(e);
+  if (!file.flush()) throw Failure(fmt::format("'{}' cannot be written", path));
+}
+
+// --sweep batch_size=1,2,4: a line for each batch, and the best one that fits.
+int sweep(const EstimateArguments& a) {
+  const auto [name, list] = split_pair(a.sweep, "--sweep");
+  if (name != "batch_size") throw Usage("--sweep: expected batch_size=N,N,...");
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  const auto options = options_of(a);
+  int64_t best = 0;
+  double most = 0;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string word = list.substr(begin, end - begin);
+    begin = end + 1;
+    int64_t batch = 0;
+    if (!word.empty() && word.size() < 8 &&
+        std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; }))
+      batch = std::stoll(word);
+    if (batch < 1) throw Usage(fmt::format("--sweep: '{}' is not a batch size", printable(word)));
+    const ipu::Estimate e = estimate_of(*converted(a, batch), options);
+    int64_t bytes = 0;
+    for (const ipu::TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
+    rows.push_back({{"batch_size", batch},
+                    {"cycles", e.cycles},
+                    {"throughput", e.throughput},
+                    {"bytes", bytes},
+                    {"fits", e.fits()}});
+    if (e.fits() && e.throughput > most) {
+      most = e.throughput;
+      best = batch;
+    }
+    if (!a.json)
+      fmt::print("batch_size {:>6}: {:>12} cycles {:>12.1f} samples/s {:>8} bytes {}\n", batch,
+                 e.cycles, e.throughput, bytes, e.fits() ? "fits" : "does not fit");
+  }
+  if (a.json)
+    fmt::print("{}\n", to_text(nlohmann::ordered_json{{"sweep", rows}, {"best", best}}, 2));
+  else if (best)
+    fmt::print("best batch_size that fits: {}\n", best);
+  else
+    fmt::print("no batch_size fits\n");
+  return 0;
+}
+
+// Options of a PopEF file apply unless the command line has them.
+void take_recorded(EstimateArguments& a) {
+  const ChipSource& s = a.source;
+  const EstimateArguments standard;
+  const auto number = [&](const char* name, auto& value, const auto& usual) {
+    const std::string text = s.option(name, "");
+    if (text.empty() || value != usual) return;
+    const double parsed = std::strtod(text.c_str(), nullptr);
+    value = static_cast<std::remove_reference_t<decltype(value)>>(parsed);
+  };
+  number("num_ipus", a.num_ipus, standard.num_ipus);
+  number("num_io_tiles", a.num_io_tiles, standard.num_io_tiles);
+  number("batches_per_step", a.batches_per_step, standard.batches_per_step);
+  number("available_memory_proportion", a.proportion, standard.proportion);
+  number("batch_size", a.compile.batch_size, standard.compile.batch_size);
+  number("batch_axis", a.compile.batch_axis, standard.compile.batch_axis);
+  if (a.partials == standard.partials) a.partials = s.option("partials_type", a.partials);
+  if (a.compile.precision.empty()) a.compile.precision = s.option("precision", "");
+  if (a.target.empty()) a.target = s.option("ipu_version", "c600");
+  if (a.compile.input_shape.empty()) a.compile.input_shape = s.input_shape;
+}
+
+int run(EstimateArguments a) {
+  a.source = chip_source(a.model);
+  take_recorded(a);
+  if (!a.sweep.empty()) return sweep(a);
+  const auto options = options_of(a);
+  const auto graph = converted(a, 0);
+  const ipu::Estimate e = estimate_of(*graph, options);
+  ipu::ReportOptions report{a.operations, a.plans, {}};
+  if (!e.fits()) report.remedies = compiler::find_remedies(*graph, options);
+  if (!a.svg.empty()) write_svg(a.svg, e);
+  if (!a.compare.empty()) {
+    compiler::EstimateOptions other = options;
+    other.target = read_target(a.compare);
+    const ipu::Estimate b = estimate_of(*graph, other);
+    if (a.json)
+      fmt::print("{}\n", to_text(nlohmann::ordered_json{{"a", ipu::report_json(e, report)},
+                                                        {"b", ipu::report_json(b, {})}},
+                                 2));
+    else
+      print_lines(ipu::comparison_text(e, e.target.name, b, b.target.name));
+    return 0;
+  }
+  if (a.json)
+    fmt::print("{}\n", to_text(ipu::report_json(e, report), 2));
+  else
+    print_lines(ipu::report_text(e, report));
+  return 0;
+}
+
+}  // namespace
+
+void add_estimate(Command& app, std::function<int()>& action) {
+  Command* c = app.add_command(
+      "estimate", "Estimate the cycles and the memory of a model on an IPU (docs/chip.md)");
+  const auto a = std::make_shared<EstimateArguments>();
+  c->add_option("MODEL", a->model, "Model (.onnx), or .popef whose source is known")->required();
+  c->add_option("--target", a->target,
+                "Chip: mk1, mk2, bow, c600 (also ipu1, ipu2, ipu21), or a JSON file [c600]");
+  c->add_option("--num_ipus", a->num_ipus, "Number of IPUs [1]");
+  c->add_option("--num_io_tiles", a->num_io_tiles, "Tiles that exchange data with the host [0]");
+  c->add_option("--batches_per_step", a->batches_per_step, "Batches in one call of the host [1]");
+  c->add_option("--available_memory_proportion", a->proportion,
+                "Fraction of a tile's memory for temporary data of products [0.6]");
+  c->add_option("--partials_type", a->partials,
+                "Type of partial sums of halves: half, float [half]");
+  c->add_option("--outline_threshold", a->outline_threshold,
+                "Value from which equal operations share their code; below 0: none [1]");
+  c->add_flag("--use_128bit_conv_unit_load", a->wide_loads, "Load weights with 128 bits");
+  c->add_flag("--enable_fast_reduce", a->fast_reduce, "Recorded for the planner");
+  c->add_flag("--enable_pipelining", a->pipelining, "IPUs work on different batches");
+  c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
+  c->add_option("--compare", a->compare, "Compare with another target");
+  c->add_option("--sweep", a->sweep,
+                "batch_size=N,N,...: estimate each and name the best that fits");
+  c->add_option("--svg", a->svg, "Write a picture of memory, phases and operators to this file");
+  c->add_flag("--verbose", a->operations, "Also each operation with its supersteps");
+  c->add_flag("--plans", a->plans, "Also the plan of each product");
+  c->add_flag("--json", a->json, "As JSON");
+  add_compile_options(*c, a->compile);
+  c->callback([a, &action] { action = [a] { return run(*a); }; });
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,79 @@
+#include "exec/support/chip_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/driver.h"
+#include "runtime/session/model_source.h"
+
+namespace poprt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "x=[1,2]" becomes "x=1,2".
+std::string shape_word(std::string text) {
+  std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+  return text;
+}
+
+void find_model(const popef::Model& model, const std::string& file, ChipSource& source) {
+  source.folder = fs::path(file).parent_path().string();
+  for (const auto& blob : model.opaqueBlobs)
+    if (blob.name == runtime::kSourceBlob) source.bytes = blob.payload();
+  if (source.bytes) return;
+  const std::string name = source.option(std::string(runtime::kSourceName), "");
+  const fs::path next_to = fs::path(file).parent_path() / fs::path(name).filename();
+  std::error_code error;
+  if (name.empty() || !fs::exists(next_to, error))
+    throw Failure(fmt::format(
+        "'{}' does not contain its ONNX model, and '{}' is not next to it; estimate the "
+        "ONNX model, or compile with --embed_source",
+        file, name.empty() ? "MODEL.onnx" : name));
+  source.path = next_to.string();
+}
+
+}  // namespace
+
+std::string ChipSource::option(const std::string& name, const std::string& fallback) const {
+  const auto at = options.find(name);
+  return at == options.end() ? fallback : at->second;
+}
+
+ChipSource chip_source(const std::string& path) {
+  ChipSource source;
+  if (!path.ends_with(".popef")) {
+    source.path = path;
+    return source;
+  }
+  const auto reader = std::make_shared<popef::Reader>();
+  reader->parseFile(path);
+  if (reader->executables().size() != 1)
+    throw Failure(fmt::format("'{}' contains {} executables; only a file with one can be estimated",
+                              path, reader->executables().size()));
+  const auto model = popef::ModelBuilder(reader).createModel();
+  for (const popef::Option& o : model->metadata.engineOptions()) {
+    if (o.name() == "input_shapes")
+      source.input_shape.push_back(shape_word(o.value()));
+    else
+      source.options[o.name()] = o.value();
+  }
+  find_model(*model, path, source);
+  return source;
+}
+
+std::unique_ptr<ir::Graph> read_chip_source(const ChipSource& source,
+                                            const CompileSettings& settings) {
+  compiler::ModelSource model{.shapes_only = true};
+  if (source.bytes) {
+    model.bytes = source.bytes->bytes;
+    model.folder = source.folder;
+  } else {
+    model.path = source.path;
+  }
+  return compiler::read_model(model, settings.allow_links, settings.strict);
+}
+
+}  // namespace poprt::cli

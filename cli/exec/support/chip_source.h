@@ -1,0 +1,35 @@
+// The model of an estimate: an ONNX file, or the source of a PopEF file with its recorded options.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/abi.h"
+#include "ir/graph.h"
+#include "popef/model.h"
+
+namespace poprt::cli {
+
+struct ChipSource {
+  std::string path;                            // of the ONNX model
+  std::optional<popef::Payload> bytes;         // the model, if it is embedded in a PopEF file
+  std::string folder;                          // of external data
+  std::map<std::string, std::string> options;  // recorded in a PopEF file
+  std::vector<std::string> input_shape;        // as --input_shape takes them
+
+  // The recorded value of an option, or `fallback`.
+  std::string option(const std::string& name, const std::string& fallback) const;
+};
+
+// Throws Failure if a PopEF file neither contains nor names its ONNX model, and for a file that has
+// several executables.
+ChipSource chip_source(const std::string& path);
+
+// Only shapes are read, so that weights in external files may be missing.
+std::unique_ptr<ir::Graph> read_chip_source(const ChipSource& source,
+                                            const CompileSettings& settings);
+
+}  // namespace poprt::cli

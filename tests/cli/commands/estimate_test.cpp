@@ -1,0 +1,114 @@
+#include "cli/commands/command_test.h"
+
+namespace poprt::cli::test {
+namespace {
+
+class EstimateCommand : public CommandTest {
+ protected:
+  static Ran estimated(const std::string& text, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"estimate", onnx("m.onnx", text)};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_command(add_estimate, words);
+  }
+};
+
+constexpr const char* kNet = R"(graph "g" opset {"": 17} {
+  input %x : f32[N,512]
+  const %w : f32[512,256] = fill 1.0
+  %m : f32[N,256] = MatMul(%x, %w) "product"
+  %y : f32[N,256] = Relu(%m) "rectified"
+  output %y
+}
+)";
+const std::vector<std::string> kBatch = {"--batch_size", "64", "--batch_axis", "0"};
+
+std::vector<std::string> with_batch(std::vector<std::string> more) {
+  more.insert(more.end(), kBatch.begin(), kBatch.end());
+  return more;
+}
+
+TEST_F(EstimateCommand, TheTextNamesEveryHeadline) {
+  const Ran ran = estimated(kNet, kBatch);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  for (const char* part : {"Target: c600 (ipu21), 1 IPU, 1472 tiles", "Cycles: ", "Throughput: ",
+                           "Memory of IPU 0: ", "fits", "checked", "unchecked", "MatMul", "Relu"})
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+}
+
+TEST_F(EstimateCommand, TheJsonHasCyclesAtTheTop) {
+  const nlohmann::json json = estimated(kNet, with_batch({"--json", "--verbose"})).json();
+  EXPECT_GT(json["cycles"], 500);
+  EXPECT_LT(json["cycles"], 20000);
+  EXPECT_EQ(json["samples"], 64);
+  EXPECT_EQ(json["fits"], true);
+  EXPECT_EQ(json["flops"], 2 * 64 * 512 * 256 + 64 * 256);
+  ASSERT_EQ(json["operations"].size(), 2u);
+  EXPECT_EQ(json["operations"][0]["name"], "product");
+  EXPECT_EQ(json["operations"][0]["plan"]["method"], "AMP");
+  int64_t sum = 0;
+  for (const auto& op : json["operations"]) sum += op["cycles"].get<int64_t>();
+  EXPECT_EQ(sum + json["phases"]["io"].get<int64_t>(), json["cycles"].get<int64_t>());
+}
+
+TEST_F(EstimateCommand, PrecisionAndTargetChangeTheCycles) {
+  const auto cycles = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = with_batch(more);
+    words.emplace_back("--json");
+    const Ran ran = estimated(kNet, words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.json()["milliseconds"].get<double>();
+  };
+  EXPECT_LT(cycles({"--precision", "fp16"}), cycles({}));
+  EXPECT_GT(cycles({"--target", "mk2"}), cycles({}));
+  EXPECT_LT(cycles({"--target", "bow"}), cycles({}));
+}
+
+TEST_F(EstimateCommand, ATargetMayBeAFile) {
+  std::ofstream("tiny.json") << R"({"base": "mk2", "name": "tiny", "tiles": 8})";
+  const Ran ran = estimated(kNet, with_batch({"--target", "tiny.json"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("Target: tiny (ipu2), 1 IPU, 8 tiles"), std::string::npos) << ran.out;
+  std::ofstream("small.json") << R"({"base": "mk2", "tiles": 2, "bytes_per_tile": 40000})";
+  const Ran full = estimated(kNet, with_batch({"--target", "small.json"}));
+  EXPECT_EQ(full.code, 0) << full.err;
+  EXPECT_NE(full.out.find("Memory allocation error : Out of memory on tile"), std::string::npos);
+  EXPECT_NE(full.out.find("largest variable w: "), std::string::npos) << full.out;
+}
+
+TEST_F(EstimateCommand, ComparesTwoTargets) {
+  const Ran ran = estimated(kNet, with_batch({"--compare", "bow"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("c600"), std::string::npos);
+  EXPECT_NE(ran.out.find("bow"), std::string::npos);
+  EXPECT_NE(ran.out.find("ratio"), std::string::npos);
+}
+
+TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
+  const Ran ran = estimated(kNet, {"--sweep", "batch_size=1,16,256", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const nlohmann::json json = ran.json();
+  ASSERT_EQ(json["sweep"].size(), 3u);
+  EXPECT_EQ(json["best"], 256);
+  EXPECT_LT(json["sweep"][0]["throughput"], json["sweep"][2]["throughput"]);
+  EXPECT_EQ(estimated(kNet, {"--sweep", "batch_size=0"}).code, 2);
+  EXPECT_EQ(estimated(kNet, {"--sweep", "width=1"}).code, 2);
+}
+
+TEST_F(EstimateCommand, PrintsPlansAndWritesAPicture) {
+  const Ran ran = estimated(kNet, with_batch({"--plans", "--svg", "m.svg"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("Planning product: per-tile memory limit 383385 bytes"), std::string::npos)
+      << ran.out;
+  const std::string svg = file_text("m.svg");
+  EXPECT_TRUE(svg.starts_with("<svg "));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+}
+
+TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
+  EXPECT_EQ(estimated(kNet, with_batch({"--target", "ipu9"})).code, 1);
+  EXPECT_EQ(estimated(kNet, with_batch({"--num_io_tiles", "1472"})).code, 2);
+  EXPECT_EQ(run_command(add_estimate, {"estimate", "missing.popef"}).code, 1);
+}
+
+}  // namespace
+}  // namespace poprt::cli::test
