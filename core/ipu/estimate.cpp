@@ -72,27 +72,43 @@ void add_host(Estimate& e) {
                      : 0;
 }
 
-void set_quality(Estimate& e) {
-  int64_t convs = 0, products = 0, grouped = 0;
+// What the program contains that no published row has.
+bool is_unmeasured(const Estimate& e) {
+  if (e.options.num_ipus > 1 || !e.without_rule.empty()) return true;
+  int64_t convolutions = 0, quarters = 0, products = 0;
   for (const ChipOp& op : e.program.ops) {
-    if (!op.cost.plan) continue;
+    const auto& plan = op.cost.plan;
+    for (const Superstep& s : op.cost.steps)  // loops over time, as in recurrent networks
+      if (s.repeats > 1 && (!plan || plan->split.serial_out != s.repeats)) return true;
+    if (!plan) continue;
+    const Product& p = plan->product;
+    if (p.groups > 1 && p.taps() > 1) return true;
     products++;
-    convs += op.cost.plan->product.taps() > 1;
-    grouped += op.cost.plan->product.groups > 1 && op.cost.plan->product.taps() > 1;
+    convolutions += p.taps() > 1;
+    quarters += dtype_bits(p.inputs) == 8;
   }
-  const bool c600 = e.target.architecture == "ipu21";
+  return products == 0 || (quarters > 0 && convolutions == 0);
+}
+
+void set_quality(Estimate& e) {
   e.host_quality = {Trust::unchecked, "factor of 2"};
   e.memory_quality = {Trust::checked, "factor of 2.2 for single products; code is not known"};
-  if (e.options.num_ipus > 1 || !e.without_rule.empty() || !products || grouped)
+  int64_t convolutions = 0, products = 0;
+  for (const ChipOp& op : e.program.ops)
+    if (op.cost.plan) {
+      products++;
+      convolutions += op.cost.plan->product.taps() > 1;
+    }
+  if (is_unmeasured(e))
     e.cycle_quality = {Trust::unchecked, "not measured"};
-  else if (c600 && convs > 8)
+  else if (e.target.architecture == "ipu21" && convolutions > 8)
     e.cycle_quality = {Trust::calibrated, "10 % (one network)"};
-  else if (c600)
+  else if (e.target.architecture == "ipu21")
     e.cycle_quality = {Trust::checked, "25 %, small batches up to 50 %"};
+  else if (products == static_cast<int64_t>(e.program.ops.size()))
+    e.cycle_quality = {Trust::checked, "10 % for products, relative to the chip's own model"};
   else
-    e.cycle_quality = {
-        products == static_cast<int64_t>(e.program.ops.size()) ? Trust::checked : Trust::unchecked,
-        "10 % for products, relative to the chip's own model"};
+    e.cycle_quality = {Trust::unchecked, "as on a C600, if only the clock differs"};
 }
 
 }  // namespace

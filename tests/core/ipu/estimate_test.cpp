@@ -65,6 +65,30 @@ TEST(Estimate, IpusGetEqualPartsOfTheWeights) {
   EXPECT_EQ(e.cycle_quality.trust, Trust::unchecked);
 }
 
+TEST(Estimate, OnlyWhatIsMeasuredIsChecked) {
+  const auto trust = [](const char* target, const auto& change) {
+    ChipProgram p = products(3);
+    for (ChipOp& op : p.ops) op.cost.plan = Plan{};
+    change(p);
+    return estimate_of(p, target_of(target), {}).cycle_quality.trust;
+  };
+  const auto nothing = [](ChipProgram&) {};
+  EXPECT_EQ(trust("c600", nothing), Trust::checked);
+  EXPECT_EQ(trust("mk2", nothing), Trust::checked);
+  EXPECT_EQ(trust("mk2", [](ChipProgram& p) { p.ops[0].cost.plan.reset(); }), Trust::unchecked);
+  EXPECT_EQ(trust("c600", [](ChipProgram& p) { p.ops[1].cost.steps[0].repeats = 25; }),
+            Trust::unchecked);
+  EXPECT_EQ(
+      trust("c600", [](ChipProgram& p) { p.ops[1].cost.plan->product.inputs = DType::f8_143; }),
+      Trust::unchecked);
+  EXPECT_EQ(trust("c600",
+                  [](ChipProgram& p) {
+                    p.ops[1].cost.plan->product.groups = 32;
+                    p.ops[1].cost.plan->product.kernel_width = 3;
+                  }),
+            Trust::unchecked);
+}
+
 TEST(Estimate, NamesEachOperatorWithoutARuleOnce) {
   ChipProgram p = products(3);
   p.ops[0].cost.has_rule = p.ops[1].cost.has_rule = false;
