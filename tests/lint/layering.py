@@ -19,6 +19,7 @@ ALLOWED = {
     "capi/src/libpoprt_images/": ["core/"],
     "cmake/": [],
     "cli/": ["capi/include/"],
+    "cli/serve/": ["bindings/serving/", "capi/include/"],
     # Developer commands.
     "cli/exec/": ["cli/", "capi/include/", "core/", "inspector/model/"],
     "cli/poprt_exec.cpp": ["cli/", "cli/exec/", "capi/include/", "core/"],
@@ -57,7 +58,7 @@ CONTRACTS = {"plugins": ["capi/include/"]}
 # Where "x/y.h" is searched for, after the folder of the including file.
 ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/", "bindings/swig/"]
 # Headers that CMake writes, and the files that they are made from.
-GENERATED = {"exec/commands.inc": "cli/exec/commands.h"}
+GENERATED = {"inference.grpc.pb.h": "cli/serve/inference.proto", "exec/commands.inc": "cli/exec/commands.h"}
 # Libraries that one layer only may see.
 LIBRARIES = {
     "onnx/": ["core/onnx/", "tests/core/onnx/", "tests/hostile/"],
@@ -65,6 +66,8 @@ LIBRARIES = {
     "zstd.h": ["core/popef/"],
     "re2/": ["core/ops/"],
     "utf8proc.h": ["core/ops/"],
+    "grpcpp/": ["cli/serve/"],
+    "microhttpd.h": ["cli/serve/"],
     "lz4": ["core/popef/"],
     "allheaders.h": ["capi/src/libpoprt_images/"],
     "imgui": ["inspector/views/", "inspector/app/", "tests/inspector/views/", "tests/bench/inspector_bench"],

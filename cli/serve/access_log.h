@@ -1,0 +1,32 @@
+// One JSON object per line for each request.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace poprt::serve {
+
+class AccessLog {
+ public:
+  // `path`: "" writes nothing, "-" to stdout. Throws std::runtime_error if it cannot be opened.
+  explicit AccessLog(const std::string& path);
+  bool on() const { return file_ != nullptr; }
+  // `what` is a path or the name of a method.
+  void write(const char* protocol, const std::string& what, int status, size_t bytes_in,
+             size_t bytes_out, std::chrono::steady_clock::time_point begin);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const {
+      if (file != stdout) std::fclose(file);
+    }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
+  std::mutex mutex_;
+};
+
+}  // namespace poprt::serve

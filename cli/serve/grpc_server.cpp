@@ -1,0 +1,290 @@
+// The Open Inference Protocol over gRPC. Requests use gRPC's callback interface, so that a waiting
+// request has no thread.
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <cstring>
+
+#include "inference.grpc.pb.h"
+#include "serve/server.h"
+
+namespace poprt::serve {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using grpc::Status;
+
+Status status_of(const Error& error) {
+  return {static_cast<grpc::StatusCode>(error.code()), error.what()};
+}
+
+// Copies numbers of a repeated field into dense memory of another integer type.
+template <class To, class Field>
+void append(std::string& bytes, const Field& field) {
+  bytes.reserve(static_cast<size_t>(field.size()) * sizeof(To));
+  for (const auto value : field) {
+    const To number = static_cast<To>(value);
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+}
+
+std::string dense(const inference::InferTensorContents& contents, poprt_dtype dtype) {
+  std::string bytes;
+  switch (dtype) {
+    case POPRT_DTYPE_BOOL: append<uint8_t>(bytes, contents.bool_contents()); break;
+    case POPRT_DTYPE_S8: append<int8_t>(bytes, contents.int_contents()); break;
+    case POPRT_DTYPE_S16: append<int16_t>(bytes, contents.int_contents()); break;
+    case POPRT_DTYPE_S32: append<int32_t>(bytes, contents.int_contents()); break;
+    case POPRT_DTYPE_S64: append<int64_t>(bytes, contents.int64_contents()); break;
+    case POPRT_DTYPE_U8: append<uint8_t>(bytes, contents.uint_contents()); break;
+    case POPRT_DTYPE_U16: append<uint16_t>(bytes, contents.uint_contents()); break;
+    case POPRT_DTYPE_U32: append<uint32_t>(bytes, contents.uint_contents()); break;
+    case POPRT_DTYPE_U64: append<uint64_t>(bytes, contents.uint64_contents()); break;
+    case POPRT_DTYPE_F32: append<float>(bytes, contents.fp32_contents()); break;
+    case POPRT_DTYPE_F64: append<double>(bytes, contents.fp64_contents()); break;
+    default:
+      throw Error(POPRT_INVALID_ARGUMENT, "FP16 and BF16 have no contents; use raw_input_contents");
+  }
+  return bytes;
+}
+
+class Service final : public inference::GRPCInferenceService::CallbackService {
+ public:
+  Service(const Shared& shared, std::string token) : shared_(shared), token_(std::move(token)) {}
+
+  ServerUnaryReactor* ServerLive(CallbackServerContext* context,
+                                 const inference::ServerLiveRequest*,
+                                 inference::ServerLiveResponse* response) override {
+    response->set_live(true);
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(Status::OK);
+    return reactor;
+  }
+  ServerUnaryReactor* ServerReady(CallbackServerContext* context,
+                                  const inference::ServerReadyRequest*,
+                                  inference::ServerReadyResponse* response) override {
+    response->set_ready(!shared_.inference.stopping() && shared_.repository.ready());
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(Status::OK);
+    return reactor;
+  }
+  ServerUnaryReactor* ModelReady(CallbackServerContext* context,
+                                 const inference::ModelReadyRequest* request,
+                                 inference::ModelReadyResponse* response) override {
+    return answer(context, "ModelReady", [&] {
+      try {
+        shared_.repository.find(request->name(), request->version());
+        response->set_ready(true);
+      } catch (const Error& e) {
+        if (e.code() != POPRT_UNAVAILABLE) throw;
+      }
+    });
+  }
+  ServerUnaryReactor* ServerMetadata(CallbackServerContext* context,
+                                     const inference::ServerMetadataRequest*,
+                                     inference::ServerMetadataResponse* response) override {
+    return answer(context, "ServerMetadata", [&] {
+      response->set_name("poprt_serve");
+      response->set_version(poprt_version_string());
+      response->add_extensions("model_repository");
+    });
+  }
+  ServerUnaryReactor* ModelMetadata(CallbackServerContext* context,
+                                    const inference::ModelMetadataRequest* request,
+                                    inference::ModelMetadataResponse* response) override {
+    return answer(context, "ModelMetadata", [&] {
+      const auto loaded = shared_.repository.find(request->name(), request->version());
+      response->set_name(loaded->name);
+      response->add_versions("1");
+      response->set_platform("poprt_popef");
+      const bool rows = loaded->model.batch_rows() > 0;
+      for (const auto& spec : loaded->model.inputs()) describe(spec, rows, response->add_inputs());
+      for (const auto& spec : loaded->model.outputs())
+        describe(spec, rows, response->add_outputs());
+    });
+  }
+  ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context,
+                                      const inference::RepositoryIndexRequest* request,
+                                      inference::RepositoryIndexResponse* response) override {
+    return answer(context, "RepositoryIndex", [&] {
+      for (const ModelStatus& status : shared_.repository.index()) {
+        if (request->ready() && status.state != "READY") continue;
+        auto* model = response->add_models();
+        model->set_name(status.name);
+        model->set_version("1");
+        model->set_state(status.state);
+        model->set_reason(status.reason);
+      }
+    });
+  }
+  ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context,
+                                          const inference::RepositoryModelLoadRequest* request,
+                                          inference::RepositoryModelLoadResponse*) override {
+    return answer(context, "RepositoryModelLoad",
+                  [&] { shared_.repository.load(request->model_name()); });
+  }
+  ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
+                                            const inference::RepositoryModelUnloadRequest* request,
+                                            inference::RepositoryModelUnloadResponse*) override {
+    return answer(context, "RepositoryModelUnload",
+                  [&] { shared_.repository.unload(request->model_name()); });
+  }
+  ServerUnaryReactor* ModelInfer(CallbackServerContext* context,
+                                 const inference::ModelInferRequest* request,
+                                 inference::ModelInferResponse* response) override;
+
+ private:
+  // Calls a function that fills a response.
+  template <class Function>
+  ServerUnaryReactor* answer(CallbackServerContext* context, const char* method,
+                             Function&& function) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto* reactor = context->DefaultReactor();
+    Status status;
+    try {
+      authorize(context);
+      function();
+    } catch (const Error& e) {
+      status = status_of(e);
+    } catch (const std::exception& e) {
+      status = {grpc::StatusCode::INTERNAL, e.what()};
+    }
+    shared_.log.write("grpc", method, status.error_code(), 0, 0, begin);
+    reactor->Finish(status);
+    return reactor;
+  }
+  void authorize(const CallbackServerContext* context) const {
+    if (token_.empty()) return;
+    const auto found = context->client_metadata().find("authorization");
+    if (found == context->client_metadata().end() ||
+        !has_token({found->second.data(), found->second.size()}, token_))
+      throw Error(static_cast<poprt_error_code>(grpc::StatusCode::UNAUTHENTICATED),
+                  "the request has no valid token");
+  }
+  template <class Metadata>
+  static void describe(const serving::TensorSpec& spec, bool rows, Metadata* metadata) {
+    metadata->set_name(spec.name);
+    metadata->set_datatype(serving::datatype_name(spec.dtype));
+    for (size_t d = 0; d < spec.shape.size(); d++)
+      metadata->add_shape(rows && d == 0 ? -1 : spec.shape[d]);
+  }
+
+  const Shared shared_;
+  const std::string token_;
+};
+
+// The inputs of a request. `converted` keeps typed contents as dense memory.
+std::vector<InputTensor> inputs_of(const inference::ModelInferRequest& request,
+                                   std::vector<std::string>& converted) {
+  const int raw = request.raw_input_contents_size();
+  if (raw != 0 && raw != request.inputs_size())
+    throw Error(POPRT_INVALID_ARGUMENT, "raw_input_contents has " + std::to_string(raw) +
+                                            " entries; expected " +
+                                            std::to_string(request.inputs_size()));
+  converted.reserve(static_cast<size_t>(request.inputs_size()));
+  std::vector<InputTensor> inputs;
+  for (int i = 0; i < request.inputs_size(); i++) {
+    const auto& given = request.inputs(i);
+    InputTensor input;
+    input.name = given.name();
+    input.dtype = serving::datatype_of(given.datatype());
+    input.shape.assign(given.shape().begin(), given.shape().end());
+    if (input.dtype == POPRT_DTYPE_UNDEFINED)
+      throw Error(POPRT_INVALID_ARGUMENT, "input '" + given.name() + "' has datatype '" +
+                                              given.datatype() + "', which is not known");
+    if (raw == 0) converted.push_back(dense(given.contents(), input.dtype));
+    const std::string& bytes = raw ? request.raw_input_contents(i) : converted.back();
+    input.data = bytes.data();
+    input.bytes = bytes.size();
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
+                                        const inference::ModelInferRequest* request,
+                                        inference::ModelInferResponse* response) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto* reactor = context->DefaultReactor();
+  const auto finish = [this, reactor, request, response, begin](const Status& status) {
+    if (shared_.log.on())
+      shared_.log.write("grpc", "ModelInfer " + request->model_name(), status.error_code(),
+                        request->ByteSizeLong(), status.ok() ? response->ByteSizeLong() : 0, begin);
+    reactor->Finish(status);
+  };
+  try {
+    authorize(context);
+    const auto converted = std::make_shared<std::vector<std::string>>();
+    const std::vector<InputTensor> inputs = inputs_of(*request, *converted);
+    std::vector<std::string> wanted;
+    for (const auto& output : request->outputs()) wanted.push_back(output.name());
+    auto done = [response, request, finish, converted](Result result) {
+      if (result.error) return finish(status_of(*result.error));
+      response->set_model_name(result.model->name);
+      response->set_model_version("1");
+      response->set_id(request->id());
+      for (const OutputTensor& output : result.outputs) {
+        auto* tensor = response->add_outputs();
+        tensor->set_name(output.spec->name);
+        tensor->set_datatype(serving::datatype_name(output.spec->dtype));
+        for (const int64_t size : output.shape) tensor->add_shape(size);
+        response->add_raw_output_contents(output.data, output.bytes);
+      }
+      finish(Status::OK);
+    };
+    shared_.inference.submit(
+        shared_.repository.find(request->model_name(), request->model_version()), inputs, wanted,
+        std::move(done));
+  } catch (const Error& e) {
+    finish(status_of(e));
+  } catch (const std::exception& e) {
+    finish({grpc::StatusCode::INTERNAL, e.what()});
+  }
+  return reactor;
+}
+
+}  // namespace
+
+struct GrpcServer::State {
+  State(const Shared& shared, const std::string& token) : service(shared, token) {}
+  Service service;
+  std::unique_ptr<grpc::Server> server;
+};
+
+GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
+    : state_(std::make_unique<State>(shared, options.token)) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+  if (!options.certificate.empty()) {
+    grpc::SslServerCredentialsOptions tls;
+    tls.pem_key_cert_pairs.push_back({options.key, options.certificate});
+    credentials = grpc::SslServerCredentials(tls);
+  }
+  builder.AddListeningPort(options.address + ":" + std::to_string(options.port), credentials,
+                           &port_);
+  builder.RegisterService(&state_->service);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(
+      std::min<size_t>(options.limits.request_bytes, std::numeric_limits<int>::max())));
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
+                             static_cast<int>(options.limits.header_bytes));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  state_->server = builder.BuildAndStart();
+  if (!state_->server || port_ == 0)
+    throw Error(POPRT_UNAVAILABLE,
+                "gRPC cannot listen on " + options.address + ":" + std::to_string(options.port));
+}
+
+void GrpcServer::stop() {
+  if (!state_->server) return;
+  state_->server->GetHealthCheckService()->SetServingStatus(false);
+  state_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  state_->server.reset();
+}
+
+GrpcServer::~GrpcServer() { stop(); }
+
+}  // namespace poprt::serve

@@ -1,0 +1,345 @@
+// The Open Inference Protocol over HTTP/1.1 with libmicrohttpd: event loops with epoll, so that
+// idle and slow connections have no thread. A connection whose request is computed is suspended,
+// and the runner's thread resumes it.
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdarg>
+#include <nlohmann/json.hpp>
+
+#include "serve/json_tensors.h"
+#include "serve/metrics.h"
+#include "serve/server.h"
+
+namespace poprt::serve {
+
+bool has_token(const std::string& header, const std::string& token) {
+  const std::string expected = "Bearer " + token;
+  unsigned difference = header.size() == expected.size() ? 0 : 1;
+  for (size_t i = 0; i < header.size(); i++)
+    difference |= static_cast<unsigned>(header[i] ^ expected[i % expected.size()]);
+  return difference == 0;
+}
+
+namespace {
+
+int http_status(poprt_error_code code) {
+  switch (code) {
+    case POPRT_INVALID_ARGUMENT:
+    case POPRT_OUT_OF_RANGE: return 400;
+    case POPRT_NOT_FOUND: return 404;
+    case POPRT_RESOURCE_EXHAUSTED: return 429;
+    case POPRT_UNAVAILABLE: return 503;
+    case POPRT_DEADLINE_EXCEEDED: return 504;
+    case POPRT_UNIMPLEMENTED: return 501;
+    default: return 500;
+  }
+}
+
+struct Answer {
+  int status = 200;
+  std::string body;
+  const char* type = "application/json";
+  size_t json_size = 0;  // if binary tensors follow the JSON
+};
+
+Answer failure(int status, std::string_view message) {
+  return {status, format_error(message), "application/json", 0};
+}
+
+// One request on a connection.
+struct Exchange {
+  std::string method, path;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  JsonRequest request;
+  size_t announced = 0;    // Content-Length
+  bool begun = false;      // whether the first call has checked the header
+  bool submitted = false;  // whether the runner has the request
+  Result result;
+  std::string model;
+};
+
+// Splits "/v2/models/NAME/infer" at slashes and decodes %XX.
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t at = 1; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    parts.push_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  State(const Shared& given, const ServerOptions& given_options)
+      : shared(given), options(given_options) {}
+  ~State() {
+    if (daemon) MHD_stop_daemon(daemon);
+  }
+
+  MHD_Result receive(MHD_Connection* connection, Exchange& exchange, const char* data,
+                     size_t* size);
+  MHD_Result begin(MHD_Connection* connection, Exchange& exchange);
+  MHD_Result respond(MHD_Connection* connection, Exchange& exchange);
+  Answer answer(Exchange& exchange);
+  Answer answer_get(const std::vector<std::string>& parts);
+  Answer answer_post(const std::vector<std::string>& parts, Exchange& exchange);
+  void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version);
+  MHD_Result send(MHD_Connection* connection, Exchange& exchange, Answer answer);
+
+  const Shared shared;
+  const ServerOptions options;
+  MHD_Daemon* daemon = nullptr;
+};
+
+namespace {
+
+MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, const char* method,
+                      const char*, const char* data, size_t* size, void** exchange) {
+  auto& self = *static_cast<HttpServer::State*>(state);
+  try {
+    if (!*exchange) {
+      auto created = std::make_unique<Exchange>();
+      created->method = method;
+      created->path = url;
+      *exchange = created.release();
+    }
+    return self.receive(connection, *static_cast<Exchange*>(*exchange), data, size);
+  } catch (const std::exception&) {
+    return MHD_NO;  // closes the connection
+  }
+}
+
+void on_end(void*, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
+  delete static_cast<Exchange*>(*exchange);
+  *exchange = nullptr;
+}
+
+void ignore_log(void*, const char*, va_list) {}
+
+}  // namespace
+
+MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exchange,
+                                      const char* data, size_t* size) {
+  if (!exchange.begun) {
+    exchange.begun = true;
+    return begin(connection, exchange);
+  }
+  if (*size > 0) {
+    std::string& body = exchange.request.body;
+    if (body.size() + *size > options.limits.request_bytes) {
+      // Without Content-Length, the size is known only now. The rest is not read.
+      return MHD_NO;
+    }
+    body.append(data, *size);
+    *size = 0;
+    return MHD_YES;
+  }
+  return respond(connection, exchange);
+}
+
+// Checks the header before the body is read.
+MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchange) {
+  const char* length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+  if (length) {
+    const std::string_view text(length);
+    const auto [end, code] =
+        std::from_chars(text.data(), text.data() + text.size(), exchange.announced);
+    if (code == std::errc::result_out_of_range)
+      exchange.announced = std::numeric_limits<size_t>::max();
+    else if (code != std::errc() || end != text.data() + text.size())
+      return send(connection, exchange, failure(400, "Content-Length is not a number"));
+  }
+  if (exchange.announced > options.limits.request_bytes)
+    return send(
+        connection, exchange,
+        failure(413, "the body has " + std::to_string(exchange.announced) +
+                         " bytes; the limit is " + std::to_string(options.limits.request_bytes)));
+  const char* authorization =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+  const bool health = exchange.path == "/v2/health/live" || exchange.path == "/v2/health/ready";
+  if (!options.token.empty() && !health &&
+      !has_token(authorization ? authorization : "", options.token))
+    return send(connection, exchange, failure(401, "the request has no valid token"));
+  return MHD_YES;
+}
+
+MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exchange) {
+  const auto parts = parts_of(exchange.path);
+  const bool infer = exchange.method == "POST" && parts.size() >= 4 && parts[0] == "v2" &&
+                     parts[1] == "models" && parts.back() == "infer" &&
+                     (parts.size() == 4 || (parts.size() == 6 && parts[3] == "versions"));
+  try {
+    if (infer && !exchange.submitted) {
+      exchange.model = parts[2];
+      const char* length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                       "Inference-Header-Content-Length");
+      size_t json_size = exchange.request.body.size();
+      if (length) {
+        const std::string_view text(length);
+        const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), json_size);
+        if (code != std::errc() || end != text.data() + text.size() ||
+            json_size > exchange.request.body.size())
+          throw Error(POPRT_INVALID_ARGUMENT,
+                      "Inference-Header-Content-Length is not a size within the body");
+      }
+      if (json_size > options.limits.json_bytes)
+        return send(
+            connection, exchange,
+            failure(413, "the JSON has " + std::to_string(json_size) + " bytes; the limit is " +
+                             std::to_string(options.limits.json_bytes) + "; use binary tensors"));
+      parse_request(exchange.request, json_size);
+      submit(connection, exchange, parts.size() == 6 ? parts[4] : "");
+      return MHD_YES;
+    }
+    if (infer) {
+      if (exchange.result.error) throw *exchange.result.error;
+      Answer answer;
+      answer.body = format_response(exchange.result, exchange.request, answer.json_size);
+      if (answer.json_size) answer.type = "application/octet-stream";
+      return send(connection, exchange, std::move(answer));
+    }
+    return send(connection, exchange, answer(exchange));
+  } catch (const Error& e) {
+    return send(connection, exchange, failure(http_status(e.code()), e.what()));
+  }
+}
+
+// Suspends the connection until the runner has finished.
+void HttpServer::State::submit(MHD_Connection* connection, Exchange& exchange,
+                               const std::string& version) {
+  const auto model = shared.repository.find(exchange.model, version);
+  exchange.submitted = true;
+  MHD_suspend_connection(connection);
+  try {
+    shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted,
+                            [connection, &exchange](Result result) {
+                              exchange.result = std::move(result);
+                              MHD_resume_connection(connection);
+                            });
+  } catch (const Error& e) {
+    exchange.result.error = e;
+    MHD_resume_connection(connection);
+  }
+}
+
+Answer HttpServer::State::answer(Exchange& exchange) {
+  const auto parts = parts_of(exchange.path);
+  if (exchange.method == "GET") return answer_get(parts);
+  if (exchange.method == "POST") return answer_post(parts, exchange);
+  return failure(405, "method " + exchange.method + " is not allowed");
+}
+
+Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
+  const bool ready = !shared.inference.stopping() && shared.repository.ready();
+  if (parts == std::vector<std::string>{"metrics"})
+    return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4",
+            0};
+  if (parts[0] == "v2" && parts.size() == 1)
+    return {200, nlohmann::json{{"name", "poprt_serve"},
+                                {"version", poprt_version_string()},
+                                {"extensions", {"binary_tensor_data", "model_repository"}}}
+                     .dump()};
+  if (parts[0] == "v2" && parts.size() == 3 && parts[1] == "health") {
+    if (parts[2] == "live") return {200, R"({"live":true})"};
+    if (parts[2] == "ready")
+      return {ready ? 200 : 503, ready ? R"({"ready":true})" : R"({"ready":false})"};
+  }
+  if (parts[0] == "v2" && parts.size() >= 3 && parts[1] == "models") {
+    const bool version = parts.size() >= 5 && parts[3] == "versions";
+    const std::vector<std::string> rest(parts.begin() + (version ? 5 : 3), parts.end());
+    const bool asks_ready = rest == std::vector<std::string>{"ready"};
+    if (rest.empty() || asks_ready) {
+      const auto model = shared.repository.find(parts[2], version ? parts[4] : "");
+      return {200, asks_ready ? R"({"ready":true})" : format_metadata(*model)};
+    }
+  }
+  return failure(404, "there is no such resource");
+}
+
+Answer HttpServer::State::answer_post(const std::vector<std::string>& parts, Exchange&) {
+  if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "repository") {
+    if (parts.size() == 3 && parts[2] == "index") {
+      nlohmann::json models = nlohmann::json::array();
+      for (const ModelStatus& status : shared.repository.index())
+        models.push_back({{"name", status.name},
+                          {"version", "1"},
+                          {"state", status.state},
+                          {"reason", status.reason}});
+      return {200, models.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+    }
+    if (parts.size() == 5 && parts[2] == "models" && parts[4] == "load") {
+      shared.repository.load(parts[3]);
+      return {200, "{}"};
+    }
+    if (parts.size() == 5 && parts[2] == "models" && parts[4] == "unload") {
+      shared.repository.unload(parts[3]);
+      return {200, "{}"};
+    }
+  }
+  return failure(404, "there is no such resource");
+}
+
+MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchange, Answer answer) {
+  const std::string what = exchange.method + " " + exchange.path;
+  shared.log.write("http", what, answer.status, exchange.request.body.size(), answer.body.size(),
+                   exchange.begin);
+  MHD_Response* response = MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
+                                                           MHD_RESPMEM_MUST_COPY);
+  if (!response) return MHD_NO;
+  MHD_add_response_header(response, "Content-Type", answer.type);
+  if (answer.json_size)
+    MHD_add_response_header(response, "Inference-Header-Content-Length",
+                            std::to_string(answer.json_size).c_str());
+  if (answer.status == 401) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+  if (answer.status == 429 || answer.status == 503)
+    MHD_add_response_header(response, "Retry-After", "1");
+  if (answer.status == 413) MHD_add_response_header(response, "Connection", "close");
+  const MHD_Result queued =
+      MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
+    : state_(std::make_unique<State>(shared, options)) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(options.port));
+  if (inet_pton(AF_INET, options.address.c_str(), &address.sin_addr) != 1)
+    throw Error(POPRT_INVALID_ARGUMENT, "'" + options.address + "' is not an IPv4 address");
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+  std::vector<MHD_OptionItem> items = {
+      {MHD_OPTION_SOCK_ADDR, 0, &address},
+      {MHD_OPTION_EXTERNAL_LOGGER, reinterpret_cast<intptr_t>(ignore_log), nullptr},
+      {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), nullptr},
+      {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(options.limits.connections), nullptr},
+      {MHD_OPTION_CONNECTION_TIMEOUT, 120, nullptr},
+      {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(options.limits.header_bytes),
+       nullptr},
+      {MHD_OPTION_THREAD_POOL_SIZE, options.threads, nullptr},
+      {MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, nullptr}};
+  if (!options.certificate.empty()) {
+    flags |= MHD_USE_TLS;
+    items.push_back(
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, const_cast<char*>(state_->options.certificate.c_str())});
+    items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, const_cast<char*>(state_->options.key.c_str())});
+  }
+  items.push_back({MHD_OPTION_END, 0, nullptr});
+  state_->daemon = MHD_start_daemon(flags, 0, nullptr, nullptr, on_request, state_.get(),
+                                    MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
+  if (!state_->daemon)
+    throw Error(POPRT_UNAVAILABLE,
+                "HTTP cannot listen on " + options.address + ":" + std::to_string(options.port));
+  const MHD_DaemonInfo* info = MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT);
+  port_ = info ? info->port : options.port;
+}
+
+HttpServer::~HttpServer() = default;
+
+}  // namespace poprt::serve

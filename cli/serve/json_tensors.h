@@ -1,0 +1,42 @@
+// Tensors of the Open Inference Protocol in JSON, and Triton's extension for binary tensors: the
+// body is JSON followed by the bytes of tensors, in order.
+//
+//   {"inputs": [{"name": "image", "shape": [1, 64], "datatype": "FP32", "data": [0, 1, ...]}],
+//    "outputs": [{"name": "scores"}]}
+//
+//   {"inputs": [{..., "parameters": {"binary_data_size": 256}}]}<256 bytes>
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/inference.h"
+
+namespace poprt::serve {
+
+// An infer request. Inputs point into `body`, or into `converted`.
+struct JsonRequest {
+  std::string body;
+  std::vector<std::vector<char>> converted;
+  std::vector<InputTensor> inputs;
+  std::vector<std::string> wanted;  // names of outputs
+  std::vector<bool> wanted_binary;  // by output in `wanted`
+  bool binary = false;              // of outputs that are not in `wanted`
+  std::string id;
+};
+
+// Parses `request.body`. `json_size` is the size of the JSON part. Throws Error (invalid_argument).
+void parse_request(JsonRequest& request, size_t json_size);
+
+// The body of the answer. `json_size` is the size of the JSON part if binary tensors follow, else
+// 0.
+std::string format_response(const Result& result, const JsonRequest& request, size_t& json_size);
+
+// {"error": MESSAGE}.
+std::string format_error(std::string_view message);
+
+// The metadata of a model.
+std::string format_metadata(const LoadedModel& model);
+
+}  // namespace poprt::serve

@@ -1,0 +1,179 @@
+// poprt_serve: serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.
+#include <sys/resource.h>
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "serve/server.h"
+
+namespace {
+
+using namespace poprt::serve;
+
+struct Settings {
+  RepositoryOptions repository;
+  ServerOptions server;
+  int http_port = 8000, grpc_port = 8001;
+  double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
+  std::string token_file, certificate_file, key_file, access_log;
+  std::vector<std::string> compile_options;
+  size_t max_request_mib = 64, max_json_mib = 16, max_header_kib = 32;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("'" + path + "' cannot be read");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void add_options(CLI::App& app, Settings& s) {
+  app.add_option("repository", s.repository.folder,
+                 "Folder with NAME.popef, NAME.onnx or NAME/1/executable.popef")
+      ->required();
+  app.add_option("--address", s.server.address, "IPv4 address to listen on")->capture_default_str();
+  app.add_option("--http_port", s.http_port, "Port of HTTP; 0: a free one, -1: none")
+      ->capture_default_str();
+  app.add_option("--grpc_port", s.grpc_port, "Port of gRPC; 0: a free one, -1: none")
+      ->capture_default_str();
+  app.add_flag("--compile", s.repository.compile, "Compile ONNX models when they are loaded");
+  app.add_option("--compile_option", s.compile_options,
+                 "NAME=VALUE: an option of command poprt for ONNX models");
+  app.add_option("--threads", s.repository.threads, "Compute threads of each model; 0: all CPUs");
+  app.add_option("--http_threads", s.server.threads, "Threads that read and write HTTP")
+      ->check(CLI::Range(2, 64))
+      ->capture_default_str();
+  app.add_option("--batch_wait_ms", s.batch_wait_ms,
+                 "How long an incomplete batch waits for more rows")
+      ->capture_default_str();
+  app.add_option("--request_timeout_ms", s.request_timeout_ms,
+                 "How long a request may wait for its computation; 0: without limit");
+  app.add_option("--max_waiting", s.server.limits.waiting,
+                 "Requests in flight; further ones fail with 429")
+      ->capture_default_str();
+  app.add_option("--max_connections", s.server.limits.connections, "Connections of HTTP")
+      ->capture_default_str();
+  app.add_option("--max_request_mib", s.max_request_mib,
+                 "Size of a request; a larger one fails with 413")
+      ->check(CLI::Range(1, 2047))
+      ->capture_default_str();
+  app.add_option("--max_json_mib", s.max_json_mib, "Size of the JSON in a request")
+      ->check(CLI::Range(1, 2047))
+      ->capture_default_str();
+  app.add_option("--max_header_kib", s.max_header_kib, "Size of the header of a request")
+      ->check(CLI::Range(4, 1024))
+      ->capture_default_str();
+  app.add_option("--token_file", s.token_file,
+                 "File with the token that clients send as 'Authorization: Bearer TOKEN'");
+  app.add_option("--tls_certificate", s.certificate_file, "PEM file of the certificate chain");
+  app.add_option("--tls_key", s.key_file, "PEM file of the private key");
+  app.add_option("--access_log", s.access_log, "File for a JSON line per request; -: stdout");
+  app.add_option("--poll_seconds", s.poll_seconds,
+                 "How often files are checked for changes and loaded again; 0: never");
+  app.add_option("--drain_seconds", s.drain_seconds,
+                 "How long requests in flight may take when the server stops")
+      ->capture_default_str();
+}
+
+void complete(Settings& s) {
+  s.repository.batch_wait_ns = static_cast<int64_t>(s.batch_wait_ms * 1e6);
+  s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);
+  s.server.limits.request_bytes = s.max_request_mib << 20;
+  s.server.limits.json_bytes = s.max_json_mib << 20;
+  s.server.limits.header_bytes = s.max_header_kib << 10;
+  for (const std::string& option : s.compile_options) {
+    const size_t equal = option.find('=');
+    if (equal == std::string::npos)
+      throw std::runtime_error("--compile_option is '" + option + "'; expected NAME=VALUE");
+    s.repository.compile_options.emplace_back(option.substr(0, equal), option.substr(equal + 1));
+  }
+  if (!s.token_file.empty()) {
+    s.server.token = read_file(s.token_file);
+    while (!s.server.token.empty() &&
+           std::isspace(static_cast<unsigned char>(s.server.token.back())))
+      s.server.token.pop_back();
+    if (s.server.token.empty()) throw std::runtime_error("'" + s.token_file + "' has no token");
+  }
+  if (s.certificate_file.empty() != s.key_file.empty())
+    throw std::runtime_error("--tls_certificate and --tls_key belong together");
+  if (!s.certificate_file.empty()) {
+    s.server.certificate = read_file(s.certificate_file);
+    s.server.key = read_file(s.key_file);
+  }
+}
+
+// Waits for SIGINT or SIGTERM.
+void wait_for_signal(ModelRepository& repository, double poll_seconds) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  const double period = poll_seconds > 0 ? poll_seconds : 3600;
+  const timespec pause = {
+      static_cast<time_t>(period),
+      static_cast<long>((period - static_cast<double>(static_cast<time_t>(period))) * 1e9)};
+  while (sigtimedwait(&signals, nullptr, &pause) < 0)
+    if (poll_seconds > 0) repository.reload_changed();
+}
+
+void serve(Settings& settings) {
+  // Before any thread exists, so that all of them block the signals.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  AccessLog log(settings.access_log);
+  ModelRepository repository(settings.repository);
+  Inference inference(settings.server.limits);
+  const Shared shared = {repository, inference, log};
+  std::unique_ptr<HttpServer> http;
+  std::unique_ptr<GrpcServer> grpc;
+  ServerOptions options = settings.server;
+  options.port = settings.http_port;
+  if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
+  options.port = settings.grpc_port;
+  if (options.port >= 0) grpc = std::make_unique<GrpcServer>(shared, options);
+  repository.load_all();
+  for (const ModelStatus& status : repository.index())
+    std::fprintf(stderr, "poprt_serve: model '%s': %s%s%s\n", status.name.c_str(),
+                 status.state.c_str(), status.reason.empty() ? "" : ": ", status.reason.c_str());
+  std::fprintf(stderr, "poprt_serve: http %s:%d, grpc %s:%d\n", options.address.c_str(),
+               http ? http->port() : -1, options.address.c_str(), grpc ? grpc->port() : -1);
+  wait_for_signal(repository, settings.poll_seconds);
+  inference.stop();
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
+  while (inference.in_flight() > 0 && std::chrono::steady_clock::now() < end) usleep(1000);
+  for (const ModelStatus& status : repository.index())
+    if (status.state == "READY" && inference.in_flight() > 0) repository.unload(status.name);
+  while (inference.in_flight() > 0) usleep(1000);
+  usleep(20000);  // the answers of HTTP are written
+  grpc.reset();
+  http.reset();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.",
+               "poprt_serve");
+  Settings settings;
+  add_options(app, settings);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    complete(settings);
+    serve(settings);
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "poprt_serve: %s\n", e.what());
+    return 1;
+  }
+}

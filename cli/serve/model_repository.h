@@ -1,0 +1,73 @@
+// A folder with models: NAME.popef and NAME.onnx, or NAME/1/ with files as for Triton.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "serve/inference.h"
+
+namespace poprt::serve {
+
+struct RepositoryOptions {
+  std::string folder;
+  bool compile = false;       // whether ONNX models are compiled
+  int32_t threads = 0;        // of each model
+  int64_t batch_wait_ns = 0;  // how long an incomplete batch waits
+  std::vector<std::pair<std::string, std::string>> compile_options;
+};
+
+struct ModelStatus {
+  std::string name;
+  std::string state;   // "READY", "UNAVAILABLE" or "LOADING"
+  std::string reason;  // why it is not available
+};
+
+class ModelRepository {
+ public:
+  explicit ModelRepository(RepositoryOptions options) : options_(std::move(options)) {}
+
+  // Loads all models of the folder that are not loaded. A model that fails has its reason in
+  // index(). Throws Error (not_found) if the folder has no model.
+  void load_all();
+  // Loads the model, or loads it again. The old one answers its requests. Throws Error: not_found,
+  // and those of ServedModel.
+  void load(const std::string& name);
+  // Throws Error (not_found).
+  void unload(const std::string& name);
+  // Loads models whose files have changed and that are loaded.
+  void reload_changed();
+
+  // Throws Error: not_found, unavailable (with the reason).
+  std::shared_ptr<const LoadedModel> find(const std::string& name,
+                                          const std::string& version) const;
+  std::vector<ModelStatus> index() const;
+  // Whether all models that were loaded at the start are ready.
+  bool ready() const;
+  std::vector<std::shared_ptr<const LoadedModel>> loaded() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<const LoadedModel> model;
+    std::shared_ptr<Counters> counters = std::make_shared<Counters>();
+    std::string reason;
+    std::string stamp;  // sizes and dates of the files
+    bool wanted = false;
+  };
+  struct Place {
+    std::string folder, file;
+  };
+  Place place_of(const std::string& name) const;
+  std::vector<std::string> names() const;
+  std::string stamp_of(const std::string& name) const;
+
+  const RepositoryOptions options_;
+  std::mutex load_mutex_;  // one load at a time
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // guarded by mutex_
+};
+
+}  // namespace poprt::serve

@@ -1,0 +1,64 @@
+// What the servers of both protocols share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "serve/access_log.h"
+#include "serve/inference.h"
+#include "serve/model_repository.h"
+
+namespace poprt::serve {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  int port = 0;             // 0: a free one
+  std::string token;        // that clients must send; "": none
+  std::string certificate;  // PEM; "": no TLS
+  std::string key;          // PEM
+  int threads = 2;          // of HTTP
+  Limits limits;
+};
+
+struct Shared {
+  ModelRepository& repository;
+  Inference& inference;
+  AccessLog& log;
+};
+
+// Whether a value of header Authorization is "Bearer TOKEN". The time does not depend on the
+// position of the first difference.
+bool has_token(const std::string& header, const std::string& token);
+
+// The gRPC server. Stops when it is destroyed.
+class GrpcServer {
+ public:
+  // Throws Error (unavailable) if the address is in use.
+  GrpcServer(const Shared& shared, const ServerOptions& options);
+  ~GrpcServer();
+  int port() const { return port_; }
+  // Refuses new requests and waits for those in flight.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  int port_ = 0;
+};
+
+// The HTTP server. Stops when it is destroyed.
+class HttpServer {
+ public:
+  struct State;  // what the callbacks of the library get
+
+  // Throws Error (unavailable, invalid_argument).
+  HttpServer(const Shared& shared, const ServerOptions& options);
+  ~HttpServer();
+  int port() const { return port_; }
+
+ private:
+  std::unique_ptr<State> state_;
+  int port_ = 0;
+};
+
+}  // namespace poprt::serve

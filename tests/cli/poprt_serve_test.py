@@ -1,0 +1,469 @@
+"""poprt_serve: the Open Inference Protocol over HTTP (curl and plain sockets) and gRPC, limits, and hostile clients."""
+
+import concurrent.futures
+import contextlib
+import importlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from support import BIN, DIGITS, ROOT, model
+
+SERVE = os.path.join(BIN, "poprt_serve")
+MODELS = os.path.join(ROOT, "tests", "bindings", "data")
+DATA = os.path.join(ROOT, "examples", "digits")
+PROTO = os.path.join(ROOT, "cli", "serve", "inference.proto")
+try:
+    import grpc
+except ImportError:
+    grpc = None
+
+
+def compiled(onnx, path, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(BIN, "poprt"), "-i", onnx, *options, "--output_dir", folder, "--export_popef"], check=True,
+                       capture_output=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.move(os.path.join(folder, "executable.popef"), path)
+
+
+@contextlib.contextmanager
+def serving(repository, *options):
+    """A running server: its HTTP and gRPC ports and its process."""
+    process = subprocess.Popen([SERVE, repository, "--http_port", "0", "--grpc_port", "0", "--threads", "1", *options],
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        lines = []
+        while not (lines and lines[-1].startswith("poprt_serve: http ")):
+            line = process.stderr.readline()
+            assert line, f"the server ended: {lines}"
+            lines.append(line)
+        http, grpc_port = re.findall(r":(\d+)", lines[-1])
+        yield int(http), int(grpc_port), process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+        process.stderr.close()
+    assert code == 0, f"exit code {code}"
+
+
+def curl(port, path, *options, scheme="http", data=None):
+    """The status, the header and the body that curl received."""
+    said = subprocess.run(["curl", "-s", "-i", "--max-time", "60", *options, f"{scheme}://127.0.0.1:{port}{path}"],
+                          capture_output=True, check=True, input=data).stdout
+    while said.startswith(b"HTTP/1.1 100"):
+        said = said.partition(b"\r\n\r\n")[2]
+    header, _, body = said.partition(b"\r\n\r\n")
+    return int(header.split()[1]), header.decode(), body
+
+
+def call(port, path, request=None, *options):
+    """The status and the JSON of the answer."""
+    if request is not None:
+        options = ["--data-binary", "@-", *options]
+        request = (request if isinstance(request, str) else json.dumps(request)).encode()
+    status, _, body = curl(port, path, *options, data=request)
+    return status, json.loads(body)
+
+
+def image_request(rows, values=None, **more):
+    return {"inputs": [{"name": "image", "shape": [rows, 1, 8, 8], "datatype": "FP32",
+                        "data": values or [(7 * i) % 17 for i in range(64 * rows)]}], **more}
+
+
+@unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
+class ServeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.repository = os.path.join(cls.folder, "models")
+        compiled(DIGITS, os.path.join(cls.repository, "digits.popef"), "--input_shape", "image=8,1,8,8")
+        compiled(DIGITS, os.path.join(cls.repository, "buckets", "1", "model.popef"), "--input_shape",
+                 "image=1,1,8,8/4,1,8,8/20,1,8,8")
+        compiled(os.path.join(MODELS, "half.onnx"), os.path.join(cls.repository, "half.popef"), "--input_shape", "x=2,4")
+        with open(os.path.join(cls.repository, "buckets", "1", "name_map.json"), "w", encoding="utf-8") as file:
+            json.dump({"image": "image", "scores": "output/0"}, file)
+
+
+class Http(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        server = serving(cls.repository, "--access_log", os.path.join(cls.folder, "log"))
+        cls.port, cls.grpc_port, cls.process = cls.enterClassContext(server)
+
+    def test_health_and_metadata(self):
+        self.assertEqual(call(self.port, "/v2/health/live"), (200, {"live": True}))
+        self.assertEqual(call(self.port, "/v2/health/ready"), (200, {"ready": True}))
+        self.assertEqual(call(self.port, "/v2/models/digits/ready"), (200, {"ready": True}))
+        self.assertEqual(call(self.port, "/v2")[1]["name"], "poprt_serve")
+        expected = {"name": "buckets", "versions": ["1"], "platform": "poprt_popef",
+                    "inputs": [{"name": "image", "datatype": "FP32", "shape": [-1, 1, 8, 8]}],
+                    "outputs": [{"name": "output/0", "datatype": "FP32", "shape": [-1, 10]}]}
+        self.assertEqual(call(self.port, "/v2/models/buckets/versions/1"), (200, expected))
+
+    def test_digits_have_the_accuracy_of_the_training(self):
+        with open(os.path.join(DATA, "heldout-images.idx3-ubyte"), "rb") as file:
+            images = [pixel / 16 for pixel in file.read()[16:]]
+        with open(os.path.join(DATA, "heldout-labels.idx1-ubyte"), "rb") as file:
+            labels = list(file.read()[8:])
+        with open(os.path.join(DATA, "accuracy.json"), encoding="utf-8") as file:
+            expected = json.load(file)["fp32"]
+        status, answer = call(self.port, "/v2/models/digits/infer", image_request(len(labels), images))
+        self.assertEqual((status, answer["outputs"][0]["shape"]), (200, [len(labels), 10]))
+        scores = answer["outputs"][0]["data"]
+        found = [max(range(10), key=lambda c, i=i: scores[10 * i + c]) for i in range(len(labels))]
+        right = sum(a == b for a, b in zip(found, labels)) / len(labels)
+        self.assertAlmostEqual(right, expected, delta=0.001)
+
+    def test_nested_data_and_id(self):
+        flat = image_request(2)
+        nested = json.loads(json.dumps(flat))
+        data = nested["inputs"][0]["data"]
+        nested["inputs"][0]["data"] = [[[data[64 * i + 8 * r:64 * i + 8 * r + 8] for r in range(8)]] for i in range(2)]
+        nested["id"] = "seven"
+        first, second = (call(self.port, "/v2/models/digits/infer", r)[1] for r in (flat, nested))
+        self.assertEqual(second.pop("id"), "seven")
+        self.assertEqual(first, second)
+
+    def test_binary_tensors(self):
+        request = image_request(3)
+        _, expected = call(self.port, "/v2/models/digits/infer", request)
+        values = request["inputs"][0].pop("data")
+        request["inputs"][0]["parameters"] = {"binary_data_size": 4 * len(values)}
+        request["outputs"] = [{"name": "scores", "parameters": {"binary_data": True}}]
+        head = json.dumps(request).encode()
+        path = os.path.join(self.folder, "body")
+        with open(path, "wb") as file:
+            file.write(head + struct.pack(f"<{len(values)}f", *values))
+        status, header, body = curl(self.port, "/v2/models/digits/infer", "--data-binary", "@" + path, "-H",
+                                    f"Inference-Header-Content-Length: {len(head)}")
+        self.assertEqual(status, 200)
+        size = int(re.search(r"Inference-Header-Content-Length: (\d+)", header)[1])
+        (output,) = json.loads(body[:size])["outputs"]
+        self.assertEqual(output["parameters"], {"binary_data_size": 120})
+        found = struct.unpack("<30f", body[size:])
+        for a, b in zip(found, expected["outputs"][0]["data"]):
+            self.assertAlmostEqual(a, b, delta=1e-4)
+
+    def test_half_precision(self):
+        metadata = call(self.port, "/v2/models/half")[1]
+        self.assertEqual({t["datatype"] for t in metadata["inputs"] + metadata["outputs"]}, {"FP16"})
+        ones, twos = (call(self.port, "/v2/models/half/infer",
+                           {"inputs": [{"name": "x", "shape": [2, 4], "datatype": "FP16", "data": [v] * 8}]})[1] for v in (1, 2))
+        zeros = call(self.port, "/v2/models/half/infer",
+                     {"inputs": [{"name": "x", "shape": [2, 4], "datatype": "FP16", "data": [0] * 8}]})[1]
+        columns = [r["outputs"][0]["data"] for r in (zeros, ones, twos)]
+        for zero, one, two in zip(*columns):  # the model is affine
+            self.assertAlmostEqual(two - one, one - zero, delta=0.01)
+
+    def test_refusals_name_what_is_expected(self):
+        infer = "/v2/models/digits/infer"
+
+        def refused(request, *facts):
+            status, answer = call(self.port, infer, request)
+            self.assertEqual(status, 400)
+            for fact in facts:
+                self.assertIn(fact, answer["error"])
+
+        good = image_request(1)
+
+        def with_input(**changed):
+            return {"inputs": [{**good["inputs"][0], **changed}]}
+
+        refused(with_input(name="picture"), "no input 'picture'", "'image'")
+        refused(with_input(datatype="FP64"), "another type", "FP32")
+        refused(with_input(datatype="FLOAT"), "'FLOAT', which is not known")
+        refused(with_input(shape=[2, 1, 8, 8]), "has 256 bytes", "512")
+        refused(with_input(shape=[1, 8, 8, 1]), "[1,8,8,1]")
+        refused(with_input(shape=[1 << 39, 1 << 39, 1 << 39, 8]), "is not possible")
+        refused(with_input(shape=[-1]), "size that is not possible")
+        refused(with_input(data=["x"] * 64), "a value that its type does not have")
+        refused(with_input(data=[0] * 65), "more values than its shape")
+        refused(with_input(parameters={"binary_data_size": 1 << 60}), "beyond the end of the body")
+        refused({"inputs": 3}, "'inputs' is not an array")
+        refused({"inputs": [3]}, "no object")
+        refused({}, "image")
+        refused({**good, "outputs": [{"name": "score"}]}, "no output 'score'", "'scores'")
+        refused("{", "not a JSON object")
+        refused("[" * 100000, "nested deeper")
+        for path, status in (("/v2/models/nothing/infer", 404), ("/v2/models/digits/versions/2/infer", 404), ("/v3", 404)):
+            self.assertEqual(call(self.port, path, good)[0], status)
+        self.assertEqual(curl(self.port, "/v2", "-X", "DELETE")[0], 405)
+
+    def test_metrics_and_access_log(self):
+        call(self.port, "/v2/models/buckets/infer", image_request(3))
+        text = curl(self.port, "/metrics")[2].decode()
+        count = int(re.search(r'^poprt_requests_succeeded_total\{model="buckets"\} (\d+)$', text, re.M)[1])
+        self.assertGreaterEqual(count, 1)
+        self.assertRegex(text, r'(?m)^poprt_model_ready\{model="digits"\} 1$')
+        with open(os.path.join(self.folder, "log"), encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        mine = [line for line in lines if line["request"] == "POST /v2/models/buckets/infer"]
+        self.assertEqual((mine[-1]["protocol"], mine[-1]["status"]), ("http", 200))
+
+    def test_many_clients_get_their_own_answers(self):
+        requests = [image_request(n, [(i * n + 3) % 17 for i in range(64 * n)]) for n in range(1, 9)]
+        alone = [call(self.port, "/v2/models/buckets/infer", r)[1]["outputs"][0]["data"] for r in requests]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(lambda r: call(self.port, "/v2/models/digits/infer", r)[1]["outputs"][0]["data"], requests * 4))
+        for i, found in enumerate(together):
+            for a, b in zip(found, alone[i % 8]):
+                self.assertAlmostEqual(a, b, delta=1e-3)
+
+    def send(self, data, end=False):
+        """What the server answers to these bytes, until it closes the connection or for two seconds."""
+        with socket.create_connection(("127.0.0.1", self.port), 10) as client:
+            client.settimeout(2)
+            answer = b""
+            try:
+                client.sendall(data)
+                if end:
+                    client.shutdown(socket.SHUT_WR)
+                while chunk := client.recv(65536):
+                    answer += chunk
+                    if not end:
+                        break
+            except OSError:
+                pass
+            return answer
+
+    def test_hostile_bytes_do_not_stop_the_server(self):
+        post = b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\n"
+        self.assertIn(b" 413 ", self.send(post + b"Content-Length: 9999999999\r\n\r\n"))
+        self.assertRegex(self.send(b"GET /v2 HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100000 + b"\r\n\r\n"), rb" 4(31|13|00) |^$")
+        for data in (post + b"Content-Length: 100\r\n\r\n{", post + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+                     post + b"Content-Length: -1\r\n\r\n", b"\0" * 5000, b"GET  HTTP/9.9\r\n\r\n", bytes(range(256)) * 20,
+                     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
+            self.send(data, end=True)
+        with socket.create_connection(("127.0.0.1", self.grpc_port), 10) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
+        with socket.create_connection(("127.0.0.1", self.grpc_port), 10) as client:  # pings without end
+            with contextlib.suppress(OSError):
+                client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0" + b"\0\0\x08\6\0\0\0\0\0" + b"p" * 8)
+                for _ in range(20000):
+                    client.sendall(b"\0\0\x08\6\0\0\0\0\0" + b"p" * 8)
+        self.assertEqual(call(self.port, "/v2/models/digits/infer", image_request(1))[0], 200)
+
+    def test_idle_and_slow_clients_do_not_block_others(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        count = min(1000, (hard - 100) // 2)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 200)), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with contextlib.ExitStack() as stack:
+            for i in range(count):
+                client = stack.enter_context(socket.create_connection(("127.0.0.1", self.port), 10))
+                if i % 2:  # a body that never ends
+                    client.sendall(b"POST /v2/models/digits/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+            self.assertEqual(call(self.port, "/v2/models/digits/infer", image_request(2))[0], 200)
+        self.assertEqual(call(self.port, "/v2/health/ready")[0], 200)
+
+
+class Limits(ServeTest):
+    def test_size_of_requests_and_waiting_requests(self):
+        with serving(self.repository, "--max_request_mib", "1", "--max_waiting", "0") as (port, _, _):
+            status, answer = call(port, "/v2/models/digits/infer", image_request(1))
+            self.assertEqual(status, 429)
+            self.assertIn("more than 0 requests wait", answer["error"])
+            path = os.path.join(self.folder, "large")
+            with open(path, "wb") as file:
+                file.truncate(2 << 20)
+            self.assertEqual(curl(port, "/v2/models/digits/infer", "--data-binary", "@" + path)[0], 413)
+            self.assertIn('poprt_requests_rejected_total{model="digits"} 1', curl(port, "/metrics")[2].decode())
+
+    def test_token_and_tls(self):
+        token, key, certificate = (os.path.join(self.folder, n) for n in ("token", "key.pem", "certificate.pem"))
+        with open(token, "w", encoding="utf-8") as file:
+            file.write("secret\n")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=IP:127.0.0.1", "-days", "2", "-keyout", key, "-out", certificate], check=True,
+                       capture_output=True)
+        tls = ["--tls_certificate", certificate, "--tls_key", key]
+        with serving(self.repository, "--token_file", token, *tls) as (port, _, _):
+            trust = ["--cacert", certificate]
+            self.assertEqual(curl(port, "/v2/health/ready", *trust, scheme="https")[0], 200)
+            status, header, _ = curl(port, "/v2", *trust, scheme="https")
+            self.assertEqual(status, 401)
+            self.assertIn("WWW-Authenticate: Bearer", header)
+            for given, expected in (("secret", 200), ("secre", 401), ("secrets", 401), ("", 401)):
+                said = curl(port, "/v2", *trust, "-H", f"Authorization: Bearer {given}", scheme="https")
+                self.assertEqual(said[0], expected, given)
+            plain = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/v2"], capture_output=True, check=False)
+            self.assertNotEqual(plain.returncode, 0)
+
+
+class Repository(ServeTest):
+    def test_load_unload_and_reload(self):
+        folder = os.path.join(self.folder, "changing")
+        os.makedirs(folder)
+        target = os.path.join(folder, "m.popef")
+        shutil.copy(os.path.join(self.repository, "digits.popef"), target)
+        with serving(folder, "--poll_seconds", "0.1") as (port, _, _):
+            self.assertEqual(call(port, "/v2/repository/models/m/unload", {}), (200, {}))
+            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 503)
+            self.assertEqual(call(port, "/v2/repository/models/m/load", {}), (200, {}))
+            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 200)
+            self.assertEqual(call(port, "/v2/repository/models/n/load", {})[0], 404)
+            with open(target + ".new", "wb") as file:
+                file.write(b"damaged")
+            os.rename(target + ".new", target)
+            time.sleep(0.5)
+            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 200)  # the old one
+            shutil.copy(os.path.join(self.repository, "half.popef"), target + ".new")
+            os.rename(target + ".new", target)
+            end = time.monotonic() + 30
+            while call(port, "/v2/models/m")[1]["inputs"][0]["name"] != "x":
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
+
+    def test_server_with_a_damaged_model_is_not_ready(self):
+        folder = os.path.join(self.folder, "damaged")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "digits.popef"), folder)
+        with open(os.path.join(folder, "bad.popef"), "wb") as file:
+            file.write(b"not a model")
+        with serving(folder) as (port, _, _):
+            self.assertEqual(call(port, "/v2/health/ready"), (503, {"ready": False}))
+            self.assertEqual(call(port, "/v2/models/digits/infer", image_request(1))[0], 200)
+            index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual((index["bad"]["state"], index["digits"]["state"]), ("UNAVAILABLE", "READY"))
+            self.assertIn("truncated", index["bad"]["reason"])
+
+    def test_onnx_is_compiled_if_it_is_allowed(self):
+        folder = os.path.join(self.folder, "onnx")
+        os.makedirs(folder)
+        shutil.copy(model("relu"), os.path.join(folder, "relu.onnx"))
+        request = {"inputs": [{"name": "x", "shape": [2, 3], "datatype": "FP32", "data": [-2, -1, 0, 1, 2, 3]}]}
+        with serving(folder) as (port, _, _):
+            status, answer = call(port, "/v2/models/relu/infer", request)
+            self.assertEqual(status, 503)
+            self.assertIn("compiling is not allowed", answer["error"])
+        os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
+        self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+        with serving(folder, "--compile") as (port, _, _):
+            self.assertEqual(call(port, "/v2/models/relu/infer", request)[1]["outputs"][0]["data"], [0, 0, 0, 1, 2, 3])
+
+    def test_requests_in_flight_are_answered_when_the_server_stops(self):
+        folder = os.path.join(self.folder, "slow")
+        compiled(os.path.join(MODELS, "slow.onnx"), os.path.join(folder, "slow.popef"))
+        body = os.path.join(self.folder, "slow.json")
+        with open(body, "w", encoding="utf-8") as file:
+            json.dump({"inputs": [{"name": "x", "shape": [512, 512], "datatype": "FP32", "data": [0] * 512 * 512}]}, file)
+        with serving(folder) as (port, _, process):
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                answer = pool.submit(curl, port, "/v2/models/slow/infer", "--data-binary", "@" + body)
+                end = time.monotonic() + 60
+                while "poprt_requests_in_flight 1\n" not in curl(port, "/metrics")[2].decode() and not answer.done():
+                    self.assertLess(time.monotonic(), end)
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(answer.result(60)[0], 200)
+            self.assertEqual(process.wait(60), 0)
+
+    def test_folder_without_models_is_refused(self):
+        said = subprocess.run([SERVE, self.folder + "/none", "--http_port", "0", "--grpc_port", "0"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("poprt_serve: '", said.stderr)
+
+
+@unittest.skipUnless(grpc, "there is no Python package grpc")
+class Grpc(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        subprocess.run(["protoc", "-I" + os.path.dirname(PROTO), "--python_out=" + cls.folder, PROTO], check=True)
+        sys.path.insert(0, cls.folder)
+        cls.addClassCleanup(sys.path.remove, cls.folder)
+        cls.pb = importlib.import_module("inference_pb2")
+        token = os.path.join(cls.folder, "grpc_token")
+        with open(token, "w", encoding="utf-8") as file:
+            file.write("secret")
+        _, cls.port, _ = cls.enterClassContext(serving(cls.repository, "--token_file", token, "--max_request_mib", "1"))
+        cls.channel = cls.enterClassContext(grpc.insecure_channel(f"127.0.0.1:{cls.port}"))
+
+    def call(self, method, request=None, token="secret"):
+        request = request or getattr(self.pb, method + "Request")()
+        answer = getattr(self.pb, method + "Response")
+        function = self.channel.unary_unary(f"/inference.GRPCInferenceService/{method}", type(request).SerializeToString,
+                                            answer.FromString)
+        return function(request, timeout=60, metadata=[("authorization", "Bearer " + token)] if token else [])
+
+    def refused(self, code, method, request=None, **options):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.call(method, request, **options)
+        self.assertEqual(raised.exception.code(), code)
+        return raised.exception.details()
+
+    def infer(self, rows, raw=True, name="image", model_name="digits"):
+        values = [(7 * i) % 17 for i in range(64 * rows)]
+        request = self.pb.ModelInferRequest(model_name=model_name, id="5")
+        tensor = request.inputs.add(name=name, datatype="FP32", shape=[rows, 1, 8, 8])
+        if raw:
+            request.raw_input_contents.append(struct.pack(f"<{len(values)}f", *values))
+        else:
+            tensor.contents.fp32_contents.extend(values)
+        return request
+
+    def test_health_and_metadata(self):
+        self.assertTrue(self.call("ServerLive").live)
+        self.assertTrue(self.call("ServerReady", token="").ready)
+        self.assertTrue(self.call("ModelReady", self.pb.ModelReadyRequest(name="digits")).ready)
+        metadata = self.call("ModelMetadata", self.pb.ModelMetadataRequest(name="digits"))
+        self.assertEqual(list(metadata.inputs[0].shape), [-1, 1, 8, 8])
+        self.assertEqual({m.name for m in self.call("RepositoryIndex").models}, {"digits", "buckets", "half"})
+        health = self.channel.unary_unary("/grpc.health.v1.Health/Check", lambda _: b"", lambda b: b)
+        self.assertEqual(health(None, timeout=60), b"\x08\x01")  # SERVING
+
+    def test_raw_and_typed_contents_give_the_same(self):
+        raw, typed = (self.call("ModelInfer", self.infer(11, raw)) for raw in (True, False))
+        self.assertEqual((raw.id, list(raw.outputs[0].shape), len(raw.raw_output_contents[0])), ("5", [11, 10], 440))
+        self.assertEqual(raw, typed)
+
+    def test_requests_at_the_same_time(self):
+        alone = {n: self.call("ModelInfer", self.infer(n)).raw_output_contents[0] for n in range(1, 9)}
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for i, found in enumerate(pool.map(lambda i: self.call("ModelInfer", self.infer(i % 8 + 1)), range(64))):
+                n = i % 8 + 1
+                for a, b in zip(struct.unpack(f"<{10 * n}f", found.raw_output_contents[0]), struct.unpack(f"<{10 * n}f", alone[n])):
+                    self.assertAlmostEqual(a, b, delta=1e-3)
+
+    def test_errors_have_the_codes_of_grpc(self):
+        codes = grpc.StatusCode
+        self.assertIn("'nothing'", self.refused(codes.NOT_FOUND, "ModelInfer", self.infer(1, model_name="nothing")))
+        self.assertIn("'image'", self.refused(codes.INVALID_ARGUMENT, "ModelInfer", self.infer(1, name="picture")))
+        self.refused(codes.UNAUTHENTICATED, "ModelInfer", self.infer(1), token="")
+        self.refused(codes.UNAUTHENTICATED, "ModelInfer", self.infer(1), token="secrets")
+        truncated = self.infer(2)
+        truncated.raw_input_contents[0] = b"123"
+        self.assertIn("3 bytes", self.refused(codes.INVALID_ARGUMENT, "ModelInfer", truncated))
+        truncated.raw_input_contents.append(b"")
+        self.assertIn("2 entries", self.refused(codes.INVALID_ARGUMENT, "ModelInfer", truncated))
+        self.refused(codes.RESOURCE_EXHAUSTED, "ModelInfer", self.infer(5000))
+        self.assertIn("image", self.refused(codes.INVALID_ARGUMENT, "ModelInfer", self.pb.ModelInferRequest(model_name="digits")))
+        negative = self.infer(1)
+        negative.inputs[0].shape[0] = -1
+        self.refused(codes.INVALID_ARGUMENT, "ModelInfer", negative)
+
+    def test_load_and_unload(self):
+        unload = self.pb.RepositoryModelUnloadRequest(model_name="half")
+        self.call("RepositoryModelUnload", unload)
+        self.refused(grpc.StatusCode.NOT_FOUND, "RepositoryModelUnload", unload)
+        self.assertFalse(self.call("ModelReady", self.pb.ModelReadyRequest(name="half")).ready)
+        self.call("RepositoryModelLoad", self.pb.RepositoryModelLoadRequest(model_name="half"))
+        self.assertTrue(self.call("ModelReady", self.pb.ModelReadyRequest(name="half")).ready)
+
+
+if __name__ == "__main__":
+    unittest.main()
