@@ -50,8 +50,14 @@ PACKAGES = {
         "summary": "backend of Triton Inference Server for libpoprt",
         "description": "Triton Inference Server serves PopEF files with it: start the server with the option"
                        " --backend-directory and the folder tritonserver/backends in the folder of libraries."},
+    "poprt-serve": {
+        "component": "serve", "section": "science", "notices": ["libraries", "commands"], "program": "bin/poprt_serve",
+        "depends": "libpoprt1 (= {version})", "suggests": "libpoprt-compiler1 (= {version})",
+        "summary": "server of compiled models over HTTP and gRPC",
+        "description": "Serves a folder of PopEF and ONNX files with the Open Inference Protocol, which clients of Triton"
+                       " Inference Server and KServe speak. The unit of systemd is not enabled."},
     "poprt-inspector": {
-        "component": "inspector", "section": "science", "notices": ["libraries", "inspector"],
+        "component": "inspector", "section": "science", "notices": ["libraries", "inspector"], "program": "bin/poprt-inspector",
         "recommends": "libgl1-mesa-dri, fonts-dejavu-core, zenity",
         "summary": "shows graphs, compiled models and running queues",
         "description": "A desktop program for ONNX models, PopEF files and the telemetry of processes that serve "
@@ -217,7 +223,8 @@ def main():
     os.makedirs(options.out)
     os.umask(0o022)
     for package in PACKAGES:
-        if package == "poprt-inspector" and not os.path.exists(os.path.join(options.build, "bin/poprt-inspector")):
+        program = PACKAGES[package].get("program")  # of a part that is not always built
+        if program and not os.path.exists(os.path.join(options.build, program)):
             continue
         with tempfile.TemporaryDirectory() as folder:
             make(options, package, folder)

@@ -43,7 +43,7 @@ class Content(unittest.TestCase):
 
     def test_made_again_they_have_the_same_bytes(self):
         """The smallest one and one of several blocks after they are compressed too."""
-        stored = ["libpoprt-compiler1", "poprt-tools", "poprt-triton", "poprt-inspector"]
+        stored = ["libpoprt-compiler1", "poprt-tools", "poprt-triton", "poprt-serve", "poprt-inspector"]
         with tempfile.TemporaryDirectory() as again:
             output([sys.executable, os.path.join(SOURCE, "cmake/packages/deb.py"), "--build", os.environ["POPRT_BUILD"],
                     "--out", again, "--cmake", os.environ["POPRT_CMAKE"], "--stored", *stored])
@@ -89,6 +89,14 @@ class Content(unittest.TestCase):
         self.assertRegex(listed(deb("poprt-triton")), r"/tritonserver/backends/poprt/libtriton_poprt\.so\n")
         self.assertIn("libpoprt1 (= ", field("poprt-triton", "Depends"))
         self.assertNotIn("libpoprt-compiler1", field("poprt-triton", "Depends"))
+
+    @unittest.skipUnless(glob.glob(os.path.join(DEBS, "poprt-serve_*")), "poprt_serve is not built")
+    def test_server_has_a_unit_and_a_page(self):
+        paths = listed(deb("poprt-serve"))
+        for path in ("usr/bin/poprt_serve", "usr/lib/systemd/system/poprt-serve.service", "usr/share/man/man1/poprt_serve.1.gz"):
+            self.assertIn(f"./{path}\n", paths)
+        self.assertIn("libmicrohttpd12", field("poprt-serve", "Depends"))
+        self.assertNotIn("libonnx1", field("poprt-serve", "Depends"))
 
     def test_commands_have_pages_and_completions(self):
         with tempfile.TemporaryDirectory() as folder:
