@@ -86,4 +86,16 @@ inline std::pair<std::string, std::optional<double>> parse_padding(std::string_v
   return {std::string(word.substr(0, at)), number ? std::optional(value) : std::nullopt};
 }
 
+// Parses NAME=N of max_size.
+inline std::pair<std::string, int64_t> parse_max_size(std::string_view word) {
+  const size_t at = word.rfind('=');
+  const std::string_view text = at == std::string_view::npos ? "" : word.substr(at + 1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (at == 0 || text.empty() || error != std::errc() || end != text.data() + text.size() ||
+      value < 0)
+    fail(ErrorCode::invalid_argument, "--max_size: expected NAME=N, found '{}'", word);
+  return {std::string(word.substr(0, at)), value};
+}
+
 }  // namespace poprt::capi

@@ -166,9 +166,24 @@ void run_compile_stages(ir::Graph& graph, const Options& options) {
   }
 }
 
+bool has_value(const ir::Graph& graph, const std::string& name) {
+  if (graph.find(name)) return true;
+  bool found = false;
+  for (const ir::Node* n : graph.nodes())
+    ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { found |= has_value(sub, name); });
+  return found;
+}
+
+void check_max_sizes(const ir::Graph& graph, const Options& options) {
+  for (const auto& [name, most] : options.max_size)
+    if (!has_value(graph, name))
+      fail(ErrorCode::not_found, "option max_size: the model has no value '{}'", name);
+}
+
 }  // namespace
 
 bool convert(ir::Graph& graph, const Options& options) {
+  check_max_sizes(graph, options);
   // Passes create nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);

@@ -48,6 +48,13 @@ struct Options {
     size_t axis = 0;
   };
   std::map<std::string, RealPlaces> real_places;
+  // The largest size of a value along the axis whose size depends on data, or the largest number of
+  // rounds of the Loop that makes the value, by the value's name: where no bound follows from the
+  // graph. A run that exceeds it fails.
+  std::map<std::string, int64_t> max_size;
+  // Whether an index outside its tensor selects zeros, or has no effect, instead of being a failure
+  // of the run.
+  bool zero_out_of_range = false;
   int64_t batch_size = 0;  // with batch_axis: the batch of all inputs; 0: not given
   int64_t batch_axis = -1;
   Precision precision = Precision::keep;

@@ -266,7 +266,7 @@ std::vector<Tensor> Interpreter::compute_in_f32(const ir::Node& n) const {
   for (const Tensor& t : inputs)
     if (t.defined() && t.dtype() == DType::f16)
       for (const f16_t h : t.values<f16_t>()) infinite |= (h.bits & 0x7fff) == 0x7c00;
-  std::vector<Tensor> results = ops::evaluate(n, inputs);
+  std::vector<Tensor> results = ops::evaluate(n, inputs, 1, true);
   if (infinite) return results;
   for (Tensor& t : results)
     if (t.defined() && t.dtype() == DType::f16)

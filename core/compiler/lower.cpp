@@ -44,8 +44,14 @@ struct Ports {
 // Lowers the nodes of one IPU, whose memory starts at `base` of the arena.
 class Lowering {
  public:
-  Lowering(ir::Graph& graph, program::Builder& builder, Ports ports, uint64_t base = 0)
-      : graph_(graph), plan_(graph), builder_(builder), ports_(std::move(ports)), base_(base) {}
+  Lowering(ir::Graph& graph, program::Builder& builder, Ports ports, const Options& options,
+           uint64_t base = 0)
+      : graph_(graph),
+        plan_(graph),
+        builder_(builder),
+        ports_(std::move(ports)),
+        checks_indices_(!options.zero_out_of_range),
+        base_(base) {}
 
   struct Memory {
     uint64_t arena = 0, state = 0;
@@ -144,6 +150,7 @@ class Lowering {
   MemoryPlan plan_;
   program::Builder& builder_;
   const Ports ports_;
+  const bool checks_indices_;
   const uint64_t base_;
   std::unordered_map<const ir::Value*, BufferId> buffers_;
   std::unordered_map<int64_t, BufferId> states_;
@@ -218,6 +225,7 @@ void Lowering::lower_node(const ir::Node& node) {
   const ops::OpDef& op = ops::op_of(node);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: has no lowering", node.describe());
   NodeContext ctx(node, builder_, *this);
+  ctx.checks_indices = checks_indices_;
   ops::lower(op, ctx);
 }
 
@@ -234,20 +242,34 @@ Lowering::Memory Lowering::run(const std::function<void()>& lowered) {
   return {arena_bytes, plan_.state_bytes()};
 }
 
+// The remedy for a shape that an input of the node decides; "" if no input does.
+std::string bound_of_shape(const ir::Node& n) {
+  for (size_t i = 0; i < n.inputs().size(); i++) {
+    const ir::Value* v = n.input(i);
+    if (v && !v->is_constant() && ops::in_mask(ops::facts_of(n).shape_inputs, i))
+      return fmt::format(
+          "; input '{0}' decides the shape: make it constant, or give its largest number with "
+          "option max_size: {0}=N",
+          v->name());
+  }
+  return "";
+}
+
 void require_static(const ir::Graph& graph) {
   for (const ir::Node* n : graph.nodes())
     for (const ir::Value* v : n->outputs())
       if (!v->type.is_static() && (!v->uses().empty() || graph.is_output(v)))
         fail(ErrorCode::invalid_argument,
              "{}: the shape of '{}' is {} and depends on run-time values; the device runs static "
-             "shapes only",
-             n->describe(), v->name(), type_string(v->type));
+             "shapes only{}",
+             n->describe(), v->name(), type_string(v->type), bound_of_shape(*n));
 }
 
 // The memories of the IPUs follow each other, after the places of transferred values.
 class ShardedLowering {
  public:
-  ShardedLowering(program::Builder& builder, Cut cut) : builder_(builder), cut_(std::move(cut)) {
+  ShardedLowering(program::Builder& builder, Cut cut, const Options& options)
+      : builder_(builder), cut_(std::move(cut)), options_(options) {
     for (const CutTransfer& c : cut_.transfers) {
       program::Transfer t{c.name, c.type.dtype, c.type.shape, base_, 0, c.from, {}};
       t.bytes = dtype_bytes(t.dtype, element_count(t.shape));
@@ -274,7 +296,7 @@ class ShardedLowering {
     for (const Port& p : shard.outputs) ports.outputs.push_back(place(p));
     const size_t begin = builder_.program().main.size();
     builder_.emit(program::kControlShard, {}, {}, {}, fmt::format("ipu{}", shard.seat.ipu));
-    Lowering lowering(*shard.graph, builder_, std::move(ports), base_);
+    Lowering lowering(*shard.graph, builder_, std::move(ports), options_, base_);
     const auto [arena, state] = lowering.run(lowered);
     for (const int64_t key : lowering.state_keys())
       if (!keys_.insert(key).second)
@@ -297,6 +319,7 @@ class ShardedLowering {
 
   program::Builder& builder_;
   Cut cut_;
+  const Options& options_;
   std::vector<program::Transfer> transfers_;
   uint64_t base_ = 0;
   std::unordered_set<int64_t> keys_;
@@ -324,9 +347,9 @@ Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
   };
   program::Program& p = builder.program();
   if (sharded) {
-    ShardedLowering(builder, std::move(cut)).run(lowered);
+    ShardedLowering(builder, std::move(cut), options).run(lowered);
   } else {
-    const auto [arena, state] = Lowering(graph, builder, std::move(ports)).run(lowered);
+    const auto [arena, state] = Lowering(graph, builder, std::move(ports), options).run(lowered);
     p.arena_bytes = arena;
     p.state_bytes = state;
   }

@@ -51,8 +51,9 @@ class Engine {
   // anchor.
   virtual void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept = 0;
 
-  // The first error of a plug-in's operator since the last call, or nullopt. The run has continued
-  // to its end, but its results are invalid.
+  // The first error of a run since the last call, or nullopt: an index outside its tensor, a loop
+  // that exceeds its limit, an error of a plug-in's operator. The results of that run are invalid;
+  // other runs are not affected.
   virtual std::optional<Error> take_failure() { return std::nullopt; }
 
   // The same for the runs of one stage (run_stage()). Only the thread that runs the stage may call

@@ -137,6 +137,18 @@ std::shared_ptr<Step> make_step(const Call& call) {
   return std::make_shared<Step>(custom_record(call), std::move(in), std::move(out));
 }
 
+std::optional<Error> take_failure(const void* params) {
+  Step& step = step_of(params);
+  if (!step.call.report().failed) return std::nullopt;
+  const plugins::Report report = std::exchange(step.call.report(), {});
+  try {
+    plugins::check(report, report.code, step.call.title());
+  } catch (const Error& e) {
+    return e;
+  }
+  return std::nullopt;
+}
+
 Plan prepare(const Call& call) {
   auto step = make_step(call);
   Plan plan;
@@ -152,22 +164,11 @@ Plan prepare(const Call& call) {
     plan.work += 4e4 * static_cast<double>(step->parts);
   }
   plan.params = std::move(step);
+  plan.take_failure = take_failure;
   return plan;
 }
 
 }  // namespace
-
-std::optional<Error> take_custom_failure(const void* params) {
-  Step& step = *static_cast<Step*>(const_cast<void*>(params));
-  if (!step.call.report().failed) return std::nullopt;
-  const plugins::Report report = std::exchange(step.call.report(), {});
-  try {
-    plugins::check(report, report.code, step.call.title());
-  } catch (const Error& e) {
-    return e;
-  }
-  return std::nullopt;
-}
 
 calls::Custom custom_call(const plugins::Record& record, size_t outputs) {
   const std::string bytes = plugins::encode(record);

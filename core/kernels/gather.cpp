@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "kernels/calls/gather.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/outside.h"
 
 namespace poprt::kernels::gather_kernel {
 namespace {
@@ -15,7 +16,12 @@ struct Params {
   int64_t axis = 0, row = 0, count = 0, rows = 0, per_task = 1;
   bool wide = true;
   bool resolve = false;  // a task resolves the indices once for all of its outer indices
+  Outside outside;
 };
+
+[[gnu::cold, gnu::noinline]] void report(const Params& p, const void* indices, int64_t i) noexcept {
+  p.outside.found(i, load_index(indices, p.wide, i), p.axis);
+}
 
 // For rows of one element.
 template <class T>
@@ -27,6 +33,9 @@ void pick(const Params& p, void* const* data, int64_t begin, int64_t end, int64_
     if (at[i] < 0 || at[i] >= p.axis) at[i] = -1;
     inside = inside && at[i] >= 0;
   }
+  if (!inside) [[unlikely]]
+    for (int64_t i = 0; i < p.count; i++)
+      if (at[i] < 0) report(p, data[1], i);
   auto* to = static_cast<T*>(data[2]) + begin;
   for (int64_t r = begin; r < end;) {
     const auto* from = static_cast<const T*>(data[0]) + r / p.count * p.axis;
@@ -47,10 +56,12 @@ void each_row(const Params& p, void* const* data, int64_t begin, int64_t end, Co
   for (int64_t r = begin; r < end; r++, to += p.row) {
     int64_t index = load_index(data[1], p.wide, i);
     if (index < 0) index += p.axis;
-    if (index < 0 || index >= p.axis)
+    if (index < 0 || index >= p.axis) [[unlikely]] {
       std::memset(to, 0, static_cast<size_t>(p.row));
-    else
+      report(p, data[1], i);
+    } else {
       copy(to, from + (o * p.axis + index) * p.row);
+    }
     if (++i == p.count) {
       i = 0;
       o++;
@@ -90,7 +101,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 }
 
 Plan prepare(const Call& call) {
-  const auto [outer, axis, inner] = calls::decode<calls::Gather>(call);
+  const auto [outer, axis, inner, checked] = calls::decode<calls::Gather>(call);
   expect(call.operands.size() == 3 && call.operands[0].present && call.operands[1].present &&
              call.operands[2].present,
          kName, "expected operands from, indices, to");
@@ -100,6 +111,7 @@ Plan prepare(const Call& call) {
   auto params = std::make_shared<Params>();
   Params& p = *params;
   p.axis = axis;
+  p.outside.wanted = checked;
   p.wide = indices.dtype == DType::s64;
   p.count = element_count(indices.shape);
   p.row = checked_mul(inner, element_size(from.dtype, kName), "gather");
@@ -119,6 +131,7 @@ Plan prepare(const Call& call) {
   plan.work =
       static_cast<double>(result) / 8.0 + (p.resolve ? 0.5 : 3.0) * static_cast<double>(p.rows);
   plan.params = std::move(params);
+  if (checked) plan.take_failure = Outside::take_of<Params>;
   return plan;
 }
 

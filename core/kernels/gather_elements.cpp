@@ -10,6 +10,7 @@ constexpr std::string_view kName = "gather_elements";
 struct Params {
   IndexedAxis at;
   int64_t size = 1, per_task = 1;
+  Outside outside;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -18,8 +19,13 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   dispatch_size(p.size, [&]<class T>(T) {
     const auto* source = static_cast<const T*>(data[0]);
     auto* result = static_cast<T*>(data[2]);
-    p.at.each(data[1], from, to,
-              [&](int64_t i, int64_t element) { result[i] = element < 0 ? T{} : source[element]; });
+    bool inside = true;
+    p.at.each(data[1], from, to, [&](int64_t i, int64_t element) {
+      result[i] = element < 0 ? T{} : source[element];
+      inside &= element >= 0;
+    });
+    if (!inside) [[unlikely]]
+      p.at.report(p.outside, data[1], from, to);
   });
 }
 
@@ -28,8 +34,9 @@ Plan prepare(const Call& call) {
              call.operands[2].present,
          kName, "expected operands data, indices, to");
   auto p = std::make_shared<Params>();
-  p->at = read_indexed_axis(calls::decode<calls::GatherElements>(call).at, call.operands[0],
-                            call.operands[1], kName);
+  const auto c = calls::decode<calls::GatherElements>(call);
+  p->at = read_indexed_axis(c.at, call.operands[0], call.operands[1], kName);
+  p->outside.wanted = c.checked;
   p->size = element_size(call.operands[0].dtype, kName);
   const int64_t count = p->at.lines * p->at.line;
   expect(call.operands[2].dtype == call.operands[0].dtype &&
@@ -41,6 +48,7 @@ Plan prepare(const Call& call) {
   plan.tasks = std::max<int64_t>(1, (p->at.lines + p->per_task - 1) / p->per_task);
   plan.work = 1.5 * static_cast<double>(count);
   plan.params = std::move(p);
+  if (c.checked) plan.take_failure = Outside::take_of<Params>;
   return plan;
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -56,6 +57,9 @@ struct Plan {
   int64_t rounds = 1;
   double work = 0;           // rough cost of the whole call in nanoseconds on one thread
   size_t scratch_bytes = 0;  // per thread
+  // Returns the failure of the runs since the last call, or nullopt, and forgets it. Not called
+  // during a run. Null for a kernel that cannot fail. A run that fails continues to its end.
+  std::optional<Error> (*take_failure)(const void* params) = nullptr;
 };
 
 struct Kernel {

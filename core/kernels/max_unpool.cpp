@@ -5,6 +5,7 @@
 #include "kernels/calls/max_unpool.h"
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
+#include "kernels/common/outside.h"
 
 namespace poprt::kernels::max_unpool_kernel {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 struct Params {
   int64_t count, size, small, large;
   std::vector<int64_t> dims, strides;
+  Outside outside{"index", false};
 };
 
 void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
@@ -23,12 +25,18 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
       const auto* x = static_cast<const T*>(data[0]);
       for (int64_t i = 0; i < p.count; i++) {
         const int64_t at = load_index(data[1], true, i);
-        if (at >= 0 && at < p.small) static_cast<T*>(data[2])[at] = x[i];
+        if (at >= 0 && at < p.small)
+          static_cast<T*>(data[2])[at] = x[i];
+        else
+          p.outside.found(i, at, p.small);
       }
     });
   for (int64_t i = 0; i < p.count; i++) {
     int64_t at = load_index(data[1], true, i), to = 0;
-    if (at < 0 || at >= p.small) continue;
+    if (at < 0 || at >= p.small) [[unlikely]] {
+      p.outside.found(i, at, p.small);
+      continue;
+    }
     for (size_t d = p.dims.size(); d-- > 0;) {
       to += at % p.dims[d] * p.strides[d];
       at /= p.dims[d];
@@ -43,6 +51,7 @@ Plan prepare(const Call& call) {
   const auto c = calls::decode<calls::MaxUnpool>(call);
   auto p = std::make_shared<Params>();
   p->count = c.count;
+  p->outside.wanted = c.checked;
   p->dims = c.dims;
   p->strides = contiguous_strides(c.large);
   p->small = element_count(p->dims);
@@ -55,6 +64,7 @@ Plan prepare(const Call& call) {
   plan.run = run;
   plan.work = static_cast<double>(p->count) * 5 + static_cast<double>(p->large);
   plan.params = std::move(p);
+  if (c.checked) plan.take_failure = Outside::take_of<Params>;
   return plan;
 }
 

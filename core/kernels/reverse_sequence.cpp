@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "kernels/calls/reverse_sequence.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/outside.h"
 
 namespace poprt::kernels::reverse_sequence_kernel {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::string_view kName = "reverse_sequence";
 struct Params {
   int64_t d0, d1, row;
   bool time_first;
+  Outside outside{"sequence length", false};
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -23,7 +25,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   for (int64_t i = begin; i < std::min(end, p.d0); i++)
     for (int64_t j = 0; j < p.d1; j++) {
       const int64_t batch = p.time_first ? j : i, time = p.time_first ? i : j;
-      const int64_t length = std::clamp<int64_t>(load_index(data[1], true, batch), 0, steps);
+      const int64_t given = load_index(data[1], true, batch);
+      const int64_t length = std::clamp<int64_t>(given, 0, steps);
+      if (given != length) [[unlikely]]
+        p.outside.found(batch, given, steps + 1);
       const int64_t source = time < length ? length - 1 - time : time;
       const int64_t at = p.time_first ? source * p.d1 + j : i * p.d1 + source;
       std::memcpy(to + (i * p.d1 + j) * p.row, from + at * p.row, static_cast<size_t>(p.row));
@@ -39,6 +44,7 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
   p->d0 = c.d0;
   p->d1 = c.d1;
+  p->outside.wanted = c.checked;
   p->time_first = c.time == calls::TimeAxis::first;
   p->row = checked_mul(c.inner, element_size(from.dtype, kName));
   const auto bytes = static_cast<uint64_t>(checked_mul(checked_mul(p->d0, p->d1), p->row));
@@ -52,6 +58,7 @@ Plan prepare(const Call& call) {
   plan.tasks = std::max<int64_t>(1, p->d0);
   plan.work = static_cast<double>(bytes) / 8.0 + 5.0 * static_cast<double>(p->d0 * p->d1);
   plan.params = std::move(p);
+  if (c.checked) plan.take_failure = Outside::take_of<Params>;
   return plan;
 }
 

@@ -12,6 +12,7 @@ struct Params {
   IndexedAxis at;
   Accumulate accumulate = nullptr;
   int64_t size = 1;
+  Outside outside;
 };
 
 // A task is one index of the dimensions before the axis, so tasks never write the same element.
@@ -19,9 +20,15 @@ template <class Put>
 void each_update(const Params& p, const void* indices, int64_t begin, int64_t end, Put put) {
   if (p.at.lines == 0) return;
   const int64_t per_outer = p.at.along ? 1 : p.at.lines / p.at.outer;
+  bool inside = true;
   p.at.each(indices, begin * per_outer, end * per_outer, [&](int64_t i, int64_t element) {
-    if (element >= 0) put(i, element);
+    if (element >= 0)
+      put(i, element);
+    else
+      inside = false;
   });
+  if (!inside) [[unlikely]]
+    p.at.report(p.outside, indices, begin * per_outer, end * per_outer);
 }
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
@@ -62,6 +69,7 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
   p->at = read_indexed_axis(c.at, to, call.operands[0], kName);
   p->size = element_size(to.dtype, kName);
+  p->outside.wanted = c.checked;
   p->accumulate = find_accumulate(to.dtype, c.reduction);
   expect(p->accumulate, kName, "the dtype has no such reduction");
   const int64_t count = p->at.lines * p->at.line;
@@ -72,6 +80,7 @@ Plan prepare(const Call& call) {
   plan.tasks = p->at.lines ? std::max<int64_t>(1, p->at.along ? p->at.lines : p->at.outer) : 1;
   plan.work = 4.0 * static_cast<double>(count);
   plan.params = std::move(p);
+  if (c.checked) plan.take_failure = Outside::take_of<Params>;
   return plan;
 }
 

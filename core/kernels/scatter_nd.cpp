@@ -12,6 +12,7 @@ struct Params {
   IndexedSlices at;
   Accumulate accumulate = nullptr;
   int64_t size = 1;
+  Outside outside;
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t, std::byte*) noexcept {
@@ -23,6 +24,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t, std::byt
     const int64_t origin = p.at.origin(data[0], t);
     if (origin >= 0)
       p.accumulate(to + origin * p.size, updates + t * p.at.slice * p.size, p.at.slice);
+    else
+      p.at.report(p.outside, data[0], t);
   }
 }
 
@@ -35,6 +38,7 @@ Plan prepare(const Call& call) {
   auto p = std::make_shared<Params>();
   p->at = read_indexed_slices(c.at, to, call.operands[0], call.operands[1], kName);
   p->size = element_size(to.dtype, kName);
+  p->outside.wanted = c.checked;
   p->accumulate = find_accumulate(to.dtype, c.reduction);
   expect(p->accumulate, kName, "the dtype has no such reduction");
   Plan plan;
@@ -42,6 +46,7 @@ Plan prepare(const Call& call) {
   plan.work =
       static_cast<double>(p->at.batch * p->at.count) * (4.0 + static_cast<double>(p->at.slice));
   plan.params = std::move(p);
+  if (c.checked) plan.take_failure = Outside::take_of<Params>;
   return plan;
 }
 

@@ -91,6 +91,8 @@ class BoundContext {
   const ir::Node& node;
   Items in;  // the hook may change the inputs of the node
   FoldingBuilder& build;
+  // The largest size of output 0 from option max_size, if the user gives one.
+  std::optional<int64_t> max_size;
 
   // -- Inputs -----------------------------------------------------------------------------------
   bool has(size_t i) const { return i < in.size() && in[i].kind == Item::Kind::tensor; }

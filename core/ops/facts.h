@@ -107,6 +107,13 @@ enum class CastForm : uint8_t {
   to_quarter,  // to an 8-bit float in a byte, times 2^(input 1)
 };
 
+// The least and the greatest number that an operator needs to consider. If `checked`, others are
+// errors of the run.
+struct NumberLimits {
+  int64_t least, most;
+  bool checked = false;
+};
+
 // Whether a result can only rise, or only fall, while one input rises. If so, bounds of the result
 // are computed from bounds of the inputs (compiler/flow/size_ranges.cpp).
 enum class Monotone : uint8_t {
@@ -201,6 +208,10 @@ struct Facts {
   // does not describe the operator or a closer range may be known. If it returns nothing,
   // `monotone` is used.
   std::optional<SizeRange> (*size_range)(BoundContext& ctx) = nullptr;
+  // The limits of each number in a shape input of which nothing is known, if the shape of input 0
+  // limits its effect; nothing if it does not (ops/bound.h).
+  std::optional<NumberLimits> (*shape_limits)(const ir::Node& node, size_t input,
+                                              const Shape& shape) = nullptr;
   // Converts a node of domain poprt to a node of ai.graphcore, which an ONNX model may contain.
   // Returns whether there is one.
   bool (*to_graphcore)(ir::Node& node) = nullptr;

@@ -1,4 +1,4 @@
-// An index outside [-n, n) selects zeros (see kernels/gather.cpp).
+// An index outside [-n, n) is a failure of the run, or selects zeros (kernels/calls/gather.h).
 #include "kernels/calls/gather.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
@@ -35,15 +35,16 @@ void lower(LowerContext& ctx) {
     return emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
                              {{outer, inner}, {in[axis] * inner, 1}, {inner, 1}, i * inner, 0});
   }
-  ctx.emit(calls::Gather{.outer = outer, .axis = in[axis], .inner = inner},
-           {ctx.in(0), ctx.in(1), ctx.out(0)});
+  ctx.emit(
+      calls::Gather{.outer = outer, .axis = in[axis], .inner = inner, .checked = ctx.checks(1)},
+      {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   const Item x = in[0], at = in[1];
   const size_t axis = ctx.axis_attr(0);
-  in[1].value = ctx.real_places(x, axis, at.value);
+  in[1].value = ctx.real_places(x, axis, at.size ? ctx.zero_filled(at) : at.value);
   if (at.size && x.size && x.axis != axis) ctx.refuse_size(x);
   if (at.size) return {at.size, axis + at.axis};
   if (x.axis == axis) return {};

@@ -1,4 +1,5 @@
-// An index outside [-n, n) selects zero (see kernels/gather_elements.cpp).
+// An index outside [-n, n) is a failure of the run, or selects zero
+// (kernels/calls/gather_elements.h).
 #include "kernels/calls/gather_elements.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
@@ -33,7 +34,8 @@ void lower(LowerContext& ctx) {
   const auto rank = static_cast<int64_t>(in.size());
   ctx.emit(calls::GatherElements{.at = {.axis = normalize_axis(ctx.node.int_attr("axis", 0), rank),
                                         .data_dims = {in.begin(), in.end()},
-                                        .index_dims = {indices.begin(), indices.end()}}},
+                                        .index_dims = {indices.begin(), indices.end()}},
+                                 .checked = ctx.checks(1)},
            {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
@@ -41,7 +43,7 @@ BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   const Item x = in[0], at = in[1];
   const size_t axis = ctx.axis_attr(0);
-  in[1].value = ctx.real_places(x, axis, at.value);
+  in[1].value = ctx.real_places(x, axis, at.size ? ctx.zero_filled(at) : at.value);
   if (at.size) return {at.size, at.axis};
   // If the indices have fewer places than the bound, all of them refer to real rows.
   const bool all = at.value->shape()[x.axis] == x.value->shape()[x.axis];

@@ -1,4 +1,5 @@
-// An index tuple outside the data selects zeros (see kernels/gather_nd.cpp).
+// An index tuple outside the data is a failure of the run, or selects zeros
+// (kernels/calls/gather_nd.h).
 #include "kernels/calls/gather_nd.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
@@ -45,7 +46,8 @@ void lower(LowerContext& ctx) {
                                   .count = partial_product(indices, batch, indices.size() - 1),
                                   .slice = partial_product(in, indexed, in.size()),
                                   .dims = {in.begin() + static_cast<std::ptrdiff_t>(batch),
-                                           in.begin() + static_cast<std::ptrdiff_t>(indexed)}}},
+                                           in.begin() + static_cast<std::ptrdiff_t>(indexed)}},
+                           .checked = ctx.checks(1)},
            {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
@@ -55,6 +57,7 @@ BoundResult bound(BoundContext& ctx) {
   const Item& at = in[1];
   if (in[0].size || n.int_attr("batch_dims", 0) != 0 || at.axis + 1 >= at.value->shape().size())
     return ctx.refuse_sizes();
+  if (at.size) in[1].value = ctx.zero_filled(at);
   return {at.size, at.axis};
 }
 

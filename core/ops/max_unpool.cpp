@@ -54,7 +54,8 @@ void lower(LowerContext& ctx) {
                            shape_string(small));
   ctx.emit(calls::MaxUnpool{.count = element_count(ctx.in_shape(0)),
                             .dims = {small.begin(), small.end()},
-                            .large = {y.begin(), y.end()}},
+                            .large = {y.begin(), y.end()},
+                            .checked = ctx.checks(1)},
            {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 

@@ -124,6 +124,10 @@ class LowerContext {
     const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
     return builder.weights(bytes, dtype, std::move(shape), form);
   }
+  // Whether a kernel reports values of input i outside their range as a failure of the run. infer()
+  // checks the values of constants.
+  bool checks(size_t i) const { return checks_indices && has(i) && !constant(i); }
+  bool checks_indices = true;
   BufferId pack(const Tensor& tensor) {
     return pack(tensor.dtype(), tensor.shape(), program::WeightForm::plain(tensor));
   }

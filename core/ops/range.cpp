@@ -66,8 +66,32 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(0)});
 }
 
+// A range of at most `most` numbers. Nothing is known about its inputs.
+BoundResult bound_by_option(BoundContext& ctx, int64_t most) {
+  FoldingBuilder& build = ctx.build;
+  const DType type = ctx.in[0].value->dtype();
+  const auto cast = [&](ir::Value* v, DType to) {
+    return v->dtype() == to ? v : build.newest("Cast", {v}, {{"to", onnx_from_dtype(to).value()}});
+  };
+  std::array<ir::Value*, 3> all{};
+  for (size_t i = 0; i < 3; i++) all[i] = build.reshape(actual_of(ctx.in[i]).value, {});
+  const auto [start, limit, delta] = all;
+  ir::Value* length = build.newest("Sub", {cast(limit, DType::f64), cast(start, DType::f64)});
+  ir::Value* count = build.newest("Ceil", {build.newest("Div", {length, cast(delta, DType::f64)})});
+  count = build.newest("Max", {cast(count, DType::s64), build.integer(0)});
+  // A step of 0 never reaches the limit.
+  ir::Value* none =
+      build.newest("Equal", {cast(delta, DType::f64), build.constant(Tensor::scalar(0.0))});
+  count = build.newest("Where", {none, build.integer(most + 1), count});
+  count = build.make1("CheckSize", {count}, {{"most", most}, {"option", int64_t{1}}}, "poprt");
+  if (count->producer()) count->producer()->name = ctx.node.output()->name();
+  ir::Value* numbers = build.newest("Mul", {cast(build.places(most), type), delta});
+  return {.size = count, .axis = 0, .whole = build.newest("Add", {numbers, start})};
+}
+
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
+  if (ctx.max_size) return bound_by_option(ctx, *ctx.max_size);
   const DType type = in[0].value->dtype();
   for (const Item& item : in)
     if (!item.value->is_constant()) ctx.refuse_shape(item);

@@ -33,7 +33,8 @@ void lower(LowerContext& ctx) {
                              .d1 = in[1],
                              .inner = partial_product(in, 2, in.size()),
                              .time = ctx.node.int_attr("time_axis", 0) ? calls::TimeAxis::second
-                                                                       : calls::TimeAxis::first},
+                                                                       : calls::TimeAxis::first,
+                             .checked = ctx.checks(1)},
       {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 

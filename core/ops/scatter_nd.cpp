@@ -39,7 +39,8 @@ void lower(LowerContext& ctx) {
                             .at = {.batch = 1,
                                    .count = partial_product(indices, 0, indices.size() - 1),
                                    .slice = partial_product(in, d, in.size()),
-                                   .dims = {in.begin(), in.begin() + depth}}},
+                                   .dims = {in.begin(), in.begin() + depth}},
+                            .checked = ctx.checks(1)},
            {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 

@@ -290,6 +290,13 @@ BoundResult bound(BoundContext& ctx) {
   return slice_axis(ctx, y, mine[0].start, mine[0].end, mine[0].step);
 }
 
+// Starts and ends are clamped to the axis, so any number is valid.
+std::optional<NumberLimits> limits(const ir::Node&, size_t input, const Shape&) {
+  if (input > 2) return std::nullopt;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return NumberLimits{-kMost, kMost};
+}
+
 // A step other than 1 skips places, which no link can express, so these axes are mixed.
 void map_axes(AxesContext& ctx) {
   const Request r = read(
@@ -324,6 +331,7 @@ const OpDef def = {.name = "Slice",
                              .s64_inputs = ~0b1u,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
+                             .shape_limits = limits,
                              .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}},
                    .bound = bound};
 

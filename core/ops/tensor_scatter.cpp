@@ -53,7 +53,8 @@ void lower(LowerContext& ctx) {
                                 .count = update[axis],
                                 .bytes = partial_product(cache, axis + 1, cache.size()) *
                                          (packed ? 1 : element_bytes(ctx, dtype)),
-                                .circular = mode == "circular"},
+                                .circular = mode == "circular",
+                                .checked = ctx.checks(2)},
            {from, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, to});
   if (packed) pack_codes(ctx, to, ctx.out(0), dtype, cache);
 }

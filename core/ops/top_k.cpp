@@ -78,6 +78,13 @@ BoundResult bound(BoundContext& ctx) {
   return {count, axis};
 }
 
+// k is at most the length of the axis.
+std::optional<NumberLimits> limits(const ir::Node& node, size_t, const Shape& shape) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(node.int_attr("axis", -1), static_cast<int64_t>(shape.size())));
+  return NumberLimits{0, shape[axis], true};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -89,6 +96,7 @@ const OpDef def = {.name = "TopK",
                    .facts = {.shape_inputs = 0b10,
                              .bounds_shape = true,
                              .constant_inputs = 0b10,
+                             .shape_limits = limits,
                              .trial = {"T[4,4]; s64[1] = [2]", "", 2}},
                    .bound = bound};
 

@@ -1,5 +1,7 @@
 #include "program/control.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 
 namespace poprt::program {
@@ -42,7 +44,11 @@ std::optional<Control> control_of(std::string_view kernel) {
 }
 
 ControlNumbers encode(ControlIf call) { return {{call.when}, {}}; }
-ControlNumbers encode(ControlLoop call) { return {{call.most}, {}}; }
+ControlNumbers encode(ControlLoop call) {
+  // One integer means the same as in older programs, so most programs need no newer library.
+  if (!call.limit && call.most != kOldMostRounds) return {{call.most}, {}};
+  return {{call.most, call.limit}, {}};
+}
 ControlNumbers encode(ControlCase call) { return {{call.number}, {}}; }
 ControlNumbers encode(ControlShard c) {
   return {{c.ipu, c.stage, c.arena_begin, c.arena_bytes, c.state_bytes}, {}};
@@ -51,7 +57,12 @@ ControlNumbers encode(ControlTransfer call) { return {{call.from}, {}}; }
 ControlNumbers encode(ControlEnd) { return {}; }
 
 ControlIf decode_if(const Instruction& instruction) { return {instruction.ints.at(0) != 0}; }
-ControlLoop decode_loop(const Instruction& instruction) { return {instruction.ints.at(0)}; }
+ControlLoop decode_loop(const Instruction& in) {
+  const int64_t most = in.ints.at(0);
+  const bool old_limit = most == kOldMostRounds && in.operands.at(1) != kNoBuffer;
+  const bool limit = in.ints.size() > 1 ? in.ints[1] != 0 : old_limit;
+  return {most, limit || in.operands[0] != kNoBuffer};
+}
 ControlCase decode_case(const Instruction& instruction) { return {instruction.ints.at(0)}; }
 ControlShard decode_shard(const Instruction& in) {
   return {in.ints.at(0), in.ints.at(1), in.ints.at(2), in.ints.at(3), in.ints.at(4)};
@@ -65,7 +76,10 @@ std::optional<std::string> describe_control(std::string_view kernel,
   std::vector<std::string_view> names;
   switch (*control) {
     case Control::branch: names = {"when"}; break;
-    case Control::loop: names = {"most"}; break;
+    case Control::loop:
+      names = {"most", "limit"};
+      names.resize(std::clamp<size_t>(ints.size(), 1, names.size()));
+      break;
     case Control::choice: names = {"number"}; break;
     case Control::shard:
       names = {"ipu", "stage", "arena_begin", "arena_bytes", "state_bytes"};
@@ -107,8 +121,8 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
         open.push_back(i);
         break;
       case Control::loop: {
-        c.check(in.operands.size() == 3 && in.ints.size() == 1, i,
-                "control.loop takes three operands and one integer");
+        c.check(in.operands.size() == 3 && (in.ints.size() == 1 || in.ints.size() == 2), i,
+                "control.loop takes three operands and one or two integers");
         c.scalar(in, i, 0, DType::s64, true);
         c.scalar(in, i, 1, DType::boolean, true);
         c.scalar(in, i, 2, DType::s64, false);
@@ -116,7 +130,7 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
         c.check(space == Space::arena || space == Space::output, i,
                 "the index of a loop cannot be written");
         const int64_t most = decode_loop(in).most;
-        c.check(most >= 0 && most <= kMaxRounds, i, "the number of rounds is out of range");
+        c.check(most >= 0, i, "the number of rounds is out of range");
         open.push_back(i);
         break;
       }

@@ -7,6 +7,8 @@
 //   control.loop  operands [count s64 or none, condition bool or none, index s64]: the region runs
 //                 for index = 0, 1 ... while index < most (of ControlLoop), index < count (read
 //                 once, before the first round) and the condition is true (read before each round).
+//                 If ControlLoop::limit is set, or there is a count, and only `most` ends the loop,
+//                 the run fails.
 //                 The device writes index before each round; after the loop index is the number of
 //                 rounds. The device has a separate counter, so a region that writes index has no
 //                 effect on the number of rounds.
@@ -24,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,7 +53,8 @@ struct ControlIf {
 };
 struct ControlLoop {
   static constexpr std::string_view kKernel = kControlLoop;
-  int64_t most = 0;  // maximum number of rounds, 0 to kMaxRounds
+  int64_t most = 0;    // the number of rounds without count and condition, otherwise a bound of it
+  bool limit = false;  // `most` is no trip count: a loop that would continue after it is a failure
 };
 struct ControlCase {
   static constexpr std::string_view kKernel = kControlCase;
@@ -89,10 +93,10 @@ ControlShard decode_shard(const Instruction& instruction);
 ControlTransfer decode_transfer(const Instruction& instruction);
 
 inline constexpr size_t kMaxControlDepth = 64;
-// The limit for the rounds of one loop, and for the rounds of all loops in one run. When a run has
-// used them up, no loop begins another round.
-inline constexpr int64_t kMaxRounds = int64_t{1} << 24;
-inline constexpr int64_t kMaxRoundsOfRun = int64_t{1} << 48;
+// ControlLoop::most of a loop that only its count or its condition ends.
+inline constexpr int64_t kEveryRound = std::numeric_limits<int64_t>::max();
+// ControlLoop::most of such a loop in older programs, which had this limit.
+inline constexpr int64_t kOldMostRounds = int64_t{1} << 24;
 
 // Returns " NAME=VALUE ..." for the integers of a control instruction, or nullopt if `kernel` is
 // not a name of control flow or has another number of integers.

@@ -189,6 +189,13 @@ TEST(OptionGrammar, OthersWithWordsOfTheirOwn) {
     EXPECT_EQ(create({{"pad_values", good}}).find("expected NAME"), std::string::npos) << good;
   for (const char* bad : {"x", "=1", "=mask", "x=", "x=1x", "x=Mask"})
     EXPECT_EQ(create({{"pad_values", bad}}), padding(bad));
+  for (const char* good : {"x=1", "a=b=0", "x=1\ny=2"})
+    EXPECT_EQ(create({{"max_size", good}}), "ok") << good;
+  for (const std::string bad : {"x", "=1", "x=", "x=1x", "x=-1", "x=1.5"})
+    EXPECT_EQ(create({{"max_size", bad}}), "--max_size: expected NAME=N, found '" + bad + "'");
+  for (const char* good : {"error", "zero"})
+    EXPECT_EQ(create({{"out_of_range", good}}), "ok") << good;
+  EXPECT_NE(create({{"out_of_range", "wrap"}}), "ok");
   EXPECT_EQ(create({{"skip_passes", "sort_graph,"}}),
             "--skip_passes: there is an empty name in 'sort_graph,'");
   EXPECT_EQ(create({{"skip_passes", " sort_graph , sort_graph\t"}}), "ok");

@@ -36,6 +36,7 @@ inline std::map<std::string, Tensor> run_executable(const compiler::Executable& 
     results[a.name] = t;
   }
   engine->run(device::Flow::main, in.data(), out.data());
+  if (const auto failure = engine->take_failure()) throw *failure;
   return results;
 }
 

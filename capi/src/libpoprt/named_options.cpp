@@ -42,6 +42,8 @@ void check_grammar(std::string_view name, std::string_view value) {
     }
   } else if (name == "pad_values") {
     for (const std::string_view word : split_lines(value, name)) parse_padding(word);
+  } else if (name == "max_size") {
+    for (const std::string_view word : split_lines(value, name)) parse_max_size(word);
   } else if (name == "merge_matmul_add" || name == "merge_moe") {
     if (split_names(value, name).size() % 2 != 0)
       fail(ErrorCode::invalid_argument, "`{}`: expected pairs of names, found '{}'", name, value);

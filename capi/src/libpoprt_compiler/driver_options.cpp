@@ -257,6 +257,9 @@ compiler::DriverOptions make_options(const poprt_compile_options& o,
   compiler::DriverOptions to;
   to.shapes = capi::shape_sets(o);
   to.max_padding = o.max_padding;
+  to.max_size = capi::max_sizes(o);
+  const char* outside = capi::named_option(o, "out_of_range");
+  to.zero_out_of_range = outside && std::string_view(outside) == "zero";
   for (const auto& l : std::span(o.input_lengths, o.input_length_count))
     to.input_length[l.name] = l.length;
   if (o.batch_size > 0) {

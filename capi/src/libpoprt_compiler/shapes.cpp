@@ -27,4 +27,16 @@ std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o
   return list;
 }
 
+std::map<std::string, int64_t> max_sizes(const poprt_compile_options& o) {
+  std::map<std::string, int64_t> list;
+  const char* given = named_option(o, "max_size");
+  if (!given) return list;
+  for (const std::string_view word : split_lines(given, "max_size")) {
+    auto [name, size] = parse_max_size(word);
+    if (!list.emplace(name, size).second)
+      fail(ErrorCode::invalid_argument, "`max_size`: '{}' is given twice", name);
+  }
+  return list;
+}
+
 }  // namespace poprt::capi

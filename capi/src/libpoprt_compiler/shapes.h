@@ -17,4 +17,7 @@ std::vector<compiler::ShapeSet> shape_sets(const poprt_compile_options& o);
 // Returns the padding of each input.
 std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o);
 
+// Returns the largest sizes of values.
+std::map<std::string, int64_t> max_sizes(const poprt_compile_options& o);
+
 }  // namespace poprt::capi

@@ -164,7 +164,7 @@ class LoopFlattener {
     const auto values = count_->constant().to_int64s();
     if (values.size() != 1)
       fail(ErrorCode::invalid_argument, "{}: its trip count is not a scalar", n_.describe());
-    most_ = std::clamp<int64_t>(values[0], 0, program::kMaxRounds);
+    most_ = std::max<int64_t>(values[0], 0);
     count_ = nullptr;
   }
 
@@ -173,7 +173,10 @@ class LoopFlattener {
     for (size_t i = 0; i < states_; i++) inputs.push_back(n_.input(2 + i));
     Node* begin = mark(n_, "LoopBegin", inputs, 1 + changes_ + states_ + scans_);
     begin->set_inputs(inputs);
-    begin->attributes["most"] = most_;
+    // A condition that no round changes never ends the loop.
+    const bool endless = !changes_ && !count_ && most_ == program::kEveryRound;
+    begin->attributes["most"] = endless ? 0 : most_;
+    if (endless || n_.int_attr("limit", 0) != 0) begin->attributes["limit"] = int64_t{1};
     begin->attributes["condition"] = int64_t{changes_};
     begin->attributes["clear"] = int64_t{tested_ || count_};
     size_t o = 0;
@@ -249,7 +252,7 @@ class LoopFlattener {
   bool changes_ = false, tested_ = false;
   Value* test_ = nullptr;   // condition before the first iteration; null: true
   Value* count_ = nullptr;  // null: most_ iterations
-  int64_t most_ = program::kMaxRounds;
+  int64_t most_ = program::kEveryRound;
   Value* index_ = nullptr;
   std::vector<Move> moves_;
   size_t first_scan_ = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "ops/op.h"
-#include "program/control.h"
 
 namespace poprt::compiler {
 
@@ -15,6 +14,9 @@ using ir::Value;
 namespace {
 
 constexpr int64_t kShortLoop = 512;  // most nodes of an unrolled loop
+// The most rounds that are computed at compile time, and the most rows of scan outputs of a loop
+// that may end early: a larger trip count is a number that no run reaches.
+constexpr int64_t kMostUnrolled = int64_t{1} << 24, kMostScanRows = kMostUnrolled;
 
 // A constant trip count, or the bound of one that depends on data.
 std::optional<int64_t> most_rounds(const LoopSpec& loop) {
@@ -38,31 +40,56 @@ bool Specializer::bounds_count(const LoopSpec& loop) const {
   return !options_.keep_onnx && loop.scans > 0 && loop.count.actual;
 }
 
-Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
+// With option max_size for an output of a loop with scan outputs, the trip count has that bound,
+// which is checked in each run. Returns whether it replaces a larger trip count, or none: then a
+// run fails if its condition is still true after the last round.
+bool Specializer::limit_rounds(LoopSpec& loop) {
   const Node& n = *loop.node;
+  std::optional<int64_t> most;
+  for (const Value* v : n.outputs())
+    if (const auto own = max_size_of(*v)) most = std::min(*own, most.value_or(*own));
+  if (!most || loop.scans == 0) return false;
+  const auto count = ops::constant_integer(loop.count);
+  if (loop.count.kind != Item::Kind::none && !count && !loop.count.actual) {
+    Value* const trips = build_.reshape(loop.count.value, {});
+    const std::string name = n.name.empty() ? n.output()->name() : n.name;
+    loop.count = Item::of(build_.integer(*most));
+    loop.count.actual = checked_size(trips, *most, name, true);
+    loop.count.least = build_.integer(0);
+    return false;
+  }
+  if (loop.count.actual || (count && *count <= *most)) return false;
+  loop.count = Item::of(build_.integer(*most));
+  return true;
+}
+
+Items Specializer::iterate(Resolver& node, LoopSpec loop) {
+  const Node& n = *loop.node;
+  const LoopSpec whole = loop;
+  const bool limited = limit_rounds(loop);
   const auto condition = loop.condition.kind == Item::Kind::none
                              ? std::optional<int64_t>(1)
                              : ops::constant_integer(loop.condition);
-  auto count = ops::constant_integer(loop.count);
+  auto count = ops::constant_integer(whole.count);
   if (condition && *condition == 0) count = 0;
-  const bool endless = loop.count.kind == Item::Kind::none;
+  const bool endless = whole.count.kind == Item::Kind::none;
   const int64_t short_rounds = kShortLoop / std::max<int64_t>(loop.body_nodes, 1);
   const bool unrollable = condition && (count || endless);
   if (unrollable && count && *count > 0 && *count <= short_rounds && !long_loops_.contains(&n)) {
     const size_t before = build_.target().node_count(), ranged = ranged_.size();
-    if (auto results = unroll(node, loop, count, kShortLoop)) return *results;
+    if (auto results = unroll(node, whole, count, kShortLoop)) return *results;
     discard_attempt(n, before, ranged);
   }
   std::string why;
   const size_t ranged = ranged_.size();
   try {
-    return loop_on_device(node, loop);
+    return loop_on_device(node, loop, limited);
   } catch (const Error& e) {
     forget_ranges(ranged);
     if (!unrollable || e.code() == ErrorCode::resource_exhausted) throw;
     why = e.message();
   }
-  if (auto results = unroll(node, loop, count, kMaxNodes)) return *results;
+  if (auto results = unroll(node, whole, count, kMaxNodes)) return *results;
   node.fail_at(ErrorCode::unimplemented, "it can neither be unrolled nor run as it is: {}", why);
 }
 
@@ -93,7 +120,7 @@ std::optional<Items> Specializer::unroll(Resolver& node, const LoopSpec& loop,
   for (; !count || round < *count; round++) {
     // Unrolled inner loops may exceed the estimate.
     if (limit < kMaxNodes && build_.made() - before > limit * 4) return std::nullopt;
-    if (round > program::kMaxRounds || (!count && round > kMaxNodes))
+    if (round > kMostUnrolled || (!count && round > kMaxNodes))
       node.fail_at(ErrorCode::resource_exhausted, "the loop does not end");
     build_.step();
     const Items results = loop.round(build_.integer(round), condition, states);
@@ -117,16 +144,6 @@ std::optional<Items> Specializer::unroll(Resolver& node, const LoopSpec& loop,
 }
 
 namespace {
-
-// Multiplies `rounds` by `factor` during its lifetime.
-struct Rounds {
-  Rounds(int64_t& r, int64_t factor) : rounds(r), outer(r) { rounds *= factor; }
-  Rounds(const Rounds&) = delete;
-  Rounds& operator=(const Rounds&) = delete;
-  ~Rounds() { rounds = outer; }
-  int64_t& rounds;
-  const int64_t outer;
-};
 
 // Makes dimensions unknown that differ between the two types. Returns whether `type` changed.
 bool widen(ir::ValueType& type, const ir::ValueType& by) {
@@ -212,33 +229,22 @@ Specializer::LoopBody Specializer::widened_body(Resolver& node, const LoopSpec& 
 }
 
 void Specializer::check_rounds(Resolver& node, const LoopSpec& loop, bool ends_early) const {
-  if (options_.keep_onnx) return;
+  if (options_.keep_onnx || loop.scans == 0) return;
   const bool is_known = !loop.count.actual || bounds_count(loop);
   const auto most = is_known ? most_rounds(loop) : std::nullopt;
-  if (most && *most > program::kMaxRounds && !ends_early)
-    node.fail_at(ErrorCode::resource_exhausted, "{} rounds, the device runs at most {}", *most,
-                 program::kMaxRounds);
-  if (loop.scans > 0 && (!most || *most > program::kMaxRounds))
+  if (!most || (ends_early && *most > kMostScanRows))
     node.fail_at(
         ErrorCode::unimplemented,
-        "its scan outputs grow with the trip count, which must be a constant of at most {}",
-        program::kMaxRounds);
+        "its scan outputs grow with the trip count, which must be a constant of at most {}; give a "
+        "bound of the rounds with option max_size: {}=N",
+        kMostScanRows, loop.node->outputs().back()->name());
 }
 
-Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
+Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop, bool limited) {
   const Node& n = *loop.node;
   Value* const trips = ops::actual_of(loop.count).value;
   node.check_scalar(trips, DType::s64, "the trip count");
   node.check_scalar(loop.condition.value, DType::boolean, "the condition");
-  const bool is_known = !loop.count.actual || bounds_count(loop);
-  const auto most = is_known ? most_rounds(loop) : std::nullopt;
-  // Total iterations of this loop and the outer ones, as far as they are constant.
-  const int64_t here = std::clamp<int64_t>(most.value_or(1), 1, program::kMaxRounds);
-  if (here > program::kMaxRoundsOfRun / rounds_)
-    node.fail_at(ErrorCode::resource_exhausted,
-                 "it and the loops around it run for more than {} rounds",
-                 program::kMaxRoundsOfRun);
-  const Rounds rounds(rounds_, here);
   std::vector<Value*> initial;
   std::vector<ir::ValueType> types;
   for (const Item& item : ops::actual_of(loop.states)) {
@@ -265,6 +271,7 @@ Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
                                         initial.size() + loop.scans);
   made->name = n.name.empty() ? n.output()->name() : n.name;
   made->attributes["body"] = body.graph;
+  if (limited) made->attributes["limit"] = int64_t{1};
   ops::infer(*made);
   Items out;
   for (size_t i = 0; i < types.size(); i++)

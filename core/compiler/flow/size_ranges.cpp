@@ -49,6 +49,21 @@ std::optional<int64_t> multiplied(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
 }
 
+// A constant of the type and shape of `v` with these numbers, or with one number for all elements.
+Value* constants_like(ops::FoldingBuilder& build, const Value* v,
+                      const std::vector<int64_t>& numbers) {
+  Tensor t = Tensor::zeros(v->dtype(), v->shape());
+  for (size_t i = 0; i < static_cast<size_t>(t.count()); i++) {
+    const int64_t x = numbers[numbers.size() == 1 ? 0 : i];
+    if (v->dtype() == DType::s64)
+      t.mutable_values<int64_t>()[i] = x;
+    else
+      t.mutable_values<int32_t>()[i] =
+          static_cast<int32_t>(std::clamp<int64_t>(x, INT32_MIN + 1, INT32_MAX));
+  }
+  return build.constant(t);
+}
+
 }  // namespace
 
 std::optional<ops::SizeRange> Specializer::range_of(const Value* v) const {
@@ -68,6 +83,55 @@ Item Specializer::in_range(Value* actual, const ops::SizeRange& range) {
   item.actual = actual;
   item.least = range.least;
   return item;
+}
+
+std::optional<int64_t> Specializer::max_size_of(const Value& v) const {
+  const auto found = options_.max_size.find(v.name());
+  if (options_.keep_onnx || found == options_.max_size.end()) return std::nullopt;
+  return found->second;
+}
+
+Value* Specializer::checked_size(Value* v, int64_t most, const std::string& name, bool option) {
+  Value* checked =
+      build_.make1("CheckSize", {v}, {{"most", most}, {"option", int64_t{option}}}, "poprt");
+  if (checked->producer()) checked->producer()->name = name;
+  return checked;
+}
+
+Item Specializer::limited(const Value& named, Item item) {
+  const auto most = max_size_of(named);
+  if (!most || item.kind != Item::Kind::tensor || item.size || item.actual ||
+      item.value->is_constant() || !holds_sizes(item.value))
+    return item;
+  Value* v = checked_size(item.value, *most, named.name(), true);
+  return in_range(v, {constants_like(build_, v, {0}), constants_like(build_, v, {*most})});
+}
+
+void Specializer::limit_shape_inputs(const Node& n, Items& in) {
+  const ops::Facts& facts = ops::facts_of(n);
+  if (options_.keep_onnx || !facts.shape_limits || in.empty() || in[0].kind != Item::Kind::tensor ||
+      !in[0].value->type.is_static())
+    return;
+  for (size_t i = 1; i < in.size(); i++) {
+    Item& item = in[i];
+    if (!ops::in_mask(facts.shape_inputs, i) || item.kind != Item::Kind::tensor || item.actual ||
+        item.size || item.value->is_constant() || !holds_sizes(item.value))
+      continue;
+    const auto limits = facts.shape_limits(n, i, in[0].value->shape());
+    if (!limits) continue;
+    Value* v = item.value;
+    const std::string name = n.name.empty() ? n.output()->name() : n.name;
+    if (limits->checked) v = checked_size(v, limits->most, name, false);
+    // Some of the numbers may be known.
+    ops::BoundContext ctx(n, in, build_);
+    std::vector<int64_t> least, most;
+    for (int64_t k = 0; k < element_count(v->shape()); k++) {
+      const auto known = range_of(ctx.element_of(item.value, k));
+      least.push_back(known ? known->least->constant().to_int64s()[0] : limits->least);
+      most.push_back(known ? known->most->constant().to_int64s()[0] : limits->most);
+    }
+    item = in_range(v, {constants_like(build_, v, least), constants_like(build_, v, most)});
+  }
 }
 
 std::optional<ops::SizeRange> Specializer::range_after(const Item& first, const Value* before,

@@ -19,9 +19,35 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
+// Whether a value is computed from the elements of a graph input, and not only from shapes.
+bool reads_data(const Value* v, std::unordered_map<const Value*, bool>& known) {
+  if (!v || v->is_constant()) return false;
+  const Node* n = v->producer();
+  if (!n) return true;
+  if (ops::facts_of(*n).from_shapes) return false;
+  const auto [found, is_new] = known.emplace(v, false);
+  if (!is_new) return found->second;
+  const bool reads = std::ranges::any_of(
+      n->inputs(), [&](const Value* input) { return reads_data(input, known); });
+  return known[v] = reads;
+}
+
+// Whether an operator with a rule for bounds has a shape that depends on data.
+bool has_data_shapes(const Graph& graph) {
+  std::unordered_map<const Value*, bool> known;
+  for (const Node* n : graph.nodes()) {
+    const ops::Facts& facts = ops::facts_of(*n);
+    if (!facts.bounds_shape) continue;
+    for (size_t i = 0; i < n->inputs().size(); i++)
+      if (ops::in_mask(facts.shape_inputs, i) && reads_data(n->input(i), known)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool Specializer::has_work(const Graph& graph) {
+  if (has_data_shapes(graph)) return true;
   for (const Value* v : graph.values())
     if (v->dtype() == DType::string) return true;
   for (const Node* n : graph.nodes()) {
@@ -147,7 +173,7 @@ void Specializer::take_real_places() {
 void Specializer::run() {
   const std::vector<Node*> nodes = root_.nodes();
   const std::vector<Value*> outputs = root_.outputs();
-  for (Value* v : root_.inputs()) items_[v] = Item::of(v);
+  for (Value* v : root_.inputs()) items_[v] = limited(*v, Item::of(v));
   take_real_places();
   for (const Node* n : nodes) run_node(*n);
   set_outputs(outputs);

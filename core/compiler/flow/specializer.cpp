@@ -42,6 +42,7 @@ void Specializer::set_output(const Node& n, size_t output, Item item) {
     declared_.check(v, item.value->type, item.size ? std::optional(item.axis) : std::nullopt);
   else if (item.kind == Item::Kind::sequence)
     declared_.check_sequence(v, item.is_kept_sequence() ? std::vector<Value*>() : item.parts());
+  item = limited(v, std::move(item));
   if (item.actual && item.least &&
       ranges_.insert_or_assign(item.actual, ops::SizeRange{item.least, item.value}).second)
     ranged_.push_back(item.actual);
@@ -79,7 +80,8 @@ void Specializer::run_node(const Node& n) {
 }
 
 void Specializer::copy_node(const Node& n) {
-  const Items in = items_of(n.inputs());
+  Items in = items_of(n.inputs());
+  limit_shape_inputs(n, in);
   if (counts_truths(n, in)) return set_truths(n, in);
   if (!reads_actual(n, in)) return copy_with(n, in);
   // Computes with the bounds if they are known, and also with the actual sizes.
@@ -90,7 +92,7 @@ void Specializer::copy_node(const Node& n) {
     if (!decides_shape(n, i)) sizes[i] = ops::actual_of(in[i]);
   copy_with(n, sizes);
   for (size_t i = 0; ranges && i < n.outputs().size(); i++)
-    set_output(n, i, in_range(item_of(n.output(i)).value, (*ranges)[i]));
+    set_output(n, i, in_range(ops::actual_of(item_of(n.output(i))).value, (*ranges)[i]));
 }
 
 // Whether the node casts booleans to integers. The elements of the result are 0 or 1, so a sum of
@@ -125,11 +127,14 @@ void Specializer::set_truths(const Node& n, const Items& in) {
 ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
   const ops::Facts& facts = ops::facts_of(n);
   const bool sizes = has_sizes(n, in);
-  if (in.empty() || (!sizes && (!facts.data_sized || options_.keep_onnx))) return {};
+  const auto most =
+      facts.bounds_shape && !n.outputs().empty() ? max_size_of(*n.output()) : std::nullopt;
+  if (in.empty() || (!sizes && !most && (!facts.data_sized || options_.keep_onnx))) return {};
   ops::BoundContext ctx(n, in, build_);
+  ctx.max_size = most;
   for (size_t i = 0; i < in.size() && !facts.bounds_shape; i++)
     if (in[i].actual && decides_shape(n, i)) ctx.refuse_shape(in[i]);
-  if (!sizes && !in[0].value->type.is_static()) return {};
+  if (!sizes && !most && !in[0].value->type.is_static()) return {};
   for (const Item& item : in)
     if (sizes && item.kind == Item::Kind::tensor && !item.value->type.is_static())
       ctx.fail_at(ErrorCode::unimplemented,

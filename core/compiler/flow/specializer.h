@@ -54,6 +54,13 @@ class Specializer {
   // -- specializer.cpp: nodes that stay -----------------------------------------------------------
   void run_node(const ir::Node& n);
   void copy_node(const ir::Node& n);
+  // Gives a range to the numbers of shape inputs whose effect the operator limits.
+  void limit_shape_inputs(const ir::Node& n, Items& in);
+  // The item of the value with this name, with the bound that Options::max_size states for it.
+  Item limited(const ir::Value& named, Item item);
+  // The value, checked in each run to be at most `most`.
+  ir::Value* checked_size(ir::Value* v, int64_t most, const std::string& name, bool option);
+  std::optional<int64_t> max_size_of(const ir::Value& v) const;
   bool counts_truths(const ir::Node& n, const Items& in) const;
   void set_truths(const ir::Node& n, const Items& in);
   void copy_with(const ir::Node& n, Items in);
@@ -108,11 +115,12 @@ class Specializer {
   void join_branches(Resolver& node, ir::Value* condition, Branch& yes, Branch& no);
 
   // -- loops.cpp ----------------------------------------------------------------------------------
-  Items iterate(Resolver& node, const LoopSpec& loop);
+  bool limit_rounds(LoopSpec& loop);
+  Items iterate(Resolver& node, LoopSpec loop);
   std::optional<Items> unroll(Resolver& node, const LoopSpec& loop, std::optional<int64_t> count,
                               int64_t limit);
   void discard_attempt(const ir::Node& n, size_t before, size_t ranged);
-  Items loop_on_device(Resolver& node, const LoopSpec& loop);
+  Items loop_on_device(Resolver& node, const LoopSpec& loop, bool limited);
   struct LoopBody {
     std::shared_ptr<ir::Graph> graph;
     std::vector<ir::ValueType> types;                   // of the states after an iteration
@@ -124,15 +132,13 @@ class Specializer {
   LoopBody widened_body(Resolver& node, const LoopSpec& loop, std::vector<ir::ValueType> types);
   // Whether the bound of the trip count replaces it.
   bool bounds_count(const LoopSpec& loop) const;
-  // Throws if the device cannot run so many iterations, or if scan outputs have no bound.
+  // Throws if scan outputs have no bound.
   void check_rounds(Resolver& node, const LoopSpec& loop, bool ends_early) const;
 
   ir::Graph& root_;
   const Options& options_;
   const DeclaredTypes& declared_;
   ops::FoldingBuilder build_;
-  // Total iterations of the outer loops, as far as they are constant
-  int64_t rounds_ = 1;
   std::unordered_set<const ir::Node*> long_loops_;  // loops that are too long to unroll
   std::unordered_map<const ir::Value*, Item> items_;
   std::unordered_map<const ir::Value*, ops::SizeRange> ranges_;  // keys: Item::actual

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
+#include "base/error.h"
 #include "program/control.h"
 
 namespace poprt::device {
@@ -13,29 +15,52 @@ namespace poprt::device {
 // One end of a conditional or repeated region (program/control.h).
 struct Region {
   program::Control kind = program::Control::end;
-  size_t other = 0;         // position of the other end
-  bool when = false;        // for branch
-  uint32_t number = 0;      // for choice
-  bool parallel = false;    // for choice: whether other threads are worth waking
-  int64_t most = 0;         // for loop
+  size_t other = 0;       // position of the other end
+  bool when = false;      // for branch
+  uint32_t number = 0;    // for choice
+  bool parallel = false;  // for choice: whether other threads are worth waking
+  int64_t most = 0;       // for loop, as in program::ControlLoop
+  bool limit = false;
   Region* begin = nullptr;  // for an end: the begin of its region
   void* const* data = nullptr;
+  std::string_view name;  // of the instruction
   // The state of a running loop; only run() writes it.
-  int64_t round = 0, rounds = 0;
+  int64_t round = 0, rounds = 0, count = 0;
 };
 
-// Whether another round begins; then it writes the index of the round. `left` is the number of
-// rounds that all loops of this run may still begin.
-inline bool next_round(Region& loop, int64_t& left) noexcept {
+// steer() returns it if the run fails.
+inline constexpr size_t kFailed = SIZE_MAX;
+
+inline bool wants_round(const Region& loop) noexcept {
   const auto* condition = static_cast<const uint8_t*>(loop.data[1]);
-  const bool more = left > 0 && loop.round < loop.rounds && (!condition || *condition != 0);
-  if (more) left--;
-  std::memcpy(loop.data[2], &loop.round, sizeof loop.round);
-  return more;
+  return !condition || *condition != 0;
 }
 
-// Returns the position before the next instruction to run.
-inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
+// Whether another round begins. Writes the index of the round.
+inline bool next_round(const Region& loop) noexcept {
+  std::memcpy(loop.data[2], &loop.round, sizeof loop.round);
+  return loop.round < loop.rounds && wants_round(loop);
+}
+
+// Whether only the limit has ended the loop.
+inline bool exceeds_limit(const Region& loop) noexcept {
+  return loop.limit && loop.round >= loop.most && loop.round < loop.count && wants_round(loop);
+}
+
+// The error of a loop that exceeds its limit.
+inline Error limit_error(const Region& loop) {
+  if (loop.most == 0)
+    return {
+        ErrorCode::invalid_argument,
+        fmt::format("loop '{}' never ends: no trip count bounds it, and its condition stays true",
+                    loop.name)};
+  return {ErrorCode::resource_exhausted,
+          fmt::format("loop '{}' runs more rounds than {}, the bound that it is compiled for",
+                      loop.name, loop.most)};
+}
+
+// Returns the position before the next instruction to run, or kFailed.
+inline size_t steer(Region& region, size_t position) noexcept {
   switch (region.kind) {
     case program::Control::branch:
       return (*static_cast<const uint8_t*>(region.data[0]) != 0) == region.when ? position
@@ -46,22 +71,22 @@ inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
       return index == region.number ? position : region.other;
     }
     case program::Control::loop: {
-      region.rounds = region.most;
       region.round = 0;
-      if (region.data[0]) {
-        int64_t count;
-        std::memcpy(&count, region.data[0], sizeof count);
-        region.rounds = std::min(region.rounds, count);
-      }
-      return next_round(region, left) ? position : region.other;
+      region.count = program::kEveryRound;
+      if (region.data[0]) std::memcpy(&region.count, region.data[0], sizeof region.count);
+      region.rounds = std::min(region.most, region.count);
+      if (next_round(region)) return position;
+      return exceeds_limit(region) ? kFailed : region.other;
     }
     case program::Control::shard:
     case program::Control::transfer: return position;
     case program::Control::end: break;
   }
-  if (region.begin->kind != program::Control::loop) return position;
-  region.begin->round++;
-  return next_round(*region.begin, left) ? region.other : position;
+  Region& begin = *region.begin;
+  if (begin.kind != program::Control::loop) return position;
+  begin.round++;
+  if (next_round(begin)) return region.other;
+  return exceeds_limit(begin) ? kFailed : position;
 }
 
 }  // namespace poprt::device

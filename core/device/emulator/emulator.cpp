@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/denormals.h"
@@ -20,8 +21,8 @@
 #include "device/emulator/memory.h"
 #include "device/emulator/sharded.h"
 #include "device/environment.h"
+#include "kernels/calls/custom.h"
 #include "kernels/common/cpu.h"
-#include "kernels/common/custom.h"
 #include "kernels/kernel.h"
 #include "program/shards.h"
 
@@ -166,7 +167,15 @@ class Emulator final : public Engine {
   std::array<Section, 3> sections_;
   std::vector<const kernels::Kernel*> kernels_;
   std::vector<std::shared_ptr<const void>> params_;
-  std::vector<const void*> custom_;  // params of calls of plug-ins' operators
+  // An instruction that may fail. The message names the instruction `named`; null if it already
+  // has a name.
+  struct Fallible {
+    decltype(kernels::Plan::take_failure) take;
+    const void* params;
+    const Instruction* named;
+  };
+  std::vector<Fallible> fallible_;
+  const Region* exceeded_ = nullptr;  // the loop that ended the last run
   std::unique_ptr<ThreadPool> pool_;
   pid_t process_ = getpid();
   bool profiling_ = false;
@@ -225,7 +234,13 @@ std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Co
     case program::Control::choice:
       region->number = static_cast<uint32_t>(decode_case(in).number);
       break;
-    case program::Control::loop: region->most = decode_loop(in).most; break;
+    case program::Control::loop: {
+      const program::ControlLoop loop = decode_loop(in);
+      region->most = loop.most;
+      region->limit = loop.limit;
+      region->name = in.name;
+      break;
+    }
     case program::Control::shard:
     case program::Control::transfer: break;
     case program::Control::end: region->begin = others[other]; break;
@@ -294,9 +309,11 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       }
       section.steps.push_back(
           {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel, piece});
+      if (plan.take_failure)
+        fallible_.push_back(
+            {plan.take_failure, plan.params.get(),
+             p.kernels[in.kernel] == kernels::calls::Custom::kKernel ? nullptr : &in});
       params_.push_back(std::move(plan.params));
-      if (p.kernels[in.kernel] == kernels::calls::Custom::kKernel)
-        custom_.push_back(section.steps.back().params);
       scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
     } catch (Error& e) {
       e.add_context(fmt::format("{} instruction {} '{}'", flow, i, in.name));
@@ -356,14 +373,17 @@ void Emulator::run_section(const Section& section) noexcept {
   Context context{nullptr, 0, scratch_.data(), scratch_bytes_};
   bool awake = section.parallel;
   if (awake) pool_->begin_run();
-  int64_t rounds_left = program::kMaxRoundsOfRun;
   for (size_t index = 0; index < section.steps.size(); index++) {
     const PreparedCall& step = section.steps[index];
     if (interrupted()) [[unlikely]]
       break;
     if (!step.run) {
       auto& region = *static_cast<Region*>(const_cast<void*>(step.params));
-      const size_t next = steer(region, index, rounds_left);
+      const size_t next = steer(region, index);
+      if (next == kFailed) [[unlikely]] {
+        exceeded_ = region.kind == program::Control::end ? region.begin : &region;
+        break;
+      }
       if (region.parallel && next == index && !awake) {
         awake = true;
         pool_->begin_run();
@@ -425,9 +445,12 @@ void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) n
 
 std::optional<Error> Emulator::take_failure() {
   std::optional<Error> first;
-  for (const void* params : custom_) {
-    std::optional<Error> failure = kernels::take_custom_failure(params);
-    if (!first) first = std::move(failure);
+  if (exceeded_) first = limit_error(*std::exchange(exceeded_, nullptr));
+  for (const Fallible& step : fallible_) {
+    std::optional<Error> failure = step.take(step.params);
+    if (!failure || first) continue;
+    if (step.named) failure->add_context(fmt::format("node '{}'", step.named->name));
+    first = std::move(failure);
   }
   return first;
 }

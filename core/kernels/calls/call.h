@@ -116,6 +116,13 @@ class Fields {
   // when reading, whether there are enough integers.
   virtual bool has_optional(bool wanted, size_t after) = 0;
   bool has_optional(bool wanted) { return has_optional(wanted, 0); }
+  // A flag that was added later. It is stored only if it is set.
+  void later_flag(std::string_view name, bool& value) {
+    if (!has_optional(value)) return;
+    int64_t set = 1;
+    visit(name, set, 1, 1);
+    value = true;
+  }
 
  protected:
   virtual void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) = 0;

@@ -1,5 +1,6 @@
 // reverse_sequence: operands [from [d0, d1, inner], lens (s64), to]. Reverses the first lens[b]
-// steps of each sequence and copies the rest.
+// steps of each sequence and copies the rest. A length outside [0, steps] is clamped and, if
+// `checked`, is a failure of the run.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -16,12 +17,14 @@ struct ReverseSequence {
   int64_t d1 = 0;
   int64_t inner = 0;
   TimeAxis time = TimeAxis::first;
+  bool checked = false;
 
   void fields(Fields& f) {
     f.size("d0", d0);
     f.size("d1", d1);
     f.size("inner", inner);
     f.choice("time", time, TimeAxis::second);
+    f.later_flag("checked", checked);
   }
 };
 

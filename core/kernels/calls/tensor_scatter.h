@@ -1,6 +1,7 @@
 // tensor_scatter: operands [update [batch, outer, count, bytes], indices? [batch] (s64), cache
 // [batch, outer, slots, bytes]]. Writes the update into the cache: rows of batch b start at slot
-// indices[b], or at 0 without indices. Rows outside the cache are dropped.
+// indices[b], or at 0 without indices. Rows outside the cache are
+// dropped and, if `checked`, are a failure of the run.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -16,6 +17,7 @@ struct TensorScatter {
   int64_t count = 0;      // slots of an update
   int64_t bytes = 0;      // of a slot
   bool circular = false;  // rows beyond the end continue at slot 0
+  bool checked = false;
 
   void fields(Fields& f) {
     f.size("batch", batch);
@@ -24,6 +26,7 @@ struct TensorScatter {
     f.size("count", count);
     f.size("bytes", bytes);
     f.flag("circular", circular);
+    f.later_flag("checked", checked);
   }
 };
 

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "kernels/calls/common/indexed_axis.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/outside.h"
 
 namespace poprt::kernels {
 
@@ -21,6 +22,15 @@ struct IndexedAxis {
   bool wide = true;              // s64 indices
   size_t axis = 0;
   std::vector<int64_t> index_dims, data_strides;
+
+  // Reports the indices of lines [from, to) that are outside the axis.
+  [[gnu::cold, gnu::noinline]] void report(const Outside& outside, const void* indices,
+                                           int64_t from, int64_t to) const noexcept {
+    for (int64_t place = from * line; outside.wanted && place < to * line; place++) {
+      const int64_t index = load_index(indices, wide, place);
+      if (index < -size || index >= size) return outside.found(place, index, size);
+    }
+  }
 
   // Calls use(place in the index tensor, element of the data or -1) for lines [from, to).
   template <class Use>

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "kernels/calls/common/indexed_slices.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/outside.h"
 
 namespace poprt::kernels {
 
@@ -14,6 +15,16 @@ struct IndexedSlices {
   int64_t batch = 0, count = 0, depth = 0, slice = 0, volume = 1;
   std::vector<int64_t> dims;
   bool wide = true;
+
+  // Reports the first index of tuple t that is outside the data.
+  [[gnu::cold, gnu::noinline]] void report(const Outside& outside, const void* indices,
+                                           int64_t t) const noexcept {
+    for (int64_t d = 0; d < depth; d++) {
+      const int64_t size = dims[static_cast<size_t>(d)];
+      const int64_t index = load_index(indices, wide, t * depth + d);
+      if (index < -size || index >= size) return outside.found(t * depth + d, index, size);
+    }
+  }
 
   // The first element of the slice at tuple t (over all batches), or -1 if the tuple is outside the
   // data.

@@ -105,9 +105,11 @@ std::vector<int64_t> BoundContext::axes_of(size_t input, size_t rank) const {
 std::vector<Extent> BoundContext::extents(size_t i) {
   const Item& item = in[i];
   if (!item.value || !item.value->is_constant())
-    fail_at(ErrorCode::unimplemented,
-            "'{}' decides a shape and depends on data, with no bound that is known",
-            item.value ? item.value->name() : "");
+    fail_at(
+        ErrorCode::unimplemented,
+        "'{0}' decides a shape and depends on data, with no bound that is known; give the largest "
+        "number with option max_size: {0}=N",
+        node.input(i) ? node.input(i)->name() : "");
   const std::vector<int64_t> most = item.value->constant().to_int64s();
   const std::vector<int64_t> least =
       item.actual ? item.least->constant().to_int64s() : std::vector<int64_t>(most);

@@ -78,7 +78,8 @@ kernels::Plan plan_of(const program::Program& program, const program::Instructio
 
 // Runs the nodes of the operator's expansion.
 std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Tensor> inputs,
-                                       std::vector<std::string>* kernels, int64_t threads) {
+                                       std::vector<std::string>* kernels, int64_t threads,
+                                       bool checks_indices) {
   const auto graph = isolate(node);
   std::unordered_map<const ir::Value*, Tensor> known;
   for (size_t i = 0; i < node.inputs().size(); i++)
@@ -90,7 +91,8 @@ std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Ten
     std::vector<Tensor> values;
     for (const ir::Value* v : n->inputs())
       values.push_back(!v ? Tensor() : v->is_constant() ? v->constant() : known.at(v));
-    const std::vector<Tensor> results = evaluate_listing(*n, values, kernels, threads);
+    const std::vector<Tensor> results =
+        evaluate_listing(*n, values, kernels, threads, checks_indices);
     for (size_t i = 0; i < results.size(); i++) known[n->output(i)] = results[i];
   }
   std::vector<Tensor> results;
@@ -108,18 +110,20 @@ std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Ten
 
 }  // namespace
 
-std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs,
-                             int64_t threads) {
-  return evaluate_listing(node, inputs, nullptr, threads);
+std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs, int64_t threads,
+                             bool checks_indices) {
+  return evaluate_listing(node, inputs, nullptr, threads, checks_indices);
 }
 
 std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tensor> inputs,
-                                     std::vector<std::string>* kernels, int64_t threads) {
+                                     std::vector<std::string>* kernels, int64_t threads,
+                                     bool checks_indices) {
   const OpDef& op = op_of(node);
-  if (expands(op)) return evaluate_expansion(node, inputs, kernels, threads);
+  if (expands(op)) return evaluate_expansion(node, inputs, kernels, threads, checks_indices);
   if (!op.lower) fail(ErrorCode::unimplemented, "{}: cannot be evaluated", node.describe());
   program::Builder builder;
   EvaluateContext ctx(node, builder);
+  ctx.checks_indices = checks_indices;
   lower(op, ctx);
   const program::Program& program = builder.program();
   program::verify(program);
@@ -158,8 +162,12 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
     if (plan.tasks > 0)
       plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
                static_cast<std::byte*>(scratch.mutable_data()));
-    if (program.kernels[instruction.kernel] != kernels::calls::Custom::kKernel) continue;
-    if (const auto failure = kernels::take_custom_failure(plan.params.get())) throw *failure;
+    if (!plan.take_failure) continue;
+    if (auto failure = plan.take_failure(plan.params.get())) {
+      if (program.kernels[instruction.kernel] != kernels::calls::Custom::kKernel)
+        failure->add_context(node.describe());
+      throw *failure;
+    }
   }
   return results;
 }

@@ -68,7 +68,8 @@ void lower_scatter_elements(LowerContext& ctx) {
   ctx.emit(calls::ScatterElements{.reduction = reduction_of(ctx.node),
                                   .at = {.axis = normalize_axis(ctx.node.int_attr("axis", 0), rank),
                                          .data_dims = {in.begin(), in.end()},
-                                         .index_dims = {indices.begin(), indices.end()}}},
+                                         .index_dims = {indices.begin(), indices.end()}},
+                                  .checked = ctx.checks(1)},
            {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 

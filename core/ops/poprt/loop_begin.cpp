@@ -1,13 +1,14 @@
-// poprt.LoopBegin (count?, condition?, states...) {most, condition, clear}: the nodes up to the
-// matching poprt.LoopEnd run repeatedly.
+// poprt.LoopBegin (count?, condition?, states...) {most, limit, condition, clear}: the nodes up to
+// the matching poprt.LoopEnd run repeatedly.
 //
 // Outputs: the index (an s64 scalar, after the loop the number of rounds); with condition = 1 the
 // condition (bool); the states; and one accumulator for each scan output, whose type the compiler
 // sets. The memory of states and accumulators stays allocated until their last reader, also after
 // the loop.
 //
-// `most` bounds the number of rounds. With clear = 1 accumulators start as zeros, because fewer
-// rounds may run.
+// `most` bounds the number of rounds; with limit = 1, a loop that would run more is a failure of
+// the run (program::ControlLoop). With clear = 1 accumulators start as zeros, because fewer rounds
+// may run.
 #include "kernels/calls/copy.h"
 #include "kernels/calls/fill.h"
 #include "ops/common/axes.h"
@@ -41,7 +42,8 @@ void lower(LowerContext& ctx) {
       ctx.emit(calls::Fill{}, {LowerContext::kNone, ctx.out(o)});
   // If the body never changes the condition, it is read from the input.
   const auto test = condition ? ctx.out(1) : ctx.has(1) ? ctx.in(1) : LowerContext::kNone;
-  ctx.emit(program::ControlLoop{.most = ctx.node.int_attr("most", 0)},
+  ctx.emit(program::ControlLoop{.most = ctx.node.int_attr("most", 0),
+                                .limit = ctx.node.int_attr("limit", 0) != 0},
            {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)});
 }
 

@@ -85,6 +85,45 @@ TEST(scenario, s03_run_several_types) {
   EXPECT_EQ(next, (std::vector<int64_t>{3, 1, 2, 3}));
 }
 
+TEST(scenario, s72_numbers_outside_their_range) {
+  const auto named = [](const std::string& file, const std::string& option,
+                        const std::string& value) {
+    CompilerOptions options;
+    options.options = {{option, value}};
+    return Compiler::compile(model(file), {}, options);
+  };
+  const auto look = [](ModelRunner& runner, int64_t last) {
+    const std::vector<float> table = {0, 1, 2, 3, 4, 5};
+    const std::vector<int64_t> ids = {2, 0, 1, last};
+    std::vector<float> rows(8);
+    std::vector<int64_t> next(4);
+    runner.execute(InputMemoryView{{"table", view(table)}, {"ids", view(ids)}},
+                   OutputMemoryView{{"rows", view(rows)}, {"next", view(next)}});
+    return rows;
+  };
+  ModelRunner checked(compile("lookup.onnx"), config());
+  fails([&] { look(checked, 3); }, ErrorCode::out_of_range, {"index 3"});
+  EXPECT_EQ(look(checked, 2), (std::vector<float>{4, 5, 0, 1, 2, 3, 4, 5}));
+  ModelRunner zero(named("lookup.onnx", "out_of_range", "zero"), config());
+  EXPECT_EQ(look(zero, 3), (std::vector<float>{4, 5, 0, 1, 2, 3, 0, 0}));
+  ModelRunner endless(compile("endless.onnx"), config());
+  const std::vector<float> x(1);
+  std::vector<float> y(1);
+  fails([&] { endless.execute(InputMemoryView{{"x", view(x)}}, OutputMemoryView{{"y", view(y)}}); },
+        ErrorCode::invalid_argument, {"turns"});
+  ModelRunner bounded(named("range.onnx", "max_size", "n=4"), config());
+  const auto count = [&](int64_t n) {
+    const std::vector<int64_t> given = {n};
+    std::vector<int64_t> numbers(4), shape(1);
+    bounded.execute(InputMemoryView{{"n", view(given)}},
+                    OutputMemoryView{{"y", view(numbers)}, {"y:shape", view(shape)}});
+    numbers.resize(static_cast<size_t>(shape[0]));
+    return numbers;
+  };
+  EXPECT_EQ(count(3), (std::vector<int64_t>{0, 1, 2}));
+  fails([&] { count(5); }, ErrorCode::out_of_range, {"max_size"});
+}
+
 TEST(scenario, s70_positions_by_name) {
   ModelRunner runner(compile("lookup.onnx"), config());
   EXPECT_EQ(runner.inputIndex("table"), 0u);

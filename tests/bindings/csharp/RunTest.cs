@@ -128,6 +128,53 @@ public sealed class RunTest
         }
     }
 
+    private static Executable Named(string model, string option, string value)
+    {
+        var options = new CompilerOptions();
+        options.Options[option] = value;
+        using (var compiler = new Compiler(options)) return compiler.Compile(Path(model));
+    }
+
+    private static float[] Look(ModelRunner runner, long last)
+    {
+        var rows = new float[8];
+        using (Bindings b = runner.CreateBindings()
+            .Input("table", new float[] { 0, 1, 2, 3, 4, 5 }).Input("ids", new long[] { 2, 0, 1, last })
+            .Output("rows", rows).Output("next", new long[4]))
+            runner.Execute(b);
+        return rows;
+    }
+
+    private static long[] Count(ModelRunner runner, long n)
+    {
+        var numbers = new long[4];
+        var shape = new long[1];
+        using (Bindings b = runner.CreateBindings().Input("n", new long[] { n }).Output("y", numbers).Output("y:shape", shape))
+            runner.Execute(b);
+        Array.Resize(ref numbers, (int)shape[0]);
+        return numbers;
+    }
+
+    [Test]
+    public void Scenario72NumbersOutsideTheirRange()
+    {
+        using (ModelRunner runner = Runner(Compile("lookup.onnx")))
+        {
+            Fails(ErrorCode.OutOfRange, () => Look(runner, 3), "index 3");
+            Assert.That(Look(runner, 2), Is.EqualTo(new float[] { 4, 5, 0, 1, 2, 3, 4, 5 }));
+        }
+        using (ModelRunner runner = Runner(Named("lookup.onnx", "out_of_range", "zero")))
+            Assert.That(Look(runner, 3), Is.EqualTo(new float[] { 4, 5, 0, 1, 2, 3, 0, 0 }));
+        using (ModelRunner runner = Runner(Compile("endless.onnx")))
+        using (Bindings b = runner.CreateBindings().Input("x", new float[1]).Output("y", new float[1]))
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(b), "turns");
+        using (ModelRunner runner = Runner(Named("range.onnx", "max_size", "n=4")))
+        {
+            Assert.That(Count(runner, 3), Is.EqualTo(new long[] { 0, 1, 2 }));
+            Fails(ErrorCode.OutOfRange, () => Count(runner, 5), "max_size");
+        }
+    }
+
     [Test]
     public void Scenario70PositionsByName()
     {

@@ -54,6 +54,16 @@ save("sums", [helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
 save("cache", [helper.make_node("KVCache", ["step", "x"], ["y"], domain="ai.graphcore", max_len=3, sequence_axis=0)],
      [value("step", TensorProto.INT32, []), value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [3])],
      domains=["ai.graphcore"])
+# A loop that never ends, and 0, 1 ... n - 1 for an n that only a run knows.
+body = helper.make_graph([helper.make_node("Identity", ["go"], ["goes"]), helper.make_node("Add", ["v", "one"], ["sum"])], "body",
+                         [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, [1])],
+                         [value("goes", TensorProto.BOOL, []), value("sum", TensorProto.FLOAT, [1])])
+save("endless", [helper.make_node("Loop", ["", "yes", "x"], ["y"], name="turns", body=body)],
+     [value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [1])],
+     [numpy_helper.from_array(numpy.array(True), "yes"), numpy_helper.from_array(numpy.array([1], numpy.float32), "one")])
+save("range", [helper.make_node("Range", ["zero", "n", "one"], ["y"])], [value("n", TensorProto.INT64, [])],
+     [value("y", TensorProto.INT64, ["L"])],
+     [numpy_helper.from_array(numpy.array(v, numpy.int64), n) for n, v in (("zero", 0), ("one", 1))])
 # An unknown operator.
 save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node")],
      [value("x", TensorProto.FLOAT, [2, 3])], [value("y", TensorProto.FLOAT, [2, 3])])

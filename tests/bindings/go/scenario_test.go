@@ -174,6 +174,38 @@ func TestScenario03RunSeveralTypes(t *testing.T) {
 	}
 }
 
+func TestScenario72NumbersOutsideTheirRange(t *testing.T) {
+	named := func(name, option, value string) *poprt.Executable {
+		return must(poprt.Compile(model(name), &poprt.CompileOptions{Options: map[string]string{option: value}}))
+	}
+	look := func(r *poprt.Runner, last int64) ([]float32, error) {
+		rows, next := make([]float32, 8), make([]int64, 4)
+		err := r.Execute(
+			[]poprt.Tensor{poprt.Named("table", []float32{0, 1, 2, 3, 4, 5}), poprt.Named("ids", []int64{2, 0, 1, last})},
+			[]poprt.Tensor{poprt.Named("rows", rows), poprt.Named("next", next)})
+		return rows, err
+	}
+	checked := runner(t, compile(t, "lookup.onnx", nil))
+	_, err := look(checked, 3)
+	fails(t, err, poprt.OutOfRange, "index 3")
+	equal(t, must(look(checked, 2)), []float32{4, 5, 0, 1, 2, 3, 4, 5})
+	equal(t, must(look(runner(t, named("lookup.onnx", "out_of_range", "zero")), 3)), []float32{4, 5, 0, 1, 2, 3, 0, 0})
+	y := make([]float32, 1)
+	err = runner(t, compile(t, "endless.onnx", nil)).Execute(
+		[]poprt.Tensor{poprt.Named("x", []float32{1})}, []poprt.Tensor{poprt.Named("y", y)})
+	fails(t, err, poprt.InvalidArgument, "turns")
+	bounded := runner(t, named("range.onnx", "max_size", "n=4"))
+	count := func(n int64) ([]int64, error) {
+		numbers, shape := make([]int64, 4), make([]int64, 1)
+		err := bounded.Execute([]poprt.Tensor{poprt.Named("n", []int64{n})},
+			[]poprt.Tensor{poprt.Named("y", numbers), poprt.Named("y:shape", shape)})
+		return numbers[:shape[0]], err
+	}
+	equal(t, must(count(3)), []int64{0, 1, 2})
+	_, err = count(5)
+	fails(t, err, poprt.OutOfRange, "max_size")
+}
+
 func TestScenario70PositionsByName(t *testing.T) {
 	r := runner(t, compile(t, "lookup.onnx", nil))
 	for i, name := range []string{"table", "ids"} {

@@ -140,6 +140,49 @@ class RunTest extends Scenarios {
     }
   }
 
+  private static float[] look(ModelRunner runner, long last) {
+    FloatBuffer rows = FloatBuffer.allocate(8);
+    runner.execute(
+        Map.of(
+            "table", FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5}),
+            "ids", LongBuffer.wrap(new long[] {2, 0, 1, last})),
+        Map.of("rows", rows, "next", LongBuffer.allocate(4)));
+    return rows.array();
+  }
+
+  private static long[] count(ModelRunner runner, long n) {
+    LongBuffer numbers = LongBuffer.allocate(4);
+    LongBuffer shape = LongBuffer.allocate(1);
+    runner.execute(
+        Map.of("n", LongBuffer.wrap(new long[] {n})), Map.of("y", numbers, "y:shape", shape));
+    return java.util.Arrays.copyOf(numbers.array(), (int) shape.get(0));
+  }
+
+  @Test
+  void scenario_72_numbers_outside_their_range() {
+    try (ModelRunner runner = runner(compile("lookup.onnx", new CompilerOptions()))) {
+      fails(ErrorCode.OUT_OF_RANGE, () -> look(runner, 3), "index 3");
+      assertArrayEquals(new float[] {4, 5, 0, 1, 2, 3, 4, 5}, look(runner, 2));
+    }
+    CompilerOptions zero = new CompilerOptions().option("out_of_range", "zero");
+    try (ModelRunner runner = runner(compile("lookup.onnx", zero))) {
+      assertArrayEquals(new float[] {4, 5, 0, 1, 2, 3, 0, 0}, look(runner, 3));
+    }
+    try (ModelRunner runner = runner(compile("endless.onnx", new CompilerOptions()))) {
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () ->
+              runner.execute(
+                  Map.of("x", FloatBuffer.allocate(1)), Map.of("y", FloatBuffer.allocate(1))),
+          "turns");
+    }
+    CompilerOptions bounded = new CompilerOptions().option("max_size", "n=4");
+    try (ModelRunner runner = runner(compile("range.onnx", bounded))) {
+      assertArrayEquals(new long[] {0, 1, 2}, count(runner, 3));
+      fails(ErrorCode.OUT_OF_RANGE, () -> count(runner, 5), "max_size");
+    }
+  }
+
   @Test
   void scenario_70_positions_by_name() {
     try (ModelRunner runner = runner(compile("lookup.onnx", new CompilerOptions()))) {

@@ -138,6 +138,27 @@ class Scenario(unittest.TestCase):
         np.testing.assert_array_equal(outputs["rows"], [[4, 5], [0, 1], [2, 3], [4, 5]])
         np.testing.assert_array_equal(outputs["next"], [3, 1, 2, 3])
 
+    def test_scenario_72_numbers_outside_their_range(self):
+        def compiled_with(name, **options):
+            return Compiler.compile(model(name), None, CompilerOptions(options=options))
+
+        def look(runner, last):
+            return runner.run({"table": np.arange(6, dtype=np.float32).reshape(3, 2), "ids": np.array([2, 0, 1, last])})["rows"]
+
+        checked = self.runner(compiled_with("lookup.onnx"))
+        with self.fails([poprt.errors.OutOfRangeError], "index 3"):
+            look(checked, 3)
+        np.testing.assert_array_equal(look(checked, 2), [[4, 5], [0, 1], [2, 3], [4, 5]])
+        zero = self.runner(compiled_with("lookup.onnx", out_of_range="zero"))
+        np.testing.assert_array_equal(look(zero, 3), [[4, 5], [0, 1], [2, 3], [0, 0]])
+        with self.fails([poprt.errors.InvalidArgumentError], "turns"):
+            self.runner(compiled_with("endless.onnx")).run({"x": np.zeros(1, np.float32)})
+        bounded = self.runner(compiled_with("range.onnx", max_size="n=4"))
+        outputs = bounded.run({"n": np.array(3)})
+        np.testing.assert_array_equal(outputs["y"][:outputs["y:shape"][0]], [0, 1, 2])
+        with self.fails([poprt.errors.OutOfRangeError], "max_size"):
+            bounded.run({"n": np.array(5)})
+
     def test_scenario_70_positions_by_name(self):
         runner = self.runner(Compiler.compile(model("lookup.onnx")))
         self.assertEqual([runner.input_index(name) for name in ("table", "ids")], [0, 1])

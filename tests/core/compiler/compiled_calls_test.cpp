@@ -29,6 +29,7 @@ constexpr const char* kLayers = R"(graph "g" opset {"": 17, "com.microsoft": 1} 
     input %v : u8[1,8,8,16]
     input %d : f64[1,4,5,5,5,4]
     input %r : f64[5,2,8]
+    input %k : s64[1]
     const %w : f32[64,64,3,3] = fill 0.5
     const %wt : f32[64,32,2,2] = fill 0.5
     const %w1 : f32[48,64,1,1] = fill 0.5
@@ -49,6 +50,8 @@ constexpr const char* kLayers = R"(graph "g" opset {"": 17, "com.microsoft": 1} 
     %pool : ? = com.microsoft.NhwcMaxPool(%v) {kernel_shape = [2, 2]}
     %volume : ? = Conv(%d, %wd)
     %recurrent : ?, %state : ?, %cell : ? = LSTM(%r, %wr, %wr) {hidden_size = 8}
+    %top : ?, %places : ? = TopK(%r, %k)
+    output %top
     output %transposed
     output %normalized
     output %bytes

@@ -3,6 +3,11 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+
 #include "base/log.h"
 #include "compiler/pipeline.h"
 #include "core/compiler/support.h"
@@ -770,6 +775,69 @@ TEST(Compiler, SharedQuantizationsRoundAsStepsInF32Do) {
     ASSERT_EQ(bytes("tq", i), quantized(twice, 0.04f)) << i;
     ASSERT_EQ(bytes("pq", i), quantized(product, 0.02f)) << i;
   }
+}
+
+// Pooling, Resize and Softmax between DequantizeLinear and QuantizeLinear compute the formula in
+// f32 and round once: no result is more than half a step from the formula in real numbers.
+TEST(Compiler, QuantizedPoolingResizeAndSoftmaxRoundOnce) {
+  constexpr double kScale = 0.02, kResult = 0.005;
+  constexpr int64_t kRows = 8, kColumns = 12;
+  const auto quantized = [&](const std::string& node, const std::string& constants = "") {
+    return compile_text(
+        "graph \"g\" opset {\"\": 17} {\n input %x : s8[1,1,8,12]\n const %s : f32[] = 0.02\n"
+        " const %t : f32[] = 0.005\n const %z : s8[] = -128\n" +
+        constants + " %f : ? = DequantizeLinear(%x, %s, %z)\n %a : ? = " + node +
+        "\n %y : ? = QuantizeLinear(%a, %t, %z)\n output %y\n}\n");
+  };
+  std::mt19937 rng(3);
+  Tensor x = Tensor::zeros(DType::s8, {1, 1, kRows, kColumns});
+  // Small enough that results are in range.
+  for (int8_t& v : x.mutable_values<int8_t>())
+    v = static_cast<int8_t>(static_cast<int>(rng() % 60) - 128);
+  const std::vector<double> q = x.to_doubles();
+  const auto real = [&](int64_t row, int64_t column) {
+    return (q[static_cast<size_t>(row * kColumns + column)] + 128) * kScale;
+  };
+  const auto check = [&](const compiler::Executable& e, int64_t rows, int64_t columns,
+                         const std::function<double(int64_t, int64_t)>& formula) {
+    const std::vector<double> y = run_executable(e, {{"x", x}}).at("y").to_doubles();
+    ASSERT_EQ(y.size(), static_cast<size_t>(rows * columns));
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t c = 0; c < columns; c++) {
+        const double wanted = std::clamp(formula(r, c) / kResult - 128, -128.0, 127.0);
+        EXPECT_LE(std::abs(y[static_cast<size_t>(r * columns + c)] - wanted), 0.5001)
+            << r << " " << c;
+      }
+  };
+  const auto mean = [&](int64_t r, int64_t c) {
+    return (real(2 * r, 2 * c) + real(2 * r, 2 * c + 1) + real(2 * r + 1, 2 * c) +
+            real(2 * r + 1, 2 * c + 1)) /
+           4;
+  };
+  for (const char* ceil : {"0", "1"})
+    check(quantized(std::string(
+                        "AveragePool(%f) {kernel_shape = [2, 2], strides = [2, 2], ceil_mode = ") +
+                    ceil + ", count_include_pad = " + ceil + "}"),
+          kRows / 2, kColumns / 2, mean);
+  check(quantized("Softmax(%f) {axis = 3}"), kRows, kColumns, [&](int64_t r, int64_t c) {
+    double sum = 0;
+    for (int64_t k = 0; k < kColumns; k++) sum += std::exp(real(r, k));
+    return std::exp(real(r, c)) / sum;
+  });
+  check(quantized("Resize(%f, _, %by) {mode = \"linear\"}", " const %by : f32[4] = [1, 1, 2, 2]\n"),
+        2 * kRows, 2 * kColumns, [&](int64_t r, int64_t c) {
+          const auto at = [](int64_t o, int64_t n) {
+            const double place = std::clamp((static_cast<double>(o) + 0.5) / 2 - 0.5, 0.0,
+                                            static_cast<double>(n - 1));
+            return std::pair(static_cast<int64_t>(place), place - std::floor(place));
+          };
+          const auto [row, down] = at(r, kRows);
+          const auto [column, right] = at(c, kColumns);
+          const int64_t below = std::min(row + 1, kRows - 1),
+                        next = std::min(column + 1, kColumns - 1);
+          return (real(row, column) * (1 - right) + real(row, next) * right) * (1 - down) +
+                 (real(below, column) * (1 - right) + real(below, next) * right) * down;
+        });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Operators with a state: what one run leaves on the device, the next one finds. Operators that
 // write into an input's memory where the plan lets them. Weights that several nodes read.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "core/compiler/flow/support.h"
@@ -412,6 +413,203 @@ TEST(SharedWeights, OtherScalesAndTransposesAreFormsOfTheirOwn) {
   const Executable e = compile_stacked(stacked(l, 2));
   test::expect_close(test::evaluate_graph(*reference, feeds).at("x2"),
                      test::run_executable(e, feeds).at("x2"), 1e-5);
+}
+
+// -- Indices outside their tensor ---------------------------------------------------------------
+
+struct OutsideCase {
+  std::string node;  // makes y from x, at and u
+  std::string x, at, u;
+  std::vector<int64_t> inside, outside;
+  std::string failure;  // the end of the message
+  std::string zero;     // the result of `outside` with option out_of_range=zero
+};
+
+std::string result_of(const Executable& e, const OutsideCase& c, const std::vector<int64_t>& at) {
+  const auto tensor_of = [](const std::string& type) {
+    return ir::parse_text("graph \"g\" opset {\"\": 17} {\n input %v : " + type +
+                          "\n output %v\n}\n")
+        ->inputs()[0]
+        ->type;
+  };
+  Values feeds;
+  const Shape x = tensor_of(c.x).shape, u = c.u.empty() ? Shape{} : tensor_of(c.u).shape;
+  Tensor ramp = Tensor::zeros(DType::f32, x);
+  for (int64_t k = 0; k < ramp.count(); k++)
+    ramp.mutable_values<float>()[static_cast<size_t>(k)] = static_cast<float>(k + 1);
+  feeds["x"] = ramp;
+  const ir::ValueType index = tensor_of(c.at);
+  Tensor places = Tensor::zeros(index.dtype, index.shape);
+  for (size_t k = 0; k < at.size(); k++)
+    if (index.dtype == DType::s64)
+      places.mutable_values<int64_t>()[k] = at[k];
+    else
+      places.mutable_values<int32_t>()[k] = static_cast<int32_t>(at[k]);
+  feeds["at"] = places;
+  if (!c.u.empty()) {
+    feeds["u"] = Tensor::zeros(DType::f32, u);
+    for (float& v : feeds["u"].mutable_values<float>()) v = 9;
+  }
+  try {
+    return fmt::format("{}",
+                       fmt::join(test::run_executable(e, feeds, 2).at("y").to_doubles(), " "));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_range) << error.what();
+    return error.what();
+  }
+}
+
+TEST(OutOfRange, AnIndexOutsideItsTensorIsAFailureOfTheRunUnlessZeroIsChosen) {
+  const std::vector<OutsideCase> cases = {
+      {"Gather(%x, %at)",
+       "f32[3]",
+       "s64[2]",
+       "",
+       {0, -3},
+       {1, 3},
+       "index 3 at place 1 is outside [-3, 2]",
+       "2 0"},
+      {"Gather(%x, %at)",
+       "f32[3]",
+       "s32[2]",
+       "",
+       {2, 1},
+       {-4, 5},
+       "index -4 at place 0 is outside [-3, 2]",
+       "0 0"},
+      {"Gather(%x, %at) {axis = 1}",
+       "f32[4,2]",
+       "s64[1]",
+       "",
+       {1},
+       {2},
+       "index 2 at place 0 is outside [-2, 1]",
+       "0 0 0 0"},
+      {"Gather(%x, %at)",
+       "f32[2,3]",
+       "s64[1]",
+       "",
+       {1},
+       {INT64_MIN},
+       "index -9223372036854775808 at place 0 is outside [-2, 1]",
+       "0 0 0"},
+      {"GatherElements(%x, %at)",
+       "f32[3]",
+       "s64[2]",
+       "",
+       {0, -3},
+       {0, 3},
+       "index 3 at place 1 is outside [-3, 2]",
+       "1 0"},
+      {"GatherElements(%x, %at) {axis = 1}",
+       "f32[2,2]",
+       "s32[2,1]",
+       "",
+       {0, 1},
+       {1, -3},
+       "index -3 at place 1 is outside [-2, 1]",
+       "2 0"},
+      {"GatherND(%x, %at)",
+       "f32[2,2]",
+       "s64[1,2]",
+       "",
+       {1, -1},
+       {1, 2},
+       "index 2 at place 1 is outside [-2, 1]",
+       "0"},
+      {"ScatterElements(%x, %at, %u)",
+       "f32[3]",
+       "s64[2]",
+       "f32[2]",
+       {0, -1},
+       {0, 3},
+       "index 3 at place 1 is outside [-3, 2]",
+       "9 2 3"},
+      {"ScatterND(%x, %at, %u)",
+       "f32[3]",
+       "s64[2,1]",
+       "f32[2]",
+       {0, -1},
+       {-4, 1},
+       "index -4 at place 0 is outside [-3, 2]",
+       "1 9 3"},
+      {"MaxUnpool(%x, %at) {kernel_shape = [2], strides = [2]}",
+       "f32[1,1,2]",
+       "s64[1,1,2]",
+       "",
+       {0, 3},
+       {4, 1},
+       "index 4 at place 0 is outside [0, 3]",
+       "0 2 0 0"},
+      {"ReverseSequence(%x, %at)",
+       "f32[3,1]",
+       "s64[1]",
+       "",
+       {2},
+       {4},
+       "sequence length 4 at place 0 is outside [0, 3]",
+       "3 2 1"},
+  };
+  for (const OutsideCase& c : cases) {
+    const std::string text = "input %x : " + c.x + "\ninput %at : " + c.at + "\n" +
+                             (c.u.empty() ? "" : "input %u : " + c.u + "\n") +
+                             "%y : ? = " + c.node + " \"picks\"\noutput %y\n";
+    const Executable e = compile_body(text);
+    const std::string inside = result_of(e, c, c.inside);
+    EXPECT_EQ(inside.find("node"), std::string::npos) << inside;
+    EXPECT_EQ(result_of(e, c, c.outside), "node 'picks': " + c.failure) << c.node;
+    EXPECT_EQ(result_of(e, c, c.inside), inside) << "the run after a failure: " << c.node;
+    Options options;
+    options.zero_out_of_range = true;
+    const Executable lenient = compile_body(text, options);
+    EXPECT_EQ(result_of(lenient, c, c.outside), c.zero) << c.node;
+    EXPECT_EQ(result_of(lenient, c, c.inside), inside) << c.node;
+  }
+}
+
+// Indices in the padding of a size that depends on data are not the model's.
+TEST(OutOfRange, PaddingIsNotOutside) {
+  for (const char* gather : {"Gather(%t, %far)", "GatherElements(%t, %far)"}) {
+    const Executable e = compile_body(std::string(R"(
+      input %x : s64[4]
+      input %c : bool[4]
+      const %hundred : s64[] = 100
+      const %t : f32[3] = [5, 6, 7]
+      %z : ? = Compress(%x, %c) {axis = 0}
+      %far : ? = Sub(%z, %hundred)
+      %y : ? = )") + gather + "\noutput %y\n");
+    const Values got =
+        test::run_executable(e, {{"x", Tensor::of<int64_t>({4}, {102, 7, 100, 7})},
+                                 {"c", Tensor::of<bool>({4}, {true, false, true, false})}});
+    EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{2}));
+    EXPECT_EQ(got.at("y").to_doubles()[0], 7);
+    EXPECT_EQ(got.at("y").to_doubles()[1], 5);
+  }
+}
+
+TEST(OutOfRange, AnIndexIsCheckedInEachRoundAndBranch) {
+  const Executable e = compile_body(R"(
+    input %m : s64[]
+    input %x : f32[1]
+    const %t : f32[3] = [1, 2, 3]
+    %y : ? = Loop(%m, _, %x) {body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %v : f32[1]
+      const %shape : s64[1] = [1]
+      %at : ? = Reshape(%i, %shape)
+      %p : ? = Gather(%t, %at) "picks"
+      %n : ? = Add(%v, %p)
+      output %c
+      output %n
+    }}
+    output %y
+  )");
+  const auto rounds = [&](int64_t m) {
+    return test::run_executable(e, {{"m", Tensor::scalar(m)}, {"x", Tensor::of<float>({1}, {0})}});
+  };
+  EXPECT_EQ(rounds(3).at("y").to_doubles()[0], 6);
+  EXPECT_THROW(rounds(4), Error);
 }
 
 }  // namespace

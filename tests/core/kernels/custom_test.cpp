@@ -101,7 +101,7 @@ Plan plan_of(const char* name, DType dtype, const Shape& shape) {
 }
 
 std::string failure_of(const Plan& plan) {
-  const auto failure = take_custom_failure(plan.params.get());
+  const auto failure = plan.take_failure(plan.params.get());
   return failure ? failure->message() : "";
 }
 

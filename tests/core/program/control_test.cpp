@@ -71,12 +71,30 @@ TEST(Control, TheIndexIsNotWrittenIntoWeights) {
       Listing().emit("control.loop", {kNoBuffer, kNoBuffer, l.constant}, {1}).end().accepted());
 }
 
-TEST(Control, ALoopHasABoundedNumberOfRounds) {
-  EXPECT_TRUE(Listing().loop(kMaxRounds).end().accepted());
-  EXPECT_FALSE(Listing().loop(kMaxRounds + 1).end().accepted());
+TEST(Control, ALoopHasAnyNumberOfRounds) {
+  EXPECT_TRUE(Listing().loop(20'000'000).end().accepted());
+  EXPECT_TRUE(Listing().loop(kEveryRound).end().accepted());
   EXPECT_FALSE(Listing().loop(-1).end().accepted());
-  // Nested ones share what a run may begin: the device counts.
-  EXPECT_TRUE(Listing().loop(kMaxRounds).loop(kMaxRounds).loop(2).end().end().end().accepted());
+  EXPECT_TRUE(Listing().loop(kEveryRound).loop(kEveryRound).loop(2).end().end().end().accepted());
+}
+
+TEST(Control, TheLimitOfALoopIsASecondInteger) {
+  const auto numbers = [](int64_t most, bool limit) {
+    return encode(ControlLoop{.most = most, .limit = limit}).ints;
+  };
+  EXPECT_EQ(numbers(5, false), (std::vector<int64_t>{5}));
+  EXPECT_EQ(numbers(5, true), (std::vector<int64_t>{5, 1}));
+  EXPECT_EQ(numbers(kOldMostRounds, false), (std::vector<int64_t>{kOldMostRounds, 0}));
+  const auto is_limit = [](std::vector<int64_t> ints, bool count, bool condition) {
+    return decode_loop({0, {count ? 1 : kNoBuffer, condition ? 2 : kNoBuffer, 3}, ints, {}, "n"})
+        .limit;
+  };
+  EXPECT_FALSE(is_limit({5}, false, true));
+  EXPECT_TRUE(is_limit({5, 1}, false, true));
+  EXPECT_TRUE(is_limit({5}, true, false)) << "a count above the number of rounds";
+  EXPECT_TRUE(is_limit({kOldMostRounds}, false, true)) << "an older program";
+  EXPECT_FALSE(is_limit({kOldMostRounds}, false, false)) << "a constant trip count";
+  EXPECT_FALSE(is_limit({kOldMostRounds, 0}, false, true));
 }
 
 TEST(Control, DepthIsBounded) {

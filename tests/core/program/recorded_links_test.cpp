@@ -348,7 +348,7 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
   emit("control.if", {flag}, {1});
   emit("control.case", {word}, {int64_t{UINT32_MAX}});
   for (int i = 0; i < 3; i++) emit("control.end", {}, {});
-  emit("control.loop", {kNoBuffer, kNoBuffer, index}, {kMaxRounds});
+  emit("control.loop", {kNoBuffer, kNoBuffer, index}, {kOldMostRounds});
   emit("control.end", {}, {});
   bend(b.program(), "control flow", found);
   test::expect_digests(found, POPRT_TEST_DATA "/program_numbers.txt",

@@ -120,7 +120,7 @@ TEST(Flatten, ALoopSaysHowOftenItRunsAndWhatMoves) {
   EXPECT_EQ(marks(flattened(turns_of(given, "%m, _", "", "c", "u", "v", "n"))),
             fmt::format("LoopBegin turns clear=1 condition=0 most={} | LoopEnd turns stage= "
                         "states=0",
-                        program::kMaxRounds));
+                        program::kEveryRound));
   // What they move may be overwritten by another move.
   EXPECT_EQ(marks(flattened(turns_of(three, "%m, _", "", "c", "v", "u", "n"))),
             "LoopBegin turns clear=0 condition=0 most=3 | LoopEnd turns stage=0,1 states=2");
@@ -175,7 +175,7 @@ TEST(Flatten, TheEndOfALoopReadsWhatMoves) {
             "0 go 1 n 2 n 4");
 }
 
-TEST(Flatten, TripCountsAreInTheRangeOfTheDevice) {
+TEST(Flatten, AConstantTripCountIsTheNumberOfRounds) {
   const auto most = [](const std::string& count) {
     const std::string begin = flattened(
         turns_of("const %m : s64[] = " + count + "\n", "%m, _", "", "c", "n", "v", "n"))[0];
@@ -183,9 +183,20 @@ TEST(Flatten, TripCountsAreInTheRangeOfTheDevice) {
   };
   EXPECT_EQ(most("0"), "most=0");
   EXPECT_EQ(most("-7"), "most=0");
-  EXPECT_EQ(most(std::to_string(program::kMaxRounds)), fmt::format("most={}", program::kMaxRounds));
-  EXPECT_EQ(most(std::to_string(program::kMaxRounds + 1)),
-            fmt::format("most={}", program::kMaxRounds));
+  EXPECT_EQ(most("20000000"), "most=20000000");
+  EXPECT_EQ(most(std::to_string(INT64_MAX - 1)), fmt::format("most={}", INT64_MAX - 1));
+}
+
+TEST(Flatten, ALoopWithoutAnEndHasALimit) {
+  const std::string yes = "input %yes : bool[]\n";
+  EXPECT_EQ(flattened(turns_of("", "_, _", "", "c", "n", "v", "n"))[0],
+            "LoopBegin turns clear=0 condition=0 limit=1 most=0");
+  EXPECT_EQ(flattened(turns_of(yes, "_, %yes", "", "c", "n", "v", "n"))[0],
+            "LoopBegin turns clear=1 condition=0 limit=1 most=0");
+  EXPECT_EQ(
+      flattened(turns_of(yes, "_, %yes", "const %two : s64[] = 2\n%go : bool[] = Less(%i, %two)\n",
+                         "go", "n", "v", "n"))[0],
+      fmt::format("LoopBegin turns clear=1 condition=1 most={}", INT64_MAX));
 }
 
 TEST(Flatten, ALoopThatDoesNotFitItsBodyIsRefused) {

@@ -75,7 +75,6 @@ TEST(EmulatorControl, ALoopRunsAsOftenAsItsCountSays) {
     EXPECT_EQ(r.rounds, n);
     EXPECT_EQ(r.out, fives(static_cast<size_t>(n)));
   }
-  EXPECT_EQ(run(*engine, 1000, true).rounds, 8) << "the program's bound holds";
   EXPECT_EQ(run(*engine, -5, true).rounds, 0);
 }
 
@@ -141,19 +140,38 @@ TEST(EmulatorControl, ACaseRunsWhenTheIndexIsItsNumber) {
   EXPECT_EQ(run(7, true), (std::array<int64_t, 2>{-1, 5}));
 }
 
-TEST(EmulatorControl, NoLoopBeginsARoundWhenTheRunHasNoneLeft) {
-  int64_t index = -1, left = 1;
-  void* const data[] = {nullptr, nullptr, &index};
-  Region loop, end;
-  loop.kind = program::Control::loop;
-  loop.most = 8;
-  loop.data = data;
-  loop.other = 5;
-  end.begin = &loop;
-  end.other = 3;
-  EXPECT_EQ(steer(loop, 3, left), 3u);  // into the region
-  EXPECT_EQ(steer(end, 5, left), 5u);   // out of it
-  EXPECT_EQ(index, 1);
+std::string failure_of(Engine& engine) {
+  const auto failure = engine.take_failure();
+  return failure ? fmt::format("{}: {}", error_code_name(failure->code()), failure->what())
+                 : "none";
+}
+
+// A loop with a limit of 8 rounds, once with a count and once with a condition.
+TEST(EmulatorControl, ALoopThatExceedsItsLimitIsAFailureOfThisRunOnly) {
+  const std::string exceeded =
+      "resource_exhausted: loop 'control.loop' runs more rounds than 8, the bound that it is "
+      "compiled for";
+  LoopModel counted(true, true);
+  const auto engine = counted.load();
+  for (const int64_t n : {0, 7, 8}) {
+    EXPECT_EQ(run(*engine, n, true).rounds, n);
+    EXPECT_EQ(failure_of(*engine), "none") << n;
+    EXPECT_EQ(run(*engine, 9, true).rounds, -1) << "later instructions do not run";
+    EXPECT_EQ(failure_of(*engine), exceeded);
+    EXPECT_EQ(failure_of(*engine), "none") << "the failure was taken";
+  }
+  run(*engine, 9, false);
+  EXPECT_EQ(failure_of(*engine), "none") << "the condition ended the loop";
+
+  LoopModel conditional(false, true);
+  conditional.b.program().main[1].ints = {8, 1};
+  const auto other = conditional.load();
+  run(*other, 0, true);
+  EXPECT_EQ(failure_of(*other), exceeded);
+  conditional.b.program().main[1].ints = {8};
+  const auto trip_count = conditional.load();
+  EXPECT_EQ(run(*trip_count, 0, true).rounds, 8);
+  EXPECT_EQ(failure_of(*trip_count), "none") << "the trip count of the model";
 }
 
 TEST(EmulatorControl, OneOfTwoBranchesRuns) {

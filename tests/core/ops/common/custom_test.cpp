@@ -295,7 +295,7 @@ TEST_F(CustomOp, PreparedCallsRunAgain) {
     plan.run(plan.params.get(), data, 0, 1, nullptr);
     EXPECT_EQ(std::vector<float>(out, out + 5),
               (std::vector<float>{-1, factor, 2 * factor, 3 * factor, -1}));
-    EXPECT_FALSE(kernels::take_custom_failure(plan.params.get()));
+    EXPECT_FALSE(plan.take_failure(plan.params.get()));
   }
   operands[1].present = false;
   EXPECT_THROW(kernels::find_kernel("custom")->prepare({operands, ints, {}, 1}), Error);
