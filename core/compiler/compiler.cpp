@@ -188,18 +188,13 @@ bool convert(ir::Graph& graph, const Options& options) {
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);
   const ir::Placement seats(graph);
-  const bool open =
-      std::ranges::any_of(graph.inputs(), [](const ir::Value* v) { return !v->type.is_static(); });
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
   run_early(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
-  // If input shapes are chosen here, declared shapes of other values may be for other input shapes.
-  // A contradiction is then only a warning.
-  const bool chosen = open || !options.input_shape.empty();
-  const DeclaredTypes declared(graph, options.strict || !chosen);
+  const DeclaredTypes declared(graph, options.strict);
   declared.check_all(graph);
   // specialize() checks each value when it is computed. Afterwards names may refer to bounds.
   const bool specialized = specialize(graph, options, declared);

@@ -108,24 +108,24 @@ void DeclaredTypes::take_containers(ir::Graph& graph) {
   }
 }
 
-void DeclaredTypes::report_contradiction(const ir::Value& value, const ir::ValueType& declared,
-                                         const ir::ValueType& found) const {
+void DeclaredTypes::report(const std::string& text, const ir::ValueType& declared,
+                           const ir::ValueType& found) const {
   const bool one_element = declared.dtype == found.dtype || declared.dtype == DType::undefined ||
                            found.dtype == DType::undefined;
-  const std::string left = ir::type_string(declared), right = ir::type_string(found);
-  if (strict_ || !one_element) refuse(value, left, right);
+  if (strict_ || !one_element) fail(ErrorCode::invalid_argument, "{}; {}", text, kRemedy);
   if (warned_) return;
   warned_ = true;
   log().warn(
       "{}; the inferred shape is used, here and for other values with contradictory shapes; {}",
-      contradiction(value, left, right), kRemedy);
+      text, kRemedy);
 }
 
 void DeclaredTypes::check(const ir::Value& value, const ir::ValueType& found,
                           std::optional<size_t> bounded) const {
   const auto it = types_.find(&value);
   if (it != types_.end() && !agree(it->second, found, bounded))
-    report_contradiction(value, it->second, found);
+    report(contradiction(value, ir::type_string(it->second), ir::type_string(found)), it->second,
+           found);
   const auto container = containers_.find(&value);
   if (container == containers_.end() || found.dtype == DType::undefined) return;
   // An optional that is present is represented by its element.
@@ -175,19 +175,21 @@ void DeclaredTypes::check_names(const ir::Graph& graph) const {
   for (const ir::Value* v : graph.values())
     if (const auto it = of_names_.find(v->name());
         it != of_names_.end() && !ir::types_agree(it->second, v->type))
-      report_contradiction(*v, it->second, v->type);
+      report(contradiction(*v, ir::type_string(it->second), ir::type_string(v->type)), it->second,
+             v->type);
 }
 
-void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given) {
+void DeclaredTypes::check_input(const ir::Graph& body, size_t input,
+                                const ir::ValueType& given) const {
   const ir::Value& v = *body.inputs()[input];
   // Exporters declare the shape [1] for iteration numbers and conditions.
   if (given.has_shape && given.shape.empty() && v.type.has_shape && v.type.shape == Shape{1} &&
       (v.type.dtype == given.dtype || v.type.dtype == DType::undefined))
     return;
   if (!ir::types_agree(v.type, given))
-    fail(ErrorCode::invalid_argument,
-         "subgraph '{}': input '{}' is declared {} but is given {}; {}", body.name, v.name(),
-         ir::type_string(v.type), ir::type_string(given), kRemedy);
+    report(fmt::format("subgraph '{}': input '{}' is declared {} but is given {}", body.name,
+                       v.name(), ir::type_string(v.type), ir::type_string(given)),
+           v.type, given);
 }
 
 }  // namespace poprt::compiler

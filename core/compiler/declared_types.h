@@ -1,9 +1,8 @@
 // Compares the declared types of values (value_info, graph outputs, inputs of subgraphs) with the
-// types that follow from the model's inputs. If both state a dimension, a rank or an element type,
-// they must be equal, because a contradictory model cannot be compiled correctly. There is one
-// exception: if the shapes of inputs were chosen at compile time, declared shapes may be for other
-// input shapes, because converters store the shapes of the batch that they used (the converter of
-// LightGBM declares one label for any batch). The inferred shapes are then used, with a warning.
+// types that follow from the model's inputs. Different element types are an error, as in ONNX
+// Runtime. A different dimension or rank is a warning, and the inferred shape is used, because
+// converters store the shapes of the batch that they used (the converter of LightGBM declares one
+// label for any batch).
 #pragma once
 
 #include <optional>
@@ -19,7 +18,8 @@ class DeclaredTypes {
  public:
   DeclaredTypes() = default;
   // Removes the declared types of the values that nodes compute, including those in subgraphs, so
-  // that they are inferred from the inputs only. With `strict`, shapes must be equal, too.
+  // that they are inferred from the inputs only. With `strict`, different shapes are
+  // errors.
   explicit DeclaredTypes(ir::Graph& graph, bool strict = false);
 
   // Throws invalid_argument with the node, the value and both types if the declared type of
@@ -29,6 +29,9 @@ class DeclaredTypes {
              std::optional<size_t> bounded = std::nullopt) const;
   // The same for a value that is a sequence of tensors.
   void check_sequence(const ir::Value& value, std::span<ir::Value* const> elements) const;
+
+  // Compares the declared type of a subgraph's input with the given value.
+  void check_input(const ir::Graph& body, size_t input, const ir::ValueType& given) const;
 
   // Checks all types that can be inferred before values are computed, and that inputs which must
   // have one type do. This includes branches that will not be taken and bodies that will not run.
@@ -49,8 +52,9 @@ class DeclaredTypes {
   static bool element_type_matches(const Container& c, const ir::ValueType& found);
   void take_containers(ir::Graph& graph);
   void infer_and_check(ir::Graph& graph) const;
-  void report_contradiction(const ir::Value& value, const ir::ValueType& declared,
-                            const ir::ValueType& found) const;
+  // Throws `text`, or prints it as a warning if only shapes differ.
+  void report(const std::string& text, const ir::ValueType& declared,
+              const ir::ValueType& found) const;
 
   std::unordered_map<const ir::Value*, Container> containers_;
   std::unordered_map<const ir::Value*, ir::ValueType> types_;
@@ -58,8 +62,5 @@ class DeclaredTypes {
   bool strict_ = false;
   mutable bool warned_ = false;
 };
-
-// Compares the declared type of a subgraph's input with the given value.
-void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given);
 
 }  // namespace poprt::compiler

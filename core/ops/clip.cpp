@@ -24,6 +24,17 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
               : p.step(ElementwiseOp::copy, in[0]);
 }
 
+void infer(InferContext& ctx) {
+  for (size_t i = 1; i <= 2; i++) {
+    if (!ctx.has(i)) continue;
+    const ir::ValueType& bound = ctx.in(i);
+    if (bound.has_shape && is_static(bound.shape) && element_count(bound.shape) != 1)
+      ctx.fail_input("{} '{}' is {}; expected one number", i == 1 ? "min" : "max",
+                     ctx.node.input(i)->name(), ir::type_string(bound));
+  }
+  infer_elementwise(ctx, ElementwiseTypes::numeric, false);
+}
+
 std::optional<Epilogue> epilogue(const ir::Node& n) {
   float low = n.float_attr("min", std::numeric_limits<float>::lowest());
   float high = n.float_attr("max", std::numeric_limits<float>::max());
@@ -40,6 +51,12 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }  // namespace
 }  // namespace poprt::ops::clip_op
 
-POPRT_ELEMENTWISE_OP(clip, "Clip", 1, numeric, .narrows = true, .blocked = BlockedForm::unary,
-                     .elementwise = {append, 1, 3}, .epilogue = epilogue, .monotone = Monotone::all,
-                     .trial = {"T[4,4]; T[]; T[]"})
+POPRT_ELEMENTWISE_DEF(clip, .name = "Clip", .since = 1, .infer = infer, .lower = lower_elementwise,
+                      .axes = axes::elementwise, .sharing = {.in_place = 3},
+                      .facts = {.per_element = true,
+                                .narrows = true,
+                                .blocked = BlockedForm::unary,
+                                .elementwise = {append, 1, 3},
+                                .epilogue = epilogue,
+                                .monotone = Monotone::all,
+                                .trial = {"T[4,4]; T[]; T[]"}})

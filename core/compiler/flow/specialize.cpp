@@ -67,7 +67,7 @@ Items Specializer::run_body(const Graph& body, const Items& inputs, const ops::N
   take_constants(body);
   const ops::FoldingBuilder::Scope scope(build_, body);
   for (size_t i = 0; i < inputs.size(); i++) {
-    if (inputs[i].kind == Item::Kind::tensor) check_subgraph_input(body, i, inputs[i].value->type);
+    if (inputs[i].kind == Item::Kind::tensor) declared_.check_input(body, i, inputs[i].value->type);
     items_[body.inputs()[i]] = inputs[i];
   }
   for (const Node* n : body.nodes())

@@ -542,7 +542,7 @@ TEST(Search, AnErrorSaysInWhichRoundItIs) {
       model("GreedySearch", toy, scalar("max", "s32", "9"), "%max", "eos_token_id = 5");
   const auto said = [](const std::string& model) -> std::string {
     try {
-      test::compile_text(model);
+      test::compile_text(model, {.strict = true});
     } catch (const Error& e) {
       return e.what();
     }
