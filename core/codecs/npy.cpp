@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,25 @@ std::string_view entry(std::string_view header, std::string_view key) {
   end += header[at] == '(';
   while (end > at && header[end - 1] == ' ') end--;
   return header.substr(at, end - at);
+}
+
+// The keys of the dictionary, in their order; nested ones are left out.
+std::vector<std::string_view> header_keys(std::string_view header) {
+  std::vector<std::string_view> keys;
+  int depth = 0;
+  for (size_t at = 0; at < header.size(); at++) {
+    const char c = header[at];
+    if (c == '{' || c == '(' || c == '[') depth++;
+    if (c == '}' || c == ')' || c == ']') depth--;
+    if (c != '\'' && c != '"') continue;
+    const size_t end = header.find(c, at + 1);
+    if (end == header.npos) return keys;
+    const size_t next = header.find_first_not_of(' ', end + 1);
+    if (depth == 1 && next != header.npos && header[next] == ':')
+      keys.push_back(header.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return keys;
 }
 
 // NumPy's "U": elements of `width` UTF-32 characters, padded with zeros. Invalid characters become
@@ -90,6 +110,17 @@ struct Header {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   fail(ErrorCode::invalid_argument, "'{}' is no usable .npy file: {}", path, why);
+}
+
+// As NumPy: exactly these keys, each once.
+void check_keys(std::string_view header, const std::string& path) {
+  std::vector<std::string_view> left = {"descr", "fortran_order", "shape"};
+  for (const std::string_view key : header_keys(header)) {
+    const auto known = std::ranges::find(left, key);
+    if (known == left.end())
+      refuse(path, fmt::format("key '{}' of its header is unknown or repeated", key));
+    left.erase(known);
+  }
 }
 
 void read_type(std::string_view descr, Header& h, const std::string& path) {
@@ -160,6 +191,7 @@ Tensor parse_npy(uint64_t size, const std::function<void(void*, size_t)>& read,
   std::string header(length, ' ');
   read(header.data(), length);
 
+  check_keys(header, path);
   Header h;
   read_type(entry(header, "descr"), h, path);
   if (entry(header, "fortran_order") != "False")

@@ -37,6 +37,27 @@ Archive opened(Source& source, int flags, Reason& reason) {
 
 }  // namespace
 
+namespace {
+
+// Refuses archives that need much more memory than they have bytes, before anything is unpacked.
+// Arrays of equal elements are compressed 1000 to 1, so a small excess is allowed.
+void check_unpacked_size(zip_t* z, uint64_t archive_bytes, const std::string& path) {
+  constexpr uint64_t kRatio = 16, kExcess = uint64_t{256} << 20;
+  uint64_t all = 0;
+  for (zip_int64_t i = 0; i < zip_get_num_entries(z, 0); i++) {
+    zip_stat_t info;
+    if (zip_stat_index(z, static_cast<zip_uint64_t>(i), 0, &info) != 0) return;
+    if (__builtin_add_overflow(all, info.size, &all)) all = UINT64_MAX;
+  }
+  if (all > archive_bytes * kRatio + kExcess)
+    throw Failure(fmt::format(
+        "'{}' has {} bytes, but its arrays have {}; save large arrays of equal elements "
+        "with numpy.savez, without compression",
+        path, archive_bytes, all));
+}
+
+}  // namespace
+
 std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path) {
   const auto bad = [&](const std::string& why) {
     return Failure(fmt::format("'{}' is not a valid .npz file: {}", path, why));
@@ -47,6 +68,7 @@ std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::s
   Source source(zip_source_buffer_create(archive.data(), archive.size(), 0, &reason.error));
   const Archive z = opened(source, ZIP_RDONLY | ZIP_CHECKCONS, reason);
   if (!z) throw bad(reason.text());
+  check_unpacked_size(z.get(), archive.size(), path);
   std::vector<ZipMember> members;
   for (zip_int64_t i = 0; i < zip_get_num_entries(z.get(), 0); i++) {
     const auto index = static_cast<zip_uint64_t>(i);

@@ -13,8 +13,9 @@ struct ZipMember {
   std::vector<std::byte> data;
 };
 
-// Returns the members of `archive` in its order, including compressed ones (up to about 1000 bytes
-// per byte of the archive). Throws Failure with `path` and the reason.
+// Returns the members of `archive` in its order, including compressed ones. Throws Failure with
+// `path` and the reason. Before it unpacks anything, it refuses archives whose members have more
+// than 256 MiB plus 16 times the bytes of the archive.
 std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path);
 
 // Creates an uncompressed archive. Equal members give equal bytes.

@@ -118,6 +118,14 @@ TEST(Npy, SaysWhatItCannotUse) {
       {"{'descr' '<f4', 'fortran_order': False, 'shape': ()}", no + "no simple 'descr'"},
       {"{'fortran_order': False, 'shape': (), 'descr':", no + "no simple 'descr'"},
       {"{'fortran_order': False, 'descr': '<f4', 'shape': (1", no + "no 'shape'"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'shape': (2,), }",
+       no + "key 'shape' of its header is unknown or repeated"},
+      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
+       no + "key 'descr' of its header is unknown or repeated"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'order': 'C', }",
+       no + "key 'order' of its header is unknown or repeated"},
+      {"{'descr': '<f4', 'fortran_order': False, \"extra\" : {'shape': (2,)}, 'shape': (1,), }",
+       no + "key 'extra' of its header is unknown or repeated"},
   };
   for (const auto& [header, said] : cases) EXPECT_EQ(refusal(npy(header, four)), said) << header;
   std::string dimensions = "(";
