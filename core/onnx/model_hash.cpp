@@ -2,7 +2,9 @@
 
 #include <onnx/onnx_pb.h>
 
-#include <set>
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <string_view>
 
 #include "base/error.h"
@@ -16,6 +18,8 @@ namespace {
 
 namespace pb = ::onnx;
 
+constexpr uint64_t kToTheEnd = ~uint64_t{0};
+
 // The recursion is bounded by protobuf's limit on nesting.
 class Locations {
  public:
@@ -27,12 +31,26 @@ class Locations {
   void node(const pb::NodeProto& n) {
     for (const auto& a : n.attribute()) attribute(a);
   }
-  const std::set<std::string>& found() const { return found_; }
+  // The parts of each file, in any order. They may be outside of the file.
+  const std::map<std::string, std::vector<ModelFile::Part>>& found() const { return found_; }
 
  private:
   void tensor(const pb::TensorProto& t) {
-    for (const auto& entry : t.external_data())
-      if (entry.key() == "location") found_.insert(entry.value());
+    std::string location;
+    bool external = false;
+    uint64_t offset = 0, length = kToTheEnd;
+    for (const auto& entry : t.external_data()) {
+      if (entry.key() == "location") {
+        location = entry.value();
+        external = true;
+      }
+      if (entry.key() == "offset") offset = number(entry.value(), 0);
+      if (entry.key() == "length") length = number(entry.value(), kToTheEnd);
+    }
+    if (!external) return;
+    uint64_t end = 0;
+    if (__builtin_add_overflow(offset, length, &end)) end = kToTheEnd;
+    found_[location].push_back({offset, end});
   }
   void sparse(const pb::SparseTensorProto& t) {
     tensor(t.values());
@@ -47,8 +65,35 @@ class Locations {
     for (const auto& g : a.graphs()) graph(g);
   }
 
-  std::set<std::string> found_;
+  static uint64_t number(const std::string& text, uint64_t otherwise) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? value : otherwise;
+  }
+
+  std::map<std::string, std::vector<ModelFile::Part>> found_;
 };
+
+// Sorts the parts of a file, cuts them at its end, and joins those with small gaps. Small gaps at
+// the beginning and the end of the file are joined, too.
+std::vector<ModelFile::Part> joined_parts(std::vector<ModelFile::Part> parts, uint64_t size) {
+  std::ranges::sort(parts, {}, &ModelFile::Part::begin);
+  std::vector<ModelFile::Part> joined;
+  for (const auto& [begin, end] : parts) {
+    if (begin >= size || begin >= end) continue;
+    const ModelFile::Part part{begin, std::min(end, size)};
+    const uint64_t before = joined.empty() ? 0 : joined.back().end;
+    if (part.begin > before && part.begin - before > kSmallGap) {
+      joined.push_back(part);
+    } else if (joined.empty()) {
+      joined.push_back({0, part.end});
+    } else {
+      joined.back().end = std::max(joined.back().end, part.end);
+    }
+  }
+  if (!joined.empty() && size - joined.back().end <= kSmallGap) joined.back().end = size;
+  return joined;
+}
 
 }  // namespace
 
@@ -66,11 +111,11 @@ std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
     for (const auto& f : model.functions())
       for (const auto& n : f.node()) locations.node(n);
   }
-  std::vector<ModelFile> files = {{"", bytes, nullptr}};
+  std::vector<ModelFile> files = {{"", bytes, nullptr, {{0, bytes.size()}}}};
   ExternalFiles external(directory, allow_links);
-  for (const std::string& location : locations.found()) {
+  for (const auto& [location, parts] : locations.found()) {
     const ExternalFiles::Bytes data = external.read(location, 0, std::nullopt);
-    files.push_back({location, data.bytes, data.owner});
+    files.push_back({location, data.bytes, data.owner, joined_parts(parts, data.bytes.size())});
   }
   return files;
 }
@@ -91,7 +136,15 @@ std::string hash_of(std::span<const ModelFile> files) {
   Sha256 hash;
   for (const ModelFile& f : files) {
     if (!f.location.empty()) hash.add_sized(f.location);
-    hash.add_sized(f.bytes);
+    const bool whole =
+        f.location.empty() || f.bytes.empty() ||
+        (f.parts.size() == 1 && f.parts[0].begin == 0 && f.parts[0].end == f.bytes.size());
+    if (whole) {
+      hash.add_sized(f.bytes);
+      continue;
+    }
+    for (const auto& [begin, end] : f.parts)
+      hash.add_sized(fmt::format("from {}", begin)).add_sized(f.bytes.subspan(begin, end - begin));
   }
   return hash.finish();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,7 +17,14 @@ struct ModelFile {
   std::string location;
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;  // keeps mapped bytes alive
+  // The parts [begin, end) that the model uses, in ascending order. Gaps of at most kSmallGap
+  // belong to the parts, so a file with tensors at aligned places is one part.
+  struct Part {
+    uint64_t begin, end;
+  };
+  std::vector<Part> parts;
 };
+inline constexpr uint64_t kSmallGap = uint64_t{1} << 16;
 
 // The model, followed by every external data file of its tensors, ordered by name. Throws like the
 // import functions if a file cannot be opened, but does not check that the rest is a valid ONNX
@@ -27,7 +35,8 @@ std::vector<ModelFile> files_of(
     std::span<const std::byte> bytes,
     const std::optional<std::filesystem::path>& directory = std::nullopt, bool allow_links = false);
 
-// SHA-256 of the bytes of all files, as 64 hexadecimal digits. It reads all bytes.
+// SHA-256 of the used parts of all files, as 64 hexadecimal digits. It reads nothing else, so a
+// file may be sparse and much larger than its tensors.
 std::string hash_of(std::span<const ModelFile> files);
 
 // hash_of(files_of(...)).

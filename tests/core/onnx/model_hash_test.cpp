@@ -156,5 +156,65 @@ TEST_F(ModelHash, LinksAreFollowedWhenTheyMayBe) {
   EXPECT_EQ(files_of(span, folder, true).at(1).location, "a.bin");
 }
 
+// Only the parts that tensors use are read: the file below would need days and has no such bytes.
+TEST_F(ModelHash, ReadsOnlyWhatTheModelUses) {
+  constexpr uint64_t kTebibyte = uint64_t{1} << 40;
+  pb::ModelProto model;
+  const auto part = [&](uint64_t offset, uint64_t length) {
+    auto& t = *model.mutable_graph()->add_initializer();
+    externalize(t, "sparse");
+    for (const auto& [key, value] : {std::pair("offset", offset), std::pair("length", length)}) {
+      auto* e = t.add_external_data();
+      e->set_key(key);
+      e->set_value(std::to_string(value));
+    }
+  };
+  part(kTebibyte - 4096 * 100, 8);
+  part(uint64_t{1} << 35, 8);
+  part(100, 20);
+  write("sparse", "");
+  fs::resize_file(folder / "sparse", kTebibyte);
+  const auto put = [&](uint64_t at, const std::string& bytes) {
+    std::fstream file(folder / "sparse", std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(at));
+    file << bytes;
+  };
+  const std::string bytes = model.SerializeAsString();
+  const auto hash = [&] { return hash_bytes(std::as_bytes(std::span(bytes)), folder); };
+  const std::string first = hash();
+  const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+  ASSERT_EQ(files[1].parts.size(), 3u);
+  EXPECT_EQ(files[1].parts[0].begin, 0u) << "a small gap belongs to the part";
+  EXPECT_EQ(files[1].parts[0].end, 120u);
+  EXPECT_EQ(files[1].parts[1].begin, uint64_t{1} << 35);
+  put(uint64_t{1} << 36, "unused");
+  EXPECT_EQ(hash(), first);
+  put((uint64_t{1} << 35) + 7, "x");
+  const std::string second = hash();
+  EXPECT_NE(second, first);
+  put(119, "x");
+  EXPECT_NE(hash(), second);
+}
+
+// The hashes of earlier versions remain for files without large gaps.
+TEST_F(ModelHash, AFileWithAlignedTensorsIsHashedAsAWhole) {
+  pb::ModelProto model;
+  const std::string data(3 * 4096, 'd');
+  write("data", data);
+  for (const int at : {0, 4096, 8192}) {
+    auto& t = *model.mutable_graph()->add_initializer();
+    externalize(t, "data");
+    auto* e = t.add_external_data();
+    e->set_key("offset");
+    e->set_value(std::to_string(at));
+    e = t.add_external_data();
+    e->set_key("length");
+    e->set_value("100");
+  }
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_EQ(hash_bytes(std::as_bytes(std::span(bytes)), folder),
+            Sha256().add_sized(bytes).add_sized("data").add_sized(data).finish());
+}
+
 }  // namespace
 }  // namespace poprt::onnx
