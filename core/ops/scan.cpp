@@ -44,6 +44,10 @@ void infer(InferContext& ctx) {
   if (!attribute) ctx.fail_input("attribute body is missing");
   const ir::Graph& body = **attribute;
   const size_t first = ctx.opset() < 9 ? 1 : 0;  // after sequence_lens
+  for (const char* key : {"directions", "scan_input_directions", "scan_output_directions"})
+    for (const int64_t direction : ctx.node.ints_attr(key))
+      if (direction != 0 && direction != 1)
+        ctx.fail_input("{} has {}, expected 0 or 1", key, direction);
   const int64_t scanned = ctx.node.int_attr("num_scan_inputs", 0);
   const size_t count = ctx.input_count() < first ? 0 : ctx.input_count() - first;
   if (scanned < 1 || static_cast<size_t>(scanned) > count || body.inputs().size() != count ||

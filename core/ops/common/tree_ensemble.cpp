@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "kernels/calls/cast.h"
 #include "ops/common/axes.h"
@@ -100,12 +101,13 @@ void check_trees(const ir::Node& node, const std::vector<RawNode>& raw,
     const RawNode& r = raw[static_cast<size_t>(id)];
     s = open;
     if (r.mode == kLeafMode) continue;
-    if (r.feature < 0 || r.feature > kMostFeatures) bad(node, "a feature number is out of range");
+    if (r.feature < 0 || r.feature > kMostFeatures)
+      bad(node, fmt::format("feature {} is out of range", r.feature));
     if (r.mode == kMemberMode && r.members.empty()) bad(node, "a set of members is empty");
     for (const int64_t child : {r.yes, r.no}) {
       if (child >= 0 && static_cast<size_t>(child) < raw.size() &&
           state[static_cast<size_t>(child)] == open)
-        bad(node, "a tree has a cycle");
+        bad(node, fmt::format("a tree has a cycle: number {} of its nodes is below itself", child));
       stack.push_back(child);
     }
   }
@@ -180,6 +182,40 @@ void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
   }
 }
 
+namespace {
+
+// Returns a node that is its own ancestor if a node has only such ancestors. Other cycles are
+// reached from a root, where check_trees() finds them. A node may have several parents; `parent`
+// has the last one, or -1.
+std::optional<size_t> node_in_cycle(const std::vector<int64_t>& parent) {
+  // The number of the walk that has visited a node.
+  std::vector<size_t> visited(parent.size(), 0);
+  for (size_t i = 0; i < parent.size(); i++) {
+    size_t at = i;
+    while (visited[at] == 0) {
+      visited[at] = i + 1;
+      if (parent[at] < 0) break;
+      at = static_cast<size_t>(parent[at]);
+    }
+    if (visited[at] == i + 1 && parent[at] >= 0) return at;
+  }
+  return std::nullopt;
+}
+
+// Refuses numbers of features and of classes or targets that do not exist.
+void check_ranges(const ir::Node& node, const Trees& trees, int64_t features, int64_t columns) {
+  for (const TreeNode& n : trees.nodes)
+    if (n.kind != TreeNode::leaf && n.feature >= features)
+      bad(node,
+          fmt::format("a tree node tests feature {}, but X has {} features", n.feature, features));
+  for (const int32_t target : trees.targets)
+    if (target >= columns)
+      bad(node,
+          fmt::format("a weight is for class or target {}, but there are {}", target, columns));
+}
+
+}  // namespace
+
 Trees read_trees(const ir::Node& node, std::string_view prefix) {
   const auto ids = node.ints_attr("nodes_nodeids"), tree_ids = node.ints_attr("nodes_treeids"),
              features = node.ints_attr("nodes_featureids"),
@@ -200,11 +236,11 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
     if (!index.emplace(std::pair(tree_ids[i], ids[i]), static_cast<int64_t>(i)).second)
       bad(node, "a tree has two nodes with the same number");
   std::vector<RawNode> raw(n);
-  std::vector<bool> is_child(n);
+  std::vector<int64_t> parent(n, -1);
   const auto child = [&](size_t i, int64_t id) {
     const auto it = index.find({tree_ids[i], id});
     if (it == index.end()) bad(node, "a tree node refers to a child that does not exist");
-    is_child[static_cast<size_t>(it->second)] = true;
+    parent[static_cast<size_t>(it->second)] = static_cast<int64_t>(i);
     return it->second;
   };
   for (size_t i = 0; i < n; i++) {
@@ -238,7 +274,7 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
     raw[i].first = static_cast<int32_t>(trees.weights.size());
     for (const size_t w : of_leaf[i]) {
       if (w_ids[w] < 0 || w_ids[w] > std::numeric_limits<int32_t>::max())
-        bad(node, "a class or target number is out of range");
+        bad(node, fmt::format("{}_ids has {}, which is out of range", prefix, w_ids[w]));
       trees.targets.push_back(static_cast<int32_t>(w_ids[w]));
       trees.weights.push_back(weights[w]);
     }
@@ -247,8 +283,9 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
   // The root is the first node of a tree that is not a child.
   std::vector<int64_t> roots;
   for (size_t i = 0; i < n; i++)
-    if (!is_child[i]) roots.push_back(static_cast<int64_t>(i));
-  if (n > 0 && roots.empty()) bad(node, "a tree has a cycle");
+    if (parent[i] < 0) roots.push_back(static_cast<int64_t>(i));
+  if (const auto at = node_in_cycle(parent))
+    bad(node, fmt::format("tree {} has a cycle: node {} is below itself", tree_ids[*at], ids[*at]));
   order_trees(node, raw, roots, trees);
   return trees;
 }
@@ -256,6 +293,7 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
 void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int scores_output,
                 int label_output) {
   const auto [rows, features] = rows_and_features(ctx.node);
+  check_ranges(ctx.node, trees, features, call.columns);
   auto x = ctx.in(0);
   if (ctx.in_dtype(0) != DType::f32 && ctx.in_dtype(0) != DType::f64) {
     const auto wide = ctx.temporary(DType::f32, ctx.in_shape(0));
@@ -263,7 +301,7 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
     x = wide;
   }
   const DType x_type = ctx.in_dtype(0) == DType::f64 ? DType::f64 : DType::f32;
-  const TreeWords words = tree_words(trees, x_type, features, call.columns, call.aggregate);
+  const TreeWords words = tree_words(trees, x_type, call.columns, call.aggregate);
   const auto m = static_cast<int64_t>(trees.weights.size());
   const auto count = [](const auto& v) { return static_cast<int64_t>(v.size()); };
   bool one_class = !trees.targets.empty(), all_positive = true;

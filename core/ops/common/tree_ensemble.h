@@ -35,10 +35,9 @@ struct TreeWords {
   bool equals = false;              // some nodes compare with ==
   bool leaves_are_weights = false;  // leaves are numbered by their first weight
 };
-// Encodes trees for rows of `features` of type x (f32 or f64); `columns` and `aggregate` have the
-// meaning of TreeCall. A node that tests a feature that does not exist becomes a leaf without
-// weights.
-TreeWords tree_words(const Trees& trees, DType x, int64_t features, int64_t columns,
+// Encodes trees for rows of type x (f32 or f64); `columns` and `aggregate` have the
+// meaning of TreeCall. emit_trees() has refused features that do not exist.
+TreeWords tree_words(const Trees& trees, DType x, int64_t columns,
                      kernels::calls::TreeAggregate aggregate);
 
 // A node as the attributes describe it, before ordering. `first` .. `last` are the weights of a

@@ -97,12 +97,9 @@ void put_nodes(const std::vector<TreeNode>& nodes, const std::vector<int32_t>& l
 
 }  // namespace
 
-TreeWords tree_words(const Trees& trees, DType x, int64_t features, int64_t columns,
-                     calls::TreeAggregate aggregate) {
+TreeWords tree_words(const Trees& trees, DType x, int64_t columns, calls::TreeAggregate aggregate) {
   TreeWords words;
-  std::vector<TreeNode> nodes = trees.nodes;
-  for (TreeNode& n : nodes)
-    if (n.kind != TreeNode::leaf && n.feature >= features) n = {};
+  const std::vector<TreeNode>& nodes = trees.nodes;
   const std::vector<int32_t> numbers = leaf_numbers(nodes, trees, columns, aggregate, words);
   if (x == DType::f64)
     put_nodes<double>(nodes, numbers, words);

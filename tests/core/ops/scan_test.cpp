@@ -1,5 +1,6 @@
 // Messages of Scan's inference for a node and its body with one fact changed.
 // tests/core/compiler/flow/scan_test.cpp tests the results.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -42,6 +43,21 @@ struct ScanNode {
 };
 
 constexpr const char* kThreeInputs = "input %a : f32[2]\ninput %b : f32[2]\ninput %f : f32[2]\n";
+
+TEST(ScanInference, DirectionsAreZeroOrOne) {
+  for (const int direction : {0, 1})
+    EXPECT_EQ((ScanNode{.scanned = fmt::format("num_scan_inputs = 1, scan_input_directions = [{}], "
+                                               "scan_output_directions = [{}], ",
+                                               direction, direction)}
+                   .refusal()),
+              "");
+  for (const char* key : {"scan_input_directions", "scan_output_directions"})
+    for (const int direction : {2, -1})
+      EXPECT_EQ(
+          (ScanNode{.scanned = fmt::format("num_scan_inputs = 1, {} = [{}], ", key, direction)}
+               .refusal()),
+          fmt::format("Scan node that makes 't': {} has {}, expected 0 or 1", key, direction));
+}
 
 TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
   struct Case {

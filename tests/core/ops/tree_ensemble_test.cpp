@@ -101,10 +101,26 @@ TEST(TreeEnsemble, RefusesListsOfDifferentLengths) {
   expect_refused(c, "different lengths");
 }
 
-TEST(TreeEnsemble, AFeatureThatXDoesNotHaveAddsNothing) {
+TEST(TreeEnsemble, RefusesACycleBesideItsRoots) {
+  test::NodeCase c = stump();
+  // Node 0 is its own child, and node 2 is the only one without a parent.
+  c.attributes["nodes_truenodeids"] = Ints{1, 0, 0};
+  c.attributes["nodes_falsenodeids"] = Ints{0, 0, 0};
+  expect_refused(c, "tree 0 has a cycle: node 0 is below itself");
+}
+
+TEST(TreeEnsemble, RefusesFeaturesAndTargetsThatDoNotExist) {
   test::NodeCase c = stump();
   c.attributes["nodes_featureids"] = Ints{5, 0, 0};
-  EXPECT_EQ(test::run_node(c)[0].to_doubles(), (std::vector<double>{0, 0}));
+  expect_refused(c, "a tree node tests feature 5, but X has ");
+  c = stump();
+  c.attributes["nodes_featureids"] = Ints{-1, 0, 0};
+  expect_refused(c, "feature -1 is out of range");
+  c = stump();
+  c.attributes["target_ids"] = Ints{0, 7};
+  expect_refused(c, "a weight is for class or target 7, but there are 1");
+  c.attributes["target_ids"] = Ints{0, -1};
+  expect_refused(c, "target_ids has -1, which is out of range");
 }
 
 }  // namespace
