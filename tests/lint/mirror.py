@@ -35,6 +35,7 @@ SUITES = {
     "tests/core/compiler/flow/sequences_test.cpp",  # OpDef::resolve of sequences and optionals, compiled and run
     "tests/core/compiler/flow/scan_test.cpp",  # OpDef::resolve of Scan, compiled and run
     "tests/core/compiler/flow/search_test.cpp",  # OpDef::resolve of the operators that generate text, compiled and run
+    "tests/core/kernels/extreme_values_test.cpp",  # casting and quantising kernels on NaN, infinities, largest values
     "tests/core/ops/node_lines_test.cpp",  # types, kernels and results of the nodes that tests/data/nodes lists
     "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on bent samples
     "tests/core/ops/refusals_test.cpp",  # messages of every operator for changed samples, recorded

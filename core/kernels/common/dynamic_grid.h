@@ -14,13 +14,15 @@ struct DynamicGrid {
 };
 
 // The grid for the range of n numbers, extended to contain 0: scale = (max - min) / 255 (1 if that
-// is 0, as in ONNX Runtime), zero = round(-min / scale).
+// is 0, as in ONNX Runtime), zero = round(-min / scale), or 0 if this is NaN because a number is
+// NaN or infinite.
 inline DynamicGrid dynamic_grid(const isa::QuantizeTable& table, const float* x,
                                 int64_t n) noexcept {
   float low = 0, high = 0;
   table.range(x, n, &low, &high);
   const float range = (high - low) / 255.0f, scale = range == 0 ? 1.0f : range;
-  return {scale, std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f)};
+  const float zero = std::nearbyint(-low / scale);
+  return {scale, std::isnan(zero) ? 0.0f : std::clamp(zero, 0.0f, 255.0f)};
 }
 
 }  // namespace poprt::kernels
