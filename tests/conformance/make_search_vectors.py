@@ -271,16 +271,68 @@ class T5:
         return g.graph()
 
 
+FEATURES = 6
+
+
+class Whisper(T5):
+    """Encoder of sound, and decoder without a mask."""
+
+    def __init__(self, layers=2):
+        super().__init__(layers)
+        self.sound = random(FEATURES, HIDDEN, scale=0.6)
+
+    def encode(self, g, sound, mask):
+        x = g.op("MatMul", g.op("Transpose", sound, perm=[0, 2, 1]), g.weight(self.sound))
+        h, a = norm(g, x, self.enc["n"]), self.enc["a"]
+        q, k, v = (split_heads(g, g.op("MatMul", h, g.weight(w))) for w in a[:3])
+        x = g.op("Add", x, g.op("MatMul", attend(g, q, k, v, seen(g, mask)), g.weight(a[3])))
+        return g.op("Add", x, mlp(g, x, self.enc["m"]))
+
+    def ones(self, g):
+        return np.ones((1, 1), np.int32)
+
+    def encoder(self):
+        g = Body("encoder")
+        sound = g.take("encoder_input_ids", np.float32, ["b", FEATURES, "e"])
+        start = g.take("decoder_input_ids", np.int32, ["b", "d"])
+        hidden = self.encode(g, sound, self.ones(g))
+        cross = self.cross(g, hidden)
+        logits, own = self.decode(g, start, self.ones(g), None, cross)
+        g.give(logits, "logits", ["b", "d", VOCAB])
+        g.give(hidden, "encoder_hidden_states", ["b", "e", HIDDEN])
+        for v, n in zip(own, self.names("self")):
+            g.give(v, "present_" + n, ["b", HEADS, "d", SIZE])
+        for v, n in zip(cross, self.names("cross")):
+            g.give(v, "present_" + n, ["b", HEADS, "e", SIZE])
+        return g.graph()
+
+    def decoder(self, hidden=True):
+        g = Body("decoder")
+        ids = g.take("input_ids", np.int32, ["b", 1])
+        if hidden:
+            g.take("encoder_hidden_states", np.float32, ["b", "e", HIDDEN])
+        past = [g.take("past_" + n, np.float32, ["b", HEADS, "p", SIZE]) for n in self.names("self")]
+        cross = [g.take("past_" + n, np.float32, ["b", HEADS, "e", SIZE]) for n in self.names("cross")]
+        logits, own = self.decode(g, ids, self.ones(g), past, cross)
+        g.give(logits, "logits", ["b", 1, VOCAB])
+        for v, n in zip(own, self.names("self")):
+            g.give(v, "present_" + n, ["b", HEADS, "t", SIZE])
+        return g.graph()
+
+
 ORDER = {
     "BeamSearch": ["input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty",
                    "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask"],
+    "WhisperBeamSearch": ["input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty",
+                          "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask", "decoder_input_ids",
+                          "logits_processor", "cross_qk_layer_head", "extra_decoding_ids", "temperature"],
     "GreedySearch": ["input_ids", "max_length", "min_length", "repetition_penalty", "vocab_mask", "prefix_vocab_mask",
                      "attention_mask"],
     "Sampling": ["input_ids", "max_length", "min_length", "repetition_penalty", "vocab_mask", "prefix_vocab_mask",
                  "attention_mask", "presence_mask", "seed"],
 }
 FIXED = ("max_length", "num_beams", "num_return_sequences")
-FLOATS = ("length_penalty", "repetition_penalty")
+FLOATS = ("length_penalty", "repetition_penalty", "temperature")
 
 
 def build(op, graphs, values, attributes, outputs, opset, outer, run_time=()):
@@ -320,15 +372,17 @@ def run(model, feeds, outputs):
 
 
 def case(name, op, graphs, values, outputs=("sequences",), opset=17, outer=(), reference=None, run_time=(),
-         rtol=1e-4, atol=1e-4, **attributes):
-    """`reference`: graphs for ONNX Runtime, where it cannot run the model's own."""
+         rtol=1e-4, atol=1e-4, change=None, **attributes):
+    """`reference`: graphs for ONNX Runtime, where it cannot run the model's own. `change`: changes its results."""
     if not name.startswith(sys.argv[1] if len(sys.argv) > 1 else ""):
         return
     attributes = {"eos_token_id": 3, "pad_token_id": PAD, **attributes}
     model, feeds = build(op, graphs, values, attributes, outputs, opset, outer, run_time)
     twin = build(op, reference or graphs, values, attributes, outputs, opset, outer if not reference else (), run_time)
     want = run(*twin, outputs)
-    if op != "BeamSearch":
+    if change:
+        want = change(want)
+    if not op.endswith("BeamSearch"):
         # A second run without an end token shows which places were written.
         free = dict(attributes, eos_token_id=VOCAB + 5)
         endless = run(*build(op, reference or graphs, values, free, outputs, opset, outer if not reference else (),
@@ -466,11 +520,42 @@ def beam_cases():
     case("beam_t5_padded_right", "BeamSearch", old, beams(2, ids=text), both, **start)
 
 
+def whisper_cases():
+    both, three = ("sequences", "sequences_scores"), ("sequences", "sequences_scores", "scores")
+    whisper = Whisper()
+    graphs = {"encoder": whisper.encoder(), "decoder": whisper.decoder()}
+    sound, start = random(2, FEATURES, 5), {"model_type": 2, "decoder_start_token_id": 2}
+
+    def beams(k, returned=1, length=1.0, repetition=1.0, longest=13, shortest=0, **more):
+        return {"input_ids": sound, "max_length": longest, "min_length": shortest, "num_beams": k,
+                "num_return_sequences": returned, "length_penalty": length, "repetition_penalty": repetition, **more}
+    first = prompts(2, 3)
+    case("whisper", "WhisperBeamSearch", graphs, beams(3, 2), both, eos_token_id=EOS["whisper"], **start)
+    case("whisper_one", "WhisperBeamSearch", graphs, beams(1), both, eos_token_id=EOS["whisper"], **start)
+    case("whisper_scores", "WhisperBeamSearch", graphs, beams(2, 2, longest=8), three, eos_token_id=NEVER, **start)
+    case("whisper_no_hidden_states", "WhisperBeamSearch", {**graphs, "decoder": whisper.decoder(False)}, beams(2), both,
+         eos_token_id=EOS["whisper"], **start)
+    case("whisper_prompt", "WhisperBeamSearch", graphs, beams(3, 2, decoder_input_ids=first), both,
+         eos_token_id=EOS["whisper"], **start)
+    case("whisper_penalties", "WhisperBeamSearch", graphs,
+         beams(3, 3, repetition=1.4, shortest=6, vocab_mask=mask_of(VOCAB, keep=[EOS["whisper"]]), decoder_input_ids=first), both,
+         no_repeat_ngram_size=2, eos_token_id=EOS["whisper"], **start)
+    case("whisper_temperature", "WhisperBeamSearch", graphs, beams(3, 2, decoder_input_ids=first, temperature=1.7), both,
+         eos_token_id=EOS["whisper"], **start)
+    # ONNX Runtime computes non_speech_probs on GPUs only; the scores of the first step are the logarithms of all probabilities.
+    values, attributes = beams(2, longest=8), {"eos_token_id": NEVER, "pad_token_id": PAD, "no_speech_token_id": 5, **start}
+    scores = run(*build("WhisperBeamSearch", graphs, values, attributes, three, 17, ()), three)[2]
+    case("whisper_no_speech", "WhisperBeamSearch", graphs, values, ("sequences", "sequences_scores", "", "", "non_speech_probs"),
+         change=lambda want: [*want[:2], np.exp(scores[0, :, 0, 5])], **attributes)
+    case("whisper_of_beam_search", "BeamSearch", graphs, beams(2), both, eos_token_id=EOS["whisper"], **start)
+
+
 # Tokens that end some rows before others.
-EOS = {"greedy": 7, "beam": 6, "t5": 12}
+EOS = {"greedy": 7, "beam": 6, "t5": 12, "whisper": 9}
 NEVER = VOCAB + 1
 
 if __name__ == "__main__":
     greedy_cases()
     sampling_cases()
     beam_cases()
+    whisper_cases()

@@ -214,6 +214,26 @@ Value* packed_part(Expansion& e, Value* v, int64_t i, int64_t parts) {
   return e.reshape(e.slice(v, 3, i, i + 1), {s[0], s[1], s[2] * s[4]});
 }
 
+// Selects, for each row and key of a cache [rows,heads,M,D], the row that cache_indirection
+// [B,beams,M] (rows = B * beams) names: a beam of the same text. Keys from `start` [rows] on belong
+// to the row itself.
+Value* of_beams(Expansion& e, Value* cache, Value* beams, Value* start) {
+  const Shape c = e.shape_of(cache), b = e.shape_of(beams);
+  e.check(b.size() == 3 && b[0] * b[1] == c[0] && b[2] == c[2],
+          "cache_indirection must be [batch, beams, length of the cache]");
+  const int64_t rows = c[0], length = c[2];
+  std::vector<int64_t> first(static_cast<size_t>(rows));
+  for (int64_t r = 0; r < rows; r++) first[static_cast<size_t>(r)] = r / b[1] * b[1];
+  Value* row = e.add("Add", {e.reshape(e.ints(first), {rows, 1}),
+                             e.reshape(e.cast(beams, DType::s64), {rows, length})});
+  Value* key = e.reshape(e.iota(length), {1, length});
+  row = e.add("Where", {e.add("Less", {key, e.reshape(start, {rows, 1})}), row,
+                        e.reshape(e.iota(rows), {rows, 1})});
+  Value* flat = e.reshape(e.transpose(cache, {0, 2, 1, 3}), {rows * length, c[1], c[3]});
+  Value* place = e.add("Add", {e.scaled(row, static_cast<double>(length)), key});
+  return e.transpose(e.add("Gather", {flat, place}), {0, 2, 1, 3});
+}
+
 }  // namespace
 
 void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
@@ -267,8 +287,9 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
     }
   }
   const int64_t batch = q[0], queries = q[1], news = e.shape_of(call.k)[key_rank - 2];
-  if (e.has(in.cache_indirection)) e.fail_unsupported("cache_indirection (beam search)");
   const bool shared = e.has(in.past_length) && e.has(in.past_key) && bias_on_keys;
+  if (e.has(in.cache_indirection) && !shared)
+    e.fail_unsupported("cache_indirection without past_key and past_sequence_length");
   int64_t past = 0;
   Value *cached_k = nullptr, *cached_v = nullptr;
   if (shared) {
@@ -284,6 +305,10 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
     call.lengths = e.plus(start, static_cast<double>(news));
     call.k = cached_k;
     call.v = cached_v;
+    if (e.has(in.cache_indirection)) {
+      call.k = of_beams(e, cached_k, e.in(in.cache_indirection), start);
+      call.v = of_beams(e, cached_v, e.in(in.cache_indirection), start);
+    }
   } else if (e.has(in.past_key)) {
     call.past_k = e.in(in.past_key);
     call.past_v = e.in(in.past_value);

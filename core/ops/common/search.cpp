@@ -13,7 +13,17 @@ constexpr SearchInputs kBeams = {.num_beams = 3,
                                  .decoder_input_ids = 10,
                                  .logits_processor = 11,
                                  .presence_mask = {},
-                                 .seed = {}};
+                                 .seed = {},
+                                 .cross_qk_layer_head = {},
+                                 .extra_decoding_ids = {},
+                                 .temperature = {}};
+constexpr SearchInputs kWhisper = [] {
+  SearchInputs in = kBeams;
+  in.cross_qk_layer_head = 12;
+  in.extra_decoding_ids = 13;
+  in.temperature = 14;
+  return in;
+}();
 constexpr SearchInputs kOneBeam = {.num_beams = {},
                                    .num_return_sequences = {},
                                    .length_penalty = {},
@@ -24,7 +34,10 @@ constexpr SearchInputs kOneBeam = {.num_beams = {},
                                    .decoder_input_ids = {},
                                    .logits_processor = {},
                                    .presence_mask = 7,
-                                   .seed = 8};
+                                   .seed = 8,
+                                   .cross_qk_layer_head = {},
+                                   .extra_decoding_ids = {},
+                                   .temperature = {}};
 
 int64_t size_of(const InferContext& ctx, SearchInputs::Place place) {
   if (!place || !ctx.has(*place)) return 1;
@@ -35,6 +48,7 @@ int64_t size_of(const InferContext& ctx, SearchInputs::Place place) {
 }  // namespace
 
 const SearchInputs& search_inputs(const ir::Node& n) {
+  if (n.op_type == "WhisperBeamSearch") return kWhisper;
   return n.op_type == "BeamSearch" ? kBeams : kOneBeam;
 }
 
@@ -58,6 +72,8 @@ void infer_search(InferContext& ctx) {
   if (ctx.node.outputs().size() > 1) ctx.out(1, t, {batch, returned});
   if (ctx.node.outputs().size() > 2)
     ctx.out(2, t, {kUnknownDim, batch, size_of(ctx, in.num_beams), kUnknownDim});
+  if (ctx.node.outputs().size() > 3) ctx.out_dtype(3, DType::f32);
+  if (ctx.node.outputs().size() > 4) ctx.out(4, t, {batch});
 }
 
 }  // namespace poprt::ops

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -195,6 +196,136 @@ std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
           Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(counts))};
 }
 
+// -- Tokenizer of com.microsoft ------------------------------------------------------------------
+
+// The characters of UTF-8 text; a byte that belongs to none is one.
+std::vector<std::string> characters_of(std::string_view s) {
+  std::vector<std::string> out;
+  while (!s.empty()) {
+    utf8proc_int32_t letter = 0;
+    const utf8proc_ssize_t read =
+        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data()),
+                         static_cast<utf8proc_ssize_t>(s.size()), &letter);
+    const auto size = static_cast<size_t>(std::max<utf8proc_ssize_t>(read, 1));
+    out.emplace_back(s.substr(0, size));
+    s.remove_prefix(size);
+  }
+  return out;
+}
+
+// Splits at the matches of each pattern in turn, or returns the matches of the only pattern.
+class TextSplitter {
+ public:
+  explicit TextSplitter(const ir::Node& n) : least_(n.int_attr("mincharnum", 1)) {
+    const ir::Attribute* list = n.find_attr("separators");
+    const auto* given = list ? std::get_if<std::vector<std::string>>(list) : nullptr;
+    std::vector<std::string> patterns;
+    if (given) patterns = *given;
+    const std::string token = n.string_attr("tokenexp", "");
+    if (patterns.empty() == token.empty())
+      fail_at(n, ErrorCode::invalid_argument, "expected either separators or tokenexp");
+    if (least_ < 1) fail_at(n, ErrorCode::invalid_argument, "mincharnum is {}", least_);
+    matches_ = !token.empty();
+    if (matches_) patterns = {token};
+    by_character_ = patterns == std::vector<std::string>{matches_ ? "." : ""};
+    if (by_character_) return;
+    for (const std::string& pattern : patterns) {
+      auto regex = std::make_unique<RE2>(pattern, RE2::Quiet);
+      if (!regex->ok() || pattern.empty())
+        fail_at(n, ErrorCode::invalid_argument, "pattern '{}': {}", pattern, regex->error());
+      patterns_.push_back(std::move(regex));
+    }
+  }
+
+  std::vector<std::string> split(const std::string& s) const {
+    std::vector<std::string> tokens;
+    if (by_character_)
+      tokens = characters_of(s);
+    else if (matches_)
+      tokens = matches_of(s);
+    else
+      tokens = parts_of(s);
+    if (!by_character_)
+      std::erase_if(tokens, [&](const std::string& t) {
+        return t.empty() || static_cast<int64_t>(characters_of(t).size()) < least_;
+      });
+    return tokens;
+  }
+
+ private:
+  std::vector<std::string> matches_of(std::string_view s) const {
+    std::vector<std::string> tokens;
+    size_t at = 0;
+    re2::StringPiece found;
+    while (at < s.size() &&
+           patterns_[0]->Match({s.data(), s.size()}, at, s.size(), RE2::UNANCHORED, &found, 1)) {
+      const auto begin = static_cast<size_t>(found.data() - s.data());
+      tokens.emplace_back(found.data(), found.size());
+      at = begin + std::max<size_t>(found.size(), 1);
+    }
+    return tokens;
+  }
+
+  std::vector<std::string> parts_of(const std::string& s) const {
+    std::vector<std::string> parts = {s};
+    for (const auto& pattern : patterns_) {
+      std::vector<std::string> next;
+      for (const std::string& part : parts) {
+        size_t begin = 0, at = 0;
+        re2::StringPiece found;
+        while (at < part.size() &&
+               pattern->Match(part, at, part.size(), RE2::UNANCHORED, &found, 1)) {
+          const auto match = static_cast<size_t>(found.data() - part.data());
+          at = match + std::max<size_t>(found.size(), 1);
+          if (found.empty()) continue;
+          next.push_back(part.substr(begin, match - begin));
+          begin = match + found.size();
+        }
+        next.push_back(part.substr(begin));
+      }
+      parts = std::move(next);
+    }
+    return parts;
+  }
+
+  std::vector<std::unique_ptr<RE2>> patterns_;
+  bool matches_ = false, by_character_ = false;
+  int64_t least_;
+};
+
+Tensor tokenize(const ir::Node& n, std::span<const Tensor> inputs) {
+  const Tensor& x = strings_of(n, inputs, 0);
+  if (x.shape().empty() || x.shape().size() > 2)
+    fail_at(n, ErrorCode::invalid_argument, "the input is {}, expected [C] or [N,C]",
+            shape_string(x.shape()));
+  const TextSplitter splitter(n);
+  std::vector<std::vector<std::string>> rows;
+  size_t width = 0;
+  for (const std::string& s : x.string_values()) {
+    rows.push_back(splitter.split(s));
+    width = std::max(width, rows.back().size());
+  }
+  const bool mark = n.int_attr("mark", 0) != 0 && width > 0;
+  if (mark) width += 2;
+  constexpr uint64_t kMost = uint64_t{1} << 26;
+  if (checked_mul<uint64_t>(rows.size(), width) > kMost)
+    fail_at(n, ErrorCode::resource_exhausted, "the result has more than {} strings", kMost);
+  const std::string filler = n.string_attr("pad_value", "");
+  std::vector<std::string> flat;
+  for (auto& row : rows) {
+    if (mark) {
+      row.insert(row.begin(), std::string(1, '\x02'));
+      row.emplace_back(1, '\x03');
+    }
+    row.resize(width, filler);
+    for (std::string& s : row) flat.push_back(std::move(s));
+  }
+  Shape shape = x.shape();
+  if (element_count(shape) == 0) return x;
+  shape.push_back(static_cast<int64_t>(width));
+  return Tensor::strings(shape, std::move(flat));
+}
+
 // The simple case mapping of Unicode, which maps the small sharp s to itself, while utf8proc maps
 // it to its capital letter.
 utf8proc_int32_t changed_case(utf8proc_int32_t letter, bool upper) {
@@ -368,6 +499,7 @@ bool is_about_strings(const ir::Node& n, std::span<const Tensor> inputs) {
 std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> inputs) {
   if (n.is("LabelEncoder", "ai.onnx.ml") && inputs.size() == 1)
     return {encode_strings(n, inputs[0])};
+  if (n.is("Tokenizer", "com.microsoft")) return {tokenize(n, inputs)};
   if (is_standard(n) && !inputs.empty()) {
     if (n.op_type == "Identity") return {inputs[0]};
     if (n.op_type == "Cast") {

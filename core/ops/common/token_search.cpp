@@ -35,11 +35,18 @@ TokenSearch::TokenSearch(ResolveContext& ctx)
               "the model imports opset {} of ai.onnx, expected {} or newer", opset_, kFirstOpset);
   open_subgraphs();
   const Value* ids = input(places_.input_ids);
-  if (!ids || ids->dtype() != DType::s32 || !ids->type.is_static() || ids->shape().size() != 2)
-    fail_here(ErrorCode::invalid_argument, "input_ids is {}, expected s32 of two dimensions",
-              ids ? ir::type_string(ids->type) : "missing");
+  const bool sound = is_whisper();
+  if (!ids || (sound ? !is_float(ids->dtype()) : ids->dtype() != DType::s32) ||
+      !ids->type.is_static() || ids->shape().size() != (sound ? 3 : 2))
+    fail_here(ErrorCode::invalid_argument, "input_ids is {}, expected {}",
+              ids ? ir::type_string(ids->type) : "missing",
+              sound ? "floats of three dimensions" : "s32 of two dimensions");
   batch_ = ids->shape()[0];
-  prompt_ = is_t5() ? 1 : ids->shape()[1];
+  const Value* given = sound ? input(places_.decoder_input_ids) : nullptr;
+  if (given && (!given->type.is_static() || given->shape().size() != 2))
+    fail_here(ErrorCode::invalid_argument, "decoder_input_ids is {}, expected s32 [batch, tokens]",
+              ir::type_string(given->type));
+  prompt_ = given ? given->shape()[1] : is_t5() ? 1 : ids->shape()[1];
   max_length_ = size_input(places_.max_length, "max_length", kMaxLength);
   beams_ = size_input(places_.num_beams, "num_beams", 1);
   returned_ = size_input(places_.num_return_sequences, "num_return_sequences", 1);
@@ -123,9 +130,17 @@ void TokenSearch::start() {
   if (none(repetition_penalty_, 1)) repetition_penalty_ = nullptr;
   if (none(length_penalty_, 0)) length_penalty_ = nullptr;
   if (!length_penalty_ && !input(places_.length_penalty)) length_penalty_ = number(1);
-  if (input(places_.decoder_input_ids))
+  if (input(places_.decoder_input_ids) && !is_whisper())
     fail_here(ErrorCode::unimplemented,
               "decoder_input_ids is supported for model_type 2 (Whisper) only");
+  if (input(places_.extra_decoding_ids))
+    fail_here(ErrorCode::unimplemented, "extra_decoding_ids is not supported");
+  if (const Value* kind = input(places_.logits_processor);
+      kind && size_input(places_.logits_processor, "logits_processor", 0) != 0)
+    fail_here(ErrorCode::unimplemented, "logits_processor is {}, expected 0",
+              size_input(places_.logits_processor, "logits_processor", 0));
+  temperature_ = scalar(places_.temperature, "temperature", DType::f32);
+  if (none(temperature_, 1)) temperature_ = nullptr;
   done_ = filled(DType::boolean, {batch_, 1}, 0);
   length_ = prompt_;
   if (is_beam()) return start_beams();
@@ -217,6 +232,7 @@ void TokenSearch::set_results() {
                          : DType::f32;
   ctx_.set_output(0, Item::of(slice(hypotheses_, 1, 0, returned_)));
   ctx_.set_output(1, Item::of(cast(slice(hypothesis_scores_, 1, 0, returned_), type)));
+  if (wants(4)) ctx_.set_output(4, Item::of(cast(silence_, type)));
   if (!wants(2)) return;
   Value* all = all_scores_.size() == 1
                    ? all_scores_[0]
@@ -227,6 +243,7 @@ void TokenSearch::set_results() {
 void TokenSearch::run() {
   if (!is_beam() && wants(1))
     fail_here(ErrorCode::unimplemented, "filtered_logits is not computed");
+  if (wants(3)) fail_here(ErrorCode::unimplemented, "cross_qk is not computed");
   start();
   const int64_t rounds = max_length_ - prompt_;
   int64_t t = 0;

@@ -1,5 +1,5 @@
-// BeamSearch, GreedySearch and Sampling of com.microsoft: texts generated token by token by a
-// decoder, which is a subgraph of the node.
+// BeamSearch, WhisperBeamSearch, GreedySearch and Sampling of com.microsoft: texts generated token
+// by token by a decoder, which is a subgraph of the node.
 //
 // The decoder sees a longer past in every round. Shapes are static, so the rounds are unrolled:
 // round t of a prompt of S tokens has a past of S + t - 1, exactly as the model was exported. All
@@ -70,6 +70,7 @@ class TokenSearch {
   void open_subgraphs();
   void check_gpt(const Body& body) const;
   void check_t5();
+  void check_whisper();
   [[noreturn]] void refuse_subgraph(const Body& body, std::string_view expected) const;
   // Runs the decoder. Returns logits [rows, tokens, V] and sets caches_ to the new caches.
   Value* first_logits();
@@ -78,6 +79,7 @@ class TokenSearch {
   Value* next_gpt(int64_t t);
   Value* first_t5();
   Value* next_t5();
+  Value* first_whisper();
   std::vector<Value*> call(const Body& body, const std::vector<Value*>& inputs);
   Value* take_logits(const Body& body, std::vector<Value*> results);
   Value* empty_cache(const Body& body, size_t input, int64_t rows) const;
@@ -92,6 +94,7 @@ class TokenSearch {
   Value* forbid_short(Value* scores);
   Value* forbid(Value* scores, Value* forbidden);  // where `forbidden` is true
   Value* zero_in(Value* mask);                     // bool: where the mask is 0
+  Value* silence_of(Value* logits);
 
   // -- token_search_beams.cpp ------------------------------------------------------------------
   struct Candidates {
@@ -133,8 +136,12 @@ class TokenSearch {
     return place && *place < inputs_.size() ? inputs_[*place].value : nullptr;
   }
   int64_t rows() const { return batch_ * beams_; }
-  bool is_beam() const { return node_.op_type == "BeamSearch"; }
+  bool is_beam() const { return places_.num_beams.has_value(); }
+  // The model has an encoder: T5 or Whisper.
   bool is_t5() const { return encoder_.graph != nullptr; }
+  bool is_whisper() const { return node_.int_attr("model_type", 0) == 2; }
+  // The tokens before the first round: decoder_input_ids, or decoder_start_token_id.
+  Value* first_tokens();
   bool wants(size_t output) const;
   template <class... Args>
   [[noreturn]] void fail_here(ErrorCode code, fmt::format_string<Args...> format,
@@ -169,6 +176,8 @@ class TokenSearch {
   Value *beam_scores_ = nullptr, *hypothesis_scores_ = nullptr;  // f32 [B, K]
   Value *hypotheses_ = nullptr, *hypothesis_counts_ = nullptr;   // s32 [B, K, max], f32 [B, 1]
   Value* generator_ = nullptr;                                   // s64 [1, 1]
+  Value* temperature_ = nullptr;                                 // f32 scalar
+  Value* silence_ = nullptr;                                     // f32 [B]: non_speech_probs
   std::vector<Value*> all_scores_;                               // f32 [1, B, K, V]
 };
 

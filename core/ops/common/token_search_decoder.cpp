@@ -15,6 +15,15 @@
 //
 //   input_ids [rows, 1] (or all tokens), encoder_attention_mask, encoder_hidden_states?,
 //   key and value of self attention, of cross attention -> logits, key and value of self attention
+//
+// Whisper (model_type 2): encoder and decoder
+//
+//   encoder_input_ids (floats), decoder_input_ids -> logits, encoder_hidden_states, key and value
+//   of
+//     self attention, of cross attention
+//   input_ids [rows, 1] (or all tokens), encoder_hidden_states?, key and value of self attention,
+//   of
+//     cross attention -> logits, key and value of self attention
 #include <algorithm>
 
 #include "ops/common/token_search.h"
@@ -41,9 +50,12 @@ bool takes_integers(const Graph& graph, size_t count) {
 
 void TokenSearch::open_subgraphs() {
   const int64_t type = node_.int_attr("model_type", 0);
-  if (type != 0 && (type != 1 || !is_beam()))
-    fail_here(ErrorCode::unimplemented, "model_type is {}, expected 0 (GPT){}", type,
-              is_beam() ? " or 1 (encoder and decoder)" : "");
+  const bool only_whisper = node_.op_type == "WhisperBeamSearch";
+  if (is_beam() ? type < (only_whisper ? 2 : 0) || type > 2 : type != 0)
+    fail_here(ErrorCode::unimplemented, "model_type is {}, expected {}", type,
+              only_whisper ? "2 (Whisper)"
+              : is_beam()  ? "0 (GPT), 1 (encoder and decoder) or 2 (Whisper)"
+                           : "0 (GPT)");
   const auto open = [&](std::string_view key) {
     Body body{subgraph(node_, key), {}};
     body.made = ctx_.run_invariant(*body.graph);
@@ -53,6 +65,10 @@ void TokenSearch::open_subgraphs() {
   if (type == 1) {
     encoder_ = open("encoder");
     return check_t5();
+  }
+  if (type == 2) {
+    encoder_ = open("encoder");
+    return check_whisper();
   }
   check_gpt(decoder_);
   if (!node_.find_attr("init_decoder")) return;
@@ -97,6 +113,22 @@ void TokenSearch::check_t5() {
                     "the caches that the encoder computes");
 }
 
+void TokenSearch::check_whisper() {
+  const Graph &e = *encoder_.graph, &d = *decoder_.graph;
+  const size_t own = d.outputs().empty() ? 0 : d.outputs().size() - 1;
+  const size_t results = e.outputs().size();
+  if (e.inputs().size() != 2 || e.inputs()[1]->dtype() != DType::s32 || results <= own + 2)
+    refuse_subgraph(encoder_,
+                    "encoder_input_ids and decoder_input_ids, and as results the logits, "
+                    "encoder_hidden_states and the caches");
+  const size_t caches = results - 2;
+  reads_hidden_states_ = d.inputs().size() == 2 + caches;
+  if (own == 0 || !takes_integers(d, 1) || d.inputs().size() != 1 + reads_hidden_states_ + caches)
+    refuse_subgraph(decoder_,
+                    "input_ids, optionally encoder_hidden_states, and the caches that the encoder "
+                    "computes");
+}
+
 std::vector<TokenSearch::Value*> TokenSearch::call(const Body& body,
                                                    const std::vector<Value*>& inputs) {
   Items items;
@@ -130,7 +162,10 @@ TokenSearch::Value* TokenSearch::empty_cache(const Body& body, size_t i, int64_t
   return build_.constant(Tensor::zeros(type.dtype, shape));
 }
 
-TokenSearch::Value* TokenSearch::first_logits() { return is_t5() ? first_t5() : first_gpt(); }
+TokenSearch::Value* TokenSearch::first_logits() {
+  if (is_whisper()) return first_whisper();
+  return is_t5() ? first_t5() : first_gpt();
+}
 
 TokenSearch::Value* TokenSearch::next_logits(int64_t t) {
   return is_t5() ? next_t5() : next_gpt(t);
@@ -160,6 +195,28 @@ TokenSearch::Value* TokenSearch::next_gpt(int64_t t) {
   return take_logits(decoder_, call(decoder_, feeds));
 }
 
+TokenSearch::Value* TokenSearch::first_tokens() {
+  if (is_whisper() && input(places_.decoder_input_ids))
+    return mask_input(places_.decoder_input_ids, "decoder_input_ids", {batch_, prompt_});
+  const int64_t first = node_.int_attr("decoder_start_token_id", -1);
+  if (first < 0 || first > INT32_MAX)
+    fail_here(ErrorCode::invalid_argument, "decoder_start_token_id is {}", first);
+  return filled(DType::s32, {batch_, 1}, first);
+}
+
+TokenSearch::Value* TokenSearch::first_whisper() {
+  texts_ = first_tokens();
+  std::vector<Value*> encoded = call(encoder_, {input(places_.input_ids), texts_});
+  const size_t own = decoder_.graph->outputs().size() - 1;
+  if (reads_hidden_states_) fixed_.push_back(encoded[1]);
+  fixed_.insert(fixed_.end(), encoded.begin() + 2 + static_cast<ptrdiff_t>(own), encoded.end());
+  encoded.resize(2 + own);
+  encoded.erase(encoded.begin() + 1);
+  Value* logits = take_logits(encoder_, encoded);
+  spread_over_beams();
+  return logits;
+}
+
 TokenSearch::Value* TokenSearch::first_t5() {
   Value* ids = input(places_.input_ids);
   mask_ = mask_input(places_.attention_mask, "attention_mask", ids->shape());
@@ -169,10 +226,7 @@ TokenSearch::Value* TokenSearch::first_t5() {
     Value* real = cast(op("Not", {op("Equal", {ids, token(pad_)})}), DType::s32);
     mask_ = cast(op("Greater", {op("CumSum", {real, integer(1)}), token(0)}), DType::s32);
   }
-  const int64_t first = node_.int_attr("decoder_start_token_id", -1);
-  if (first < 0 || first > INT32_MAX)
-    fail_here(ErrorCode::invalid_argument, "decoder_start_token_id is {}", first);
-  texts_ = filled(DType::s32, {batch_, 1}, first);
+  texts_ = first_tokens();
   const bool starts = encoder_.graph->inputs().size() == 3;
   std::vector<Value*> feeds = {ids, mask_};
   if (starts) feeds.push_back(texts_);
@@ -199,7 +253,8 @@ TokenSearch::Value* TokenSearch::first_t5() {
 TokenSearch::Value* TokenSearch::next_t5() {
   const ir::ValueType& ids = decoder_.graph->inputs()[0]->type;
   const bool one = ids.has_shape && ids.shape.size() == 2 && ids.shape[1] == 1;
-  std::vector<Value*> feeds = {one ? tokens_ : texts_, mask_};
+  std::vector<Value*> feeds = {one ? tokens_ : texts_};
+  if (mask_) feeds.push_back(mask_);
   if (reads_hidden_states_) feeds.push_back(fixed_[0]);
   feeds.insert(feeds.end(), caches_.begin(), caches_.end());
   feeds.insert(feeds.end(), fixed_.begin() + reads_hidden_states_, fixed_.end());

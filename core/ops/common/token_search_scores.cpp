@@ -18,6 +18,7 @@ TokenSearch::Value* TokenSearch::scores_of(Value* logits) {
   if (length_ == prompt_) read_masks();
   Value* last = slice(slice(logits, 1, tokens - 1, tokens), 2, 0, vocabulary_);
   Value* scores = cast(build_.reshape(last, {expected, vocabulary_}), DType::f32);
+  if (length_ == prompt_ && wants(4)) silence_ = silence_of(scores);
   if (is_beam()) scores = op("LogSoftmax", {scores}, {{"axis", int64_t{1}}});
   if (repetition_penalty_) scores = penalize_repetition(scores);
   scores = forbid_repeated_ngrams(scores);
@@ -27,8 +28,19 @@ TokenSearch::Value* TokenSearch::scores_of(Value* logits) {
   const float temperature = node_.float_attr("temperature", 1);
   if (!is_beam() && temperature > 0 && temperature != 1)
     scores = op("Div", {scores, number(temperature)});
+  if (temperature_) scores = op("Div", {scores, temperature_});
   if (presence_) scores = op("Sub", {scores, presence_});
   return scores;
+}
+
+// The probability of the token that states that there is no speech.
+TokenSearch::Value* TokenSearch::silence_of(Value* logits) {
+  const int64_t id = node_.int_attr("no_speech_token_id", -1);
+  if (id < 0 || id >= vocabulary_)
+    fail_here(ErrorCode::invalid_argument, "no_speech_token_id is {}, expected 0 to {}", id,
+              vocabulary_ - 1);
+  Value* all = op("Softmax", {logits}, {{"axis", int64_t{1}}});
+  return build_.reshape(slice(all, 1, id, id + 1), {batch_});
 }
 
 TokenSearch::Value* TokenSearch::zero_in(Value* mask) { return op("Equal", {mask, token(0)}); }

@@ -109,6 +109,8 @@ const std::map<std::string, std::string_view>& inexact() {
       {"ScatterElements", "updates overwrite each other and the data"},
       {"ScatterND", "updates overwrite the data"},
       {"TensorScatter", "the update overwrites a part of the cache"},
+      {"SparseAttention", "the update overwrites a part of the cache"},
+      {"VarlenCausalConvWithState", "the new state contains nothing of the old one"},
       {"DynamicUpdate", "the update overwrites a part"},
       {"Cast", "narrow types have one number for many"},
       {"Elementwise", "an output may use some of the inputs only"},

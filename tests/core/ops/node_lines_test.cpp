@@ -437,6 +437,7 @@ TEST(NodeLines, OfElementwiseOperators) { expect_as_recorded("elementwise"); }
 TEST(NodeLines, OfRecurrentLayers) { expect_as_recorded("recurrent"); }
 TEST(NodeLines, OfContribAttention) { expect_as_recorded("attention"); }
 TEST(NodeLines, OfContribOperators) { expect_as_recorded("contrib"); }
+TEST(NodeLines, OfExportedOperators) { expect_as_recorded("exported"); }
 TEST(NodeLines, OfGraphcore) { expect_as_recorded("graphcore"); }
 TEST(NodeLines, OfClassicalModels) { expect_as_recorded("ml"); }
 TEST(NodeLines, OfTextAndEarlyOperators) { expect_as_recorded("text"); }

@@ -56,6 +56,52 @@ TEST(DataSizes, UniqueKeepsItsSizesApart) {
   EXPECT_EQ(got.at("counts").to_int64s(), (std::vector<int64_t>{1, 1, 3, 0, 0}));
 }
 
+Executable compile_contrib(const std::string& body) {
+  return test::compile_text("graph \"g\" opset {\"\": 17, \"com.microsoft\": 1} {\n" + body +
+                            "}\n");
+}
+
+// The values are those of NumPy and of ONNX Runtime 1.32.
+TEST(DataSizes, DynamicTimeWarpingKeepsThePath) {
+  const Executable e = compile_contrib(R"(
+    input %x : f32[3,3]
+    %y : ? = com.microsoft.DynamicTimeWarping(%x)
+    output %y
+  )");
+  const Values got = run(e, {{"x", Tensor::of<float>({3, 3}, {0, 1, 2, 0, 1, 2, 0, 1, 2})}});
+  EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(got.at("y").to_int64s(), (std::vector<int64_t>{0, 1, 2, 2, 2, 0, 0, 0, 1, 2}));
+  const Values diagonal = run(e, {{"x", Tensor::of<float>({3, 3}, {0, 5, 5, 5, 0, 5, 5, 5, 0})}});
+  EXPECT_EQ(diagonal.at("y:shape").to_int64s(), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(diagonal.at("y").to_int64s(), (std::vector<int64_t>{0, 1, 2, -1, -1, 0, 1, 2, -1, -1}));
+}
+
+// The first tokens of %p that agree with %s from place 2 on, and the next one, follow %c.
+TEST(DataSizes, BifurcationDetectorKeepsTheTokensThatCount) {
+  const Executable e = compile_contrib(R"(
+    input %s : s64[7]
+    input %c : s64[2]
+    input %i : s64[1]
+    input %p : s64[6]
+    %y : ?, %found : ? = com.microsoft.BifurcationDetector(%s, %c, %i, %p) {min_ngram_size = 1, max_ngram_size = 3}
+    output %y
+    output %found
+  )");
+  const auto feed = [](const std::vector<int64_t>& predicted) {
+    const auto of = [](const std::vector<int64_t>& v) {
+      return Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, std::span<const int64_t>(v));
+    };
+    return Values{
+        {"s", of({2, 3, 4, 5, 3, 4, 6})}, {"c", of({2, 3})}, {"i", of({2})}, {"p", of(predicted)}};
+  };
+  Values got = run(e, feed({4, 5, 3, 9, 6, 1}));
+  EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{6}));
+  EXPECT_EQ(got.at("found").to_int64s(), (std::vector<int64_t>{-1}));
+  got = run(e, feed({5, 9, 9, 9, 9, 9}));
+  EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{3}));
+  EXPECT_EQ(got.at("found").to_int64s(), (std::vector<int64_t>{4}));
+}
+
 TEST(DataSizes, AConvertedModelKeepsSizesThatDependOnData) {
   const auto graph = ir::parse_text(graph_text(R"(
     input %x : f32[2,3]

@@ -12,12 +12,13 @@ namespace {
 using Strings = std::vector<std::string>;
 
 std::vector<Tensor> run(const std::string& op, std::vector<Tensor> inputs,
-                        std::map<std::string, ir::Attribute> attributes = {}, size_t outputs = 1) {
+                        std::map<std::string, ir::Attribute> attributes = {}, size_t outputs = 1,
+                        const std::string& domain = "") {
   ir::Graph g;
   g.opsets[""] = 20;
   std::vector<ir::Value*> values;
   for (const Tensor& t : inputs) values.push_back(t.defined() ? g.add_constant("", t) : nullptr);
-  ir::Node* n = g.add_node(op, "", values, outputs);
+  ir::Node* n = g.add_node(op, domain, values, outputs);
   for (auto& [key, value] : attributes) n->attributes[key] = value;
   return evaluate_strings(*n, inputs);
 }
@@ -32,6 +33,49 @@ TEST(Strings, ConcatBroadcasts) {
   const Tensor y = run("StringConcat", {a, b})[0];
   EXPECT_EQ(y.shape(), (Shape{2, 3}));
   EXPECT_EQ(y.string_values(), (Strings{"a1", "a2", "a3", "b1", "b2", "b3"}));
+}
+
+// The results of Tokenizer are those of ONNX Runtime 1.32.
+Tensor tokens(Strings s, std::map<std::string, ir::Attribute> attributes) {
+  std::map<std::string, ir::Attribute> all = {
+      {"mark", int64_t{0}}, {"mincharnum", int64_t{1}}, {"pad_value", std::string("#")}};
+  for (auto& [key, value] : attributes) all[key] = value;
+  return run("Tokenizer", {text(std::move(s))}, all, 1, "com.microsoft")[0];
+}
+
+TEST(Strings, TokenizerSplitsAtSeparatorsInTurn) {
+  const Tensor y = tokens({"hello world", "a b  c", ""}, {{"separators", Strings{" "}}});
+  EXPECT_EQ(y.shape(), (Shape{3, 3}));
+  EXPECT_EQ(y.string_values(), (Strings{"hello", "world", "#", "a", "b", "c", "#", "#", "#"}));
+  const Tensor z = tokens({"hello world", "a b  c"}, {{"separators", Strings{"o", "l+"}}});
+  EXPECT_EQ(z.string_values(), (Strings{"he", " w", "r", "d", "a b  c", "#", "#", "#"}));
+}
+
+TEST(Strings, TokenizerReturnsMatches) {
+  const Tensor y = tokens({"hello w 12", "x"},
+                          {{"tokenexp", std::string("[a-z]+")}, {"mincharnum", int64_t{2}}});
+  EXPECT_EQ(y.shape(), (Shape{2, 1}));
+  EXPECT_EQ(y.string_values(), (Strings{"hello", "#"}));
+}
+
+TEST(Strings, TokenizerMarksEnds) {
+  const Tensor y = tokens({"a b", ""}, {{"separators", Strings{" "}}, {"mark", int64_t{1}}});
+  EXPECT_EQ(y.string_values(), (Strings{"\x02", "a", "b", "\x03", "\x02", "\x03", "#", "#"}));
+  const Tensor none = tokens({"", ""}, {{"separators", Strings{" "}}, {"mark", int64_t{1}}});
+  EXPECT_EQ(none.shape(), (Shape{2, 0}));
+}
+
+TEST(Strings, TokenizerSplitsCharacters) {
+  const Strings letters = {"h", "\xC3\xA9", " "};
+  EXPECT_EQ(tokens({"h\xC3\xA9 "}, {{"separators", Strings{""}}}).string_values(), letters);
+  EXPECT_EQ(tokens({"h\xC3\xA9 "}, {{"tokenexp", std::string(".")}}).string_values(), letters);
+}
+
+TEST(Strings, TokenizerRefusesAmbiguousPatterns) {
+  EXPECT_THROW(tokens({"a"}, {}), Error);
+  EXPECT_THROW(tokens({"a"}, {{"separators", Strings{" "}}, {"tokenexp", std::string("a")}}),
+               Error);
+  EXPECT_THROW(tokens({"a"}, {{"tokenexp", std::string("(")}}), Error);
 }
 
 TEST(Strings, SplitPadsShortRows) {
