@@ -133,6 +133,11 @@ constexpr std::string_view kFuse[] = {
     "eliminate_nop_cast",
     "dequantize_weights",
     "constant_folding",
+    // The parameters of BatchNormalization and the weights before it may have been bytes. What is
+    // not
+    // part of a convolution becomes part of a chain of elementwise operators.
+    "fuse_bn_into_conv",
+    "replace_bn_with_mul_add",
     // Must run before other patterns take the Mul and Add after a product of bytes.
     "scaled_products",
     // Whole patterns must be matched before other passes take their Adds and Muls. Activations must

@@ -33,6 +33,7 @@ struct Params {
   bool by_rows;       // tiles of a row share pointers to the lines of its windows
   int64_t block, blocks, panels, panels_of_task, groups;  // of panels
   int32_t y_zero, y_low;
+  float y_least = 0, y_most = 0;  // of q, minus y_zero
   isa::PixelResidual residual;
   size_t pointer_bytes;
 };
@@ -229,7 +230,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     for (int64_t panel = panel0; panel < std::min(p.panels, panel0 + p.panels_of_task); panel++) {
       const int64_t m0 = panel * isa::kPixelPanel, columns = std::min(isa::kPixelPanel, p.m - m0);
       const isa::PixelBytes how = {static_cast<const int32_t*>(data[2]) + m0,
-                                   static_cast<const float*>(data[3]) + m0, p.y_zero, p.y_low};
+                                   static_cast<const float*>(data[3]) + m0,
+                                   p.y_zero,
+                                   p.y_low,
+                                   p.y_least,
+                                   p.y_most};
       for (int64_t i = 0; i < tiles.count(); i++) {
         const int64_t from = tiles.start(i), rows = tiles.start(i + 1) - from;
         multiply(p, s, tiles, i, rows, data[1], panel, columns, sums);
@@ -303,6 +308,11 @@ Plan prepare(const Call& call) {
   p->pad_byte = static_cast<uint8_t>(c.x_zero);
   p->y_zero = static_cast<int32_t>(c.y_zero);
   p->y_low = c.is_signed ? -128 : 0;
+  const calls::ByteRange whole{p->y_low, p->y_low + 255}, range = c.range.value_or(whole);
+  r.check(whole.least <= range.least && range.least <= range.most && range.most <= whole.most,
+          "the range is not one of bytes");
+  p->y_least = static_cast<float>(range.least - c.y_zero);
+  p->y_most = static_cast<float>(range.most - c.y_zero);
   p->depthwise = c.groups != 1;
   p->by_lines = p->c % 4 != 0;
   r.check(checked_mul(p->taps, p->c) < (int64_t{1} << 31), "windows are too large");

@@ -1,8 +1,12 @@
 #include "ops/common/conv_transpose.h"
+
+#include <algorithm>
+
 #include "kernels/calls/conv_transpose_generic.h"
 #include "ops/common/axes.h"
 #include "ops/common/cost.h"
 #include "ops/common/flops.h"
+#include "ops/common/matmul.h"
 #include "ops/op.h"
 
 namespace poprt::ops::conv_transpose_op {
@@ -30,12 +34,44 @@ void infer(InferContext& ctx) {
   ctx.out(0, x.dtype, std::move(y));
 }
 
+// An input of one pixel is a row, which the weights [C, M * kh * kw] multiply.
+bool lower_as_matmul(LowerContext& ctx, const Window& win, int64_t group) {
+  const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
+  const Tensor *w = ctx.constant(1), *bias = ctx.constant(2);
+  const auto is_one = [](int64_t d) { return d == 1; };
+  if (group != 1 || !w || (ctx.has(2) && !bias) || ctx.out_dtype() != DType::f32 ||
+      !std::all_of(x.begin() + 2, x.end(), is_one) ||
+      !std::equal(y.begin() + 2, y.end(), win.kernel.begin(), win.kernel.end()) ||
+      !std::ranges::all_of(win.dilations, is_one) ||
+      !std::ranges::all_of(win.pads_begin, [](int64_t d) { return d == 0; }))
+    return false;
+  PackedMatmul p;
+  p.m = x[0];
+  p.k = x[1];
+  p.n = element_count(y) / y[0];
+  p.b = *w;
+  p.b_k = p.n;
+  p.b_n = 1;
+  if (bias) {
+    const int64_t taps = p.n / y[1];
+    p.bias = Tensor::zeros(DType::f32, {p.n});
+    for (int64_t i = 0; i < p.n; i++)
+      p.bias.mutable_values<float>()[static_cast<size_t>(i)] =
+          bias->values<float>()[static_cast<size_t>(i / taps)];
+  }
+  p.a = ctx.in(0);
+  p.c = ctx.out(0);
+  lower_packed_matmul(ctx, p);
+  return true;
+}
+
 void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &w = ctx.in_shape(1), &y = ctx.out_shape();
   const Window win = transposed_window_of(ctx.node, spatial_of(x), spatial_of(w)).window;
   if (win.rank() > 3) ctx.fail_unsupported("more than three spatial dimensions");
   if (element_count(y) == 0) return;
   const int64_t group = ctx.node.int_attr("group", 1);
+  if (lower_as_matmul(ctx, win, group)) return;
   ctx.emit(calls::ConvTransposeGeneric{.conv = {.n = x[0],
                                                 .groups = group,
                                                 .c = w[0] / group,

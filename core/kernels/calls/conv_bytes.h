@@ -7,8 +7,9 @@
 //
 //   y = saturate(round((sum + offsets[m]) * scales[m]) + y_zero),
 //
-// so offsets (s32) contain the bias and the zero points, and scales (f32) all scales. Both are as
-// long as the panels are wide. Padding has the value x_zero.
+// between the bytes `least` and `most` if there is a range, so offsets (s32) contain the bias and
+// the zero points, and scales (f32) all scales. Both are as long as the panels are wide. Padding
+// has the value x_zero.
 //
 // With a residual (like y), let q be the result above. Then
 //
@@ -19,10 +20,16 @@
 // 4), 64, 4] in the order of isa/byte_pixels.h.
 #pragma once
 
+#include <optional>
+
 #include "kernels/calls/call.h"
 #include "kernels/calls/common/window.h"
 
 namespace poprt::kernels::calls {
+
+struct ByteRange {
+  int64_t least = 0, most = 0;
+};
 
 struct ConvBytes {
   static constexpr std::string_view kKernel = "conv_bytes";
@@ -41,7 +48,8 @@ struct ConvBytes {
   std::vector<WindowAxis> axes;  // one to three
   float y_scale = 1;             // of q
   float residual_scale = 1;
-  float sum_scale = 1;  // of y if there is a residual
+  float sum_scale = 1;                  // of y if there is a residual
+  std::optional<ByteRange> range = {};  // of q
 
   void fields(Fields& f) {
     f.size("n", n);
@@ -59,6 +67,12 @@ struct ConvBytes {
     f.real("y_scale", y_scale);
     f.real("residual_scale", residual_scale);
     f.real("sum_scale", sum_scale);
+    if (f.has_optional(range.has_value())) {
+      ByteRange r = range.value_or(ByteRange{});
+      f.integer("least", r.least, kLeastZero, kMostZero);
+      f.integer("most", r.most, kLeastZero, kMostZero);
+      range = r;
+    }
     f.require(groups == 1 || (groups == c && groups == m && groups % 16 == 0),
               "groups must be 1 or contain one channel each");
   }

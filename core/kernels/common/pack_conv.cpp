@@ -26,6 +26,63 @@ void pack_conv_transpose(const ConvWeights& w, std::span<float> packed) {
           *to++ = oc < w.m ? w.values[static_cast<size_t>((c * w.m + oc) * w.taps() + tap)] : 0.0f;
 }
 
+namespace {
+
+// Writes [group][block][(channel block, tap, channel)][16], where at(group, filter, channel, tap)
+// is the weight.
+template <class At>
+float* pack_taps(int64_t groups, int64_t m, int64_t c, int64_t taps, float* to, const At& at) {
+  for (int64_t g = 0; g < groups; g++)
+    for (int64_t begin = 0; begin < m; begin += 16)
+      for (int64_t c0 = 0; c0 < c; c0 += 16)
+        for (int64_t tap = 0; tap < taps; tap++)
+          for (int64_t channel = c0; channel < std::min(c, c0 + 16); channel++)
+            for (int64_t oc = begin; oc < begin + 16; oc++)
+              *to++ = oc < m ? at(g, oc, channel, tap) : 0.0f;
+  return to;
+}
+
+// Element (group, channel, filter, ky, kx) of the weights of ConvTranspose.
+float transposed_at(const ConvWeights& w, int64_t group, int64_t channel, int64_t oc, int64_t ky,
+                    int64_t kx) {
+  const int64_t row = ((group * w.c + channel) * w.m + oc) * w.kh + ky;
+  return w.values[static_cast<size_t>(row * w.kw + kx)];
+}
+
+}  // namespace
+
+void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
+                            std::span<float> packed) {
+  float* to = packed.data();
+  for (const AxisPhase& y : axis_phases(h))
+    for (const AxisPhase& x : axis_phases(v))
+      to = pack_taps(w.groups, w.m, w.c, y.taps * x.taps, to,
+                     [&](int64_t g, int64_t oc, int64_t channel, int64_t tap) {
+                       return transposed_at(w, g, channel, oc, y.last - tap / x.taps * y.step,
+                                            x.last - tap % x.taps * x.step);
+                     });
+}
+
+int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v) {
+  int64_t rows = 0, columns = 0;
+  for (const AxisPhase& p : axis_phases(h)) rows += p.taps;
+  for (const AxisPhase& p : axis_phases(v)) columns += p.taps;
+  return w.groups * w.blocks() * 16 * w.c * rows * columns;
+}
+
+void pack_merged_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
+                        std::span<float> packed) {
+  const AxisPhase y = merged_phase(h), x = merged_phase(v);
+  pack_taps(1, h.stride * v.stride * w.m, w.c, y.taps * x.taps, packed.data(),
+            [&](int64_t, int64_t lane, int64_t channel, int64_t tap) {
+              const int64_t phase = lane / w.m;
+              const int64_t ky = phase / v.stride + (y.taps - 1 - tap / x.taps) * h.stride;
+              const int64_t kx = phase % v.stride + (x.taps - 1 - tap % x.taps) * v.stride;
+              return ky < w.kh && kx < w.kw ? transposed_at(w, 0, channel, lane % w.m, ky, kx)
+                                            : 0.0f;
+            });
+}
+
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed) {
   const WinogradWeights form{w.m, w.c, tile};
   const int64_t row = w.c * 9, each = form.block_floats();

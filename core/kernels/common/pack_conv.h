@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/common/transposed_phases.h"
+
 namespace poprt::kernels {
 
 struct ConvWeights {
@@ -30,5 +32,17 @@ void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> pac
 // For conv_transpose: converts ONNX ConvTranspose weights `values` [c, m, kh, kw] (groups = 1) to
 // [tap][block][c][16].
 void pack_conv_transpose(const ConvWeights& w, std::span<float> packed);
+
+// For conv_transpose_phases: converts ONNX ConvTranspose weights `values` [groups * c, m, kh, kw]
+// to the form of pack_conv() for the taps of each phase (first height, then width), one after the
+// other.
+void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
+                            std::span<float> packed);
+// The number of those floats.
+int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v);
+// The same (groups = 1) with the common taps of all phases, whose output channels are [phase of
+// height][phase of width][m].
+void pack_merged_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
+                        std::span<float> packed);
 
 }  // namespace poprt::kernels

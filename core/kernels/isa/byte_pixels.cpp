@@ -68,16 +68,16 @@ void multiply(bool flip, bool vnni, const PixelRows& rows, const uint8_t* panel,
        : plain_tile_vectors<false>(rows, panel, vectors, sums);
 }
 
-// saturate(round(v) + zero) between low and low + 255.
-POPRT_INLINE i32x16 to_byte(f32x16 v, int32_t zero, int32_t low) {
-  const auto least = static_cast<float>(low - zero);
-  return to_i32(vround(vmax(vmin(v, splat(least + 255)), splat(least)))) + zero;
+// round(v) between least and most, plus zero.
+POPRT_INLINE i32x16 to_byte(f32x16 v, int32_t zero, float least, float most) {
+  return to_i32(vround(vmax(vmin(v, splat(most)), splat(least)))) + zero;
 }
 
 POPRT_INLINE i32x16 byte_of(const int32_t* sums, const PixelBytes& how, int64_t j) {
   const u32x16 sum = *reinterpret_cast<const u32x16u*>(sums + j) +
                      *reinterpret_cast<const u32x16u*>(how.offset + j);
-  return to_byte(to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j), how.zero, how.low);
+  return to_byte(to_f32(reinterpret_cast<i32x16>(sum)) * load(how.scale + j), how.zero, how.least,
+                 how.most);
 }
 
 POPRT_INLINE void put(uint8_t* y, i32x16 v, int64_t n) {
@@ -134,6 +134,7 @@ POPRT_INLINE void rows_to_bytes(const int32_t* sums, const PixelBytes& how, int6
     offset[i] = *reinterpret_cast<const u32x16u*>(how.offset + 16 * i);
     scale[i] = load(how.scale + 16 * i);
   }
+  const f32x16 least = splat(how.least), most = splat(how.most);
   const __mmask64 mask = ~uint64_t{0} >> (kPixelPanel - columns);
   for (int64_t r = 0; r < rows; r += kAtOnce) {
     f32x16 v[4] = {};
@@ -142,7 +143,8 @@ POPRT_INLINE void rows_to_bytes(const int32_t* sums, const PixelBytes& how, int6
         const int64_t row = r + k < rows ? r + k : r;
         const u32x16 sum =
             *reinterpret_cast<const u32x16u*>(sums + row * kPixelPanel + 16 * i) + offset[i];
-        v[k * kVectors + i] = to_f32(reinterpret_cast<i32x16>(sum)) * scale[i];
+        v[k * kVectors + i] =
+            vmax(vmin(to_f32(reinterpret_cast<i32x16>(sum)) * scale[i], most), least);
       }
     const __m512i all = panel_of(v, how.zero, how.low != 0);
     _mm512_mask_storeu_epi8(y + r * stride, mask, all);
@@ -167,11 +169,11 @@ POPRT_INLINE void panel_and_residual(const int32_t* sums, const PixelBytes& how,
   const f32x16 scale = splat(more.scale), residual_scale = splat(more.residual_scale),
                inverse = splat(1.0f / more.y_scale),
                residual_zero = splat(static_cast<float>(more.residual_zero)),
-               least = splat(static_cast<float>(how.low - how.zero));
+               least = splat(how.least), most = splat(how.most);
   f32x16 v[4], quotient[4];
   i32x16 doubtful{};
   for (int i = 0; i < 4; i++) {
-    const f32x16 byte = vround(vmax(vmin(scaled_sum(sums, how, 16 * i), least + 255.0f), least));
+    const f32x16 byte = vround(vmax(vmin(scaled_sum(sums, how, 16 * i), most), least));
     const f32x16 other = to_f32(get(residual + 16 * i, more.residual_low, 16)) - residual_zero;
     v[i] = byte * scale + other * residual_scale;
     if (more.relu) v[i] = vmax(v[i], zero());
@@ -221,7 +223,8 @@ void bytes_and_residual(const int32_t* sums, const PixelBytes& given, const Pixe
         residual_scale;
     f32x16 v = a + b;
     if (more.relu) v = vmax(v, zero());
-    put(y + j, to_byte(v / y_scale, more.y_zero, more.y_low), columns - j);
+    const auto least = static_cast<float>(more.y_low - more.y_zero);
+    put(y + j, to_byte(v / y_scale, more.y_zero, least, least + 255), columns - j);
   }
 }
 

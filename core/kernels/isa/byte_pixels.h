@@ -31,11 +31,13 @@ struct ChannelRows {
 };
 
 // Converts sums of `columns` columns to bytes: saturate(round((sum + offset[j]) * scale[j]) +
-// zero), ties to even, between low and low + 255. Scales are finite.
+// zero), ties to even, between zero + least and zero + most, which are bytes from `low` on. Scales
+// are finite.
 struct PixelBytes {
   const int32_t* offset;
   const float* scale;
   int32_t zero, low;
+  float least, most;
 };
 
 // Adds a residual to those bytes: y = saturate(round(v / y_scale) + y_zero) for v = (byte - zero) *

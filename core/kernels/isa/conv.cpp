@@ -72,66 +72,148 @@ void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const flo
   }
 }
 
-void run_blocked(const ConvShape& s, const ConvBlocking& b, const ConvPrologue* prologue,
-                 const float* x, const float* weights, const float* bias, const float* residual,
-                 float* y, int64_t begin, int64_t end, float* scratch) noexcept {
+// What a task computes: pixels from `pixel` on of blocks [oc_begin, oc_end) of a group of an image.
+struct BlockedTask {
+  int64_t image, group, oc_begin, oc_end, pixel, pixels;
+  BlockedTask(const ConvShape& s, const ConvBlocking& b, int64_t at) {
+    pixel = at % b.pixel_tasks * b.pixels;
+    at /= b.pixel_tasks;
+    oc_begin = at % b.oc_tasks * b.oc_blocks;
+    at /= b.oc_tasks;
+    image = at % s.batch;
+    group = at / s.batch;
+    pixels = least(b.pixels, s.out_pixels() - pixel);
+    oc_end = least(s.oc_blocks, oc_begin + b.oc_blocks);
+  }
+  // The first of the group's blocks, and the task's first among all blocks of the batch.
+  int64_t block(const ConvShape& s) const { return group * s.oc_blocks + oc_begin; }
+  int64_t block_of_all(const ConvShape& s) const {
+    return image * s.groups * s.oc_blocks + block(s);
+  }
+};
+
+// Computes a task. `c`, and the residual if there is one, are its first results; blocks of output
+// channels are c_block floats apart, and pixels 16. Without taps, results are the bias.
+void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
+              const ConvPrologue* prologue, const float* x, const float* weights, const float* bias,
+              const float* residual, float* c, int64_t c_block, float* scratch) {
   const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
   const int64_t taps = s.taps(), k_total = s.c * taps;
   const int64_t full_segments = s.c / 16 * taps, tail_k = s.c % 16;
   const int64_t segments = full_segments + (tail_k ? taps : 0);
-  const int64_t out_pixels = s.out_pixels(), in_pixels = s.in_pixels();
+  const int64_t in_pixels = s.in_pixels();
   const bool in_place = s.is_pointwise() && !prologue;
-  for (int64_t task = begin; task < end; task++) {
-    int64_t at = task;
-    const int64_t pixel = at % b.pixel_tasks * b.pixels;
-    at /= b.pixel_tasks;
-    const int64_t oc_begin = at % b.oc_tasks * b.oc_blocks;
-    at /= b.oc_tasks;
-    const int64_t image = at % s.batch, group = at / s.batch;
-    const int64_t pixels = least(b.pixels, out_pixels - pixel);
-    const int64_t oc_end = least(s.oc_blocks, oc_begin + b.oc_blocks);
-    const float* xi = x + (image * s.groups + group) * s.c_blocks * in_pixels * 16;
-    for (int64_t s0 = 0; s0 < segments; s0 += b.segments) {
-      const int64_t s1 = least(segments, s0 + b.segments);
-      TileIn in{};
-      in.full = most(0, least(s1, full_segments) - s0);
-      in.tail = s1 - s0 - in.full;
-      in.tail_k = tail_k;
-      in.w_vector = k_total * 16;
-      const float* a = scratch;
-      if (in_place) {
-        a = xi + (s0 * in_pixels + pixel) * 16;
-        in.a_segment = in_pixels * 16;
-      } else {
-        gather_segments(s, prologue, x, image, group, s0, s1, pixel, pixels, scratch);
-        in.a_segment = pixels * 16;
-      }
-      const int64_t k0 =
-          s0 <= full_segments ? s0 * 16 : full_segments * 16 + (s0 - full_segments) * tail_k;
-      for (int64_t oc = oc_begin; oc < oc_end;) {
-        const int64_t vectors = least(b.vectors, oc_end - oc);
-        const int64_t block = group * s.oc_blocks + oc;
-        const int64_t out_at = ((image * s.groups * s.oc_blocks + block) * out_pixels + pixel) * 16;
-        in.w = weights + (block * k_total + k0) * 16;
-        TileOut out{};
-        out.c_row = out.residual_row = 16;
-        out.c_vector = out_pixels * 16;
-        out.lanes = 16;
-        out.bias = bias ? bias + block * 16 : nullptr;
-        out.epilogue = &s.epilogue;
-        out.first = s0 == 0;
-        out.last = s1 == segments;
-        for (int64_t p = 0; p < pixels;) {
-          const int64_t rows = even_piece(pixels - p, kMaxRows[vectors]);
-          in.a = a + p * 16;
-          out.c = y + out_at + p * 16;
-          out.residual = residual ? residual + out_at + p * 16 : nullptr;
-          tiles.blocked[vectors][rows](in, out);
-          p += rows;
-        }
-        oc += vectors;
-      }
+  const float* xi = x + (t.image * s.groups + t.group) * s.c_blocks * in_pixels * 16;
+  for (int64_t s0 = 0; s0 < segments || s0 == 0; s0 += b.segments) {
+    const int64_t s1 = least(segments, s0 + b.segments);
+    TileIn in{};
+    in.full = most(0, least(s1, full_segments) - s0);
+    in.tail = s1 - s0 - in.full;
+    in.tail_k = tail_k;
+    in.w_vector = k_total * 16;
+    const float* a = scratch;
+    if (in_place) {
+      a = xi + (s0 * in_pixels + t.pixel) * 16;
+      in.a_segment = in_pixels * 16;
+    } else {
+      gather_segments(s, prologue, x, t.image, t.group, s0, s1, t.pixel, t.pixels, scratch);
+      in.a_segment = t.pixels * 16;
     }
+    const int64_t k0 =
+        s0 <= full_segments ? s0 * 16 : full_segments * 16 + (s0 - full_segments) * tail_k;
+    for (int64_t oc = t.oc_begin; oc < t.oc_end;) {
+      const int64_t vectors = least(b.vectors, t.oc_end - oc);
+      const int64_t block = t.group * s.oc_blocks + oc, at = (oc - t.oc_begin) * c_block;
+      in.w = weights + (block * k_total + k0) * 16;
+      TileOut out{};
+      out.c_row = out.residual_row = 16;
+      out.c_vector = c_block;
+      out.lanes = 16;
+      out.bias = bias ? bias + block * 16 : nullptr;
+      out.epilogue = &s.epilogue;
+      out.first = s0 == 0;
+      out.last = s1 == segments;
+      for (int64_t p = 0; p < t.pixels;) {
+        const int64_t rows = even_piece(t.pixels - p, kMaxRows[vectors]);
+        in.a = a + p * 16;
+        out.c = c + at + p * 16;
+        out.residual = residual ? residual + at + p * 16 : nullptr;
+        tiles.blocked[vectors][rows](in, out);
+        p += rows;
+      }
+      oc += vectors;
+    }
+  }
+}
+
+void run_blocked(const ConvShape& s, const ConvBlocking& b, const ConvPrologue* prologue,
+                 const float* x, const float* weights, const float* bias, const float* residual,
+                 float* y, int64_t begin, int64_t end, float* scratch) noexcept {
+  const int64_t out_pixels = s.out_pixels();
+  for (int64_t task = begin; task < end; task++) {
+    const BlockedTask t(s, b, task);
+    const int64_t at = (t.block_of_all(s) * out_pixels + t.pixel) * 16;
+    sum_task(s, b, t, prologue, x, weights, bias, residual ? residual + at : nullptr, y + at,
+             out_pixels * 16, scratch);
+  }
+}
+
+// Copies the results of one phase, [block][pixel][16], to their places in y.
+void spread_phase(const ConvShape& whole, const ConvPhase& phase, const BlockedTask& t,
+                  const float* sums, float* y) {
+  const ConvShape& s = phase.shape;
+  for (int64_t oc = t.oc_begin; oc < t.oc_end; oc++) {
+    float* plane = y + (t.block_of_all(s) + oc - t.oc_begin) * whole.oh * whole.ow * 16;
+    int64_t qy = t.pixel / s.ow, qx = t.pixel % s.ow;
+    for (int64_t left = t.pixels; left > 0; qy++, qx = 0) {
+      const int64_t run = least(left, s.ow - qx);
+      float* to =
+          plane + ((phase.y + qy * whole.stride_h) * whole.ow + phase.x + qx * whole.stride_w) * 16;
+      for (int64_t i = 0; i < run; i++, sums += 16, to += whole.stride_w * 16)
+        store(to, load(sums));
+      left -= run;
+    }
+  }
+}
+
+// The same for all phases together: lanes are [phase][channel].
+void spread_merged(const ConvShape& whole, const ConvPhase& phase, int64_t channels,
+                   const BlockedTask& t, const float* sums, float* y) {
+  const ConvShape& s = phase.shape;
+  float* plane = y + t.image * whole.oh * whole.ow * 16;
+  for (int64_t p = 0; p < t.pixels; p++) {
+    const int64_t oy0 = phase.y + (t.pixel + p) / s.ow * whole.stride_h;
+    const int64_t ox0 = phase.x + (t.pixel + p) % s.ow * whole.stride_w;
+    int64_t lane = 0;
+    for (int64_t fy = 0; fy < whole.stride_h; fy++)
+      for (int64_t fx = 0; fx < whole.stride_w; fx++) {
+        const int64_t oy = oy0 + fy, ox = ox0 + fx;
+        if (oy < 0 || oy >= whole.oh || ox < 0 || ox >= whole.ow) {
+          lane += channels;
+          continue;
+        }
+        float* to = plane + (oy * whole.ow + ox) * 16;
+        store(to, zero());
+        for (int64_t c = 0; c < channels; c++, lane++)
+          to[c] = sums[(lane / 16 * t.pixels + p) * 16 + lane % 16];
+      }
+  }
+}
+
+void run_phases(const ConvShape& whole, const ConvBlocking& b, const ConvPhase* phases,
+                int64_t count, int64_t merged_channels, const float* x, const float* weights,
+                const float* bias, float* y, int64_t begin, int64_t end, float* scratch) noexcept {
+  float* sums = scratch + b.segments * b.pixels * 16;
+  for (int64_t task = begin; task < end; task++) {
+    const ConvPhase& phase = phases[task % count];
+    const BlockedTask t(phase.shape, b, task / count);
+    if (t.pixels <= 0) continue;
+    sum_task(phase.shape, b, t, nullptr, x, weights + phase.weights, bias, nullptr, sums,
+             t.pixels * 16, scratch);
+    if (merged_channels)
+      spread_merged(whole, phase, merged_channels, t, sums, y);
+    else
+      spread_phase(whole, phase, t, sums, y);
   }
 }
 
@@ -307,7 +389,7 @@ void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, co
 }  // namespace
 
 extern const ConvTable POPRT_ISA_NAME(conv);
-const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked,   run_stem,
-                                        run_plain,      run_depthwise, run_transpose};
+const ConvTable POPRT_ISA_NAME(conv) = {choose_vectors, run_blocked,   run_stem,  run_plain,
+                                        run_depthwise,  run_transpose, run_phases};
 
 }  // namespace poprt::kernels::isa

@@ -53,6 +53,14 @@ struct ConvBlocking {
   int64_t pixel_tasks, oc_tasks, column_tasks;
 };
 
+// A convolution of stride 1 that computes one phase of a transposed convolution, or all phases with
+// common taps (kernels/common/transposed_phases.h).
+struct ConvPhase {
+  ConvShape shape;
+  int64_t weights;  // the offset of its weights
+  int64_t y, x;     // the place of its first result
+};
+
 struct ConvTable {
   int64_t (*best_vectors)(int64_t pixels, int64_t blocks);
   // Weights are [groups][oc block][K][16], K = (channel block, tap, channel in block) without
@@ -78,6 +86,13 @@ struct ConvTable {
   // Kernel = stride, no padding. Weights are [tap][oc block][c][16]. A task is b.pixels input rows.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;
+  // A transposed convolution `whole` as `count` phases, each with weights as those of `blocked`.
+  // Tasks are those of `blocked` for the largest phase, times `count`. If `merged_channels` is not
+  // 0, one phase computes the channels of all phases: results are [phase][channel]. Scratch has
+  // b.segments + b.oc_blocks times b.pixels times 16 floats.
+  void (*phases)(const ConvShape& whole, const ConvBlocking& b, const ConvPhase* phases,
+                 int64_t count, int64_t merged_channels, const float* x, const float* weights,
+                 const float* bias, float* y, int64_t begin, int64_t end, float* scratch) noexcept;
 };
 POPRT_DECLARE_ISA(ConvTable, conv)
 

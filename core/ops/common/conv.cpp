@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/common/transposed_phases.h"
 #include "ops/common/conv_kernel.h"
+#include "ops/common/conv_transpose.h"
 
 namespace poprt::ops {
 namespace {
@@ -42,26 +44,52 @@ bool poprt_conv_supported(const ir::Node& conv) {
   p.c = c / group;
   p.m = m / group;
   p.deep = rank == 5;
-  return c >= 16 && conv_kernel_exists(p);
+  return c >= 16 && (conv_kernel_exists(p) || pairs_groups(conv));
+}
+
+bool pairs_groups(const ir::Node& conv) {
+  const ir::Value* w = conv.input(1);
+  const int64_t group = conv.int_attr("group", 1);
+  if (group % 2 || !w->is_constant()) return false;
+  ConvProblem p;
+  p.groups = group;
+  p.c = w->shape()[1];
+  p.m = w->shape()[0] / group;
+  p.deep = w->shape().size() == 5;
+  return !conv_kernel_exists(p) && p.c % 8 == 0 && p.m % 8 == 0;
+}
+
+bool is_plain_transpose(const ir::Node& conv) {
+  const Shape &x = conv.input(0)->shape(), &k = conv.input(1)->shape();
+  const std::vector<int64_t> kernel(k.begin() + 2, k.end());
+  const auto t = transposed_window_of(conv, spatial_of(conv.input(0)), kernel);
+  if (conv.int_attr("group", 1) != 1) return false;
+  for (size_t d = 0; d < kernel.size(); d++)
+    if (t.window.strides[d] != kernel[d] || t.window.dilations[d] != 1 ||
+        t.window.pads_begin[d] != 0 || t.out[d] != x[d + 2] * kernel[d])
+      return false;
+  return true;
 }
 
 bool poprt_conv_transpose_supported(const ir::Node& conv) {
-  const ir::Value *x = conv.input(0), *w = conv.input(1);
-  if (!static_f32(x, 4) || !static_f32(w, 4) || !static_f32(conv.output(0), 4) ||
-      !w->is_constant() || !optional_constant(conv.input(2)) || conv.int_attr("group", 1) != 1 ||
-      x->shape()[1] < 16)
+  const ir::Value *x = conv.input(0), *w = conv.input(1), *y = conv.output(0);
+  if (!x || !x->type.is_static()) return false;
+  const size_t rank = x->shape().size();
+  if ((rank != 3 && rank != 4) || !static_f32(x, rank) || !static_f32(w, rank) ||
+      !static_f32(y, rank) || !w->is_constant() || !optional_constant(conv.input(2)))
     return false;
-  const auto strides = conv.ints_attr("strides", {1, 1});
-  const auto dilations = conv.ints_attr("dilations", {1, 1});
-  const auto pads = conv.ints_attr("pads", {0, 0, 0, 0});
-  const auto padding = conv.ints_attr("output_padding", {0, 0});
-  const auto zero = [](int64_t v) { return v == 0; };
-  const Shape& k = w->shape();
-  return strides == std::vector<int64_t>{k[2], k[3]} && dilations == std::vector<int64_t>{1, 1} &&
-         std::all_of(pads.begin(), pads.end(), zero) &&
-         std::all_of(padding.begin(), padding.end(), zero) &&
-         conv.output(0)->shape() ==
-             Shape{x->shape()[0], k[1], x->shape()[2] * k[2], x->shape()[3] * k[3]};
+  const int64_t group = conv.int_attr("group", 1), c = x->shape()[1], m = y->shape()[1];
+  if (c < 16 || group < 1 || (group > 1 && (c / group % 16 || m / group % 16))) return false;
+  if (is_plain_transpose(conv)) return true;
+  const auto t = transposed_window_of(conv, spatial_of(x), spatial_of(w));
+  // A phase multiplies zeros where its window is outside the image, which a sum over inputs skips.
+  constexpr int64_t kMostWaste = 2;
+  int64_t all = kMostWaste * element_count(spatial_of(x));
+  for (size_t d = 0; d < t.out.size(); d++) {
+    if (t.window.strides[d] > kernels::kMostPhases || t.window.pads_begin[d] < 0) return false;
+    all *= t.window.strides[d];
+  }
+  return element_count(spatial_of(y)) <= all;
 }
 
 ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,

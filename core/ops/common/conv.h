@@ -10,11 +10,19 @@ namespace poprt::ops {
 
 // Whether poprt.Conv supports this ONNX Conv node, whose types are static. It must be f32, with one
 // to three spatial dimensions and non-negative pads. It must have a single group, groups of 1, 2,
-// 4, 8 or 16 channels to as many (not in three dimensions), or groups of multiples of 16 channels.
+// 4, 8 or 16 channels to as many (not in three dimensions), groups of multiples of 16 channels, or
+// constant weights in an even number of groups of multiples of 8 channels.
 // Weights and bias may be computed at run time if there are enough pixels to justify packing them.
 bool poprt_conv_supported(const ir::Node& conv);
-// The same for ConvTranspose: f32, constant weights, one group, kernel == stride, no pads.
+// Whether such a convolution has groups of odd multiples of 8 channels. Each two of them are
+// computed as one group in which half of the weights are zero, which is faster than a plain layout.
+bool pairs_groups(const ir::Node& conv);
+// The same for ConvTranspose: f32, constant weights, one or two spatial dimensions, at least 16
+// channels, in groups of multiples of 16.
 bool poprt_conv_transpose_supported(const ir::Node& conv);
+// Whether the kernel of a ConvTranspose of static types equals its stride, without padding, in one
+// group.
+bool is_plain_transpose(const ir::Node& conv);
 
 inline constexpr int64_t kLargestWinogradTile = 4;
 

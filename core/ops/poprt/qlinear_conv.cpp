@@ -7,6 +7,8 @@
 // Five additional inputs are possible: residual (like y), residual_scale, residual_zero_point,
 // sum_scale, sum_zero_point. The result is then the sum of the real values of y and the residual,
 // quantised to bytes; with activation "Relu" it is at least 0.
+//
+// Attributes `least` and `most` bound the bytes before that sum.
 #include <algorithm>
 
 #include "kernels/calls/conv_bytes.h"
@@ -196,6 +198,11 @@ void lower(LowerContext& ctx) {
                         .y_scale = scale(kYScale),
                         .residual_scale = scale(kResidualScale),
                         .sum_scale = scale(kSumScale)};
+  if (ctx.node.find_attr("least") || ctx.node.find_attr("most")) {
+    const int64_t low = call.is_signed ? -128 : 0;
+    call.range = {.least = std::max(low, ctx.node.int_attr("least", low)),
+                  .most = std::min(low + 255, ctx.node.int_attr("most", low + 255))};
+  }
   for (size_t d = 0; d < window.rank(); d++)
     call.axes.push_back({.in = x[d + 1],
                          .out = y[d + 1],

@@ -33,7 +33,7 @@ bool fuse_bias(Node& add, std::string_view op_type, PassContext& context) {
         !conv->input(1)->is_constant() || !same_static_shape(conv->output(), add.output()))
       continue;
     const Shape& w = conv->input(1)->shape();
-    const int64_t channels = w[op_type == "Conv" ? 0 : 1];  // ConvTranspose has one group
+    const int64_t channels = op_type == "Conv" ? w[0] : w[1] * conv->int_attr("group", 1);
     auto bias = per_channel(add.input(1 - side), static_cast<size_t>(channels));
     if (!bias) continue;
     if (const Value* old = conv->input(kBias)) {

@@ -2,7 +2,12 @@
 //
 // DequantizeLinear -> Conv, MatMul, Gemm (-> Relu, Clip) -> QuantizeLinear becomes QLinearConv,
 // QLinearMatMul or com.microsoft.QGemm. They have exact 32-bit sums and round once at the end,
-// whereas the float graph rounds every product and sum.
+// whereas the float graph rounds every product and sum. A BatchNormalization after Conv becomes
+// part of its scales and its bias.
+//
+// A Relu or Clip before QuantizeLinear is dropped if saturation has the same effect. If not, Max
+// and Min bound the bytes, because quantisation keeps the order of numbers: Relu is a Max with the
+// zero point.
 //
 // DequantizeLinear -> Reshape, MaxPool ... -> QuantizeLinear with the same scale and zero point
 // moves the bytes. Concat joins bytes; an input with another quantisation than the result is
@@ -21,18 +26,31 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
+// The least and the largest byte of a result.
+struct Bounds {
+  double least = 0, most = 0;
+
+  static Bounds of(DType dtype) {
+    const double low = dtype == DType::u8 ? 0 : -128;
+    return {low, low + 255};
+  }
+  double within(double byte) const { return std::clamp(byte, least, most); }
+  bool operator==(const Bounds&) const = default;
+};
+
 // An input or result as bytes: real = (bytes - zero) * scale. Scale and zero point are constants.
 struct Quantized {
   Value *bytes = nullptr, *scale = nullptr, *zero = nullptr;
   DType dtype = DType::undefined;
-  int64_t axis = -1;  // axis of a scale with several elements; -1: one scale for all
+  int64_t axis = -1;   // axis of a scale with several elements; -1: one scale for all
+  Bounds bounds = {};  // of a result
 
   double one_scale() const { return scale->constant().to_doubles()[0]; }
   double one_zero() const { return zero ? zero->constant().to_doubles()[0] : 0; }
 };
 
 std::optional<Quantized> quantized(const Node& n, Value* bytes, DType dtype) {
-  Quantized q{bytes, n.input(1), n.input(2), dtype};
+  Quantized q{bytes, n.input(1), n.input(2), dtype, -1, {}};
   if ((dtype != DType::u8 && dtype != DType::s8) || n.int_attr("block_size", 0) != 0)
     return std::nullopt;
   if (!q.scale->is_constant() || q.scale->dtype() != DType::f32) return std::nullopt;
@@ -68,53 +86,46 @@ Value* zero_of(Graph& graph, const Quantized& q, const std::string& name) {
   return graph.add_constant(name, Tensor::zeros(q.dtype, q.scale->shape()));
 }
 
-// Whether the bounds of a Relu or Clip are outside the range of the bytes, so that saturation makes
-// the node unnecessary.
-bool is_implied_by_saturation(const Node& n, const Quantized& y) {
-  const double low = y.dtype == DType::u8 ? 0 : -128, high = low + 255;
-  const auto real = [&](double bytes) { return (bytes - y.one_zero()) * y.one_scale(); };
-  double from = 0, to = INFINITY;
-  if (n.is("Clip")) {
-    const auto bound = [&](size_t input, std::string_view key,
-                           double none) -> std::optional<double> {
-      if (n.opset() < 11) return n.float_attr(key, static_cast<float>(none));
-      return n.input(input) ? ir::const_scalar(n.input(input)) : std::optional(none);
-    };
-    const auto lower = bound(1, "min", -INFINITY), upper = bound(2, "max", INFINITY);
-    if (!lower || !upper) return false;
-    from = *lower;
-    to = *upper;
-  } else if (!n.is("Relu")) {
-    return false;
-  }
-  const double half = y.one_scale() / 2;
-  return from < real(low) + half && to > real(high) - half;
+// The bounds after the Relu or Clip `n` is merged into QuantizeLinear, which has bounds `to`.
+std::optional<Bounds> merged_bounds(const Node& n, const Quantized& y, const Bounds& to) {
+  const auto byte = [&](double real) {
+    return to.within(std::nearbyint(real / y.one_scale()) + y.one_zero());
+  };
+  if (n.is("Relu")) return Bounds{byte(0), byte(INFINITY)};
+  if (!n.is("Clip")) return std::nullopt;
+  const auto bound = [&](size_t input, std::string_view key, double none) -> std::optional<double> {
+    if (n.opset() < 11) return n.float_attr(key, static_cast<float>(none));
+    return n.input(input) ? ir::const_scalar(n.input(input)) : std::optional(none);
+  };
+  const auto lower = bound(1, "min", -INFINITY), upper = bound(2, "max", INFINITY);
+  if (!lower || !upper || !(*lower <= *upper)) return std::nullopt;
+  return Bounds{byte(*lower), byte(*upper)};
 }
 
-// Converts a constant bias of `n` columns to the unit of the 32-bit sums. A sum of 1 is `unit` (of
-// each column), which is unit / y_scale steps of the result.
-std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<double>& unit,
-                              double y_scale) {
-  std::vector<double> values;
-  if (const Node* d = ir::producer_if(bias, "DequantizeLinear")) {
-    if (!d->input(0)->is_constant() || !d->input(1)->is_constant() ||
-        (d->input(2) && !d->input(2)->is_constant()) || d->int_attr("block_size", 0) != 0)
-      return std::nullopt;
-    values = d->input(0)->constant().to_doubles();
-    const std::vector<double> scale = d->input(1)->constant().to_doubles();
-    std::vector<double> zero(scale.size(), 0);
-    if (d->input(2)) zero = d->input(2)->constant().to_doubles();
-    if ((scale.size() != 1 && scale.size() != values.size()) || zero.size() != scale.size())
-      return std::nullopt;
-    for (size_t i = 0; i < values.size(); i++) {
-      const size_t s = scale.size() == 1 ? 0 : i;
-      values[i] = (values[i] - zero[s]) * scale[s];
-    }
-  } else if (bias->is_constant() && bias->dtype() == DType::f32) {
-    values = bias->constant().to_doubles();
-  } else {
+// The numbers of a constant, or of constant bytes or integers after DequantizeLinear.
+std::optional<std::vector<double>> reals_of(const Value* v) {
+  if (v->is_constant() && v->dtype() == DType::f32) return v->constant().to_doubles();
+  const Node* d = ir::producer_if(v, "DequantizeLinear");
+  if (!d || !d->input(0)->is_constant() || !d->input(1)->is_constant() ||
+      (d->input(2) && !d->input(2)->is_constant()) || d->int_attr("block_size", 0) != 0)
     return std::nullopt;
+  std::vector<double> values = d->input(0)->constant().to_doubles();
+  const std::vector<double> scale = d->input(1)->constant().to_doubles();
+  std::vector<double> zero(scale.size(), 0);
+  if (d->input(2)) zero = d->input(2)->constant().to_doubles();
+  if ((scale.size() != 1 && scale.size() != values.size()) || zero.size() != scale.size())
+    return std::nullopt;
+  for (size_t i = 0; i < values.size(); i++) {
+    const size_t s = scale.size() == 1 ? 0 : i;
+    values[i] = (values[i] - zero[s]) * scale[s];
   }
+  return values;
+}
+
+// Converts a bias of `n` columns to the unit of the 32-bit sums. A sum of 1 is `unit` (of each
+// column), which is unit / y_scale steps of the result.
+std::optional<Tensor> sums_of(std::vector<double> values, int64_t n,
+                              const std::vector<double>& unit, double y_scale) {
   if (values.size() == 1) values.assign(static_cast<size_t>(n), values[0]);
   if (static_cast<int64_t>(values.size()) != n) return std::nullopt;
   Tensor sums = Tensor::zeros(DType::s32, {n});
@@ -128,6 +139,71 @@ std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<do
     sums.mutable_values<int32_t>()[i] = static_cast<int32_t>(std::nearbyint(exact));
   }
   return sums;
+}
+
+std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<double>& unit,
+                              double y_scale) {
+  auto values = reals_of(bias);
+  if (!values) return std::nullopt;
+  return sums_of(std::move(*values), n, unit, y_scale);
+}
+
+// A BatchNormalization after the product: result * factor + shift, for each channel.
+struct Norm {
+  std::vector<double> factor, shift;
+};
+
+std::optional<Norm> norm_of(const Node& bn, int64_t channels) {
+  constexpr size_t kScale = 1, kShift = 2, kMean = 3, kVariance = 4;
+  if (bn.inputs().size() != 5 || bn.int_attr("training_mode", 0) != 0 || bn.opset() < 9)
+    return std::nullopt;
+  std::vector<std::vector<double>> values(5);
+  for (size_t i = kScale; i <= kVariance; i++) {
+    const auto reals = reals_of(bn.input(i));
+    if (!reals || static_cast<int64_t>(reals->size()) != channels) return std::nullopt;
+    values[i] = *reals;
+  }
+  Norm norm;
+  const auto epsilon = static_cast<double>(bn.float_attr("epsilon", 1e-5f));
+  for (size_t c = 0; c < values[kScale].size(); c++) {
+    const double factor = values[kScale][c] / std::sqrt(values[kVariance][c] + epsilon);
+    if (!std::isfinite(factor) || factor == 0) return std::nullopt;
+    norm.factor.push_back(factor);
+    norm.shift.push_back(values[kShift][c] - values[kMean][c] * factor);
+  }
+  return norm;
+}
+
+// The bytes of constant weights [M, ...], negated in the channels with a negative factor. Returns
+// nothing if a negated byte does not exist.
+std::optional<Tensor> negated_weights(const Quantized& w, const std::vector<double>& factor) {
+  const Shape& shape = w.bytes->shape();
+  const auto row = static_cast<size_t>(element_count(shape) / shape[0]);
+  const std::vector<double> zero = w.zero ? w.zero->constant().to_doubles() : std::vector{0.0};
+  std::vector<double> bytes = w.bytes->constant().to_doubles();
+  const Bounds range = Bounds::of(w.dtype);
+  for (size_t i = 0; i < bytes.size(); i++) {
+    const size_t c = i / row;
+    if (factor[c] > 0) continue;
+    bytes[i] = 2 * zero[zero.size() == 1 ? 0 : c] - bytes[i];
+    if (bytes[i] != range.within(bytes[i])) return std::nullopt;
+  }
+  return tensor_of(w.dtype, shape, bytes);
+}
+
+// Gives the weights those bytes, and scales that are multiplied by the absolute factors.
+void scale_weights(Graph& graph, Quantized& w, const Tensor& bytes,
+                   const std::vector<double>& factor, const std::string& name) {
+  std::vector<double> scale = w.scale->constant().to_doubles(), zero(1, 0.0);
+  if (w.zero) zero = w.zero->constant().to_doubles();
+  scale.resize(factor.size(), scale[0]);
+  zero.resize(factor.size(), zero[0]);
+  for (size_t c = 0; c < factor.size(); c++) scale[c] *= std::fabs(factor[c]);
+  const auto m = static_cast<int64_t>(factor.size());
+  w.axis = 0;
+  w.bytes = graph.add_constant(name + "_weights", bytes);
+  w.scale = graph.add_constant(name + "_w_scale", tensor_of(DType::f32, {m}, scale));
+  w.zero = graph.add_constant(name + "_w_zero", tensor_of(w.dtype, {m}, zero));
 }
 
 // Whether sums of that many products of bytes fit in 32 bits, with room for a bias.
@@ -201,17 +277,48 @@ bool has_kernel(const Node& conv, const Quantized& w) {
          std::all_of(zeros.begin(), zeros.end(), [=](double z) { return z == middle; });
 }
 
-void from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
-  const auto x = dequantized(conv.input(0)), w = dequantized(conv.input(1));
+// Replaces the QuantizeLinear by the bytes `made`, bounded as `y` requires.
+void finish(Node& q, Value* made, const Quantized& y) {
+  const Bounds all = Bounds::of(y.dtype);
+  const auto bounded = [&](const char* op_type, double byte) {
+    Value* bound = add_scalar(q.graph(), q.output()->name() + "_bound", y.dtype, byte);
+    made = insert_node(q, op_type, "", {made, bound})->output();
+  };
+  if (y.bounds.least > all.least) bounded("Max", y.bounds.least);
+  if (y.bounds.most < all.most) bounded("Min", y.bounds.most);
+  replace_node(q, made);
+}
+
+// `bn` is a BatchNormalization between the convolution and QuantizeLinear, or null.
+void from_conv(Node& q, Node& conv, const Node* bn, const Quantized& y, PassContext& context) {
+  const auto x = dequantized(conv.input(0));
+  auto w = dequantized(conv.input(1));
   if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return;
   const Shape& shape = w->bytes->shape();
   if (shape.size() < 3 || !has_kernel(conv, *w) || !sums_fit(*w, 0)) return;
-  std::optional<Tensor> bias;
-  Value* b = conv.inputs().size() > 2 ? conv.input(2) : nullptr;
-  if (b && !(bias = bias_of(b, shape[0], units(*x, *w), y.one_scale()))) return;
-  if (!context.allow()) return;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
+  Value* b = conv.inputs().size() > 2 ? conv.input(2) : nullptr;
+  std::optional<std::vector<double>> bias;
+  if (b && !(bias = reals_of(b))) return;
+  std::optional<Norm> norm;
+  std::vector<double> unit = units(*x, *w);
+  if (bn) {
+    if (!(norm = norm_of(*bn, shape[0]))) return;
+    unit.resize(norm->factor.size(), unit[0]);
+    if (!bias) bias.emplace(norm->factor.size(), 0.0);
+    bias->resize(norm->factor.size(), (*bias)[0]);
+    for (size_t c = 0; c < unit.size(); c++) {
+      unit[c] *= std::fabs(norm->factor[c]);
+      (*bias)[c] = (*bias)[c] * norm->factor[c] + norm->shift[c];
+    }
+  }
+  std::optional<Tensor> sums;
+  if (bias && !(sums = sums_of(*bias, shape[0], unit, y.one_scale()))) return;
+  std::optional<Tensor> bytes;
+  if (norm && !(bytes = negated_weights(*w, norm->factor))) return;
+  if (!context.allow()) return;
+  if (norm) scale_weights(g, *w, *bytes, norm->factor, name);
   std::vector<Value*> inputs = {x->bytes,
                                 x->scale,
                                 zero_of(g, *x, name + "_x_zero"),
@@ -220,8 +327,8 @@ void from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
                                 zero_of(g, *w, name + "_w_zero"),
                                 y.scale,
                                 zero_of(g, y, name + "_zero")};
-  if (b) inputs.push_back(g.add_constant(name + "_bias", *bias));
-  replace_node(q, insert_like(q, "QLinearConv", inputs, conv)->output());
+  if (sums) inputs.push_back(g.add_constant(name + "_bias", *sums));
+  finish(q, insert_like(q, "QLinearConv", inputs, conv)->output(), y);
 }
 
 void from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context) {
@@ -238,7 +345,7 @@ void from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context
       insert_node(q, "QLinearMatMul", "",
                   {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes, b->scale,
                    zero_of(g, *b, name + "_b_zero"), y.scale, zero_of(g, y, name + "_zero")});
-  replace_node(q, made->output());
+  finish(q, made->output(), y);
 }
 
 void from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext& context) {
@@ -266,7 +373,7 @@ void from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext
        zero_of(g, *b, name + "_b_zero"), c ? g.add_constant(name + "_bias", *bias) : nullptr,
        y.scale, zero_of(g, y, name + "_zero")},
       {{"transB", int64_t{transposed}}});
-  replace_node(q, made->output());
+  finish(q, made->output(), y);
 }
 
 // Moves the bytes in place of the numbers.
@@ -275,7 +382,7 @@ void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
       x->one_zero() != y.one_zero() || !context.allow())
     return;
-  replace_node(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output());
+  finish(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output(), y);
 }
 
 // Joins the bytes. An input with another quantisation than the result is quantised again.
@@ -296,7 +403,7 @@ void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context
         same ? x.bytes
              : insert_like(q, "QuantizeLinear", with_first(q, concat.input(i)), q)->output());
   }
-  replace_node(q, insert_like(q, "Concat", inputs, concat)->output());
+  finish(q, insert_like(q, "Concat", inputs, concat)->output(), y);
 }
 
 void rewrite(Graph& root, Node& q, PassContext& context) {
@@ -304,15 +411,25 @@ void rewrite(Graph& root, Node& q, PassContext& context) {
   if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static() ||
       q.int_attr("precision", 0) > 1)
     return;
-  const auto y = quantized(q, q.output(), q.output()->dtype());
+  auto y = quantized(q, q.output(), q.output()->dtype());
   if (!is_one_for_all(y)) return;
+  const Bounds all = y->bounds = Bounds::of(y->dtype);
   Value* real = q.input(0);
-  while (ir::single_use(real) && real->producer() &&
-         is_implied_by_saturation(*real->producer(), *y))
+  while (ir::single_use(real) && real->producer()) {
+    const auto bounds = merged_bounds(*real->producer(), *y, y->bounds);
+    // ai.onnx has Max and Min of bytes since opset 12.
+    if (!bounds || (*bounds != all && q.opset() < 12)) break;
+    y->bounds = *bounds;
     real = real->producer()->input(0);
+  }
   Node* n = real->producer();
   if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return;
-  if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
+  if (n->op_type == "BatchNormalization") {
+    Node* conv = sole_producer_of(n->input(0), "Conv");
+    if (conv) from_conv(q, *conv, n, *y, context);
+    return;
+  }
+  if (n->op_type == "Conv") return from_conv(q, *n, nullptr, *y, context);
   if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
   if (n->op_type == "Concat") return from_concat(q, *n, *y, context);
   if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);

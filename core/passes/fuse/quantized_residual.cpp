@@ -1,5 +1,6 @@
 // Merges poprt.QLinearConv -> DequantizeLinear -> Add (-> Relu) -> QuantizeLinear into one
-// poprt.QLinearConv with a residual, if the other operand of Add is dequantised bytes, too.
+// poprt.QLinearConv with a residual, if the other operand of Add is dequantised bytes, too. Before
+// that, merges Max and Min with a constant byte into the convolution.
 #include "ops/common/quantized_conv.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
@@ -65,7 +66,24 @@ void rewrite(Node& q, PassContext& context) {
   }
 }
 
+void merge_bound(Node& n, PassContext& context) {
+  const bool least = n.is("Max");
+  if ((!least && !n.is("Min")) || n.inputs().size() != 2) return;
+  Node* conv = sole_producer_of(n.input(0), "QLinearConv", "poprt");
+  if (!conv || conv->inputs().size() > kInputs || conv->output()->dtype() != n.output()->dtype() ||
+      !same_static_shape(conv->output(), n.output()))
+    return;
+  const auto byte = ir::const_scalar(n.input(1));
+  // A Max after a Min, or a second bound of one kind, is not merged.
+  if (!byte || conv->find_attr("most") || (least && conv->find_attr("least")) ||
+      (!least && *byte < static_cast<double>(conv->int_attr("least", -128))) || !context.allow())
+    return;
+  conv->attributes[least ? "least" : "most"] = static_cast<int64_t>(*byte);
+  replace_node(n, conv->output());
+}
+
 void run(Graph& graph, PassContext& context) {
+  for_each_node(graph, [&](Node& n) { merge_bound(n, context); });
   for_each_node(graph, [&](Node& n) { rewrite(n, context); });
 }
 
@@ -75,8 +93,9 @@ extern const PassDef def;
 const PassDef def = {
     .name = "quantized_residual",
     .summary =
-        "merges an addition of quantised bytes into the convolution that computes one operand",
-    .condition = "both operands of Add are dequantised bytes with one scale",
+        "merges an addition of quantised bytes into the convolution that computes one operand, and "
+        "bounds of bytes into the convolution before them",
+    .condition = "both operands of Add are dequantised bytes with one scale; bounds are constant",
     .numerics = Numerics::rounding,
     .run = run,
 };

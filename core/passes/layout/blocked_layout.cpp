@@ -12,6 +12,7 @@
 
 #include "ops/axes.h"
 #include "ops/common/conv.h"
+#include "ops/common/conv_transpose.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 
@@ -214,10 +215,47 @@ class Layout {
     if (w.rank() == 3) twin.attributes["depth"] = x[2];
   }
 
+  // The same for ConvTranspose. poprt.ConvTranspose has phases if it has an output_shape.
+  static void set_transposed_window(Node& twin, const Node& n, std::vector<int64_t> kernel) {
+    const Shape& x = n.input(0)->shape();
+    const auto [w, out] = ops::transposed_window_of(n, {x.begin() + 2, x.end()}, kernel);
+    const bool row = w.rank() == 1;
+    const auto list = [&](std::string_view name, std::vector<int64_t> v, int64_t of_a_row) {
+      if (row) v.insert(v.begin(), of_a_row);
+      twin.attributes[std::string(name)] = std::move(v);
+    };
+    for (const char* name : {"auto_pad", "output_padding", "output_shape", "pads", "dilations"})
+      twin.attributes.erase(name);
+    list("kernel_shape", std::move(kernel), 1);
+    list("strides", w.strides, 1);
+    if (ops::is_plain_transpose(n)) return;
+    list("dilations", w.dilations, 1);
+    list("output_shape", out, 1);
+    std::vector<int64_t> pads = w.pads_begin;
+    pads.insert(pads.end(), w.pads_end.begin(), w.pads_end.end());
+    twin.attributes["pads"] = row ? std::vector<int64_t>{0, pads[0], 0, pads[1]} : pads;
+  }
+
   // Returns the weights for images; one-dimensional weights become weights of one row.
   Value* image_weights(Value* w, Node& before) {
     const Shape& s = w->shape();
     return s.size() == 3 ? reshaped(w, {s[0], s[1], 1, s[2]}, before) : w;
+  }
+
+  // Weights of half as many groups, [M, 2 C / group, ...]: zero for the channels of the other
+  // group.
+  static Tensor paired(const Tensor& w, int64_t group) {
+    Shape shape = w.shape();
+    const auto filters = static_cast<size_t>(shape[0] / group);
+    const auto row = static_cast<size_t>(element_count(shape) / shape[0]);
+    shape[1] *= 2;
+    Tensor out = Tensor::zeros(DType::f32, shape);
+    const std::span<const float> from = w.values<float>();
+    const std::span<float> to = out.mutable_values<float>();
+    for (size_t m = 0; m < static_cast<size_t>(shape[0]); m++)
+      std::ranges::copy(from.subspan(m * row, row),
+                        to.begin() + static_cast<std::ptrdiff_t>((2 * m + m / filters % 2) * row));
+    return out;
   }
 
   Node* convert(Node& n) {
@@ -228,17 +266,22 @@ class Layout {
           onnx(n, "Conv") && channels < kLanes && !blocked(x) && n.int_attr("group", 1) == 1;
       std::vector<Value*> ins(n.inputs().begin(), n.inputs().end());
       ins[0] = stem ? flattened(x, n) : get(x, n);
+      const int64_t group = n.int_attr("group", 1);
+      const bool pairs = onnx(n, "Conv") && ops::pairs_groups(n);
+      if (pairs)
+        ins[1] = graph_.add_constant(ins[1]->name() + "_pairs", paired(ins[1]->constant(), group));
       ins[1] = image_weights(ins[1], n);
       Node* twin = graph_.add_node(n.op_type, "poprt", ins, 1, &n);
       twin->attributes = n.attributes;
       twin->name = n.name;
       twin->attributes["channels"] = channels;
+      if (pairs) twin->attributes["group"] = group / 2;
       const Shape& w = n.input(1)->shape();
       const std::vector<int64_t> kernel(w.begin() + 2, w.end());
       if (onnx(n, "Conv"))
         set_window(*twin, n, kernel);
       else
-        twin->attributes["kernel_shape"] = kernel;
+        set_transposed_window(*twin, n, kernel);
       return twin;
     }
     if (onnx(n, "Concat")) {

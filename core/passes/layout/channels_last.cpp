@@ -85,8 +85,13 @@ class Layout {
   }
 
   bool pool_fits(const Node& n) const {
+    // The kernel for channels first reads one byte at a time, so moving the bytes twice is faster.
+    constexpr int64_t kWorthMoving = 16;
     const Value* x = n.input(0);
-    if (!has_twin(x) || !is_byte(x->dtype()) || n.outputs().size() != 1 || n.opset() < 12)
+    if (!x || !x->type.is_static() || x->shape().size() < 3 || x->shape().size() > 5 ||
+        !is_byte(x->dtype()) || n.outputs().size() != 1 || n.opset() < 12 ||
+        (!has_twin(x) && x->shape()[kChannels] < kWorthMoving) ||
+        element_count(n.output()->shape()) == 0 || n.int_attr("storage_order", 0) != 0)
       return false;
     const auto pads = ops::window_of(n, {x->shape().begin() + 2, x->shape().end()});
     const auto none_negative = [](const std::vector<int64_t>& v) {
@@ -113,8 +118,15 @@ class Layout {
     return ops::only_axis(map, i) == kChannels;
   }
 
+  // Max or Min of bytes and one constant, which qdq_products creates.
+  static bool bounds_bytes(const Node& n) {
+    return (n.is("Max") || n.is("Min")) && n.inputs().size() == 2 && n.input(0) && n.input(1) &&
+           is_byte(n.output()->dtype()) && ir::const_scalar(n.input(1)).has_value();
+  }
+
   bool elementwise_fits(const Node& n) const {
-    if (n.outputs().size() != 1 || !ops::is_fusable_elementwise(n)) return false;
+    if (n.outputs().size() != 1 || !(ops::is_fusable_elementwise(n) || bounds_bytes(n)))
+      return false;
     const Shape& out = n.output()->shape();
     if (out.size() < 3) return false;  // not an image
     const ops::AxisMap map = ops::axis_map(n);

@@ -37,6 +37,10 @@ struct BytesCase {
     c.residual_zero = zero(residual_signed);
     c.sum_zero = zero(c.is_signed);
     c.relu = rng() % 2;
+    if (rng() % 2) {
+      const int64_t a = zero(c.is_signed), b = zero(c.is_signed);
+      c.range = {.least = std::min(a, b), .most = std::max(a, b)};
+    }
     c.y_scale = 0.5f, c.residual_scale = 0.25f, c.sum_scale = 0.5f;
     c.axes.resize(1 + rng() % 3);
     for (calls::WindowAxis& a : c.axes) {
@@ -151,6 +155,9 @@ struct BytesCase {
       double want =
           saturated(static_cast<double>(std::nearbyint(scaled)) + static_cast<double>(call.y_zero),
                     call.is_signed);
+      if (call.range)
+        want = std::clamp(want, static_cast<double>(call.range->least),
+                          static_cast<double>(call.range->most));
       if (residual) {
         double v = (want - static_cast<double>(call.y_zero)) * 0.5 +
                    (more[at] - static_cast<double>(call.residual_zero)) * 0.25;
@@ -177,6 +184,18 @@ TEST(ConvBytes, NoImagesAreNone) {
     c.make_operands(rng);
     c.expect_right();
   }
+}
+
+TEST(ConvBytes, RefusesARangeThatIsNotOneOfBytes) {
+  std::mt19937 rng(4);
+  BytesCase c(rng);
+  const int64_t low = c.call.is_signed ? -128 : 0;
+  c.call.range = {.least = low, .most = low + 255};
+  EXPECT_NO_THROW(test::prepare_call(c.call, c.o));
+  c.call.range = {.least = low + 2, .most = low + 1};
+  EXPECT_THROW(test::prepare_call(c.call, c.o), Error);
+  c.call.range = {.least = low, .most = c.call.is_signed ? 128 : 256};
+  EXPECT_THROW(test::prepare_call(c.call, c.o), Error);
 }
 
 TEST(ConvBytes, RefusesGroupsOfSeveralChannels) {

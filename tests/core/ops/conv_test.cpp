@@ -156,6 +156,101 @@ TEST(BlockedConvTranspose, MatchesTheGenericOne) {
   }
 }
 
+// A transposed convolution of two dimensions.
+struct Transposed {
+  int64_t batch, c, m, group;
+  Ints in, kernel, strides, pads, dilations, padding;
+
+  Shape out() const {
+    Shape y{batch, m};
+    for (size_t d = 0; d < 2; d++)
+      y.push_back((in[d] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1 + padding[d] -
+                  pads[d] - pads[d + 2]);
+    return y;
+  }
+};
+
+void expect_phases(const Transposed& t, std::mt19937& rng) {
+  const Shape x_shape{t.batch, t.c, t.in[0], t.in[1]},
+      out = t.out(), w_shape{t.c, t.m / t.group, t.kernel[0], t.kernel[1]};
+  SCOPED_TRACE(shape_string(x_shape) + shape_string(w_shape) + shape_string(out) +
+               shape_string(t.strides) + shape_string(t.pads) + shape_string(t.dilations));
+  const Tensor x = random_tensor(x_shape, rng), w = random_tensor(w_shape, rng),
+               bias = random_tensor({t.m}, rng);
+  const Tensor blocked = BuiltNode("Block", "poprt", {{x, false}}).run()[0];
+  const Tensor y = BuiltNode("ConvTranspose", "poprt", {{blocked, false}, {w, true}, {bias, true}},
+                             {{"strides", t.strides},
+                              {"channels", t.c},
+                              {"group", t.group},
+                              {"pads", t.pads},
+                              {"dilations", t.dilations},
+                              {"output_shape", Ints{out[2], out[3]}},
+                              {"activation", std::string("relu")}})
+                       .run()[0];
+  // Lanes that are not channels must be finite.
+  for (const float v : y.values<float>()) ASSERT_TRUE(std::isfinite(v));
+  const Tensor got = BuiltNode("Unblock", "poprt", {{y, false}}, {{"channels", t.m}}).run()[0];
+  Naive want(x, w, bias, out, t.group, t.strides, t.pads, t.dilations, true);
+  for (double& v : want.value) v = std::max(v, 0.0);
+  expect_close(got.values<float>(), want.value, want.magnitude);
+}
+
+TEST(BlockedConvTranspose, PhasesMatchNaiveLoops) {
+  std::mt19937 rng(4);
+  const Ints no_pads{0, 0, 0, 0}, one{1, 1}, none{0, 0};
+  for (const Transposed& t : std::vector<Transposed>{
+           {2, 16, 16, 1, {5, 7}, {4, 4}, {1, 1}, no_pads, one, none},
+           {1, 40, 33, 1, {5, 7}, {4, 4}, {2, 2}, {1, 1, 1, 1}, one, none},
+           {2, 20, 24, 1, {6, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}, one, one},
+           {1, 64, 64, 4, {5, 6}, {4, 4}, {2, 2}, {1, 1, 1, 1}, one, none},
+           {1, 32, 32, 2, {5, 6}, {3, 3}, {1, 1}, {2, 2, 2, 2}, {2, 2}, none},
+           {1, 32, 17, 1, {1, 30}, {1, 16}, {1, 8}, {0, 4, 0, 4}, one, none},
+           {1, 16, 20, 1, {6, 6}, {3, 3}, {3, 2}, {0, 2, 1, 0}, {2, 3}, {1, 1}},
+           {1, 16, 20, 1, {4, 6}, {2, 3}, {4, 5}, no_pads, {2, 5}, {3, 4}},  // phases without taps
+           {2, 16, 3, 1, {5, 7}, {4, 4}, {2, 2}, {1, 1, 1, 1}, one, none},   // merged phases
+           {1, 24, 1, 1, {9, 4}, {5, 8}, {3, 4}, {1, 2, 0, 3}, one, {2, 1}},
+           {1, 16, 7, 1, {4, 4}, {4, 4}, {2, 2}, {3, 2, 3, 2}, one, none}})
+    expect_phases(t, rng);
+}
+
+TEST(BlockedConvTranspose, RandomFormsMatchNaiveLoops) {
+  std::mt19937 rng(5);
+  const auto number = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(rng() % static_cast<uint64_t>(most - least + 1));
+  };
+  for (int i = 0; i < 120; i++) {
+    Transposed t{number(1, 2), number(16, 50), number(1, 40), 1, {}, {}, {}, {0, 0, 0, 0}, {}, {}};
+    if (i % 4 == 0) t.c = 16 * number(2, 3) * 2, t.m = 16 * number(1, 2) * 2, t.group = 2;
+    for (size_t d = 0; d < 2; d++) {
+      t.in.push_back(number(2, 9));
+      t.kernel.push_back(number(1, 5));
+      t.strides.push_back(number(1, 4));
+      t.dilations.push_back(i % 3 == 0 ? number(1, 4) : 1);
+      t.padding.push_back(number(0, std::max(t.strides[d], t.dilations[d]) - 1));
+      const int64_t extent = (t.kernel[d] - 1) * t.dilations[d] + 1;
+      t.pads[d] = number(0, extent - 1);
+      t.pads[d + 2] = number(0, extent - 1);
+    }
+    if (std::ranges::any_of(t.out(), [](int64_t d) { return d < 1; })) continue;
+    expect_phases(t, rng);
+  }
+}
+
+TEST(ConvTranspose, OneConstantMatrixMultipliesASinglePixel) {
+  std::mt19937 rng(6);
+  for (const bool with_bias : {false, true}) {
+    const Tensor x = random_tensor({3, 50, 1, 1}, rng), w = random_tensor({50, 7, 4, 3}, rng),
+                 bias = with_bias ? random_tensor({7}, rng) : Tensor();
+    std::vector<std::pair<Tensor, bool>> inputs{{x, false}, {w, true}};
+    if (with_bias) inputs.emplace_back(bias, true);
+    const Tensor y = BuiltNode("ConvTranspose", "", inputs, {{"strides", Ints{2, 1}}}).run()[0];
+    const Shape out{3, 7, 4, 3};
+    ASSERT_EQ(y.shape(), out);
+    const Naive want(x, w, bias, out, 1, {2, 1}, {0, 0, 0, 0}, {1, 1}, true);
+    expect_close(y.values<float>(), want.value, want.magnitude);
+  }
+}
+
 TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
   const auto supported = [](Shape x, Shape w, int64_t group, bool constant = true) {
     BuiltNode c("Conv", "",
@@ -173,7 +268,11 @@ TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
   EXPECT_FALSE(supported({1, 32, 8, 8, 8}, {32, 4, 3, 3, 3}, 8));
   EXPECT_TRUE(supported({1, 64, 8, 8, 8}, {32, 32, 3, 3, 3}, 2));
   EXPECT_FALSE(supported({1, 24, 8, 8}, {24, 12, 1, 1}, 2));
-  EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
+  EXPECT_TRUE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4));
+  EXPECT_FALSE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4, false));
+  EXPECT_FALSE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3));
+  EXPECT_TRUE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
+  EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 4, 1, 1}, 8));
   EXPECT_FALSE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
   EXPECT_TRUE(supported({1, 3, 8}, {8, 3, 3}, 1));
   EXPECT_FALSE(supported({1, 3, 8, 8, 8, 8}, {8, 3, 3, 3, 3, 3}, 1));

@@ -167,8 +167,8 @@ TEST(BytePixels, SumsBecomeBytes) {
       for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
         for (const int64_t columns : {1, 13, 16, 23, 32, 40, 48, 60, 64}) {
           std::vector<uint8_t> y(isa::kPixelRows * kStride, 0x55);
-          b.table->bytes(e.sums.data(), {e.offsets.data(), e.scales.data(), low + 7, low}, rows,
-                         columns, y.data(), kStride);
+          b.table->bytes(e.sums.data(), {e.offsets.data(), e.scales.data(), low + 7, low, -7, 248},
+                         rows, columns, y.data(), kStride);
           for (size_t i = 0; i < y.size(); i++) {
             const size_t r = i / kStride, j = i % kStride;
             const bool inside = static_cast<int64_t>(j) < columns && static_cast<int64_t>(r) < rows;
@@ -208,8 +208,9 @@ TEST(BytePixels, ResidualsAreAdded) {
           std::copy_n(e.residual.begin(), columns, last.mutable_values<uint8_t>().begin());
           const test::Fenced fenced(last);
           const auto* residual = static_cast<const uint8_t*>(fenced.data());
-          b.table->bytes_and_residual(e.sums.data(), {e.offsets.data(), e.scales.data(), 90, 0},
-                                      more, residual, columns, y.data());
+          b.table->bytes_and_residual(e.sums.data(),
+                                      {e.offsets.data(), e.scales.data(), 90, 0, -90, 165}, more,
+                                      residual, columns, y.data());
           for (size_t j = 0; j < y.size(); j++) {
             uint8_t wanted = 0x55;
             if (static_cast<int>(j) < columns) {

@@ -105,6 +105,8 @@ struct ConvCase {
           dilation = 1;
   bool per_channel = true, symmetric = true;
   std::string bias = "s32";  // or "f32" or ""
+  bool wide = false;         // the result also covers the sums before the activation
+  bool norm = false;         // a BatchNormalization follows the convolution
 };
 
 void check_conv(const ConvCase& c, uint32_t seed) {
@@ -125,7 +127,12 @@ void check_conv(const ConvCase& c, uint32_t seed) {
     if (c.bias == "f32") bias[i] = static_cast<double>(static_cast<float>(rng() % 1000) / 997);
   }
   const int64_t out = (c.size + 2 * c.pad - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
-  Doubles real;
+  Doubles real, sums, factor, shift, mean, variance;
+  for (int64_t i = 0; i < m; i++) {
+    const auto number = [&] { return static_cast<double>(static_cast<float>(rng() % 1000) / 997); };
+    factor.push_back(number() + 0.5), shift.push_back(number() - 0.5);
+    mean.push_back(number()), variance.push_back(number() + 0.5);
+  }
   for (int64_t n = 0; n < 2; n++)
     for (int64_t o = 0; o < m; o++)
       for (int64_t oy = 0; oy < out; oy++)
@@ -141,10 +148,15 @@ void check_conv(const ConvCase& c, uint32_t seed) {
                 sum += x.real(((n * c.channels + channel) * c.size + iy) * c.size + ix, 0) *
                        w.real(((o * per_group + i) * c.kernel + ky) * c.kernel + kx, o);
               }
+          if (c.norm) {
+            const auto k = static_cast<size_t>(o);
+            sum = (sum - mean[k]) / std::sqrt(variance[k] + 1e-5) * factor[k] + shift[k];
+          }
+          sums.push_back(sum);
           if (c.activation == "Relu") sum = std::max(sum, 0.0);
           real.push_back(sum);
         }
-  const Result y(c.y, real);
+  const Result y(c.y, c.wide ? sums : real);
   const std::string n = std::to_string(m);
   std::string text = fmt::format("input %x : {}[2,{},{},{}]\n", c.x, c.channels, c.size, c.size) +
                      w.constant("w") + x.grid("x") + w.grid("w") + y.constants();
@@ -164,12 +176,19 @@ void check_conv(const ConvCase& c, uint32_t seed) {
       "{}]}}\n",
       inputs, c.dilation, c.dilation, c.group, c.pad, c.pad, c.pad, c.pad, c.stride, c.stride);
   std::string last = "%c";
+  if (c.norm) {
+    for (const auto& [name, values] : {std::pair{"nf", factor}, std::pair{"ns", shift},
+                                       std::pair{"nm", mean}, std::pair{"nv", variance}})
+      text += fmt::format("const %{} : f32[{}] = [{}]\n", name, n, fmt::join(values, ", "));
+    text += "%n = BatchNormalization(%c, %nf, %ns, %nm, %nv)\n";
+    last = "%n";
+  }
   if (!c.activation.empty()) {
-    text += fmt::format("%r = {}(%c)\n", c.activation);
+    text += fmt::format("%r = {}({})\n", c.activation, last);
     last = "%r";
   }
   text += fmt::format("%y = QuantizeLinear({}, %ys, %yz)\noutput %y", last);
-  expect_result(text, "QLinearConv", {{"x", x.tensor()}}, real, y);
+  expect_result(text, c.wide ? "QLinearConv Max" : "QLinearConv", {{"x", x.tensor()}}, real, y);
 }
 
 TEST(QdqProducts, ConvOfRandomWindows) {
@@ -194,6 +213,59 @@ TEST(QdqProducts, ConvOfRandomWindows) {
     c.symmetric = pick(0, 1);
     c.bias = pick("", "s32", "f32");
     c.activation = pick("", "Relu");
+    check_conv(c, seed);
+  }
+}
+
+TEST(QdqProducts, BatchNormalizationAfterConv) {
+  for (uint32_t seed = 1; seed <= 16; seed++) {
+    ConvCase c;
+    c.norm = true;
+    c.per_channel = seed % 2;
+    c.symmetric = seed % 3;
+    c.w = seed % 2 ? "s8" : "u8";
+    c.bias = seed % 4 == 0 ? "" : seed % 4 == 1 ? "s32" : "f32";
+    c.activation = seed % 5 ? "Relu" : "";
+    check_conv(c, seed);
+  }
+}
+
+// A negative factor negates the weights of its channel, which must be bytes.
+TEST(QdqProducts, BatchNormalizationWithNegativeFactors) {
+  const auto graph_of = [](int least) {
+    return fmt::format(R"(input %x : u8[1,4,2,2]
+      const %xs : f32[] = 0.5
+      const %xz : u8[] = 128
+      const %w : s8[2,4,1,1] = [{}, 2, 3, 4, 5, -6, 7, 8]
+      const %ws : f32[] = 0.25
+      const %wz : s8[] = 0
+      const %f : f32[2] = [-1.0, 2.0]
+      const %s : f32[2] = [1.0, -1.0]
+      const %m : f32[2] = [0.5, 0.25]
+      const %v : f32[2] = [1.0, 1.0]
+      const %ys : f32[] = 4.0
+      const %yz : u8[] = 100
+      %xd = DequantizeLinear(%x, %xs, %xz)
+      %wd = DequantizeLinear(%w, %ws, %wz)
+      %c = Conv(%xd, %wd)
+      %n = BatchNormalization(%c, %f, %s, %m, %v)
+      %y = QuantizeLinear(%n, %ys, %yz)
+      output %y)",
+                       least);
+  };
+  // The bias is rounded, so a byte may differ by one.
+  EXPECT_EQ(ops_after(*parsed(graph_of(-127)), {"qdq_products"}, 1), "QLinearConv");
+  EXPECT_EQ(ops_after(*parsed(graph_of(-128)), {"qdq_products"}),
+            "DequantizeLinear DequantizeLinear Conv BatchNormalization QuantizeLinear");
+}
+
+// Relu is a Max with the zero point, which need not be the lowest byte.
+TEST(QdqProducts, ReluBeforeAnyZeroPoint) {
+  for (uint32_t seed = 1; seed <= 8; seed++) {
+    ConvCase c;
+    c.y = seed % 2 ? "u8" : "s8";
+    c.activation = "Relu";
+    c.wide = true;
     check_conv(c, seed);
   }
 }
@@ -294,12 +366,16 @@ std::string operators_of(const std::string& text) {
 TEST(QdqProducts, ActivationsThatSaturationDoes) {
   const std::string relu = "%r = Relu(%p)\n %y = QuantizeLinear(%r, %ys, %yz)";
   const std::string clip = "%r = Clip(%p, %zero, %six)\n %y = QuantizeLinear(%r, %ys, %yz)";
-  const std::string kept = "DequantizeLinear DequantizeLinear MatMul ";
   EXPECT_EQ(operators_of(product(relu)), "QLinearMatMul");
   EXPECT_EQ(operators_of(product(clip)), "QLinearMatMul");
   // Zero is not the lowest byte, or six not the highest.
-  EXPECT_EQ(operators_of(product(relu, 10)), kept + "Relu QuantizeLinear");
-  EXPECT_EQ(operators_of(product(clip, 0, 40)), kept + "Clip QuantizeLinear");
+  EXPECT_EQ(operators_of(product(relu, 10)), "QLinearMatMul Max");
+  EXPECT_EQ(operators_of(product(clip, 0, 40)), "QLinearMatMul Min");
+  EXPECT_EQ(operators_of(product(clip, 10, 40)), "QLinearMatMul Max Min");
+  const std::string both =
+      "%s = Clip(%p, %zero, %six)\n %r = Relu(%s)\n "
+      "%y = QuantizeLinear(%r, %ys, %yz)";
+  EXPECT_EQ(operators_of(product(both, 10, 40)), "QLinearMatMul Max Min");
 }
 
 TEST(QdqProducts, WhatHasOtherReadersStays) {

@@ -43,10 +43,55 @@ TEST(BlockedLayout, TransposedConvolutionsMoveWhenTheirKernelTakesThem) {
     output %y)";
   expect_ops({"blocked_layout"}, fmt::format(fmt::runtime(graph), 32),
              "poprt.Block poprt.ConvTranspose poprt.Unblock");
+  for (const char* attributes :
+       {"strides = [2, 2], pads = [1, 1, 1, 1]", "strides = [1, 2]",
+        "strides = [2, 2], output_padding = [1, 1]", "strides = [3, 2], output_shape = [10, 9]",
+        "strides = [2, 2], auto_pad = \"SAME_LOWER\", dilations = [2, 2]"})
+    expect_ops({"blocked_layout"},
+               fmt::format(R"(input %x : f32[1,32,4,5]
+    const %w : f32[32,18,3,3] = fill 0.125
+    const %b : f32[18] = fill 0.5
+    %y : ? = ConvTranspose(%x, %w, %b) {{{}}}
+    output %y)",
+                           attributes),
+               "poprt.Block poprt.ConvTranspose poprt.Unblock");
+  expect_ops({"blocked_layout"}, R"(input %x : f32[2,64,9]
+    const %w : f32[64,16,4] = fill 0.125
+    %y : ? = ConvTranspose(%x, %w) {strides = [2], pads = [1, 1], group = 2}
+    output %y)",
+             "Reshape poprt.Block poprt.ConvTranspose poprt.Unblock Reshape");
+  // A sum over inputs multiplies fewer zeros.
+  expect_unchanged({"blocked_layout"}, R"(input %x : f32[1,32,2,2]
+    const %w : f32[32,32,4,4] = fill 0.125
+    %y : ? = ConvTranspose(%x, %w)
+    output %y)");
   expect_unchanged({"blocked_layout"}, R"(input %x : f64[1,32,4,5]
     const %w : f64[32,32,2,2] = fill 0.125
     %y : ? = ConvTranspose(%x, %w) {strides = [2, 2]}
     output %y)");
+}
+
+TEST(BlockedLayout, GroupsOfOddMultiplesOfEightChannelsArePaired) {
+  std::mt19937 rng(2);
+  const Uniform real{-1, 1};
+  for (const auto& [c, m] : std::vector<std::pair<int64_t, int64_t>>{{24, 24}, {8, 24}, {40, 8}})
+    for (const char* attributes : {"", ", strides = [2, 2], pads = [1, 0, 1, 0]"}) {
+      auto graph = std::make_unique<ir::Graph>();
+      graph->opsets = {{"", 17}};
+      Tensor w = Tensor::zeros(DType::f32, {4 * m, c, 3, 3});
+      for (float& v : w.mutable_values<float>()) v = real(rng);
+      ir::Value* x = graph->add_input("x", ir::ValueType::of(DType::f32, {2, 4 * c, 7, 6}));
+      ir::Node* conv = graph->add_node("Conv", "", {x, graph->add_constant("w", w)});
+      conv->attributes["group"] = int64_t{4};
+      if (*attributes) {
+        conv->attributes["strides"] = std::vector<int64_t>{2, 2};
+        conv->attributes["pads"] = std::vector<int64_t>{1, 0, 1, 0};
+      }
+      graph->add_output(conv->output());
+      ops::infer(*graph);
+      EXPECT_EQ(ops_after(*graph, {"blocked_layout"}, 1e-4),
+                "poprt.Block poprt.Conv poprt.Unblock");
+    }
 }
 
 TEST(BlockedLayout, AConstantForEachChannelStandsOnEitherSide) {

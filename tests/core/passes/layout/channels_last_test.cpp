@@ -151,6 +151,34 @@ TEST(ChannelsLast, WhatLiesBetweenConvolutionsFollows) {
                     kPasses, {{"x", random_bytes("u8", {1, 4, 9, 11}, rng)}});
 }
 
+TEST(ChannelsLast, BoundsOfBytesAreMergedIntoTheConvolution) {
+  std::mt19937 rng(8);
+  Names passes = kPasses;
+  passes.insert(passes.begin() + 1, "quantized_residual");
+  for (const char* bounds :
+       {"%r = Max(%a, %low)", "%r = Min(%a, %high)", "%m = Max(%a, %low)\n%r = Min(%m, %high)"}) {
+    const Conv first{.attributes = " {pads=[1,1,1,1]}", .w = {16, 4, 3, 3}};
+    const Conv last{.y = "z", .x = "r", .w = {6, 16, 1, 1}};
+    expect_same_bytes(
+        "input %x : u8[1,4,9,11]\nconst %low : u8[] = 110\nconst %high : u8[] = 130\n" +
+            first.text(rng) + bounds + "\n" + last.text(rng) + "output %z\n",
+        "Transpose poprt.QLinearConv poprt.QLinearConv Transpose", passes,
+        {{"x", random_bytes("u8", {1, 4, 9, 11}, rng)}});
+  }
+}
+
+TEST(ChannelsLast, PoolsOfManyChannelsMoveAlone) {
+  std::mt19937 rng(9);
+  const std::string pool =
+      "\n%y = MaxPool(%x) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}\n"
+      "output %y\n";
+  expect_same_bytes("input %x : s8[2,20,9,11]" + pool,
+                    "Transpose com.microsoft.NhwcMaxPool Transpose", kPasses,
+                    {{"x", random_bytes("s8", {2, 20, 9, 11}, rng)}});
+  expect_same_bytes("input %x : s8[2,3,9,11]" + pool, "MaxPool", kPasses,
+                    {{"x", random_bytes("s8", {2, 3, 9, 11}, rng)}});
+}
+
 // Squeeze and excitation: one number for each channel times an image.
 TEST(ChannelsLast, ImagesTimesChannels) {
   std::mt19937 rng(12);
