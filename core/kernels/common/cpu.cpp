@@ -44,6 +44,15 @@ bool cpu_has_vnni() {
 #endif
 }
 
+bool cpu_has_bf16() {
+#if defined(__x86_64__)
+  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_BF16);
+  return has;
+#else
+  return false;
+#endif
+}
+
 bool cpu_has_vbmi() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VBMI);

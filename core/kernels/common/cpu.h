@@ -16,6 +16,8 @@ void warn_of_isa();
 
 // Whether the CPU has the AVX-512 instructions for 8-bit products.
 bool cpu_has_vnni();
+// Whether the CPU has the AVX-512 dots of bf16.
+bool cpu_has_bf16();
 // Whether the CPU has the AVX-512 byte permutations.
 bool cpu_has_vbmi();
 

@@ -1,0 +1,36 @@
+// Packs constant weights of products in the form of isa/narrow.h: panels of 16 columns. Missing
+// columns and values of k are zero bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/isa/narrow.h"
+
+namespace poprt::kernels {
+
+inline int64_t narrow_panels(int64_t n) { return (n + isa::kNarrowPanel - 1) / isa::kNarrowPanel; }
+inline int64_t packed_narrow_bytes(isa::NarrowFormat format, int64_t k, int64_t n) {
+  return narrow_panels(n) * isa::narrow_groups(format, k) * isa::narrow_group_bytes(format);
+}
+
+// Where the elements of a [k, n] matrix are: element (k, n) is number k * by_k + n * by_n.
+struct NarrowMatrix {
+  int64_t k = 0, n = 0, by_k = 0, by_n = 0;
+  bool operator==(const NarrowMatrix&) const = default;
+};
+
+// Integers of 2, 4 or 8 bits, of which bytes contain several, low bits first. Signed ones become
+// unsigned by adding half of their range.
+void pack_narrow_integers(std::span<const std::byte> from, bool is_signed, isa::NarrowFormat format,
+                          const NarrowMatrix& m, std::span<std::byte> to);
+// Numbers of 16 bits.
+void pack_narrow_halves(std::span<const uint16_t> from, isa::NarrowFormat format,
+                        const NarrowMatrix& m, std::span<uint16_t> to);
+
+// 8-bit floats.
+void pack_narrow_bytes(std::span<const uint8_t> from, const NarrowMatrix& m,
+                       std::span<std::byte> to);
+
+}  // namespace poprt::kernels

@@ -1,0 +1,115 @@
+// Matrix products with weights that stay as stored: integers of 2, 4 or 8 bits in blocks with a
+// scale and a zero point, f16, bf16 and the 8-bit float F143 of the IPU. Kernels widen them in
+// registers.
+//
+// Weights are in panels of 16 columns. A panel is a list of groups, each for kGroup values of k:
+//
+//   u2, u4, u8   [16 columns][4 bytes]; field j of byte i of a column is k = 4 j + i of the group
+//   f16          [4 k][16 columns]
+//   bf16         [2 pairs of k][16 columns][2]
+//   f8           [4 k][16 columns]; a byte is read as the upper bits of an f16 (for f8_143, with
+//   the
+//                exponent one bit lower), and the scale corrects the bias of the exponent
+//
+// So a group of integers is one register: a shift and a mask select one k (or, for products of
+// bytes, four) of all columns. K is padded to whole groups. Scales and zero points of a panel are
+// [block][16 columns].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/isa/epilogue.h"
+
+namespace poprt::kernels::isa {
+
+inline constexpr int64_t kNarrowPanel = 16;
+// The product widens the weights of more rows than this into a buffer, a part at a time.
+inline constexpr int64_t kNarrowRows = 4;
+inline constexpr int64_t kNarrowBuffer = 256 * 48;  // floats
+
+enum class NarrowFormat : int64_t { u2, u4, u8, f16, bf16, f8_143 };
+inline constexpr auto kLastNarrowFormat = NarrowFormat::f8_143;
+
+namespace {  // internal linkage: each instruction set has separate copies
+
+[[maybe_unused]] constexpr bool is_integer(NarrowFormat f) { return f <= NarrowFormat::u8; }
+[[maybe_unused]] constexpr int64_t narrow_bits(NarrowFormat f) {
+  return is_integer(f) ? 2 << static_cast<int>(f) : f < NarrowFormat::f8_143 ? 16 : 8;
+}
+// The values of k in a group, and the bytes of a group of 16 columns.
+[[maybe_unused]] constexpr int64_t narrow_group(NarrowFormat f) {
+  return is_integer(f) ? 32 / narrow_bits(f) : 4;
+}
+[[maybe_unused]] constexpr int64_t narrow_group_bytes(NarrowFormat f) {
+  return narrow_bits(f) == 16 ? 128 : 64;
+}
+[[maybe_unused]] constexpr int64_t narrow_groups(NarrowFormat f, int64_t k) {
+  return (k + narrow_group(f) - 1) / narrow_group(f);
+}
+
+}  // namespace
+
+struct NarrowShape {
+  int64_t m, n, k;
+  NarrowFormat format;
+  int64_t block;   // values of k with one scale, a multiple of the group
+  int64_t blocks;  // of a column
+  int64_t zero;    // the zero point if there are no zero points
+  bool half_scales;
+  Epilogue epilogue;
+  // Of products of bytes: rows of bytes are in blocks of `part` values, a divisor of `block`.
+  int64_t part, parts;
+};
+
+struct NarrowOperands {
+  const float* a;  // [m, k]
+  const uint8_t* panels;
+  const void* scales;    // null: none
+  const uint8_t* zeros;  // null: `zero` for all
+  const float* bias;     // room for whole panels
+  const float* residual;
+  float* c;
+  uint8_t* rows;  // the rows of a as bytes or bf16
+};
+
+struct NarrowRange {
+  int64_t row_begin, row_end, panel_begin, panel_end;
+};
+
+struct NarrowTable {
+  // Computes with sums and products in f32. `buffer` has kNarrowBuffer floats.
+  void (*widened)(const NarrowShape& s, const NarrowOperands& o, const NarrowRange& range,
+                  float* buffer) noexcept;
+  // Computes with products of bytes and exact sums in each part; o.rows has rows of
+  // narrow_row_bytes(). Null if this instruction set has no such products. Only the `vnni` products
+  // accept weights of 8 bits.
+  void (*bytes)(bool vnni, const NarrowShape& s, const NarrowOperands& o,
+                const NarrowRange& range) noexcept;
+  // Quantises rows of a to bytes from -127 to 127, with a scale and the sum of the bytes for each
+  // part: [whole groups of k, rounded up to 64 bytes][f32 scales][s32 sums].
+  void (*to_bytes)(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
+                   int64_t row_end) noexcept;
+  // Computes with the dots of pairs of bf16 and f32 sums; o.rows has rows of narrow_pair_bytes().
+  // Null if this instruction set has no such products. Only for weights of bf16.
+  void (*pairs)(const NarrowShape& s, const NarrowOperands& o, const NarrowRange& range) noexcept;
+  // Rounds rows of a to bf16.
+  void (*to_pairs)(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
+                   int64_t row_end) noexcept;
+};
+POPRT_DECLARE_ISA(NarrowTable, narrow)
+
+namespace {
+
+[[maybe_unused]] constexpr int64_t narrow_row_values(const NarrowShape& s) {
+  return (narrow_groups(s.format, s.k) * narrow_group(s.format) + 63) / 64 * 64;
+}
+[[maybe_unused]] constexpr int64_t narrow_row_bytes(const NarrowShape& s) {
+  return (narrow_row_values(s) + 8 * s.parts + 63) / 64 * 64;
+}
+// Rows of bf16 are a line longer, so that rows of a tile are in different sets of the L1 cache.
+[[maybe_unused]] constexpr int64_t narrow_pair_bytes(int64_t k) { return (k + 31) / 32 * 64 + 64; }
+
+}  // namespace
+}  // namespace poprt::kernels::isa

@@ -1,0 +1,276 @@
+// Products with narrow weights of every instruction set that this CPU has, for all formats, rows
+// from 1 to 17 and odd sizes, against sums in double.
+#include "kernels/isa/narrow.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "base/half.h"
+#include "base/quarter.h"
+#include "kernels/common/cpu.h"
+#include "kernels/common/pack_narrow.h"
+
+namespace poprt::kernels {
+namespace {
+
+using isa::NarrowFormat;
+
+struct NarrowBuild {
+  const char* name;
+  const isa::NarrowTable* table;
+  bool vnni;
+};
+
+std::vector<NarrowBuild> narrow_builds() {
+  std::vector<NarrowBuild> all = {{"baseline", &isa::narrow_baseline, false}};
+#if defined(POPRT_HAS_ISA_avx512)
+  if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &isa::narrow_avx2, false});
+  if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &isa::narrow_avx512, false});
+  if (cpu_has_vnni()) all.push_back({"avx512 vnni", &isa::narrow_avx512, true});
+#endif
+  return all;
+}
+
+// A product with random operands: x [m, k] times (q - zero) * scale, and a bias and a residual.
+struct NarrowProduct {
+  isa::NarrowShape shape = {};
+  std::vector<float> x, w, bias, residual, y;  // w is [k, n], widened
+  std::vector<std::byte> panels;
+  std::vector<float> scales;
+  std::vector<f16_t> half_scales;
+  std::vector<uint8_t> zeros, rows;
+  bool has_zeros = false;
+
+  NarrowProduct(NarrowFormat format, int64_t m, int64_t n, int64_t k, int64_t block,
+                bool zero_points, bool half, uint32_t seed)
+      : has_zeros(zero_points) {
+    std::mt19937 rng(seed);
+    const auto real = [&] {
+      return static_cast<float>(static_cast<int>(rng() % 2001) - 1000) / 500;
+    };
+    const auto fill = [&](std::vector<float>& v, int64_t count) {
+      v.resize(static_cast<size_t>(count));
+      for (float& f : v) f = real();
+    };
+    shape.m = m;
+    shape.n = n;
+    shape.k = k;
+    shape.format = format;
+    shape.block = block ? block : (k + 15) / 16 * 16;
+    shape.blocks = (k + shape.block - 1) / shape.block;
+    shape.zero = isa::is_integer(format) ? 1 << (isa::narrow_bits(format) - 1) : 0;
+    shape.half_scales = half;
+    shape.part = 16;
+    while (shape.part < 128 && shape.block % (2 * shape.part) == 0) shape.part *= 2;
+    shape.parts = (k + shape.part - 1) / shape.part;
+    fill(x, m * k);
+    const int64_t columns = narrow_panels(n) * isa::kNarrowPanel;
+    fill(bias, columns);
+    fill(residual, m * n);
+    y.assign(static_cast<size_t>(m * n), NAN);
+    w.resize(static_cast<size_t>(k * n));
+    panels.resize(static_cast<size_t>(packed_narrow_bytes(format, k, n)));
+    if (isa::is_integer(format))
+      integers(rng);
+    else if (isa::narrow_bits(format) == 16)
+      halves(rng, format);
+    else
+      quarters(rng, DType::f8_143);
+  }
+
+  // Every code except NaN, with one scale for each column. A code is read as an f16 with another
+  // bias.
+  void quarters(std::mt19937& rng, DType type) {
+    const double by = 0x1p7;
+    scales.resize(static_cast<size_t>(narrow_panels(shape.n) * isa::kNarrowPanel));
+    for (float& s : scales) {
+      s = static_cast<float>(1 + rng() % 8) / 8;
+      half_scales.push_back(to_f16(s));
+    }
+    std::vector<uint8_t> codes;
+    for (size_t i = 0; i < w.size(); i++) {
+      uint8_t code = 0x80;
+      while (code == 0x80) code = static_cast<uint8_t>(rng());
+      codes.push_back(code);
+      w[i] = static_cast<float>(static_cast<double>(quarter_to_float(type, code)) / by) *
+             scales[i % static_cast<size_t>(shape.n)];
+    }
+    pack_narrow_bytes(codes, {shape.k, shape.n, shape.n, 1}, panels);
+  }
+
+  void integers(std::mt19937& rng) {
+    const int64_t n = shape.n, k = shape.k, bits = isa::narrow_bits(shape.format),
+                  mask = (1 << bits) - 1;
+    const auto count = static_cast<size_t>(narrow_panels(n) * isa::kNarrowPanel * shape.blocks);
+    scales.resize(count);
+    for (float& s : scales) {
+      s = static_cast<float>(1 + rng() % 100) / 256;
+      half_scales.push_back(to_f16(s));
+    }
+    zeros.resize(count);
+    for (uint8_t& z : zeros) z = static_cast<uint8_t>(static_cast<int64_t>(rng()) & mask);
+    std::vector<std::byte> packed(static_cast<size_t>((k * n * bits + 7) / 8));
+    for (int64_t j = 0; j < n; j++)  // column after column
+      for (int64_t i = 0; i < k; i++) {
+        const auto q = static_cast<int64_t>(rng()) & mask;
+        const int64_t at = j * k + i;
+        packed[static_cast<size_t>(at * bits / 8)] |= static_cast<std::byte>(q << (at * bits % 8));
+        const auto place =
+            static_cast<size_t>((j / 16 * shape.blocks + i / shape.block) * 16 + j % 16);
+        const int64_t zero = has_zeros ? zeros[place] : shape.zero;
+        w[static_cast<size_t>(i * n + j)] = static_cast<float>(q - zero) * scales[place];
+      }
+    pack_narrow_integers(packed, false, shape.format, {k, n, 1, k}, panels);
+  }
+
+  void halves(std::mt19937& rng, NarrowFormat format) {
+    std::vector<uint16_t> numbers;
+    for (float& v : w) {
+      v = static_cast<float>(static_cast<int>(rng() % 255) - 127) / 64;
+      numbers.push_back(format == NarrowFormat::f16 ? to_f16(v).bits : to_bf16(v).bits);
+    }
+    pack_narrow_halves(numbers, format, {shape.k, shape.n, shape.n, 1},
+                       {reinterpret_cast<uint16_t*>(panels.data()), panels.size() / 2});
+  }
+
+  isa::NarrowOperands operands() {
+    return {x.data(),
+            reinterpret_cast<const uint8_t*>(panels.data()),
+            scales.empty() ? nullptr
+                           : (shape.half_scales ? static_cast<const void*>(half_scales.data())
+                                                : scales.data()),
+            has_zeros ? zeros.data() : nullptr,
+            bias.data(),
+            residual.data(),
+            y.data(),
+            rows.data()};
+  }
+
+  void run_widened(const NarrowBuild& b) {
+    std::vector<float> buffer(isa::kNarrowBuffer, NAN);
+    const int64_t panel_count = narrow_panels(shape.n);
+    b.table->widened(shape, operands(), {0, shape.m, 0, panel_count / 2}, buffer.data());
+    b.table->widened(shape, operands(), {0, shape.m, panel_count / 2, panel_count}, buffer.data());
+  }
+  void run_bytes(const NarrowBuild& b) {
+    rows.assign(static_cast<size_t>(shape.m * isa::narrow_row_bytes(shape)), 0x55);
+    b.table->to_bytes(shape, x.data(), rows.data(), 0, shape.m);
+    b.table->bytes(b.vnni, shape, operands(), {0, shape.m, 0, narrow_panels(shape.n)});
+  }
+
+  void run_pairs(const NarrowBuild& b) {
+    rows.assign(static_cast<size_t>(shape.m * isa::narrow_pair_bytes(shape.k)), 0x55);
+    b.table->to_pairs(shape, x.data(), rows.data(), 0, shape.m);
+    b.table->pairs(shape, operands(), {0, shape.m, 0, narrow_panels(shape.n)});
+  }
+
+  // Compares with sums in double. A product may have an error of `relative` times its magnitude,
+  // and with `in_bytes` half a step of its row: the largest x of the part / 254 times the weight.
+  void expect(const char* what, bool in_bytes, double relative = 0) const {
+    const int64_t n = shape.n, k = shape.k;
+    for (int64_t r = 0; r < shape.m; r++)
+      for (int64_t j = 0; j < n; j++) {
+        const double first = static_cast<double>(bias[static_cast<size_t>(j)]),
+                     second = static_cast<double>(residual[static_cast<size_t>(r * n + j)]);
+        double want = first + second, magnitude = std::abs(first) + std::abs(second), steps = 0;
+        for (int64_t begin = 0; begin < k; begin += shape.part) {
+          double most = 0, weights = 0;
+          for (int64_t i = begin; i < std::min(k, begin + shape.part); i++) {
+            const double xv = static_cast<double>(x[static_cast<size_t>(r * k + i)]),
+                         wv = static_cast<double>(w[static_cast<size_t>(i * n + j)]);
+            want += xv * wv;
+            magnitude += std::abs(xv * wv);
+            most = std::max(most, std::abs(xv));
+            weights += std::abs(wv);
+          }
+          steps += most / 254 * weights;
+        }
+        const double bound = (static_cast<double>(k + 16) * 0x1p-24 + relative) * magnitude +
+                             (in_bytes ? steps * 1.001 : 0);
+        ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(r * n + j)]), want, bound)
+            << what << " row " << r << " column " << j << " of " << shape.m << "x" << n << "x" << k
+            << ", format " << static_cast<int>(shape.format) << ", block " << shape.block;
+      }
+  }
+};
+
+constexpr int64_t kSizes[][3] = {  // n, k, block
+    {1, 1, 16},     {16, 32, 32}, {17, 33, 16}, {50, 257, 32},
+    {33, 300, 128}, {20, 515, 0}, {100, 64, 64}};
+constexpr NarrowFormat kFormats[] = {NarrowFormat::u2,  NarrowFormat::u4,   NarrowFormat::u8,
+                                     NarrowFormat::f16, NarrowFormat::bf16, NarrowFormat::f8_143};
+
+TEST(Narrow, ProductsInF32AreAsExactAsSumsOfF32) {
+  for (const NarrowBuild& b : narrow_builds())
+    for (const NarrowFormat format : kFormats)
+      for (const auto& [n, k, block] : kSizes)
+        for (int64_t m = 1; m <= 17; m++) {
+          const bool odd = m % 2 != 0;
+          NarrowProduct p(format, m, n, k, isa::is_integer(format) ? block : 0,
+                          isa::is_integer(format) && odd, m % 3 == 0, static_cast<uint32_t>(m));
+          p.run_widened(b);
+          ASSERT_NO_FATAL_FAILURE(p.expect(b.name, false));
+        }
+}
+
+TEST(Narrow, ProductsOfBytesRoundOnlyTheRows) {
+  for (const NarrowBuild& b : narrow_builds()) {
+    if (!b.table->bytes) continue;
+    for (const NarrowFormat format : {NarrowFormat::u2, NarrowFormat::u4, NarrowFormat::u8})
+      for (const auto& [n, k, block] : kSizes)
+        for (int64_t m = 1; m <= 17; m++) {
+          if (format == NarrowFormat::u8 && !b.vnni) continue;
+          NarrowProduct p(format, m, n, k, block, m % 2 != 0, m % 3 == 0, static_cast<uint32_t>(m));
+          p.run_bytes(b);
+          ASSERT_NO_FATAL_FAILURE(p.expect(b.name, true));
+        }
+  }
+}
+
+TEST(Narrow, ProductsOfBf16RoundOnlyTheRows) {
+  for (const NarrowBuild& b : narrow_builds()) {
+    if (!b.table->pairs || !cpu_has_bf16()) continue;
+    for (const auto& [n, k, block] : kSizes)
+      for (int64_t m = 1; m <= 17; m++) {
+        NarrowProduct p(NarrowFormat::bf16, m, n, k, 0, false, false, static_cast<uint32_t>(m));
+        p.run_pairs(b);
+        ASSERT_NO_FATAL_FAILURE(p.expect(b.name, false, 0x1p-8));
+      }
+    // More values of k than a part of the weights.
+    NarrowProduct p(NarrowFormat::bf16, 9, 70, 2100, 0, false, false, 1);
+    p.run_pairs(b);
+    ASSERT_NO_FATAL_FAILURE(p.expect(b.name, false, 0x1p-8));
+  }
+}
+
+TEST(Narrow, RowsThatAreNotFiniteGiveNan) {
+  for (const NarrowBuild& b : narrow_builds()) {
+    if (!b.table->bytes) continue;
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      NarrowProduct p(NarrowFormat::u4, 3, 20, 64, 32, false, false, 1);
+      p.x[64 + 40] = bad;
+      p.run_bytes(b);
+      for (int64_t j = 0; j < 20; j++) {
+        EXPECT_TRUE(std::isfinite(p.y[static_cast<size_t>(j)])) << b.name;
+        EXPECT_TRUE(std::isnan(p.y[static_cast<size_t>(20 + j)])) << b.name << " " << bad;
+      }
+    }
+  }
+}
+
+TEST(Narrow, ARowOfZerosGivesTheBias) {
+  for (const NarrowBuild& b : narrow_builds()) {
+    if (!b.table->bytes) continue;
+    NarrowProduct p(NarrowFormat::u4, 2, 20, 64, 32, true, false, 1);
+    std::ranges::fill(p.x, 0.0f);
+    p.run_bytes(b);
+    for (size_t j = 0; j < 20; j++) EXPECT_EQ(p.y[j], p.bias[j] + p.residual[j]) << b.name;
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels
