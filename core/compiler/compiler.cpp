@@ -209,7 +209,9 @@ Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
   const ir::Placement placement = take_placement(graph, options);
   const bool has_narrow = has_narrow_constants(graph);
-  run_compile_stages(graph, options);
+  Options staged = options;
+  if (!has_narrow) staged.pass_arguments["narrow_weights"].emplace("find", "False");
+  run_compile_stages(graph, staged);
   limit_winograd(graph, options.winograd);
   if (options.lowered) options.lowered(graph);
   if (options.passes_only) return {};

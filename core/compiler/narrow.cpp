@@ -13,6 +13,8 @@ namespace {
 
 // Smaller weights are not worth an entry in the table.
 constexpr uint64_t kLeastBytes = 4096;
+// The table is not used if it saves less than this part of the weights.
+constexpr uint64_t kLeastSaving = 32;
 // Number of floats between two checks for an early exit.
 constexpr size_t kPiece = 4096;
 
@@ -109,6 +111,12 @@ std::vector<program::NarrowWeights> narrow_weights(const program::Program& progr
     }
     table.push_back(*narrow);
   }
+  // Widening copies all weights to private memory, so it must save a part of the file.
+  uint64_t all = 0, saved = 0;
+  for (const program::Weight& w : weights) all += w.bytes;
+  for (const program::NarrowWeights& n : table)
+    saved += n.bytes - dtype_bytes(n.dtype, static_cast<int64_t>(n.count()));
+  if (saved < all / kLeastSaving) table.clear();
   return table;
 }
 

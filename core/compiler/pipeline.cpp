@@ -118,6 +118,8 @@ constexpr std::string_view kExpand[] = {
     "replace_einsum_with_matmul",
     // Weights are still bytes with a scale. The pass creates operators that have expansions.
     "qdq_products",
+    // Weights that remain are read as stored by a product. Later passes widen all others.
+    "narrow_products",
     // All later passes handle only ai.onnx. Folding unpacks weights that were stored in a packed
     // form.
     "expand_operators",
@@ -153,6 +155,8 @@ constexpr std::string_view kFuse[] = {
     // reader.
     "attention_pattern",
     "linear_fusion",
+    // Each weight has its product now, and no later pass reads it.
+    "narrow_weights",
     // The remaining Transposes and Reshapes only move data.
     "transpose_to_reshape",
     "fuse_consecutive_reshape",

@@ -3,6 +3,7 @@
 import os
 import pickle
 import re
+import struct
 import unittest
 import zipfile
 
@@ -84,6 +85,29 @@ class Precision(OptionTest):
             sizes[precision] = os.path.getsize(self.path(precision + ".popef"))
         self.assertLess(sizes["fp16"], 0.62 * sizes["fp32"])
         self.assertLess(sizes["fp8_weight"], 0.4 * sizes["fp32"])
+
+    def test_products_of_bf16(self):
+        """Weights of a product take half of the file, and results differ by the rounding of its operands."""
+        values = [onnx.value("x", onnx.F32, [3, 96]), onnx.value("y", onnx.F32, [3, 160])]
+        weights = [onnx.floats("w", [96, 160], [((i * 37) % 1013 - 506) / 5003 for i in range(96 * 160)])]
+        self.write("m.onnx", onnx.model([onnx.node("MatMul", ["x", "w"], ["y"])], values[:1], values[1:], weights))
+        self.npy("x.npy", "f4", [3, 96], [((i * 29) % 83 - 41) / 41 for i in range(3 * 96)])
+        results, sizes = {}, {}
+        for name, given in {"none": [], "f32": ["--execution_precision", "f32"], "auto": ["--execution_precision", "auto"],
+                            "bf16": ["--execution_precision", "bf16"], "precision": ["--precision", "bf16"]}.items():
+            self.succeeds("-i", "m.onnx", *given, "--output", name + ".popef")
+            self.succeeds(name + ".popef", "--input", "x=x.npy", "--output", f"y={name}.npy", command="poprt_exec run")
+            results[name] = [v for (v,) in struct.iter_unpack("<f", self.tree()[name + ".npy"][-4 * 3 * 160:])]
+            sizes[name] = os.path.getsize(self.path(name + ".popef"))
+        for same in ("f32", "auto"):
+            self.assertEqual(results[same], results["none"], same)
+        self.assertEqual(results["precision"], results["bf16"])
+        self.assertLess(sizes["bf16"], 0.6 * sizes["f32"])
+        worst = max(abs(a - b) for a, b in zip(results["bf16"], results["f32"]))
+        self.assertGreater(worst, 0)
+        self.assertLess(worst, 96 * 0.11 * 2**-7)
+        self.fails(["-i", "m.onnx", "--execution_precision", "f16", "-o", "f16.popef"], "execution_precision", "not available")
+        self.misused(["-i", "m.onnx", "--execution_precision", "int4"], "execution_precision", "int4")
 
     def test_fp16_weights_are_plain_where_winograd_transforms_them(self):
         """3x3 weights of 36 floats each are 9 halves in the file, and the results those of a model that was never in one."""

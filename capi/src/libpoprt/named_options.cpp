@@ -179,9 +179,9 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
   };
   take("batch_size", o.batch_size != 0, [&](auto& v) { o.batch_size = integer(v); });
   take("batch_axis", o.batch_axis != 0, [&](auto& v) { o.batch_axis = integer(v); });
-  // The field has no number for 8-bit floats, so they stay an option by name.
+  // The field has no number for 8-bit floats and bf16, so they stay an option by name.
   if (const auto chosen = values_.find("precision");
-      chosen == values_.end() || !chosen->second.starts_with("fp8"))
+      chosen == values_.end() || is_one_of("fp32,fp16", chosen->second))
     take("precision", o.precision != 0,
          [&](auto& v) { o.precision = position(v, {"", "fp32", "fp16"}); });
   else if (o.precision != 0)

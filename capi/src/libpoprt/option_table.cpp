@@ -260,9 +260,10 @@ constexpr OptionRow kOptions[] = {
      .group = kPrecision,
      .kind = text,
      .value = "TYPE",
-     .help = "fp32, fp16, fp8 or fp8_weight; by default that of the model",
-     .note = "fp32 does not change an fp16 model; fp8 needs the chip ipu21",
-     .choices = "fp32,fp16,fp8,fp8_weight"},
+     .help = "fp32, fp16, bf16, fp8 or fp8_weight; by default that of the model",
+     .note = "fp32 does not change an fp16 model; fp8 needs the chip ipu21; bf16 is "
+             "--execution_precision bf16, which does not change the converted model",
+     .choices = "fp32,fp16,bf16,fp8,fp8_weight"},
     {.name = "fp16_skip_op_types",
      .group = kPrecision,
      .kind = names,
@@ -339,6 +340,19 @@ constexpr OptionRow kOptions[] = {
      .group = kPrecision,
      .help = "Inputs are images as bytes, which the model normalises",
      .note = "by mean and deviation of ImageNet; inputs are float [batch,3,height,width]"},
+    {.name = "execution_precision",
+     .group = kPrecision,
+     .kind = text,
+     .value = "TYPE",
+     .help =
+         "Type to which MatMul and Gemm with constant weights round both operands; sums are f32",
+     .note = "auto: bf16 for weights that bf16 represents, else f32; a CPU without dots of bf16 "
+             "reads weights of bf16 and does not round the other operand; docs/precision.md",
+     .standard = "f32",
+     .choices = "f32,bf16,f16,auto",
+     .unavailable = "f16",
+     .since = {},
+     .executable = true},
 
     // -- graph optimisation
     {.name = "passes",

@@ -48,6 +48,7 @@ constexpr OptionOfPass kOptionsOfPasses[] = {
     {"apply_hcsr", "apply_host_concat_split", "merged_inputs"},
     {"sharding_info", "manual_sharding", "sharding_info"},
     {"pipelining_info", "manual_sharding", "pipelining_info"},
+    {"execution_precision", "narrow_weights", "products"},
 };
 
 // Runs an executable on a separate device, for calibration.
@@ -102,6 +103,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   p.avoid_overflow_patterns = !named("enable_avoid_overflow_patterns").empty();
   to.eight_bits_io = !named("eightbitsio").empty();
   const std::string_view precision = named("precision");
+  if (precision == "bf16") to.pass_arguments["narrow_weights"]["products"] = precision;
   if (precision == "fp8") to.precision = compiler::Precision::fp8;
   if (precision == "fp8_weight") to.precision = compiler::Precision::fp8_weight;
   const std::string_view formats = named("fp8_params");

@@ -15,6 +15,7 @@ void expand(Expansion& e) {
   const int64_t gather_axis = normalize_axis(n.int_attr("gather_axis", 0), rank),
                 quantize_axis = normalize_axis(n.int_attr("quantize_axis", 1), rank);
   ir::Value* zero = e.in_or_null(3);
+  DType packed = DType::undefined;  // the type that constant bytes contain
   ir::Value* scale = e.in(2);
   // Unpacks numbers of less than a byte, each into a byte.
   const auto as_bytes = [&](ir::Value* v) -> ir::Value* {
@@ -31,6 +32,15 @@ void expand(Expansion& e) {
   if (type == DType::u8 && bits < 8) {
     if (bits != 2 && bits != 4) e.fail_unsupported("bits {}, expected 2, 4 or 8", bits);
     e.check(gather_axis == 0 && quantize_axis != 0, "packed data must be gathered along axis 0");
+  } else if (dtype_bits(type) == 4 && is_integer(type) && gather_axis == 0 && rank >= 2 &&
+             e.shape(0).back() % 2 == 0 && quantize_axis != 0 && data->is_constant()) {
+    // Rows are gathered as bytes, which a file stores in half the size.
+    const auto owner = std::make_shared<const Tensor>(data->constant());
+    Shape bytes = owner->shape();
+    bytes.back() /= 2;
+    data = e.constant(Tensor::view(DType::u8, bytes, owner->data(), owner->bytes(), owner));
+    packed = type;
+    if (zero) zero = as_bytes(zero);
   } else if (dtype_bits(type) < 8 && is_float(type)) {
     data = e.cast(data, scale->dtype());
   } else if (dtype_bits(type) < 8) {
@@ -50,6 +60,9 @@ void expand(Expansion& e) {
   }
   const int64_t moved = static_cast<int64_t>(e.shape(1).size()) - 1;
   const int64_t axis = rows && quantize_axis > gather_axis ? quantize_axis + moved : quantize_axis;
+  if (packed != DType::undefined)
+    data =
+        e.add_node("Packed", "poprt", {data}, {{"to", static_cast<int64_t>(packed)}}, 1)->output();
   if (type == DType::u8 && bits < 8) {
     data = packed_numbers(e, data, bits);
     if (zero) zero = unpack_bits(e, zero, bits, e.shape_of(scale).back());

@@ -1,5 +1,5 @@
-// poprt.Packed: reinterprets bytes [.., n] as numbers of type `to` (DType u2 or u4), 8 / bits in
-// each byte, low bits first: [.., n * 8 / bits].
+// poprt.Packed: reinterprets bytes [.., n] as numbers of type `to` (DType u2, u4, s2 or s4), 8 /
+// bits in each byte, low bits first: [.., n * 8 / bits].
 #include "base/checked.h"
 #include "kernels/calls/copy.h"
 #include "ops/common/axes.h"
@@ -11,7 +11,8 @@ namespace {
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
   const auto to = static_cast<DType>(ctx.node.int_attr("to", 0));
-  if (to != DType::u2 && to != DType::u4) ctx.fail_unsupported("to = {}", static_cast<int>(to));
+  if (to != DType::u2 && to != DType::u4 && to != DType::s2 && to != DType::s4)
+    ctx.fail_unsupported("to = {}", static_cast<int>(to));
   if (x.dtype != DType::undefined && x.dtype != DType::u8)
     ctx.fail_input("input 0 is {}, expected bytes", dtype_name(x.dtype));
   if (!x.has_shape) return ctx.out_dtype(0, to);

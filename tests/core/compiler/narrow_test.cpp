@@ -130,19 +130,37 @@ TEST(Narrow, WeightsOfWinogradAreStoredAsTheyWere) {
   EXPECT_TRUE(of_convolution("f32", Winograd::fast).empty()) << "numbers of 24 bits";
 }
 
-// Although they are numbers that fewer bits hold.
+// Although they are numbers that fewer bits hold. Products read narrow weights as stored, so there
+// is nothing to widen.
 TEST(Narrow, WeightsThatWereWideStayWide) {
-  const auto entries = [](const char* type) {
+  const auto compiled = [](const char* type) {
     const auto graph =
-        ir::parse_text(fmt::format("graph \"g\" opset {{\"\": 17}} {{ input %x : {0}[4,64] const "
-                                   "%w : {0}[64,64] = fill 0.5 %y "
+        ir::parse_text(fmt::format("graph \"g\" opset {{\"\": 17}} {{ input %x : {0}[4,96] const "
+                                   "%w : {0}[96,96] = fill 0.5 %y "
                                    ": ? = MatMul(%x, %w) output %y }}",
                                    type));
     convert(*graph, {});
+    return compile(*graph, {});
+  };
+  const Executable wide = compiled("f32"), narrow = compiled("f16");
+  EXPECT_EQ(wide.program.weights_bytes, 96u * 96 * 4);
+  EXPECT_LE(narrow.program.weights_bytes, 96u * 96 + 96 * 4) << "f8_143 and scales";
+  EXPECT_TRUE(wide.narrow.empty() && narrow.narrow.empty());
+}
+
+// A file with a table is not mapped, so a small bias does not make one.
+TEST(Narrow, ATableSavesAPartOfTheFile) {
+  const auto entries = [](int64_t rows) {
+    const auto graph = ir::parse_text(fmt::format(
+        "graph \"g\" opset {{\"\": 17}} {{ input %x : f16[4,{0}] const %w : f16[{0},2048] "
+        "= fill 1.001 const %b : f16[2048] = fill 0.5 %p : ? = MatMul(%x, %w) %y : ? = "
+        "Add(%p, %b) output %y }}",
+        rows));
+    convert(*graph, {});
     return compile(*graph, {}).narrow.size();
   };
-  EXPECT_EQ(entries("f32"), 0u);
-  EXPECT_EQ(entries("f16"), 1u);
+  EXPECT_EQ(entries(2), 1u);
+  EXPECT_EQ(entries(96), 0u);
 }
 
 TEST(Narrow, SmallOnesAndThoseThatAreReadOtherwiseStay) {
