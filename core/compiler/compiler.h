@@ -48,9 +48,9 @@ struct Options {
     size_t axis = 0;
   };
   std::map<std::string, RealPlaces> real_places;
-  // The largest size of a value along the axis whose size depends on data, or the largest number of
-  // rounds of the Loop that makes the value, by the value's name: where no bound follows from the
-  // graph. A run that exceeds it fails.
+  // By the name of a value: the largest number in an integer value that decides a size, the largest
+  // length of a result of Range, or the largest number of rounds of the Loop that makes the value,
+  // where no bound follows from the graph. A run that exceeds it fails.
   std::map<std::string, int64_t> max_size;
   // Whether an index outside its tensor selects zeros, or has no effect, instead of being a failure
   // of the run.

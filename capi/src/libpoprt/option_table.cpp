@@ -179,8 +179,10 @@ constexpr OptionRow kOptions[] = {
      .group = kShapes,
      .kind = words,
      .value = "NAME=N",
-     .help = "Largest size of value NAME along the axis whose size depends on data, or most rounds "
-             "of the Loop that makes NAME; a run that exceeds it fails (several words)",
+     .help =
+         "Largest number in NAME, an integer value that decides a size, or largest length of NAME, "
+         "a result of Range or of a Loop with scan outputs; a run that exceeds it fails (several "
+         "words)",
      .standard = "the bound that follows from the model",
      .since = "",
      .executable = true},
