@@ -3,11 +3,16 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "base/error.h"
@@ -92,7 +97,47 @@ int link_at(int fd, const fs::path& path) {
   return ::linkat(AT_FDCWD, link_to(fd).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW);
 }
 
+// Blocks SIGXFSZ on this thread, if the size of files is limited, and consumes the signals that
+// were raised meanwhile. The signal is raised on the thread that writes.
+class SizeSignalBlocker {
+ public:
+  SizeSignalBlocker() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    sigset_t pending;
+    // A signal that is pending already belongs to somebody else.
+    if (::sigpending(&pending) != 0 || ::sigismember(&pending, SIGXFSZ) != 0) return;
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    blocked_ = ::pthread_sigmask(SIG_BLOCK, &signal_, &before_) == 0;
+  }
+  ~SizeSignalBlocker() {
+    if (!blocked_) return;
+    const int error = errno;
+    const timespec none{};
+    while (::sigtimedwait(&signal_, nullptr, &none) >= 0 || errno == EINTR) continue;
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  SizeSignalBlocker(const SizeSignalBlocker&) = delete;
+  SizeSignalBlocker& operator=(const SizeSignalBlocker&) = delete;
+
+ private:
+  sigset_t signal_{}, before_{};
+  bool blocked_ = false;
+};
+
 }  // namespace
+
+ssize_t write_at(int fd, std::span<const std::byte> bytes, uint64_t offset) {
+  const SizeSignalBlocker blocker;
+  return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+}
+
+int resize(int fd, uint64_t bytes) {
+  const SizeSignalBlocker blocker;
+  return ::ftruncate(fd, static_cast<off_t>(bytes));
+}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
@@ -116,6 +161,27 @@ std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
 
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void copy_mapped(std::span<const std::byte> from, std::span<std::byte> to) {
+  POPRT_ASSERT(from.size() == to.size());
+  constexpr size_t kPiece = size_t{1} << 30;  // one call copies less than 2 GiB
+  for (size_t at = 0; at < from.size();) {
+    const size_t bytes = std::min(from.size() - at, kPiece);
+    // The kernel copies, so a page that is missing is an error instead of a signal.
+    const iovec target{to.data() + at, bytes};
+    const iovec source{const_cast<std::byte*>(from.data() + at), bytes};
+    const ssize_t done = ::process_vm_readv(::getpid(), &target, 1, &source, 1, 0);
+    if (done > 0) {
+      at += static_cast<size_t>(done);
+    } else if (done < 0 && (errno == EPERM || errno == ENOSYS)) {
+      std::memcpy(to.data() + at, from.data() + at, bytes);  // a sandbox without the call
+      at += bytes;
+    } else {
+      fail(ErrorCode::data_loss, "a file was truncated while it was used: {} bytes of {} are left",
+           at, from.size());
+    }
+  }
 }
 
 fs::path resolve_links(fs::path path) {
@@ -166,7 +232,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   POPRT_ASSERT(fd_ >= 0 && offset <= size_ && bytes.size() <= size_ - offset);
   while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t n = poprt::write_at(fd_, bytes, offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) fail_errno("write", path_, n < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(n));
@@ -177,8 +243,7 @@ void AtomicFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
 void AtomicFile::extend(uint64_t bytes) {
   POPRT_ASSERT(fd_ >= 0);
   uint64_t size = 0;
-  if (__builtin_add_overflow(size_, bytes, &size) ||
-      ::ftruncate(fd_, static_cast<off_t>(size)) != 0)
+  if (__builtin_add_overflow(size_, bytes, &size) || resize(fd_, size) != 0)
     fail_errno("write", path_, size < size_ ? EFBIG : errno);
   size_ = size;
 }

@@ -1,6 +1,8 @@
 // Read-only memory maps, and atomic writing of files.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +13,7 @@
 namespace poprt {
 
 // A whole file mapped read-only (MAP_PRIVATE). The shared_ptr must live as long as the bytes are
-// used.
+// used. If another process truncates the file, reading the bytes raises SIGBUS.
 class MappedFile {
  public:
   // Throws not_found, permission_denied, or invalid_argument (for a directory), with the path in
@@ -30,6 +32,15 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
 };
+
+// Copies bytes of a memory map. Throws data_loss if they are no longer there because the file was
+// truncated; memcpy() would raise SIGBUS.
+void copy_mapped(std::span<const std::byte> from, std::span<std::byte> to);
+
+// pwrite() and ftruncate(), except that a file larger than the limit of the process (RLIMIT_FSIZE)
+// is the error EFBIG and does not raise SIGXFSZ.
+ssize_t write_at(int fd, std::span<const std::byte> bytes, uint64_t offset);
+int resize(int fd, uint64_t bytes);
 
 // Returns the path that open() would reach through symbolic links. The target of the last link need
 // not exist. If the links form a cycle, the result is one of the links, and opening it fails.

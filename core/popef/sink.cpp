@@ -152,7 +152,7 @@ class AppendSink final : public Sink {
     }
   }
   void extend(uint64_t bytes) override {
-    if (::ftruncate(fd_, static_cast<off_t>(size_ + bytes)) != 0) fail("write");
+    if (resize(fd_, size_ + bytes) != 0) fail("write");
     size_ += bytes;
   }
   uint64_t size() const override { return size_; }
@@ -169,7 +169,7 @@ class AppendSink final : public Sink {
  private:
   void put(uint64_t position, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position));
+      const ssize_t n = poprt::write_at(fd_, bytes, position);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) fail("write");
       bytes = bytes.subspan(static_cast<size_t>(n));

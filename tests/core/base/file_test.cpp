@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -406,6 +407,54 @@ TEST_P(KilledWriter, MakesFilesThatTheMaskAllows) {
 INSTANTIATE_TEST_SUITE_P(Ways, KilledWriter, testing::Bool(), [](const auto& way) {
   return std::string(way.param ? "NamedTemporary" : "Unnamed");
 });
+
+TEST_F(File, CopyOfAMapWhoseFileWasTruncatedIsAnError) {
+  const fs::path path = dir / "map";
+  std::string text(3 * 4096, 'x');
+  for (size_t i = 0; i < text.size(); i++) text[i] = static_cast<char>(i * 7);
+  std::ofstream(path, std::ios::binary) << text;
+  const auto file = MappedFile::open(path);
+  std::string copy(text.size(), '\0');
+  copy_mapped(file->bytes(), std::as_writable_bytes(std::span(copy)));
+  EXPECT_EQ(copy, text);
+  copy_mapped({}, {});
+  fs::resize_file(path, 4096);
+  const Error e =
+      error_of([&] { copy_mapped(file->bytes(), std::as_writable_bytes(std::span(copy))); });
+  EXPECT_EQ(e.code(), ErrorCode::data_loss);
+  EXPECT_EQ(std::string(e.what()),
+            "a file was truncated while it was used: 4096 bytes of 12288 are left");
+}
+
+// The default action of SIGXFSZ ends the process, so a write must not raise it.
+TEST_F(File, LimitOfTheSizeIsAnErrorAndNoSignal) {
+  for (const char* named : {"", "1"}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, SIG_DFL);
+      if (*named) ::setenv("POPRT_NAMED_TEMPORARIES", named, 1);
+      const rlimit limit{1000, 1000};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      const Error written = error_of([&] {
+        AtomicFile file(dir / "large");
+        file.write(bytes_of(std::string(2000, 'x')));
+      });
+      const Error extended = error_of([&] { AtomicFile(dir / "large").extend(2000); });
+      sigset_t pending;
+      ::sigpending(&pending);
+      ::_exit(written.code() == ErrorCode::resource_exhausted &&
+                      extended.code() == ErrorCode::resource_exhausted &&
+                      ::sigismember(&pending, SIGXFSZ) == 0
+                  ? 0
+                  : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(entries(), 0u);
+  }
+}
 
 }  // namespace
 }  // namespace poprt
