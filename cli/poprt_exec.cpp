@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/arguments.h"
+#include "common/file_signals.h"
 #include "common/interrupt.h"
 #include "exec/commands.h"
 
@@ -9,6 +10,7 @@ int main(int argc, char** argv) {
   using namespace poprt::cli;
   hold_standard_streams();
   remove_temporaries_when_interrupted();
+  handle_file_signals();
   Command app("Runs, measures, compares and analyses models.", "poprt_exec");
   app.require_subcommand();
   app.set_version_flag("-v,--version", versions());

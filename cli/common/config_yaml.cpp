@@ -4,13 +4,15 @@
 #include <yaml.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 
 #include "common/abi.h"
 #include "common/arguments.h"
+#include "common/read_pieces.h"
 #include "common/yaml_words.h"
 
 namespace poprt::cli {
@@ -76,17 +78,19 @@ class Events {
 };
 
 std::string read_text(const std::string& option, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
   std::string text;
-  if (file) {
-    text.resize(kMostBytes + 1);
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<size_t>(file.gcount()));
+  try {
+    // "-" is the name of a file here.
+    read_pieces(path == "-" ? "./-" : path, UINT64_MAX, [&](std::span<const char> piece) {
+      text.append(piece.data(), piece.size());
+      if (text.size() > kMostBytes)
+        throw Usage(fmt::format("--{}: '{}' has more than {} bytes", option, path, kMostBytes));
+    });
+  } catch (const Usage&) {
+    throw;
+  } catch (const Failure& e) {
+    throw Failure(fmt::format("--{}: {}", option, e.what()));
   }
-  if (file.bad() || (text.empty() && !file.eof()))
-    throw Failure(fmt::format("--{}: cannot read '{}'", option, path));
-  if (text.size() > kMostBytes)
-    throw Usage(fmt::format("--{}: '{}' has more than {} bytes", option, path, kMostBytes));
   return text;
 }
 

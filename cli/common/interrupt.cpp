@@ -38,6 +38,14 @@ void remove_if_temporary(int descriptors, const char* number) {
   if (slash && std::strncmp(slash + 1, prefix, std::strlen(prefix)) == 0) ::unlink(path);
 }
 
+void interrupted(int signal) {
+  remove_temporaries();
+  // SA_RESETHAND has restored the default action, which takes effect when the handler returns.
+  ::raise(signal);
+}
+
+}  // namespace
+
 void remove_temporaries() {
   const int descriptors = ::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptors < 0) return;
@@ -53,14 +61,6 @@ void remove_temporaries() {
   }
   ::close(descriptors);
 }
-
-void interrupted(int signal) {
-  remove_temporaries();
-  // SA_RESETHAND has restored the default action, which takes effect when the handler returns.
-  ::raise(signal);
-}
-
-}  // namespace
 
 void remove_temporaries_when_interrupted() {
   const auto end = fmt::format_to_n(prefix, sizeof prefix - 1, ".poprt-{}-", ::getpid());

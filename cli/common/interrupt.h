@@ -8,4 +8,7 @@ namespace poprt::cli {
 // which such files have names (core/base/file.h); on others the system removes them.
 void remove_temporaries_when_interrupted();
 
+// Removes the named temporary files of this process. Async-signal-safe, for handlers.
+void remove_temporaries();
+
 }  // namespace poprt::cli

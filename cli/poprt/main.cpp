@@ -8,6 +8,7 @@
 #include "common/arguments.h"
 #include "common/completion.h"
 #include "common/config_yaml.h"
+#include "common/file_signals.h"
 #include "common/interrupt.h"
 #include "common/option_table.h"
 #include "common/standard_streams.h"
@@ -92,6 +93,7 @@ int main_checked(int argc, char** argv) {
 int main(int argc, char** argv) {
   poprt::cli::hold_standard_streams();
   poprt::cli::remove_temporaries_when_interrupted();
+  poprt::cli::handle_file_signals();
   return poprt::cli::guarded("poprt", [&] {
     try {
       return poprt::cli::main_checked(argc, argv);

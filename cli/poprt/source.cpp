@@ -7,10 +7,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
+#include <span>
 #include <vector>
 
 #include "common/abi.h"
+#include "common/read_pieces.h"
 #include "common/tensorflow.h"
 
 namespace poprt::cli {
@@ -49,12 +50,18 @@ class Piped {
       : name_(model == "-" ? "the standard input" : "'" + model + "'") {
     piped_path = path();
     piped_name = name_;
-    std::ifstream given;
-    if (model != "-") given.open(model, std::ios::binary);
+    constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;  // of an ONNX model, by protobuf
     std::ofstream file(path(), std::ios::binary);
-    file << (model == "-" ? std::cin : given).rdbuf();
+    bool empty = true;
+    read_pieces(model, kMost, [&](std::span<const char> piece) {
+      empty = false;
+      if (!file.write(piece.data(), static_cast<std::streamsize>(piece.size())))
+        throw Failure(
+            fmt::format("--input_model: cannot store {}: {}", name_, std::strerror(errno)));
+    });
     file.close();
-    if (!file) throw Failure(fmt::format("--input_model: nothing could be read from {}", name_));
+    if (!file || empty)
+      throw Failure(fmt::format("--input_model: nothing could be read from {}", name_));
   }
   static bool is(const std::string& model) {
     std::error_code error;
