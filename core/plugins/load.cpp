@@ -1,9 +1,12 @@
 // Finds, loads and initialises a shared library.
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <span>
 #include <system_error>
 
 #include "base/error.h"
@@ -52,6 +55,31 @@ const poprt_plugin& ask(void* handle) {
   return *plugin;
 }
 
+// Refuses a library that is cut off. The loader maps its parts without reading them, and the first
+// access to a missing page would end the process with SIGBUS.
+void check_complete(const fs::path& path) {
+  const auto file = MappedFile::open(path);
+  const std::span<const std::byte> bytes = file->bytes();
+  Elf64_Ehdr header;
+  if (bytes.size() < sizeof header) return;  // the loader names what is wrong
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr))
+    return;
+  const auto expect = [&](uint64_t offset, uint64_t size) {
+    if (offset > bytes.size() || size > bytes.size() - offset)
+      fail(ErrorCode::invalid_argument,
+           "is a truncated shared library: it has {} bytes, a part needs {} at offset {}",
+           bytes.size(), size, offset);
+  };
+  expect(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  for (size_t i = 0; i < header.e_phnum; i++) {
+    Elf64_Phdr part;
+    std::memcpy(&part, bytes.data() + header.e_phoff + i * sizeof part, sizeof part);
+    if (part.p_type == PT_LOAD) expect(part.p_offset, part.p_filesz);
+  }
+}
+
 void load_file(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -59,6 +87,7 @@ void load_file(const std::string& path) {
   if (!fs::is_regular_file(real, error))
     fail(ErrorCode::invalid_argument, "is no shared library: it is no file");
   if (find_path(real.string())) return;
+  check_complete(real);
   Handle handle{dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL)};
   if (!handle.raw)
     fail(ErrorCode::invalid_argument, "is no shared library that can be loaded: {}",
