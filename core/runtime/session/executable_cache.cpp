@@ -1,5 +1,8 @@
 #include "runtime/session/executable_cache.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -68,6 +71,24 @@ std::string line_of(const std::string& text, size_t number) {
   return text.substr(at, std::min(text.find('\n', at), text.size()) - at);
 }
 
+// Refuses an entry that another user may have made: an executable decides what a program computes,
+// and whoever writes a file can write its checksum.
+void check_owner(const fs::path& folder, const fs::path& path) {
+  struct stat info{};
+  if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
+      (info.st_mode & S_ISVTX) == 0)
+    fail(ErrorCode::permission_denied,
+         "every user can write to the cache folder '{}'; forbid it (chmod o-w) or choose another "
+         "folder",
+         folder.string());
+  if (::lstat(path.c_str(), &info) != 0) return;
+  if (info.st_uid != ::geteuid() && info.st_uid != 0)
+    fail(ErrorCode::permission_denied,
+         "cache file '{}' belongs to user {}, not to user {} of this process; remove it or choose "
+         "another folder",
+         path.string(), info.st_uid, ::geteuid());
+}
+
 }  // namespace
 
 fs::path ExecutableCache::path_of(const CacheKey& key) const {
@@ -77,6 +98,7 @@ fs::path ExecutableCache::path_of(const CacheKey& key) const {
 std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
   const fs::path path = path_of(key);
   std::error_code error;
+  check_owner(folder_, path);
   if (!fs::exists(path, error)) return nullptr;
   try {
     auto reader = std::make_shared<popef::Reader>();

@@ -39,7 +39,9 @@ class ExecutableCache {
 
   // Returns null if there is no entry. An entry that is damaged, of another package, or made from
   // another source than its name states is ignored with a warning in the log. Marks the entry as
-  // used now.
+  // used now. Throws permission_denied if another user may have made the entry: every user can
+  // write to the folder and it is not sticky, or the file belongs to a user that is neither root
+  // nor the user of this process.
   std::shared_ptr<const Model> find(const CacheKey& key) const;
 
   // Creates the folder if it is missing. Errors are only logged as warnings, because the result of

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -69,6 +70,37 @@ TEST_F(Cache, WhatIsStoredIsFoundAndRuns) {
   EXPECT_EQ(x, y);
   EXPECT_EQ(c, copy.constants);
   EXPECT_EQ(cache.find(key('b')), nullptr);
+}
+
+// What another user may have written is not run.
+TEST_F(Cache, AFolderThatEveryUserMayWriteIsRefused) {
+  const ExecutableCache cache(folder);
+  cache.store(key('a'), payload);
+  const auto refusal = [&] {
+    try {
+      (void)cache.find(key('a'));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::permission_denied);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(), "");
+  ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
+  EXPECT_EQ(refusal(),
+            fmt::format("every user can write to the cache folder '{}'; forbid it (chmod "
+                        "o-w) or choose another folder",
+                        folder.string()));
+  ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
+  EXPECT_EQ(refusal(), "") << "nobody can replace files of others in it";
+  ASSERT_EQ(::chmod(folder.c_str(), 0700), 0);
+  constexpr uid_t kOther = 12345;
+  if (::chown(cache.path_of(key('a')).c_str(), kOther, static_cast<gid_t>(-1)) != 0)
+    GTEST_SKIP() << "only root can give files away";
+  EXPECT_EQ(refusal(),
+            fmt::format("cache file '{}' belongs to user 12345, not to user {} of this process; "
+                        "remove it or choose another folder",
+                        cache.path_of(key('a')).string(), ::geteuid()));
 }
 
 TEST_F(Cache, FalseHitIsNoHit) {
