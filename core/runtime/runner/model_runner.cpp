@@ -33,7 +33,7 @@ struct ModelRunner::State {
   std::shared_ptr<TraceBuffer> traces;
   std::vector<std::shared_ptr<Replica>> replicas;
   std::atomic<size_t> turn{0};
-  std::mutex update_mutex;
+  ForkMutex update_mutex;
 
   // The replica for the next request: one with a started batch, else the least busy one. A broken
   // one is chosen only if all are broken.
@@ -220,7 +220,7 @@ void ModelRunner::update_inputs(const InputMemoryView& values) {
     changes.emplace_back(i, std::move(memory));
   }
   const std::lock_guard update(state_->update_mutex);
-  std::vector<std::unique_lock<std::mutex>> locks;
+  std::vector<std::unique_lock<ForkMutex>> locks;
   for (const auto& r : state_->replicas) locks.emplace_back(r->device_mutex());
   for (const auto& r : state_->replicas) r->set_fixed(changes);
 }

@@ -146,6 +146,11 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
     waiting_sync_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard lock(device_mutex_);
     waiting_sync_.fetch_sub(1, std::memory_order_relaxed);
+    if (device_mutex_.abandoned())
+      fail(ErrorCode::failed_precondition,
+           "process {} was forked while another thread of its parent ran this runner: make a new "
+           "runner",
+           this_process());
     if (queue_.stopped()) fail_stopped_runner();
     trace.ns[Tracepoint::begun] = trace.ns[Tracepoint::loaded] = stamp();
     Failure failure = ensure_usable();

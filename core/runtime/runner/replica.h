@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "device/device.h"
 #include "runtime/queue/request.h"
 #include "runtime/queue/request_queue.h"
@@ -73,7 +74,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   int threads() const noexcept { return threads_; }
 
   // Locked while fixed inputs change; the devices are then idle.
-  std::mutex& device_mutex() noexcept { return device_mutex_; }
+  ForkMutex& device_mutex() noexcept { return device_mutex_; }
   void set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes);
 
  private:
@@ -177,12 +178,12 @@ class Replica : public std::enable_shared_from_this<Replica> {
   const int index_;
   const std::shared_ptr<TraceBuffer> traces_;
   Counters counters_;
-  std::mutex sessions_mutex_;  // guards changes of sessions_, for threads without device_mutex_
-  bool interrupted_ = false;   // requires sessions_mutex_; future sessions are interrupted, too
+  ForkMutex sessions_mutex_;  // guards changes of sessions_, for threads without device_mutex_
+  bool interrupted_ = false;  // requires sessions_mutex_; future sessions are interrupted, too
   std::atomic<Telemetry*> telemetry_{nullptr};  // of sessions_[0]
   int threads_ = 1;
 
-  std::mutex device_mutex_;  // guards sessions, direct pointers, fixed inputs and faults
+  ForkMutex device_mutex_;  // guards sessions, direct pointers, fixed inputs and faults
   // Empty when the replica is closed and idle.
   std::vector<std::shared_ptr<device::Device>> devices_;
   std::vector<std::unique_ptr<Session>> sessions_;

@@ -414,9 +414,23 @@ void Session::run_programs(std::span<const uint32_t> indices) {
   for (const Run& run : runs) run_flow(run.flow, run.programs);
 }
 
+namespace {
+
+// Requires the lock.
+void check_not_abandoned(const ForkMutex& mutex) {
+  if (mutex.abandoned())
+    fail(ErrorCode::failed_precondition,
+         "process {} was forked while another thread of its parent ran this session: make a new "
+         "session",
+         this_process());
+}
+
+}  // namespace
+
 void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
   if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
   const std::lock_guard lock(run_mutex_);
+  check_not_abandoned(run_mutex_);
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
   if (!engine_) fail_not_loaded();
   const auto f = static_cast<size_t>(flow);
@@ -562,6 +576,7 @@ void Session::run_and_answer(Flow flow, bool first_replica, bool last_replica) {
 void Session::run_pointers(Flow flow, const void* const* inputs, void* const* outputs) {
   if (!is_loaded() && config_.policy == LaunchPolicy::deferred && !device()) bind_to_device();
   const std::lock_guard lock(run_mutex_);
+  check_not_abandoned(run_mutex_);
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
   if (!engine_) fail_not_loaded();
   bool own = false;

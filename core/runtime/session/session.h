@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "base/random_seed.h"
 #include "device/device.h"
 #include "device/device_manager.h"
@@ -238,8 +239,8 @@ class Session final : private device::Occupant {
   std::shared_ptr<Telemetry> telemetry_;
 
   // Locked for binding and unloading, before run_mutex_. An eviction locks only run_mutex_.
-  std::mutex bind_mutex_;
-  mutable std::mutex run_mutex_;
+  ForkMutex bind_mutex_;
+  mutable ForkMutex run_mutex_;
   std::shared_ptr<device::Device> device_;
   std::unique_ptr<device::Engine> engine_;
   std::atomic<bool> loaded_{false};
@@ -248,7 +249,7 @@ class Session final : private device::Occupant {
   std::atomic<int> threads_{1};
 
   // Guards the callbacks of the streams, because interrupt_all() uses them during a run.
-  mutable std::mutex streams_mutex_;
+  mutable ForkMutex streams_mutex_;
   // The streams of the program, followed by the outputs that return weights.
   std::vector<Stream> inputs_, outputs_;
   std::vector<const void*> input_pointers_;

@@ -502,6 +502,57 @@ TEST(ModelRunner, AForkedChildRunsSynchronously) {
 }
 #endif
 
+#if !POPRT_TEST_SANITIZED
+// Another thread of the parent may hold any lock of the runner when the process forks.
+TEST(ModelRunner, AChildForkedDuringARunGetsTheResultOrOneError) {
+  for (const int threads : {1, 2}) {
+    RunnerConfig config;
+    config.session.load.threads = threads;
+    RunnerFixture f(1 << 14, config);
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      RunnerClient k(f.n);
+      while (!stop) f.runner->execute(k.in, k.out);
+    });
+    int right = 0, refused = 0;
+    for (int i = 0; i < 500; i++) {
+      const pid_t child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        alarm(60);
+        RunnerClient mine(f.n, 5);
+        int code = 3;
+        try {
+          for (int round = 0; round < 2; round++) f.runner->execute(mine.in, mine.out);
+          code = mine.x == mine.y ? 0 : 2;
+        } catch (const Error& e) {
+          const bool clear =
+              e.code() == ErrorCode::failed_precondition &&
+              std::string(e.what()).find("was forked while another thread") != std::string::npos;
+          code = clear ? 1 : 4;
+        }
+        f.runner->stop();
+        f.runner.reset();
+        _exit(code);
+      }
+      int status = -1;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status) << " in child " << i;
+      ASSERT_LE(WEXITSTATUS(status), 1) << i;
+      (WEXITSTATUS(status) == 0 ? right : refused)++;
+      std::this_thread::sleep_for(std::chrono::microseconds(i * 7 % 300));
+    }
+    stop = true;
+    other.join();
+    EXPECT_EQ(right + refused, 500);
+    EXPECT_GT(refused, 0) << "the other thread runs most of the time";
+    RunnerClient after(f.n, 7);
+    f.runner->execute(after.in, after.out);
+    EXPECT_EQ(after.x, after.y) << "the parent is not affected";
+  }
+}
+#endif
+
 TEST(ModelRunner, ProfilesInstructions) {
   RunnerConfig config;
   config.session.load.profile = true;

@@ -1,0 +1,103 @@
+#include "base/fork_mutex.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "support/sanitized.h"
+
+namespace poprt {
+namespace {
+
+TEST(ForkMutex, ExcludesThreads) {
+  ForkMutex mutex;
+  int64_t count = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20000; i++) {
+        const std::lock_guard lock(mutex);
+        count = count + 1;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(count, 80000);
+  EXPECT_FALSE(mutex.abandoned());
+}
+
+TEST(ForkMutex, TryLockFailsWhileItIsHeld) {
+  ForkMutex mutex;
+  ASSERT_TRUE(mutex.try_lock());
+  EXPECT_FALSE(mutex.try_lock());
+  std::thread([&] { EXPECT_FALSE(mutex.try_lock()); }).join();
+  mutex.unlock();
+  EXPECT_TRUE(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST(ForkMutex, AWaitingThreadGetsIt) {
+  ForkMutex mutex;
+  mutex.lock();
+  std::atomic<int> got{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; t++)
+    threads.emplace_back([&] {
+      const std::lock_guard lock(mutex);
+      got++;
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(got.load(), 0);
+  mutex.unlock();
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(got.load(), 3);
+}
+
+// A sanitizer's own threads do not survive fork().
+#if !POPRT_TEST_SANITIZED
+int in_child(int (*code)(ForkMutex&), ForkMutex& mutex) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(30);
+    ::_exit(code(mutex));
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST(ForkMutex, AChildTakesOverWhatAThreadOfItsParentHolds) {
+  EXPECT_EQ(this_process(), ::getpid());
+  ForkMutex mutex;
+  mutex.lock();  // a child has only the forking thread, so any holder counts
+  const auto take = [](ForkMutex& m) {
+    if (this_process() != ::getpid()) return 1;
+    m.lock();
+    if (!m.abandoned()) return 2;
+    std::atomic<bool> got{false};
+    std::thread other([&] {
+      const std::lock_guard lock(m);
+      got = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (got) return 3;
+    m.unlock();
+    other.join();
+    return m.abandoned() ? 0 : 4;
+  };
+  EXPECT_EQ(in_child(take, mutex), 0);
+  mutex.unlock();
+  const auto free = [](ForkMutex& m) {
+    m.lock();
+    return m.abandoned() ? 1 : 0;
+  };
+  EXPECT_EQ(in_child(free, mutex), 0);
+  EXPECT_FALSE(mutex.abandoned());
+}
+#endif
+
+}  // namespace
+}  // namespace poprt
