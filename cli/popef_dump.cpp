@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/arguments.h"
+#include "common/file_signals.h"
 #include "common/interrupt.h"
 
 namespace {
@@ -19,8 +20,9 @@ int main(int argc, char** argv) {
   using namespace poprt::cli;
   hold_standard_streams();
   remove_temporaries_when_interrupted();
+  handle_file_signals();
   std::string file, tensor, feed, executable, output;
-  bool metadata = false, all = false, json = false, user_anchors = false;
+  bool metadata = false, all = false, json = false, user_anchors = false, verify = false;
   Command app("Shows the contents of a PopEF file: a summary, or more.", "popef_dump");
   app.add_option("FILE", file, "PopEF file")->required();
   app.set_version_flag("-v,--version", versions());
@@ -30,6 +32,9 @@ int main(int argc, char** argv) {
       app.add_flag("--json", json, "Everything, as JSON"),
       app.add_flag("--user-anchors", user_anchors,
                    "The anchors for which the caller must provide data"),
+      app.add_flag(
+          "--verify", verify,
+          "Check the checksums of all blobs; a difference is an error that names the blob"),
       app.add_option("--tensor", tensor, "Export the data of this tensor to a .npy file"),
       app.add_option("--feed", feed, "Export the tensors of this feed to a .npy file")};
   for (Option* mode : modes)
@@ -57,6 +62,7 @@ int main(int argc, char** argv) {
                            json           ? POPRT_POPEF_JSON
                            : all          ? POPRT_POPEF_ALL
                            : metadata     ? POPRT_POPEF_METADATA
+                           : verify       ? POPRT_POPEF_VERIFY
                            : user_anchors ? POPRT_POPEF_USER_ANCHORS
                                           : POPRT_POPEF_SUMMARY,
                            &text));

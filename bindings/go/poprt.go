@@ -42,6 +42,7 @@ const (
 	All                           // also the header of every blob
 	JSON                          // all of the above as JSON
 	UserAnchors                   // anchors that the caller must serve
+	Verify                        // whether the checksums of all blobs are right, in one line
 )
 
 // DumpPopEF describes a PopEF file.

@@ -306,10 +306,22 @@ class Printer {
   std::string out_;
 };
 
+// What Reader::verify() found, in one line.
+std::string verification(const Reader& reader, const std::string& title) {
+  const size_t without = reader.verify(), all = reader.blobs().size();
+  const std::string found = without == 0 ? "all checksums are right"
+                            : without == all
+                                ? "no blob has a checksum"
+                                : fmt::format("{} without checksum, the others are right", without);
+  return fmt::format("{}: {}, {} bytes, {}\n", text(Json(title)), counted(all, "blob"),
+                     reader.parsedBytes(), found);
+}
+
 }  // namespace
 
 std::string dump(const std::shared_ptr<Reader>& reader, const std::string& title,
                  DumpFormat format) {
+  if (format == DumpFormat::verify) return verification(*reader, title);
   const Json j = describe(reader, title);
   // Names need not be UTF-8, but JSON must be.
   if (format == DumpFormat::json) return json_text(j, 2) + "\n";

@@ -13,11 +13,13 @@ enum class DumpFormat {
   all,           // both, and every blob with its position in the file
   json,          // everything, as one JSON object
   user_anchors,  // the anchors that the caller must connect, with handles and programs
+  verify,        // whether the checksums of all blobs are right; reads the whole file
 };
 
 // Reads the headers and metadata of the file, and no other payload than the metadata of the ONNX
-// model (at most 1 MiB), so huge files need little memory. The text ends with a newline; control
-// characters in names are escaped. Throws like Reader::parseFile().
+// model (at most 1 MiB), except to verify payloads, so huge files need little memory. The text ends
+// with a newline; control characters in names are escaped. Throws like Reader::parseFile() and
+// Reader::verify().
 std::string dump(const std::string& path, DumpFormat format = DumpFormat::summary);
 
 // The same for the files that a reader has parsed; `title` replaces the file name.

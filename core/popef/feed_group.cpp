@@ -69,8 +69,7 @@ void FeedGroup::write(size_t index, std::span<const std::byte> bytes) {
       return;
     }
     flush(feed);
-    core_->sink->write_at(feed.blob.payload + feed.stored, bytes);
-    feed.stored += bytes.size();
+    store(feed, bytes);
   });
 }
 
@@ -79,9 +78,14 @@ uint64_t FeedGroup::written_tensors(size_t index) const {
   return feed.tensor_bytes == 0 ? feed.tensors : feed.given / feed.tensor_bytes;
 }
 
+void FeedGroup::store(Feed& feed, std::span<const std::byte> bytes) {
+  core_->sink->write_at(feed.blob.payload + feed.stored, bytes);
+  feed.checksum.update(bytes);
+  feed.stored += bytes.size();
+}
+
 void FeedGroup::flush(Feed& feed) {
-  core_->sink->write_at(feed.blob.payload + feed.stored, feed.gathered);
-  feed.stored += feed.gathered.size();
+  store(feed, feed.gathered);
   feed.gathered.clear();
 }
 
@@ -94,7 +98,7 @@ void FeedGroup::finish() {
                          feed.given);
       flush(feed);
     }
-    for (const Feed& feed : feeds_) feed.blob.write_header(*core_->sink);
+    for (Feed& feed : feeds_) feed.blob.write_header(*core_->sink, feed.checksum.value());
     core_->sink->fix_written();
   });
   deactivate();

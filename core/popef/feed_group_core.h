@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "popef/types.h"
 #include "popef/writer_core.h"
 
@@ -30,9 +31,11 @@ class FeedGroup : public Active {
     uint64_t bytes = 0, tensor_bytes = 0, tensors = 0;
     uint64_t given = 0, stored = 0;  // given is the sum of stored and buffered bytes
     std::vector<std::byte> gathered;
+    Crc32c checksum;  // of the stored bytes
   };
   const Feed& at(size_t index) const;
   void check_active() const;
+  void store(Feed& feed, std::span<const std::byte> bytes);
   void flush(Feed& feed);
   void deactivate();
   template <class F>

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "base/crc32c.h"
 #include "popef/error.h"
 
 static_assert(std::endian::native == std::endian::little, "the file format is little-endian");
@@ -24,7 +25,8 @@ enum Tag : uint16_t {
   kShape = 4,
   kNumTensors = 5,
   kCodec = 6,
-  kTagCount = 7,
+  kChecksums = 7,
+  kTagCount = 8,
 };
 
 struct RecordHeader {
@@ -130,10 +132,13 @@ class RecordWriter {
   std::vector<std::byte> out_;
 };
 
+static_assert(sizeof(Checksums) == 8, "the record has no padding");
+
 // The values of the records by tag. Records with unknown tags are skipped.
 class RecordReader {
  public:
-  RecordReader(std::span<const std::byte> bytes, std::string where) : where_(std::move(where)) {
+  RecordReader(std::span<const std::byte> bytes, std::string where)
+      : where_(std::move(where)), descriptor_(bytes) {
     while (!bytes.empty()) {
       if (bytes.size() < sizeof(RecordHeader)) broken("a record is cut off");
       const auto header = get<RecordHeader>(bytes.data());
@@ -147,6 +152,10 @@ class RecordReader {
     }
   }
 
+  // The position of the value of a record from the beginning of the descriptor.
+  size_t position(Tag tag) const {
+    return static_cast<size_t>(bytes(tag).data() - descriptor_.data());
+  }
   bool has(Tag tag) const { return values_[tag].has_value(); }
   std::span<const std::byte> bytes(Tag tag) const {
     if (!values_[tag]) broken(fmt::format("record {} is missing", static_cast<int>(tag)));
@@ -170,6 +179,7 @@ class RecordReader {
 
  private:
   std::string where_;
+  std::span<const std::byte> descriptor_;
   std::array<std::optional<std::span<const std::byte>>, kTagCount> values_;
 };
 
@@ -253,12 +263,41 @@ std::vector<std::byte> encode_descriptor(const Descriptor& d, BlobType type, boo
   return records.finish();
 }
 
+void reserve_checksums(std::vector<std::byte>& descriptor) {
+  RecordWriter records;
+  records.add_number(kChecksums, Checksums{});
+  const auto record = records.finish();
+  if (descriptor.size() + record.size() > kMaxDescriptorBytes)
+    raise<SizeError>("names and shape of a blob need {} bytes, at most {}",
+                     descriptor.size() + record.size(), kMaxDescriptorBytes);
+  descriptor.insert(descriptor.end(), record.begin(), record.end());
+}
+
+void set_checksums(std::span<std::byte> descriptor,
+                   const std::array<std::byte, kHeaderBytes>& header, uint32_t payload) {
+  POPRT_ASSERT(descriptor.size() >= sizeof(Checksums));
+  const Checksums value{payload, head_checksum(header, descriptor)};
+  put(descriptor.last(sizeof value).data(), value);
+}
+
+uint32_t head_checksum(std::span<const std::byte> header, std::span<const std::byte> descriptor) {
+  const size_t at = RecordReader(descriptor, "a blob").position(kChecksums);
+  constexpr std::array<std::byte, sizeof(Checksums)> kZeros{};
+  Crc32c crc;
+  crc.update(header);
+  crc.update(descriptor.first(at));
+  crc.update(kZeros);
+  crc.update(descriptor.subspan(at + sizeof(Checksums)));
+  return crc.value();
+}
+
 Descriptor decode_descriptor(std::span<const std::byte> bytes, const BlobHeader& header,
                              uint64_t offset) {
   const auto type = static_cast<BlobType>(header.type);
   Descriptor d;
   const RecordReader records(bytes,
                              fmt::format("{} blob at offset {}", blob_type_name(type), offset));
+  if (records.has(kChecksums)) d.checksums = records.number<Checksums>(kChecksums);
   if (type == BlobType::METADATA) return d;
   d.name = records.string(kName);
   if (records.has(kExecutable)) d.executable = records.string(kExecutable);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@
 namespace poprt::popef {
 
 inline constexpr uint16_t kMajor = 1;
-inline constexpr uint16_t kMinor = 0;
+inline constexpr uint16_t kMinor = 1;
 inline constexpr uint64_t kHeaderBytes = 64;
 inline constexpr uint64_t kBlobAlignment = 64;
 inline constexpr uint64_t kExecutableAlignment = 4096;
@@ -45,12 +46,20 @@ inline constexpr std::string_view kUnfinished = "PopEF unfinished";
 std::array<std::byte, kHeaderBytes> unfinished_header();
 bool is_unfinished(std::span<const std::byte> bytes);
 
+// What a blob stores about its bytes (FORMAT.md, "Checksums").
+struct Checksums {
+  uint32_t payload = 0;  // CRC-32C of the payload as stored
+  uint32_t head = 0;     // CRC-32C of header and descriptor, in which this record is zero
+  bool operator==(const Checksums&) const = default;
+};
+
 // The description of a blob without its sizes. The type determines which fields are used.
 struct Descriptor {
   std::string name;
   std::string executable;
   TensorInfo info;
   uint64_t num_tensors = 0;
+  std::optional<Checksums> checksums;  // as decoded; none in files of version 1.0
 };
 
 std::array<std::byte, kHeaderBytes> encode_header(const BlobHeader& header);
@@ -63,6 +72,19 @@ BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint
 // Throws SizeError, for example if a name is too long or a dimension is negative.
 std::vector<std::byte> encode_descriptor(const Descriptor& descriptor, BlobType type,
                                          bool compressed);
+
+// Appends the record of the checksums, with zeros, to a result of encode_descriptor(). Throws
+// SizeError if the descriptor gets too long.
+void reserve_checksums(std::vector<std::byte>& descriptor);
+
+// Computes the checksum of header and descriptor and stores both checksums in the last record of
+// `descriptor`, which reserve_checksums() has appended.
+void set_checksums(std::span<std::byte> descriptor,
+                   const std::array<std::byte, kHeaderBytes>& header, uint32_t payload);
+
+// The checksum of the first bytes of a blob: header and descriptor as in the file. Throws
+// FormatError as decode_descriptor() does.
+uint32_t head_checksum(std::span<const std::byte> header, std::span<const std::byte> descriptor);
 
 // Throws FormatError, and VersionError for an unknown codec. Also checks that the payload has the
 // size that the descriptor requires.

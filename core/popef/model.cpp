@@ -107,6 +107,10 @@ std::vector<const Anchor*> Model::getUserOutputAnchors() const {
 const TensorReader* Model::findTensor(const std::string& name) const { return find(tensors, name); }
 const FeedReader* Model::findFeed(const std::string& name) const { return find(feeds, name); }
 
+size_t Model::verify() const {
+  return verify_blobs(metadataBlobs, std::vector{executable}, tensors, feeds, opaqueBlobs);
+}
+
 // Checks that each metadata has its executable, which is required if all models are requested.
 void ModelBuilder::check_links() const {
   for (const Metadata& m : reader_->metadata()) {
@@ -145,16 +149,20 @@ std::vector<std::shared_ptr<Model>> ModelBuilder::createModels() const {
 
 std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) const {
   const Metadata* metadata = nullptr;
-  for (const Metadata& m : reader_->metadata()) {
+  const BlobData* metadata_blob = nullptr;
+  for (size_t i = 0; i < reader_->metadata().size(); i++) {
+    const Metadata& m = reader_->metadata()[i];
     if (m.executable() != executable.name) continue;
     if (metadata != nullptr)
       raise<LinkError>("executable '{}' has metadata twice", executable.name);
     metadata = &m;
+    metadata_blob = &reader_->metadataBlobs()[i];
   }
   if (metadata == nullptr) raise<LinkError>("executable '{}' has no metadata", executable.name);
 
   const size_t known = warnings_.size();
   auto model = std::make_shared<Model>(*metadata, executable);
+  model->metadataBlobs.push_back(*metadata_blob);
   AnchorsByName anchors;
   for (const Anchor& a : model->metadata.anchors()) anchors[a.name()].push_back(&a);
   model->tensors =

@@ -20,6 +20,11 @@ class Model {
   std::vector<TensorReader> tensors;  // at most one for each name of an anchor
   std::vector<FeedReader> feeds;
   std::vector<OpaqueReader> opaqueBlobs;
+  std::vector<BlobData> metadataBlobs;  // the blob of `metadata`
+
+  // Verifies all of these blobs. Returns the number of those without checksums. Throws as
+  // BlobData::verify().
+  size_t verify() const;
 
   // The anchors that the caller must connect, in the order of the metadata: inputs of the main
   // programs without tensor or feed data, and outputs of the main programs. Anchors without a

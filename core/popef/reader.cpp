@@ -5,6 +5,7 @@
 #include <new>
 #include <unordered_set>
 
+#include "base/crc32c.h"
 #include "popef/compress.h"
 #include "popef/error.h"
 #include "popef/header.h"
@@ -70,6 +71,40 @@ DataStream BlobData::shared() const {
   return DataStream(std::make_shared<ContentBuffer>(content()));
 }
 
+bool BlobData::verify() const {
+  const BlobInfo& b = *info_;
+  if (!b.checksums) return false;
+  const auto check = [&](std::string_view part, uint32_t found, uint32_t expected) {
+    if (found != expected)
+      raise<FormatError>(
+          "'{}': {} blob{} at offset {} is damaged: its {} has checksum {:#010x}, stored is "
+          "{:#010x}",
+          b.source, blob_type_name(b.type), b.name.empty() ? "" : fmt::format(" '{}'", b.name),
+          b.offset, part, found, expected);
+  };
+  std::vector<std::byte> head(b.head_bytes);
+  source_->read(b.offset, head);
+  const size_t header_bytes = head.size() - b.descriptor_bytes;
+  check("header",
+        head_checksum(std::span(head).first(header_bytes), std::span(head).subspan(header_bytes)),
+        b.checksums->head);
+  const auto stored = stored_content(source_, b.payload_offset, b.payload_bytes);
+  Crc32c crc;
+  if (const auto memory = stored->memory(); memory.data() != nullptr) {
+    crc.update(memory);
+  } else {
+    constexpr uint64_t kPiece = 1 << 20;
+    std::vector<std::byte> piece;
+    for (uint64_t at = 0; at < b.payload_bytes; at += piece.size()) {
+      piece.resize(std::min(kPiece, b.payload_bytes - at));
+      stored->read(at, piece);
+      crc.update(piece);
+    }
+  }
+  check("payload", crc.value(), b.checksums->payload);
+  return true;
+}
+
 Payload FeedReader::tensor(uint64_t k) const {
   if (k >= info.numTensors())
     raise<SizeError>("feed '{}' has {} tensors, number {} was requested", info.name(),
@@ -97,6 +132,11 @@ bool looks_like_onnx(const Source& source) {
 
 }  // namespace
 
+size_t Reader::verify() const {
+  return verify_blobs(found_.metadata_blobs, found_.executables, found_.tensors, found_.feeds,
+                      found_.opaque_blobs);
+}
+
 void Reader::parseFile(const std::string& path) {
   try {
     parse(open_file_source(path));
@@ -114,8 +154,9 @@ void Reader::parseStream(std::shared_ptr<std::istream> stream, uint64_t size) {
   parse(stream_source(std::move(stream), size));
 }
 
-void Reader::parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-  parse(memory_source(bytes, std::move(owner)));
+void Reader::parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                         const std::string& name) {
+  parse(memory_source(bytes, std::move(owner), name));
 }
 
 void Reader::parse(std::shared_ptr<const Source> source) {
@@ -147,6 +188,7 @@ void Reader::parse(std::shared_ptr<const Source> source) {
   parsed_bytes_ += offset;
   append(found_.executables, found.executables);
   append(found_.metadata, found.metadata);
+  append(found_.metadata_blobs, found.metadata_blobs);
   append(found_.tensors, found.tensors);
   append(found_.feeds, found.feeds);
   append(found_.opaque_blobs, found.opaque_blobs);
@@ -186,7 +228,10 @@ uint64_t Reader::parse_blob(const std::shared_ptr<const Source>& source, uint64_
                 .payload_offset = offset + header.payload_offset,
                 .payload_bytes = header.payload_bytes,
                 .raw_bytes = header.raw_bytes,
-                .compressed = header.compressed()};
+                .compressed = header.compressed(),
+                .head_bytes = uint64_t{header.header_bytes} + header.descriptor_bytes,
+                .descriptor_bytes = header.descriptor_bytes,
+                .checksums = d.checksums};
   found.blobs.push_back(info);
   const BlobData data(source, std::make_shared<const BlobInfo>(std::move(info)));
   switch (type) {
@@ -194,6 +239,7 @@ uint64_t Reader::parse_blob(const std::shared_ptr<const Source>& source, uint64_
     case BlobType::METADATA: {
       try {
         found.metadata.push_back(decode_metadata(data.payload().bytes));
+        found.metadata_blobs.push_back(data);
       } catch (Error& e) {
         e.add_context(fmt::format("METADATA blob at offset {}", offset));
         throw;

@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "popef/header.h"
 #include "popef/source.h"
 #include "popef/types.h"
 
@@ -36,6 +38,9 @@ struct BlobInfo {
   uint64_t payload_bytes = 0;   // as stored
   uint64_t raw_bytes = 0;       // after decompression
   bool compressed = false;
+  uint64_t head_bytes = 0;             // of header and descriptor
+  uint32_t descriptor_bytes = 0;       // the last part of them
+  std::optional<Checksums> checksums;  // none in blobs of version 1.0 and of other tools
 };
 
 // The base of the readers of single blobs below. Copies are cheap, keep the file alive, and share
@@ -52,6 +57,9 @@ class BlobData {
   Payload payload() const { return payload(0, size()); }
   // Copies a part of it. Throws like payload(), and SizeError beyond the end.
   void read(uint64_t offset, std::span<std::byte> to) const;
+  // Computes the checksums of the stored bytes, with constant memory. Returns false if the blob has
+  // none. Throws FormatError, with the file and the blob in the message, if one differs.
+  bool verify() const;
 
  protected:
   Payload payload(uint64_t offset, uint64_t bytes) const;
@@ -109,6 +117,18 @@ class OpaqueReader : public BlobData {
   uint64_t getAvailableReadSize() const;
 };
 
+// Verifies lists of blobs. Returns the number of blobs without checksums. Throws as
+// BlobData::verify().
+template <class... Blobs>
+size_t verify_blobs(const std::vector<Blobs>&... lists) {
+  size_t without = 0;
+  const auto each = [&](const auto& list) {
+    for (const BlobData& blob : list) without += blob.verify() ? 0 : 1;
+  };
+  (each(lists), ...);
+  return without;
+}
+
 // Parse calls accumulate; one that throws adds nothing. Blobs may be in any order. Only one thread
 // may parse; afterwards any thread may read.
 class Reader {
@@ -119,7 +139,9 @@ class Reader {
   // Parses `size` bytes from the current position (0: to the end). The reader shares the stream and
   // moves its position whenever it reads.
   void parseStream(std::shared_ptr<std::istream> stream, uint64_t size = 0);
-  void parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  // `name` is the path if the bytes are those of a file.
+  void parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                   const std::string& name = "memory");
   void parseSource(std::shared_ptr<const Source> source) { parse(std::move(source)); }
 
   const std::vector<ExecutableReader>& executables() const { return found_.executables; }
@@ -130,6 +152,11 @@ class Reader {
 
   // Every blob of a known type, in the order of the files.
   const std::vector<BlobInfo>& blobs() const { return found_.blobs; }
+  // The blob of each metadata().
+  const std::vector<BlobData>& metadataBlobs() const { return found_.metadata_blobs; }
+  // Verifies all blobs. Returns the number of those without checksums. Throws as
+  // BlobData::verify().
+  size_t verify() const;
   // The size of all files, without the rest of an append that did not finish.
   uint64_t parsedBytes() const { return parsed_bytes_; }
   // Findings that are not errors, one line each.
@@ -139,6 +166,7 @@ class Reader {
   struct Found {
     std::vector<ExecutableReader> executables;
     std::vector<Metadata> metadata;
+    std::vector<BlobData> metadata_blobs;
     std::vector<TensorReader> tensors;
     std::vector<FeedReader> feeds;
     std::vector<OpaqueReader> opaque_blobs;

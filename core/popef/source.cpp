@@ -104,8 +104,9 @@ std::shared_ptr<const Source> open_file_source(const std::string& path) try {
 }
 
 std::shared_ptr<const Source> memory_source(std::span<const std::byte> bytes,
-                                            std::shared_ptr<const void> owner) {
-  return std::make_shared<MemorySource>("memory", bytes, std::move(owner));
+                                            std::shared_ptr<const void> owner,
+                                            const std::string& name) {
+  return std::make_shared<MemorySource>(name, bytes, std::move(owner));
 }
 
 std::shared_ptr<const Source> stream_source(std::shared_ptr<std::istream> stream, uint64_t size) {

@@ -34,7 +34,8 @@ class Source {
 std::shared_ptr<const Source> open_file_source(const std::string& path);
 
 std::shared_ptr<const Source> memory_source(std::span<const std::byte> bytes,
-                                            std::shared_ptr<const void> owner);
+                                            std::shared_ptr<const void> owner,
+                                            const std::string& name = "memory");
 
 // `size` bytes from the current position (0: all that follow). A seekable stream is read on demand,
 // under a lock; any other is read into memory now. Throws FileError if the stream has fewer bytes.

@@ -6,6 +6,7 @@
 #include <streambuf>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "popef/compress.h"
 #include "popef/error.h"
 #include "popef/feed_group_core.h"
@@ -27,8 +28,7 @@ class BlobBuffer : public std::streambuf, public Active {
         expected_(expected),
         area_(1 << 14),
         blob_(OpenBlob::begin(*core->sink, type, descriptor, compress)) {
-    Sink& sink = *core->sink;
-    if (compress) compressor_.emplace([&sink](std::span<const std::byte> b) { sink.write(b); });
+    if (compress) compressor_.emplace([this](std::span<const std::byte> b) { store(b); });
     setp(area_.data(), area_.data() + area_.size());
   }
 
@@ -51,7 +51,7 @@ class BlobBuffer : public std::streambuf, public Active {
       if (compressor_) compressor_->finish();
       Sink& sink = *core_->sink;
       blob_.end_payload(sink, sink.size() - blob_.payload, raw_bytes_);
-      blob_.write_header(sink);
+      blob_.write_header(sink, checksum_.value());
       sink.fix_written();
     });
     deactivate();
@@ -131,8 +131,13 @@ class BlobBuffer : public std::streambuf, public Active {
     if (compressor_) {
       compressor_->write(bytes);
     } else {
-      core_->sink->write(bytes);
+      store(bytes);
     }
+  }
+
+  void store(std::span<const std::byte> bytes) {
+    checksum_.update(bytes);
+    core_->sink->write(bytes);
   }
 
   void deactivate() {
@@ -146,6 +151,7 @@ class BlobBuffer : public std::streambuf, public Active {
   std::optional<uint64_t> expected_;
   std::vector<char> area_;
   std::optional<Compressor> compressor_;
+  Crc32c checksum_;  // of the bytes as stored
   OpenBlob blob_;
   uint64_t raw_bytes_ = 0;
 };

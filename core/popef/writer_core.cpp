@@ -20,7 +20,8 @@ void WriterCore::note_failure(const std::exception& e) {
 }
 
 OpenBlob OpenBlob::begin(Sink& sink, BlobType type, const Descriptor& descriptor, bool compress) {
-  const auto records = encode_descriptor(descriptor, type, compress);
+  auto records = encode_descriptor(descriptor, type, compress);
+  reserve_checksums(records);
   const bool mapped = type == BlobType::POPLAR_EXECUTABLE && !compress;
   OpenBlob blob;
   blob.start = sink.size();
@@ -33,6 +34,7 @@ OpenBlob OpenBlob::begin(Sink& sink, BlobType type, const Descriptor& descriptor
   sink.write_zeros(kHeaderBytes);
   sink.write(records);
   sink.write_zeros(blob.payload - sink.size());
+  blob.descriptor = std::move(records);
   return blob;
 }
 
@@ -43,6 +45,11 @@ void OpenBlob::end_payload(Sink& sink, uint64_t stored_bytes, uint64_t raw_bytes
   header.size = sink.size() - start;
 }
 
-void OpenBlob::write_header(Sink& sink) const { sink.write_at(start, encode_header(header)); }
+void OpenBlob::write_header(Sink& sink, uint32_t checksum) {
+  const auto bytes = encode_header(header);
+  set_checksums(descriptor, bytes, checksum);
+  sink.write_at(start + kHeaderBytes, descriptor);
+  sink.write_at(start, bytes);
+}
 
 }  // namespace poprt::popef::detail

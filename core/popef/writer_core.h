@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "popef/header.h"
 #include "popef/sink.h"
@@ -59,13 +60,15 @@ struct OpenBlob {
   BlobHeader header;
   uint64_t start = 0;    // position of the header
   uint64_t payload = 0;  // position of the payload
+  std::vector<std::byte> descriptor;
 
   // Writes zeros for the header (readers do not accept them as a blob), the descriptor and the
   // padding up to the payload.
   static OpenBlob begin(Sink& sink, BlobType type, const Descriptor& descriptor, bool compress);
   // The payload is at [payload, payload + stored_bytes). Pads it to the end of the blob.
   void end_payload(Sink& sink, uint64_t stored_bytes, uint64_t raw_bytes);
-  void write_header(Sink& sink) const;
+  // `checksum` is the CRC-32C of the payload as stored.
+  void write_header(Sink& sink, uint32_t checksum);
 };
 
 }  // namespace poprt::popef::detail

@@ -40,6 +40,7 @@ SUITES = {
     "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on bent samples
     "tests/core/ops/refusals_test.cpp",  # messages of every operator for changed samples, recorded
     "tests/core/ops/refused_inputs_test.cpp",  # what operators refuse, and why
+    "tests/core/popef/verify_test.cpp",  # checksums of blobs, written and verified
     "tests/core/popef/recorded_dumps_test.cpp",  # which models random files hold, and how they print
 }
 

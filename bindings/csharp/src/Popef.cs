@@ -12,7 +12,9 @@ namespace Poprt
         /// <summary>All of the above, as JSON.</summary>
         Json = 3,
         /// <summary>Anchors that the caller must serve.</summary>
-        UserAnchors = 4
+        UserAnchors = 4,
+        /// <summary>Whether the checksums of all blobs are right, in one line. Since 1.0.</summary>
+        Verify = 5
     }
 
     /// <summary>Describes PopEF files. <see cref="PopefReader"/> reads them.</summary>

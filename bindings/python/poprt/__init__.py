@@ -64,8 +64,9 @@ def subscribe_log(receive: _Callable[[int, str], _Any]) -> LogSubscription:
 
 
 def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") -> str:
-    """Describes a PopEF file: ``summary``, ``metadata``, ``all``, ``json`` or ``user_anchors``."""
-    formats = ("summary", "metadata", "all", "json", "user_anchors")
+    """Describes a PopEF file: ``summary``, ``metadata``, ``all``, ``json``, ``user_anchors``, or ``verify``, which
+    checks the checksums of all blobs."""
+    formats = ("summary", "metadata", "all", "json", "user_anchors", "verify")
     if format not in formats:
         raise ValueError(f"format must be one of {', '.join(formats)}, given {format!r}")
     path = errors._path("path", path)

@@ -17,14 +17,16 @@ extern "C" {
 
 typedef int32_t poprt_popef_format;
 enum {
-  POPRT_POPEF_SUMMARY = 0,     /* blobs and user anchors */
-  POPRT_POPEF_METADATA = 1,    /* all metadata */
-  POPRT_POPEF_ALL = 2,         /* also the header of every blob */
-  POPRT_POPEF_JSON = 3,        /* all of the above as JSON */
-  POPRT_POPEF_USER_ANCHORS = 4 /* anchors that the caller must serve */
+  POPRT_POPEF_SUMMARY = 0,      /* blobs and user anchors */
+  POPRT_POPEF_METADATA = 1,     /* all metadata */
+  POPRT_POPEF_ALL = 2,          /* also the header of every blob */
+  POPRT_POPEF_JSON = 3,         /* all of the above as JSON */
+  POPRT_POPEF_USER_ANCHORS = 4, /* anchors that the caller must serve */
+  POPRT_POPEF_VERIFY = 5        /* whether the checksums of all blobs are right, in one line */
 };
 
-/* Describes the file. Damaged parts are an error, and unknown blobs are listed. Errors:
+/* Describes the file. Damaged parts are an error, and unknown blobs are listed. Payloads are read
+ * only to verify them; then data_loss names the blob whose checksum differs. Errors:
  * not_found, permission_denied, data_loss, invalid_argument (format). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
                                                        poprt_string** out_text);

@@ -31,7 +31,7 @@
 namespace poprt {
 inline namespace v1 {
 
-enum class DumpFormat { summary, metadata, all, json, userAnchors };
+enum class DumpFormat { summary, metadata, all, json, userAnchors, verify };
 inline std::string dumpPopef(const std::string& path, DumpFormat format = DumpFormat::summary) {
   poprt_string* text = nullptr;
   detail::check(poprt_popef_dump(path.c_str(), static_cast<poprt_popef_format>(format), &text));

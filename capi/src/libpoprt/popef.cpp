@@ -18,6 +18,7 @@ poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
       case POPRT_POPEF_ALL: as = popef::DumpFormat::all; break;
       case POPRT_POPEF_JSON: as = popef::DumpFormat::json; break;
       case POPRT_POPEF_USER_ANCHORS: as = popef::DumpFormat::user_anchors; break;
+      case POPRT_POPEF_VERIFY: as = popef::DumpFormat::verify; break;
       default: fail(ErrorCode::invalid_argument, "PopEF dump format {} is unknown", format);
     }
     out = capi::make_string(popef::dump(path, as));

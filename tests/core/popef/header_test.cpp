@@ -30,7 +30,7 @@ BlobHeader decode(const BlobHeader& h, uint64_t available = 192) {
 TEST(Header, BytesAreWhatTheFormatPageSays) {
   const auto bytes = encode_header(valid());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), 10);
-  EXPECT_EQ(text, std::string_view("PopEF 1.0\0", 10));
+  EXPECT_EQ(text, std::string_view("PopEF 1.1\0", 10));
   EXPECT_EQ(static_cast<int>(bytes[16]), 5);
   EXPECT_EQ(static_cast<int>(bytes[24]), 192);
   EXPECT_EQ(static_cast<int>(bytes[32]), 64);
@@ -293,7 +293,7 @@ TEST(Descriptor, SaysWhichRecordIsWrong) {
   EXPECT_EQ(of(BlobType::POPLAR_EXECUTABLE, {name, record(6, {2, 0, 0, 0})}, kFlagCompressed),
             "executable 'n' at offset 5: compression codec 2 needs a newer library");
   EXPECT_EQ(of(BlobType::OPAQUE, {record(1, {})}), "");
-  EXPECT_EQ(of(BlobType::OPAQUE, {name, record(7, {1}), record(7, {1})}), "") << "unknown ones";
+  EXPECT_EQ(of(BlobType::OPAQUE, {name, record(8, {1}), record(8, {1})}), "") << "unknown ones";
 }
 
 // A record has 8 bytes in front of its value; the value is padded to 8.

@@ -290,7 +290,7 @@ TEST(Reader, MixedMinorVersionsAreRead) {
   Reader reader;
   parse(reader, file);
   EXPECT_EQ(reader.blobs()[0].minor, 9);
-  EXPECT_EQ(reader.blobs()[1].minor, 0);
+  EXPECT_EQ(reader.blobs()[1].minor, kMinor);
   file[6] = '2';
   EXPECT_THROW(parse(reader, file), VersionError);
 }

@@ -17,7 +17,9 @@ public final class Popef {
     /** All of the above, as JSON. */
     JSON,
     /** Anchors that the caller must serve. */
-    USER_ANCHORS
+    USER_ANCHORS,
+    /** Whether the checksums of all blobs are right, in one line. Since 1.0. */
+    VERIFY
   }
 
   /**
