@@ -104,6 +104,10 @@ type CompileOptions struct {
 	// has several shapes, shapes between them are added until this holds. Weights are stored once for any number of
 	// shapes. 0: no shape is added. Since 1.0.
 	MaxPadding float64
+	// How the ONNX model and its external data are read: "map" uses weights in memory maps of the files; "copy" copies
+	// them into memory. If a mapped file is truncated, the process receives SIGBUS; with "copy" this is an error. "":
+	// "map". Since 1.0.
+	Load string
 	// </options:compile>
 }
 
@@ -130,6 +134,7 @@ func (o CompileOptions) fill(raw native.RawCompileOptions) {
 	raw.Set_winograd(int(o.Winograd))
 	raw.Set_embed_source(o.EmbedSource)
 	raw.Set_max_padding(o.MaxPadding)
+	raw.Set_load(o.Load)
 }
 
 // </options:compile_functions>

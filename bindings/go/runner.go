@@ -108,6 +108,14 @@ type RunnerOptions struct {
 	// all processes that give the same folder. Two replicas never have the same device, even in different processes.
 	// "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.
 	SharedDevices string
+	// How the runner uses a PopEF file: "map" uses weights in the memory map of the file; "copy" copies them into
+	// memory, so that later changes of the file have no effect. If a mapped file is truncated, the process receives
+	// SIGBUS. "": "map". Since 1.0.
+	Load string
+	// Whether to check the checksums of the PopEF file, which reads all of it. If one differs, the runner is refused
+	// with data_loss, and the message names the file and the blob. A file without checksums causes a warning. Default:
+	// false. Since 1.0.
+	Verify bool
 	// </options:runner>
 }
 
@@ -159,6 +167,8 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 	raw.Set_faults(o.Faults)
 	raw.Set_numerics(o.Numerics)
 	raw.Set_shared_devices(o.SharedDevices)
+	raw.Set_load(o.Load)
+	raw.SetVerify(number(o.Verify))
 }
 
 // </options:runner_functions>

@@ -109,6 +109,8 @@ struct RunnerOptions {
     o.faults = f.text("faults");
     o.numerics = f.text("numerics");
     o.shared_devices = f.text("shared_devices");
+    o.load = f.text("load");
+    f.integer("verify", &o.verify);
     f.integer("device_wait_timeout_ns", &o.device_wait_timeout_ns);
     f.integer("device_wait_sleep_ns", &o.device_wait_sleep_ns);
     // Pairs of replica and address of a device, which the caller owns.

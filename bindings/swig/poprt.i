@@ -213,6 +213,7 @@ POPRT_HANDLE(raw_log, RawLog)
   void set_max_tensor_size(int64_t bytes) { $self->options.max_tensor_size = bytes; }
   void set_rewrite_limit(int64_t limit) { $self->options.rewrite_limit = limit; }
   void set_stop_after(const char* pass) { $self->stop_after = pass; }
+  void set_load(const char* load) { $self->load_word = load; }
   void add_output(const char* name) { $self->outputs.add(name); }
   void set_convert_version(int64_t opset) { $self->options.convert_version = opset; }
   void set_engine_caching(bool on, const char* cache_path) {
@@ -432,6 +433,7 @@ struct raw_runner_options {
   int64_t batches_per_step;
   int64_t device_wait_timeout_ns;
   int64_t device_wait_sleep_ns;
+  int32_t verify;
   // </options:runner>
 };
 %extend raw_runner_options {
@@ -462,6 +464,10 @@ struct raw_runner_options {
     $self->shared_devices = poprt_shim::or_null($self->shared_word.c_str());
   }
   // "": fast.
+  void set_load(const char* load) {
+    $self->load_word = load;
+    $self->load = poprt_shim::or_null($self->load_word.c_str());
+  }
   void set_numerics(const char* numerics) {
     $self->numerics_word = numerics;
     $self->numerics = poprt_shim::or_null($self->numerics_word.c_str());

@@ -30,6 +30,14 @@ inline const char* named_option(const poprt_compile_options& o, std::string_view
   return nullptr;
 }
 
+// Whether option `load` asks for a copy of a file. Throws invalid_argument for an unknown word.
+inline bool copies_file(const char* load) {
+  const std::string_view word = load ? load : "";
+  if (!word.empty() && word != "map" && word != "copy")
+    fail(ErrorCode::invalid_argument, "load '{}' is unknown; it is 'map' or 'copy'", word);
+  return word == "copy";
+}
+
 inline std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   const size_t begin = text.find_first_not_of(kBlanks);

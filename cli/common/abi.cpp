@@ -50,13 +50,14 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
   return Executable(executable);
 }
 
-Runner make_runner(const poprt_executable* executable, int threads, bool profile,
-                   const char* numerics) {
+Runner make_runner(const poprt_executable* executable, const RunnerOptions& given) {
   poprt_runner_options options = {};
   options.struct_size = sizeof(options);
-  options.threads = threads;
-  options.profile = profile;
-  options.numerics = numerics;
+  options.threads = given.threads;
+  options.profile = given.profile;
+  options.numerics = given.numerics;
+  options.load = given.load;
+  options.verify = given.verify;
   poprt_runner* runner = nullptr;
   check(poprt_runner_create(executable, &options, &runner));
   return Runner(runner);

@@ -45,8 +45,15 @@ using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
 // Returns the text and frees the handle.
 std::string take(poprt_string* string);
 
-Runner make_runner(const poprt_executable* executable, int threads, bool profile = false,
-                   const char* numerics = nullptr);
+// The options of poprt_runner_options that commands use.
+struct RunnerOptions {
+  int threads = 0;
+  bool profile = false;
+  const char* numerics = nullptr;
+  const char* load = nullptr;
+  bool verify = false;
+};
+Runner make_runner(const poprt_executable* executable, const RunnerOptions& given);
 
 // Returns a text such as "f32[1,3,224,224]".
 std::string anchor_type(const poprt_anchor* anchor);

@@ -220,7 +220,7 @@ int bench(BenchArguments& a) {
   const auto t0 = Clock::now();
   const Executable executable = load_model(a.model, a.compile);
   Runner runner;
-  if (!session) runner = make_runner(executable.get(), a.threads);
+  if (!session) runner = make_runner(executable.get(), {.threads = a.threads});
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
   const size_t in_flight = a.async || session ? in_flight_of(batches_per_step(executable)) : 1;
   const std::vector<Measured> measured = measure(a, executable, runner, in_flight);

@@ -254,7 +254,7 @@ int run(CompareArguments& a) {
   const Accepted tolerance = tolerance_of(a);
   shapes_from_data(a);
   const Executable executable = load_model(a.model, a.compile);
-  const Runner runner = make_runner(executable.get(), a.threads);
+  const Runner runner = make_runner(executable.get(), {.threads = a.threads});
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
   if (!a.data_set.empty()) {  // input_0.pb ... output_0.pb, as in ONNX's test data
     const auto add = [&](const auto& anchors, const char* stem, std::vector<std::string>& words) {

@@ -24,8 +24,8 @@ struct RunArguments {
   std::string model;
   std::vector<std::string> inputs, inputs_pb, outputs;
   int threads = 0, iterations = 1;
-  bool json = false, random = false, profile = false;
-  std::string numerics = "fast", overflow = "nan";
+  bool json = false, random = false, profile = false, verify = false;
+  std::string numerics = "fast", overflow = "nan", load = "map";
   CompileSettings compile;
 };
 
@@ -73,11 +73,19 @@ const char* runner_numerics(const RunArguments& a) {
   return a.overflow == "saturate" ? "saturating" : "faithful";
 }
 
+RunnerOptions runner_options(const RunArguments& a) {
+  return {.threads = a.threads,
+          .profile = a.profile,
+          .numerics = runner_numerics(a),
+          .load = a.load.c_str(),
+          .verify = a.verify};
+}
+
 // A program and the memory for its runs.
 class Execution {
  public:
   Execution(const RunArguments& a, const PreparedModel& model)
-      : runner_(make_runner(model.executable.get(), a.threads, a.profile, runner_numerics(a))),
+      : runner_(make_runner(model.executable.get(), runner_options(a))),
         ins_(inputs_of(runner_.get())),
         outs_(outputs_of(runner_.get())) {
     // Inputs with data in the executable are optional.
@@ -314,6 +322,13 @@ void add_run(Command& app, std::function<int()>& action) {
   c->add_option("--overflow", a->overflow,
                 "Result of an overflow of f16 with --numerics faithful: nan or saturate")
       ->check(one_of({"nan", "saturate"}))
+      ->capture_default_str();
+  c->add_flag("--verify", a->verify,
+              "Check the checksums of the .popef first, which reads all of it");
+  c->add_option("--load", a->load,
+                "map: use weights in the memory map of the .popef; copy: copy them, so that later "
+                "changes of the file have no effect")
+      ->check(one_of({"map", "copy"}))
       ->capture_default_str();
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });

@@ -53,7 +53,7 @@ void Fusion::run() {
                static_cast<double>(fs::file_size(popef)) / 1e6);
   }
   if (!given_.has("run")) return;
-  const Runner runner = make_runner(executable.get(), 0);
+  const Runner runner = make_runner(executable.get(), {});
   for (size_t i = 0; i < models_.size(); i++) {
     fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
     run_random(runner.get(), fmt::format("graph{}/", i));

@@ -52,7 +52,7 @@ void run_random(poprt_runner* runner, const std::string& prefix) {
 }
 
 void run_random(const poprt_executable* executable) {
-  run_random(make_runner(executable, 0).get(), "");
+  run_random(make_runner(executable, {}).get(), "");
 }
 
 }  // namespace poprt::cli

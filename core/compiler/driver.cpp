@@ -290,9 +290,12 @@ void choose_outputs(ir::Graph& graph, const DriverOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<ir::Graph> read_model(const ModelSource& source, bool allow_links, bool strict) {
-  const onnx::ImportOptions options{
-      .allow_links = allow_links, .strict = strict, .missing_data_is_zero = source.shapes_only};
+std::unique_ptr<ir::Graph> read_model(const ModelSource& source, bool allow_links, bool strict,
+                                      bool copy) {
+  const onnx::ImportOptions options{.allow_links = allow_links,
+                                    .copy = copy,
+                                    .strict = strict,
+                                    .missing_data_is_zero = source.shapes_only};
   if (source.path) return onnx::import_file(*source.path, options);
   return onnx::import_bytes(source.bytes, source.folder, options);
 }

@@ -75,9 +75,9 @@ struct DriverOptions : Options {
   std::function<void(const Part&, ir::Graph&)> converted;
 };
 
-// Imports an ONNX model. Throws the errors of onnx/import.h.
+// Imports an ONNX model; `copy` is as in onnx::ImportOptions. Throws the errors of onnx/import.h.
 std::unique_ptr<ir::Graph> read_model(const ModelSource& source, bool allow_links = false,
-                                      bool strict = false);
+                                      bool strict = false, bool copy = false);
 
 // Merges several ONNX files into one graph (compiler/fuse_graphs.h), with names from the files.
 // Models of different opsets are converted to the newest one.

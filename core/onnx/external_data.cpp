@@ -5,11 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/sha1.h"
 #include "onnx/elem_type.h"
 
 namespace poprt::onnx {
@@ -130,6 +134,24 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
   return out;
 }
 
+void ExternalFiles::check(std::string_view location, std::string_view checksum) {
+  std::string expected(checksum);
+  for (char& c : expected)
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  constexpr size_t kDigits = 40;
+  if (expected.size() != kDigits || expected.find_first_not_of("0123456789abcdef") != expected.npos)
+    fail(ErrorCode::invalid_argument,
+         "checksum {} of external data file {} is no SHA-1, which has 40 hexadecimal digits",
+         quote_name(checksum), quote_name(location));
+  const Bytes whole = map(location);
+  const auto [it, is_new] = sha1_.try_emplace(std::string(location));
+  if (is_new) it->second = sha1_of(whole.bytes);
+  if (it->second != expected)
+    fail(ErrorCode::data_loss,
+         "external data file {} is damaged or another file: its SHA-1 is {}, the model has {}",
+         quote_name(location), it->second, expected);
+}
+
 ExternalFiles::Bytes ExternalFiles::read(std::string_view location, uint64_t offset,
                                          std::optional<uint64_t> length) {
   Bytes whole;
@@ -145,7 +167,16 @@ ExternalFiles::Bytes ExternalFiles::read(std::string_view location, uint64_t off
          "external data file {} has {} bytes; offset {}, length {} is outside of it",
          quote_name(location), size, offset, length ? std::to_string(*length) : "to the end");
   whole.bytes = whole.bytes.subspan(offset, length.value_or(size - offset));
-  return whole;
+  if (!copy_) return whole;
+  // The alignment of a map, so that tensors can use the bytes in place.
+  constexpr size_t kAlignment = 4096;
+  const size_t bytes = whole.bytes.size();
+  const std::shared_ptr<std::byte> memory(
+      static_cast<std::byte*>(
+          ::operator new(std::max<size_t>(bytes, 1), std::align_val_t{kAlignment})),
+      [](std::byte* p) { ::operator delete(p, std::align_val_t{kAlignment}); });
+  copy_mapped(whole.bytes, {memory.get(), bytes});
+  return {{memory.get(), bytes}, memory};
 }
 
 }  // namespace poprt::onnx

@@ -17,10 +17,11 @@ namespace poprt::onnx {
 class ExternalFiles {
  public:
   // Without a `directory`, external data is refused. `allow_links` accepts symbolic and hard links
-  // with any target. `zeros` gives zeros for a file that is missing, without using memory for them.
-  ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links,
+  // with any target. `copy`: read() returns a copy of the bytes instead of a part of the map.
+  // `zeros` gives zeros for a file that is missing, without using memory for them.
+  ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links, bool copy = false,
                 bool zeros = false)
-      : directory_(std::move(directory)), allow_links_(allow_links), zeros_(zeros) {}
+      : directory_(std::move(directory)), allow_links_(allow_links), copy_(copy), zeros_(zeros) {}
 
   struct Bytes {
     std::span<const std::byte> bytes;
@@ -32,12 +33,17 @@ class ExternalFiles {
   // of file, not_found if the file is missing and data_loss if it is too short.
   Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length);
 
+  // Compares the SHA-1 of the whole file with `checksum`, 40 hexadecimal digits. Throws data_loss
+  // if they differ, and else like read(). Computes the SHA-1 of a file once.
+  void check(std::string_view location, std::string_view checksum);
+
  private:
   Bytes map(std::string_view location);
 
   std::optional<std::filesystem::path> directory_;
-  bool allow_links_, zeros_;
+  bool allow_links_, copy_, zeros_;
   std::map<std::string, Bytes, std::less<>> maps_;
+  std::map<std::string, std::string, std::less<>> sha1_;
 };
 
 }  // namespace poprt::onnx

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -67,10 +68,15 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
   // Its errors contain the path.
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
-    ExternalFiles files(path.parent_path(), options.allow_links, options.missing_data_is_zero);
+    ExternalFiles files(path.parent_path(), options.allow_links, options.copy,
+                        options.missing_data_is_zero);
     pb::ModelProto model;
-    refuse_popef(file->bytes());
-    parse_message(file->bytes(), kModelTags, "ONNX model", model);
+    std::vector<std::byte> copied(options.copy ? file->bytes().size() : 0);
+    if (options.copy) copy_mapped(file->bytes(), copied);
+    const std::span<const std::byte> bytes = options.copy ? std::span(copied) : file->bytes();
+    refuse_popef(bytes);
+    parse_message(bytes, kModelTags, "ONNX model", model);
+    copied = {};
     file.reset();
     return import_parsed(model, files, options);
   } catch (Error& e) {
@@ -82,7 +88,7 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
 std::unique_ptr<ir::Graph> import_bytes(std::span<const std::byte> bytes,
                                         const std::optional<std::filesystem::path>& directory,
                                         const ImportOptions& options) {
-  ExternalFiles files(directory, options.allow_links, options.missing_data_is_zero);
+  ExternalFiles files(directory, options.allow_links, options.copy, options.missing_data_is_zero);
   pb::ModelProto model;
   refuse_popef(bytes);
   parse_message(bytes, kModelTags, "ONNX model", model);

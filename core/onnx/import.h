@@ -37,6 +37,9 @@ struct ImportOptions {
   // Whether external data may be reached through symbolic and hard links with any target, as in
   // some download caches. Use this only for trusted models.
   bool allow_links = false;
+  // Whether the model and the parts of external files that it uses are copied into memory. Then the
+  // graph does not depend on the files, and a file that is truncated meanwhile is an error.
+  bool copy = false;
   // Whether a domain whose opset is not imported is an error instead of a warning.
   bool strict = false;
   // Whether tensors in a file that is missing are zeros, for uses that read only their shapes.
@@ -47,8 +50,8 @@ struct ImportOptions {
 // invalid, data_loss for truncated or inconsistent contents, unimplemented for features that are
 // not supported, and resource_exhausted beyond the limits of limits.h. The message begins with the
 // path and contains the graph, the node or tensor, and the field. Weights are not copied: tensors
-// refer to the memory of protobuf or to the mapped external file, which must not be truncated while
-// they live. Thread-safe.
+// refer to the memory of protobuf or, without `copy`, to the mapped external file, which must not
+// be truncated while they live: reading a missing page raises SIGBUS. Thread-safe.
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options = {});
 

@@ -116,7 +116,7 @@ Tensor read_external(const ::onnx::TensorProto& proto, DType dtype, Shape shape,
                      ExternalFiles& files) {
   if (dtype == DType::string)
     fail(ErrorCode::invalid_argument, "a string tensor cannot have external data");
-  std::optional<std::string> location;
+  std::optional<std::string> location, checksum;
   std::optional<uint64_t> offset, length;
   for (const auto& entry : proto.external_data()) {
     auto once = [&](const auto& slot) {
@@ -131,9 +131,13 @@ Tensor read_external(const ::onnx::TensorProto& proto, DType dtype, Shape shape,
     } else if (entry.key() == "length") {
       once(length);
       length = parse_number("length", entry.value());
+    } else if (entry.key() == "checksum") {
+      once(checksum);
+      checksum = entry.value();
     }
   }
   if (!location) fail(ErrorCode::invalid_argument, "external_data has no location");
+  if (checksum) files.check(*location, *checksum);
   const ExternalFiles::Bytes bytes = files.read(*location, offset.value_or(0), length);
   return from_bytes(dtype, std::move(shape), bytes.bytes.data(), bytes.bytes.size(), bytes.owner);
 }

@@ -49,7 +49,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, reserved_3, 236);
   AT(poprt_compile_options, max_padding, 240);
   AT(poprt_compile_options, stop, 248);
-  assert_int_equal(sizeof(poprt_compile_options), 256);
+  AT(poprt_compile_options, load, 256);
+  assert_int_equal(sizeof(poprt_compile_options), 264);
 
   AT(poprt_option, name, 0);
   AT(poprt_option, value, 8);
@@ -166,7 +167,10 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, faults, 192);
   AT(poprt_runner_options, numerics, 200);
   AT(poprt_runner_options, shared_devices, 208);
-  assert_int_equal(sizeof(poprt_runner_options), 216);
+  AT(poprt_runner_options, load, 216);
+  AT(poprt_runner_options, verify, 224);
+  AT(poprt_runner_options, reserved, 228);
+  assert_int_equal(sizeof(poprt_runner_options), 232);
 
   AT(poprt_replica_device, replica, 0);
   AT(poprt_replica_device, device, 8);
@@ -431,6 +435,7 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_PACK_FIRST_FIT, 1);
   assert_int_equal(POPRT_POPEF_JSON, 3);
   assert_int_equal(POPRT_POPEF_USER_ANCHORS, 4);
+  assert_int_equal(POPRT_POPEF_VERIFY, 5);
   assert_int_equal(POPRT_POPEF_DEVICE_ITERATIONS, 7);
   assert_int_equal(POPRT_POPEF_DEVICE_OPTIONS, 2);
   assert_int_equal(POPRT_POPEF_SAVE, 3);

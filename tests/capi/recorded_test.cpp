@@ -344,7 +344,8 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
                FIELD(Runner, request_tracepoints_buffer_size), FIELD(Runner, replication_factor),
                FIELD(Runner, overlap_io), FIELD(Runner, batches_per_step),
                FIELD(Runner, device_wait_timeout_ns), FIELD(Runner, device_wait_sleep_ns),
-               FIELD(Runner, faults), FIELD(Runner, numerics));
+               FIELD(Runner, faults), FIELD(Runner, numerics), FIELD(Runner, load),
+               FIELD(Runner, verify), FIELD(Runner, reserved));
   Runner batching = sized<Runner>();
   batching.use_batching_dim = 1;
   bent<Runner>("poprt_runner_create, batching", batching, make_runner, FIELD(Runner, batching_dim),
@@ -459,7 +460,7 @@ TEST_F(Recorded, FieldsOfPackAndCompileOptions) {
       FIELD(Compile, stop_after), FIELD(Compile, convert_version), FIELD(Compile, allow_links),
       FIELD(Compile, variable_weights), FIELD(Compile, reserved_2), FIELD(Compile, strict),
       FIELD(Compile, winograd), FIELD(Compile, embed_source), FIELD(Compile, reserved_3),
-      FIELD(Compile, max_padding));
+      FIELD(Compile, max_padding), FIELD(Compile, load));
   poprt_executable_free(copies);
   expect("fields_compile");
 }

@@ -160,6 +160,11 @@ namespace Poprt
         /// for any number of shapes. 0: no shape is added. Since 1.0.</summary>
         public double MaxPadding { get; set; }
 
+        /// <summary>How the ONNX model and its external data are read: "map" uses weights in memory maps of the files;
+        /// "copy" copies them into memory. If a mapped file is truncated, the process receives SIGBUS; with "copy" this
+        /// is an error. Null or "": "map". Since 1.0.</summary>
+        public string Load { get; set; } = "";
+
         private void FillFields(RawCompileOptions raw)
         {
             raw.set_precision((int)Precision);
@@ -174,6 +179,7 @@ namespace Poprt
             raw.set_winograd((int)Winograd);
             raw.set_embed_source(EmbedSource);
             raw.set_max_padding(MaxPadding);
+            raw.set_load(Load ?? "");
         }
         // </options:compile>
 

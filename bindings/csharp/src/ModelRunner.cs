@@ -117,6 +117,16 @@ namespace Poprt
         /// different processes. Null or "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.</summary>
         public string SharedDevices { get; set; }
 
+        /// <summary>How the runner uses a PopEF file: "map" uses weights in the memory map of the file; "copy" copies
+        /// them into memory, so that later changes of the file have no effect. If a mapped file is truncated, the
+        /// process receives SIGBUS. Null or "": "map". Since 1.0.</summary>
+        public string Load { get; set; }
+
+        /// <summary>Whether to check the checksums of the PopEF file, which reads all of it. If one differs, the runner
+        /// is refused with data_loss, and the message names the file and the blob. A file without checksums causes a
+        /// warning. Default: false. Since 1.0.</summary>
+        public bool Verify { get; set; }
+
         private void FillFields(RawRunnerOptions raw)
         {
             raw.threads = Threads;
@@ -141,6 +151,8 @@ namespace Poprt
             raw.set_faults(Faults ?? "");
             raw.set_numerics(Numerics ?? "");
             raw.set_shared_devices(SharedDevices ?? "");
+            raw.set_load(Load ?? "");
+            raw.verify = Verify ? 1 : 0;
         }
         // </options:runner>
 

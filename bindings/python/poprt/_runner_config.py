@@ -142,6 +142,8 @@ class RunnerConfig(_TimedConfig):
             "faults": self._get("faults", None),
             "numerics": self._get("numerics", None),
             "shared_devices": self._get("shared_devices", None),
+            "load": self._get("load", None),
+            "verify": int(self._get("verify", False)),
             "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)) or DO_NOT_WAIT,
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
@@ -248,6 +250,14 @@ class RuntimeConfig(RunnerConfig):
     #: all processes that give the same folder. Two replicas never have the same device, even in different processes.
     #: "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.
     shared_devices: Optional[str] = None
+    #: How the runner uses a PopEF file: "map" uses weights in the memory map of the file; "copy" copies them into
+    #: memory, so that later changes of the file have no effect. If a mapped file is truncated, the process receives
+    #: SIGBUS. "": "map". Since 1.0.
+    load: Optional[str] = None
+    #: Whether to check the checksums of the PopEF file, which reads all of it. If one differs, the runner is refused
+    #: with data_loss, and the message names the file and the blob. A file without checksums causes a warning. Since
+    #: 1.0.
+    verify: bool = False
     # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 

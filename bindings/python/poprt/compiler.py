@@ -146,6 +146,10 @@ class CompilerOptions(Config):
     #: option that is not available fails with unimplemented. Options that tune a chip are stored in the metadata of the
     #: PopEF file. Since 1.0.
     options: dict[str, str] = {}
+    #: How the ONNX model and its external data are read: "map" uses weights in memory maps of the files; "copy" copies
+    #: them into memory. If a mapped file is truncated, the process receives SIGBUS; with "copy" this is an error. "":
+    #: "map". Since 1.0.
+    load: str = ""
     # </options:compile>
 
     def _check(self, name: str, value: Any) -> None:
@@ -187,7 +191,7 @@ class CompilerOptions(Config):
                     add(name)
         puts: tuple[tuple[str, Callable[[Any], None]], ...] = (
             ("max_tensor_size", raw.set_max_tensor_size), ("rewrite_limit", raw.set_rewrite_limit),
-            ("stop_after", raw.set_stop_after), ("convert_version", raw.set_convert_version))
+            ("stop_after", raw.set_stop_after), ("load", raw.set_load), ("convert_version", raw.set_convert_version))
         for option, put in puts:
             with self._naming(option):
                 put(getattr(self, option))

@@ -179,6 +179,10 @@ typedef struct poprt_compile_options {
   /* A function that is called between steps, on the compiling thread. If it returns non-zero, the
    * compilation fails with cancelled and writes no file. Null: none. Since 1.0. */
   poprt_stop_fn stop;
+  /* How the ONNX model and its external data are read: "map" uses weights in memory maps of the
+   * files; "copy" copies them into memory. If a mapped file is truncated, the process receives
+   * SIGBUS; with "copy" this is an error. Null: "map". Since 1.0. */
+  const char* load;
   /* </options:compile> */
 } poprt_compile_options;
 

@@ -115,6 +115,10 @@ struct CompilerOptions {
   // names, line feeds separate words. An option that is not available fails with unimplemented.
   // Options that tune a chip are stored in the metadata of the PopEF file. Since 1.0.
   std::map<std::string, std::string> options;
+  // How the ONNX model and its external data are read: "map" uses weights in memory maps of the
+  // files; "copy" copies them into memory. If a mapped file is truncated, the process receives
+  // SIGBUS; with "copy" this is an error. "": "map". Since 1.0.
+  std::string load;
   // </options:compile>
 };
 
@@ -267,6 +271,7 @@ class Compiler {
       o.variable_weights = !options.constantWeights;
       if (!options.cachePath.empty()) o.cache_path = options.cachePath.c_str();
       if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
+      if (!options.load.empty()) o.load = options.load.c_str();
       o.convert_version = options.convertVersion;
       o.allow_links = options.allowLinks;
       o.strict = options.strict;

@@ -156,6 +156,15 @@ typedef struct poprt_runner_options {
    * device, even in different processes. Null: POPRT_SHARED_DEVICES from the environment, or none.
    * Since 1.0. */
   const char* shared_devices;
+  /* How the runner uses a PopEF file: "map" uses weights in the memory map of the file; "copy"
+   * copies them into memory, so that later changes of the file have no effect. If a mapped file is
+   * truncated, the process receives SIGBUS. Null: "map". Since 1.0. */
+  const char* load;
+  /* Whether to check the checksums of the PopEF file, which reads all of it. If one differs, the
+   * runner is refused with data_loss, and the message names the file and the blob. A file without
+   * checksums causes a warning. Non-zero: yes. Since 1.0. */
+  int32_t verify;
+  int32_t reserved;
   /* </options:runner> */
 } poprt_runner_options;
 

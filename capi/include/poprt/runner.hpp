@@ -126,6 +126,14 @@ struct RuntimeConfig {
   // device, even in different processes. "": POPRT_SHARED_DEVICES from the environment, or none.
   // Since 1.0.
   std::string sharedDevices;
+  // How the runner uses a PopEF file: "map" uses weights in the memory map of the file; "copy"
+  // copies them into memory, so that later changes of the file have no effect. If a mapped file is
+  // truncated, the process receives SIGBUS. "": "map". Since 1.0.
+  std::string load;
+  // Whether to check the checksums of the PopEF file, which reads all of it. If one differs, the
+  // runner is refused with data_loss, and the message names the file and the blob. A file without
+  // checksums causes a warning. Since 1.0.
+  bool verify = false;
   // </options:runner>
 };
 
@@ -268,7 +276,9 @@ struct RunnerOptions {
     if (!c.faults.empty()) o.faults = c.faults.c_str();
     if (!c.numerics.empty()) o.numerics = c.numerics.c_str();
     if (!c.sharedDevices.empty()) o.shared_devices = c.sharedDevices.c_str();
+    if (!c.load.empty()) o.load = c.load.c_str();
     o.telemetry = c.telemetry;
+    o.verify = c.verify;
   }
   RunnerOptions(const RunnerOptions&) = delete;
   RunnerOptions& operator=(const RunnerOptions&) = delete;

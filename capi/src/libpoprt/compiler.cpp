@@ -80,6 +80,7 @@ struct poprt_compiler {
     options.options = named.data();
     if (given.stop_after) options.stop_after = stop_after.c_str();
     if (given.cache_path) cache_path = given.cache_path, options.cache_path = cache_path.c_str();
+    if (given.load) load_word = given.load, options.load = load_word.c_str();
   }
   poprt_compiler(const poprt_compiler&) = delete;
   poprt_compiler& operator=(const poprt_compiler&) = delete;
@@ -100,7 +101,7 @@ struct poprt_compiler {
   std::vector<const char*> passes, skips, outputs;
   std::vector<std::string> option_texts;
   std::vector<poprt_option> named;
-  std::string stop_after, cache_path;
+  std::string stop_after, cache_path, load_word;
 
   // The model of the last conversion, for a compilation of the same file. Another thread may take
   // it.
@@ -191,6 +192,7 @@ void check(const poprt_compile_options& o) {
          o.max_padding);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
   capi::check_reserved(o.reserved_3, "poprt_compile_options");
+  static_cast<void>(capi::copies_file(o.load));
 }
 
 // Returns the files of a model as opaque blobs.

@@ -126,9 +126,9 @@ poprt_runner_counters to_counters(const runtime::RunnerStatistics& s, size_t rep
 poprt_error* poprt_runner_create(const poprt_executable* executable,
                                  const poprt_runner_options* options, poprt_runner** out_runner) {
   return capi::guard([&] {
-    const auto& model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
-    auto config = capi::read_runner_options(options, *model);
+    auto config = capi::read_runner_options(options, model);
     // The kind of runner depends on the executable, so callers need not know whether it contains
     // several models or shapes.
     if (model->variants) {

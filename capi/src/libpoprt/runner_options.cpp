@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "faithful_device.h"
+#include "option_lists.h"
+#include "runtime/session/popef_file.h"
 
 namespace poprt::capi {
 namespace {
@@ -26,8 +28,9 @@ void add_views(List& list, const Item* items, size_t count, const char* what) {
 }  // namespace
 
 runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
-                                          const runtime::Model& model) {
+                                          std::shared_ptr<const runtime::Model>& model) {
   const auto o = read_options(options, "poprt_runner_options");
+  check_reserved(o.reserved, "poprt_runner_options");
   const auto not_negative = [](int64_t value, const char* what) {
     if (value < 0)
       fail(ErrorCode::invalid_argument, "{} must not be negative, given {}", what, value);
@@ -97,8 +100,12 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
           "numerics {} and {} exclude each other: an interpreter computes the model, one run after "
           "the other, without a shared device",
           o.numerics, other);
-    c.session.device = faithful_device(model, numerics);
+    c.session.device = faithful_device(*model, numerics);
   }
+  // Both read the whole file, so they come after the checks of all other options.
+  const bool copy = copies_file(o.load);
+  if (o.verify) runtime::verify_model(*model);
+  if (copy) model = runtime::copied_model(model);
   return c;
 }
 

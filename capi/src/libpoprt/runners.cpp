@@ -30,10 +30,10 @@ poprt_error* poprt_fusion_runner_create(const poprt_executable* executable,
                                         const poprt_runner_options* options,
                                         poprt_runner** out_runner) {
   return capi::guard([&] {
-    const auto& model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
-    out = new poprt_runner{std::make_unique<runtime::ModelFusionRunner>(
-        model, capi::read_runner_options(options, *model))};
+    auto config = capi::read_runner_options(options, model);  // may replace the model
+    out = new poprt_runner{std::make_unique<runtime::ModelFusionRunner>(model, std::move(config))};
   });
 }
 
@@ -41,11 +41,11 @@ poprt_error* poprt_pack_runner_create(const poprt_executable* executable,
                                       const poprt_pack_runner_options* options,
                                       poprt_runner** out_runner) {
   return capi::guard([&] {
-    const auto& model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").model;
     const auto o = capi::read_options(options, "poprt_pack_runner_options");
     auto& out = capi::required(out_runner, "out_runner");
     runtime::PackRunnerConfig c;
-    c.runner = capi::read_runner_options(o.runner, *model);
+    c.runner = capi::read_runner_options(o.runner, model);
     c.timeout = std::chrono::microseconds(o.timeout_microseconds);
     c.max_valid_num = o.max_valid_num;
     c.dynamic_input_name = text(o.dynamic_input_name);
@@ -68,11 +68,11 @@ poprt_error* poprt_host_concat_runner_create(const poprt_executable* executable,
                                              const poprt_host_concat_runner_options* options,
                                              poprt_runner** out_runner) {
   return capi::guard([&] {
-    const auto& model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").model;
     const auto o = capi::read_options(options, "poprt_host_concat_runner_options");
     auto& out = capi::required(out_runner, "out_runner");
     runtime::HostConcatRunnerConfig config;
-    config.runner = capi::read_runner_options(o.runner, *model);
+    config.runner = capi::read_runner_options(o.runner, model);
     if (o.host_concat_count) capi::required(o.host_concat, "host_concat");
     for (size_t i = 0; i < o.host_concat_count; i++) {
       const poprt_host_concat& g = o.host_concat[i];
@@ -93,9 +93,9 @@ poprt_error* poprt_light_runner_create(const poprt_executable* executable,
                                        const poprt_runner_options* options,
                                        poprt_runner** out_runner) {
   return capi::guard([&] {
-    const auto& model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
-    runtime::RunnerConfig read = capi::read_runner_options(options, *model);
+    runtime::RunnerConfig read = capi::read_runner_options(options, model);
     auto made = std::make_unique<runtime::LightRunner>(
         model,
         runtime::LightRunnerConfig{std::move(read.session), std::move(read.replica_id_to_device)});

@@ -74,7 +74,8 @@ void finish(const poprt_compile_options& o) {
 
 std::unique_ptr<ir::Graph> import(const poprt_library_source& s,
                                   const poprt_compile_options& o = {}) {
-  return compiler::read_model(capi::model_source(s), o.allow_links != 0, o.strict != 0);
+  return compiler::read_model(capi::model_source(s), o.allow_links != 0, o.strict != 0,
+                              capi::copies_file(o.load));
 }
 
 // Maps the driver's progress to a part of the progress of the call. Reading, opset conversion and

@@ -88,7 +88,7 @@ NamedTensors run_onnxruntime(const std::string& path, const NamedTensors& inputs
 NamedTensors run_poprt(const std::string& path, const NamedTensors& inputs,
                        CompileSettings settings) {
   const Executable executable = load_model(path, settings);
-  const Runner runner = make_runner(executable.get(), 0);
+  const Runner runner = make_runner(executable.get(), {});
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
   std::vector<AnchorMemory> memory, results;
   std::vector<const void*> in_data;

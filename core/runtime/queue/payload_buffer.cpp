@@ -15,7 +15,12 @@ PayloadBuffer::~PayloadBuffer() {
 }
 
 void PayloadBuffer::append(std::span<const std::byte> bytes) {
-  const size_t needed = checked_add(size_, bytes.size(), "executable");
+  const std::span<std::byte> to = extend(bytes.size());
+  if (!bytes.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
+}
+
+std::span<std::byte> PayloadBuffer::extend(size_t bytes) {
+  const size_t needed = checked_add(size_, bytes, "executable");
   if (needed > capacity_) {
     const size_t wanted =
         align_up(std::max({needed, capacity_ + capacity_ / 2, size_t{1} << 20}), 4096);
@@ -29,8 +34,8 @@ void PayloadBuffer::append(std::span<const std::byte> bytes) {
     data_ = static_cast<std::byte*>(p);
     capacity_ = wanted;
   }
-  if (!bytes.empty()) std::memcpy(data_ + size_, bytes.data(), bytes.size());
   size_ = needed;
+  return {data_ + needed - bytes, bytes};
 }
 
 }  // namespace poprt::runtime

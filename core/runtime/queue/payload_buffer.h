@@ -18,6 +18,8 @@ class PayloadBuffer {
 
   // Throws resource_exhausted.
   void append(std::span<const std::byte> bytes);
+  // Appends zeros and returns them for the caller to write, valid until the next call.
+  std::span<std::byte> extend(size_t bytes);
   // Valid until the next append().
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 

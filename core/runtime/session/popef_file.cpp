@@ -10,8 +10,10 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "popef/model.h"
 #include "popef/writer.h"
+#include "runtime/queue/payload_buffer.h"
 #include "runtime/session/model_source.h"
 #include "runtime/session/variants.h"
 
@@ -147,6 +149,15 @@ void preload(const std::filesystem::path& path) {
   while (file.read(piece.data(), static_cast<std::streamsize>(piece.size()))) continue;
 }
 
+// Opens the bytes of a whole file; `source` is its path or another name.
+std::shared_ptr<const Model> open_bytes(std::span<const std::byte> bytes,
+                                        std::shared_ptr<const void> owner,
+                                        const std::string& source, const OpenOptions& options) {
+  auto reader = std::make_shared<popef::Reader>();
+  reader->parseMemory(bytes, owner, source);
+  return build(reader, bytes, std::move(owner), options);
+}
+
 }  // namespace
 
 std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
@@ -154,7 +165,7 @@ std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
   preload(path);
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
-    return open_popef(file->bytes(), file, options);
+    return open_bytes(file->bytes(), file, path.string(), options);
   } catch (Error& e) {
     e.add_context(fmt::format("'{}'", path.string()));
     throw;
@@ -181,14 +192,45 @@ std::shared_ptr<const Model> open_popef(std::span<const std::filesystem::path> p
 std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
                                         std::shared_ptr<const void> owner,
                                         const OpenOptions& options) {
-  auto reader = std::make_shared<popef::Reader>();
-  reader->parseMemory(bytes, owner);
-  return build(reader, bytes, std::move(owner), options);
+  return open_bytes(bytes, std::move(owner), "memory", options);
 }
 
 std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model>& model,
                                         const OpenOptions& options) {
   return build(model, {}, nullptr, options);
+}
+
+std::shared_ptr<const Model> copied_model(const std::shared_ptr<const Model>& model) {
+  if (!model->blobs) return model;
+  struct Owners {
+    std::shared_ptr<const void> weights, data, file;  // save_model() uses the file
+  };
+  const auto copied = std::make_shared<Model>(*model);
+  const auto weights = std::make_shared<PayloadBuffer>(), data = std::make_shared<PayloadBuffer>();
+  copy_mapped(model->image.weights, weights->extend(model->image.weights.size()));
+  copied->image.weights = weights->bytes();
+  // A value begins at a multiple of 64.
+  size_t bytes = 0;
+  for (const auto& value : model->input_data) bytes += align_up(value.size(), 64);
+  const std::span<std::byte> values = data->extend(bytes);
+  size_t at = 0;
+  for (auto& value : copied->input_data) {
+    if (value.empty()) continue;
+    const std::span<std::byte> to = values.subspan(at, value.size());
+    copy_mapped(value, to);
+    at += align_up(value.size(), 64);
+    value = to;
+  }
+  copied->image.owner = std::make_shared<Owners>(Owners{weights, data, model->image.owner});
+  return copied;
+}
+
+void verify_model(const Model& model) {
+  if (!model.blobs) return;
+  const size_t without = model.blobs->verify();
+  if (without != 0)
+    log().warn("model '{}': {} blobs have no checksum, so nothing was verified in them", model.name,
+               without);
 }
 
 std::shared_ptr<const popef::Model> popef_model(const Model& model) {

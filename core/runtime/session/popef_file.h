@@ -45,6 +45,13 @@ std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model
 // Returns the blobs from which a model was opened, or else the blobs that save_model() would write.
 // Throws like save_model().
 std::shared_ptr<const popef::Model> popef_model(const Model& model);
+// Returns a model with the same program whose weights and input data are in memory, so that it does
+// not depend on its file; a model without a file is returned unchanged. Throws data_loss if the
+// file was truncated, and resource_exhausted.
+std::shared_ptr<const Model> copied_model(const std::shared_ptr<const Model>& model);
+// Checks the checksums of the blobs of a model that was opened from PopEF; logs a warning if there
+// are none. Throws data_loss with the file and the blob in the message.
+void verify_model(const Model& model);
 // Opens the payload of an executable blob (program/serialize.h).
 std::shared_ptr<const Model> open_payload(std::string name, std::span<const std::byte> payload,
                                           std::shared_ptr<const void> owner);

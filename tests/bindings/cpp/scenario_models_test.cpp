@@ -160,6 +160,39 @@ TEST(scenario, s61_fused_models) {
   std::remove(file.c_str());
 }
 
+TEST(scenario, s73_damaged_and_truncated_file) {
+  const std::string path = "scenario_73_weights.popef";
+  compile("weights.onnx")->save(path);
+  RuntimeConfig copied = config();
+  copied.load = "copy";
+  std::string data;
+  {
+    ModelRunner runner(Executable::load(path), copied);
+    std::ifstream in(path, std::ios::binary);
+    data.assign(std::istreambuf_iterator<char>(in), {});
+    ASSERT_EQ(::truncate(path.c_str(), 0), 0);
+    std::vector<float> x(8), y(8);
+    std::iota(x.begin(), x.end(), 0.0f);
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    EXPECT_EQ(y, (std::vector<float>{1, 3, 7, 13, 5, 11, 19, 29}));
+  }
+  const size_t at = data.find(std::string("\0\0\x40\x40\0\0\x80\x40", 8));
+  ASSERT_NE(at, data.npos);
+  data[at] ^= 1;
+  std::ofstream(path, std::ios::binary) << data;
+  ModelRunner(Executable::load(path), config());
+  RuntimeConfig verified = config();
+  verified.verify = true;
+  fails([&] { ModelRunner(Executable::load(path), verified); }, ErrorCode::data_loss,
+        {path, "'weights'", "is damaged"});
+  fails([&] { poprt::dumpPopef(path, poprt::DumpFormat::verify); }, ErrorCode::data_loss,
+        {"is damaged"});
+  copied.load = "slow";
+  fails([&] { ModelRunner(Executable::load(path), copied); }, ErrorCode::invalid_argument,
+        {"slow"});
+  std::remove(path.c_str());
+}
+
 TEST(scenario, s62_shape_buckets) {
   CompilerOptions options;
   options.options = {{"input_shape", "x=1,4/4,4"}};

@@ -253,6 +253,35 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario73DamagedAndTruncatedFile()
+    {
+        string file = System.IO.Path.Combine(folder, "weights.popef");
+        using (Executable executable = Compile("weights.onnx")) executable.Save(file);
+        byte[] data = System.IO.File.ReadAllBytes(file);
+        using (Executable executable = Executable.Open(file))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Load = "copy" }))
+        {
+            using (var stream = new System.IO.FileStream(file, System.IO.FileMode.Open)) stream.SetLength(0);
+            var y = new float[8];
+            runner.Execute(new float[] { 0, 1, 2, 3, 4, 5, 6, 7 }, y);
+            Assert.That(y, Is.EqualTo(new float[] { 1, 3, 7, 13, 5, 11, 19, 29 }));
+        }
+        var weights = new byte[] { 0, 0, 64, 64, 0, 0, 128, 64 };
+        int at = 0;
+        while (!data.Skip(at).Take(8).SequenceEqual(weights)) at++;
+        data[at] ^= 1;
+        System.IO.File.WriteAllBytes(file, data);
+        using (Executable executable = Executable.Open(file))
+        {
+            new ModelRunner(executable, new RuntimeConfig()).Dispose();
+            Fails(ErrorCode.DataLoss, () => new ModelRunner(executable, new RuntimeConfig { Verify = true }), file, "'weights'",
+                "is damaged");
+            Fails(ErrorCode.DataLoss, () => Popef.Dump(file, PopefFormat.Verify), "is damaged");
+            Fails(ErrorCode.InvalidArgument, () => new ModelRunner(executable, new RuntimeConfig { Load = "slow" }), "slow");
+        }
+    }
+
+    [Test]
     public void Scenario67FaithfulNumerics()
     {
         string file = System.IO.Path.Combine(folder, "half.popef");

@@ -1,9 +1,11 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +118,32 @@ func TestScenario69OptionsOfARequest(t *testing.T) {
 	fails(t, submit(poprt.RequestOptions{Timeout: -1}), poprt.InvalidArgument, "timeout_ns")
 	b.Replica(2)
 	fails(t, submit(poprt.RequestOptions{AtOnce: true}), poprt.NotFound, "no replica 2")
+}
+
+func TestScenario73DamagedAndTruncatedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights.popef")
+	ok(t, must(poprt.Compile(model("weights.onnx"), nil)).Save(path))
+	r := must(poprt.NewRunner(must(poprt.Open(path)), &poprt.RunnerOptions{Load: "copy"}))
+	data := must(os.ReadFile(path))
+	ok(t, os.Truncate(path, 0))
+	x, y := counting(8), make([]float32, 8)
+	ok(t, r.Execute([]poprt.Tensor{poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+	if want := []float32{1, 3, 7, 13, 5, 11, 19, 29}; !reflect.DeepEqual(y, want) {
+		t.Fatalf("y is %v", y)
+	}
+	ok(t, r.Close())
+	data[bytes.Index(data, []byte{0, 0, 64, 64, 0, 0, 128, 64})] ^= 1
+	ok(t, os.WriteFile(path, data, 0o600))
+	damaged := must(poprt.Open(path))
+	ok(t, must(poprt.NewRunner(damaged, nil)).Close())
+	create := func(options poprt.RunnerOptions) error {
+		_, err := poprt.NewRunner(damaged, &options)
+		return err
+	}
+	fails(t, create(poprt.RunnerOptions{Verify: true}), poprt.DataLoss, path, "'weights'", "is damaged")
+	_, err := poprt.DumpPopEF(path, poprt.Verify)
+	fails(t, err, poprt.DataLoss, "is damaged")
+	fails(t, create(poprt.RunnerOptions{Load: "slow"}), poprt.InvalidArgument, "slow")
 }
 
 func TestScenario67FaithfulNumerics(t *testing.T) {

@@ -11,8 +11,10 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.nio.ShortBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +29,7 @@ import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.Float16;
 import org.poprt.ModelRunner;
+import org.poprt.Popef;
 import org.poprt.Poprt;
 import org.poprt.PoprtException;
 import org.poprt.RequestOptions;
@@ -291,6 +294,41 @@ class RunTest extends Scenarios {
   private static ErrorCode codeOf(CompletableFuture<Void> failing) {
     CompletionException e = assertThrows(CompletionException.class, failing::join);
     return ((PoprtException) e.getCause()).code();
+  }
+
+  @Test
+  void scenario_73_damaged_and_truncated_file() throws Exception {
+    Path file = folder.resolve("weights.popef");
+    try (Executable executable = compile("weights.onnx", new CompilerOptions())) {
+      executable.save(file);
+    }
+    byte[] data = Files.readAllBytes(file);
+    float[][] x = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+    try (Executable executable = Executable.open(file);
+        ModelRunner runner = new ModelRunner(executable, new RuntimeConfig().load("copy"))) {
+      Files.write(file, new byte[0]);
+      assertArrayEquals(
+          new float[] {5, 11, 19, 29}, runner.run(Map.of("x", x)).get("y").array(float[][].class)[1]);
+    }
+    byte[] weights = {0, 0, 64, 64, 0, 0, (byte) 128, 64};
+    int at = 0;
+    while (!Arrays.equals(Arrays.copyOfRange(data, at, at + 8), weights)) at++;
+    data[at] ^= 1;
+    Files.write(file, data);
+    try (Executable executable = Executable.open(file)) {
+      new ModelRunner(executable, new RuntimeConfig()).close();
+      fails(
+          ErrorCode.DATA_LOSS,
+          () -> new ModelRunner(executable, new RuntimeConfig().verify(true)),
+          file.toString(),
+          "'weights'",
+          "is damaged");
+      fails(ErrorCode.DATA_LOSS, () -> Popef.dump(file, Popef.Format.VERIFY), "is damaged");
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new ModelRunner(executable, new RuntimeConfig().load("slow")),
+          "slow");
+    }
   }
 
   @Test

@@ -241,6 +241,31 @@ class Scenario(unittest.TestCase):
             with self.fails([poprt.errors.InvalidArgumentError], "replication_factor"):
                 self.runner(half, numerics="faithful", replication_factor=2)
 
+    def test_scenario_73_damaged_and_truncated_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "weights.popef")
+            weights = compiled("weights.onnx")
+            weights.save(path)
+            runner = self.runner(Executable(path), load="copy")
+            with open(path, "r+b") as file:
+                data = file.read()
+                file.truncate(0)
+            np.testing.assert_array_equal(runner.run({"x": counting()})["y"].ravel(), [1, 3, 7, 13, 5, 11, 19, 29])
+            at = data.index(np.array([3, 4], np.float32).tobytes())
+            with open(path, "wb") as file:
+                file.write(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
+            self.runner(Executable(path))
+            with self.fails([poprt.errors.DataLossError], path, "'weights'", "is damaged"):
+                self.runner(Executable(path), verify=True)
+            self.assertIn("is damaged", str(self.raised(lambda: poprt.dump_popef(path, "verify"))))
+            with self.fails([poprt.errors.InvalidArgumentError], "slow"):
+                self.runner(Executable(path), load="slow")
+
+    def raised(self, call):
+        with self.assertRaises(poprt.errors.Error) as caught:
+            call()
+        return caught.exception
+
     def test_scenario_05_asynchronous(self):
         runner = self.runner()
         pairs = [(counting(i), np.empty((2, 4), np.float32)) for i in range(100)]

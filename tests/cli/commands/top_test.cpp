@@ -18,7 +18,7 @@ class Top : public CommandTest {
     poprt_executable* opened = nullptr;
     check(poprt_executable_open("net.popef", &opened));
     executable_.reset(opened);
-    runner_ = make_runner(opened, 1);
+    runner_ = make_runner(opened, {.threads = 1});
     const float x[2] = {};
     float y[2];
     const void* in[] = {x};

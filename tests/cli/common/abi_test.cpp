@@ -157,7 +157,7 @@ TEST(Abi, ModelsAreCompiledOrOpened) {
 TEST(Abi, MemoryOfAnAnchorIsAlignedAndZero) {
   CompileSettings settings;
   const Executable made = load_model(sample_model("gather"), settings);
-  const Runner runner = make_runner(made.get(), 1);
+  const Runner runner = make_runner(made.get(), {.threads = 1});
   const auto inputs = inputs_of(runner.get()), outputs = outputs_of(runner.get());
   ASSERT_EQ(inputs.size(), 2U);
   ASSERT_EQ(outputs.size(), 1U);
@@ -178,7 +178,7 @@ TEST(Abi, RunnersProfileWhenTheyAreAsked) {
   CompileSettings settings;
   const Executable made = load_model(sample_model("relu"), settings);
   const auto profiled = [&](bool profile) {
-    const Runner runner = make_runner(made.get(), 1, profile);
+    const Runner runner = make_runner(made.get(), {.threads = 1, .profile = profile});
     const float x[6] = {-1, 2, -3, 4, -5, 6};
     float y[6] = {};
     const void* in[] = {x};
@@ -193,7 +193,7 @@ TEST(Abi, RunnersProfileWhenTheyAreAsked) {
   };
   EXPECT_NE(profiled(true), "");
   EXPECT_NE(profiled(true), profiled(false));
-  EXPECT_THROW((void)make_runner(made.get(), 1, false, "precise"), Failure);
+  EXPECT_THROW((void)make_runner(made.get(), {.threads = 1, .numerics = "precise"}), Failure);
 }
 
 }  // namespace

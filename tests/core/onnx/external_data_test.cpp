@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cctype>
+
+#include "base/sha1.h"
 #include "onnx/export.h"
 #include "support.h"
 
@@ -67,6 +70,35 @@ TEST_F(External, ReadsOffsetAndLength) {
   EXPECT_EQ(w(*load({{"location", "w.bin"}, {"offset", "64"}})), kValues);
   EXPECT_EQ(w(*load({{"location", "sub/w.bin"}, {"offset", "64"}})), kValues);
   EXPECT_EQ(w(*load({{"location", "./sub/./w.bin"}, {"offset", "64"}})), kValues);
+}
+
+TEST_F(External, ACopyDoesNotDependOnItsFile) {
+  const fs::path path = dir_ / "model/m.onnx";
+  write_file(path, external_model({{"location", "w.bin"}, {"offset", "64"}}).SerializeAsString());
+  const auto graph = import_file(path, {.copy = true});
+  fs::resize_file(dir_ / "model/w.bin", 0);
+  EXPECT_EQ(w(*graph), kValues);
+}
+
+TEST_F(External, ChecksumsAreCompared) {
+  std::string right = sha1_of(std::as_bytes(std::span(bytes_)));
+  const auto entries = [](const std::string& checksum) {
+    return Entries{{"location", "w.bin"}, {"offset", "64"}, {"checksum", checksum}};
+  };
+  EXPECT_EQ(w(*load(entries(right))), kValues);
+  std::string upper = right;
+  for (char& c : upper) c = static_cast<char>(std::toupper(c));
+  EXPECT_EQ(w(*load(entries(upper))), kValues);
+  std::string wrong = right;
+  wrong[7] = wrong[7] == '0' ? '1' : '0';
+  refused(ErrorCode::data_loss,
+          "external data file 'w.bin' is damaged or another file: its SHA-1 is " + right +
+              ", the model has " + wrong,
+          entries(wrong));
+  for (const std::string& other : {std::string(), std::string("12345"), right + "0"})
+    refused(ErrorCode::invalid_argument,
+            "of external data file 'w.bin' is no SHA-1, which has 40 hexadecimal digits",
+            entries(other));
 }
 
 size_t open_files() {

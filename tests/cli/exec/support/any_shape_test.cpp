@@ -18,7 +18,7 @@ struct Rows {
     CompileSettings settings;
     settings.input_shape = {"x=1,3", "x=4,3"};
     executable = load_model(sample_model("dynamic"), settings);
-    runner = make_runner(executable.get(), 1);
+    runner = make_runner(executable.get(), {.threads = 1});
   }
   std::string file(const std::string& name, const Tensor& tensor) const {
     write_npy((folder.path() / name).string(), array_of(tensor));
@@ -71,7 +71,7 @@ TEST(AnyShape, InputsThatAreNotGivenAreMadeUp) {
 TEST(AnyShape, ArraysHaveTheTypesOfTheRunner) {
   CompileSettings settings;
   const Executable bits = load_model(sample_model("bits"), settings);
-  const Runner runner = make_runner(bits.get(), 1);
+  const Runner runner = make_runner(bits.get(), {.threads = 1});
   const Rows rows;
   const std::string b = rows.file("b.npy", Tensor::of<uint16_t>({1}, {0x3f80})),
                     i = rows.file("i.npy", Tensor::of<int8_t>({2}, {-8, 7}));

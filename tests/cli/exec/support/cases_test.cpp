@@ -19,7 +19,7 @@ Executable compiled(const std::string& model, const std::vector<std::string>& sh
 
 // "NAME: INPUTS -> OUTPUTS" of each, with places and shapes.
 std::string said(const Executable& executable, Cases::Kind kind) {
-  const Runner runner = make_runner(executable.get(), 1);
+  const Runner runner = make_runner(executable.get(), {.threads = 1});
   const Cases cases = cases_of(executable.get(), runner.get());
   EXPECT_EQ(cases.kind, kind);
   std::string text;

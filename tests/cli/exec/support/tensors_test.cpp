@@ -39,7 +39,7 @@ std::string tensor_proto(char size, const std::string& raw) {
 struct Gather {
   CompileSettings settings;
   Executable executable = load_model(sample_model("gather"), settings);
-  Runner runner = make_runner(executable.get(), 1);
+  Runner runner = make_runner(executable.get(), {.threads = 1});
   std::vector<const poprt_anchor*> inputs = inputs_of(runner.get());
   TemporaryFolder folder;
   std::string table = (folder.path() / "t.npy").string(), ids = (folder.path() / "i.npy").string();

@@ -129,7 +129,7 @@ TEST(Values, AnOptionalIsThereWhenItIsGiven) {
   const PreparedModel absent = load(sample_model("optional"), {"o=/no/file.none"});
   EXPECT_TRUE(given.executable && absent.executable);
   for (const auto& [model, there] : {std::pair(&given, 1), std::pair(&absent, 0)}) {
-    const Runner runner = make_runner(model->executable.get(), 1);
+    const Runner runner = make_runner(model->executable.get(), {.threads = 1});
     std::vector<AnchorMemory> memory;
     std::vector<const void*> in;
     for (const auto* a : inputs_of(runner.get())) memory.emplace_back(a);
@@ -176,7 +176,7 @@ TEST(Values, SettingsAreThoseOfTheCompiler) {
 TEST(Values, OutputsAreCroppedToWhatTheirShapeSays) {
   CompileSettings settings;
   const Executable e = load_model(sample_model("nonzero"), settings);
-  const Runner runner = make_runner(e.get(), 1);
+  const Runner runner = make_runner(e.get(), {.threads = 1});
   const auto outputs = outputs_of(runner.get());
   const auto found = [&](const Tensor& x) {
     std::vector<AnchorMemory> memory;

@@ -91,6 +91,7 @@ public final class CompilerOptions {
   private Winograd winograd = Winograd.DEFAULT;
   private boolean embedSource;
   private double maxPadding;
+  private String load = "";
 
   /**
    * Batch size of every input.
@@ -324,6 +325,20 @@ public final class CompilerOptions {
     return this;
   }
 
+  /**
+   * How the ONNX model and its external data are read: "map" uses weights in memory maps of the
+   * files; "copy" copies them into memory. If a mapped file is truncated, the process receives
+   * SIGBUS; with "copy" this is an error.
+   *
+   * @param value "", the default: "map"
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions load(String value) {
+    load = Objects.requireNonNull(value, "value");
+    return this;
+  }
+
   private void fillFields(RawCompileOptions raw) {
     raw.set_precision(precision.ordinal());
     raw.set_verify(verify);
@@ -337,6 +352,7 @@ public final class CompilerOptions {
     raw.set_winograd(winograd.ordinal());
     raw.set_embed_source(embedSource);
     raw.set_max_padding(maxPadding);
+    raw.set_load(load);
   }
   // </options:compile>
 

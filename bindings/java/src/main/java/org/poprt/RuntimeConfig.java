@@ -32,6 +32,8 @@ public final class RuntimeConfig {
   private String faults = "";
   private String numerics = "";
   private String sharedDevices = "";
+  private String load = "";
+  private boolean verify;
 
   /**
    * Compute threads. Results are bit-equal for any number.
@@ -323,6 +325,34 @@ public final class RuntimeConfig {
     return this;
   }
 
+  /**
+   * How the runner uses a PopEF file: "map" uses weights in the memory map of the file; "copy"
+   * copies them into memory, so that later changes of the file have no effect. If a mapped file is
+   * truncated, the process receives SIGBUS.
+   *
+   * @param value "", the default: "map"
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig load(String value) {
+    load = Objects.requireNonNull(value, "value");
+    return this;
+  }
+
+  /**
+   * Whether to check the checksums of the PopEF file, which reads all of it. If one differs, the
+   * runner is refused with data_loss, and the message names the file and the blob. A file without
+   * checksums causes a warning.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig verify(boolean on) {
+    verify = on;
+    return this;
+  }
+
   private void fillFields(RawRunnerOptions raw) {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
@@ -346,6 +376,8 @@ public final class RuntimeConfig {
     raw.set_faults(faults);
     raw.set_numerics(numerics);
     raw.set_shared_devices(sharedDevices);
+    raw.set_load(load);
+    raw.setVerify(verify ? 1 : 0);
   }
   // </options:runner>
 
