@@ -53,6 +53,19 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
 // Later ones may follow passes that change types.
 constexpr int kInferencesOfTheModel = 2;
 
+// Some models have many constants without readers, which every pass and every verification would
+// visit. They are removed first if a pass of the list removes them later anyway.
+void remove_unused_constants(ir::Graph& graph, std::span<const passes::PassDef* const> list,
+                             const Options& options) {
+  const passes::PassDef& pass = passes::pass_of("eliminate_unused_initializer");
+  // Users that stop early or limit rewrites look for the pass that causes a difference.
+  if (!options.stop_after.empty() || options.rewrite_limit != INT64_MAX ||
+      std::ranges::find(list, &pass) == list.end())
+    return;
+  passes::PassContext context;
+  pass.run(graph, context);
+}
+
 void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {
   Options checked = options;
   int inferences = 0;
@@ -63,6 +76,7 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   };
   checked.narrowing.fp8_weights_only = options.precision == Precision::fp8_weight;
   std::vector<const passes::PassDef*> list = converter_pipeline(options);
+  remove_unused_constants(graph, list, options);
   double done = 0;
   const auto quarters = std::ranges::find(list, "float_to_fp8", &passes::PassDef::name);
   // Formats are chosen for the products that the pass will convert.

@@ -43,6 +43,56 @@ std::vector<Region> loop_regions(const std::vector<ir::Node*>& nodes) {
   return loops;
 }
 
+// The storages that have an offset, searched by lifetime. It is a binary tree over all storages in
+// the order of their first position; each node has the greatest last position of its placed ones.
+// So the search visits few others than the storages that it finds.
+class PlacedStorages {
+ public:
+  PlacedStorages(const std::vector<Storage>& storages, std::vector<uint32_t> ids)
+      : storages_(storages), ids_(std::move(ids)), leaf_of_(storages.size()) {
+    std::sort(ids_.begin(), ids_.end(), [&](uint32_t a, uint32_t b) {
+      return storages_[a].first != storages_[b].first ? storages_[a].first < storages_[b].first
+                                                      : a < b;
+    });
+    while (leaves_ < ids_.size()) leaves_ *= 2;
+    last_.assign(2 * leaves_, kNone);
+    for (size_t i = 0; i < ids_.size(); i++) leaf_of_[ids_[i]] = leaves_ + i;
+  }
+
+  void add(uint32_t id) {
+    size_t at = leaf_of_[id];
+    for (last_[at] = storages_[id].last; at > 1; at /= 2)
+      last_[at / 2] = std::max(last_[at / 2], last_[at]);
+  }
+
+  // Fills `found` with the placed storages whose lifetimes overlap that of `s`, in any order.
+  void find_overlapping(const Storage& s, std::vector<uint32_t>& found) const {
+    found.clear();
+    const auto end = std::partition_point(
+        ids_.begin(), ids_.end(), [&](uint32_t id) { return storages_[id].first <= s.last; });
+    find(1, 0, leaves_, static_cast<size_t>(end - ids_.begin()), s.first, found);
+  }
+
+ private:
+  static constexpr int64_t kNone = INT64_MIN;
+
+  // Below tree node `at` are the leaves [begin, end); those from `stop` on begin too late.
+  void find(size_t at, size_t begin, size_t end, size_t stop, int64_t first,
+            std::vector<uint32_t>& found) const {
+    if (begin >= stop || last_[at] < first || last_[at] == kNone) return;
+    if (end - begin == 1) return found.push_back(ids_[begin]);
+    const size_t middle = begin + (end - begin) / 2;
+    find(2 * at, begin, middle, stop, first, found);
+    find(2 * at + 1, middle, end, stop, first, found);
+  }
+
+  const std::vector<Storage>& storages_;
+  std::vector<uint32_t> ids_;
+  std::vector<size_t> leaf_of_;  // the tree node of each storage
+  std::vector<int64_t> last_;
+  size_t leaves_ = 1;
+};
+
 int64_t end_of_use(const std::vector<Region>& loops, int64_t made, int64_t use) {
   int64_t last = use;
   for (const Region& r : loops)
@@ -86,17 +136,16 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
 // a value is several outputs, or an input or a constant, the caller has inserted Identity nodes.
 void MemoryPlan::place_each(const ir::Graph& graph, const std::vector<ir::Node*>& nodes) {
   const auto add = [&](const ir::Value* v, Space space, uint32_t anchor) {
-    places_[v] = {static_cast<uint32_t>(storages_.size()), 0};
+    const auto id = static_cast<uint32_t>(storages_.size());
+    places_[v] = id;
     storages_.push_back({space, anchor, bytes_of(v), INT64_MAX, -1, 0});
-    members_.push_back({v});
+    inside_.push_back({id, 0});
   };
   for (size_t i = 0; i < graph.inputs().size(); i++)
     add(graph.inputs()[i], Space::input, static_cast<uint32_t>(i));
   std::unordered_map<const ir::Value*, uint32_t> outputs;
-  for (size_t i = 0; i < graph.outputs().size(); i++) {
+  for (size_t i = 0; i < graph.outputs().size(); i++)
     outputs.emplace(graph.outputs()[i], static_cast<uint32_t>(i));
-    graph_output_[graph.outputs()[i]] = true;
-  }
   for (size_t p = 0; p < nodes.size(); p++) {
     position_[nodes[p]] = static_cast<int64_t>(p);
     for (const ir::Value* v : nodes[p]->outputs()) {
@@ -106,15 +155,17 @@ void MemoryPlan::place_each(const ir::Graph& graph, const std::vector<ir::Node*>
           it == outputs.end() ? 0 : it->second);
     }
   }
+  for (const ir::Value* v : graph.outputs())
+    if (has_place(v)) storages_[places_[v]].graph_output = true;
 }
 
 // Computes the lifetimes of single values. A value from outside of a loop that the loop reads lives
 // until its end.
 void MemoryPlan::measure_lifetimes(const std::vector<ir::Node*>& nodes) {
   const std::vector<Region> loops = loop_regions(nodes);
-  for (auto& [v, place] : places_) {
+  for (const auto& [v, storage] : places_) {
     const int64_t made = v->producer() ? position_.at(v->producer()) : -1;
-    Storage& s = storages_[place.storage];
+    Storage& s = storages_[storage];
     s.first = std::max<int64_t>(made, 0);
     s.last = made;
     for (const ir::Use& u : v->uses())
@@ -124,7 +175,7 @@ void MemoryPlan::measure_lifetimes(const std::vector<ir::Node*>& nodes) {
 
 // Places `part`, the only value in its arena storage, at `offset` bytes in `whole`.
 void MemoryPlan::place_inside(const ir::Value* part, const ir::Value* whole, uint64_t offset) {
-  const Place inner = places_[part], outer = places_[whole];
+  const Place inner = place(part), outer = place(whole);
   const Storage& s = storages_[inner.storage];
   if ((offset + outer.offset) % 64 == 0 && s.space == Space::arena && inner.offset == 0 &&
       s.bytes == bytes_of(part) && inner.storage != outer.storage)
@@ -147,7 +198,7 @@ void MemoryPlan::share_views(const ir::Node& n) {
   if (!y || !has_place(y) || !ops::op_of(n).sharing.view || !x || !has_place(x) ||
       bytes_of(x) != bytes_of(y))
     return;
-  const Place px = places_[x], py = places_[y];
+  const Place px = place(x), py = place(y);
   if (px.storage == py.storage) return;
   const bool x_whole = px.offset == 0 && storages_[px.storage].bytes == bytes_of(x);
   const bool y_whole = py.offset == 0 && storages_[py.storage].bytes == bytes_of(y);
@@ -166,7 +217,7 @@ void MemoryPlan::share_dying_input(const ir::Node& n) {
     const ir::Value* x = n.input(i);
     if (!((mask >> i) & 1) || !x || !has_place(x)) continue;
     if (x->dtype() != y->dtype() || x->shape() != y->shape()) continue;
-    const Place px = places_[x], py = places_[y];
+    const Place px = place(x), py = place(y);
     if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
     if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
     if (!is_only_user(px.storage, position_.at(&n), n, i)) continue;
@@ -178,14 +229,11 @@ void MemoryPlan::share_dying_input(const ir::Node& n) {
 
 bool MemoryPlan::is_only_user(uint32_t storage, int64_t position, const ir::Node& node,
                               size_t input) const {
-  if (storages_[storage].last > position) return false;
-  for (const ir::Value* v : members_[storage])
-    if (graph_output_.contains(v)) return false;
+  if (storages_[storage].last > position || storages_[storage].graph_output) return false;
   // Another input with a different shape in the same bytes would be overwritten before it is read.
   for (size_t i = 0; i < node.inputs().size(); i++) {
     const ir::Value* v = node.input(i);
-    if (i != input && v && v != node.input(input) && has_place(v) &&
-        places_.at(v).storage == storage)
+    if (i != input && v && v != node.input(input) && has_place(v) && place(v).storage == storage)
       return false;
   }
   return true;
@@ -196,18 +244,32 @@ void MemoryPlan::merge(uint32_t from, uint32_t into, uint64_t offset) {
   Storage& b = storages_[into];
   b.first = std::min(a.first, b.first);
   b.last = std::max(a.last, b.last);
-  for (const ir::Value* v : members_[from]) {
-    places_[v] = {into, places_[v].offset + offset};
-    members_[into].push_back(v);
-  }
-  members_[from].clear();
+  b.graph_output = a.graph_output || b.graph_output;
+  inside_[from] = {into, offset};
   a.bytes = 0;
+}
+
+Place MemoryPlan::resolved(uint32_t storage) const {
+  uint32_t root = storage;
+  uint64_t offset = 0;
+  for (; inside_[root].storage != root; root = inside_[root].storage)
+    offset += inside_[root].offset;
+  // Lets every storage of the path refer to the last one, so the next call is short.
+  uint64_t left = offset;
+  for (uint32_t at = storage; at != root;) {
+    const Place next = inside_[at];
+    inside_[at] = {root, left};
+    left -= next.offset;
+    at = next.storage;
+  }
+  return {root, offset};
 }
 
 uint32_t MemoryPlan::add_temporary(uint64_t bytes, int64_t position) {
   storages_.push_back({Space::arena, 0, bytes, position, position, 0});
-  members_.emplace_back();
-  return static_cast<uint32_t>(storages_.size() - 1);
+  const auto id = static_cast<uint32_t>(storages_.size() - 1);
+  inside_.push_back({id, 0});
+  return id;
 }
 
 uint32_t MemoryPlan::add_state(uint64_t bytes) {
@@ -219,15 +281,13 @@ uint32_t MemoryPlan::add_state(uint64_t bytes) {
 
 bool MemoryPlan::is_free_view(const ir::Node* node) const {
   if (!ops::op_of(*node).sharing.view || !node->input(0)) return false;
-  const auto x = places_.find(node->input(0)), y = places_.find(node->output());
-  return x != places_.end() && y != places_.end() && x->second.storage == y->second.storage &&
-         x->second.offset == y->second.offset;
+  return has_place(node->output()) && same_bytes(node->input(0), node->output(), 0);
 }
 
 bool MemoryPlan::same_bytes(const ir::Value* part, const ir::Value* whole, uint64_t offset) const {
-  const auto x = places_.find(part), y = places_.find(whole);
-  return x != places_.end() && y != places_.end() && x->second.storage == y->second.storage &&
-         x->second.offset == y->second.offset + offset;
+  if (!has_place(part) || !has_place(whole)) return false;
+  const Place x = place(part), y = place(whole);
+  return x.storage == y.storage && x.offset == y.offset + offset;
 }
 
 uint64_t MemoryPlan::plan_offsets() {
@@ -240,15 +300,18 @@ uint64_t MemoryPlan::plan_offsets() {
     return storages_[a].bytes != storages_[b].bytes ? storages_[a].bytes > storages_[b].bytes
                                                     : a < b;
   });
-  std::vector<uint32_t> placed;  // sorted by offset
+  PlacedStorages placed(storages_, order);
+  std::vector<uint32_t> overlapping;
   uint64_t total = 0;
   for (const uint32_t id : order) {
     Storage& s = storages_[id];
+    placed.find_overlapping(s, overlapping);
+    std::sort(overlapping.begin(), overlapping.end(),
+              [&](uint32_t a, uint32_t b) { return storages_[a].offset < storages_[b].offset; });
     // Takes the smallest gap that fits between storages with overlapping lifetimes.
     uint64_t best = UINT64_MAX, best_gap = UINT64_MAX, end = 0;
-    for (const uint32_t other : placed) {
+    for (const uint32_t other : overlapping) {
       const Storage& o = storages_[other];
-      if (o.last < s.first || s.last < o.first) continue;
       if (o.offset >= end && o.offset - end >= s.bytes && o.offset - end < best_gap) {
         best = end;
         best_gap = o.offset - end;
@@ -258,11 +321,7 @@ uint64_t MemoryPlan::plan_offsets() {
     s.offset = best == UINT64_MAX ? end : best;
     total = std::max(total, align_up(checked_add(s.offset, s.bytes), kAlign));
     if (s.state) state_bytes_ = total;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), id,
-                                   [&](uint32_t a, uint32_t b) {
-                                     return storages_[a].offset < storages_[b].offset;
-                                   }),
-                  id);
+    placed.add(id);
   }
   return total;
 }

@@ -24,6 +24,7 @@ struct Storage {
   int64_t last = -1;
   uint64_t offset = 0;  // in the arena; set by plan_offsets
   bool state = false;
+  bool graph_output = false;  // whether one of its values is a graph output
 };
 
 struct Place {
@@ -42,7 +43,7 @@ class MemoryPlan {
   explicit MemoryPlan(const ir::Graph& graph);
 
   // The place of an input or a result. Constants have none.
-  Place place(const ir::Value* value) const { return places_.at(value); }
+  Place place(const ir::Value* value) const { return resolved(places_.at(value)); }
   bool has_place(const ir::Value* value) const { return places_.contains(value); }
   const Storage& storage(uint32_t id) const { return storages_[id]; }
   // Adds temporary memory that is used at one position only.
@@ -69,13 +70,19 @@ class MemoryPlan {
   void share_views(const ir::Node& n);
   void share_dying_input(const ir::Node& n);
   void merge(uint32_t from, uint32_t into, uint64_t offset);
+  // Follows the merges of the storage of a place.
+  Place resolved(uint32_t storage) const;
   bool is_only_user(uint32_t storage, int64_t position, const ir::Node& node, size_t input) const;
 
   std::vector<Storage> storages_;
-  std::unordered_map<const ir::Value*, Place> places_;
-  std::vector<std::vector<const ir::Value*>> members_;  // values of each storage
+  // The storage that a value had at first. A chain of nodes merges a storage with the next one many
+  // times, so a merge must not move values: it only records where the storage is inside another
+  // one.
+  std::unordered_map<const ir::Value*, uint32_t> places_;
+  // For each storage: the place of its beginning. Its own number if it was not merged. resolved()
+  // shortens the paths.
+  mutable std::vector<Place> inside_;
   std::unordered_map<const ir::Node*, int64_t> position_;
-  std::unordered_map<const ir::Value*, bool> graph_output_;
   uint64_t state_bytes_ = 0;
 };
 

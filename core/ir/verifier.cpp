@@ -1,6 +1,7 @@
 #include "ir/verifier.h"
 
 #include <algorithm>
+#include <memory_resource>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -160,7 +161,10 @@ class Verifier {
     }
   };
 
-  std::unordered_map<const Value*, Known> known_;
+  // A graph is verified after every pass. Without an allocation for each value this takes half the
+  // time.
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::unordered_map<const Value*, Known> known_{&memory_};
   std::unordered_map<const Value*, std::unordered_set<std::pair<const Node*, size_t>, UseHash>>
       indexed_uses_;
 };

@@ -1,11 +1,13 @@
 #include "compiler/memory_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "ir/text.h"
 #include "ops/op.h"
+#include "support/allocation_counter.h"
 
 namespace poprt::compiler {
 namespace {
@@ -315,6 +317,24 @@ TEST(MemoryPlan, LiveStoragesNeverOverlap) {
       }
   }
 }
+
+#if !POPRT_TEST_SANITIZED  // its malloc is not counted
+// A chain of nodes that work in place merges a storage with the next one at every node.
+TEST(MemoryPlan, MemoryForAChainGrowsWithItsLength) {
+  const auto bytes_for = [](int nodes) {
+    std::string body = "input %x : f32[16]\n%v0 : f32[16] = Softmax(%x)\n";
+    for (int i = 1; i < nodes; i++)
+      body += fmt::format("%v{} : f32[16] = {}(%v{})\n", i, i % 2 ? "Relu" : "Softmax", i - 1);
+    const auto g = graph_of(body + fmt::format("output %v{}\n", nodes - 1));
+    const test::AllocationCounter counter;
+    MemoryPlan plan(*g);
+    EXPECT_LE(plan.plan_offsets(), 192u);
+    return counter.bytes();
+  };
+  const uint64_t few = bytes_for(500), many = bytes_for(4000);
+  EXPECT_LT(many, 16 * few) << "8 times the nodes";
+}
+#endif
 
 }  // namespace
 }  // namespace poprt::compiler
