@@ -213,7 +213,7 @@ POPRT_HANDLE(raw_log, RawLog)
   void set_max_tensor_size(int64_t bytes) { $self->options.max_tensor_size = bytes; }
   void set_rewrite_limit(int64_t limit) { $self->options.rewrite_limit = limit; }
   void set_stop_after(const char* pass) { $self->stop_after = pass; }
-  void set_load(const char* load) { $self->load_word = load; }
+  void set_load(const char* load) { $self->load = load; }
   void add_output(const char* name) { $self->outputs.add(name); }
   void set_convert_version(int64_t opset) { $self->options.convert_version = opset; }
   void set_engine_caching(bool on, const char* cache_path) {

@@ -105,7 +105,7 @@ class SizeSignalBlocker {
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
     sigset_t pending;
-    // A signal that is pending already belongs to somebody else.
+    // A signal that is already pending was not raised by this write.
     if (::sigpending(&pending) != 0 || ::sigismember(&pending, SIGXFSZ) != 0) return;
     ::sigemptyset(&signal_);
     ::sigaddset(&signal_, SIGXFSZ);

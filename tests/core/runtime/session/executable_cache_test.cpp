@@ -92,7 +92,7 @@ TEST_F(Cache, AFolderThatEveryUserMayWriteIsRefused) {
                         "o-w) or choose another folder",
                         folder.string()));
   ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
-  EXPECT_EQ(refusal(), "") << "nobody can replace files of others in it";
+  EXPECT_EQ(refusal(), "") << "users cannot replace files of others in it";
   ASSERT_EQ(::chmod(folder.c_str(), 0700), 0);
   constexpr uid_t kOther = 12345;
   if (::chown(cache.path_of(key('a')).c_str(), kOther, static_cast<gid_t>(-1)) != 0)
