@@ -14,7 +14,7 @@ pid_t this_process() noexcept;
 // Like std::mutex, with one difference: if a process forks while another thread holds the mutex,
 // the child has no thread that would unlock it. The child then takes it over, and abandoned() is
 // true from then on, because the holder may have been in the middle of a change. So lock() never
-// waits for a thread that does not exist, and whoever reads the guarded data can refuse to do so.
+// waits for a thread that does not exist, and a reader of the guarded data can refuse to use it.
 class ForkMutex {
  public:
   void lock() noexcept;

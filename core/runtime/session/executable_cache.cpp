@@ -72,7 +72,7 @@ std::string line_of(const std::string& text, size_t number) {
 }
 
 // Refuses an entry that another user may have made: an executable decides what a program computes,
-// and whoever writes a file can write its checksum.
+// and the writer of a file can also write its checksum.
 void check_owner(const fs::path& folder, const fs::path& path) {
   struct stat info{};
   if (::stat(folder.empty() ? "." : folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
