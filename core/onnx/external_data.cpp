@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha1.h"
+#include "codecs/sha1.h"
 #include "onnx/elem_type.h"
 
 namespace poprt::onnx {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/crc32c.h"
+#include "codecs/crc32c.h"
 #include "popef/types.h"
 #include "popef/writer_core.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "base/crc32c.h"
+#include "codecs/crc32c.h"
 #include "popef/error.h"
 
 static_assert(std::endian::native == std::endian::little, "the file format is little-endian");

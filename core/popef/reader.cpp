@@ -5,7 +5,7 @@
 #include <new>
 #include <unordered_set>
 
-#include "base/crc32c.h"
+#include "codecs/crc32c.h"
 #include "popef/compress.h"
 #include "popef/error.h"
 #include "popef/header.h"

@@ -6,7 +6,7 @@
 #include <streambuf>
 #include <vector>
 
-#include "base/crc32c.h"
+#include "codecs/crc32c.h"
 #include "popef/compress.h"
 #include "popef/error.h"
 #include "popef/feed_group_core.h"

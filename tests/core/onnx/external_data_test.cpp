@@ -6,7 +6,7 @@
 
 #include <cctype>
 
-#include "base/sha1.h"
+#include "codecs/sha1.h"
 #include "onnx/export.h"
 #include "support.h"
 

@@ -1,4 +1,4 @@
-#include "base/sha1.h"
+#include "codecs/sha1.h"
 
 #include <gtest/gtest.h>
 
