@@ -39,6 +39,9 @@ compiler::Precision precision_of(const std::string& word) {
   if (word == "fp16") return compiler::Precision::fp16;
   if (word == "fp8") return compiler::Precision::fp8;
   if (word == "fp8_weight") return compiler::Precision::fp8_weight;
+  if (!word.empty() && word != "keep")
+    throw Usage(
+        fmt::format("--precision: '{}' is not fp32, fp16, fp8 or fp8_weight", printable(word)));
   return compiler::Precision::keep;
 }
 
@@ -51,12 +54,22 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
   o.chip.num_io_tiles = a.num_io_tiles;
   o.chip.batches_per_step = a.batches_per_step;
   o.chip.available_memory_proportion = a.proportion;
+  if (a.partials != "half" && a.partials != "float")
+    throw Usage(fmt::format("--partials_type: '{}' is not half or float", printable(a.partials)));
   o.chip.float_partials = a.partials == "float";
   o.chip.use_128bit_conv_unit_load = a.wide_loads;
   o.chip.enable_fast_reduce = a.fast_reduce;
   o.chip.outline_threshold = a.outline_threshold;
   o.chip.overlap = a.pipelining;
-  if (o.chip.num_io_tiles >= o.target.tiles)
+  if (a.num_ipus < 1 || a.num_ipus > 1024)
+    throw Usage(fmt::format("--num_ipus: expected 1 to 1024, found {}", a.num_ipus));
+  if (a.batches_per_step < 1)
+    throw Usage(
+        fmt::format("--batches_per_step: expected 1 or more, found {}", a.batches_per_step));
+  if (!(a.proportion >= 0 && a.proportion <= 1))
+    throw Usage(
+        fmt::format("--available_memory_proportion: expected 0 to 1, found {}", a.proportion));
+  if (o.chip.num_io_tiles < 0 || o.chip.num_io_tiles >= o.target.tiles)
     throw Usage(fmt::format("--num_io_tiles: the target has {} tiles", o.target.tiles));
   return o;
 }
@@ -207,7 +220,7 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_option("--outline_threshold", a->outline_threshold,
                 "Value from which equal operations share their code; below 0: none [1]");
   c->add_flag("--use_128bit_conv_unit_load", a->wide_loads, "Load weights with 128 bits");
-  c->add_flag("--enable_fast_reduce", a->fast_reduce, "Recorded for the planner");
+  c->add_flag("--enable_fast_reduce", a->fast_reduce, "Accepted; it does not change the estimate");
   c->add_flag("--enable_pipelining", a->pipelining, "IPUs work on different batches");
   c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
   c->add_option("--compare", a->compare, "Compare with another target");

@@ -106,7 +106,16 @@ TEST_F(EstimateCommand, PrintsPlansAndWritesAPicture) {
 
 TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
   EXPECT_EQ(estimated(kNet, with_batch({"--target", "ipu9"})).code, 1);
-  EXPECT_EQ(estimated(kNet, with_batch({"--num_io_tiles", "1472"})).code, 2);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--num_io_tiles", "1472"},
+                                                {"--num_ipus", "0"},
+                                                {"--batches_per_step", "0"},
+                                                {"--available_memory_proportion", "1.5"},
+                                                {"--partials_type", "double"},
+                                                {"--precision", "fp4"}}) {
+    const Ran ran = estimated(kNet, with_batch(words));
+    EXPECT_EQ(ran.code, 2) << words[0] << ran.err;
+    EXPECT_NE(ran.err.find(words[0]), std::string::npos) << ran.err;
+  }
   EXPECT_EQ(run_command(add_estimate, {"estimate", "missing.popef"}).code, 1);
 }
 
