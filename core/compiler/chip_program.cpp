@@ -145,6 +145,10 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
     };
     context.quarter_products = options_.target.quarter && options_.precision == Precision::fp8;
     context.weight = [&](size_t i) { return node.input(i) && is_weight(node.input(i)); };
+    context.placed = [&](size_t i) {
+      return node.input(i) && (is_weight(node.input(i)) ||
+                               (options_.chip.num_io_tiles == 0 && graph_.is_input(node.input(i))));
+    };
     ops::add_cost(context);
     op.cost = lowering_.take();
     const bool known =

@@ -135,10 +135,10 @@ Estimate estimate_of(ChipProgram program, const Target& target, const ChipOption
   e.program = std::move(program);
   add_cycles(e);
   add_inter_ipu(e);
-  // Tensors move between the tiles of the host link and those that compute.
+  // Tensors move between I/O tiles and others. Without I/O tiles the host writes to the tiles that
+  // compute.
   const int64_t bytes = e.program.input_bytes + e.program.output_bytes;
-  const int64_t io = options.num_io_tiles ? options.num_io_tiles : target.tiles;
-  e.io_cycles = bytes / io / target.exchange_bytes;
+  if (options.num_io_tiles) e.io_cycles = bytes / options.num_io_tiles / target.exchange_bytes;
   for (const int64_t s : e.stage_cycles) e.cycles += s;
   e.cycles += e.io_cycles;
   add_host(e);

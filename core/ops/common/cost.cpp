@@ -240,8 +240,8 @@ void matmul_of(CostContext& ctx, size_t right) {
   const int64_t rows = ctx.result_count() / std::max<int64_t>(1, p.out);
   p.groups = of_b > 1 ? std::max<int64_t>(1, rows / a[a.size() - 2]) : 1;
   p.batch = rows / p.groups;
-  p.computed_weights = !ctx.is_constant(right);
-  p.resident_inputs = ctx.is_constant(0);
+  p.computed_weights = !ctx.placed(right);
+  p.resident_inputs = ctx.placed(0);
   if (p.multiplies() == 0) return;
   set_types(ctx, p, 0, ctx.is_constant(right) || ctx.is_constant(0));
   ctx.out.product(p);
@@ -281,7 +281,8 @@ void gemm(CostContext& ctx) {
   p.in = ctx.node.int_attr("transA", 0) ? a[0] : a[1];
   p.batch = ctx.result()[0];
   p.out = ctx.result()[1];
-  p.computed_weights = !ctx.is_constant(1);
+  p.computed_weights = !ctx.placed(1);
+  p.resident_inputs = ctx.placed(0);
   if (p.multiplies() == 0) return;
   set_types(ctx, p, 0, true);
   ctx.out.product(p);

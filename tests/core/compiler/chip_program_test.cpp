@@ -100,6 +100,22 @@ TEST(ChipProgram, ResultsOfWeightsAloneAreComputedBefore) {
   EXPECT_EQ(p.tensors[1].kind, ipu::TensorKind::weight);
 }
 
+TEST(ChipProgram, TheHostWritesInputsOfProductsWhereTheyAreRead) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  ir::Value* a = g.add_input("a", ir::ValueType::of(DType::f16, {4096, 4096}));
+  ir::Value* b = g.add_input("b", ir::ValueType::of(DType::f16, {4096, 4}));
+  ir::Node* product = g.add_node("MatMul", "", {a, b});
+  product->output()->type = ir::ValueType::of(DType::f16, {4096, 4});
+  g.add_output(product->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  const auto cycles = [&] { return ipu::estimate_of(chip_program(g, o), o.target, o.chip).cycles; };
+  const int64_t direct = cycles();
+  o.chip.num_io_tiles = 32;
+  EXPECT_GT(cycles(), direct + 4096 * 4096 * 2 / 32 / 4);
+}
+
 TEST(ChipProgram, EqualLayersShareTheirPrograms) {
   const auto m = small(4);
   const auto p = chip_program(*m.graph, options_of(m));
