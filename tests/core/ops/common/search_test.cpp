@@ -18,15 +18,15 @@ std::string types_of(const std::string& inputs, const std::string& node) {
   return types;
 }
 
-const std::string kSizes =
+const std::string kSearchTypes =
     "const %max : s32[1] = [9]\n const %k : s32[1] = [4]\n const %n : s32[1] = [3]\n";
 
 TEST(Search, ResultsHaveRoomForTheLongestText) {
-  EXPECT_EQ(types_of(kSizes, "%y : ? = com.microsoft.GreedySearch(%ids, %max)"), "s32[2,9] ");
-  EXPECT_EQ(types_of(kSizes, "%y : ? = com.microsoft.Sampling(%ids, %max)"), "s32[2,9] ");
-  EXPECT_EQ(
-      types_of(kSizes, "%y : ?, %s : ?, %a : ? = com.microsoft.BeamSearch(%ids, %max, _, %k, %n)"),
-      "s32[2,3,9] f32[2,3] f32[?,2,4,?] ");
+  EXPECT_EQ(types_of(kSearchTypes, "%y : ? = com.microsoft.GreedySearch(%ids, %max)"), "s32[2,9] ");
+  EXPECT_EQ(types_of(kSearchTypes, "%y : ? = com.microsoft.Sampling(%ids, %max)"), "s32[2,9] ");
+  EXPECT_EQ(types_of(kSearchTypes,
+                     "%y : ?, %s : ?, %a : ? = com.microsoft.BeamSearch(%ids, %max, _, %k, %n)"),
+            "s32[2,3,9] f32[2,3] f32[?,2,4,?] ");
 }
 
 TEST(Search, SizesThatAreNotKnownStayOpen) {

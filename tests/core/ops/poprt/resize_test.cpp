@@ -36,13 +36,13 @@ NodeCase blocked(Attributes attributes, Shape x = {1, 1, 3, 4, 16}) {
 }
 
 const std::vector<float> kScales = {2, 0.5f};
-const std::vector<int64_t> kSizes = {6, 7};
+const std::vector<int64_t> kTargetSizes = {6, 7};
 
 TEST(ResizeBlocked, SizesSayHowLargeTheResultIs) {
   const auto shape = [](Attributes a) { return infer_node(blocked(std::move(a))).shape; };
   EXPECT_EQ(shape({{"scales", kScales}}), (Shape{1, 1, 6, 2, 16}));
-  EXPECT_EQ(shape({{"sizes", kSizes}}), (Shape{1, 1, 6, 7, 16}));
-  EXPECT_EQ(shape({{"scales", kScales}, {"sizes", kSizes}}), (Shape{1, 1, 6, 7, 16}));
+  EXPECT_EQ(shape({{"sizes", kTargetSizes}}), (Shape{1, 1, 6, 7, 16}));
+  EXPECT_EQ(shape({{"scales", kScales}, {"sizes", kTargetSizes}}), (Shape{1, 1, 6, 7, 16}));
 }
 
 // Scales determine the positions of pixels, also if sizes are given: 0.5 takes every other column.
@@ -72,7 +72,7 @@ TEST(ResizeBlocked, UnknownAndEmptySidesStaySo) {
     ir::Node* n = g.add_node("Resize", "poprt",
                              {g.add_input("x", ir::ValueType::of(DType::f32, std::move(x)))});
     if (by_sizes)
-      n->attributes["sizes"] = kSizes;
+      n->attributes["sizes"] = kTargetSizes;
     else
       n->attributes["scales"] = kScales;
     ops::infer(*n);
@@ -100,7 +100,7 @@ TEST(ResizeBlocked, SaysWhatDoesNotFit) {
   for (const Attributes& a :
        {Attributes{}, Attributes{{"scales", one}}, Attributes{{"scales", three}},
         Attributes{{"sizes", one_size}}, Attributes{{"sizes", three_sizes}},
-        Attributes{{"scales", one}, {"sizes", kSizes}},
+        Attributes{{"scales", one}, {"sizes", kTargetSizes}},
         Attributes{{"scales", kScales}, {"sizes", one_size}}})
     EXPECT_NE(said(blocked(a)).find(either), std::string::npos) << said(blocked(a));
   for (const Shape& x : {Shape{1, 1, 3, 4}, Shape{1, 1, 3, 4, 8}, Shape{1, 1, 1, 3, 4, 16}})
