@@ -12,7 +12,7 @@ class EstimateCommand : public CommandTest {
   }
 };
 
-constexpr const char* kNet = R"(graph "g" opset {"": 17} {
+constexpr const char* kEstimated = R"(graph "g" opset {"": 17} {
   input %x : f32[N,512]
   const %w : f32[512,256] = fill 1.0
   %m : f32[N,256] = MatMul(%x, %w) "product"
@@ -28,7 +28,7 @@ std::vector<std::string> with_batch(std::vector<std::string> more) {
 }
 
 TEST_F(EstimateCommand, TheTextNamesEveryHeadline) {
-  const Ran ran = estimated(kNet, kBatch);
+  const Ran ran = estimated(kEstimated, kBatch);
   EXPECT_EQ(ran.code, 0) << ran.err;
   for (const char* part : {"Target: c600 (ipu21), 1 IPU, 1472 tiles", "Cycles: ", "Throughput: ",
                            "Memory of IPU 0: ", "fits", "checked", "unchecked", "MatMul", "Relu"})
@@ -36,7 +36,7 @@ TEST_F(EstimateCommand, TheTextNamesEveryHeadline) {
 }
 
 TEST_F(EstimateCommand, TheJsonHasCyclesAtTheTop) {
-  const nlohmann::json json = estimated(kNet, with_batch({"--json", "--verbose"})).json();
+  const nlohmann::json json = estimated(kEstimated, with_batch({"--json", "--verbose"})).json();
   EXPECT_GT(json["cycles"], 500);
   EXPECT_LT(json["cycles"], 20000);
   EXPECT_EQ(json["samples"], 64);
@@ -54,7 +54,7 @@ TEST_F(EstimateCommand, PrecisionAndTargetChangeTheCycles) {
   const auto cycles = [](const std::vector<std::string>& more) {
     std::vector<std::string> words = with_batch(more);
     words.emplace_back("--json");
-    const Ran ran = estimated(kNet, words);
+    const Ran ran = estimated(kEstimated, words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return ran.json()["milliseconds"].get<double>();
   };
@@ -65,18 +65,18 @@ TEST_F(EstimateCommand, PrecisionAndTargetChangeTheCycles) {
 
 TEST_F(EstimateCommand, ATargetMayBeAFile) {
   std::ofstream("tiny.json") << R"({"base": "mk2", "name": "tiny", "tiles": 8})";
-  const Ran ran = estimated(kNet, with_batch({"--target", "tiny.json"}));
+  const Ran ran = estimated(kEstimated, with_batch({"--target", "tiny.json"}));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("Target: tiny (ipu2), 1 IPU, 8 tiles"), std::string::npos) << ran.out;
   std::ofstream("small.json") << R"({"base": "mk2", "tiles": 2, "bytes_per_tile": 40000})";
-  const Ran full = estimated(kNet, with_batch({"--target", "small.json"}));
+  const Ran full = estimated(kEstimated, with_batch({"--target", "small.json"}));
   EXPECT_EQ(full.code, 0) << full.err;
   EXPECT_NE(full.out.find("Memory allocation error : Out of memory on tile"), std::string::npos);
   EXPECT_NE(full.out.find("largest variable w: "), std::string::npos) << full.out;
 }
 
 TEST_F(EstimateCommand, ComparesTwoTargets) {
-  const Ran ran = estimated(kNet, with_batch({"--compare", "bow"}));
+  const Ran ran = estimated(kEstimated, with_batch({"--compare", "bow"}));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("c600"), std::string::npos);
   EXPECT_NE(ran.out.find("bow"), std::string::npos);
@@ -84,18 +84,18 @@ TEST_F(EstimateCommand, ComparesTwoTargets) {
 }
 
 TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
-  const Ran ran = estimated(kNet, {"--sweep", "batch_size=1,16,256", "--json"});
+  const Ran ran = estimated(kEstimated, {"--sweep", "batch_size=1,16,256", "--json"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const nlohmann::json json = ran.json();
   ASSERT_EQ(json["sweep"].size(), 3u);
   EXPECT_EQ(json["best"], 256);
   EXPECT_LT(json["sweep"][0]["throughput"], json["sweep"][2]["throughput"]);
-  EXPECT_EQ(estimated(kNet, {"--sweep", "batch_size=0"}).code, 2);
-  EXPECT_EQ(estimated(kNet, {"--sweep", "width=1"}).code, 2);
+  EXPECT_EQ(estimated(kEstimated, {"--sweep", "batch_size=0"}).code, 2);
+  EXPECT_EQ(estimated(kEstimated, {"--sweep", "width=1"}).code, 2);
 }
 
 TEST_F(EstimateCommand, PrintsPlansAndWritesAPicture) {
-  const Ran ran = estimated(kNet, with_batch({"--plans", "--svg", "m.svg"}));
+  const Ran ran = estimated(kEstimated, with_batch({"--plans", "--svg", "m.svg"}));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("Planning product: per-tile memory limit 383385 bytes"), std::string::npos)
       << ran.out;
@@ -105,14 +105,14 @@ TEST_F(EstimateCommand, PrintsPlansAndWritesAPicture) {
 }
 
 TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
-  EXPECT_EQ(estimated(kNet, with_batch({"--target", "ipu9"})).code, 1);
+  EXPECT_EQ(estimated(kEstimated, with_batch({"--target", "ipu9"})).code, 1);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--num_io_tiles", "1472"},
                                                 {"--num_ipus", "0"},
                                                 {"--batches_per_step", "0"},
                                                 {"--available_memory_proportion", "1.5"},
                                                 {"--partials_type", "double"},
                                                 {"--precision", "fp4"}}) {
-    const Ran ran = estimated(kNet, with_batch(words));
+    const Ran ran = estimated(kEstimated, with_batch(words));
     EXPECT_EQ(ran.code, 2) << words[0] << ran.err;
     EXPECT_NE(ran.err.find(words[0]), std::string::npos) << ran.err;
   }
