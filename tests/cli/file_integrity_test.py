@@ -1,5 +1,6 @@
 """What commands do with PopEF files that are damaged, or that change while they are used."""
 
+import concurrent.futures
 import os
 import resource
 import signal
@@ -168,8 +169,9 @@ class PipesAndDevices(CommandTest):
 
     def test_a_pipe_without_writer_is_refused(self):
         pipe = self.pipe()
-        for words in (["-i", pipe], ["-i", DIGITS, "--config_yaml", pipe], ["-i", DIGITS, "--manual_sharding_config", pipe]):
-            self.refused(words, f"no process writes to the pipe '{pipe}'")
+        several = (["-i", pipe], ["-i", DIGITS, "--config_yaml", pipe], ["-i", DIGITS, "--manual_sharding_config", pipe])
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # each waits for some seconds
+            list(pool.map(lambda words: self.refused(words, f"no process writes to the pipe '{pipe}'"), several))
         for command in ("popef_dump", "poprt_exec run"):
             self.command = command
             self.refused([pipe], "expected a regular file, found a device, pipe or socket")
