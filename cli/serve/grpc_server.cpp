@@ -121,14 +121,14 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context,
                                           const inference::RepositoryModelLoadRequest* request,
                                           inference::RepositoryModelLoadResponse*) override {
-    return answer(context, "RepositoryModelLoad",
-                  [&] { shared_.repository.load(request->model_name()); });
+    return change(context, "RepositoryModelLoad",
+                  [this, request] { shared_.repository.load(request->model_name()); });
   }
   ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
                                             const inference::RepositoryModelUnloadRequest* request,
                                             inference::RepositoryModelUnloadResponse*) override {
-    return answer(context, "RepositoryModelUnload",
-                  [&] { shared_.repository.unload(request->model_name()); });
+    return change(context, "RepositoryModelUnload",
+                  [this, request] { shared_.repository.unload(request->model_name()); });
   }
   ServerUnaryReactor* ModelInfer(CallbackServerContext* context,
                                  const inference::ModelInferRequest* request,
@@ -141,18 +141,43 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
                              Function&& function) {
     const auto begin = std::chrono::steady_clock::now();
     auto* reactor = context->DefaultReactor();
-    Status status;
-    try {
+    const Status status = attempt([&] {
       authorize(context);
       function();
-    } catch (const Error& e) {
-      status = status_of(e);
-    } catch (const std::exception& e) {
-      status = {grpc::StatusCode::INTERNAL, e.what()};
-    }
+    });
     shared_.log.write("grpc", method, status.error_code(), 0, 0, begin);
     reactor->Finish(status);
     return reactor;
+  }
+  // Calls a function on the worker's thread.
+  ServerUnaryReactor* change(CallbackServerContext* context, const char* method,
+                             std::function<void()> function) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto* reactor = context->DefaultReactor();
+    const Status refused = attempt([&] {
+      authorize(context);
+      if (shared_.inference.stopping()) throw Error(POPRT_UNAVAILABLE, "the server stops");
+    });
+    const auto finish = [this, reactor, method, begin](const Status& status) {
+      shared_.log.write("grpc", method, status.error_code(), 0, 0, begin);
+      reactor->Finish(status);
+    };
+    if (refused.ok())
+      shared_.worker.add([finish, function = std::move(function)] { finish(attempt(function)); });
+    else
+      finish(refused);
+    return reactor;
+  }
+  template <class Function>
+  static Status attempt(Function&& function) {
+    try {
+      function();
+      return Status::OK;
+    } catch (const Error& e) {
+      return status_of(e);
+    } catch (const std::exception& e) {
+      return {grpc::StatusCode::INTERNAL, e.what()};
+    }
   }
   void authorize(const CallbackServerContext* context) const {
     if (token_.empty()) return;

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdarg>
 #include <nlohmann/json.hpp>
@@ -57,7 +58,8 @@ struct Exchange {
   JsonRequest request;
   size_t announced = 0;    // Content-Length
   bool begun = false;      // whether the first call has checked the header
-  bool submitted = false;  // whether the runner has the request
+  bool submitted = false;  // whether the runner or the worker has the request
+  bool counted = false;    // in State::answering
   Result result;
   std::string model;
 };
@@ -88,13 +90,16 @@ struct HttpServer::State {
   MHD_Result respond(MHD_Connection* connection, Exchange& exchange);
   Answer answer(Exchange& exchange);
   Answer answer_get(const std::vector<std::string>& parts);
-  Answer answer_post(const std::vector<std::string>& parts, Exchange& exchange);
+  Answer answer_post(const std::vector<std::string>& parts);
+  void suspend(MHD_Connection* connection, Exchange& exchange);
+  void change(MHD_Connection* connection, Exchange& exchange, const std::string& name, bool load);
   void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version);
   MHD_Result send(MHD_Connection* connection, Exchange& exchange, Answer answer);
 
   const Shared shared;
   const ServerOptions options;
   MHD_Daemon* daemon = nullptr;
+  std::atomic<int> answering{0};  // requests that are submitted and whose answer is not sent
 };
 
 namespace {
@@ -115,8 +120,9 @@ MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, 
   }
 }
 
-void on_end(void*, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
-  delete static_cast<Exchange*>(*exchange);
+void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
+  const std::unique_ptr<Exchange> ended(static_cast<Exchange*>(*exchange));
+  if (ended && ended->counted) static_cast<HttpServer::State*>(state)->answering--;
   *exchange = nullptr;
 }
 
@@ -204,18 +210,49 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
       if (answer.json_size) answer.type = "application/octet-stream";
       return send(connection, exchange, std::move(answer));
     }
+    const bool changes = exchange.method == "POST" && parts.size() == 5 &&
+                         parts[1] == "repository" && parts[2] == "models" &&
+                         (parts[4] == "load" || parts[4] == "unload");
+    if (changes && parts[0] == "v2") {
+      if (exchange.result.error) throw *exchange.result.error;
+      if (exchange.submitted) return send(connection, exchange, {200, "{}"});
+      change(connection, exchange, parts[3], parts[4] == "load");
+      return MHD_YES;
+    }
     return send(connection, exchange, answer(exchange));
   } catch (const Error& e) {
     return send(connection, exchange, failure(http_status(e.code()), e.what()));
   }
 }
 
+void HttpServer::State::suspend(MHD_Connection* connection, Exchange& exchange) {
+  exchange.submitted = exchange.counted = true;
+  answering++;
+  MHD_suspend_connection(connection);
+}
+
+// Suspends the connection while the worker loads or unloads the model.
+void HttpServer::State::change(MHD_Connection* connection, Exchange& exchange,
+                               const std::string& name, bool load) {
+  if (shared.inference.stopping()) throw Error(POPRT_UNAVAILABLE, "the server stops");
+  suspend(connection, exchange);
+  shared.worker.add([this, connection, &exchange, name, load] {
+    try {
+      load ? shared.repository.load(name) : shared.repository.unload(name);
+    } catch (const Error& e) {
+      exchange.result.error = e;
+    } catch (const std::exception& e) {
+      exchange.result.error = Error(POPRT_INTERNAL, e.what());
+    }
+    MHD_resume_connection(connection);
+  });
+}
+
 // Suspends the connection until the runner has finished.
 void HttpServer::State::submit(MHD_Connection* connection, Exchange& exchange,
                                const std::string& version) {
   const auto model = shared.repository.find(exchange.model, version);
-  exchange.submitted = true;
-  MHD_suspend_connection(connection);
+  suspend(connection, exchange);
   try {
     shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted,
                             [connection, &exchange](Result result) {
@@ -231,7 +268,7 @@ void HttpServer::State::submit(MHD_Connection* connection, Exchange& exchange,
 Answer HttpServer::State::answer(Exchange& exchange) {
   const auto parts = parts_of(exchange.path);
   if (exchange.method == "GET") return answer_get(parts);
-  if (exchange.method == "POST") return answer_post(parts, exchange);
+  if (exchange.method == "POST") return answer_post(parts);
   return failure(405, "method " + exchange.method + " is not allowed");
 }
 
@@ -262,7 +299,7 @@ Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
   return failure(404, "there is no such resource");
 }
 
-Answer HttpServer::State::answer_post(const std::vector<std::string>& parts, Exchange&) {
+Answer HttpServer::State::answer_post(const std::vector<std::string>& parts) {
   if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "repository") {
     if (parts.size() == 3 && parts[2] == "index") {
       nlohmann::json models = nlohmann::json::array();
@@ -272,14 +309,6 @@ Answer HttpServer::State::answer_post(const std::vector<std::string>& parts, Exc
                           {"state", status.state},
                           {"reason", status.reason}});
       return {200, models.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
-    }
-    if (parts.size() == 5 && parts[2] == "models" && parts[4] == "load") {
-      shared.repository.load(parts[3]);
-      return {200, "{}"};
-    }
-    if (parts.size() == 5 && parts[2] == "models" && parts[4] == "unload") {
-      shared.repository.unload(parts[3]);
-      return {200, "{}"};
     }
   }
   return failure(404, "there is no such resource");
@@ -317,7 +346,7 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
   std::vector<MHD_OptionItem> items = {
       {MHD_OPTION_SOCK_ADDR, 0, &address},
       {MHD_OPTION_EXTERNAL_LOGGER, reinterpret_cast<intptr_t>(ignore_log), nullptr},
-      {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), nullptr},
+      {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), state_.get()},
       {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(options.limits.connections), nullptr},
       {MHD_OPTION_CONNECTION_TIMEOUT, 120, nullptr},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(options.limits.header_bytes),
@@ -338,6 +367,11 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
                 "HTTP cannot listen on " + options.address + ":" + std::to_string(options.port));
   const MHD_DaemonInfo* info = MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT);
   port_ = info ? info->port : options.port;
+}
+
+void HttpServer::drain(std::chrono::steady_clock::time_point end) const {
+  while (state_->answering > 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 HttpServer::~HttpServer() = default;

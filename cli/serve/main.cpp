@@ -133,9 +133,10 @@ void serve(Settings& settings) {
   AccessLog log(settings.access_log);
   ModelRepository repository(settings.repository);
   Inference inference(settings.server.limits);
-  const Shared shared = {repository, inference, log};
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<GrpcServer> grpc;
+  auto worker = std::make_unique<Worker>();
+  const Shared shared = {repository, inference, log, *worker};
   ServerOptions options = settings.server;
   options.port = settings.http_port;
   if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
@@ -155,8 +156,9 @@ void serve(Settings& settings) {
   for (const ModelStatus& status : repository.index())
     if (status.state == "READY" && inference.in_flight() > 0) repository.unload(status.name);
   while (inference.in_flight() > 0) usleep(1000);
-  usleep(20000);  // the answers of HTTP are written
-  grpc.reset();
+  if (http) http->drain(std::max(end, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
+  if (grpc) grpc->stop();
+  worker.reset();  // no connection is suspended any more
   http.reset();
 }
 

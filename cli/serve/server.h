@@ -7,6 +7,7 @@
 #include "serve/access_log.h"
 #include "serve/inference.h"
 #include "serve/model_repository.h"
+#include "serve/worker.h"
 
 namespace poprt::serve {
 
@@ -24,6 +25,7 @@ struct Shared {
   ModelRepository& repository;
   Inference& inference;
   AccessLog& log;
+  Worker& worker;
 };
 
 // Whether a value of header Authorization is "Bearer TOKEN". The time does not depend on the
@@ -53,7 +55,10 @@ class HttpServer {
 
   // Throws Error (unavailable, invalid_argument).
   HttpServer(const Shared& shared, const ServerOptions& options);
+  // Requests whose connections are suspended must have ended.
   ~HttpServer();
+  // Waits until the answers of all computed requests are sent.
+  void drain(std::chrono::steady_clock::time_point end) const;
   int port() const { return port_; }
 
  private:
