@@ -94,8 +94,15 @@ class WithTriton(unittest.TestCase):
 
     @classmethod
     def stop(cls):
+        cls.http.close()
+        cls.grpc.close()
         cls.server.send_signal(signal.SIGTERM)
-        cls.server.wait(60)
+        try:
+            cls.server.wait(120)  # Triton waits for connections and requests
+        except subprocess.TimeoutExpired:
+            cls.server.kill()
+            cls.server.wait()
+            raise
 
     def resident_mb(self):
         with open(f"/proc/{self.server.pid}/status", encoding="utf-8") as file:
