@@ -139,7 +139,7 @@ class ManualSharding(CommandTest):
                           ("- {node: node_r1, device: 1}\n--- \n- 1", "more than one document"), ("- &a {node: x}\n- *a", "")):
             self.write("wrong.yaml", text.encode())
             self.misused(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "--manual_sharding_config", "wrong.yaml", why)
-        self.fails(["-i", "m.onnx", "--manual_sharding_config", "none.yaml"], "cannot read 'none.yaml'")
+        self.fails(["-i", "m.onnx", "--manual_sharding_config", "none.yaml"], "cannot open 'none.yaml': No such file or directory")
         self.write("wrong.yaml", b"- {node: nowhere, device: 1}")
         self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "no node 'nowhere'")
         self.write("wrong.yaml", b"- {node: node_r1, stage: 1}")

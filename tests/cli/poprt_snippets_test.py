@@ -263,7 +263,8 @@ class ConfigFiles(SnippetTest):
             ran = self.run_command("--config_yaml", name)
             self.assertEqual((ran.code, ran.err), (2, f"poprt: --config_yaml: '{name}' has more than 1048576 bytes; see poprt --help\n"))
         ran = self.run_command("--config_yaml", "loop.yaml")
-        self.assertEqual((ran.code, ran.err), (1, "poprt: --config_yaml: cannot read 'loop.yaml'\n"))
+        self.assertEqual((ran.code, ran.err), (1, "poprt: --config_yaml: cannot open 'loop.yaml': Too many levels of "
+                                                 "symbolic links\n"))
 
 
 class WrongShapes(SnippetTest):

@@ -76,8 +76,8 @@ class Recorded(RecordedTest):
                 if name in ("--help", "--version", "--help-all"):
                     continue
                 calls.append((command, command, [name] if takes else [name + "=?"]))
-                if takes:
-                    calls.append((command, command, [image, name, "?"]))
+                if takes:  # a picture is written to a folder that does not exist, so that no later call finds a file "?"
+                    calls.append((command, command, [image, name, "nowhere/?" if name == "--svg" else "?"]))
                 if name == "--input_shape":
                     for word in ("x=", "=1", "x=1,", "x=a", "x=-1,2", "x=2,3,4", "x=2,x", "none=1"):
                         calls.append((command, command, [image, name, word]))

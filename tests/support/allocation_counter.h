@@ -23,8 +23,15 @@ inline void count_allocation(size_t bytes) noexcept {
 
 class AllocationCounter {
  public:
-  AllocationCounter() : start_(allocations.load()), start_bytes_(allocated_bytes.load()) {
+  AllocationCounter() {
     counting.fetch_add(1);
+    // Without this check, a test would count nothing if another allocator were in use.
+    const int64_t before = allocations.load();
+    void* volatile probe = ::operator new(1);
+    ::operator delete(probe);
+    if (allocations.load() == before) std::abort();
+    start_ = allocations.load();
+    start_bytes_ = allocated_bytes.load();
   }
   ~AllocationCounter() { counting.fetch_sub(1); }
   AllocationCounter(const AllocationCounter&) = delete;
@@ -33,8 +40,8 @@ class AllocationCounter {
   uint64_t bytes() const { return allocated_bytes.load() - start_bytes_; }  // freed ones too
 
  private:
-  int64_t start_;
-  uint64_t start_bytes_;
+  int64_t start_ = 0;
+  uint64_t start_bytes_ = 0;
 };
 
 }  // namespace poprt::test
@@ -49,25 +56,27 @@ inline const int allocation_hooks = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void*) {});
 }  // namespace poprt::test
 #else
-// The names of glibc's allocator functions; operator new calls malloc.
+// The names of glibc's allocator functions; operator new calls malloc. They must be visible,
+// because shared libraries would otherwise call those of glibc.
+#define POPRT_TEST_VISIBLE __attribute__((visibility("default")))
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t n, size_t bytes);
 void* __libc_realloc(void* p, size_t bytes);
 void* __libc_memalign(size_t alignment, size_t bytes);
-void* malloc(size_t bytes) noexcept {
+POPRT_TEST_VISIBLE void* malloc(size_t bytes) noexcept {
   poprt::test::count_allocation(bytes);
   return __libc_malloc(bytes);
 }
-void* calloc(size_t n, size_t bytes) noexcept {
+POPRT_TEST_VISIBLE void* calloc(size_t n, size_t bytes) noexcept {
   poprt::test::count_allocation(n * bytes);
   return __libc_calloc(n, bytes);
 }
-void* realloc(void* p, size_t bytes) noexcept {
+POPRT_TEST_VISIBLE void* realloc(void* p, size_t bytes) noexcept {
   poprt::test::count_allocation(bytes);
   return __libc_realloc(p, bytes);
 }
-void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+POPRT_TEST_VISIBLE void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
   poprt::test::count_allocation(bytes);
   return __libc_memalign(alignment, bytes);
 }

@@ -93,7 +93,7 @@ void RecordedOptions::add(const popef::Option& o) {
   if (name == "outputs") return outputs_.push_back(keep(value));
   if (name == "stop_after") {
     options.stop_after = keep(value);
-  } else if (name == "precision" && value.starts_with("fp") && !value.starts_with("fp8")) {
+  } else if (name == "precision" && value != "bf16" && !value.starts_with("fp8")) {
     // 8-bit floats and bf16 are options by name
     options.precision = choice(o, {"fp32", "fp16"});
   } else if (name == "winograd") {

@@ -246,7 +246,10 @@ TEST(ConvertOpset, IntegersThatOlderOperatorsDoNotTake) {
     };
     convert_from(body("%y : ? = Max(%x, %z)"), 13, 11, "Greater Where");
     convert_from(body("%y : ? = Min(%x, %z, %z)"), 13, 11, "Less Where Less Where");
-    convert_from(body("%y : ? = Clip(%x, %z)"), 13, 11, "Greater Where");
+    convert_from(
+        fmt::format("input %x : {0}[5]\ninput %least : {0}[]\n%y : ? = Clip(%x, %least)\noutput %y",
+                    type),
+        13, 11, "Greater Where");
     const bool byte = type == "s8" || type == "u8";
     convert_from(body("%y : ? = Add(%x, %z)"), 14, 11, byte ? "Cast Cast Add Cast" : "Add");
   }

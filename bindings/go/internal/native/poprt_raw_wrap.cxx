@@ -426,6 +426,7 @@ SWIGINTERN void raw_compile_options_add_skip_pass(raw_compile_options *self,char
 SWIGINTERN void raw_compile_options_set_max_tensor_size(raw_compile_options *self,int64_t bytes){ self->options.max_tensor_size = bytes; }
 SWIGINTERN void raw_compile_options_set_rewrite_limit(raw_compile_options *self,int64_t limit){ self->options.rewrite_limit = limit; }
 SWIGINTERN void raw_compile_options_set_stop_after(raw_compile_options *self,char const *pass){ self->stop_after = pass; }
+SWIGINTERN void raw_compile_options_set_load(raw_compile_options *self,char const *load){ self->load = load; }
 SWIGINTERN void raw_compile_options_add_output(raw_compile_options *self,char const *name){ self->outputs.add(name); }
 SWIGINTERN void raw_compile_options_set_convert_version(raw_compile_options *self,int64_t opset){ self->options.convert_version = opset; }
 SWIGINTERN void raw_compile_options_set_engine_caching(raw_compile_options *self,bool on,char const *cache_path){
@@ -747,6 +748,10 @@ SWIGINTERN void raw_runner_options_set_faults(raw_runner_options *self,char cons
 SWIGINTERN void raw_runner_options_set_shared_devices(raw_runner_options *self,char const *shared){
     self->shared_word = shared;
     self->shared_devices = poprt_shim::or_null(self->shared_word.c_str());
+  }
+SWIGINTERN void raw_runner_options_set_load(raw_runner_options *self,char const *load){
+    self->load_word = load;
+    self->load = poprt_shim::or_null(self->load_word.c_str());
   }
 SWIGINTERN void raw_runner_options_set_numerics(raw_runner_options *self,char const *numerics){
     self->numerics_word = numerics;
@@ -2216,6 +2221,23 @@ void _wrap_RawCompileOptions_set_stop_after_native(raw_compile_options *_swig_go
   
   
   raw_compile_options_set_stop_after(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawCompileOptions_set_load_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_compile_options_set_load(arg1,(char const *)arg2);
   
   free(arg2); 
 }
@@ -4506,6 +4528,31 @@ long long _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(raw_runner_opti
 }
 
 
+void _wrap_RawRunnerOptions_verify_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->verify = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_verify_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->verify);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 raw_runner_options *_wrap_new_RawRunnerOptions_native() {
   raw_runner_options *result = 0 ;
   raw_runner_options *_swig_go_result;
@@ -4603,6 +4650,23 @@ void _wrap_RawRunnerOptions_set_shared_devices_native(raw_runner_options *_swig_
   
   
   raw_runner_options_set_shared_devices(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawRunnerOptions_set_load_native(raw_runner_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_runner_options_set_load(arg1,(char const *)arg2);
   
   free(arg2); 
 }

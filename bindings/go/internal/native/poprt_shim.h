@@ -229,7 +229,7 @@ struct raw_compile_options {
   poprt_shim::Strings shape_names, length_names, opaque_names, passes, skip_passes, outputs;
   std::list<std::vector<int64_t>> shapes;
   std::vector<poprt_input_shape> input_shapes;
-  std::string stop_after, cache_path;
+  std::string stop_after, cache_path, load;
   std::vector<poprt_input_length> input_lengths;
   std::list<std::string> opaque_data;
   std::vector<poprt_opaque_blob> opaque_blobs;
@@ -248,6 +248,7 @@ struct raw_compile_options {
     options.output_count = outputs.size();
     options.stop_after = poprt_shim::or_null(stop_after.c_str());
     options.cache_path = poprt_shim::or_null(cache_path.c_str());
+    options.load = poprt_shim::or_null(load.c_str());
     options.input_lengths = input_lengths.data();
     options.input_length_count = input_lengths.size();
     options.opaque_blobs = opaque_blobs.data();
@@ -264,7 +265,7 @@ struct raw_runner_options : poprt_runner_options {
   raw_runner_options(const raw_runner_options&) = delete;
   raw_runner_options& operator=(const raw_runner_options&) = delete;
 
-  std::string fault_list, numerics_word, shared_word;
+  std::string fault_list, numerics_word, shared_word, load_word;
   std::vector<poprt_replica_device> devices;
   poprt_shim::Strings frozen_names;
   std::vector<poprt_input> frozen;
