@@ -199,6 +199,8 @@ class Http(ServeTest):
         refused({**good, "outputs": [{"name": "score"}]}, "no output 'score'", "'scores'")
         refused("{", "not a JSON object")
         refused("[" * 100000, "nested deeper")
+        many = ",".join(['{"":1}'] * 200000)  # takes linear time
+        refused('{"inputs":[{"name":"image","shape":[1],"datatype":"FP32","data":[' + many + "]}]}", "does not have")
         for path, status in (("/v2/models/nothing/infer", 404), ("/v2/models/digits/versions/2/infer", 404), ("/v3", 404)):
             self.assertEqual(call(self.port, path, good)[0], status)
         self.assertEqual(curl(self.port, "/v2", "-X", "DELETE")[0], 405)
