@@ -247,7 +247,9 @@ std::string bound_of_shape(const ir::Node& n) {
   for (size_t i = 0; i < n.inputs().size(); i++) {
     const ir::Value* v = n.input(i);
     // The name is that of the model's value, before conversions of its type.
-    while (v && v->producer() && v->producer()->is("Cast")) v = v->producer()->input(0);
+    while (v && v->producer() && v->producer()->inputs().size() == 1 &&
+           ops::facts_of(*v->producer()).per_element)
+      v = v->producer()->input(0);
     if (v && !v->is_constant() && ops::in_mask(ops::facts_of(n).shape_inputs, i))
       return fmt::format(
           "; input '{0}' decides the shape: make it constant, or give its largest number with "

@@ -53,7 +53,8 @@ std::map<std::string, int64_t> read_opsets(
       fail(ErrorCode::unimplemented, "opset {} is not supported, the newest that is known is {}",
            import.version(), kMaxOpset);
     const auto [it, fresh] = opsets.emplace(domain, import.version());
-    if (!fresh && it->second != import.version())
+    // A version below 1 is an error if the domain is used (check_import).
+    if (!fresh && it->second != import.version() && import.version() >= 1)
       log().warn("opset_import gives domain {} both version {} and {}; the last one is used",
                  quote_name(import.domain()), it->second, import.version());
     it->second = import.version();

@@ -141,9 +141,9 @@ Cases bomb_cases() {
       reject("doubling_constants_40_times", "bytes", doubling(40, true)),
       reject("doubling_inputs_40_times", "bytes", doubling(40, false)),
       reject("doubling_62_times", "bytes", doubling(62, false)),
-      reject("loop_of_10_to_18", "Loop node", loop_of(1000000000000000000)),
-      reject("loop_of_a_billion", "Loop node", loop_of(1000000000)),
-      reject("loops_in_loops", "Loop node", loops(6)),
+      // Loops have no limit: a loop of 10^18 rounds runs until its caller stops it.
+      accept("loop_of_a_million", loop_of(1000000)),
+      accept("loops_in_loops", loops(2)),
       accept("many_dimensions_of_size_1", Op{"Relu", {in(Dims(32, 1))}}),
       accept("nothing_however_wide",
              Op{"Concat", {in({0, 1 << 30}), in({0, 1 << 30})}, {{"axis", int64_t{0}}}}),

@@ -29,8 +29,9 @@ struct Folder {
 };
 
 // rejected: one line with `error` on stderr, exit code 1 to 123. accepted: a valid control, which
-// must run. either: ONNX leaves open what happens; it must end without a signal.
-enum class Outcome { rejected, accepted, either };
+// must run. warned: it must run, with one warning on stderr that contains `error`. either: ONNX
+// leaves open what happens; it must end without a signal.
+enum class Outcome { rejected, accepted, warned, either };
 
 struct Case {
   std::string name;   // letters, digits, _
@@ -261,6 +262,9 @@ inline Case reject(std::string name, std::string error, const Op& op) {
 }
 inline Case accept(std::string name, const pb::ModelProto& m) {
   return from_bytes(std::move(name), "", bytes_of(m), Outcome::accepted);
+}
+inline Case warn(std::string name, std::string warning, const pb::ModelProto& m) {
+  return from_bytes(std::move(name), std::move(warning), bytes_of(m), Outcome::warned);
 }
 // An input that is accepted with a warning without this option.
 inline Case reject_if_strict(std::string name, std::string error, const pb::ModelProto& m) {

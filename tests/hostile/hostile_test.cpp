@@ -176,6 +176,10 @@ void check(const Case& c) {
   if (c.outcome == Outcome::accepted || (c.outcome == Outcome::either && code == 0)) {
     EXPECT_EQ(code, 0) << result.error;
     EXPECT_EQ(result.error, "");
+  } else if (c.outcome == Outcome::warned) {
+    EXPECT_EQ(code, 0) << result.error;
+    EXPECT_TRUE(one_clean_line(result.error)) << result.error;
+    EXPECT_NE(result.error.find(c.error), std::string::npos) << result.error;
   } else {
     EXPECT_TRUE(code >= 1 && code <= 123) << "exit code " << code << "\n" << result.error;
     EXPECT_TRUE(one_clean_line(result.error)) << result.error;

@@ -740,5 +740,15 @@ TEST(Loops, WithoutAConditionInFrontItHolds) {
   }
 }
 
+// A loop of constants is not computed while compiling, because it may have any number of rounds.
+TEST(Loops, ManyRoundsAreNotComputedAtCompileTime) {
+  const Executable e = compile_body(
+      "const %m : s64[] = 1000000000000000000\nconst %x : f32[2] = [1, 2]\ninput %z : f32[2]\n"
+      "%last : ? = Loop(%m, _, %x) {body = graph \"b\" {\ninput %i : s64[]\ninput %c : bool[]\n"
+      "input %a : f32[2]\n%n : ? = Neg(%a)\n%d : ? = Identity(%c)\noutput %d\noutput %n\n}}\n"
+      "%y : ? = Add(%last, %z)\noutput %y\n");
+  EXPECT_FALSE(e.program.main.empty());
+}
+
 }  // namespace
 }  // namespace poprt::compiler
