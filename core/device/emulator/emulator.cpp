@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -160,6 +161,7 @@ class Emulator final : public Engine {
   template <bool kProfile>
   void run_section(const Section& section) noexcept;
   void run_in_pieces(const PreparedCall& step) noexcept;
+  void poison() noexcept;
 
   Image image_;
   Memory arena_, scratch_;
@@ -179,6 +181,7 @@ class Emulator final : public Engine {
   std::unique_ptr<ThreadPool> pool_;
   pid_t process_ = getpid();
   bool profiling_ = false;
+  bool poisons_ = false;           // POPRT_POISON_MEMORY
   std::vector<StepClock> clocks_;  // of the main flow
 };
 
@@ -219,6 +222,7 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
   if (parallel) pool_ = std::make_unique<ThreadPool>(threads);
   profiling_ = options.profile;
   if (profiling_) clocks_.resize(p.main.size());
+  poisons_ = environment_int("POPRT_POISON_MEMORY", 0, 1) == 1;
 }
 
 // `others` has the previous regions by position; `other` is the position of the other end.
@@ -422,7 +426,17 @@ void Emulator::run_section(const Section& section) noexcept {
   if (awake) pool_->end_run();
 }
 
+// Fills the memory that a run must write before it reads it with bytes 0xFF: NaN in every float
+// type, and -1.
+void Emulator::poison() noexcept {
+  const uint64_t state = image_.program->state_bytes;
+  std::memset(arena_.data() + state, 0xFF, arena_.bytes() - state);
+  if (scratch_.bytes()) std::memset(scratch_.data(), 0xFF, scratch_.bytes());
+}
+
 void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) noexcept {
+  if (poisons_ && flow == Flow::main) [[unlikely]]
+    poison();
   Section& section = sections_[static_cast<size_t>(flow)];
   const Patch* patches = section.patches.data();
   void** slots = section.slots.data();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -297,6 +298,27 @@ TEST(Emulator, LoadAndSaveFlowsRunOnTheirOwn) {
   EXPECT_EQ(c, std::vector<float>(8, 6.f));
   engine->run(Flow::save, inputs, outputs);
   EXPECT_EQ(c, model.constants);
+}
+
+// With POPRT_POISON_MEMORY, an instruction that reads memory before this run has written it gets
+// NaN.
+TEST(Emulator, PoisonReplacesWhatAnEarlierRunLeft) {
+  CopyModel model(8);
+  program::Program& p = model.b.program();
+  p.load = {p.main[2]};  // weights -> arena
+  p.load[0].operands[1] = p.main[0].operands[1];
+  p.main = {p.main[1]};  // arena -> y
+  for (const bool poisons : {false, true}) {
+    setenv("POPRT_POISON_MEMORY", poisons ? "1" : "0", 1);
+    const auto engine = EmulatedDevice().load(model.image(), threads(1));
+    unsetenv("POPRT_POISON_MEMORY");
+    std::vector<float> x(8), y(8, 5.f), c(8);
+    const void* inputs[] = {x.data()};
+    void* outputs[] = {y.data(), c.data()};
+    engine->run(Flow::load, nullptr, nullptr);
+    engine->run(Flow::main, inputs, outputs);
+    for (size_t i = 0; i < y.size(); i++) EXPECT_EQ(std::isnan(y[i]), poisons) << i;
+  }
 }
 
 TEST(Emulator, ProfileHasARowPerInstruction) {
