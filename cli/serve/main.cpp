@@ -146,8 +146,12 @@ void serve(Settings& settings) {
   for (const ModelStatus& status : repository.index())
     std::fprintf(stderr, "poprt_serve: model '%s': %s%s%s\n", status.name.c_str(),
                  status.state.c_str(), status.reason.empty() ? "" : ": ", status.reason.c_str());
-  std::fprintf(stderr, "poprt_serve: http %s:%d, grpc %s:%d\n", options.address.c_str(),
-               http ? http->port() : -1, options.address.c_str(), grpc ? grpc->port() : -1);
+  const auto place = [&](bool runs, int port) {
+    return runs ? options.address + ":" + std::to_string(port) : std::string("off");
+  };
+  std::fprintf(stderr, "poprt_serve: http %s, grpc %s\n",
+               place(http != nullptr, http ? http->port() : 0).c_str(),
+               place(grpc != nullptr, grpc ? grpc->port() : 0).c_str());
   wait_for_signal(repository, settings.poll_seconds);
   inference.stop();
   const auto end = std::chrono::steady_clock::now() +

@@ -13,6 +13,14 @@ from support import DIGITS, model
 
 
 class Precision(OptionTest):
+    def test_check_runs_the_executable_in_bf16(self):
+        """The converted model stays f32, so a check of the model alone would not see the rounding."""
+        for words in (["--precision", "bf16"], ["--execution_precision", "bf16"]):
+            with self.subTest(words):
+                said = self.succeeds("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--check", "--export_popef", *words)
+                self.assertIn("the outputs differ from those of the original, within the tolerance", said)
+                self.assertIn("tolerance: bf16: 5 %", said)
+
     def test_precision(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16")
         self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))

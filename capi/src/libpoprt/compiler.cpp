@@ -359,9 +359,9 @@ PlainOptions plain_options(const poprt_compiler& c) {
     const std::string_view name = option.name;
     // Patterns have an effect when an executable is made. The executable of the converted model is
     // made without options.
-    return name == "precision" || name == "eightbitsio" || name == "custom_patterns" ||
-           name == "custom_transform_applier_settings" || name == "serialize_ir" ||
-           name == "serialized_ir_dest";
+    return name == "precision" || name == "execution_precision" || name == "eightbitsio" ||
+           name == "custom_patterns" || name == "custom_transform_applier_settings" ||
+           name == "serialize_ir" || name == "serialized_ir_dest";
   });
   plain.named.push_back({capi::kPlain, "1"});
   return plain;
@@ -376,11 +376,22 @@ std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
   return compile_quietly(plain.options, plain.named, source);
 }
 
-// Compiles the result of a conversion without further changes.
-std::shared_ptr<const runtime::Model> compile_converted(const poprt_library_source& source,
-                                                        const std::vector<poprt_option>& named) {
+// The precision in which the executable computes, if an option states it. It is not a property of
+// the converted model.
+const char* execution_precision(const poprt_compiler& c) {
+  const char* precision = capi::named_option(c.options, "precision");
+  if (precision && std::string_view(precision) == "bf16") return precision;
+  return capi::named_option(c.options, "execution_precision");
+}
+
+// Compiles the result of a conversion as the executable is compiled, without further changes.
+std::shared_ptr<const runtime::Model> compile_converted(const poprt_compiler& c,
+                                                        const poprt_library_source& source,
+                                                        std::vector<poprt_option> named) {
   poprt_compile_options o{};
   o.struct_size = sizeof o;
+  if (const char* precision = execution_precision(c))
+    named.push_back({"execution_precision", precision});
   return compile_quietly(o, named, source);
 }
 
@@ -412,8 +423,9 @@ capi::CheckData data_of(const poprt_compiler& c) {
 
 capi::Tolerance tolerance_of(const poprt_compiler& c, const runtime::Model& converted) {
   const char* precision = capi::named_option(c.options, "precision");
-  const bool halves = c.options.precision == POPRT_PRECISION_FP16;
-  return capi::tolerance_of(precision ? precision : halves ? "fp16" : "", converted);
+  if (!precision && c.options.precision == POPRT_PRECISION_FP16) precision = "fp16";
+  if (!precision) precision = execution_precision(c);
+  return capi::tolerance_of(precision ? precision : "", converted);
 }
 
 std::string compare_layers(const poprt_compiler& c, const poprt_library_source& original,
@@ -430,9 +442,10 @@ std::string compare_layers(const poprt_compiler& c, const poprt_library_source& 
   }
   if (layers.empty()) return "no Conv, MatMul or Gemm is in both models\n";
   const std::string results = joined(names);
-  const capi::CheckedModels models{compile_original(c, original, results),
-                                   compile_converted(converted, {{capi::kLayers, results.c_str()}}),
-                                   {}};
+  const capi::CheckedModels models{
+      compile_original(c, original, results),
+      compile_converted(c, converted, {{capi::kLayers, results.c_str()}}),
+      {}};
   return capi::compare_layers(layers, models, tolerance_of(c, *models.converted), data_of(c));
 }
 
@@ -452,7 +465,7 @@ std::vector<std::string> sized_results(const poprt_compiler& c,
 
 std::string check_models(const poprt_compiler& c, const poprt_library_source& source,
                          const poprt_library_source& converted) {
-  capi::CheckedModels models{nullptr, compile_converted(converted, {}), {}};
+  capi::CheckedModels models{nullptr, compile_converted(c, converted, {}), {}};
   try {
     models.inner = sized_results(c, source);
     models.original = compile_original(c, source, joined(models.inner));

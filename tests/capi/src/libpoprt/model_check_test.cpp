@@ -150,6 +150,7 @@ TEST_F(ModelCheck, ThePrecisionChoosesTheTolerance) {
   EXPECT_EQ(tolerance_of("", *halves).precision, "fp16");
   EXPECT_EQ(tolerance_of("fp16", *floats).precision, "fp16");
   EXPECT_EQ(tolerance_of("fp8", *floats).precision, "fp8");
+  EXPECT_EQ(tolerance_of("bf16", *floats).precision, "bf16");
   EXPECT_EQ(tolerance_of("fp8_weight", *halves).precision, "fp8");
 }
 
