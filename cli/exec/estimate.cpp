@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+#include <span>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "common/arguments.h"
 #include "common/json.h"
 #include "compiler/chip_remedies.h"
@@ -59,6 +61,7 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
   o.chip.float_partials = a.partials == "float";
   o.chip.use_128bit_conv_unit_load = a.wide_loads;
   o.chip.enable_fast_reduce = a.fast_reduce;
+  if (a.fast_reduce) log().warn("--enable_fast_reduce has no effect on the estimate yet");
   o.chip.outline_threshold = a.outline_threshold;
   o.chip.overlap = a.pipelining;
   if (a.num_ipus < 1 || a.num_ipus > 1024)
@@ -77,6 +80,10 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
 // Reads and converts the model; batch 0 is that of the options.
 std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, int64_t batch) {
   auto graph = read_chip_source(a.source, a.compile);
+  for (const std::string& name : a.weights)
+    if (std::ranges::none_of(graph->inputs(),
+                             [&](const ir::Value* v) { return v->name() == name; }))
+      throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));
   compiler::DriverOptions options;
   for (const NamedShape& n : parse_single_shapes(a.compile.input_shape))
     options.input_shape[n.name] = n.shape;
@@ -103,9 +110,10 @@ void print_lines(const std::string& text) {
 }
 
 void write_svg(const std::string& path, const ipu::Estimate& e) {
-  std::ofstream file(path, std::ios::binary);
-  file << ipu::report_svg(e);
-  if (!file.flush()) throw Failure(fmt::format("'{}' cannot be written", path));
+  const std::string svg = ipu::report_svg(e);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(svg)));
+  file.commit();
 }
 
 // --sweep batch_size=1,2,4: a line for each batch, and the best one that fits.

@@ -116,6 +116,9 @@ TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
     EXPECT_EQ(ran.code, 2) << words[0] << ran.err;
     EXPECT_NE(ran.err.find(words[0]), std::string::npos) << ran.err;
   }
+  const Ran no_input = estimated(kEstimated, with_batch({"--weights", "nowhere"}));
+  EXPECT_EQ(no_input.code, 1);
+  EXPECT_NE(no_input.err.find("no input 'nowhere'"), std::string::npos) << no_input.err;
   EXPECT_EQ(run_command(add_estimate, {"estimate", "missing.popef"}).code, 1);
 }
 
