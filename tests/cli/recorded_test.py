@@ -35,7 +35,12 @@ class Recorded(RecordedTest):
             result = self.run_command(*words, command=command)
             said = (result.err or result.out).strip().split("\n")
             line = said[0] if result.err else f"shows {said[0]}"
-            return heading, self.plain(f"{' '.join(words)}: {result.code} {line}")
+            # The name of the command is in the heading. An error begins with it, and may end with a hint.
+            if result.code and not line.startswith("shows "):
+                self.assertTrue(line.startswith(f"{command}: ") or " [poprt] " in line, line)
+                line = line.removeprefix(f"{command}: ").replace(f"; see {command} --help", " (help)")
+            text = self.plain(f"{' '.join(words)}: {result.code} {line}")
+            return heading, text.replace("ROOT/tests/data/cli/", "")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return list(pool.map(answer, calls))
 
