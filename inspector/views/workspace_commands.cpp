@@ -196,7 +196,7 @@ void Workspace::draw_help() {
   float keys = 0;
   for (const Line& l : lines)
     if (l.keys) keys = std::max(keys, ImGui::CalcTextSize(l.keys).x);
-  keys = std::max(keys, ImGui::CalcTextSize("which anchor starves").x) + 16 * ui::scale();
+  keys = std::max(keys, ImGui::CalcTextSize("which anchor starves").x) + 24 * ui::scale();
   for (const Line& l : lines) {
     if (!l.keys && std::string_view(l.what) == "Program") ImGui::NextColumn();
     if (l.keys)
