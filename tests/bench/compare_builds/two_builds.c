@@ -65,18 +65,17 @@ static void* memory(size_t bytes) {
   return p;
 }
 
-/* Floats from -1 to 1, integers from 1 to 100 (words of a text); masks are 1. */
+/* Floats from -1 to 1, integers 0 or 1, which index any table; masks are 1. */
 static void fill(void* data, size_t bytes, poprt_dtype dtype, const char* name, uint64_t* state) {
   const int mask = strstr(name, "mask") != NULL;
   if (dtype == POPRT_DTYPE_F32)
     for (size_t i = 0; i < bytes / 4; i++)
       ((float*)data)[i] = (float)(next_random(state) % 20001) / 10000.0f - 1.0f;
   else if (dtype == POPRT_DTYPE_S64)
-    for (size_t i = 0; i < bytes / 8; i++)
-      ((int64_t*)data)[i] = mask ? 1 : next_random(state) % 100 + 1;
+    for (size_t i = 0; i < bytes / 8; i++) ((int64_t*)data)[i] = mask ? 1 : next_random(state) % 2;
   else if (dtype == POPRT_DTYPE_S32)
     for (size_t i = 0; i < bytes / 4; i++)
-      ((int32_t*)data)[i] = mask ? 1 : (int32_t)(next_random(state) % 100 + 1);
+      ((int32_t*)data)[i] = mask ? 1 : (int32_t)(next_random(state) % 2);
 }
 
 static void read_input(void* data, size_t bytes, const char* folder, const char* name) {
