@@ -173,6 +173,26 @@ TEST_F(WorkspaceTest, HelpOpensAndCloses) {
   EXPECT_FALSE(workspace->help_open());
 }
 
+// The description of a key begins at the same distance in both columns, and is inside the window.
+TEST_F(WorkspaceTest, BothColumnsOfTheHelpSheetAreReadable) {
+  press(ui::kF1);
+  settle();
+  const std::pair<const char*, const char*> left = {"Ctrl+K", "command palette"};
+  const std::pair<const char*, const char*> right = {"click an operand",
+                                                     "highlights that anchor everywhere"};
+  const auto distance = [](const std::pair<const char*, const char*>& row) {
+    const ui::Mark *name = ui::find_mark(row.first), *value = ui::find_mark(row.second);
+    EXPECT_TRUE(name && value) << row.first;
+    if (!name || !value) return 0.0f;
+    EXPECT_NEAR(name->least.y, value->least.y, 2) << row.first;
+    EXPECT_GT(value->least.x, name->most.x) << row.first;
+    EXPECT_LT(value->most.x, ImGui::GetIO().DisplaySize.x) << row.first;
+    EXPECT_LT(value->most.y - value->least.y, 3 * ImGui::GetFontSize()) << row.second;
+    return value->least.x - name->least.x;
+  };
+  EXPECT_NEAR(distance(left), distance(right), 2);
+}
+
 TEST_F(WorkspaceTest, ThemesChangeAndAreKept) {
   EXPECT_TRUE(press('T', true).settings_changed);
   EXPECT_TRUE(workspace->settings().light);
