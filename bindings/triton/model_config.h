@@ -35,7 +35,7 @@ Parameters read_parameters(const nlohmann::json& config, std::vector<std::string
 bool complete_config(nlohmann::json& config, const serving::ServedModel& model);
 
 // Throws serving::Error (invalid_argument) if the configuration contradicts the model. The message
-// contains what is expected and found.
+// contains the expected and the found value.
 void check_config(const nlohmann::json& config, const serving::ServedModel& model);
 
 int64_t max_batch_size(const nlohmann::json& config);

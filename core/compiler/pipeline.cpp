@@ -135,9 +135,9 @@ constexpr std::string_view kFuse[] = {
     "eliminate_nop_cast",
     "dequantize_weights",
     "constant_folding",
-    // The parameters of BatchNormalization and the weights before it may have been bytes. What is
-    // not
-    // part of a convolution becomes part of a chain of elementwise operators.
+    // The parameters of BatchNormalization, and the weights of the convolution before it, may have
+    // been bytes until now. A BatchNormalization without a convolution joins a chain of elementwise
+    // operators.
     "fuse_bn_into_conv",
     "replace_bn_with_mul_add",
     // Must run before other patterns take the Mul and Add after a product of bytes.

@@ -13,7 +13,7 @@ constexpr int64_t kSupervisor = 11;
 // Cycles of a loop and the elements that it computes.
 struct Loop {
   int64_t float_cycles, float_elements, half_cycles, half_elements;
-  bool dedicated = false;  // a vertex with a loop of its own, without calls
+  bool dedicated = false;  // a vertex that contains its loop and calls no other code
 };
 
 constexpr std::array<Loop, 25> kLoops = {{

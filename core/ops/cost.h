@@ -32,7 +32,7 @@ class CostContext {
   // Whether input i is on the same tiles as input 0, so that an elementwise operation needs no
   // exchange.
   std::function<bool(size_t i)> aligned = [](size_t) { return false; };
-  // Whether input i is a weight: a constant, or an input that stands for one.
+  // Whether input i is a weight: a constant, or an input that the user names as a weight.
   std::function<bool(size_t i)> weight = [this](size_t i) {
     return has(i) && node.input(i)->is_constant();
   };

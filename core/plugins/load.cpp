@@ -61,7 +61,7 @@ void check_complete(const fs::path& path) {
   const auto file = MappedFile::open(path);
   const std::span<const std::byte> bytes = file->bytes();
   Elf64_Ehdr header;
-  if (bytes.size() < sizeof header) return;  // the loader names what is wrong
+  if (bytes.size() < sizeof header) return;  // dlopen() reports the fault
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_phentsize != sizeof(Elf64_Phdr))

@@ -1,7 +1,7 @@
 // Convolution in groups of 1, 2, 4, 8 or 16 channels (as many out as in) on channel-blocked
 // activations. A block of 16 channels contains whole groups.
 //
-// Lane l of a result depends only on the channels of its own group: l / size * size + j, j < size.
+// Lane l of a result depends only on the channels of its group: l / size * size + j, j < size.
 // A vector of 16 inputs is therefore shuffled `size` times: each time, lane j of every group is
 // broadcast to the group and multiplied by 16 weights. Example for groups of 4, j = 1: [a b c d | e
 // f g h | ...] becomes [b b b b | f f f f | ...].

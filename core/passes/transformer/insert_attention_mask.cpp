@@ -256,7 +256,7 @@ extern const PassDef def;
 const PassDef def = {
     .name = "insert_attention_mask",
     .summary =
-        "lets several sequences stand in a row of tokens: the mask carries their numbers, 1, 2, 3 "
+        "lets a row of tokens contain several sequences: the mask carries their numbers, 1, 2, 3 "
         "..., ai.graphcore.AttentionMask keeps each to itself; positions that are constants begin "
         "anew with each",
     .condition =
