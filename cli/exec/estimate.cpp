@@ -60,8 +60,9 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
     throw Usage(fmt::format("--partials_type: '{}' is not half or float", printable(a.partials)));
   o.chip.float_partials = a.partials == "float";
   o.chip.use_128bit_conv_unit_load = a.wide_loads;
-  o.chip.enable_fast_reduce = a.fast_reduce;
-  if (a.fast_reduce) log().warn("--enable_fast_reduce has no effect on the estimate yet");
+  if (a.fast_reduce) log().warn("--enable_fast_reduce has no effect on the estimate");
+  if (!a.compile.winograd.empty())
+    log().warn("--winograd has no effect on the estimate: it chooses kernels of the host");
   o.chip.outline_threshold = a.outline_threshold;
   o.chip.overlap = a.pipelining;
   if (a.num_ipus < 1 || a.num_ipus > 1024)
@@ -120,6 +121,9 @@ void write_svg(const std::string& path, const ipu::Estimate& e) {
 int sweep(const EstimateArguments& a) {
   const auto [name, list] = split_pair(a.sweep, "--sweep");
   if (name != "batch_size") throw Usage("--sweep: expected batch_size=N,N,...");
+  if (!a.svg.empty() || !a.compare.empty() || a.operations || a.plans)
+    throw Usage(
+        "--sweep prints one line for each batch: leave out --svg, --compare, --verbose, --plans");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   const auto options = options_of(a);
   int64_t best = 0;
@@ -228,7 +232,8 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_option("--outline_threshold", a->outline_threshold,
                 "Value from which equal operations share their code; below 0: none [1]");
   c->add_flag("--use_128bit_conv_unit_load", a->wide_loads, "Load weights with 128 bits");
-  c->add_flag("--enable_fast_reduce", a->fast_reduce, "Accepted; it does not change the estimate");
+  c->add_flag("--enable_fast_reduce", a->fast_reduce,
+              "Accepted with a warning; it does not change the estimate");
   c->add_flag("--enable_pipelining", a->pipelining, "IPUs work on different batches");
   c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
   c->add_option("--compare", a->compare, "Compare with another target");

@@ -46,16 +46,13 @@ struct ChipOptions {
   double available_memory_proportion = 0.6;
   bool float_partials = false;
   bool use_128bit_conv_unit_load = false;
-  bool enable_fast_reduce = false;
   double outline_threshold = 1.0;
-  int64_t prefetch_depth = 1;
   int64_t replicas = 1;
   bool overlap = false;  // host transfers overlap with computation
   bool operator==(const ChipOptions&) const = default;
 
   PlanOptions plan_options(const Target& target) const {
-    return {target.tiles - num_io_tiles, available_memory_proportion, use_128bit_conv_unit_load,
-            enable_fast_reduce};
+    return {target.tiles - num_io_tiles, available_memory_proportion, use_128bit_conv_unit_load};
   }
 };
 

@@ -43,8 +43,7 @@ struct Product {
 struct PlanOptions {
   int64_t tiles = 0;  // 0: all tiles of the target
   double memory_proportion = 0.6;
-  bool wide_loads = false;   // use128BitConvUnitLoad
-  bool fast_reduce = false;  // enableFastReduce
+  bool wide_loads = false;  // use128BitConvUnitLoad
   bool operator==(const PlanOptions&) const = default;
 };
 

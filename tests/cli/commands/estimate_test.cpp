@@ -111,7 +111,8 @@ TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
                                                 {"--batches_per_step", "0"},
                                                 {"--available_memory_proportion", "1.5"},
                                                 {"--partials_type", "double"},
-                                                {"--precision", "fp4"}}) {
+                                                {"--precision", "fp4"},
+                                                {"--sweep", "batch_size=1", "--plans"}}) {
     const Ran ran = estimated(kEstimated, with_batch(words));
     EXPECT_EQ(ran.code, 2) << words[0] << ran.err;
     EXPECT_NE(ran.err.find(words[0]), std::string::npos) << ran.err;

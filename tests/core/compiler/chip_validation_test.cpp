@@ -96,7 +96,7 @@ std::vector<ThroughputRow> transformer_rows() {
   };
   const auto clip = [](EstimateOptions& o) {
     memory_proportion(o, 0.8);
-    o.chip.use_128bit_conv_unit_load = o.chip.enable_fast_reduce = true;
+    o.chip.use_128bit_conv_unit_load = true;
   };
   const auto single = [](EstimateOptions& o) { o.chip.batches_per_step = 1; };
   const auto plain = [](EstimateOptions&) {};
