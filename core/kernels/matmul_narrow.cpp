@@ -103,7 +103,9 @@ NarrowProducts products_of_cpu(NarrowProducts allowed, NarrowFormat format,
                                const isa::NarrowTable& table) {
   const bool has_bytes = table.bytes && (cpu_has_vnni() || format != NarrowFormat::u8);
   if (allowed == NarrowProducts::bytes && has_bytes) return allowed;
-  if (allowed == NarrowProducts::bf16 && table.pairs && cpu_has_bf16()) return allowed;
+  if (allowed != NarrowProducts::bf16) return NarrowProducts::f32;
+  if (table.pairs && cpu_has_bf16()) return allowed;
+  warn_without_bf16();
   return NarrowProducts::f32;
 }
 

@@ -5,6 +5,7 @@ import pickle
 import re
 import struct
 import unittest
+import unittest.mock
 import zipfile
 
 import onnx_writer as onnx
@@ -13,11 +14,20 @@ from support import DIGITS, model
 
 
 class Precision(OptionTest):
+    def test_a_cpu_without_bf16_says_that_it_computes_in_f32(self):
+        self.succeeds("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--precision", "bf16", "--export_popef", "-o", "b.popef")
+        warning = "this CPU has no products of bf16 (AVX512-BF16): they are computed in f32"
+        with unittest.mock.patch.dict(os.environ, POPRT_ISA="avx2"):
+            ran = self.run_command("b.popef", "--random", command="poprt_exec run")
+        self.assertEqual((ran.code, ran.err.count(warning)), (0, 1), ran.err)
+
     def test_check_runs_the_executable_in_bf16(self):
         """The converted model stays f32, so a check of the model alone would not see the rounding."""
         for words in (["--precision", "bf16"], ["--execution_precision", "bf16"]):
             with self.subTest(words):
-                said = self.succeeds("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--check", "--export_popef", *words)
+                ran = self.run_command("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--check", "--export_popef", *words)
+                self.assertEqual(ran.code, 0, ran.err)
+                said = ran.out  # a CPU without bf16 warns
                 self.assertIn("the outputs differ from those of the original, within the tolerance", said)
                 self.assertIn("tolerance: bf16: 5 %", said)
 

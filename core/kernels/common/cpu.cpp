@@ -53,6 +53,14 @@ bool cpu_has_bf16() {
 #endif
 }
 
+void warn_without_bf16() {
+  static const bool once = [] {
+    log().warn("this CPU has no products of bf16 (AVX512-BF16): they are computed in f32");
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
 bool cpu_has_vbmi() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_VBMI);
