@@ -50,6 +50,12 @@ PACKAGES = {
         "summary": "backend of Triton Inference Server for libpoprt",
         "description": "Triton Inference Server serves PopEF files with it: start the server with the option"
                        " --backend-directory and the folder tritonserver/backends in the folder of libraries."},
+    "poprt-tensorflow": {
+        "component": "tensorflow", "section": "science", "notices": ["libraries"],
+        "depends": "libpoprt1 (= {version})",
+        "summary": "operator of TensorFlow for libpoprt",
+        "description": "TensorFlow runs PopEF files with it: tf.load_op_library loads libtensorflow_poprt.so from the folder"
+                       " poprt in the folder of libraries. TensorFlow itself is not a package of Debian."},
     "poprt-serve": {
         "component": "serve", "section": "science", "notices": ["libraries", "commands"], "program": "bin/poprt_serve",
         "depends": "libpoprt1 (= {version})", "suggests": "libpoprt-compiler1 (= {version})",

@@ -43,7 +43,8 @@ class Content(unittest.TestCase):
 
     def test_made_again_they_have_the_same_bytes(self):
         """The smallest one and one of several blocks after they are compressed too."""
-        stored = ["libpoprt-compiler1", "poprt-tools", "poprt-triton", "poprt-serve", "poprt-inspector"]
+        stored = ["libpoprt-compiler1", "poprt-tools", "poprt-triton", "poprt-tensorflow", "poprt-serve",
+                  "poprt-inspector"]
         with tempfile.TemporaryDirectory() as again:
             output([sys.executable, os.path.join(SOURCE, "cmake/packages/deb.py"), "--build", os.environ["POPRT_BUILD"],
                     "--out", again, "--cmake", os.environ["POPRT_CMAKE"], "--stored", *stored])
@@ -75,7 +76,7 @@ class Content(unittest.TestCase):
 
     def test_each_has_licence_notices_and_changes(self):
         for name, notices in (("libpoprt1", True), ("libpoprt-compiler1", True), ("libpoprt-dev", False), ("poprt-tools", True),
-                              ("poprt-triton", True)):
+                              ("poprt-triton", True), ("poprt-tensorflow", True)):
             paths = listed(deb(name))
             for file in ("copyright", "changelog.gz", *["THIRD_PARTY_NOTICES.gz"] * notices):
                 self.assertIn(f"./usr/share/doc/{name}/{file}\n", paths)
@@ -84,6 +85,11 @@ class Content(unittest.TestCase):
             text = output(["zcat", folder + "/usr/share/doc/libpoprt1/THIRD_PARTY_NOTICES.gz"])
         for part in ("Zstandard", "libstdc++", "fmt", "spdlog", "GCC RUNTIME LIBRARY EXCEPTION"):
             self.assertIn(part, text)
+
+    def test_tensorflow_loads_the_operator_from_a_private_folder(self):
+        self.assertRegex(listed(deb("poprt-tensorflow")), r"/poprt/libtensorflow_poprt\.so\n")
+        self.assertIn("libpoprt1 (= ", field("poprt-tensorflow", "Depends"))
+        self.assertNotIn("libpoprt-compiler1", field("poprt-tensorflow", "Depends"))
 
     def test_triton_finds_the_backend_by_its_name(self):
         self.assertRegex(listed(deb("poprt-triton")), r"/tritonserver/backends/poprt/libtriton_poprt\.so\n")
