@@ -152,6 +152,13 @@ class WithTriton(unittest.TestCase):
             numpy.testing.assert_allclose(client.infer("bert.poprt", tensors).as_numpy("prediction_scores")[:, :7], found[0],
                                           rtol=1e-3, atol=1e-4)
 
+    def test_the_example_of_a_client_has_the_accuracy_of_the_training(self):
+        files = [os.path.join(DIGITS, name) for name in ("heldout-images.idx3-ubyte", "heldout-labels.idx1-ubyte")]
+        client = os.path.join(DIGITS, "..", "clients", "client.py")
+        done = subprocess.run([sys.executable, client, self.urls[by_http], "digits", *files], capture_output=True, text=True, check=True)
+        with open(os.path.join(DIGITS, "accuracy.json"), encoding="utf-8") as file:
+            self.assertAlmostEqual(float(done.stdout.rsplit("accuracy", 1)[1]), json.load(file)["fp32"], delta=0.001)
+
     def test_shared_memory(self):
         images = numpy.random.default_rng(1).random((3, 1, 8, 8), "f4")
         name = f"poprt_{os.getpid()}"
