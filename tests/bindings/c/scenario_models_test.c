@@ -67,7 +67,7 @@ void scenario_51_read_a_popef_file(void** state) {
   remove(path);
 }
 
-void scenario_52_options_by_name(void** state) {
+void scenario_74_options_by_name(void** state) {
   (void)state;
   poprt_option list[] = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
   poprt_compile_options o = {0};

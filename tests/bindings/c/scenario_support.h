@@ -68,7 +68,7 @@ static inline bytes read_file(const char* path) {
 
 /* Those of scenario_models_test.c. */
 void scenario_51_read_a_popef_file(void** state);
-void scenario_52_options_by_name(void** state);
+void scenario_74_options_by_name(void** state);
 void scenario_54_log_messages(void** state);
 void scenario_63_several_ipus(void** state);
 void scenario_65_packed_sequences(void** state);

@@ -657,7 +657,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_27_exit_with_runs_in_flight),
       cmocka_unit_test(scenario_28_version),
       cmocka_unit_test(scenario_51_read_a_popef_file),
-      cmocka_unit_test(scenario_52_options_by_name),
+      cmocka_unit_test(scenario_74_options_by_name),
       cmocka_unit_test(scenario_54_log_messages),
       cmocka_unit_test(scenario_63_several_ipus),
       cmocka_unit_test(scenario_65_packed_sequences),

@@ -21,7 +21,7 @@ TEST(scenario, s64_plugins) {
   EXPECT_EQ(poprt::listPlugins().front(), '[');
 }
 
-TEST(scenario, s52_options_by_name) {
+TEST(scenario, s74_options_by_name) {
   CompilerOptions options;
   options.options = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
   const auto metadata = Compiler::compile(model("affine.onnx"), {}, options)->getMetadata();

@@ -87,7 +87,7 @@ public sealed class CompileTest
     }
 
     [Test]
-    public void Scenario52OptionsByName()
+    public void Scenario74OptionsByName()
     {
         var options = new CompilerOptions();
         options.Options["input_shape"] = "x=2,4";

@@ -23,7 +23,7 @@ func TestScenario64Plugins(t *testing.T) {
 	}
 }
 
-func TestScenario52OptionsByName(t *testing.T) {
+func TestScenario74OptionsByName(t *testing.T) {
 	options := &poprt.CompileOptions{Options: map[string]string{"input_shape": "x=2,4", "num_io_tiles": "32"}}
 	e := must(poprt.Compile(model("affine.onnx"), options))
 	defer e.Close()

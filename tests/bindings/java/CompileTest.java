@@ -87,7 +87,7 @@ class CompileTest extends Scenarios {
   }
 
   @Test
-  void scenario_52_options_by_name() {
+  void scenario_74_options_by_name() {
     CompilerOptions options =
         new CompilerOptions().option("input_shape", "x=2,4").option("num_io_tiles", "32");
     try (Compiler compiler = new Compiler(options);

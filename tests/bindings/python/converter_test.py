@@ -203,7 +203,7 @@ class Plugins(unittest.TestCase):
 
 
 class NamedOptions(unittest.TestCase):
-    def test_scenario_52_options_by_name(self):
+    def test_scenario_74_options_by_name(self):
         path = os.path.join(DATA, "affine.onnx")
         model = Compiler.compile(path, None, CompilerOptions(options={"input_shape": "x=2,4", "num_io_tiles": "32"})).popef_model()
         self.assertEqual(model.getUserInputAnchors()[0].tensorInfo().shape(), [2, 4])
