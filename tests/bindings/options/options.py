@@ -18,7 +18,9 @@ import tomllib
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "../../.."))
 sys.path.insert(0, os.path.join(ROOT, "tests/lint"))
+import counter_fields  # noqa: E402
 import option_fields  # noqa: E402
+from generated_parts import camel  # noqa: E402
 
 # The structs of the C ABI. "compile" is the name of poprt_compile_options in records and cases.
 STRUCTS = {"runner": "poprt_runner_options", "request": "poprt_request_options", "compile": "poprt_compile_options",
@@ -88,6 +90,47 @@ def recorder():
     return "\n".join(lines)
 
 
+def counters():
+    """[(counter, its number in the test)]. Times have days, and numbers that are below a millisecond."""
+    known = counter_fields.read()
+    return [(c, i * 86_400_000_002_100 if c.kind == "time" else i) for i, c in enumerate(known, 1)]
+
+
+def fill():
+    """The function of record.cpp that sets the counters."""
+    lines = ["void fill(poprt_runner_counters& c) {"]
+    for c, value in counters():
+        if c.by_hand:
+            lines.append(f"  for (size_t i = 0; i < sizeof c.{c.key} / 8; i++) c.{c.key}[i] = i + 100;")
+        else:
+            lines.append(f"  c.{c.c_name} = {value};")
+    return "\n".join([*lines, "}", ""])
+
+
+READ = {"java": ("{}()", "{}().toNanos()", 'Arrays.toString(c.{}()).replaceAll("[^0-9,]", "")', 'write("counters.{}\t" + {});'),
+        "csharp": ("{}", "{}.Ticks * 100", 'string.Join(",", c.{})', 'Write("counters.{}\t" + {});'),
+        "go": ("{}", "{}.Nanoseconds()", 'strings.Trim(strings.ReplaceAll(fmt.Sprint(c.{}), " ", ","), "[]")',
+               'write(fmt.Sprint("counters.{}\t", {}))')}
+
+
+def counter_lines(language):
+    """The statements that print all counters of `c`. Python has them as JSON, and C++ has the C struct."""
+    lines = []
+    for c, _ in counters() if language in READ else []:
+        name = camel(c.key, language != "java")
+        count, time, buckets, line = READ[language]
+        value = buckets.format(name) if c.by_hand else "c." + (time if c.kind == "time" else count).format(name)
+        lines.append("    " + line.format(c.key, value))
+    return "\n".join(lines)
+
+
+def wrong_counters(found):
+    for c, value in counters():
+        wanted = ",".join(str(i + 100) for i in range(40)) if c.by_hand else str(value)
+        if found.get(f"counters.{c.key}") != wanted:
+            yield f"counter {c.key}: expected {wanted}, found {found.get('counters.' + c.key)}"
+
+
 def observed(struct):
     return [f"{struct}.{name}" for declared, name in fields_of(struct) if not IGNORED.fullmatch(declared)]
 
@@ -154,7 +197,7 @@ def program(language, cases):
     for case in [Case(s, f"{s}.default", {"python": "pass"}.get(language, ""), {}) for s in STRUCTS] + cases:
         lines.append(CASE[language].format(struct=case.maker, Struct=case.struct.capitalize(), name=case.name, code=case.code,
                                            type=GO_TYPES[case.struct]))
-    return template.replace("@CASES@", "\n".join(lines))
+    return template.replace("@CASES@", "\n".join(lines)).replace("@COUNTERS@", counter_lines(language))
 
 
 def recorded(path):
@@ -232,7 +275,7 @@ def main():
     tools = [os.path.abspath(t) if os.path.exists(t) else t for t in tools]
     os.makedirs(work, exist_ok=True)
     cases, rows, problems = cases_of(language)
-    for name, content in (("fields.h", recorder()), (NAMES[language], program(language, cases))):
+    for name, content in (("fields.h", recorder() + fill()), (NAMES[language], program(language, cases))):
         with open(os.path.join(work, name), "w", encoding="utf-8") as file:
             file.write(content)
     spy = os.path.join(work, "librecord.so")
@@ -249,7 +292,9 @@ def main():
                    "POPRT_DEVICES": "16", "OPTIONS_MODELS": os.path.join(HERE, "../data"),
                    "POPRT_TELEMETRY_DIR": os.path.join(work, "telemetry")}
     subprocess.run(command, cwd=work, env=environment, check=True, timeout=240)
-    problems += compare(language, cases, rows, recorded(record))
+    found = recorded(record)
+    problems += compare(language, cases, rows, found)
+    problems += wrong_counters(found["counters"][0]) if language in READ else []
     for problem in problems:
         print(problem)
     print(f"{language}: {len(cases)} cases, {len(problems)} problems")

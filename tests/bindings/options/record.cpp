@@ -172,5 +172,10 @@ poprt_error* poprt_runner_submit_tensors(poprt_runner* r, const poprt_tensor* in
   record("runner_submit", options);
   return LIBRARY(poprt_runner_submit_tensors)(r, in, ins, to, outs, options, out);
 }
+// Instead of the counters of the runner: known numbers, each different.
+poprt_error* poprt_runner_get_counters(poprt_runner*, int64_t, poprt_runner_counters* out) {
+  fill(*out);
+  return nullptr;
+}
 
 }  // extern "C"
