@@ -134,6 +134,9 @@ func (m *QueueManager) queue(key, name string, input bool) (*Queue, error) {
 	found := m.queues[key]
 	m.mutex.Unlock()
 	if found != nil {
+		if err := m.keep(func() error { return nil }); err != nil {
+			return nil, err
+		}
 		return found, nil
 	}
 	q := &Queue{manager: m, input: input}

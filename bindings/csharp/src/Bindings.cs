@@ -147,17 +147,19 @@ namespace Poprt
         /// <summary>Binds a one-dimensional array whose type is known when the program runs.</summary>
         internal void Bind(string name, Array memory, bool input)
         {
-            if (memory is float[]) Bind(name, (float[])memory, input);
-            else if (memory is double[]) Bind(name, (double[])memory, input);
-            else if (memory is int[]) Bind(name, (int[])memory, input);
-            else if (memory is uint[]) Bind(name, (uint[])memory, input);
-            else if (memory is long[]) Bind(name, (long[])memory, input);
-            else if (memory is ulong[]) Bind(name, (ulong[])memory, input);
-            else if (memory is byte[]) Bind(name, (byte[])memory, input);
-            else if (memory is sbyte[]) Bind(name, (sbyte[])memory, input);
-            else if (memory is short[]) Bind(name, (short[])memory, input);
-            else if (memory is ushort[]) Bind(name, (ushort[])memory, input);
-            else if (memory is bool[]) Bind(name, (bool[])memory, input);
+            // Not `memory is int[]`, which is also true for uint[].
+            Type type = memory.GetType();
+            if (type == typeof(float[])) Bind(name, (float[])memory, input);
+            else if (type == typeof(double[])) Bind(name, (double[])memory, input);
+            else if (type == typeof(int[])) Bind(name, (int[])memory, input);
+            else if (type == typeof(uint[])) Bind(name, (uint[])memory, input);
+            else if (type == typeof(long[])) Bind(name, (long[])memory, input);
+            else if (type == typeof(ulong[])) Bind(name, (ulong[])memory, input);
+            else if (type == typeof(byte[])) Bind(name, (byte[])memory, input);
+            else if (type == typeof(sbyte[])) Bind(name, (sbyte[])memory, input);
+            else if (type == typeof(short[])) Bind(name, (short[])memory, input);
+            else if (type == typeof(ushort[])) Bind(name, (ushort[])memory, input);
+            else if (type == typeof(bool[])) Bind(name, (bool[])memory, input);
             else
                 throw new ArgumentException((input ? "input" : "output") + " '" + name
                     + "': expected an array of one dimension, given " + memory.GetType().Name + "; Run takes others");

@@ -153,7 +153,8 @@ class RunnerConfig(_TimedConfig):
         if self._get("device", None) is not None:
             devices[0] = self._get("device", None)
         with self._naming("replica_id_to_device"):
-            raws = [(operator.index(replica), device._open()) for replica, device in devices.items()]
+            opens = [(operator.index(replica), device._open) for replica, device in devices.items()]
+        raws = [(replica, opened()) for replica, opened in opens]  # a closed device is an error of its own
         keep += raws
         options["replica_devices"] = [(replica, int(raw.this)) for replica, raw in raws]
         for field, arrays in self._memory(executable).items():

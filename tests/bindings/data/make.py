@@ -86,3 +86,12 @@ save("sequence", [helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)],
 # At several shapes its padding has to be left out: each row of y adds up to 1.
 save("softmax", [helper.make_node("Softmax", ["x"], ["y"], axis=1)],
      [value("x", TensorProto.FLOAT, [2, "N"])], [value("y", TensorProto.FLOAT, [2, "N"])])
+# Every code of the 16-bit floats as f32, and f32 as both of them.
+save("floats", [helper.make_node("Cast", ["half"], ["half_value"], to=TensorProto.FLOAT),
+                helper.make_node("Cast", ["brain"], ["brain_value"], to=TensorProto.FLOAT),
+                helper.make_node("Cast", ["value"], ["value_half"], to=TensorProto.FLOAT16),
+                helper.make_node("Cast", ["value"], ["value_brain"], to=TensorProto.BFLOAT16)],
+     [value("half", TensorProto.FLOAT16, [65536]), value("brain", TensorProto.BFLOAT16, [65536]),
+      value("value", TensorProto.FLOAT, [65536])],
+     [value("half_value", TensorProto.FLOAT, [65536]), value("brain_value", TensorProto.FLOAT, [65536]),
+      value("value_half", TensorProto.FLOAT16, [65536]), value("value_brain", TensorProto.BFLOAT16, [65536])])

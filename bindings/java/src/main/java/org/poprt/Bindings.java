@@ -29,10 +29,12 @@ import java.util.Objects;
 public final class Bindings implements AutoCloseable {
   /** A heap buffer and the direct memory that runs use in its place. */
   private static final class Staged {
+    final String key;
     final Buffer heap;
     final ByteBuffer direct;
 
-    Staged(Buffer heap, ByteBuffer direct) {
+    Staged(String key, Buffer heap, ByteBuffer direct) {
+      this.key = key;
       this.heap = heap;
       this.direct = direct;
     }
@@ -167,8 +169,9 @@ public final class Bindings implements AutoCloseable {
 
   private synchronized void bind(String name, int index, Buffer memory, boolean input) {
     check(name, index, memory, input);
+    String key = (input ? "in " : "out ") + (name != null ? name : "#" + index);
     Staged staged =
-        memory.isDirect() ? null : new Staged(memory, Memory.allocate(Memory.bytes(memory)));
+        memory.isDirect() ? null : new Staged(key, memory, Memory.allocate(Memory.bytes(memory)));
     Buffer used = staged == null ? memory : staged.direct;
     long address = Memory.address(used);
     long bytes = Memory.bytes(used);
@@ -178,7 +181,7 @@ public final class Bindings implements AutoCloseable {
       else if (name != null) use.raw().set_output(name, address, bytes);
       else use.raw().set_output_at(index, address, bytes);
     }
-    keep((input ? "in " : "out ") + (name != null ? name : "#" + index), memory, staged, input);
+    keep(key, memory, staged, input);
   }
 
   private void check(String name, int index, Buffer memory, boolean input) {
@@ -257,25 +260,21 @@ public final class Bindings implements AutoCloseable {
   private void keep(String key, Buffer memory, Staged staged, boolean input) {
     Kept old = kept;
     List<Object> buffers = new ArrayList<>();
-    Object replaced = null;
     for (int i = 0; i < old.buffers.length; i += 2) {
-      if (old.buffers[i].equals(key)) {
-        replaced = old.buffers[i + 1];
-        continue;
-      }
+      if (old.buffers[i].equals(key)) continue;
       buffers.add(old.buffers[i]);
       buffers.add(old.buffers[i + 1]);
     }
     buffers.add(key);
     buffers.add(memory);
-    Staged[] inputsNow = change(old.inputs, replaced, input ? staged : null);
-    Staged[] outputsNow = change(old.outputs, replaced, input ? null : staged);
+    Staged[] inputsNow = change(old.inputs, key, input ? staged : null);
+    Staged[] outputsNow = change(old.outputs, key, input ? null : staged);
     kept = new Kept(buffers.toArray(), inputsNow, outputsNow);
   }
 
-  private static Staged[] change(Staged[] all, Object without, Staged with) {
+  private static Staged[] change(Staged[] all, String without, Staged with) {
     List<Staged> now = new ArrayList<>();
-    for (Staged s : all) if (s.heap != without) now.add(s);
+    for (Staged s : all) if (!s.key.equals(without)) now.add(s);
     if (with != null) now.add(with);
     return now.toArray(Kept.NONE);
   }
