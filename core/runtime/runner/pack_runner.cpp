@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/log.h"
 #include "runtime/queue/request_queue.h"
 #include "runtime/runner/pack_description.h"
 #include "runtime/session/anchor_lookup.h"
@@ -55,6 +56,38 @@ bool is_zero(const std::byte* data, uint64_t bytes) {
   return std::all_of(data, data + bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
+// The numbers of places of the dynamic inputs of one request. If padding is removed, inputs outside
+// the padded group have padding or not.
+struct RequestPlaces {
+  struct Told {
+    std::string_view name;
+    uint64_t count = 0;
+  };
+  Told padded, others[2];
+
+  void add(std::string_view name, uint64_t count, bool is_padded) {
+    if (is_padded) return set(padded, name, count);
+    if (others[0].count && others[0].count != count) return set(others[1], name, count);
+    others[0] = {name, count};
+  }
+  // Checks the inputs outside the group, after the mask has told the number without padding.
+  void check(uint64_t real) const {
+    for (const Told& told : others)
+      if (told.count && told.count != real && told.count != padded.count)
+        fail(ErrorCode::invalid_argument,
+             "input '{}' has {} places, but '{}' has {}, of which {} are not padding", told.name,
+             told.count, padded.name, padded.count, real);
+  }
+
+ private:
+  static void set(Told& told, std::string_view name, uint64_t count) {
+    if (told.count && told.count != count)
+      fail(ErrorCode::invalid_argument, "input '{}' has {} places, but '{}' has {}", name, count,
+           told.name, told.count);
+    told = {name, count};
+  }
+};
+
 }  // namespace
 
 // Shared by the runner, its thread, and the packs on the device.
@@ -77,6 +110,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
                    Request& request) const;
   void check_segments(const int32_t* lengths, uint64_t places) const;
   uint64_t places(std::span<const InputBinding> in) const;
+  void check_left_out(size_t input) const;
   void start_thread();
   void serve() noexcept;
   void send() noexcept;
@@ -98,12 +132,15 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   uint64_t longest() const { return std::min(layout.longest(), most_places); }
 
   PackRunnerConfig config;
+  std::vector<std::string> padded_names;
   std::optional<PackDescription> description;
   bool matrix = false;              // whether dynamic inputs have rows
   uint64_t most_places = SIZE_MAX;  // maximum number of places of an item that the model unpacks
   size_t segments = 1;              // of an item, in unpack_info
   size_t lengths_input = SIZE_MAX;
   std::vector<Role> roles;
+  std::vector<bool> is_padded;  // inputs that requests give with padding, if it is removed
+  mutable std::vector<std::atomic<bool>> left_out;  // inputs of which a warning was written
   std::vector<uint64_t> input_units, output_units;  // bytes of a place, or of an item
   std::vector<DataDesc> inputs, outputs;
   uint64_t max_items = 0;
@@ -133,6 +170,10 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
     : config(std::move(given)) {
   check_config();
   description = pack_description(*model);
+  if (config.enable_padding_remove) {
+    padded_names = config.dynamic_group;
+    padded_names.push_back(config.mask_name);
+  }
   complete(config, *model, description);
   const auto& in = model->inputs();
   const auto& out = model->outputs();
@@ -231,6 +272,9 @@ void PackRunner::State::take_roles(const std::vector<Anchor>& in) {
   if (lengths_input != SIZE_MAX && is_dynamic[lengths_input])
     fail(ErrorCode::invalid_argument, "input '{}' cannot be packed and have the lengths",
          in[lengths_input].name);
+  is_padded.resize(in.size(), !config.enable_padding_remove);
+  for (const std::string& name : padded_names) is_padded[find_anchor(in, name, 0, "input")] = true;
+  left_out = std::vector<std::atomic<bool>>(in.size());
   const auto alike = [&](const Shape& s) {
     const size_t lead = matrix ? 2 : 1;
     return s.size() >= lead &&
@@ -369,14 +413,25 @@ void PackRunner::State::check_segments(const int32_t* lengths, uint64_t places) 
          sum, places);
 }
 
+// Checks an input that a request leaves out. Dynamic inputs other than the main one are zeros then.
+void PackRunner::State::check_left_out(size_t input) const {
+  const Anchor& a = runner->model().inputs()[input];
+  const bool needed = roles[input] == Role::per_item ||
+                      (roles[input] == Role::lengths && segments > 1) ||
+                      (roles[input] == Role::dynamic && a.name == config.dynamic_input_name) ||
+                      (input == mask && config.enable_padding_remove);
+  if (needed) fail(ErrorCode::invalid_argument, "input '{}' is missing", a.name);
+  if (roles[input] == Role::dynamic && !left_out[input].exchange(true))
+    log().warn("a request leaves out input '{}' of the pack runner: it is zeros", a.name);
+}
+
 uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
                                     std::span<const OutputBinding> out, Request& request) const {
   const auto& in_anchors = runner->model().inputs();
   const auto& out_anchors = runner->model().outputs();
   std::fill_n(request.inputs.get(), in_anchors.size(), nullptr);
   std::fill_n(request.outputs.get(), out_anchors.size(), nullptr);
-  uint64_t length = 0;
-  std::string_view told;
+  RequestPlaces places;
   for (size_t i = 0; i < in.size(); i++) {
     const InputBinding& b = in[i];
     std::string_view name = b.name;
@@ -387,7 +442,7 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       name = inputs[b.index].anchor.name;
     }
     const size_t at = find_anchor(in_anchors, name, i, "input");
-    if (roles[at] == Role::fixed || (roles[at] == Role::lengths && segments == 1))
+    if (roles[at] == Role::fixed)
       fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
            name);
     if (request.inputs[at]) fail(ErrorCode::invalid_argument, "input '{}' is given twice", name);
@@ -401,33 +456,28 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       if (b.bytes == 0 || b.bytes % unit != 0)
         fail(ErrorCode::invalid_argument,
              "input '{}': expected a multiple of {} bytes, given {} bytes", name, unit, b.bytes);
-      if (length && b.bytes / unit != length)
-        fail(ErrorCode::invalid_argument, "input '{}' has {} places, but '{}' has {}", name,
-             b.bytes / unit, told, length);
-      length = b.bytes / unit;
-      told = name;
+      places.add(name, b.bytes / unit, is_padded[at]);
     }
     request.inputs[at] = b.data;
   }
   for (size_t i = 0; i < in_anchors.size(); i++)
-    if (!request.inputs[i] && (roles[i] == Role::dynamic || roles[i] == Role::per_item ||
-                               (roles[i] == Role::lengths && segments > 1) ||
-                               (roles[i] == Role::numbers && config.enable_padding_remove)))
-      fail(ErrorCode::invalid_argument, "input '{}' is missing", in_anchors[i].name);
-  const uint64_t given = length;
+    if (!request.inputs[i]) check_left_out(i);
+  const uint64_t given = places.padded.count ? places.padded.count : places.others[0].count;
+  uint64_t length = given;
   if (config.enable_padding_remove) {
     const auto* m = static_cast<const std::byte*>(request.inputs[mask]);
     const uint64_t unit = input_units[mask];
     while (length > 0 && is_zero(m + (length - 1) * unit, unit)) length--;
     if (length == 0)
       fail(ErrorCode::invalid_argument, "mask '{}' is zero everywhere", config.mask_name);
+    places.check(length);
   }
   if (length > longest())
     fail(ErrorCode::invalid_argument,
          "a request of {} places is longer than {}, the longest that "
          "the model takes",
          length, longest());
-  if (segments > 1)
+  if (lengths_input != SIZE_MAX && request.inputs[lengths_input])
     check_segments(static_cast<const int32_t*>(request.inputs[lengths_input]), length);
   const bool unpacks = !config.unpack_info_input_name.empty();
   for (size_t i = 0; i < out.size(); i++) {
@@ -612,7 +662,9 @@ void PackRunner::State::fill(Pack& pack) {
       const auto* from = static_cast<const std::byte*>(request->inputs[i]);
       const uint64_t n = request->rows;
       switch (roles[i]) {
-        case Role::dynamic: std::memcpy(to + place.offset * unit, from, n * unit); break;
+        case Role::dynamic:
+          if (from) std::memcpy(to + place.offset * unit, from, n * unit);
+          break;
         case Role::numbers:
           for (uint64_t j = 0; j < n; j++)
             if (!from || !is_zero(from + j * unit, unit))

@@ -58,12 +58,14 @@ struct PackRunnerConfig {
 
 // The dynamic input has the shape [B, L, ...] (or [T, ...]; then compile_batch_size is B). In a
 // request, every dynamic input has the same number n of places, up to L, to B * L if items may
-// continue in the next row, or, with unpack_info, to the number that the model unpacks. If the
-// first dimension of an input is max_valid_num, a request has one entry along it. A request must
-// contain the mask if padding is removed, and unpack_info [segments] if items have several
-// segments. Without unpack_info an output has the n places of its item, with zeros where padding
-// was removed; a longer buffer is not written beyond them. With unpack_info an output has one entry
-// along its first dimension.
+// continue in the next row, or, with unpack_info, to the number that the model unpacks. If padding
+// is removed, the mask and the inputs of dynamic_group have padding, and other dynamic inputs have
+// it or end with the item. A dynamic input other than the main one may be left out: it is zeros,
+// with a warning. If the first dimension of an input is max_valid_num, a request has one entry
+// along it. A request must contain the mask if padding is removed, and unpack_info [segments] if
+// items have several segments. Without unpack_info an output has the n places of its item, with
+// zeros where padding was removed; a longer buffer is not written beyond them. With unpack_info an
+// output has one entry along its first dimension.
 //
 // A pack is sent when it has max_valid_num items, when the next item does not fit, or after
 // `timeout`. Thread-safe.

@@ -209,6 +209,93 @@ TEST(PackRunner, RemovesPaddingByTheMask) {
   s.runner->stop();
 }
 
+TEST(PackRunner, InputsOutsideThePaddedGroupArriveAtTheirRealLength) {
+  // The mask and "ids" have padding; "positions" has it or not.
+  PackRunnerConfig c;
+  c.timeout = 24h;
+  c.max_valid_num = 2;
+  c.enable_padding_remove_pattern("mask", {"ids"});
+  std::vector<int32_t> positions;
+  c.runner.session.device =
+      std::make_shared<FunctionDevice>([&](const void* const* in, void* const* out) {
+        const auto* p = static_cast<const int32_t*>(in[2]);
+        positions.assign(p, p + kPlaces);
+        std::memcpy(out[0], in[0], kPlaces * 4);
+      });
+  const Shape shape{kPackRows, kPackLength};
+  PackRunner runner(test::anchors_only({{"ids", DType::s32, shape},
+                                        {"mask", DType::s32, shape},
+                                        {"positions", DType::s32, shape}},
+                                       {{"y", DType::s32, shape}}),
+                    c);
+  Item a(3, 10, 5), b(4, 20, 4);
+  std::vector<int32_t> own{1, 2, 3}, padded{1, 2, 3, 4, 99, 99, 99, 99};
+  a.in.push_back({"positions", 0, own.data(), 12});
+  b.in.insert(b.in.begin(), {"positions", 0, padded.data(), 32});
+  const RequestPtr ra = runner.execute_async(a.in, a.out), rb = runner.execute_async(b.in, b.out);
+  ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+  ra->check();
+  rb->check();
+  EXPECT_EQ(positions, places({{0, {1, 2, 3, 1, 2, 3, 4}}}));
+  EXPECT_EQ(std::vector<int32_t>(a.y.begin() + 1, a.y.end() - 1),
+            (std::vector<int32_t>{10, 11, 12}));
+  // Outputs are as long as the shortest input.
+  EXPECT_EQ(runner.output_shapes(a.in)[0], (Shape{1, 3}));
+  const auto fails = [&](const InputBinding& given, std::string_view part) {
+    Item item(3, 10, 5);
+    item.in.push_back(given);
+    try {
+      runner.execute(item.in, item.out);
+      ADD_FAILURE() << part;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+    }
+  };
+  fails({"positions", 0, padded.data(), 16},
+        "input 'positions' has 4 places, but 'mask' has 8, of which 3 are not padding");
+  Item other(3, 10, 5);
+  other.in[0].bytes = 12;  // "ids" is in the group
+  EXPECT_THROW(runner.execute(other.in, other.out), Error);
+  runner.stop();
+}
+
+TEST(PackRunner, ADynamicInputMayBeLeftOut) {
+  PackSetup s(false, [](auto& c) { c.max_valid_num = 2; });
+  Item a(3, 10), b(2, 20);
+  a.in.pop_back();
+  testing::internal::CaptureStderr();
+  const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                   rb = s.runner->execute_async(b.in, b.out);
+  ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("leaves out input 'mask'"), std::string::npos) << log;
+  EXPECT_TRUE(a.right() && b.right());
+  EXPECT_EQ(s.seen.masks[0], places({{3, {1, 1}}}));
+  s.runner->stop();
+}
+
+TEST(PackRunner, UnpackInfoMayBeGivenWithOneSegment) {
+  PackSetup s(true, [](auto& c) { c.max_valid_num = 1; });
+  Item item(3, 10);
+  int32_t sum = 0;
+  int32_t length = 3;
+  item.in.push_back({"unpack_info", 0, &length, 4});
+  const std::vector<OutputBinding> out{{"sum", 0, &sum, 4}};
+  s.runner->execute(item.in, out);
+  EXPECT_EQ(s.seen.lengths[0], (std::vector<int32_t>{3, 0, 0, 0}));
+  EXPECT_EQ(sum, 33);
+  length = 2;
+  try {
+    s.runner->execute(item.in, out);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string_view(e.what()).find("segments have 2 places together, inputs 3"),
+              std::string_view::npos)
+        << e.what();
+  }
+  s.runner->stop();
+}
+
 TEST(PackRunner, CompileBatchSizeDividesAFlatInput) {
   PackRunnerConfig c;
   c.timeout = 1us;
@@ -376,8 +463,8 @@ TEST(PackRunner, NamesWhatIsWrong) {
   item.in[1] = {"mask", 0, item.mask.data(), 8};
   item.out[0] = {"y", 0, item.y.data(), 12};
   fails(item, "input 'mask' has 2 places, but 'ids' has 3");
-  item.in.pop_back();
-  fails(item, "input 'mask' is missing");
+  item.in.erase(item.in.begin());
+  fails(item, "input 'ids' is missing");
   item = Item(3, 1);
   item.in[0].bytes = 11;
   fails(item, "input 'ids': expected a multiple of 4 bytes, given 11 bytes");
