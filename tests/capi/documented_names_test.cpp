@@ -4,24 +4,26 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "poprt/logging.hpp"
 #include "poprt/poprt.hpp"
 
-namespace model_runtime = poprt::runtime;
-namespace popef = poprt::popef;
 using namespace std::chrono_literals;
 
 namespace {
@@ -531,7 +533,7 @@ TEST(DocumentedNames, Sessions) {
   session.runSavePrograms();
   session.runPrograms(session.model()->metadata.programFlow().main());
   session.stop();
-  EXPECT_THROW(session.runMainPrograms(), std::runtime_error);
+  EXPECT_FALSE(session.runMainPrograms());
   session.reload();
   session.bindToDevice(DeviceManager().getDevice(1));
   session.unloadFromDevice();
@@ -635,6 +637,115 @@ TEST(DocumentedNames, Runners) {
   EXPECT_EQ(executable->getOpaqueBlobs().size(), 2u);
   EXPECT_EQ(poprt::Executable(std::make_shared<std::ifstream>(DATA "/copies.popef")).name(),
             "copies");
+}
+
+// An input handler that waits until the session is interrupted.
+struct WaitingSource : model_runtime::StreamCallback {
+  bool fetch(void*, size_t) noexcept override {
+    std::unique_lock<std::mutex> lock(mutex);
+    waits = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return interrupted; });
+    return false;
+  }
+  void interrupt() noexcept override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    interrupted = true;
+    changed.notify_all();
+  }
+  void untilItWaits() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return waits; });
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool waits = false, interrupted = false;
+};
+
+TEST(DocumentedNames, ProgramsInAThreadReturnAfterStop) {
+  using namespace model_runtime;
+  Session session({DATA "/copies.popef"});
+  const auto source = std::make_shared<WaitingSource>();
+  session.setUserInputHandler("x", source);
+  for (const char* name : {"y", "c"})
+    session.setUserOutputHandler(name, std::make_shared<WaitingSource>());
+  session.runLoadPrograms();
+  std::thread main([&] { EXPECT_NO_THROW(while (session.runMainPrograms()){}); });
+  source->untilItWaits();
+  session.stop();
+  main.join();
+  EXPECT_FALSE(session.runMainPrograms());  // until the session is loaded again
+  session.reload();
+  source->interrupted = true;  // a handler that fails is an error
+  EXPECT_THROW(session.runMainPrograms(), poprt::Error);
+}
+
+TEST(DocumentedNames, ProgramsInAThreadReturnAfterDisconnectAll) {
+  using namespace model_runtime;
+  Session session({DATA "/copies.popef"});
+  for (int times = 0; times < 2; times++) {
+    QueueManager* queues = session.createQueueManager(4);
+    session.runLoadPrograms();
+    std::thread main([&] { EXPECT_NO_THROW(while (session.runMainPrograms()){}); });
+    if (times == 0)
+      queues->disconnectAll();
+    else
+      session.disconnectAll();
+    main.join();
+    EXPECT_FALSE(session.runMainPrograms());
+  }
+}
+
+TEST(DocumentedNames, RunnersAllocateAsManyRowsAsTheInputsHave) {
+  std::vector<float> x(48);
+  std::iota(x.begin(), x.end(), 1.F);
+  model_runtime::ModelRunner runner(DATA "/copies.popef");
+  for (const size_t batches : {1, 3}) {
+    const model_runtime::InputMemoryView in = {{"x", {x.data(), batches * 64}}};
+    model_runtime::OutputMemory now = runner.execute(in);
+    model_runtime::OutputFutureMemory later = runner.executeAsync(in);
+    EXPECT_EQ(now.at("y").data_size_bytes, batches * 64);
+    const model_runtime::TensorMemory y = later.at("y").get();
+    EXPECT_EQ(y.data_size_bytes, batches * 64);
+    EXPECT_EQ(std::memcmp(y.data.get(), x.data(), batches * 64), 0);
+    EXPECT_EQ(std::memcmp(now.at("y").data.get(), x.data(), batches * 64), 0);
+  }
+}
+
+TEST(DocumentedNames, DurationsAreNumbersAndDurations) {
+  poprt::runtime::RuntimeConfig c;
+  c.timeoutNS = 5ms;
+  EXPECT_EQ(c.timeoutNS, 5'000'000);
+  EXPECT_TRUE(c.timeoutNS == 5ms);
+  EXPECT_TRUE(c.timeoutNS != 6ms);
+  const std::chrono::nanoseconds duration = c.timeoutNS;
+  const int64_t number = c.timeoutNS;
+  EXPECT_EQ(duration.count(), number);
+  c.batchSizeTimeoutNS = std::chrono::seconds(1);
+  c.dataParallelTimeoutNS = 7;
+  EXPECT_EQ(c.batchSizeTimeoutNS.count(), 1'000'000'000);
+  EXPECT_EQ(c.dataParallelTimeoutNS, 7);
+}
+
+TEST(DocumentedNames, ProgramsWriteIntoTheLog) {
+  std::vector<std::string> messages;
+  poprt::setLogLevel("info");
+  poprt::setLogCallback([&](poprt::LogLevel level, const std::string& message) {
+    messages.push_back(std::to_string(static_cast<int>(level)) + " " + message);
+  });
+  namespace logging = poprt::logging;
+  logging::debug("nothing");
+  logging::info("{} of {}", 1, std::string("two"));
+  logging::warn("{1} {0} {{}}", 'a', "b");
+  logging::err("[{:>5}] [{:<5}] [{:05}] [{:.2f}] [{:x}] [{:*>4}]", 1, 2, 3, 3.14159, 255, "x");
+  logging::critical("{}", true);
+  EXPECT_THROW(logging::err("{}"), std::invalid_argument);
+  EXPECT_THROW(logging::err("{:y}", 1), std::invalid_argument);
+  poprt::setLogCallback({});
+  poprt::setLogLevel("warning");
+  EXPECT_EQ(messages,
+            (std::vector<std::string>{"2 1 of two", "3 b a {}",
+                                      "4 [    1] [2    ] [00003] [3.14] [ff] [***x]", "4 true"}));
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = ("c11", "cpp20")  # of the CMake project; pkg-config serves C99, C11 and C++17
+# Programs for PopRT, PopEF and Model Runtime, and the libraries that their users give to the linker.
+FRAMEWORKS = {"executor": ("model_runtime", "popef"), "handlers": ("model_runtime", "popef"), "backend": ("poprt_runtime", "pvti"),
+              "files": ("popef", "model_runtime"), "client": ("model_runtime", "pvti")}
 ANSWER = "y: 0 0 0 0 1 2\n"
 
 
@@ -71,6 +74,31 @@ def use_cmake(options, prefix, folder):
         expect_answer([os.path.join(folder, name), options.model])
 
 
+def use_frameworks(options, prefix, folder, cmake_folder):
+    """Programs written for PopRT, PopEF and Model Runtime: made by CMake, by pkg-config and with -lNAME."""
+    here = dict(os.environ)
+    libraries = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
+    if options.kind == "deb":
+        here["LD_LIBRARY_PATH"] = libraries
+    output = os.path.join(folder, "frameworks")
+    run([f"{prefix}/bin/poprt", "-i", options.model, "--output_dir", output, "--export_popef"], env=here)
+    popef = os.path.join(output, "executable.popef")
+    here = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
+    for name, links in FRAMEWORKS.items():
+        source = os.path.join(HERE, "project", "frameworks", name + ".cpp")
+        program = os.path.join(folder, "framework_" + name)
+        command = [options.cxx, "-std=c++17", source, "-o", program, "-pthread", f"-Wl,-rpath,{libraries}"]
+        if name == "executor":
+            command += run(["pkg-config", "--cflags", "--libs", *links], env=here).split()
+        else:
+            command += [f"-I{prefix}/include", f"-L{libraries}", *(f"-l{link}" for link in links)]
+        run(command)
+        needed = run(["readelf", "-d", program])
+        assert "[libpoprt.so.1]" in needed and "model_runtime" not in needed, needed
+        expect_answer([program, popef])
+        expect_answer([os.path.join(cmake_folder, name), popef])
+
+
 def use_tools(options, prefix, folder):
     """An installed tree may be anywhere; files of packages find their libraries in the folders of the system."""
     here = dict(os.environ)
@@ -116,6 +144,8 @@ def check_layout(prefix):
     assert set(tops) <= {"bin", "include", "lib", "share"}, tops
     header_folder = os.path.dirname(found(prefix, "poprt.hpp"))
     assert header_folder.endswith(os.path.join("include", "poprt")), header_folder
+    headers = sorted(os.listdir(os.path.dirname(header_folder)))
+    assert headers == ["model_runtime", "popef", "poprt", "pvti"], headers
 
 
 def main():
@@ -130,6 +160,7 @@ def main():
         check_layout(prefix)
         use_pkg_config(options, prefix, folder)
         use_cmake(options, prefix, os.path.join(folder, "project"))
+        use_frameworks(options, prefix, folder, os.path.join(folder, "project"))
         use_tools(options, prefix, folder)
         use_plugins(options, prefix, os.path.join(folder, "plugins"))
     print(f"{options.kind}: programs by pkg-config and by CMake, and the tools work")

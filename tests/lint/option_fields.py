@@ -36,7 +36,7 @@ MODEL_RUNTIME = ("device_wait_config", "thread_safe", "replication_factor", "tim
                  "request_tracepoints_buffer_size", "replica_devices", "flush_by_name")
 TYPES = {
     "c": {"flag": "int32_t", "int": "int32_t", "long": "int64_t", "number": "double", "duration": "int64_t", "text": "const char*"},
-    "cpp": {"flag": "bool", "int": "int32_t", "long": "int64_t", "number": "double", "duration": "int64_t", "text": "std::string"},
+    "cpp": {"flag": "bool", "int": "int32_t", "long": "int64_t", "number": "double", "duration": "Nanoseconds", "text": "std::string"},
     "python": {"flag": "bool", "int": "int", "long": "int", "number": "float", "duration": "Union[int, datetime.timedelta]", "text": "str"},
     "java": {"flag": "boolean", "int": "int", "long": "long", "number": "double", "duration": "Duration", "text": "String"},
     "csharp": {"flag": "bool", "int": "int", "long": "long", "number": "double", "duration": "TimeSpan", "text": "string"},

@@ -30,12 +30,22 @@ enum class DataType : int32_t {
   F8 = POPRT_DTYPE_F8,  // PopEF's generic one-byte float
 };
 
+// A union contains one value with PopRT's name and with Model Runtime's.
 struct DataDesc {
   std::string name;
-  int64_t sizeInBytes = 0;
+  union {
+    int64_t sizeInBytes = 0;
+    int64_t size_in_bytes;
+  };
   std::vector<int64_t> shape;
-  DataType dataType = DataType::UNDEFINED;
-  bool popefContainsTensorData = false;
+  union {
+    DataType dataType = DataType::UNDEFINED;
+    DataType data_type;
+  };
+  union {
+    bool popefContainsTensorData = false;
+    bool popef_contains_tensor_data;
+  };
 };
 using InputDesc = DataDesc;
 using OutputDesc = DataDesc;
@@ -44,9 +54,12 @@ namespace detail {
 
 inline DataDesc describe(const poprt_anchor* anchor) {
   const int64_t* shape = poprt_anchor_shape(anchor);
-  return {poprt_anchor_name(anchor), static_cast<int64_t>(poprt_anchor_bytes(anchor)),
-          std::vector<int64_t>(shape, shape + poprt_anchor_rank(anchor)),
-          static_cast<DataType>(poprt_anchor_dtype(anchor)), false};
+  DataDesc desc;
+  desc.name = poprt_anchor_name(anchor);
+  desc.sizeInBytes = static_cast<int64_t>(poprt_anchor_bytes(anchor));
+  desc.shape.assign(shape, shape + poprt_anchor_rank(anchor));
+  desc.dataType = static_cast<DataType>(poprt_anchor_dtype(anchor));
+  return desc;
 }
 
 }  // namespace detail

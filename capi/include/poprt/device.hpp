@@ -13,9 +13,9 @@
 #include "poprt/executable.hpp"
 #include "poprt/popef.hpp"
 
-namespace poprt {
-inline namespace v1 {
-namespace runtime {
+namespace model_runtime {
+
+using ::poprt::Executable;
 
 class Device {
  public:
@@ -189,6 +189,4 @@ class DeviceManager {
   std::unique_ptr<poprt_device_manager, Free> handle_;
 };
 
-}  // namespace runtime
-}  // namespace v1
-}  // namespace poprt
+}  // namespace model_runtime

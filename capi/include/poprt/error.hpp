@@ -64,3 +64,21 @@ const T& given(const std::shared_ptr<T>& pointer, const char* name) {
 
 }  // namespace v1
 }  // namespace poprt
+
+// Model Runtime and PopEF have namespaces at top level, in which programs may declare their
+// classes. PopRT's names for them are aliases.
+namespace model_runtime {
+namespace detail = ::poprt::detail;
+using ::poprt::Error;
+using ::poprt::ErrorCode;
+}  // namespace model_runtime
+namespace popef {
+namespace detail = ::poprt::detail;
+using ::poprt::ErrorCode;
+}  // namespace popef
+namespace poprt {
+inline namespace v1 {
+namespace runtime = ::model_runtime;
+namespace popef = ::popef;
+}  // namespace v1
+}  // namespace poprt

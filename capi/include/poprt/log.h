@@ -45,6 +45,11 @@ typedef void (*poprt_log_fn)(poprt_log_level level, const char* message, void* u
  * that of a callback. Since 1.0. */
 POPRT_API void poprt_log_set_callback(poprt_log_fn callback, void* user_data);
 
+/* Writes a message of the program into the log, if the level of the log allows it. `message` is
+ * UTF-8 without a line end; null writes nothing. POPRT_LOG_CRITICAL and unknown levels are written
+ * as POPRT_LOG_ERROR. Any thread except that of a callback. Since 1.0. */
+POPRT_API void poprt_log_write(poprt_log_level level, const char* message);
+
 #ifdef __cplusplus
 }
 #endif

@@ -38,6 +38,9 @@ inline std::string dumpPopef(const std::string& path, DumpFormat format = DumpFo
   return detail::take(text);
 }
 
+}  // namespace v1
+}  // namespace poprt
+
 namespace popef {
 
 // The bytes of a blob, valid as long as a copy of this object exists.
@@ -652,5 +655,3 @@ class FileWriter : public Writer {
 };
 
 }  // namespace popef
-}  // namespace v1
-}  // namespace poprt

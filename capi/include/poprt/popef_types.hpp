@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,8 +14,6 @@
 #include "poprt/popef_metadata.h"
 #include "poprt/popef_reader.h"
 
-namespace poprt {
-inline namespace v1 {
 namespace popef {
 
 // The exceptions of the PopEF functions. popef_reader.h and popef_writer.h list the codes.
@@ -216,7 +214,7 @@ class Anchor {
 
 class Metadata {
  public:
-  using ProgramsMap = std::map<ProgramFlow::ProgramIndexType, std::string>;
+  using ProgramsMap = std::unordered_map<ProgramFlow::ProgramIndexType, std::string>;
 
   // tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
   // <popef:accessors>
@@ -391,5 +389,3 @@ inline MetadataHandle toHandle(const Metadata& from) {
 
 }  // namespace impl
 }  // namespace popef
-}  // namespace v1
-}  // namespace poprt

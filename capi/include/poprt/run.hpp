@@ -16,9 +16,7 @@
 #include "poprt/runner.hpp"
 #include "poprt/tensor.h"
 
-namespace poprt {
-inline namespace v1 {
-namespace runtime {
+namespace model_runtime {
 
 // A view of consecutive elements, owned by an Outputs. Converts to std::span if that exists.
 template <class T>
@@ -170,9 +168,7 @@ Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
   return outputs;
 }
 
-}  // namespace runtime
-}  // namespace v1
-}  // namespace poprt
+}  // namespace model_runtime
 
 #ifdef __cpp_lib_span
 // Its iterators outlive the object, so a temporary converts as well.

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,16 +21,39 @@
 #include "poprt/executable.hpp"
 #include "poprt/runner.h"
 #include "poprt/runners.h"
+#include "poprt/tensor.h"
 #include "poprt/tensor.hpp"
 
-namespace poprt {
-inline namespace v1 {
-namespace runtime {
+namespace model_runtime {
 
-// Model Runtime declares them in this namespace.
-using DataDesc = poprt::DataDesc;
-using InputDesc = DataDesc;
-using OutputDesc = DataDesc;
+using ::poprt::DataDesc;
+using ::poprt::InputDesc;
+using ::poprt::OutputDesc;
+
+// A duration in nanoseconds, which is also read and written as a number.
+class Nanoseconds {
+ public:
+  constexpr Nanoseconds() = default;
+  constexpr Nanoseconds(std::chrono::nanoseconds value) : value_(value) {}
+  template <class Rep, class Period>
+  constexpr Nanoseconds(std::chrono::duration<Rep, Period> value) : value_(value) {}
+  template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
+  constexpr Nanoseconds(Integer value) : value_(static_cast<int64_t>(value)) {}
+  constexpr int64_t count() const { return value_.count(); }
+  constexpr operator int64_t() const { return value_.count(); }
+  constexpr operator std::chrono::nanoseconds() const { return value_; }
+  template <class Rep, class Period>
+  constexpr bool operator==(std::chrono::duration<Rep, Period> other) const {
+    return value_ == other;
+  }
+  template <class Rep, class Period>
+  constexpr bool operator!=(std::chrono::duration<Rep, Period> other) const {
+    return value_ != other;
+  }
+
+ private:
+  std::chrono::nanoseconds value_{0};
+};
 
 enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
 
@@ -66,7 +90,7 @@ struct RuntimeConfig {
   bool threadSafe = true;
   // How long a batch that has some rows waits for more before it is padded with zeros. 0: without
   // limit. Nanoseconds. Since 0.1.
-  int64_t timeoutNS = 10'000'000;
+  Nanoseconds timeoutNS = 10'000'000;
   // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
   // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
   // number of rows. Fused and conditional models need this. Since 0.1.
@@ -85,10 +109,10 @@ struct RuntimeConfig {
   // callback for it. This also records tracepoints. Since 0.1.
   bool flushOnWaitingOutputs = false;
   // How long a batch waits, from its first row until it is padded. Nanoseconds. Since 0.1.
-  int64_t batchSizeTimeoutNS = kNever;
+  Nanoseconds batchSizeTimeoutNS = kNever;
   // How long a step waits, from its first complete batch until it runs without the missing batches.
   // Nanoseconds. Since 0.1.
-  int64_t dataParallelTimeoutNS = kNever;
+  Nanoseconds dataParallelTimeoutNS = kNever;
   // Whether the timeouts of batches and of steps are used. Since 0.1.
   bool isBatchSizeTimeoutEnabled = false;
   // How many of the last requests tracepoints() reports. 0: all. Since 0.1.
@@ -235,7 +259,7 @@ struct RunnerOptions {
     o.profile = c.profile;
     o.device = c.device ? c.device->handle() : nullptr;
     o.queue_depth = c.queueDepth;
-    o.timeout_ns = c.timeoutNS == 0 ? -1 : c.timeoutNS;
+    o.timeout_ns = c.timeoutNS == 0 ? -1 : c.timeoutNS.count();
     o.not_thread_safe = !c.threadSafe;
     o.no_validate_io_params = !c.validateIOParams;
     o.use_batching_dim = c.batchingDim != UINT32_MAX;
@@ -395,10 +419,10 @@ class HandleRunner : public BaseRunner {
     check(poprt_runner_execute(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
                                views.out.size()));
   }
-  // Allocates the outputs.
+  // Allocates the outputs, for as many rows as the inputs have.
   OutputMemory execute(const InputMemoryView& inputs) {
     OutputMemory memory;
-    execute(inputs, allocate(memory));
+    execute(inputs, allocate(inputs, memory));
     return memory;
   }
 
@@ -409,10 +433,10 @@ class HandleRunner : public BaseRunner {
                                       const OutputMemoryView& outputs) override {
     return start<TensorMemoryView, OutputFutureMemoryView>(inputs, outputs, outputs);
   }
-  // Allocates the outputs.
+  // Allocates the outputs, for as many rows as the inputs have.
   OutputFutureMemory executeAsync(const InputMemoryView& inputs) {
     OutputMemory memory;
-    const OutputMemoryView views = allocate(memory);
+    const OutputMemoryView views = allocate(inputs, memory);
     return start<TensorMemory, OutputFutureMemory>(inputs, views, memory);
   }
   // With a timeout other than 0, the request fails if it has not begun by then. `whenFull` is the
@@ -544,12 +568,23 @@ class HandleRunner : public BaseRunner {
     }
   };
 
-  OutputMemoryView allocate(OutputMemory& memory) const {
+  // The library knows the size of the outputs that belong to inputs of this size.
+  OutputMemoryView allocate(const InputMemoryView& inputs, OutputMemory& memory) const {
+    std::vector<poprt_tensor> given;
+    for (const auto& [name, v] : inputs)
+      given.push_back({name.c_str(), 0, const_cast<void*>(v.data), v.dataSizeBytes,
+                       POPRT_DTYPE_UNDEFINED, 0, nullptr, 0});
+    poprt_outputs* made = nullptr;
+    check(poprt_outputs_create(handle_.get(), given.data(), given.size(), &made));
+    const std::shared_ptr<poprt_outputs> owner(made, poprt_outputs_free);
     OutputMemoryView views;
-    for (const OutputDesc& d : getExecuteOutputs()) {
-      TensorMemory m(static_cast<uint64_t>(d.sizeInBytes));
-      views[d.name] = m.getView();
-      memory.emplace(d.name, std::move(m));
+    for (size_t i = 0; i < poprt_outputs_count(made); i++) {
+      const poprt_tensor& output = *poprt_outputs_at(made, i);
+      TensorMemory m;
+      m.dataSizeBytes = output.bytes;
+      m.data = std::shared_ptr<void>(owner, output.data);
+      views[output.name] = m.getView();
+      memory.emplace(output.name, std::move(m));
     }
     return views;
   }
@@ -646,6 +681,4 @@ class ModelFusionRunner : public ModelRunner {
 
 using Runner = ModelRunner;
 
-}  // namespace runtime
-}  // namespace v1
-}  // namespace poprt
+}  // namespace model_runtime

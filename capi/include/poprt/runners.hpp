@@ -12,9 +12,7 @@
 #include "poprt/runner.hpp"
 #include "poprt/runners.h"
 
-namespace poprt {
-inline namespace v1 {
-namespace runtime {
+namespace model_runtime {
 
 enum class PackAlgorithm : int32_t {
   NextFit = POPRT_PACK_NEXT_FIT,
@@ -158,7 +156,7 @@ struct HostConcatConfig {
 struct HostConcatRunnerConfig {
   bool checkPackageHash = true;
   int32_t ringBufferSizeMultiplier = 2;
-  int64_t timeoutNS = 5'000'000;
+  Nanoseconds timeoutNS = 5'000'000;
   // If empty, the configuration in the executable is used.
   std::map<std::string, HostConcatConfig> hostConcatConfig;
 };
@@ -205,6 +203,4 @@ class HostConcatRunner : public impl::HandleRunner {
   }
 };
 
-}  // namespace runtime
-}  // namespace v1
-}  // namespace poprt
+}  // namespace model_runtime

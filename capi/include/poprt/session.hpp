@@ -1,6 +1,7 @@
 // Sessions, queues and telemetry as C++17, with the names of Model Runtime. poprt.hpp includes it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +35,10 @@ inline popef::TensorInfo infoOf(const poprt_anchor* anchor) {
 }
 
 }  // namespace detail
+}  // namespace v1
+}  // namespace poprt
 
-namespace runtime {
+namespace model_runtime {
 
 enum class LaunchPolicy { Immediate, Deferred };
 enum class AnchorCallbackPolicy { BIND_EMPTY_CB, BIND_USER_CB };
@@ -269,10 +272,23 @@ class TimeoutCallback {
   std::function<void(InputQueue&)> call_;
 };
 
+namespace impl {
+
+// The requests to end the programs of a session, which runMainPrograms() does not report as errors.
+struct Endings {
+  std::atomic<uint64_t> count{0};
+  std::atomic<bool> stopped{false};       // since the session was bound to its device
+  std::atomic<bool> disconnected{false};  // the present queues
+};
+
+}  // namespace impl
+
 // Borrowed from a session. Copies refer to the same manager.
 class QueueManager {
  public:
-  explicit QueueManager(poprt_queue_manager* handle) : handle_(handle) {}
+  explicit QueueManager(poprt_queue_manager* handle,
+                        std::shared_ptr<impl::Endings> endings = std::make_shared<impl::Endings>())
+      : handle_(handle), endings_(std::move(endings)) {}
   InputQueue& inputQueue(const std::string& name) const {
     return find(found_->inputs, poprt_queue_manager_input_queue, name);
   }
@@ -280,7 +296,11 @@ class QueueManager {
     return find(found_->outputs, poprt_queue_manager_output_queue, name);
   }
   void flushAll() const { poprt_queue_manager_flush_all(handle_); }
-  void disconnectAll() const { poprt_queue_manager_disconnect_all(handle_); }
+  void disconnectAll() const {
+    endings_->disconnected = true;
+    endings_->count++;  // before the programs end
+    poprt_queue_manager_disconnect_all(handle_);
+  }
   // Model Runtime returns pointers to objects of the session.
   operator QueueManager*() { return this; }
   QueueManager* operator->() { return this; }
@@ -302,12 +322,13 @@ class QueueManager {
     return queues.emplace(name, Q(queue)).first->second;
   }
   poprt_queue_manager* handle_;
+  std::shared_ptr<impl::Endings> endings_;
   std::shared_ptr<Found> found_ = std::make_shared<Found>();
 };
 
 class Session {
  public:
-  using TimeoutCallback = runtime::TimeoutCallback;
+  using TimeoutCallback = model_runtime::TimeoutCallback;
 
   explicit Session(const std::vector<std::string>& popefPaths, const SessionConfig& config = {})
       : Session(Executable(popefPaths, config.checkPackageHash), config) {}
@@ -347,12 +368,25 @@ class Session {
   }
 
   void bindToDevice(const std::shared_ptr<Device>& device = nullptr) {
+    state_->endings->stopped = false;
     detail::check(poprt_session_bind_to_device(handle_.get(), device ? device->handle() : nullptr));
   }
   void unloadFromDevice() { poprt_session_unload_from_device(handle_.get()); }
-  void reload() { detail::check(poprt_session_reload(handle_.get())); }
+  void reload() {
+    state_->endings->stopped = false;
+    detail::check(poprt_session_reload(handle_.get()));
+  }
   bool isLoaded() const { return poprt_session_is_loaded(handle_.get()) != 0; }
-  void stop() { poprt_session_stop(handle_.get()); }
+  // Ends a run in another thread: runMainPrograms() returns there.
+  void stop() {
+    state_->endings->stopped = true;
+    state_->endings->count++;  // before the programs end
+    poprt_session_stop(handle_.get());
+  }
+  // QueueManager::disconnectAll() of the session's queues, if it has any. Since 1.0.
+  void disconnectAll() {
+    if (state_->queues) state_->queues->disconnectAll();
+  }
 
   // Sets the callback of an anchor. Null removes it.
   void setUserInputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
@@ -373,7 +407,20 @@ class Session {
   }
 
   void runLoadPrograms() { detail::check(poprt_session_run_load_programs(handle_.get())); }
-  void runMainPrograms() { detail::check(poprt_session_run_main_programs(handle_.get())); }
+  // Returns false if the programs did not run or did not end because of stop() or disconnectAll(),
+  // so that a thread which calls it in a loop ends without an exception.
+  bool runMainPrograms() {
+    const impl::Endings& endings = *state_->endings;
+    const uint64_t before = endings.count;
+    poprt_error* error = poprt_session_run_main_programs(handle_.get());
+    if (poprt_error_get_code(error) == POPRT_CANCELLED &&
+        (endings.stopped || endings.disconnected || endings.count != before)) {
+      poprt_error_free(error);
+      return false;
+    }
+    detail::check(error);
+    return true;
+  }
   void runSavePrograms() { detail::check(poprt_session_run_save_programs(handle_.get())); }
   void runPrograms(const std::vector<uint32_t>& indices) {
     detail::check(poprt_session_run_programs(handle_.get(), indices.data(), indices.size()));
@@ -403,7 +450,8 @@ class Session {
     poprt_queue_manager* manager = nullptr;
     detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
     state_->timeout = std::move(timer);
-    state_->queues = std::make_unique<QueueManager>(manager);
+    state_->endings->disconnected = false;
+    state_->queues = std::make_unique<QueueManager>(manager, state_->endings);
     return *state_->queues;
   }
 
@@ -455,6 +503,7 @@ class Session {
   };
   // State of the callbacks, which outlives the handle.
   struct State {
+    std::shared_ptr<impl::Endings> endings = std::make_shared<impl::Endings>();
     Anchors anchors;  // of the metadata
     Asked asked;
     std::unique_ptr<TimeoutCallback> timeout;
@@ -518,6 +567,4 @@ inline std::string readTelemetry(const std::string& folder = {}) {
   return detail::take(text);
 }
 
-}  // namespace runtime
-}  // namespace v1
-}  // namespace poprt
+}  // namespace model_runtime

@@ -1,6 +1,6 @@
-/* The activity of sessions and runners of other processes. They publish it if POPRT_TELEMETRY=1 is
- * in their environment or their options enable it. core/runtime/telemetry/README.md describes the
- * format.
+/* The activity of sessions and runners of other processes, and spans of a program's own work. They
+ * publish it if POPRT_TELEMETRY=1 is in their environment or their options enable it.
+ * core/runtime/telemetry/README.md describes the format.
  *
  * Example:
  *     poprt_string* json = NULL;
@@ -29,6 +29,29 @@ extern "C" {
  * permission_denied and invalid_argument for the default folder. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_telemetry_read(const char* folder,
                                                            poprt_string** out_json);
+
+/* A channel publishes the spans of a program's own work next to its sessions and runners, if
+ * POPRT_TELEMETRY=1 or PVTI_OPTIONS={"enable":"true"} is in the environment when it is created.
+ * Otherwise its functions do nothing. poprt_telemetry_read() returns a channel as an object with
+ * its name. Each span is a request with its latency, and each of the first 256 labels is an entry
+ * {name, runs, busy_ns} of "branches". */
+typedef struct poprt_trace_channel poprt_trace_channel;
+
+/* If the segment cannot be created, the log has a warning and the channel does nothing. Any thread.
+ * Errors: invalid_argument (null). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_trace_channel_create(const char* name,
+                                                                 poprt_trace_channel** out_channel);
+/* Null is allowed. The segment disappears. No other call on the channel may be in progress or
+ * follow. Any thread. Since 1.0. */
+POPRT_API void poprt_trace_channel_free(poprt_trace_channel* channel);
+
+/* Begin and end a span with a label of `label_bytes` bytes of UTF-8. The end belongs to the last
+ * span with this label that this thread began, else to the last one of any thread; without any, it
+ * is ignored with a warning in the log. Null is allowed. Any thread. Since 1.0. */
+POPRT_API void poprt_trace_begin(poprt_trace_channel* channel, const char* label,
+                                 size_t label_bytes);
+/* Since 1.0. */
+POPRT_API void poprt_trace_end(poprt_trace_channel* channel, const char* label, size_t label_bytes);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-// Memory of tensors.
+// Memory of tensors. A union contains one size with PopRT's name and with Model Runtime's.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,29 @@
 #include <string>
 #include <unordered_map>
 
-#include "poprt/api.h"
+#include "poprt/error.hpp"
 
-namespace poprt {
-inline namespace v1 {
-namespace runtime {
+namespace model_runtime {
 
 struct TensorMemoryView {
-  TensorMemoryView() = default;
+  TensorMemoryView() : data(nullptr) {}
   TensorMemoryView(void* d, uint64_t size) : data(d), dataSizeBytes(size) {}
-  void* data = nullptr;
-  uint64_t dataSizeBytes = 0;
+  void* data;
+  union {
+    uint64_t dataSizeBytes = 0;
+    uint64_t data_size_bytes;
+  };
 };
 
 struct ConstTensorMemoryView {
-  ConstTensorMemoryView() = default;
+  ConstTensorMemoryView() : data(nullptr) {}
   ConstTensorMemoryView(const void* d, uint64_t size) : data(d), dataSizeBytes(size) {}
   ConstTensorMemoryView(const TensorMemoryView& v) : data(v.data), dataSizeBytes(v.dataSizeBytes) {}
-  const void* data = nullptr;
-  uint64_t dataSizeBytes = 0;
+  const void* data;
+  union {
+    uint64_t dataSizeBytes = 0;
+    uint64_t data_size_bytes;
+  };
 };
 
 // Owns its bytes (64-byte aligned, not initialised). Copies share them.
@@ -40,7 +44,10 @@ struct TensorMemory {
   TensorMemoryView getView() { return {data.get(), dataSizeBytes}; }
   ConstTensorMemoryView getView() const { return {data.get(), dataSizeBytes}; }
   ConstTensorMemoryView getConstView() const { return {data.get(), dataSizeBytes}; }
-  uint64_t dataSizeBytes = 0;
+  union {
+    uint64_t dataSizeBytes = 0;
+    uint64_t data_size_bytes;
+  };
   std::shared_ptr<void> data;
 };
 
@@ -52,6 +59,4 @@ using OutputFutureMemory = std::unordered_map<std::string, std::shared_future<Te
 using OutputFutureMemoryView =
     std::unordered_map<std::string, std::shared_future<TensorMemoryView>>;
 
-}  // namespace runtime
-}  // namespace v1
-}  // namespace poprt
+}  // namespace model_runtime

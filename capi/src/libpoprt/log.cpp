@@ -64,3 +64,16 @@ void poprt_log_set_callback(poprt_log_fn callback, void* user_data) {
   set_log_receiver(receive);
   capi::set_compiler_log_receiver(receive);
 }
+
+void poprt_log_write(poprt_log_level level, const char* message) {
+  if (!message) return;
+  poprt_error_free(capi::guard([&] {
+    switch (static_cast<LogLevel>(level)) {
+      case LogLevel::trace: log().trace("{}", message); break;
+      case LogLevel::debug: log().debug("{}", message); break;
+      case LogLevel::info: log().info("{}", message); break;
+      case LogLevel::warn: log().warn("{}", message); break;
+      default: log().error("{}", message);
+    }
+  }));
+}

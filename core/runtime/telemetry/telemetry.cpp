@@ -202,6 +202,14 @@ void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t varia
   r.updated_ns.store(nanoseconds(end.time_since_epoch()), std::memory_order_relaxed);
 }
 
+void Telemetry::name_variant(size_t variant, std::string_view name) noexcept {
+  if (variant >= variants_.size() || name.empty()) return;
+  std::array<char, kNameBytes>& to = variants_[variant].name;
+  std::copy_n(name.data() + 1, std::min(name.size(), kNameBytes - 1) - 1, to.data() + 1);
+  std::atomic_thread_fence(std::memory_order_release);  // the first byte makes the name visible
+  to[0] = name[0];
+}
+
 Queue* Telemetry::queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity) {
   if (index >= queues_) return nullptr;
   auto& q = *std::launder(reinterpret_cast<Queue*>(

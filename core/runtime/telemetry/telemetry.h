@@ -52,6 +52,9 @@ class Telemetry {
   void failed() noexcept;
   void ran(Clock::time_point begin, Clock::time_point end, size_t variant = 0) noexcept;
 
+  // Names a variant that was created without a name. Readers ignore it until then.
+  void name_variant(size_t variant, std::string_view name) noexcept;
+
   // Returns the record of queue `index`. The producer and the consumer of the queue write its
   // counters.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);

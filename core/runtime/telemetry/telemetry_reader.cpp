@@ -194,7 +194,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   for (uint32_t i = 0; i < h.variant_count; i++) {
     RawVariant b;
     file.read(queues_end + uint64_t{i} * h.variant_bytes, &b, sizeof b);
-    s.variants.push_back({printable(b.name), b.runs, b.busy_ns});
+    if (b.name[0] != 0) s.variants.push_back({printable(b.name), b.runs, b.busy_ns});
   }
   return s;
 }

@@ -1,0 +1,4 @@
+// Device, at the path of Model Runtime's header.
+#pragma once
+
+#include "poprt/device.hpp"

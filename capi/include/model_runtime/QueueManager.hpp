@@ -1,0 +1,4 @@
+// QueueManager and its queues, at the path of Model Runtime's header.
+#pragma once
+
+#include "poprt/session.hpp"

@@ -1,0 +1,4 @@
+// ModelBuilder, at the path of PopEF's header.
+#pragma once
+
+#include "poprt/popef.hpp"

@@ -1,0 +1,4 @@
+// Writer, FileWriter and BlobWriter, at the path of PopEF's header.
+#pragma once
+
+#include "poprt/popef.hpp"
