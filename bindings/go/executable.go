@@ -195,4 +195,8 @@ func (e *Executable) BatchingRefusal(dimension int) (string, error) {
 	})
 }
 
+// Estimate is what the model costs on a chip, as option `estimate` of the compiler stored it: a JSON object. Errors:
+// NotFound (the executable was compiled without the option). Since 1.0.
+func (e *Executable) Estimate() (string, error) { return textOf(e.h, native.RawExecutable.Estimate) }
+
 // </functions:executable>

@@ -89,6 +89,7 @@ struct poprt_python_loop {};
 
 // Daemon threads free these while the interpreter exits: releasing the GIL would end them in C++ code.
 %nothread raw_executable::~raw_executable;
+%nothread raw_estimate::~raw_estimate;
 %nothread raw_queue_manager::~raw_queue_manager;
 %nothread raw_queue::~raw_queue;
 %nothread raw_make_runner;

@@ -41,6 +41,7 @@ POPRT_HANDLE(raw_executables, RawExecutables)
 POPRT_HANDLE(raw_blob, RawBlob)
 POPRT_HANDLE(raw_compile_options, RawCompileOptions)
 POPRT_HANDLE(raw_compiler, RawCompiler)
+POPRT_HANDLE(raw_estimate, RawEstimate)
 POPRT_HANDLE(raw_device_manager, RawDeviceManager)
 POPRT_HANDLE(raw_device, RawDevice)
 POPRT_HANDLE(raw_runner, RawRunner)
@@ -181,6 +182,11 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_executable_batching_refusal($self, static_cast<size_t>(dimension), &text);
     return text;
   }
+  poprt_text estimate(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_executable_estimate($self, &text);
+    return text;
+  }
   // </functions:executable>
 }
 
@@ -250,6 +256,7 @@ POPRT_HANDLE(raw_log, RawLog)
 
 %newobject raw_compiler::compile_file;
 %newobject raw_compiler::compile_bytes;
+%newobject raw_compiler::estimate_file;
 %extend raw_compiler {
   raw_compiler(raw_compile_options& options, poprt_result* error) {
     raw_compiler* made = nullptr;
@@ -267,6 +274,11 @@ POPRT_HANDLE(raw_log, RawLog)
     raw_executable* made = nullptr;
     *error = poprt_compiler_compile_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes),
                                           poprt_shim::or_null(folder), &made);
+    return made;
+  }
+  raw_estimate* estimate_file(const char* onnx_path, poprt_result* error) {
+    raw_estimate* made = nullptr;
+    *error = poprt_compiler_estimate_file($self, onnx_path, &made);
     return made;
   }
   // <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write
@@ -313,6 +325,58 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_plugin_list(&text);
     return text;
   }
+}
+
+%extend raw_estimate {
+  ~raw_estimate() { poprt_estimate_free($self); }
+  // <functions:estimate> made from capi/functions.toml by tests/lint/functions.py --write
+  poprt_text target(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_target($self, &text);
+    return text;
+  }
+  int64_t cycles() { return poprt_estimate_cycles($self); }
+  int64_t samples() { return poprt_estimate_samples($self); }
+  double milliseconds() { return poprt_estimate_milliseconds($self); }
+  double period_milliseconds() { return poprt_estimate_period_milliseconds($self); }
+  double latency_milliseconds() { return poprt_estimate_latency_milliseconds($self); }
+  double host_milliseconds() { return poprt_estimate_host_milliseconds($self); }
+  double throughput() { return poprt_estimate_throughput($self); }
+  double utilization() { return poprt_estimate_utilization($self); }
+  int64_t tile_bytes() { return static_cast<int64_t>(poprt_estimate_tile_bytes($self)); }
+  int64_t available_bytes() { return static_cast<int64_t>(poprt_estimate_available_bytes($self)); }
+  bool fits() { return poprt_estimate_fits($self) != 0; }
+  poprt_text cycle_quality(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_cycle_quality($self, &text);
+    return text;
+  }
+  poprt_text memory_quality(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_memory_quality($self, &text);
+    return text;
+  }
+  poprt_text host_quality(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_host_quality($self, &text);
+    return text;
+  }
+  poprt_text json(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_json($self, &text);
+    return text;
+  }
+  poprt_text report(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_report($self, &text);
+    return text;
+  }
+  poprt_text svg(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_svg($self, &text);
+    return text;
+  }
+  // </functions:estimate>
 }
 
 // -- devices ----------------------------------------------------------------------------------

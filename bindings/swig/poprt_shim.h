@@ -27,6 +27,7 @@ using poprt_values = const void*;
 using raw_anchor = poprt_anchor;
 using raw_executable = poprt_executable;
 using raw_compiler = poprt_compiler;
+using raw_estimate = poprt_estimate;
 using raw_device_manager = poprt_device_manager;
 using raw_device = poprt_device;
 using raw_device_request = poprt_device_request;

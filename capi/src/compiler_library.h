@@ -120,6 +120,13 @@ typedef struct poprt_compiler_library {
                        poprt_library_error* error);
   void (*faithful_close)(void* model);
   void (*release)(void* kept);
+  // Estimates a model on a chip. Writes a JSON object with `estimate`, the object of docs/chip.md,
+  // and the texts `report` and `svg`. Tensors in external files may be missing.
+  void (*estimate)(const poprt_compile_options* options, const poprt_library_source* source,
+                   const poprt_library_sink* sink, poprt_library_error* error);
+  // Writes the content of the opaque blob of option `estimate`.
+  void (*estimate_blob)(const poprt_compile_options* options, const poprt_library_source* source,
+                        const poprt_library_sink* sink, poprt_library_error* error);
 } poprt_compiler_library;
 
 // The only symbol of the library. Static storage.

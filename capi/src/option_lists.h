@@ -23,6 +23,9 @@ inline constexpr const char* kQuiet = "quiet";
 // The opaque blob of option numerics=faithful: the converted model as ONNX.
 inline constexpr const char* kFaithfulModel = "poprt.faithful";
 
+// The opaque blob of option estimate: what the model costs on a chip, as JSON (docs/chip.md).
+inline constexpr const char* kEstimate = "poprt.estimate";
+
 // Returns the value of an option in o.options, or null.
 inline const char* named_option(const poprt_compile_options& o, std::string_view name) {
   for (size_t i = 0; i < o.option_count; i++)

@@ -39,6 +39,7 @@ struct Free {
 };
 using Compiler = std::unique_ptr<poprt_compiler, Free<poprt_compiler_free>>;
 using Executable = std::unique_ptr<poprt_executable, Free<poprt_executable_free>>;
+using Estimate = std::unique_ptr<poprt_estimate, Free<poprt_estimate_free>>;
 using Runner = std::unique_ptr<poprt_runner, Free<poprt_runner_free>>;
 using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
 

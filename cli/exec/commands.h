@@ -17,7 +17,9 @@ class Command;
 
 // Options of every command that may compile.
 struct CompileSettings;
-void add_compile_options(Command& command, CompileSettings& settings);
+// `precisions` are the types that --precision takes.
+void add_compile_options(Command& command, CompileSettings& settings,
+                         const std::vector<std::string>& precisions = {"fp32", "fp16"});
 
 // Adds --plugins. load_given_plugins() loads its libraries before the command runs, after those of
 // POPRT_PLUGINS.

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "common/arguments.h"
 #include "common/json.h"
+#include "compiler/chip_options.h"
 #include "compiler/chip_remedies.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
@@ -29,13 +30,6 @@ struct EstimateArguments {
   ChipSource source;
 };
 
-ipu::Target read_target(const std::string& word) {
-  if (!word.ends_with(".json")) return ipu::target_of(word);
-  const nlohmann::json json = read_json(word);
-  if (json.is_discarded()) throw Failure(fmt::format("'{}' is not JSON", word));
-  return ipu::target_from_json(json);
-}
-
 compiler::Precision precision_of(const std::string& word) {
   if (word == "fp32") return compiler::Precision::fp32;
   if (word == "fp16") return compiler::Precision::fp16;
@@ -49,7 +43,7 @@ compiler::Precision precision_of(const std::string& word) {
 
 compiler::EstimateOptions options_of(const EstimateArguments& a) {
   compiler::EstimateOptions o;
-  o.target = read_target(a.target);
+  o.target = compiler::chip_target(a.target);
   o.precision = precision_of(a.compile.precision);
   o.weights = a.weights;
   o.chip.num_ipus = a.num_ipus;
@@ -196,7 +190,7 @@ int run(EstimateArguments a) {
   if (!a.svg.empty()) write_svg(a.svg, e);
   if (!a.compare.empty()) {
     compiler::EstimateOptions other = options;
-    other.target = read_target(a.compare);
+    other.target = compiler::chip_target(a.compare);
     const ipu::Estimate b = estimate_of(*graph, other);
     if (a.json)
       fmt::print("{}\n", to_text(nlohmann::ordered_json{{"a", ipu::report_json(e, report)},
@@ -243,7 +237,7 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_flag("--verbose", a->operations, "Also each operation with its supersteps");
   c->add_flag("--plans", a->plans, "Also the plan of each product");
   c->add_flag("--json", a->json, "As JSON");
-  add_compile_options(*c, a->compile);
+  add_compile_options(*c, a->compile, {"fp32", "fp16", "fp8", "fp8_weight"});
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }
 

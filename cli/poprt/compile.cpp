@@ -59,6 +59,7 @@ void convert_and_compile(const GivenOptions& given) {
                static_cast<double>(fs::file_size(popef)) / 1e6);
   }
   if (!given.has("run")) return;
+  const Estimate estimate = estimate_of(given, last, model);
   poprt_executable* executable = nullptr;
   if (exports) {
     check(poprt_executable_open(popef.c_str(), &executable));
@@ -68,6 +69,7 @@ void convert_and_compile(const GivenOptions& given) {
     bar.finish();
   }
   run_random(Executable(executable).get());
+  print_estimate(estimate.get());
 }
 
 }  // namespace poprt::cli

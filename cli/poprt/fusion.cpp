@@ -56,7 +56,9 @@ void Fusion::run() {
   const Runner runner = make_runner(executable.get(), {});
   for (size_t i = 0; i < models_.size(); i++) {
     fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
+    const Estimate estimate = estimate_of(models_[i], compilers_[i].get(), sources_[i]->path());
     run_random(runner.get(), fmt::format("graph{}/", i));
+    print_estimate(estimate.get());
   }
 }
 

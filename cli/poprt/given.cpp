@@ -43,6 +43,10 @@ void warn_of_options(const GivenOptions& given) {
   for (const std::string& name : given.overridden())
     print_error("poprt: --{} is given several times; the last value is used: {}\n", name,
                 given.text(name));
+  if (given.has("estimate_target") && !given.has("estimate") && !given.has("run"))
+    print_error(
+        "poprt: --estimate_target has no effect without --estimate, which stores an estimate, or "
+        "--run, which prints one\n");
   if (given.has("perf_tuner"))
     print_error("poprt: --perf_tuner has no effect: {}\n",
                 option_tables().find("perf_tuner")->note);

@@ -55,4 +55,31 @@ void run_random(const poprt_executable* executable) {
   run_random(make_runner(executable, {}).get(), "");
 }
 
+Estimate estimate_of(const GivenOptions& given, const poprt_compiler* compiler,
+                     const std::string& model) {
+  if (!given.has("ipu_version") && !given.has("estimate_target") && !given.has("estimate"))
+    return nullptr;
+  poprt_estimate* made = nullptr;
+  check(poprt_compiler_estimate_file(compiler, model.c_str(), &made));
+  return Estimate(made);
+}
+
+void print_estimate(const poprt_estimate* estimate) {
+  if (!estimate) return;
+  poprt_string *target = nullptr, *cycles = nullptr, *memory = nullptr;
+  check(poprt_estimate_target(estimate, &target));
+  check(poprt_estimate_cycle_quality(estimate, &cycles));
+  check(poprt_estimate_memory_quality(estimate, &memory));
+  fmt::print(
+      "Estimate for a chip ({}), not measured (docs/chip.md):\n"
+      "  Latency: {:.{}f}ms, {} cycles [{}]\n"
+      "  Tput: {:.0f}\n"
+      "  Memory: {} of {} bytes on the busiest tile, {} [{}]\n",
+      take(target), poprt_estimate_latency_milliseconds(estimate),
+      poprt_estimate_latency_milliseconds(estimate) < 0.1 ? 4 : 2, poprt_estimate_cycles(estimate),
+      take(cycles), poprt_estimate_throughput(estimate), poprt_estimate_tile_bytes(estimate),
+      poprt_estimate_available_bytes(estimate),
+      poprt_estimate_fits(estimate) ? "fits" : "does not fit", take(memory));
+}
+
 }  // namespace poprt::cli

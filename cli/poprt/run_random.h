@@ -4,11 +4,20 @@
 #include <string>
 
 #include "common/abi.h"
+#include "common/option_table.h"
 
 namespace poprt::cli {
 
 // Uses the anchors whose names start with `prefix`.
 void run_random(poprt_runner* runner, const std::string& prefix);
 void run_random(const poprt_executable* executable);
+
+// Estimates the model on a chip if an option names one; else returns null.
+Estimate estimate_of(const GivenOptions& given, const poprt_compiler* compiler,
+                     const std::string& model);
+
+// Prints what the model costs on the chip, after the measured numbers of the host. Prints nothing
+// for null.
+void print_estimate(const poprt_estimate* estimate);
 
 }  // namespace poprt::cli

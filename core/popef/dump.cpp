@@ -59,6 +59,16 @@ Json describe_onnx(const Reader& reader, const std::string& executable) {
   return nullptr;
 }
 
+// The estimate of option `estimate` (docs/chip.md). Null if it is too large or is not an object.
+Json describe_estimate(const OpaqueReader& blob) {
+  constexpr uint64_t kLongest = 16 << 20;
+  if (blob.size() > kLongest) return nullptr;
+  std::string content(blob.size(), '\0');
+  blob.read(0, std::as_writable_bytes(std::span(content)));
+  Json estimate = try_parse_ordered_json(content);
+  return estimate.is_object() ? estimate : Json();
+}
+
 // The model if the file has all of it, otherwise the reason why not.
 Json describe_model(const ModelBuilder& builder, const Metadata& m) {
   Json j;
@@ -132,6 +142,9 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   }
   for (const OpaqueReader& o : reader->opaqueBlobs()) {
     opaque.push_back({{"name", o.name}, {"executable", o.executable}, {"bytes", o.size()}});
+    if (o.name == "poprt.estimate")
+      if (Json estimate = describe_estimate(o); !estimate.is_null())
+        opaque.back()["estimate"] = std::move(estimate);
     constexpr uint64_t kLongest = 1 << 16;
     // Only the contents of class labels and of the distribution over IPUs are printed.
     if (!o.name.starts_with("class_labels/") && o.name != "poprt.shards") continue;
@@ -169,6 +182,27 @@ std::string list(const Json& values) {
   std::string out;
   for (const Json& v : values) out += (out.empty() ? "" : ",") + text(v);
   return "[" + out + "]";
+}
+
+// The main numbers of an estimate. Its content is from the file, so any key may be absent or have
+// another type.
+std::string estimate_line(const Json& estimate) {
+  const auto value = [](const Json& from, const char* key) {
+    return from.is_object() && from.contains(key) ? from[key] : Json();
+  };
+  const Json target = value(value(estimate, "target"), "name"), fits = value(estimate, "fits"),
+             trust = value(value(value(estimate, "quality"), "cycles"), "trust");
+  const auto word = [](const Json& json) {
+    return json.is_null()           ? std::string("?")
+           : json.is_number_float() ? fmt::format("{:.6g}", json.get<double>())
+                                    : text(json);
+  };
+  return fmt::format("Estimate for {}: {} cycles [{}], {} ms, {} samples/s, {}", word(target),
+                     word(value(estimate, "cycles")), word(trust),
+                     word(value(estimate, "milliseconds")), word(value(estimate, "throughput")),
+                     fits == Json(true)    ? "fits"
+                     : fits == Json(false) ? "does not fit"
+                                           : "?");
 }
 
 std::string counted(uint64_t n, std::string_view noun) {
@@ -232,6 +266,7 @@ class Printer {
       line(0, "Opaque {}: {} bytes, for executable {}", text(o["name"]), text(o["bytes"]),
            text(o["executable"]));
       if (o.contains("text")) line(1, "{}", text(o["text"]));
+      if (o.contains("estimate")) line(1, "{}", estimate_line(o["estimate"]));
     }
     for (const Json& w : j["warnings"]) line(0, "Warning: {}", text(w));
   }

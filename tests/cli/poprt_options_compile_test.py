@@ -15,6 +15,29 @@ class Compile(OptionTest):
         self.misused(["-i", DIGITS, "--precision", "fp8", "--ipu_version", "ipu2"], "fp8 needs --ipu_version ipu21")
         self.misused(["-i", DIGITS, "--ipu_version", "ipu3"], "ipu2 or ipu21", "'ipu3'")
 
+    def test_estimate(self):
+        words = ["-i", model("relu"), "--output", "m.popef", "--estimate", "--estimate_target", "bow"]
+        self.succeeds(*words)
+        blobs = json.loads(self.succeeds("m.popef", "--json", command="popef_dump"))["opaque_blobs"]
+        estimate = next(b["estimate"] for b in blobs if b["name"] == "poprt.estimate")
+        self.assertEqual(estimate["target"]["name"], "bow")
+        self.assertRegex(self.succeeds("m.popef", command="popef_dump"), rf"Estimate for bow: {estimate['cycles']} cycles \[")
+        alone = json.loads(self.succeeds("estimate", model("relu"), "--target", "bow", "--json", command="poprt_exec"))
+        self.assertEqual(estimate["cycles"], alone["cycles"])
+        self.assertNotIn("poprt.estimate", self.succeeds("-i", model("relu"), "--output", "n.popef") + self.succeeds(
+            "n.popef", command="popef_dump"))
+        self.misused(["-i", model("relu"), "--export_popef", "--estimate", "--estimate_target", "ipu9"], "ipu9")
+        ran = self.run_command("-i", model("relu"), "--output", "o.popef", "--estimate_target", "bow")
+        self.assertIn("--estimate_target has no effect without --estimate", ran.err)
+
+    def test_run_prints_an_estimate_next_to_the_measured_numbers(self):
+        text = self.succeeds("-i", model("relu"), "--run", "--ipu_version", "ipu21")
+        measured, title, estimate = text.partition("Estimate for a chip (c600), not measured")
+        self.assertRegex(measured, r"Bs: \d+\nLatency: [0-9.]+ms\nTput: \d+\n$")
+        self.assertRegex(title + estimate, r"  Latency: [0-9.]+ms, \d+ cycles \[unchecked: ")
+        self.assertRegex(estimate, r"  Tput: \d+\n  Memory: \d+ of 638976 bytes on the busiest tile, fits \[")
+        self.assertNotIn("Estimate", self.succeeds("-i", model("relu"), "--run"))
+
     def test_batches_per_step(self):
         self.assertEqual(self.recorded("--batches_per_step", "16")["batches_per_step"], "16")
         self.assertEqual(self.recorded("--batch_per_step", "8")["batches_per_step"], "8")
@@ -24,7 +47,7 @@ class Compile(OptionTest):
         options = {"max_padding": "0.2", "pad_values": "x=0", "batches_per_step": "2", "num_io_tiles": "32",
                    "available_memory_proportion": "0.3", "compiler_options": "num_ipus=1", "popart_options": "enableOutlining=1",
                    "optimize_internal_exchange_code": None, "winograd": "off", "numerics": "faithful", "execution_precision": "bf16",
-                   "max_size": "y=4", "out_of_range": "zero"}
+                   "max_size": "y=4", "out_of_range": "zero", "estimate": None, "estimate_target": "bow"}
         told = "{0} has no effect without --export_popef, because it is for the executable and not for the converted model"
         table = json.loads(self.succeeds("--json", command="poprt_exec options"))["options"]
         self.assertEqual({o["name"] for o in table if o.get("executable")}, set(options))

@@ -39,6 +39,9 @@ OBJECTS = {
         "c": "session.h", "cpp": "session.hpp", "swig": "session.i", "java": "Session", "csharp": "Session", "go": "session.go",
         "python": "model_runtime/session.py"}, "raw": "RawSession", "self": "$self->session", "go": "s *Session",
         "java": {"value": "ask({})", "action": "call({})"}, "csharp": {"action": "Call({})"}},
+    "estimate": {"c": "const poprt_estimate* estimate", "files": {
+        "c": "estimate.h", "cpp": "estimate.hpp", "swig": "poprt.i", "java": "Estimate", "csharp": "Estimate", "go": "estimate.go",
+        "python": "poprt/_estimate.py"}, "raw": "RawEstimate", "self": "$self", "go": "e *Estimate"},
 }
 FOLDERS = {"c": "capi/include/poprt/", "cpp": "capi/include/poprt/", "swig": "bindings/swig/", "java": JAVA, "csharp": CSHARP,
            "go": "bindings/go/", "python": "bindings/python/"}
@@ -248,7 +251,8 @@ def go_methods(functions):
         types, body = go_call(f)
         head = f"func ({f.place['go']}) {name}({f.heads('go')}) {types} {{"
         one = f"{head} {body[0].strip()} }}"
-        lines += [one, ""] if len(body) == 1 and (len(one) <= 120 or not f.args) else [head, *body, "}", ""]
+        fits = len(head.removesuffix(" {")) + len(body[0].strip()) <= 100  # gofmt breaks longer functions
+        lines += [one, ""] if len(body) == 1 and fits else [head, *body, "}", ""]
     return lines
 
 

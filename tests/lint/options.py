@@ -11,8 +11,8 @@ library and in the compiler options of each language. All of them, and this page
 (`tests/lint/options.py POPRT_EXEC --write`). No option is ignored silently. An option
 
 * *acts*: it has its documented effect;
-* is *recorded*: it tunes a chip, and the emulated IPU does not need it. It is stored in the metadata of the PopEF file for the chip
-  model (`popef_dump -m`);
+* is *recorded*: it tunes a chip, and the emulated IPU does not need it. It is stored in the metadata of the PopEF file
+  (`popef_dump -m`). Options whose note says so act on the estimate of a chip ([chip.md](chip.md#options));
 * *warns*: it is accepted and recorded, and a warning states that it has no effect. Results do not change;
 * *fails*: it is not available yet, and the error is one line.
 

@@ -272,6 +272,18 @@ namespace Poprt
             }
         }
 
+        /// <summary>Estimates what an ONNX model costs on a chip, with the options of the compiler. The chip is that of
+        /// the options by name estimate_target, else ipu_version, else c600. A model that does not fit is no error.
+        /// Since 1.0.</summary>
+        /// <param name="onnxPath">The model; files of external data may be missing.</param>
+        /// <exception cref="PoprtException">As for compiling.</exception>
+        public Estimate Estimate(string onnxPath)
+        {
+            RawEstimate made = null;
+            Listening(() => made = raw.estimate_file(onnxPath));
+            return new Estimate(made);
+        }
+
         private Executable Compiled(Func<RawExecutable> compile)
         {
             RawExecutable made = null;

@@ -214,6 +214,14 @@ namespace Poprt
         {
             return raw.batching_refusal(dimension);
         }
+
+        /// <summary>What the model costs on a chip, as option <c>estimate</c> of the compiler stored it: a JSON object.
+        /// Since 1.0.</summary>
+        /// <exception cref="PoprtException">NotFound: the executable was compiled without the option.</exception>
+        public string Estimate()
+        {
+            return raw.estimate();
+        }
         // </functions:executable>
 
         /// <summary>Frees the executable. A second call has no effect.</summary>

@@ -15,6 +15,7 @@ from . import poprt_raw as _raw
 from . import errors, compiler, runtime, utils, backends, backend, passes, quantizer, converter  # noqa: F401  in the order of their dependencies
 from . import optimizer, frontend, profile, _names  # noqa: F401
 from ._describe import DataDesc, DataType
+from ._estimate import Estimate
 from ._log import LogSubscription
 from ._plugins import list_plugins, load_plugin
 from .backends import Backend
@@ -24,8 +25,8 @@ from .errors import Error
 from .passes import Pass, PassManager, get_pass, get_registered_passes
 from .runtime import Runner, RuntimeConfig
 
-__all__ = ["Backend", "Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Executable", "LogSubscription",
-           "Pass", "PassManager", "Runner", "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter",
+__all__ = ["Backend", "Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Estimate", "Executable",
+           "LogSubscription", "Pass", "PassManager", "Runner", "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter",
            "dump_popef", "errors", "export_popef_feed", "export_popef_tensor", "frontend", "get_pass", "get_registered_passes",
            "list_plugins", "load_plugin", "optimizer", "passes", "profile", "quantizer", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()

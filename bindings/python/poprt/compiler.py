@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Union
 from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe_all
+from ._estimate import Estimate
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
 from .errors import CancelledError, UnimplementedError, _opening, _path
@@ -369,6 +370,11 @@ class Executable:
         first input has no such dimension); FailedPreconditionError (the executable does not state it, because an
         earlier version compiled the model). Since 1.0."""
         return str(self._open().batching_refusal(dimension))
+
+    def estimate(self) -> str:
+        """What the model costs on a chip, as option ``estimate`` of the compiler stored it: a JSON object. Raises
+        NotFoundError (the executable was compiled without the option). Since 1.0."""
+        return str(self._open().estimate())
     # </functions:executable>
 
     def get_inputs(self) -> list[DataDesc]:
@@ -473,6 +479,16 @@ class Compiler:
         model, out = _path("model", model), _path("out", out)
         with _opening(model), _Compilation(outputs, options) as compiler:
             compiler.convert_file(model, out)
+
+    @staticmethod
+    def estimate(model: Union[str, os.PathLike[str]], outputs: Optional[Iterable[str]] = None,
+                 options: Optional[CompilerOptions] = None) -> Estimate:
+        """Estimates what an ONNX file costs on a chip. The chip is that of the options by name ``estimate_target``, else
+        ``ipu_version``, else c600. Files of external data may be missing. A model that does not fit is no error. Since
+        1.0."""
+        model = _path("model", model)
+        with _opening(model), _Compilation(outputs, options) as compiler:
+            return Estimate(compiler.estimate_file(model))
 
     @staticmethod
     def fuse(models: Iterable[Union[str, os.PathLike[str]]], out: Union[str, os.PathLike[str]]) -> None:

@@ -12,6 +12,7 @@
 
 #include "poprt/compiler.h"
 #include "poprt/error.hpp"
+#include "poprt/estimate.hpp"
 #include "poprt/executable.hpp"
 
 namespace poprt {
@@ -181,6 +182,18 @@ class Compiler {
     Call call(options, outputs);
     call.check(
         poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
+  }
+
+  // Estimates an ONNX file on a chip (poprt_compiler_estimate_file). Since 1.0.
+  static std::shared_ptr<Estimate> estimate(const std::string& onnxPath,
+                                            const std::vector<std::string>& outputs = {},
+                                            const CompilerOptions& options = {}) {
+    Call call(options, outputs);
+    poprt_estimate* made = nullptr;
+    poprt_error* error = poprt_compiler_estimate_file(call.compiler.get(), onnxPath.c_str(), &made);
+    const auto estimate = made ? std::make_shared<Estimate>(made) : nullptr;
+    call.check(error);
+    return estimate;
   }
 
   // Writes several ONNX models as one (poprt_compiler_fuse_files). Compiling it is equivalent to

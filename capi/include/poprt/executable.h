@@ -128,6 +128,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_listing(const poprt_execu
  * does not state it, because an earlier version compiled the model). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_batching_refusal(
     const poprt_executable* executable, size_t dimension, poprt_string** out_text);
+/* What the model costs on a chip, as option `estimate` of the compiler stored it: a JSON object.
+ * The keys are those of poprt_estimate_json, without the operations. Errors: not_found (the
+ * executable was compiled without the option). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_estimate(const poprt_executable* executable,
+                                                                poprt_string** out_json);
 /* </functions:executable> */
 
 /* Null is allowed. Runners made from the executable continue to work. Any thread. Since 0.1. */

@@ -184,6 +184,13 @@ class Executable {
     detail::check(poprt_executable_batching_refusal(handle_.get(), dimension, &text));
     return detail::take(text);
   }
+  // What the model costs on a chip, as option `estimate` of the compiler stored it: a JSON object.
+  // Throws not_found (the executable was compiled without the option). Since 1.0.
+  std::string estimate() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_executable_estimate(handle_.get(), &text));
+    return detail::take(text);
+  }
   // </functions:executable>
   const poprt_executable* handle() const { return handle_.get(); }
 

@@ -7,6 +7,7 @@
 #include "poprt/compiler.h"
 #include "poprt/device.h"
 #include "poprt/error.h"
+#include "poprt/estimate.h"
 #include "poprt/executable.h"
 #include "poprt/log.h"
 #include "poprt/passes.h"

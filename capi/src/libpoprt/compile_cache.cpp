@@ -42,7 +42,8 @@ std::vector<poprt_option> result_options(const poprt_compile_options& o) {
     // The opset only concerns the converted ONNX file, and the contents of libraries are hashed
     // instead of their paths.
     return !row || row->effect != OptionEffect::acts ||
-           is_among(name, {"num_io_tiles", "lowest_opset", "custom_library_so_paths"});
+           is_among(name, {"num_io_tiles", "lowest_opset", "custom_library_so_paths", "estimate",
+                           "estimate_target"});
   });
   return list;
 }

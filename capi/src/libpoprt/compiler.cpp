@@ -24,6 +24,7 @@
 #include "compile_cache.h"
 #include "compiler_loader.h"
 #include "engine_options.h"
+#include "estimate_handle.h"
 #include "guard.h"
 #include "kernels/common/cpu.h"
 #include "library_calls.h"
@@ -222,16 +223,22 @@ std::map<std::string, std::string> embedded(const poprt_library_source& source, 
   return std::move(context.blobs);
 }
 
-std::string hash_of(const poprt_library_source& source, int allow_links) {
-  std::string hash;
+// Returns what a function of the compiler library writes.
+template <class Call>
+std::string written(Call call) {
+  std::string text;
   call_with_sink(
       [&](std::span<const std::byte> b) {
-        hash.append(reinterpret_cast<const char*>(b.data()), b.size());
+        text.append(reinterpret_cast<const char*>(b.data()), b.size());
       },
-      [&](const poprt_library_sink* sink, poprt_library_error* error) {
-        capi::compiler_library().hash(&source, allow_links, sink, error);
-      });
-  return hash;
+      call);
+  return text;
+}
+
+std::string hash_of(const poprt_library_source& source, int allow_links) {
+  return written([&](const poprt_library_sink* sink, poprt_library_error* error) {
+    capi::compiler_library().hash(&source, allow_links, sink, error);
+  });
 }
 
 // Returns the model with its options, their blobs and its source. These parts are not cached.
@@ -264,6 +271,11 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   if (source.path) note.name = std::filesystem::path(source.path).filename().string();
   std::map<std::string, std::string> files;
   if (o.embed_source) files = embedded(source, o.allow_links);
+  if (capi::named_option(o, "estimate"))
+    files[capi::kEstimate] =
+        written([&](const poprt_library_sink* sink, poprt_library_error* error) {
+          capi::compiler_library().estimate_blob(&o, &source, sink, error);
+        });
   std::optional<runtime::ExecutableCache> cache;
   runtime::CacheKey key;
   if (const auto folder = capi::cache_folder(o)) {
@@ -398,14 +410,8 @@ std::shared_ptr<const runtime::Model> compile_converted(const poprt_compiler& c,
 // Returns the lines that a function of the compiler library writes.
 template <class Call>
 std::vector<std::string> lines_of(Call call) {
-  std::string text;
-  call_with_sink(
-      [&](std::span<const std::byte> b) {
-        text.append(reinterpret_cast<const char*>(b.data()), b.size());
-      },
-      call);
   std::vector<std::string> lines;
-  std::istringstream stream(text);
+  std::istringstream stream(written(call));
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
 }
@@ -542,6 +548,19 @@ poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const c
     auto& out = capi::required(out_executable, "out_executable");
     out = new poprt_executable{
         compile(c, {onnx_path, nullptr, 0, nullptr}, runtime::executable_name(onnx_path))};
+  });
+}
+
+poprt_error* poprt_compiler_estimate_file(const poprt_compiler* compiler, const char* onnx_path,
+                                          poprt_estimate** out_estimate) {
+  return capi::guard([&] {
+    const auto& c = capi::required(compiler, "compiler");
+    const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    auto& out = capi::required(out_estimate, "out_estimate");
+    out = capi::make_estimate(
+        written([&](const poprt_library_sink* sink, poprt_library_error* error) {
+          capi::compiler_library().estimate(&c.options, &source, sink, error);
+        }));
   });
 }
 

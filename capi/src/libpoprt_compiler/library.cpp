@@ -8,11 +8,13 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "compiler/chip_options.h"
 #include "compiler/driver.h"
 #include "compiler/ir_file.h"
 #include "compiler/outputs.h"
 #include "driver_options.h"
 #include "engine_options.h"
+#include "estimate.h"
 #include "faithful.h"
 #include "kept.h"
 #include "onnx/export.h"
@@ -132,6 +134,8 @@ void check_options(const poprt_compile_options* o, poprt_library_error* error) {
       const passes::PassDef& pass = passes::pass_of(name);
       checked_arguments(pass, to.pass_arguments[std::string(pass.name)]);
     }
+    if (const char* target = capi::named_option(*o, "estimate_target"))
+      compiler::chip_target(target);
     if (const char* formats = capi::named_option(*o, "fp8_params"))
       passes::parse_fp8_params(formats, "`fp8_params`");
   });
@@ -183,6 +187,8 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
             reinterpret_cast<const char*>(f.bytes.data()), f.bytes.size());
     files.clear();
     for (const auto& [name, text] : executable.notes) blobs[name] = text;
+    if (capi::named_option(*o, "estimate"))
+      blobs[capi::kEstimate] = capi::estimate_blob(*o, *source);
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
     report_step(*o, 0.8, "write");
@@ -312,6 +318,11 @@ void hash(const poprt_library_source* source, int allow_links, const poprt_libra
                 [&] { write(*sink, onnx::hash_of(capi::files_of(*source, allow_links != 0))); });
 }
 
+void estimate_blob(const poprt_compile_options* options, const poprt_library_source* source,
+                   const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] { write(*sink, capi::estimate_blob(*options, *source)); });
+}
+
 }  // namespace
 
 const poprt_compiler_library* poprt_compiler_library_table(void) {
@@ -340,6 +351,8 @@ const poprt_compiler_library* poprt_compiler_library_table(void) {
       capi::faithful_run,
       capi::faithful_close,
       [](void* kept) { delete static_cast<capi::Kept*>(kept); },
+      capi::estimate,
+      estimate_blob,
   };
   return &table;
 }

@@ -28,6 +28,14 @@ WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_
       [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
 }
 
+WarningFilter new_warnings(const poprt_compile_options& o, const poprt_library_source& source) {
+  if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
+  if (!source.path || last_conversion.path != source.path)
+    last_conversion = {source.path ? source.path : "", {}};
+  return WarningFilter(
+      [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
+}
+
 WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source) {
   if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
   Conversion before = std::exchange(last_conversion, {});

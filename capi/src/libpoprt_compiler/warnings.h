@@ -11,6 +11,10 @@ namespace poprt::capi {
 // Passes each warning of a conversion once.
 WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
+// Passes the warnings of an estimate that the last conversion of the same file has not given, and
+// keeps them for later calls.
+WarningFilter new_warnings(const poprt_compile_options& o, const poprt_library_source& source);
+
 // Passes the warnings of a compilation that the conversion before it has not given.
 WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 

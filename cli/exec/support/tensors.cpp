@@ -49,15 +49,19 @@ void load_given_plugins() {
   }
 }
 
-void add_compile_options(Command& command, CompileSettings& s) {
+void add_compile_options(Command& command, CompileSettings& s,
+                         const std::vector<std::string>& precisions) {
   add_plugin_option(command);
   command
       .add_option("--input_shape", s.input_shape,
                   "NAME=d0,d1,...: fix variable dimensions of an ONNX model")
       ->many();
   add_batch_options(command, s.batch_size, s.batch_axis);
-  command.add_option("--precision", s.precision, "fp32 or fp16 [the model's own]")
-      ->check(one_of({"fp32", "fp16"}));
+  std::string list = precisions.front();
+  for (size_t i = 1; i < precisions.size(); i++)
+    list += (i + 1 < precisions.size() ? ", " : " or ") + precisions[i];
+  command.add_option("--precision", s.precision, list + " [the model's own]")
+      ->check(one_of(precisions));
   add_winograd_option(command, s.winograd);
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")

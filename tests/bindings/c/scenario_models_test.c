@@ -2,7 +2,9 @@
  * replicas.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "bindings/c/scenario_support.h"
@@ -304,4 +306,105 @@ void scenario_68_replicas_with_caches(void** state) {
   snprintf(lock, sizeof lock, "%s/devices.lock", folder);
   remove(lock);
   remove(folder);
+}
+
+/* A compiler of affine.onnx with x = [2,4] and further options by name. */
+static poprt_compiler* affine_compiler(const char* name, const char* value) {
+  poprt_option list[] = {{"input_shape", "x=2,4"}, {name, value}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = list;
+  o.option_count = name ? 2 : 1;
+  poprt_compiler* c = NULL;
+  OK(poprt_compiler_create(&o, &c));
+  return c;
+}
+
+static void starts_with(poprt_string* text, const char* start) {
+  assert_memory_equal(poprt_string_data(text), start, strlen(start));
+  poprt_string_free(text);
+}
+
+void scenario_90_estimate(void** state) {
+  (void)state;
+  poprt_compiler* c = affine_compiler(NULL, NULL);
+  poprt_estimate* e = NULL;
+  OK(poprt_compiler_estimate_file(c, DATA "/affine.onnx", &e));
+  assert_true(poprt_estimate_cycles(e) > 0);
+  const double cycles = (double)poprt_estimate_cycles(e);
+  assert_true(fabs(poprt_estimate_milliseconds(e) - cycles / 1.5e6) < 1e-9);
+  assert_true(poprt_estimate_throughput(e) > 0);
+  assert_true(poprt_estimate_latency_milliseconds(e) >= poprt_estimate_period_milliseconds(e));
+  assert_true(poprt_estimate_host_milliseconds(e) > 0);
+  assert_true(poprt_estimate_utilization(e) >= 0);
+  assert_int_equal(poprt_estimate_samples(e), 2);
+  assert_int_equal(poprt_estimate_fits(e), 1);
+  assert_int_equal(poprt_estimate_available_bytes(e), 638976);
+  assert_true(poprt_estimate_tile_bytes(e) > 0);
+  poprt_string* text = NULL;
+  OK(poprt_estimate_json(e, &text));
+  starts_with(text, "{\"cycles\":");
+  OK(poprt_estimate_report(e, &text));
+  starts_with(text, "Target: c600 (ipu21)");
+  OK(poprt_estimate_target(e, &text));
+  starts_with(text, "c600");
+  OK(poprt_estimate_svg(e, &text));
+  starts_with(text, "<svg");
+  OK(poprt_estimate_cycle_quality(e, &text));
+  starts_with(text, "unchecked");
+  OK(poprt_estimate_memory_quality(e, &text));
+  starts_with(text, "checked");
+  OK(poprt_estimate_host_quality(e, &text));
+  starts_with(text, "unchecked");
+  poprt_estimate_free(e);
+  e = NULL;
+  FAILS(poprt_compiler_estimate_file(c, DATA "/missing.onnx", &e), POPRT_NOT_FOUND, "missing.onnx");
+  assert_null(e);
+  FAILS(poprt_estimate_json(NULL, &text), POPRT_INVALID_ARGUMENT, "estimate");
+  assert_int_equal(poprt_estimate_cycles(NULL), 0);
+  poprt_estimate_free(NULL);
+  poprt_compiler_free(c);
+
+  c = affine_compiler("estimate_target", "mk1");
+  OK(poprt_compiler_estimate_file(c, DATA "/affine.onnx", &e));
+  assert_int_equal(poprt_estimate_available_bytes(e), 262144);
+  poprt_compiler_free(c);
+  const double slow = (double)poprt_estimate_cycles(e);
+  assert_true(fabs(poprt_estimate_milliseconds(e) - slow / 1.6e6) < 1e-9);
+  poprt_estimate_free(e);
+  poprt_option wrong = {"estimate_target", "ipu9"};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = &wrong;
+  o.option_count = 1;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "ipu9");
+}
+
+void scenario_91_an_estimate_in_the_executable(void** state) {
+  (void)state;
+  const char* path = "scenario_91.popef";
+  poprt_compiler* c = affine_compiler("estimate", "True");
+  poprt_estimate* e = NULL;
+  OK(poprt_compiler_estimate_file(c, DATA "/affine.onnx", &e));
+  char start[64];
+  snprintf(start, sizeof start, "{\"cycles\":%lld,", (long long)poprt_estimate_cycles(e));
+  poprt_estimate_free(e);
+  poprt_executable *made = NULL, *opened = NULL, *plain = NULL;
+  poprt_string* text = NULL;
+  OK(poprt_compiler_compile_file(c, DATA "/affine.onnx", &made));
+  OK(poprt_executable_estimate(made, &text));
+  starts_with(text, start);
+  OK(poprt_executable_save(made, path));
+  OK(poprt_executable_open(path, &opened));
+  OK(poprt_executable_estimate(opened, &text));
+  starts_with(text, start);
+  poprt_compiler_free(c);
+  c = affine_compiler(NULL, NULL);
+  OK(poprt_compiler_compile_file(c, DATA "/affine.onnx", &plain));
+  FAILS(poprt_executable_estimate(plain, &text), POPRT_NOT_FOUND, "`estimate`");
+  poprt_compiler_free(c);
+  poprt_executable_free(made);
+  poprt_executable_free(opened);
+  poprt_executable_free(plain);
+  remove(path);
 }

@@ -71,6 +71,8 @@ void scenario_51_read_a_popef_file(void** state);
 void scenario_74_options_by_name(void** state);
 void scenario_54_log_messages(void** state);
 void scenario_63_several_ipus(void** state);
+void scenario_90_estimate(void** state);
+void scenario_91_an_estimate_in_the_executable(void** state);
 void scenario_65_packed_sequences(void** state);
 void scenario_68_replicas_with_caches(void** state);
 

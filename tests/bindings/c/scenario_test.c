@@ -662,6 +662,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_63_several_ipus),
       cmocka_unit_test(scenario_65_packed_sequences),
       cmocka_unit_test(scenario_68_replicas_with_caches),
+      cmocka_unit_test(scenario_90_estimate),
+      cmocka_unit_test(scenario_91_an_estimate_in_the_executable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

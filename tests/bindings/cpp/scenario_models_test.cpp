@@ -365,4 +365,47 @@ TEST(scenario, s58_profile_of_a_session) {
   fails([&] { run(false)->profile(); }, ErrorCode::failed_precondition, {"profiling"});
 }
 
+TEST(scenario, s90_estimate) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  const auto e = Compiler::estimate(model("affine.onnx"), {}, options);
+  EXPECT_GT(e->cycles(), 0);
+  EXPECT_NEAR(e->milliseconds(), static_cast<double>(e->cycles()) / 1.5e6, 1e-9);
+  EXPECT_GT(e->throughput(), 0);
+  EXPECT_EQ(e->samples(), 2);
+  EXPECT_TRUE(e->fits());
+  EXPECT_EQ(e->availableBytes(), 638976u);
+  EXPECT_EQ(e->target(), "c600");
+  EXPECT_EQ(e->json().rfind("{\"cycles\":", 0), 0u);
+  EXPECT_EQ(e->report().rfind("Target: c600 (ipu21)", 0), 0u);
+  EXPECT_EQ(e->svg().rfind("<svg", 0), 0u);
+  EXPECT_EQ(e->cycleQuality().rfind("unchecked", 0), 0u);
+  EXPECT_EQ(e->memoryQuality().rfind("checked", 0), 0u);
+  options.options["estimate_target"] = "mk1";
+  const auto first = Compiler::estimate(model("affine.onnx"), {}, options);
+  EXPECT_EQ(first->availableBytes(), 262144u);
+  EXPECT_NEAR(first->milliseconds(), static_cast<double>(first->cycles()) / 1.6e6, 1e-9);
+  fails([&] { Compiler::estimate(model("missing.onnx"), {}, options); }, ErrorCode::not_found,
+        {"missing.onnx"});
+  options.options["estimate_target"] = "ipu9";
+  fails([&] { Compiler::estimate(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"ipu9"});
+}
+
+TEST(scenario, s91_an_estimate_in_the_executable) {
+  const std::string path = "scenario_91_cpp.popef";
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  const auto cycles = Compiler::estimate(model("affine.onnx"), {}, options)->cycles();
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, options)->estimate(); },
+        ErrorCode::not_found, {"estimate"});
+  options.options["estimate"] = "True";
+  const auto executable = Compiler::compile(model("affine.onnx"), {}, options);
+  executable->save(path);
+  const std::string start = "{\"cycles\":" + std::to_string(cycles) + ",";
+  EXPECT_EQ(executable->estimate().rfind(start, 0), 0u);
+  EXPECT_EQ(Executable(path).estimate().rfind(start, 0), 0u);
+  std::remove(path.c_str());
+}
+
 }  // namespace

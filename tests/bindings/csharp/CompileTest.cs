@@ -46,6 +46,72 @@ public sealed class CompileTest
         Assert.That(Compiler.ListPlugins().StartsWith("[", StringComparison.Ordinal));
     }
 
+    private static CompilerOptions AffineOptions(string option = null, string value = null)
+    {
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        if (option != null) options.Options[option] = value;
+        return options;
+    }
+
+    [Test]
+    public void Scenario90Estimate()
+    {
+        string affine = Path.Combine(models, "affine.onnx");
+        using (var compiler = new Compiler(AffineOptions()))
+        using (Estimate e = compiler.Estimate(affine))
+        {
+            Assert.That(e.Cycles, Is.GreaterThan(0));
+            Assert.That(e.Milliseconds, Is.EqualTo(e.Cycles / 1.5e6).Within(1e-9));
+            Assert.That(e.Throughput, Is.GreaterThan(0));
+            Assert.That(e.Samples, Is.EqualTo(2));
+            Assert.That(e.Fits, Is.True);
+            Assert.That(e.AvailableBytes, Is.EqualTo(638976));
+            Assert.That(e.Target(), Is.EqualTo("c600"));
+            Assert.That(e.Json().StartsWith("{\"cycles\":", StringComparison.Ordinal), Is.True);
+            Assert.That(e.Report().StartsWith("Target: c600 (ipu21)", StringComparison.Ordinal), Is.True);
+            Assert.That(e.Svg().StartsWith("<svg", StringComparison.Ordinal), Is.True);
+            Assert.That(e.CycleQuality().StartsWith("unchecked", StringComparison.Ordinal), Is.True);
+            Assert.That(e.MemoryQuality().StartsWith("checked", StringComparison.Ordinal), Is.True);
+            Fails(ErrorCode.NotFound, () => compiler.Estimate(Path.Combine(models, "missing.onnx")), "missing.onnx");
+        }
+        using (var compiler = new Compiler(AffineOptions("estimate_target", "mk1")))
+        using (Estimate e = compiler.Estimate(affine))
+        {
+            Assert.That(e.AvailableBytes, Is.EqualTo(262144));
+            Assert.That(e.Milliseconds, Is.EqualTo(e.Cycles / 1.6e6).Within(1e-9));
+        }
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(AffineOptions("estimate_target", "ipu9")), "ipu9");
+    }
+
+    [Test]
+    public void Scenario91AnEstimateInTheExecutable()
+    {
+        string affine = Path.Combine(models, "affine.onnx"), file = Path.Combine(folder, "estimate.popef");
+        using (var compiler = new Compiler(AffineOptions("estimate", "True")))
+        using (Estimate e = compiler.Estimate(affine))
+        using (Executable made = compiler.Compile(affine))
+        {
+            string start = "{\"cycles\":" + e.Cycles + ",";
+            Assert.That(made.Estimate().StartsWith(start, StringComparison.Ordinal), Is.True);
+            made.Save(file);
+            using (Executable opened = Executable.Open(file))
+                Assert.That(opened.Estimate().StartsWith(start, StringComparison.Ordinal), Is.True);
+        }
+        using (Executable plain = Affine(2)) Fails(ErrorCode.NotFound, () => plain.Estimate(), "estimate");
+    }
+
+    [Test]
+    public void Scenario92AClosedEstimate()
+    {
+        Estimate e;
+        using (var compiler = new Compiler(AffineOptions())) e = compiler.Estimate(Path.Combine(models, "affine.onnx"));
+        e.Dispose();
+        e.Dispose();
+        Closed(() => Assert.That(e.Cycles, Is.EqualTo(0)));
+        Closed(() => e.Json());
+    }
+
     private static Passes One(string name, string parameter, string value)
     {
         return new Passes().Add(name, new Dictionary<string, string> { { parameter, value } });

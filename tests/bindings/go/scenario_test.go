@@ -4,6 +4,7 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -204,6 +205,70 @@ func TestScenario72NumbersOutsideTheirRange(t *testing.T) {
 	equal(t, must(count(3)), []int64{0, 1, 2})
 	_, err = count(5)
 	fails(t, err, poprt.OutOfRange, "max_size")
+}
+
+// affineWith is options of affine.onnx, with one by name.
+func affineWith(option, value string) *poprt.CompileOptions {
+	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}}
+	if option != "" {
+		options.Options = map[string]string{option: value}
+	}
+	return options
+}
+
+func startsWith(t *testing.T, text, start string) {
+	t.Helper()
+	if !strings.HasPrefix(text, start) {
+		t.Fatalf("expected %q at the start of %q", start, text)
+	}
+}
+
+func TestScenario90Estimate(t *testing.T) {
+	e := must(poprt.EstimateModel(model("affine.onnx"), affineWith("", "")))
+	if e.Cycles() <= 0 || e.Throughput() <= 0 || e.Samples() != 2 || !e.Fits() || e.AvailableBytes() != 638976 {
+		t.Fatal(must(e.JSON()))
+	}
+	if math.Abs(e.Milliseconds()-float64(e.Cycles())/1.5e6) > 1e-9 {
+		t.Fatal(e.Milliseconds())
+	}
+	startsWith(t, must(e.Target()), "c600")
+	startsWith(t, must(e.JSON()), `{"cycles":`)
+	startsWith(t, must(e.Report()), "Target: c600 (ipu21)")
+	startsWith(t, must(e.SVG()), "<svg")
+	startsWith(t, must(e.CycleQuality()), "unchecked")
+	startsWith(t, must(e.MemoryQuality()), "checked")
+	first := must(poprt.EstimateModel(model("affine.onnx"), affineWith("estimate_target", "mk1")))
+	if first.AvailableBytes() != 262144 || math.Abs(first.Milliseconds()-float64(first.Cycles())/1.6e6) > 1e-9 {
+		t.Fatal(must(first.JSON()))
+	}
+	_, err := poprt.EstimateModel(model("missing.onnx"), nil)
+	fails(t, err, poprt.NotFound, "missing.onnx")
+	_, err = poprt.EstimateModel(model("affine.onnx"), affineWith("estimate_target", "ipu9"))
+	fails(t, err, poprt.InvalidArgument, "ipu9")
+}
+
+func TestScenario91AnEstimateInTheExecutable(t *testing.T) {
+	options := affineWith("estimate", "True")
+	start := fmt.Sprintf(`{"cycles":%d,`, must(poprt.EstimateModel(model("affine.onnx"), options)).Cycles())
+	made := must(poprt.Compile(model("affine.onnx"), options))
+	startsWith(t, must(made.Estimate()), start)
+	path := filepath.Join(t.TempDir(), "estimate.popef")
+	ok(t, made.Save(path))
+	startsWith(t, must(must(poprt.Open(path)).Estimate()), start)
+	_, err := affine(t).Estimate()
+	fails(t, err, poprt.NotFound, "estimate")
+}
+
+func TestScenario92AClosedEstimate(t *testing.T) {
+	e := must(poprt.EstimateModel(model("affine.onnx"), affineWith("", "")))
+	ok(t, e.Close())
+	ok(t, e.Close())
+	if _, err := e.JSON(); !errors.Is(err, poprt.ErrClosed) {
+		t.Fatalf("expected ErrClosed, got %v", err)
+	}
+	if e.Cycles() != 0 {
+		t.Fatal("a closed estimate has cycles")
+	}
 }
 
 func TestScenario70PositionsByName(t *testing.T) {

@@ -18,6 +18,7 @@ import org.poprt.CompilerOptions;
 import org.poprt.DataType;
 import org.poprt.DeviceManager;
 import org.poprt.ErrorCode;
+import org.poprt.Estimate;
 import org.poprt.Executable;
 import org.poprt.ModelRunner;
 import org.poprt.OpenOptions;
@@ -40,6 +41,76 @@ class CompileTest extends Scenarios {
         () -> Compiler.loadPlugin(MODELS.resolve("affine.onnx")),
         "no shared library");
     assertTrue(Compiler.listPlugins().startsWith("["));
+  }
+
+  private static CompilerOptions affineWith(String option, String value) {
+    return new CompilerOptions().inputShape("x", 2, 4).option(option, value);
+  }
+
+  @Test
+  void scenario_90_estimate() {
+    Path affine = MODELS.resolve("affine.onnx");
+    try (Compiler compiler = new Compiler(new CompilerOptions().inputShape("x", 2, 4));
+        Estimate e = compiler.estimate(affine)) {
+      assertTrue(e.cycles() > 0);
+      assertEquals(e.cycles() / 1.5e6, e.milliseconds(), 1e-9);
+      assertTrue(e.throughput() > 0);
+      assertEquals(2, e.samples());
+      assertTrue(e.fits());
+      assertEquals(638976, e.availableBytes());
+      assertEquals("c600", e.target());
+      assertTrue(e.json().startsWith("{\"cycles\":"));
+      assertTrue(e.report().startsWith("Target: c600 (ipu21)"));
+      assertTrue(e.svg().startsWith("<svg"));
+      assertTrue(e.cycleQuality().startsWith("unchecked"));
+      assertTrue(e.memoryQuality().startsWith("checked"));
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> compiler.estimate(MODELS.resolve("missing.onnx")),
+          "missing.onnx");
+    }
+    try (Compiler compiler = new Compiler(affineWith("estimate_target", "mk1"));
+        Estimate e = compiler.estimate(affine)) {
+      assertEquals(262144, e.availableBytes());
+      assertEquals(e.cycles() / 1.6e6, e.milliseconds(), 1e-9);
+    }
+    fails(
+        ErrorCode.INVALID_ARGUMENT,
+        () -> new Compiler(affineWith("estimate_target", "ipu9")),
+        "ipu9");
+  }
+
+  @Test
+  void scenario_91_an_estimate_in_the_executable() throws IOException {
+    Path affine = MODELS.resolve("affine.onnx");
+    Path file = Files.createTempFile("estimate", ".popef");
+    try (Compiler compiler = new Compiler(affineWith("estimate", "True"));
+        Estimate e = compiler.estimate(affine);
+        Executable made = compiler.compile(affine)) {
+      String start = "{\"cycles\":" + e.cycles() + ",";
+      assertTrue(made.estimate().startsWith(start));
+      made.save(file);
+      try (Executable opened = Executable.open(file)) {
+        assertTrue(opened.estimate().startsWith(start));
+      }
+    } finally {
+      Files.delete(file);
+    }
+    try (Executable plain = affine(2)) {
+      fails(ErrorCode.NOT_FOUND, plain::estimate, "estimate");
+    }
+  }
+
+  @Test
+  void scenario_92_a_closed_estimate() {
+    Estimate e;
+    try (Compiler compiler = new Compiler(new CompilerOptions().inputShape("x", 2, 4))) {
+      e = compiler.estimate(MODELS.resolve("affine.onnx"));
+    }
+    e.close();
+    e.close();
+    closed("Estimate", e::cycles);
+    closed("Estimate", e::json);
   }
 
   @Test

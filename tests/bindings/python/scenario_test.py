@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import datetime
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -171,6 +172,48 @@ class Scenario(unittest.TestCase):
         self.assertIn("Softmax", executable.batching_refusal(1))
         with self.fails([poprt.errors.InvalidArgumentError], "[2,4]"):
             executable.batching_refusal(2)
+
+    def test_scenario_90_estimate(self):
+        def estimate(name="affine.onnx", **options):
+            return Compiler.estimate(model(name), None, CompilerOptions(input_shape={"x": [2, 4]}, options=options))
+
+        e = estimate()
+        self.assertGreater(e.cycles, 0)
+        self.assertAlmostEqual(e.milliseconds, e.cycles / 1.5e6, delta=1e-9)
+        self.assertGreater(e.throughput, 0)
+        self.assertEqual((e.target(), e.samples, e.fits, e.available_bytes), ("c600", 2, True, 638976))
+        self.assertEqual(next(iter(json.loads(e.json()))), "cycles")
+        self.assertEqual(json.loads(e.json())["cycles"], e.cycles)
+        self.assertTrue(e.report().startswith("Target: c600 (ipu21)"))
+        self.assertTrue(e.svg().startswith("<svg"))
+        self.assertTrue(e.cycle_quality().startswith("unchecked"))
+        self.assertTrue(e.memory_quality().startswith("checked"))
+        self.assertEqual(repr(e), f"<Estimate: {e.cycles} cycles, fits>")
+        first = estimate(estimate_target="mk1")
+        self.assertEqual(first.available_bytes, 262144)
+        self.assertAlmostEqual(first.milliseconds, first.cycles / 1.6e6, delta=1e-9)
+        with self.fails([poprt.errors.NotFoundError, FileNotFoundError], "missing.onnx"):
+            estimate("missing.onnx")
+        with self.fails([poprt.errors.InvalidArgumentError], "ipu9"):
+            estimate(estimate_target="ipu9")
+
+    def test_scenario_91_an_estimate_in_the_executable(self):
+        options = CompilerOptions(input_shape={"x": [2, 4]}, options={"estimate": "True"})
+        cycles = Compiler.estimate(model("affine.onnx"), None, options).cycles
+        executable = Compiler.compile(model("affine.onnx"), None, options)
+        self.assertEqual(json.loads(executable.estimate())["cycles"], cycles)
+        self.assertEqual(json.loads(poprt.Executable(executable.to_bytes()).estimate())["cycles"], cycles)
+        with self.fails([poprt.errors.NotFoundError], "estimate"):
+            compiled("affine.onnx", x=[2, 4]).estimate()
+
+    def test_scenario_92_a_closed_estimate(self):
+        with Compiler.estimate(model("affine.onnx"), None, CompilerOptions(input_shape={"x": [2, 4]})) as e:
+            pass
+        e.close()
+        for use in (e.json, lambda: e.cycles):
+            with self.assertRaisesRegex(ValueError, "the estimate is closed"):
+                use()
+        self.assertEqual(repr(e), "<Estimate, closed>")
 
     def test_scenario_04_half_precision(self):
         # NumPy's float16 is Python's helper.

@@ -104,6 +104,19 @@ TEST_F(EstimateCommand, PrintsPlansAndWritesAPicture) {
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
+TEST_F(EstimateCommand, TakesEightBitFloats) {
+  const auto weights = [](const char* precision) {
+    const Ran ran = estimated(kEstimated, with_batch({"--precision", precision, "--json"}));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.json()["memory"][0]["by_category"]["weights"].get<int64_t>();
+  };
+  EXPECT_LT(weights("fp8"), weights("fp16"));
+  EXPECT_LT(weights("fp16"), weights("fp32"));
+  const Ran help = run_command(add_estimate, {"estimate", "--help"});
+  EXPECT_NE(help.out.find("fp32, fp16, fp8 or fp8_weight [the model's own]"), std::string::npos)
+      << help.out;
+}
+
 TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
   EXPECT_EQ(estimated(kEstimated, with_batch({"--target", "ipu9"})).code, 1);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--num_io_tiles", "1472"},

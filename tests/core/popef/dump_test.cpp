@@ -71,6 +71,45 @@ TEST(Dump, WhatTheOnnxModelSaysOfItselfAreTexts) {
     EXPECT_FALSE(dumped_model(other).contains("onnx")) << other;
 }
 
+// A file with the blob of option `estimate`.
+std::string with_estimate(const std::string& content) {
+  std::ostringstream out;
+  Writer writer(out);
+  writer.write(sample_metadata());
+  writer.createExecutable("model")->stream << "12345";
+  writer.createOpaqueBlob("poprt.estimate", "model")->stream << content;
+  writer.close();
+  return out.str();
+}
+
+TEST(Dump, PrintsTheEstimateOfAChip) {
+  const std::string content =
+      R"({"cycles": 1500, "milliseconds": 0.001, "throughput": 1000.5, "fits": true,)"
+      R"( "target": {"name": "c600"}, "quality": {"cycles": {"trust": "checked"}}})";
+  const std::string text = dumped(DumpFormat::summary, with_estimate(content));
+  EXPECT_NE(text.find("Estimate for c600: 1500 cycles [checked], 0.001 ms, 1000.5 samples/s, fits"),
+            std::string::npos)
+      << text;
+  const auto json = nlohmann::json::parse(dumped(DumpFormat::json, with_estimate(content)));
+  EXPECT_EQ(json["opaque_blobs"][0]["estimate"]["cycles"], 1500);
+}
+
+TEST(Dump, AnEstimateWithOtherContentIsNoError) {
+  for (const char* content : {"", "{", "[]", "1", "\"text\""}) {
+    const std::string text = dumped(DumpFormat::summary, with_estimate(content));
+    EXPECT_EQ(text.find("Estimate"), std::string::npos) << content;
+  }
+  for (const char* content :
+       {"{}", R"({"target": 1, "quality": [1], "fits": 7})", R"({"quality": {"cycles": "x"}})"}) {
+    const std::string text = dumped(DumpFormat::summary, with_estimate(content));
+    EXPECT_NE(text.find("Estimate for ?: ? cycles [?], ? ms, ? samples/s, ?"), std::string::npos)
+        << text;
+  }
+  const std::string text =
+      dumped(DumpFormat::summary, with_estimate(R"({"cycles": "a\nb", "target": {"name": 5}})"));
+  EXPECT_NE(text.find("Estimate for 5: a\\x0ab cycles"), std::string::npos) << text;
+}
+
 TEST(Dump, SummaryListsData) {
   const std::string s = dumped(DumpFormat::summary);
   EXPECT_NE(s.find("Tensor w: F16[4], 8 bytes\n"), std::string::npos) << s;

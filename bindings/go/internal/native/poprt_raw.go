@@ -116,71 +116,71 @@ typedef _gostring_ swig_type_90;
 typedef _gostring_ swig_type_91;
 typedef _gostring_ swig_type_92;
 typedef _gostring_ swig_type_93;
-typedef long long swig_type_94;
-typedef _gostring_ swig_type_95;
-typedef _gostring_ swig_type_96;
+typedef _gostring_ swig_type_94;
+typedef long long swig_type_95;
+typedef long long swig_type_96;
 typedef long long swig_type_97;
 typedef long long swig_type_98;
 typedef long long swig_type_99;
-typedef long long swig_type_100;
-typedef long long swig_type_101;
+typedef _gostring_ swig_type_100;
+typedef _gostring_ swig_type_101;
 typedef long long swig_type_102;
 typedef long long swig_type_103;
 typedef long long swig_type_104;
 typedef long long swig_type_105;
 typedef long long swig_type_106;
-typedef _gostring_ swig_type_107;
+typedef long long swig_type_107;
 typedef long long swig_type_108;
 typedef long long swig_type_109;
 typedef long long swig_type_110;
 typedef long long swig_type_111;
-typedef long long swig_type_112;
+typedef _gostring_ swig_type_112;
 typedef long long swig_type_113;
 typedef long long swig_type_114;
-typedef _goslice_ swig_type_115;
+typedef long long swig_type_115;
 typedef long long swig_type_116;
 typedef long long swig_type_117;
 typedef long long swig_type_118;
 typedef long long swig_type_119;
-typedef long long swig_type_120;
+typedef _goslice_ swig_type_120;
 typedef long long swig_type_121;
 typedef long long swig_type_122;
 typedef long long swig_type_123;
-typedef _gostring_ swig_type_124;
+typedef long long swig_type_124;
 typedef long long swig_type_125;
-typedef _gostring_ swig_type_126;
+typedef long long swig_type_126;
 typedef long long swig_type_127;
-typedef _gostring_ swig_type_128;
-typedef long long swig_type_129;
+typedef long long swig_type_128;
+typedef _gostring_ swig_type_129;
 typedef long long swig_type_130;
-typedef long long swig_type_131;
+typedef _gostring_ swig_type_131;
 typedef long long swig_type_132;
-typedef long long swig_type_133;
+typedef _gostring_ swig_type_133;
 typedef long long swig_type_134;
-typedef _gostring_ swig_type_135;
+typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
-typedef _gostring_ swig_type_138;
+typedef long long swig_type_138;
 typedef long long swig_type_139;
-typedef long long swig_type_140;
+typedef _gostring_ swig_type_140;
 typedef long long swig_type_141;
 typedef long long swig_type_142;
-typedef long long swig_type_143;
+typedef _gostring_ swig_type_143;
 typedef long long swig_type_144;
 typedef long long swig_type_145;
 typedef long long swig_type_146;
-typedef _gostring_ swig_type_147;
+typedef long long swig_type_147;
 typedef long long swig_type_148;
 typedef long long swig_type_149;
-typedef _goslice_ swig_type_150;
+typedef long long swig_type_150;
 typedef long long swig_type_151;
-typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
+typedef _gostring_ swig_type_152;
+typedef long long swig_type_153;
 typedef long long swig_type_154;
-typedef long long swig_type_155;
+typedef _goslice_ swig_type_155;
 typedef long long swig_type_156;
 typedef long long swig_type_157;
-typedef long long swig_type_158;
+typedef _gostring_ swig_type_158;
 typedef long long swig_type_159;
 typedef long long swig_type_160;
 typedef long long swig_type_161;
@@ -188,12 +188,12 @@ typedef long long swig_type_162;
 typedef long long swig_type_163;
 typedef long long swig_type_164;
 typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
+typedef long long swig_type_166;
 typedef long long swig_type_167;
 typedef long long swig_type_168;
 typedef long long swig_type_169;
 typedef long long swig_type_170;
-typedef long long swig_type_171;
+typedef _gostring_ swig_type_171;
 typedef long long swig_type_172;
 typedef long long swig_type_173;
 typedef long long swig_type_174;
@@ -212,18 +212,18 @@ typedef long long swig_type_186;
 typedef long long swig_type_187;
 typedef long long swig_type_188;
 typedef long long swig_type_189;
-typedef _gostring_ swig_type_190;
+typedef long long swig_type_190;
 typedef long long swig_type_191;
 typedef long long swig_type_192;
-typedef _gostring_ swig_type_193;
-typedef _gostring_ swig_type_194;
+typedef long long swig_type_193;
+typedef long long swig_type_194;
 typedef _gostring_ swig_type_195;
-typedef _gostring_ swig_type_196;
+typedef long long swig_type_196;
 typedef long long swig_type_197;
-typedef long long swig_type_198;
-typedef long long swig_type_199;
-typedef long long swig_type_200;
-typedef long long swig_type_201;
+typedef _gostring_ swig_type_198;
+typedef _gostring_ swig_type_199;
+typedef _gostring_ swig_type_200;
+typedef _gostring_ swig_type_201;
 typedef long long swig_type_202;
 typedef long long swig_type_203;
 typedef long long swig_type_204;
@@ -244,164 +244,164 @@ typedef long long swig_type_218;
 typedef long long swig_type_219;
 typedef long long swig_type_220;
 typedef long long swig_type_221;
-typedef _gostring_ swig_type_222;
-typedef _gostring_ swig_type_223;
-typedef _gostring_ swig_type_224;
+typedef long long swig_type_222;
+typedef long long swig_type_223;
+typedef long long swig_type_224;
 typedef long long swig_type_225;
 typedef long long swig_type_226;
-typedef long long swig_type_227;
+typedef _gostring_ swig_type_227;
 typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
+typedef _gostring_ swig_type_229;
 typedef long long swig_type_230;
-typedef _gostring_ swig_type_231;
-typedef _gostring_ swig_type_232;
+typedef long long swig_type_231;
+typedef long long swig_type_232;
 typedef _gostring_ swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef _gostring_ swig_type_235;
-typedef long long swig_type_236;
-typedef long long swig_type_237;
-typedef long long swig_type_238;
-typedef long long swig_type_239;
-typedef long long swig_type_240;
+typedef long long swig_type_234;
+typedef long long swig_type_235;
+typedef _gostring_ swig_type_236;
+typedef _gostring_ swig_type_237;
+typedef _gostring_ swig_type_238;
+typedef _gostring_ swig_type_239;
+typedef _gostring_ swig_type_240;
 typedef long long swig_type_241;
-typedef _goslice_ swig_type_242;
+typedef long long swig_type_242;
 typedef long long swig_type_243;
-typedef _goslice_ swig_type_244;
+typedef long long swig_type_244;
 typedef long long swig_type_245;
 typedef long long swig_type_246;
-typedef long long swig_type_247;
-typedef _gostring_ swig_type_248;
-typedef _gostring_ swig_type_249;
-typedef _gostring_ swig_type_250;
-typedef _gostring_ swig_type_251;
+typedef _goslice_ swig_type_247;
+typedef long long swig_type_248;
+typedef _goslice_ swig_type_249;
+typedef long long swig_type_250;
+typedef long long swig_type_251;
 typedef long long swig_type_252;
 typedef _gostring_ swig_type_253;
-typedef long long swig_type_254;
+typedef _gostring_ swig_type_254;
 typedef _gostring_ swig_type_255;
-typedef long long swig_type_256;
-typedef _gostring_ swig_type_257;
+typedef _gostring_ swig_type_256;
+typedef long long swig_type_257;
 typedef _gostring_ swig_type_258;
 typedef long long swig_type_259;
-typedef long long swig_type_260;
+typedef _gostring_ swig_type_260;
 typedef long long swig_type_261;
-typedef _goslice_ swig_type_262;
-typedef long long swig_type_263;
+typedef _gostring_ swig_type_262;
+typedef _gostring_ swig_type_263;
 typedef long long swig_type_264;
 typedef long long swig_type_265;
 typedef long long swig_type_266;
-typedef _gostring_ swig_type_267;
+typedef _goslice_ swig_type_267;
 typedef long long swig_type_268;
 typedef long long swig_type_269;
-typedef _gostring_ swig_type_270;
+typedef long long swig_type_270;
 typedef long long swig_type_271;
-typedef long long swig_type_272;
-typedef _gostring_ swig_type_273;
+typedef _gostring_ swig_type_272;
+typedef long long swig_type_273;
 typedef long long swig_type_274;
-typedef long long swig_type_275;
+typedef _gostring_ swig_type_275;
 typedef long long swig_type_276;
 typedef long long swig_type_277;
-typedef long long swig_type_278;
+typedef _gostring_ swig_type_278;
 typedef long long swig_type_279;
 typedef long long swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
-typedef _gostring_ swig_type_283;
-typedef _gostring_ swig_type_284;
+typedef long long swig_type_283;
+typedef long long swig_type_284;
 typedef long long swig_type_285;
 typedef long long swig_type_286;
 typedef long long swig_type_287;
-typedef long long swig_type_288;
-typedef long long swig_type_289;
+typedef _gostring_ swig_type_288;
+typedef _gostring_ swig_type_289;
 typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef long long swig_type_292;
 typedef long long swig_type_293;
 typedef long long swig_type_294;
-typedef _gostring_ swig_type_295;
+typedef long long swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
 typedef long long swig_type_298;
 typedef long long swig_type_299;
-typedef long long swig_type_300;
+typedef _gostring_ swig_type_300;
 typedef long long swig_type_301;
 typedef long long swig_type_302;
-typedef _gostring_ swig_type_303;
-typedef _gostring_ swig_type_304;
-typedef _goslice_ swig_type_305;
+typedef long long swig_type_303;
+typedef long long swig_type_304;
+typedef long long swig_type_305;
 typedef long long swig_type_306;
 typedef long long swig_type_307;
 typedef _gostring_ swig_type_308;
-typedef long long swig_type_309;
-typedef long long swig_type_310;
+typedef _gostring_ swig_type_309;
+typedef _goslice_ swig_type_310;
 typedef long long swig_type_311;
 typedef long long swig_type_312;
-typedef long long swig_type_313;
+typedef _gostring_ swig_type_313;
 typedef long long swig_type_314;
 typedef long long swig_type_315;
-typedef _gostring_ swig_type_316;
-typedef _gostring_ swig_type_317;
-typedef _gostring_ swig_type_318;
-typedef _gostring_ swig_type_319;
+typedef long long swig_type_316;
+typedef long long swig_type_317;
+typedef long long swig_type_318;
+typedef long long swig_type_319;
 typedef long long swig_type_320;
-typedef long long swig_type_321;
+typedef _gostring_ swig_type_321;
 typedef _gostring_ swig_type_322;
 typedef _gostring_ swig_type_323;
-typedef _goslice_ swig_type_324;
+typedef _gostring_ swig_type_324;
 typedef long long swig_type_325;
 typedef long long swig_type_326;
-typedef _goslice_ swig_type_327;
-typedef long long swig_type_328;
-typedef long long swig_type_329;
+typedef _gostring_ swig_type_327;
+typedef _gostring_ swig_type_328;
+typedef _goslice_ swig_type_329;
 typedef long long swig_type_330;
 typedef long long swig_type_331;
-typedef long long swig_type_332;
+typedef _goslice_ swig_type_332;
 typedef long long swig_type_333;
 typedef long long swig_type_334;
 typedef long long swig_type_335;
 typedef long long swig_type_336;
 typedef long long swig_type_337;
 typedef long long swig_type_338;
-typedef _gostring_ swig_type_339;
+typedef long long swig_type_339;
 typedef long long swig_type_340;
 typedef long long swig_type_341;
 typedef long long swig_type_342;
 typedef long long swig_type_343;
-typedef long long swig_type_344;
+typedef _gostring_ swig_type_344;
 typedef long long swig_type_345;
-typedef _gostring_ swig_type_346;
+typedef long long swig_type_346;
 typedef long long swig_type_347;
 typedef long long swig_type_348;
 typedef long long swig_type_349;
 typedef long long swig_type_350;
-typedef long long swig_type_351;
+typedef _gostring_ swig_type_351;
 typedef long long swig_type_352;
 typedef long long swig_type_353;
 typedef long long swig_type_354;
-typedef _goslice_ swig_type_355;
+typedef long long swig_type_355;
 typedef long long swig_type_356;
-typedef _gostring_ swig_type_357;
+typedef long long swig_type_357;
 typedef long long swig_type_358;
 typedef long long swig_type_359;
-typedef _gostring_ swig_type_360;
+typedef _goslice_ swig_type_360;
 typedef long long swig_type_361;
-typedef long long swig_type_362;
-typedef _gostring_ swig_type_363;
-typedef _gostring_ swig_type_364;
-typedef long long swig_type_365;
+typedef _gostring_ swig_type_362;
+typedef long long swig_type_363;
+typedef long long swig_type_364;
+typedef _gostring_ swig_type_365;
 typedef long long swig_type_366;
 typedef long long swig_type_367;
-typedef long long swig_type_368;
-typedef long long swig_type_369;
+typedef _gostring_ swig_type_368;
+typedef _gostring_ swig_type_369;
 typedef long long swig_type_370;
 typedef long long swig_type_371;
 typedef long long swig_type_372;
 typedef long long swig_type_373;
 typedef long long swig_type_374;
-typedef _gostring_ swig_type_375;
-typedef _gostring_ swig_type_376;
-typedef _gostring_ swig_type_377;
-typedef _gostring_ swig_type_378;
-typedef _gostring_ swig_type_379;
+typedef long long swig_type_375;
+typedef long long swig_type_376;
+typedef long long swig_type_377;
+typedef long long swig_type_378;
+typedef long long swig_type_379;
 typedef _gostring_ swig_type_380;
 typedef _gostring_ swig_type_381;
 typedef _gostring_ swig_type_382;
@@ -411,8 +411,13 @@ typedef _gostring_ swig_type_385;
 typedef _gostring_ swig_type_386;
 typedef _gostring_ swig_type_387;
 typedef _gostring_ swig_type_388;
-typedef long long swig_type_389;
-typedef long long swig_type_390;
+typedef _gostring_ swig_type_389;
+typedef _gostring_ swig_type_390;
+typedef _gostring_ swig_type_391;
+typedef _gostring_ swig_type_392;
+typedef _gostring_ swig_type_393;
+typedef long long swig_type_394;
+typedef long long swig_type_395;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -459,6 +464,7 @@ extern swig_type_50 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
 extern swig_type_51 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_listing_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawExecutable_batching_refusal_native(uintptr_t arg1, swig_type_52 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawExecutable_estimate_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawOpenOptions_native(void);
 extern void _wrap_delete_RawOpenOptions_native(uintptr_t arg1);
 extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_53 arg2);
@@ -500,104 +506,124 @@ extern uintptr_t _wrap_new_RawCompiler_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawCompiler_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_82 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
-extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3);
-extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_90 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawCompiler_io_stat_file_native(uintptr_t arg1, swig_type_91 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_estimate_file_native(uintptr_t arg1, swig_type_86 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_87 arg2, swig_type_88 arg3);
+extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_89 arg2, swig_type_90 arg3);
+extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_91 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_io_stat_file_native(uintptr_t arg1, swig_type_92 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawCompiler_list_passes_native(swig_voidp arg1);
-extern uintptr_t _wrap_RawCompiler_fuse_files_native(uintptr_t arg1, swig_type_92 arg2);
+extern uintptr_t _wrap_RawCompiler_fuse_files_native(uintptr_t arg1, swig_type_93 arg2);
 extern uintptr_t _wrap_RawCompiler_list_ops_native(swig_voidp arg1);
 extern uintptr_t _wrap_RawCompiler_list_options_native(swig_voidp arg1);
-extern uintptr_t _wrap_RawCompiler_load_plugin_native(swig_type_93 arg1);
+extern uintptr_t _wrap_RawCompiler_load_plugin_native(swig_type_94 arg1);
 extern uintptr_t _wrap_RawCompiler_list_plugins_native(swig_voidp arg1);
-extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_94 arg1, swig_type_95 arg2, swig_type_96 arg3, swig_voidp arg4);
+extern void _wrap_delete_RawEstimate_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawEstimate_target_native(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_95 _wrap_RawEstimate_cycles_native(uintptr_t arg1);
+extern swig_type_96 _wrap_RawEstimate_samples_native(uintptr_t arg1);
+extern double _wrap_RawEstimate_milliseconds_native(uintptr_t arg1);
+extern double _wrap_RawEstimate_period_milliseconds_native(uintptr_t arg1);
+extern double _wrap_RawEstimate_latency_milliseconds_native(uintptr_t arg1);
+extern double _wrap_RawEstimate_host_milliseconds_native(uintptr_t arg1);
+extern double _wrap_RawEstimate_throughput_native(uintptr_t arg1);
+extern double _wrap_RawEstimate_utilization_native(uintptr_t arg1);
+extern swig_type_97 _wrap_RawEstimate_tile_bytes_native(uintptr_t arg1);
+extern swig_type_98 _wrap_RawEstimate_available_bytes_native(uintptr_t arg1);
+extern _Bool _wrap_RawEstimate_fits_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawEstimate_cycle_quality_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawEstimate_memory_quality_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawEstimate_host_quality_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawEstimate_json_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawEstimate_report_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawEstimate_svg_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_99 arg1, swig_type_100 arg2, swig_type_101 arg3, swig_voidp arg4);
 extern void _wrap_delete_RawDeviceManager_native(uintptr_t arg1);
-extern swig_type_97 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_98 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_99 arg2, swig_voidp arg3);
-extern swig_type_100 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_101 arg2);
-extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3, swig_voidp arg4);
-extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_103 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_104 arg2, swig_intgo arg3, swig_type_105 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_106 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_107 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
+extern swig_type_102 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_103 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_104 arg2, swig_voidp arg3);
+extern swig_type_105 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_106 arg2);
+extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_107 arg3, swig_voidp arg4);
+extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_108 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_109 arg2, swig_intgo arg3, swig_type_110 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_111 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_112 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
 extern void _wrap_delete_RawDevice_native(uintptr_t arg1);
-extern swig_type_108 _wrap_RawDevice_device_id_native(uintptr_t arg1);
+extern swig_type_113 _wrap_RawDevice_device_id_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawDevice_ipu_version_native(uintptr_t arg1);
-extern swig_type_109 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
-extern swig_type_110 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
+extern swig_type_114 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
+extern swig_type_115 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
 extern _Bool _wrap_RawDevice_is_ipu_model_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunner_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawRunner_native(uintptr_t arg1);
-extern swig_type_111 _wrap_RawRunner_input_count_native(uintptr_t arg1);
-extern swig_type_112 _wrap_RawRunner_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_113 arg2);
-extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_114 arg2);
+extern swig_type_116 _wrap_RawRunner_input_count_native(uintptr_t arg1);
+extern swig_type_117 _wrap_RawRunner_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_118 arg2);
+extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_119 arg2);
 extern uintptr_t _wrap_RawRunner_run_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_execute_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4);
-extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_118 arg3, swig_type_119 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_120 arg4, swig_type_121 arg5, swig_voidp arg6);
-extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_122 arg2);
-extern swig_type_123 _wrap_RawRunner_input_index_native(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3);
-extern swig_type_125 _wrap_RawRunner_output_index_native(uintptr_t arg1, swig_type_126 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
+extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_123 arg3, swig_type_124 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_125 arg4, swig_type_126 arg5, swig_voidp arg6);
+extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_127 arg2);
+extern swig_type_128 _wrap_RawRunner_input_index_native(uintptr_t arg1, swig_type_129 arg2, swig_voidp arg3);
+extern swig_type_130 _wrap_RawRunner_output_index_native(uintptr_t arg1, swig_type_131 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_127 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_132 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_fusion_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_light_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_pack_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_create_host_concat_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_light_reload_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3, swig_type_130 arg4);
+extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4);
 extern uintptr_t _wrap_RawRunner_light_update_weights_native(uintptr_t arg1);
-extern swig_type_131 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_132 arg2);
-extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_133 arg2);
+extern swig_type_136 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_137 arg2);
+extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_138 arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_replica_native(uintptr_t arg1, swig_type_134 arg2);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_138 arg2, swig_type_139 arg3, swig_type_140 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3, swig_type_143 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4);
+extern void _wrap_RawBindings_set_replica_native(uintptr_t arg1, swig_type_139 arg2);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, swig_type_142 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_146 arg2, swig_type_147 arg3, swig_type_148 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_149 arg2, swig_type_150 arg3, swig_type_151 arg4);
 extern uintptr_t _wrap_new_RawTensors_native(void);
 extern void _wrap_delete_RawTensors_native(uintptr_t arg1);
-extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, swig_type_149 arg4, swig_intgo arg5, swig_type_150 arg6, swig_type_151 arg7);
+extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3, swig_type_154 arg4, swig_intgo arg5, swig_type_155 arg6, swig_type_156 arg7);
 extern void _wrap_delete_RawOutputs_native(uintptr_t arg1);
-extern swig_type_152 _wrap_RawOutputs_count_native(uintptr_t arg1);
-extern swig_type_153 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_154 arg2);
-extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_155 arg2);
-extern swig_type_156 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_157 arg2);
-extern swig_type_158 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3);
-extern swig_type_161 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_162 arg2);
-extern swig_type_163 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_164 arg2);
+extern swig_type_157 _wrap_RawOutputs_count_native(uintptr_t arg1);
+extern swig_type_158 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_159 arg2);
+extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_162 arg2);
+extern swig_type_163 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3);
+extern swig_type_166 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_169 arg2);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_165 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_170 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
 extern _Bool _wrap_RawRun_cancel_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawLog_native(void);
 extern void _wrap_delete_RawLog_native(uintptr_t arg1);
 extern _Bool _wrap_RawLog_take_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawLog_level_native(uintptr_t arg1);
-extern swig_type_166 _wrap_RawLog_text_native(uintptr_t arg1);
+extern swig_type_171 _wrap_RawLog_text_native(uintptr_t arg1);
 extern void _wrap_RawLog_close_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_167 arg2);
-extern swig_type_168 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_169 arg2);
-extern swig_type_170 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_174 arg2);
+extern swig_type_175 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_ipu_version_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_ipu_version_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_remote_buffers_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_remote_buffers_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_wait_strategy_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_wait_strategy_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_173 arg2);
-extern swig_type_174 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_176 arg2);
+extern swig_type_177 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_178 arg2);
+extern swig_type_179 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawDeviceRequest_native(void);
 extern void _wrap_delete_RawDeviceRequest_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -608,8 +634,8 @@ extern void _wrap_RawRunnerOptions_queue_depth_set_native(uintptr_t arg1, swig_i
 extern swig_intgo _wrap_RawRunnerOptions_queue_depth_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_telemetry_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_telemetry_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_175 arg2);
-extern swig_type_176 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_180 arg2);
+extern swig_type_181 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_not_thread_safe_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_no_validate_io_params_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -626,187 +652,187 @@ extern void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(uintptr_t
 extern swig_intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_177 arg2);
-extern swig_type_178 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_179 arg2);
-extern swig_type_180 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_181 arg2);
-extern swig_type_182 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_182 arg2);
+extern swig_type_183 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_184 arg2);
+extern swig_type_185 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_186 arg2);
+extern swig_type_187 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_replication_factor_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_replication_factor_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_overlap_io_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_overlap_io_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_183 arg2);
-extern swig_type_184 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_185 arg2);
-extern swig_type_186 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_187 arg2);
-extern swig_type_188 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_188 arg2);
+extern swig_type_189 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_190 arg2);
+extern swig_type_191 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_192 arg2);
+extern swig_type_193 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_verify_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_verify_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_189 arg2, uintptr_t arg3);
-extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_type_192 arg4);
-extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_193 arg2);
-extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_194 arg2);
-extern void _wrap_RawRunnerOptions_set_load_native(uintptr_t arg1, swig_type_195 arg2);
-extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_196 arg2);
-extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_197 arg2);
-extern swig_type_198 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_194 arg2, uintptr_t arg3);
+extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4);
+extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_198 arg2);
+extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_199 arg2);
+extern void _wrap_RawRunnerOptions_set_load_native(uintptr_t arg1, swig_type_200 arg2);
+extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_201 arg2);
+extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_202 arg2);
+extern swig_type_203 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRequestOptions_at_once_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRequestOptions_at_once_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRequestOptions_native(void);
 extern void _wrap_delete_RawRequestOptions_native(uintptr_t arg1);
-extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_199 arg2);
-extern swig_type_200 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
-extern swig_type_201 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
-extern swig_type_202 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
-extern swig_type_203 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
-extern swig_type_204 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
-extern swig_type_205 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
-extern swig_type_206 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
-extern swig_type_207 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
-extern swig_type_208 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
-extern swig_type_209 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
-extern swig_type_210 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
-extern swig_type_211 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
-extern swig_type_212 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
-extern swig_type_213 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
-extern swig_type_214 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
-extern swig_type_215 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
-extern swig_type_216 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
-extern swig_type_217 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
-extern swig_type_218 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
+extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_204 arg2);
+extern swig_type_205 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
+extern swig_type_206 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
+extern swig_type_207 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
+extern swig_type_208 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
+extern swig_type_209 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
+extern swig_type_210 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
+extern swig_type_211 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
+extern swig_type_212 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
+extern swig_type_213 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
+extern swig_type_214 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
+extern swig_type_215 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
+extern swig_type_216 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
+extern swig_type_217 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
+extern swig_type_218 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
+extern swig_type_219 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
+extern swig_type_220 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
+extern swig_type_221 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
+extern swig_type_222 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
+extern swig_type_223 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
 extern void _wrap_delete_RawCounters_native(uintptr_t arg1);
-extern swig_type_219 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
-extern swig_type_220 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_221 arg2);
+extern swig_type_224 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
+extern swig_type_225 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_226 arg2);
 extern uintptr_t _wrap_new_RawPasses_native(void);
 extern void _wrap_delete_RawPasses_native(uintptr_t arg1);
-extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_222 arg2);
-extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3);
+extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_227 arg2);
+extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_228 arg2, swig_type_229 arg3);
 extern void _wrap_RawPasses_set_sort_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_verify_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_strict_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_225 arg2);
+extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_230 arg2);
 extern uintptr_t _wrap_RawPasses_check_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_226 arg2, swig_type_227 arg3, swig_type_228 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3, swig_type_233 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_RawPasses_in_order_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawPasses_list_json_native(swig_voidp arg1);
 extern void _wrap_delete_RawPassResult_native(uintptr_t arg1);
-extern swig_type_229 _wrap_RawPassResult_address_native(uintptr_t arg1);
-extern swig_type_230 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
-extern swig_type_231 _wrap_RawPassResult_text_native(uintptr_t arg1);
-extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_232 arg1, swig_type_233 arg2, swig_intgo arg3);
+extern swig_type_234 _wrap_RawPassResult_address_native(uintptr_t arg1);
+extern swig_type_235 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
+extern swig_type_236 _wrap_RawPassResult_text_native(uintptr_t arg1);
+extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_237 arg1, swig_type_238 arg2, swig_intgo arg3);
 extern void _wrap_delete_RawPopefAnchor_native(uintptr_t arg1);
-extern swig_type_234 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
-extern swig_type_235 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
+extern swig_type_239 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
+extern swig_type_240 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_anchor_type_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_dtype_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefAnchor_is_per_replica_native(uintptr_t arg1);
-extern swig_type_236 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
-extern swig_type_237 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_238 arg2);
-extern swig_type_239 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
-extern swig_type_240 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_241 arg2);
-extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_242 arg3, swig_type_243 arg4);
-extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3);
+extern swig_type_241 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
+extern swig_type_242 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_243 arg2);
+extern swig_type_244 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
+extern swig_type_245 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_246 arg2);
+extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_247 arg3, swig_type_248 arg4);
+extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_249 arg2, swig_type_250 arg3);
 extern void _wrap_RawPopefAnchor_set_is_per_replica_native(uintptr_t arg1, _Bool arg2);
 extern uintptr_t _wrap_new_RawPopefMetadata_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefMetadata_native(uintptr_t arg1);
-extern swig_type_246 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_247 arg3);
-extern swig_type_248 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
-extern swig_type_249 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_250 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_251 arg2);
-extern swig_type_252 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_253 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_254 arg3);
-extern swig_type_255 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_256 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_257 arg3, swig_type_258 arg4);
-extern swig_type_259 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_260 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_261 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_262 arg3, swig_type_263 arg4);
-extern swig_type_264 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
-extern swig_type_265 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_266 arg2);
-extern swig_type_267 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_268 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3);
-extern swig_type_271 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_272 arg2, swig_voidp arg3);
+extern swig_type_251 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_252 arg3);
+extern swig_type_253 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
+extern swig_type_254 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_255 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_256 arg2);
+extern swig_type_257 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_258 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_259 arg3);
+extern swig_type_260 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_261 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_262 arg3, swig_type_263 arg4);
+extern swig_type_264 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_265 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_266 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_267 arg3, swig_type_268 arg4);
+extern swig_type_269 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
+extern swig_type_270 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_271 arg2);
+extern swig_type_272 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_273 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_274 arg2, swig_type_275 arg3);
+extern swig_type_276 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_277 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefMetadata_add_anchor_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_RawPopefReader_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefReader_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_273 arg2);
-extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_274 arg2, swig_type_275 arg3);
-extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_type_278 arg4, swig_type_279 arg5);
-extern swig_type_280 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_281 arg3);
-extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_282 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_278 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3);
+extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_281 arg2, swig_type_282 arg3, swig_type_283 arg4, swig_type_284 arg5);
+extern swig_type_285 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_286 arg3);
+extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_287 arg2);
 extern uintptr_t _wrap_RawPopefReader_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_RawPopefBlob_blob_type_native(uintptr_t arg1);
-extern swig_type_283 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
-extern swig_type_284 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
+extern swig_type_288 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
+extern swig_type_289 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefBlob_compressed_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefBlob_dtype_native(uintptr_t arg1);
-extern swig_type_285 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
-extern swig_type_286 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_287 arg2);
-extern swig_type_288 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
-extern swig_type_289 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
+extern swig_type_290 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
+extern swig_type_291 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_292 arg2);
+extern swig_type_293 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
+extern swig_type_294 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefBlob_map_payload_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_290 arg2, swig_type_291 arg3, swig_type_292 arg4);
+extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3, swig_type_297 arg4);
 extern void _wrap_delete_RawPopefPayload_native(uintptr_t arg1);
-extern swig_type_293 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
-extern swig_type_294 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_295 arg2, swig_voidp arg3);
+extern swig_type_298 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
+extern swig_type_299 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_300 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefModel_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefModel_metadata_native(uintptr_t arg1);
-extern swig_type_296 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_297 arg3);
-extern swig_type_298 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_299 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_300 arg3);
+extern swig_type_301 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_302 arg3);
+extern swig_type_303 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_304 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_305 arg3);
 extern uintptr_t _wrap_RawPopefModel_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawPopefModels_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawPopefModels_native(uintptr_t arg1);
-extern swig_type_301 _wrap_RawPopefModels_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_302 arg2);
-extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_303 arg2, swig_type_304 arg3);
+extern swig_type_306 _wrap_RawPopefModels_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_307 arg2);
+extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_308 arg2, swig_type_309 arg3);
 extern void _wrap_delete_RawPopefBlobInfo_native(uintptr_t arg1);
 extern void _wrap_RawPopefBlobInfo_set_compressed_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_305 arg3, swig_type_306 arg4);
-extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_307 arg2);
+extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_310 arg3, swig_type_311 arg4);
+extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_312 arg2);
 extern uintptr_t _wrap_new_RawPopefFeeds_native(void);
 extern void _wrap_delete_RawPopefFeeds_native(uintptr_t arg1);
 extern void _wrap_RawPopefFeeds_add_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_308 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_309 arg1, swig_type_310 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_313 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_314 arg1, swig_type_315 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefWriter_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_add_metadata_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_RawPopefWriter_begin_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefWriter_begin_feeds_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefBlobWriter_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4);
+extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_316 arg2, swig_type_317 arg3, swig_type_318 arg4);
 extern uintptr_t _wrap_RawPopefBlobWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawPackOptions_native(void);
 extern void _wrap_delete_RawPackOptions_native(uintptr_t arg1);
-extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_314 arg2);
-extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_315 arg2);
-extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_316 arg2, swig_type_317 arg3, swig_type_318 arg4);
-extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_319 arg2);
+extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_319 arg2);
+extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_320 arg2);
+extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_321 arg2, swig_type_322 arg3, swig_type_323 arg4);
+extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_324 arg2);
 extern void _wrap_RawPackOptions_set_algorithm_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawPackOptions_set_data_across_rows_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_320 arg2);
+extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_325 arg2);
 extern void _wrap_RawPackOptions_set_padding_remove_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPackOptions_set_prefetch_datastreams_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_321 arg2);
+extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_326 arg2);
 extern uintptr_t _wrap_new_RawHostConcats_native(void);
 extern void _wrap_delete_RawHostConcats_native(uintptr_t arg1);
-extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_322 arg2);
-extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_323 arg2);
-extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
-extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_326 arg2);
-extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3);
+extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_327 arg2);
+extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_328 arg2);
+extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3);
+extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_331 arg2);
+extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3);
 extern uintptr_t _wrap_new_RawSessionOptions_native(void);
 extern void _wrap_delete_RawSessionOptions_native(uintptr_t arg1);
 extern void _wrap_RawSessionOptions_set_threads_native(uintptr_t arg1, swig_intgo arg2);
@@ -815,13 +841,13 @@ extern void _wrap_RawSessionOptions_set_device_native(uintptr_t arg1, uintptr_t 
 extern void _wrap_RawSessionOptions_set_deferred_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_exclusive_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_telemetry_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_329 arg3, swig_type_330 arg4);
-extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_331 arg2, swig_type_332 arg3);
+extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_334 arg3, swig_type_335 arg4);
+extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
 extern uintptr_t _wrap_new_RawQueueOptions_native(void);
 extern void _wrap_delete_RawQueueOptions_native(uintptr_t arg1);
-extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_333 arg2);
-extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4);
-extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_337 arg2, swig_type_338 arg3);
+extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_338 arg2);
+extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4);
+extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_342 arg2, swig_type_343 arg3);
 extern uintptr_t _wrap_new_RawSession_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawSession_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_bind_to_device_native(uintptr_t arg1, uintptr_t arg2);
@@ -830,47 +856,47 @@ extern uintptr_t _wrap_RawSession_load_again_native(uintptr_t arg1);
 extern void _wrap_RawSession_unload_from_device_native(uintptr_t arg1);
 extern _Bool _wrap_RawSession_is_loaded_native(uintptr_t arg1);
 extern void _wrap_RawSession_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_type_344 arg7, swig_type_345 arg8);
-extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_type_348 arg4, swig_type_349 arg5, swig_type_350 arg6);
-extern swig_type_351 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
-extern swig_type_352 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_353 arg2);
-extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_354 arg2);
+extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_344 arg2, swig_type_345 arg3, swig_type_346 arg4, swig_type_347 arg5, swig_type_348 arg6, swig_type_349 arg7, swig_type_350 arg8);
+extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5, swig_type_355 arg6);
+extern swig_type_356 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
+extern swig_type_357 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_358 arg2);
+extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_359 arg2);
 extern uintptr_t _wrap_RawSession_run_load_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_355 arg2, swig_type_356 arg3);
+extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3);
 extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_popef_model_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_357 arg2, swig_type_358 arg3, swig_type_359 arg4);
-extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4);
+extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_362 arg2, swig_type_363 arg3, swig_type_364 arg4);
+extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_type_367 arg4);
 extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_363 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_364 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_368 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_369 arg2, swig_voidp arg3);
 extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
 extern void _wrap_RawQueueManager_disconnect_all_native(uintptr_t arg1);
 extern void _wrap_delete_RawQueue_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_type_367 arg4, swig_type_368 arg5);
-extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_369 arg2, swig_type_370 arg3, swig_type_371 arg4, swig_type_372 arg5);
-extern swig_type_373 _wrap_RawQueue_capacity_native(uintptr_t arg1);
-extern swig_type_374 _wrap_RawQueue_read_available_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4, swig_type_373 arg5);
+extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_374 arg2, swig_type_375 arg3, swig_type_376 arg4, swig_type_377 arg5);
+extern swig_type_378 _wrap_RawQueue_capacity_native(uintptr_t arg1);
+extern swig_type_379 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_375 _wrap_raw_version_string_native(void);
-extern swig_type_376 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_380 _wrap_raw_version_string_native(void);
+extern swig_type_381 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_377 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_378 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_379 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_380 arg1, swig_type_381 arg2, swig_type_382 arg3, swig_type_383 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_384 arg1, swig_type_385 arg2, swig_type_386 arg3, swig_type_387 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_388 arg1, swig_voidp arg2);
-extern swig_type_389 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_390 arg1);
+extern swig_type_382 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_383 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_384 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_385 arg1, swig_type_386 arg2, swig_type_387 arg3, swig_type_388 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_389 arg1, swig_type_390 arg2, swig_type_391 arg3, swig_type_392 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_393 arg1, swig_voidp arg2);
+extern swig_type_394 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_395 arg1);
 #undef intgo
 */
 import "C"
@@ -1324,6 +1350,14 @@ func (arg1 SwigcptrRawExecutable) Batching_refusal(arg2 int64, arg3 *uintptr) (_
 	return swig_r
 }
 
+func (arg1 SwigcptrRawExecutable) Estimate(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawExecutable_estimate_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
 type RawExecutable interface {
 	Swigcptr() uintptr
 	SwigIsRawExecutable()
@@ -1343,6 +1377,7 @@ type RawExecutable interface {
 	Arena_bytes() (_swig_ret int64)
 	Listing(arg2 *uintptr) (_swig_ret uintptr)
 	Batching_refusal(arg2 int64, arg3 *uintptr) (_swig_ret uintptr)
+	Estimate(arg2 *uintptr) (_swig_ret uintptr)
 }
 
 type SwigcptrRawOpenOptions uintptr
@@ -1751,12 +1786,24 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 	return swig_r
 }
 
+func (arg1 SwigcptrRawCompiler) Estimate_file(arg2 string, arg3 *uintptr) (_swig_ret RawEstimate) {
+	var swig_r RawEstimate
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawEstimate)(SwigcptrRawEstimate(C._wrap_RawCompiler_estimate_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
 func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1771,7 +1818,7 @@ func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1786,7 +1833,7 @@ func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1798,7 +1845,7 @@ func (arg1 SwigcptrRawCompiler) Io_stat_file(arg2 string, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_io_stat_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_io_stat_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1816,7 +1863,7 @@ func RawCompilerFuse_files(arg1 RawOpenOptions, arg2 string) (_swig_ret uintptr)
 	var swig_r uintptr
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawCompiler_fuse_files_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_fuse_files_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1840,7 +1887,7 @@ func RawCompilerList_options(arg1 *uintptr) (_swig_ret uintptr) {
 func RawCompilerLoad_plugin(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_RawCompiler_load_plugin_native(*(*C.swig_type_93)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_load_plugin_native(*(*C.swig_type_94)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1859,10 +1906,181 @@ type RawCompiler interface {
 	SwigIsRawCompiler()
 	Compile_file(arg2 string, arg3 *uintptr) (_swig_ret RawExecutable)
 	Compile_bytes(arg2 int64, arg3 int64, arg4 string, arg5 *uintptr) (_swig_ret RawExecutable)
+	Estimate_file(arg2 string, arg3 *uintptr) (_swig_ret RawEstimate)
 	Compile_to_popef(arg2 string, arg3 string) (_swig_ret uintptr)
 	Convert_file(arg2 string, arg3 string) (_swig_ret uintptr)
 	Show_file(arg2 string, arg3 *uintptr) (_swig_ret uintptr)
 	Io_stat_file(arg2 string, arg3 *uintptr) (_swig_ret uintptr)
+}
+
+type SwigcptrRawEstimate uintptr
+
+func (p SwigcptrRawEstimate) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawEstimate) SwigIsRawEstimate() {
+}
+
+func DeleteRawEstimate(arg1 RawEstimate) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawEstimate_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawEstimate) Target(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_target_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Cycles() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawEstimate_cycles_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Samples() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawEstimate_samples_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Milliseconds() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawEstimate_milliseconds_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Period_milliseconds() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawEstimate_period_milliseconds_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Latency_milliseconds() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawEstimate_latency_milliseconds_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Host_milliseconds() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawEstimate_host_milliseconds_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Throughput() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawEstimate_throughput_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Utilization() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawEstimate_utilization_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Tile_bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawEstimate_tile_bytes_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Available_bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawEstimate_available_bytes_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Fits() (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	swig_r = (bool)(C._wrap_RawEstimate_fits_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Cycle_quality(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_cycle_quality_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Memory_quality(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_memory_quality_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Host_quality(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_host_quality_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Json(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_json_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Report(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_report_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawEstimate) Svg(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawEstimate_svg_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+type RawEstimate interface {
+	Swigcptr() uintptr
+	SwigIsRawEstimate()
+	Target(arg2 *uintptr) (_swig_ret uintptr)
+	Cycles() (_swig_ret int64)
+	Samples() (_swig_ret int64)
+	Milliseconds() (_swig_ret float64)
+	Period_milliseconds() (_swig_ret float64)
+	Latency_milliseconds() (_swig_ret float64)
+	Host_milliseconds() (_swig_ret float64)
+	Throughput() (_swig_ret float64)
+	Utilization() (_swig_ret float64)
+	Tile_bytes() (_swig_ret int64)
+	Available_bytes() (_swig_ret int64)
+	Fits() (_swig_ret bool)
+	Cycle_quality(arg2 *uintptr) (_swig_ret uintptr)
+	Memory_quality(arg2 *uintptr) (_swig_ret uintptr)
+	Host_quality(arg2 *uintptr) (_swig_ret uintptr)
+	Json(arg2 *uintptr) (_swig_ret uintptr)
+	Report(arg2 *uintptr) (_swig_ret uintptr)
+	Svg(arg2 *uintptr) (_swig_ret uintptr)
 }
 
 type SwigcptrRawDeviceManager uintptr
@@ -1880,7 +2098,7 @@ func NewRawDeviceManager(arg1 int64, arg2 string, arg3 string, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_94(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_99(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1907,7 +2125,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_device(arg2 int64, arg3 *uintptr) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_103(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1916,7 +2134,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_specific_device(arg2 int64, arg3 *uintp
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1924,7 +2142,7 @@ func (arg1 SwigcptrRawDeviceManager) Device_id(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_101(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1)))
 	return swig_r
 }
 
@@ -1934,7 +2152,7 @@ func (arg1 SwigcptrRawDeviceManager) Acquire(arg2 RawDeviceRequest, arg3 int64, 
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_102(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_107(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -1945,7 +2163,7 @@ func (arg1 SwigcptrRawDeviceManager) Acquire_for(arg2 RawExecutable, arg3 RawDev
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_103(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_108(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1956,7 +2174,7 @@ func (arg1 SwigcptrRawDeviceManager) Create_ipu_model_device(arg2 int64, arg3 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_105(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_110(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1966,7 +2184,7 @@ func (arg1 SwigcptrRawDeviceManager) Create_small_ipu_model_device(arg2 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -2094,7 +2312,7 @@ func (arg1 SwigcptrRawRunner) Input_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1))))
 	return swig_r
 }
 
@@ -2102,7 +2320,7 @@ func (arg1 SwigcptrRawRunner) Output_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1))))
 	return swig_r
 }
 
@@ -2129,7 +2347,7 @@ func (arg1 SwigcptrRawRunner) Execute_table(arg2 []int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C.swig_type_116(_swig_i_2), C.swig_type_117(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.swig_type_121(_swig_i_2), C.swig_type_122(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2143,7 +2361,7 @@ func (arg1 SwigcptrRawRunner) Execute_async(arg2 RawBindings, arg3 int64, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_118(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_123(_swig_i_2), C.swig_type_124(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -2155,7 +2373,7 @@ func (arg1 SwigcptrRawRunner) Execute_async_with(arg2 RawBindings, arg3 RawReque
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_with_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_120(_swig_i_3), C.swig_type_121(_swig_i_4), C.swig_voidp(_swig_i_5))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_with_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_125(_swig_i_3), C.swig_type_126(_swig_i_4), C.swig_voidp(_swig_i_5))))
 	return swig_r
 }
 
@@ -2163,7 +2381,7 @@ func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1)))
 	return swig_r
 }
 
@@ -2172,7 +2390,7 @@ func (arg1 SwigcptrRawRunner) Input_index(arg2 string, arg3 *uintptr) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawRunner_input_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawRunner_input_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2184,7 +2402,7 @@ func (arg1 SwigcptrRawRunner) Output_index(arg2 string, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawRunner_output_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawRunner_output_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2225,7 +2443,7 @@ func (arg1 SwigcptrRawRunner) Counters(arg2 int64, arg3 *uintptr) (_swig_ret Raw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawCounters)(SwigcptrRawCounters(C._wrap_RawRunner_counters_native(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawCounters)(SwigcptrRawCounters(C._wrap_RawRunner_counters_native(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -2280,7 +2498,7 @@ func (arg1 SwigcptrRawRunner) Light_set_input(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.swig_type_129(_swig_i_2), C.swig_type_130(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), C.swig_type_135(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2305,7 +2523,7 @@ func (arg1 SwigcptrRawRunner) Light_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1))))
 	return swig_r
 }
 
@@ -2313,7 +2531,7 @@ func (arg1 SwigcptrRawRunner) Light_input_has_data(arg2 int64) (_swig_ret bool) 
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1)))
 	return swig_r
 }
 
@@ -2368,7 +2586,7 @@ func DeleteRawBindings(arg1 RawBindings) {
 func (arg1 SwigcptrRawBindings) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawBindings_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1))
+	C._wrap_RawBindings_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
@@ -2376,7 +2594,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.swig_type_136(_swig_i_2), C.swig_type_137(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_141(_swig_i_2), C.swig_type_142(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2387,7 +2605,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.swig_type_139(_swig_i_2), C.swig_type_140(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_type_144(_swig_i_2), C.swig_type_145(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2398,7 +2616,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_type_142(_swig_i_2), C.swig_type_143(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.swig_type_147(_swig_i_2), C.swig_type_148(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -2406,7 +2624,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.swig_type_145(_swig_i_2), C.swig_type_146(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1), C.swig_type_150(_swig_i_2), C.swig_type_151(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -2447,7 +2665,7 @@ func (arg1 SwigcptrRawTensors) Add(arg2 string, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_type_148(_swig_i_2), C.swig_type_149(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_5)), C.swig_type_151(_swig_i_6))
+	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_type_153(_swig_i_2), C.swig_type_154(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_5)), C.swig_type_156(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2487,7 +2705,7 @@ func (arg1 SwigcptrRawOutputs) Name(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1))
+	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2498,7 +2716,7 @@ func (arg1 SwigcptrRawOutputs) Dtype(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1)))
+	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_160(_swig_i_1)))
 	return swig_r
 }
 
@@ -2506,7 +2724,7 @@ func (arg1 SwigcptrRawOutputs) Rank(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1)))
 	return swig_r
 }
 
@@ -2515,7 +2733,7 @@ func (arg1 SwigcptrRawOutputs) Dimension(arg2 int64, arg3 int64) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.swig_type_160(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_type_165(_swig_i_2)))
 	return swig_r
 }
 
@@ -2523,7 +2741,7 @@ func (arg1 SwigcptrRawOutputs) Address(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1)))
 	return swig_r
 }
 
@@ -2531,7 +2749,7 @@ func (arg1 SwigcptrRawOutputs) Bytes(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1)))
 	return swig_r
 }
 
@@ -2565,7 +2783,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1)))
 	return swig_r
 }
 
@@ -2661,7 +2879,7 @@ func (p SwigcptrRawDeviceRequest) SwigIsRawDeviceRequest() {
 func (arg1 SwigcptrRawDeviceRequest) SetNum_ipus(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
@@ -2674,7 +2892,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetMin_tiles(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetMin_tiles() (_swig_ret int64) {
@@ -2726,7 +2944,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_strategy() (_swig_ret int) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
@@ -2739,7 +2957,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_sleep_ns() (_swig_ret int64) {
@@ -2843,7 +3061,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetTelemetry() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -2960,7 +3178,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetIs_batch_size_timeout_enabled() (_swig_r
 func (arg1 SwigcptrRawRunnerOptions) SetBatch_size_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
+	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64) {
@@ -2973,7 +3191,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64
 func (arg1 SwigcptrRawRunnerOptions) SetData_parallel_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
+	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret int64) {
@@ -2986,7 +3204,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret in
 func (arg1 SwigcptrRawRunnerOptions) SetRequest_tracepoints_buffer_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetRequest_tracepoints_buffer_size() (_swig_ret int64) {
@@ -3025,7 +3243,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetOverlap_io() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetBatches_per_step(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
+	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
@@ -3038,7 +3256,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int64) {
@@ -3051,7 +3269,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int6
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_sleep_ns() (_swig_ret int64) {
@@ -3095,7 +3313,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_replica_device(arg2 int64, arg3 RawDevi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1), C.uintptr_t(_swig_i_2))
+	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.uintptr_t(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, arg4 int64) {
@@ -3103,7 +3321,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.swig_type_191(_swig_i_2), C.swig_type_192(_swig_i_3))
+	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_type_197(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3112,7 +3330,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3121,7 +3339,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3130,7 +3348,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_load(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_load_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_load_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3139,7 +3357,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_load(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_numerics(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3213,7 +3431,7 @@ func (p SwigcptrRawRequestOptions) SwigIsRawRequestOptions() {
 func (arg1 SwigcptrRawRequestOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1))
+	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_202(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRequestOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -3250,7 +3468,7 @@ func DeleteRawRequestOptions(arg1 RawRequestOptions) {
 func (arg1 SwigcptrRawRequestOptions) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1))
+	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1))
 }
 
 type RawRequestOptions interface {
@@ -3421,7 +3639,7 @@ func (arg1 SwigcptrRawCounters) Latency_bucket(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1)))
 	return swig_r
 }
 
@@ -3474,7 +3692,7 @@ func DeleteRawPasses(arg1 RawPasses) {
 func (arg1 SwigcptrRawPasses) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3484,7 +3702,7 @@ func (arg1 SwigcptrRawPasses) Add_argument(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3520,7 +3738,7 @@ func (arg1 SwigcptrRawPasses) Set_strict(arg2 bool) {
 func (arg1 SwigcptrRawPasses) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
+	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPasses) Check() (_swig_ret uintptr) {
@@ -3537,7 +3755,7 @@ func (arg1 SwigcptrRawPasses) Apply_to(arg2 int64, arg3 int64, arg4 string, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1), C.swig_type_227(_swig_i_2), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1), C.swig_type_232(_swig_i_2), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3634,7 +3852,7 @@ func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAn
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_232)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_237)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3701,7 +3919,7 @@ func (arg1 SwigcptrRawPopefAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1)))
 	return swig_r
 }
 
@@ -3716,7 +3934,7 @@ func (arg1 SwigcptrRawPopefAnchor) Program(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1)))
 	return swig_r
 }
 
@@ -3725,7 +3943,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_tensor(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_2)), C.swig_type_243(_swig_i_3))
+	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_2)), C.swig_type_248(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3735,7 +3953,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_programs(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.swig_type_245(_swig_i_2))
+	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)), C.swig_type_250(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3798,7 +4016,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_field(arg2 int, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_247(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_252(_swig_i_2)))
 	return swig_r
 }
 
@@ -3826,7 +4044,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uint
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3837,7 +4055,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uin
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3857,7 +4075,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_name(arg2 int, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_254(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_259(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3869,7 +4087,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_value(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_256(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_261(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3882,7 +4100,7 @@ func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 stri
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3905,7 +4123,7 @@ func (arg1 SwigcptrRawPopefMetadata) Flow_program(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_261(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_266(_swig_i_2)))
 	return swig_r
 }
 
@@ -3915,7 +4133,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_flow(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2)), C.swig_type_263(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_2)), C.swig_type_268(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3933,7 +4151,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_index(arg2 int64) (_swig_ret int64)
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_266(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_271(_swig_i_1)))
 	return swig_r
 }
 
@@ -3941,7 +4159,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_name(arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_268(_swig_i_1))
+	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3953,7 +4171,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_274(_swig_i_1), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3972,7 +4190,7 @@ func (arg1 SwigcptrRawPopefMetadata) Anchor(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_272(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_277(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -4034,7 +4252,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4046,7 +4264,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_bytes(arg2 int64, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_274(_swig_i_1), C.swig_type_275(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), C.swig_type_280(_swig_i_2)))
 	return swig_r
 }
 
@@ -4057,7 +4275,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_source(arg2 int64, arg3 int64, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1), C.swig_type_277(_swig_i_2), C.swig_type_278(_swig_i_3), C.swig_type_279(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1), C.swig_type_282(_swig_i_2), C.swig_type_283(_swig_i_3), C.swig_type_284(_swig_i_4)))
 	return swig_r
 }
 
@@ -4074,7 +4292,7 @@ func (arg1 SwigcptrRawPopefReader) Blob(arg2 int, arg3 int64) (_swig_ret RawPope
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_281(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_286(_swig_i_2))))
 	return swig_r
 }
 
@@ -4082,7 +4300,7 @@ func (arg1 SwigcptrRawPopefReader) Metadata(arg2 int64) (_swig_ret RawPopefMetad
 	var swig_r RawPopefMetadata
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))))
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1))))
 	return swig_r
 }
 
@@ -4167,7 +4385,7 @@ func (arg1 SwigcptrRawPopefBlob) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1)))
 	return swig_r
 }
 
@@ -4199,7 +4417,7 @@ func (arg1 SwigcptrRawPopefBlob) Read(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1), C.swig_type_291(_swig_i_2), C.swig_type_292(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_295(_swig_i_1), C.swig_type_296(_swig_i_2), C.swig_type_297(_swig_i_3)))
 	return swig_r
 }
 
@@ -4268,7 +4486,7 @@ func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4300,7 +4518,7 @@ func (arg1 SwigcptrRawPopefModel) Blob(arg2 int, arg3 int64) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_297(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_302(_swig_i_2))))
 	return swig_r
 }
 
@@ -4317,7 +4535,7 @@ func (arg1 SwigcptrRawPopefModel) User_anchor(arg2 int, arg3 int64) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_300(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_305(_swig_i_2)))
 	return swig_r
 }
 
@@ -4373,7 +4591,7 @@ func (arg1 SwigcptrRawPopefModels) Take(arg2 int64) (_swig_ret RawPopefModel) {
 	var swig_r RawPopefModel
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_302(_swig_i_1))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_307(_swig_i_1))))
 	return swig_r
 }
 
@@ -4398,7 +4616,7 @@ func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_2)))))
+	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_2)))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4424,7 +4642,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_2)), C.swig_type_306(_swig_i_3))
+	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_type_311(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4433,7 +4651,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor_count(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_307(_swig_i_1))
+	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_312(_swig_i_1))
 }
 
 type RawPopefBlobInfo interface {
@@ -4490,7 +4708,7 @@ func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_308)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_313)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4502,7 +4720,7 @@ func RawPopefWriterCreate_stream(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_309(_swig_i_0), C.swig_type_310(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_314(_swig_i_0), C.swig_type_315(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -4573,7 +4791,7 @@ func (arg1 SwigcptrRawPopefBlobWriter) Write(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_311(_swig_i_1), C.swig_type_312(_swig_i_2), C.swig_type_313(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_316(_swig_i_1), C.swig_type_317(_swig_i_2), C.swig_type_318(_swig_i_3)))
 	return swig_r
 }
 
@@ -4614,13 +4832,13 @@ func DeleteRawPackOptions(arg1 RawPackOptions) {
 func (arg1 SwigcptrRawPackOptions) Set_timeout(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_314(_swig_i_1))
+	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1))
+	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_320(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
@@ -4628,7 +4846,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4643,7 +4861,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4664,7 +4882,7 @@ func (arg1 SwigcptrRawPackOptions) Set_data_across_rows(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_compile_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_320(_swig_i_1))
+	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_325(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_padding_remove(arg2 bool) {
@@ -4682,7 +4900,7 @@ func (arg1 SwigcptrRawPackOptions) Set_prefetch_datastreams(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_delimiter_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_321(_swig_i_1))
+	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
 }
 
 type RawPackOptions interface {
@@ -4723,7 +4941,7 @@ func DeleteRawHostConcats(arg1 RawHostConcats) {
 func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4732,7 +4950,7 @@ func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4742,7 +4960,7 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_1)), C.swig_type_325(_swig_i_2))
+	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), C.swig_type_330(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4751,14 +4969,14 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 func (arg1 SwigcptrRawHostConcats) Set_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_331(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawHostConcats) Set_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)), C.swig_type_328(_swig_i_2))
+	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4835,14 +5053,14 @@ func (arg1 SwigcptrRawSessionOptions) Set_wait(arg2 int, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_329(_swig_i_2), C.swig_type_330(_swig_i_3))
+	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_334(_swig_i_2), C.swig_type_335(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawSessionOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_331(_swig_i_1), C.swig_type_332(_swig_i_2))
+	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_336(_swig_i_1), C.swig_type_337(_swig_i_2))
 }
 
 type RawSessionOptions interface {
@@ -4881,7 +5099,7 @@ func DeleteRawQueueOptions(arg1 RawQueueOptions) {
 func (arg1 SwigcptrRawQueueOptions) Set_buffers(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_333(_swig_i_1))
+	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int64) {
@@ -4889,14 +5107,14 @@ func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1), C.swig_type_335(_swig_i_2), C.swig_type_336(_swig_i_3))
+	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_339(_swig_i_1), C.swig_type_340(_swig_i_2), C.swig_type_341(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_337(_swig_i_1), C.swig_type_338(_swig_i_2))
+	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_342(_swig_i_1), C.swig_type_343(_swig_i_2))
 }
 
 type RawQueueOptions interface {
@@ -4979,7 +5197,7 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2), C.swig_type_341(_swig_i_3), C.swig_type_342(_swig_i_4), C.swig_type_343(_swig_i_5), C.swig_type_344(_swig_i_6), C.swig_type_345(_swig_i_7)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_1)), C.swig_type_345(_swig_i_2), C.swig_type_346(_swig_i_3), C.swig_type_347(_swig_i_4), C.swig_type_348(_swig_i_5), C.swig_type_349(_swig_i_6), C.swig_type_350(_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4994,7 +5212,7 @@ func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), C.swig_type_347(_swig_i_2), C.swig_type_348(_swig_i_3), C.swig_type_349(_swig_i_4), C.swig_type_350(_swig_i_5)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), C.swig_type_352(_swig_i_2), C.swig_type_353(_swig_i_3), C.swig_type_354(_swig_i_4), C.swig_type_355(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5019,7 +5237,7 @@ func (arg1 SwigcptrRawSession) User_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_353(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_358(_swig_i_1))))
 	return swig_r
 }
 
@@ -5027,7 +5245,7 @@ func (arg1 SwigcptrRawSession) User_output_anchor(arg2 int64) (_swig_ret RawAnch
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_354(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_359(_swig_i_1))))
 	return swig_r
 }
 
@@ -5057,7 +5275,7 @@ func (arg1 SwigcptrRawSession) Run_programs(arg2 []int64, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), C.swig_type_356(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), C.swig_type_361(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5093,7 +5311,7 @@ func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), C.swig_type_358(_swig_i_2), C.swig_type_359(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_1)), C.swig_type_363(_swig_i_2), C.swig_type_364(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5106,7 +5324,7 @@ func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), C.swig_type_361(_swig_i_2), C.swig_type_362(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), C.swig_type_366(_swig_i_2), C.swig_type_367(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5168,7 +5386,7 @@ func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5180,7 +5398,7 @@ func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_s
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5227,7 +5445,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_input(arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_365(_swig_i_1), C.swig_type_366(_swig_i_2), C.swig_type_367(_swig_i_3), C.swig_type_368(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_370(_swig_i_1), C.swig_type_371(_swig_i_2), C.swig_type_372(_swig_i_3), C.swig_type_373(_swig_i_4)))
 	return swig_r
 }
 
@@ -5238,7 +5456,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_output(arg2 int64, arg3 int64, arg4 int64, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_369(_swig_i_1), C.swig_type_370(_swig_i_2), C.swig_type_371(_swig_i_3), C.swig_type_372(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_374(_swig_i_1), C.swig_type_375(_swig_i_2), C.swig_type_376(_swig_i_3), C.swig_type_377(_swig_i_4)))
 	return swig_r
 }
 
@@ -5332,7 +5550,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_378)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5344,7 +5562,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_379)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_384)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5357,7 +5575,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_380)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_385)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5379,7 +5597,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_384)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_389)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5399,7 +5617,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_388)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_393)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5414,5 +5632,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_390(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_395(_swig_i_0))
 }

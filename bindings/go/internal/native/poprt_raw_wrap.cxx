@@ -390,6 +390,11 @@ SWIGINTERN poprt_text raw_executable_batching_refusal(raw_executable *self,int64
     *error = poprt_executable_batching_refusal(self, static_cast<size_t>(dimension), &text);
     return text;
   }
+SWIGINTERN poprt_text raw_executable_estimate(raw_executable *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_executable_estimate(self, &text);
+    return text;
+  }
 SWIGINTERN raw_open_options *new_raw_open_options(){ return new raw_open_options; }
 SWIGINTERN void delete_raw_open_options(raw_open_options *self){ delete self; }
 SWIGINTERN void raw_open_options_add_path(raw_open_options *self,char const *path){ self->paths.add(path); }
@@ -472,6 +477,11 @@ SWIGINTERN raw_executable *raw_compiler_compile_bytes(raw_compiler *self,int64_t
                                           poprt_shim::or_null(folder), &made);
     return made;
   }
+SWIGINTERN raw_estimate *raw_compiler_estimate_file(raw_compiler *self,char const *onnx_path,poprt_result *error){
+    raw_estimate* made = nullptr;
+    *error = poprt_compiler_estimate_file(self, onnx_path, &made);
+    return made;
+  }
 SWIGINTERN poprt_result raw_compiler_compile_to_popef(raw_compiler *self,char const *onnx_path,char const *popef_path){
     return poprt_compiler_compile_to_popef(self, onnx_path, popef_path);
   }
@@ -510,6 +520,53 @@ SWIGINTERN poprt_result raw_compiler_load_plugin(char const *path){ return poprt
 SWIGINTERN poprt_text raw_compiler_list_plugins(poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_plugin_list(&text);
+    return text;
+  }
+SWIGINTERN void delete_raw_estimate(raw_estimate *self){ poprt_estimate_free(self); }
+SWIGINTERN poprt_text raw_estimate_target(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_target(self, &text);
+    return text;
+  }
+SWIGINTERN int64_t raw_estimate_cycles(raw_estimate *self){ return poprt_estimate_cycles(self); }
+SWIGINTERN int64_t raw_estimate_samples(raw_estimate *self){ return poprt_estimate_samples(self); }
+SWIGINTERN double raw_estimate_milliseconds(raw_estimate *self){ return poprt_estimate_milliseconds(self); }
+SWIGINTERN double raw_estimate_period_milliseconds(raw_estimate *self){ return poprt_estimate_period_milliseconds(self); }
+SWIGINTERN double raw_estimate_latency_milliseconds(raw_estimate *self){ return poprt_estimate_latency_milliseconds(self); }
+SWIGINTERN double raw_estimate_host_milliseconds(raw_estimate *self){ return poprt_estimate_host_milliseconds(self); }
+SWIGINTERN double raw_estimate_throughput(raw_estimate *self){ return poprt_estimate_throughput(self); }
+SWIGINTERN double raw_estimate_utilization(raw_estimate *self){ return poprt_estimate_utilization(self); }
+SWIGINTERN int64_t raw_estimate_tile_bytes(raw_estimate *self){ return static_cast<int64_t>(poprt_estimate_tile_bytes(self)); }
+SWIGINTERN int64_t raw_estimate_available_bytes(raw_estimate *self){ return static_cast<int64_t>(poprt_estimate_available_bytes(self)); }
+SWIGINTERN bool raw_estimate_fits(raw_estimate *self){ return poprt_estimate_fits(self) != 0; }
+SWIGINTERN poprt_text raw_estimate_cycle_quality(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_cycle_quality(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_estimate_memory_quality(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_memory_quality(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_estimate_host_quality(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_host_quality(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_estimate_json(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_json(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_estimate_report(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_report(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_estimate_svg(raw_estimate *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_estimate_svg(self, &text);
     return text;
   }
 SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,char const *visible,char const *shared,poprt_result *error){
@@ -1892,6 +1949,21 @@ poprt_text _wrap_RawExecutable_batching_refusal_native(raw_executable *_swig_go_
 }
 
 
+poprt_text _wrap_RawExecutable_estimate_native(raw_executable *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_executable_estimate(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
 raw_open_options *_wrap_new_RawOpenOptions_native() {
   raw_open_options *result = 0 ;
   raw_open_options *_swig_go_result;
@@ -2485,6 +2557,28 @@ raw_executable *_wrap_RawCompiler_compile_bytes_native(raw_compiler *_swig_go_0,
 }
 
 
+raw_estimate *_wrap_RawCompiler_estimate_file_native(raw_compiler *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_compiler *arg1 = (raw_compiler *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_estimate *result = 0 ;
+  raw_estimate *_swig_go_result;
+  
+  arg1 = *(raw_compiler **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_estimate *)raw_compiler_estimate_file(arg1,(char const *)arg2,arg3);
+  *(raw_estimate **)&_swig_go_result = (raw_estimate *)result; 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
 poprt_result _wrap_RawCompiler_compile_to_popef_native(raw_compiler *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   raw_compiler *arg1 = (raw_compiler *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -2668,6 +2762,264 @@ poprt_text _wrap_RawCompiler_list_plugins_native(poprt_result *_swig_go_0) {
   arg1 = (poprt_result*)_swig_go_0;
   
   result = raw_compiler_list_plugins(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawEstimate_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  delete_raw_estimate(arg1);
+  
+}
+
+
+poprt_text _wrap_RawEstimate_target_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_target(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawEstimate_cycles_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (int64_t)raw_estimate_cycles(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawEstimate_samples_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (int64_t)raw_estimate_samples(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawEstimate_milliseconds_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (double)raw_estimate_milliseconds(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawEstimate_period_milliseconds_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (double)raw_estimate_period_milliseconds(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawEstimate_latency_milliseconds_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (double)raw_estimate_latency_milliseconds(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawEstimate_host_milliseconds_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (double)raw_estimate_host_milliseconds(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawEstimate_throughput_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (double)raw_estimate_throughput(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawEstimate_utilization_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (double)raw_estimate_utilization(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawEstimate_tile_bytes_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (int64_t)raw_estimate_tile_bytes(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawEstimate_available_bytes_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (int64_t)raw_estimate_available_bytes(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawEstimate_fits_native(raw_estimate *_swig_go_0) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  
+  result = (bool)raw_estimate_fits(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawEstimate_cycle_quality_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_cycle_quality(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawEstimate_memory_quality_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_memory_quality(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawEstimate_host_quality_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_host_quality(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawEstimate_json_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_json(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawEstimate_report_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_report(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawEstimate_svg_native(raw_estimate *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_estimate *arg1 = (raw_estimate *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_estimate **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_estimate_svg(arg1,arg2);
   _swig_go_result = result;
   return _swig_go_result;
 }

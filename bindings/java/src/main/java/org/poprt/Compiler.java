@@ -157,6 +157,33 @@ public final class Compiler implements AutoCloseable {
     return compile(onnx, folder.toString());
   }
 
+  /**
+   * Estimates what an ONNX model costs on a chip, with the options of the compiler. The chip is
+   * that of the options by name {@code estimate_target}, else {@code ipu_version}, else c600. A
+   * model that does not fit is no error.
+   *
+   * @param onnx the model; files of external data may be missing
+   * @return the estimate
+   * @throws PoprtException as {@link #compile(Path)}
+   * @since 1.0
+   */
+  public Estimate estimate(Path onnx) {
+    Estimate made;
+    try (Use<RawCompiler> use = handle.use()) {
+      made = new Estimate(use.raw().estimate_file(onnx.toString()));
+    } catch (PoprtException e) {
+      listeners.rethrow();
+      throw e;
+    }
+    try {
+      listeners.rethrow();
+    } catch (Throwable e) {
+      made.close();
+      throw e;
+    }
+    return made;
+  }
+
   private Executable compile(ByteBuffer onnx, String folder) {
     ByteBuffer direct = Memory.direct(onnx);
     try {

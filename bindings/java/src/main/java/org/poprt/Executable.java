@@ -316,6 +316,21 @@ public final class Executable implements AutoCloseable {
       return use.raw().batching_refusal(dimension);
     }
   }
+
+  /**
+   * What the model costs on a chip, as option {@code estimate} of the compiler stored it: a JSON
+   * object.
+   *
+   * @return text
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the executable was compiled
+   *     without the option
+   * @since 1.0
+   */
+  public String estimate() {
+    try (Use<RawExecutable> use = use()) {
+      return use.raw().estimate();
+    }
+  }
   // </functions:executable>
 
   /** Frees the executable. A second call has no effect. */

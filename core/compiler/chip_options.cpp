@@ -1,0 +1,92 @@
+#include "compiler/chip_options.h"
+
+#include <charconv>
+#include <string>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "compiler/chip_remedies.h"
+
+namespace poprt::compiler {
+namespace {
+
+template <class T>
+T chip_number(const OptionText& option, const char* name, T standard, T least, T most) {
+  const char* text = option(name);
+  if (!text) return standard;
+  const std::string_view word = text;
+  T value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || !(value >= least) ||
+      !(value <= most))
+    fail(ErrorCode::invalid_argument, "`{}`: expected a number from {} to {}, found '{}'", name,
+         least, most, word);
+  return value;
+}
+
+bool chip_flag(const OptionText& option, const char* name) {
+  const char* text = option(name);
+  return text && (std::string_view(text) == "True" || std::string_view(text) == "1");
+}
+
+Precision chip_precision(const OptionText& option) {
+  const char* text = option("precision");
+  const std::string_view word = text ? text : "";
+  if (word == "fp32") return Precision::fp32;
+  if (word == "fp16" || word == "bf16") return Precision::fp16;
+  if (word == "fp8") return Precision::fp8;
+  if (word == "fp8_weight") return Precision::fp8_weight;
+  return Precision::keep;
+}
+
+}  // namespace
+
+ipu::Target chip_target(std::string_view word) {
+  if (!word.ends_with(".json")) return ipu::target_of(word);
+  const auto file = MappedFile::open(std::string(word));
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
+                              file->bytes().size());
+  const nlohmann::json json = try_parse_json(text);
+  if (json.is_discarded()) fail(ErrorCode::invalid_argument, "'{}' is not JSON", word);
+  return ipu::target_from_json(json);
+}
+
+EstimateOptions chip_options(const OptionText& option) {
+  EstimateOptions o;
+  const char* target = option("estimate_target");
+  if (!target) target = option("ipu_version");
+  o.target = chip_target(target ? target : "c600");
+  o.precision = chip_precision(option);
+  ipu::ChipOptions& chip = o.chip;
+  chip.num_ipus = chip_number<int64_t>(option, "num_ipus", 1, 1, 1024);
+  chip.num_io_tiles = chip_number<int64_t>(option, "num_io_tiles", 0, 0, o.target.tiles - 1);
+  chip.batches_per_step = chip_number<int64_t>(option, "batches_per_step", 1, 1, 1'000'000);
+  chip.available_memory_proportion =
+      chip_number<double>(option, "available_memory_proportion", 0.6, 0, 1);
+  const char* partials = option("partials_type");
+  chip.float_partials = partials && std::string_view(partials) == "float";
+  chip.use_128bit_conv_unit_load = chip_flag(option, "use_128bit_conv_unit_load");
+  chip.outline_threshold =
+      chip_number<double>(option, "outline_threshold", chip.outline_threshold, -1e9, 1e9);
+  if (const char* outlining = option("enable_outlining");
+      outlining && std::string_view(outlining) == "False")
+    chip.outline_threshold = -1;
+  chip.overlap = chip_flag(option, "enable_pipelining");
+  return o;
+}
+
+ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& conversion,
+                              const EstimateOptions& options, bool allow_links, bool strict,
+                              std::vector<ipu::Remedy>* remedies) {
+  ModelSource shapes = source;
+  shapes.shapes_only = true;
+  const auto graph = read_model(shapes, allow_links, strict);
+  convert_model(*graph, conversion);
+  prepare_for_chip(*graph);
+  ipu::Estimate e = ipu::estimate_of(chip_program(*graph, options), options.target, options.chip);
+  if (remedies && !e.fits()) *remedies = find_remedies(*graph, options);
+  return e;
+}
+
+}  // namespace poprt::compiler

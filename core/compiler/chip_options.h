@@ -1,0 +1,32 @@
+// The options of an estimate, from the options of a compilation by name.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "compiler/chip_program.h"
+#include "compiler/driver.h"
+#include "ipu/report.h"
+
+namespace poprt::compiler {
+
+// Returns the value of an option by name, or null if it is not given.
+using OptionText = std::function<const char*(std::string_view name)>;
+
+// A target by name, or the JSON file of one if the word ends in ".json". Throws invalid_argument
+// for an unknown name and for JSON that is not a target, and the errors of reading the file.
+ipu::Target chip_target(std::string_view word);
+
+// Reads the options that change an estimate: estimate_target (else ipu_version, else c600),
+// precision, num_ipus, num_io_tiles, batches_per_step, available_memory_proportion, partials_type,
+// use_128bit_conv_unit_load, enable_pipelining, enable_outlining and outline_threshold. Other
+// options have no effect. Throws invalid_argument for a value outside its range.
+EstimateOptions chip_options(const OptionText& option);
+
+// Reads, converts and estimates a model. Tensors in external files may be missing. `remedies`, if
+// not null, receives the options with which a model fits that does not fit.
+ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& conversion,
+                              const EstimateOptions& options, bool allow_links = false,
+                              bool strict = false, std::vector<ipu::Remedy>* remedies = nullptr);
+
+}  // namespace poprt::compiler

@@ -1,0 +1,86 @@
+#include "compiler/chip_options.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "base/error.h"
+#include "core/compiler/chip_models.h"
+
+namespace poprt::compiler {
+namespace {
+
+EstimateOptions read(const std::map<std::string, std::string, std::less<>>& options) {
+  return chip_options([&](std::string_view name) -> const char* {
+    const auto at = options.find(name);
+    return at == options.end() ? nullptr : at->second.c_str();
+  });
+}
+
+TEST(ChipOptions, DefaultsAreThoseOfTheEstimator) {
+  const EstimateOptions o = read({});
+  EXPECT_EQ(o.target, ipu::target_of("c600"));
+  EXPECT_EQ(o.precision, Precision::keep);
+  EXPECT_EQ(o.chip, ipu::ChipOptions());
+}
+
+TEST(ChipOptions, EveryOptionHasItsField) {
+  const EstimateOptions o = read({{"ipu_version", "ipu2"},
+                                  {"precision", "fp8_weight"},
+                                  {"num_ipus", "4"},
+                                  {"num_io_tiles", "32"},
+                                  {"batches_per_step", "128"},
+                                  {"available_memory_proportion", "0.25"},
+                                  {"partials_type", "float"},
+                                  {"use_128bit_conv_unit_load", "True"},
+                                  {"enable_pipelining", "True"},
+                                  {"outline_threshold", "7.5"}});
+  EXPECT_EQ(o.target.name, "mk2");
+  EXPECT_EQ(o.precision, Precision::fp8_weight);
+  EXPECT_EQ(o.chip.num_ipus, 4);
+  EXPECT_EQ(o.chip.num_io_tiles, 32);
+  EXPECT_EQ(o.chip.batches_per_step, 128);
+  EXPECT_EQ(o.chip.available_memory_proportion, 0.25);
+  EXPECT_TRUE(o.chip.float_partials);
+  EXPECT_TRUE(o.chip.use_128bit_conv_unit_load);
+  EXPECT_TRUE(o.chip.overlap);
+  EXPECT_EQ(o.chip.outline_threshold, 7.5);
+  EXPECT_LT(read({{"enable_outlining", "False"}}).chip.outline_threshold, 0);
+}
+
+TEST(ChipOptions, TheTargetOfEstimatesTakesPrecedence) {
+  EXPECT_EQ(read({{"ipu_version", "ipu2"}, {"estimate_target", "bow"}}).target.name, "bow");
+  const std::string path = ::testing::TempDir() + "chip_options_target.json";
+  std::ofstream(path) << R"({"base": "mk2", "tiles": 100})";
+  EXPECT_EQ(read({{"estimate_target", path}}).target.tiles, 100);
+  std::ofstream(path) << R"({"base": )";
+  try {
+    read({{"estimate_target", path}});
+    FAIL() << "the file is not JSON";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(e.message().find("is not JSON"), std::string::npos) << e.message();
+  }
+}
+
+TEST(ChipOptions, RefusesValuesOutsideTheirRange) {
+  for (const auto& [name, value] : {std::pair("num_ipus", "0"),
+                                    {"num_ipus", "two"},
+                                    {"num_io_tiles", "1472"},
+                                    {"batches_per_step", "0"},
+                                    {"available_memory_proportion", "1.5"},
+                                    {"available_memory_proportion", "nan"},
+                                    {"estimate_target", "ipu9"}}) {
+    try {
+      read({{name, value}});
+      FAIL() << name << " " << value;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << name;
+      EXPECT_NE(e.message().find(value), std::string::npos) << e.message();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace poprt::compiler
