@@ -6,7 +6,8 @@ The cases come from capi/options.toml (each name of each option of a language, o
 which has the values of options that are not simple, those of the structs that options.toml does not describe, and what
 differs between languages. They are put into program.LANGUAGE.in, and the program runs with record.cpp in LD_PRELOAD. A case
 passes if exactly the expected fields of the C structs differ from the defaults. A field of a C struct that no case changes,
-and an option without a case, is a failure."""
+and an option without a case, is a failure. tests/mutation runs it with the bindings of a copy, OPTIONS_PYTHON, OPTIONS_MONO
+(folders) and OPTIONS_INCLUDE (C++)."""
 
 import glob
 import os
@@ -259,7 +260,7 @@ def build(language, work, out, tools):
                        f"replace poprt.example.org/bindings/go => {ROOT}/bindings/go\n")
         subprocess.run([os.path.join(HERE, "../go/run"), "program", tools[0], out, work], check=True)
         return [os.path.join(work, "program")]
-    subprocess.run([tools[0], "-std=c++17", "-O0", "-I" + os.path.join(ROOT, "capi/include"),
+    subprocess.run([tools[0], "-std=c++17", "-O0", "-I" + os.environ.get("OPTIONS_INCLUDE", os.path.join(ROOT, "capi/include")),
                     os.path.join(work, "options_program.cpp"), "-o", os.path.join(work, "program"), "-L" + libraries, "-lpoprt",
                     "-pthread"], check=True)
     return [os.path.join(work, "program")]
@@ -287,8 +288,10 @@ def main():
     if os.path.exists(record):
         os.remove(record)
     libraries = os.path.join(out, "lib")
-    environment = {**os.environ, "LD_PRELOAD": spy, "OPTIONS_RECORD": record, "LD_LIBRARY_PATH": libraries, "MONO_PATH": libraries,
-                   "PYTHONPATH": os.path.join(out, "python"), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
+    environment = {**os.environ, "LD_PRELOAD": spy, "OPTIONS_RECORD": record, "LD_LIBRARY_PATH": libraries,
+                   "MONO_PATH": os.environ.get("OPTIONS_MONO", libraries),
+                   "PYTHONPATH": os.environ.get("OPTIONS_PYTHON", os.path.join(out, "python")),
+                   "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
                    "POPRT_DEVICES": "16", "OPTIONS_MODELS": os.path.join(HERE, "../data"),
                    "POPRT_TELEMETRY_DIR": os.path.join(work, "telemetry")}
     subprocess.run(command, cwd=work, env=environment, check=True, timeout=240)
