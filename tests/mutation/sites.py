@@ -3,10 +3,16 @@
 A site consists of the bytes that it replaces and a text with `@` at the place of the mutant's number. The text computes
 the same as the original bytes unless that mutant is active. Contexts that the compiler evaluates (constexpr,
 static_assert, template arguments, case labels, enumerators) and macros have no sites. Remaining mutants that do not
-compile are dropped after the build."""
+compile are dropped after the build.
+
+Besides operators, constants and conditions there are kinds of what people get wrong: `lock` (a mutex is not locked), `order` (two
+statements change places), `field` (a line has the value of the line before it, as after copying it), `limit` (min, max or clamp
+gives its first or second argument: a lifetime that ends too early, an ignored quota), `clear` (memory keeps what an earlier
+request wrote), `nan` (NaN or infinity counts as a number) and `swallowed` (an error is not raised)."""
 
 import dataclasses
 import os
+import re
 import sys
 
 try:
@@ -34,6 +40,9 @@ EVALUATED = {K.STATIC_ASSERT, K.ENUM_DECL, K.TYPEDEF_DECL, K.TYPE_ALIAS_DECL, K.
 HARMLESS = {"reserve", "shrink_to_fit", "__builtin_prefetch", "_mm_prefetch"}
 ESTIMATES = ("work",)
 SPEAKING = ("fail", "warn", "debug", "trace", "info", "log_")
+CLEARS = {"memset", "fill", "fill_n", "clear", "reset", "assign", "bzero", "zero"}
+LIMITS = {"min", "max", "clamp", "checked_min", "checked_max"}
+NUMBERS_ONLY = {"isnan": "false", "isinf": "false", "isfinite": "true", "is_nan": "false", "is_inf": "false"}
 COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp", "checked_add", "checked_mul", "least",
                "most", "same_size"}
 
@@ -100,10 +109,43 @@ class Finder:
             return
         if kind == K.CASE_STMT:
             children = children[1:]
-        for child in children:
+        for i, child in enumerate(children):
             if kind == K.COMPOUND_STMT:
                 self.statement(child)
+                self.lock(child)
+                if i + 1 < len(children):
+                    self.neighbours(child, children[i + 1])
             self.visit(child, cursor)
+
+    def lock(self, cursor):
+        """const std::lock_guard lock(mutex); becomes a lock that takes the mutex unless the mutant is active."""
+        if cursor.kind != K.DECL_STMT:
+            return
+        found = re.fullmatch(r"(?:const )?std::(?:lock_guard|scoped_lock)(?:<[\w:]+>)? (\w+)[({]([^(){},]+)[)}];?", self.text(cursor).strip())
+        if found:
+            name, mutex = found.groups()
+            self.add(cursor, "lock", f"std::unique_lock<std::decay_t<decltype({mutex})>> {name}({mutex}, std::defer_lock); "
+                     f"if (!poprt_mutant(@)) {name}.lock();", f"no lock: {self.text(cursor)}")
+
+    def neighbours(self, first, second):
+        """Statements in the wrong order, and a value that was copied with its line."""
+        simple = (K.CALL_EXPR, K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR)
+        if first.kind not in simple or second.kind not in simple or any(
+                self.harmless(c, "throw", "abort") or self.estimates(c, list(c.get_children())) for c in (first, second)):
+            return
+        a, b = self.text(first), self.text(second)
+        start, end = first.extent.start.offset, second.extent.end.offset
+        between = self.source[first.extent.end.offset:second.extent.start.offset].strip()
+        if a != b and between == b";" and not any(start < e and s < end for s, e in self.macros):
+            shown = " ".join(f"order: {a}; {b} -> {b}; {a}".split())[:160]
+            self.sites.append(Site(self.name, first.extent.start.line, second.extent.end.line, start, end, "order",
+                                   f"if (poprt_mutant(@)) {{ {b}; {a}; }} else {{ {a}; {b}; }}", shown))
+        values = [list(c.get_children()) for c in (first, second)]
+        if any(c.kind != K.BINARY_OPERATOR or len(v) != 2 or self.between(*v) != "=" for c, v in zip((first, second), values)):
+            return
+        (_, x), (_, y) = values
+        if x.type.get_canonical().spelling == y.type.get_canonical().spelling and self.text(x) != self.text(y):
+            self.choose(y, "field", self.text(x), f"{b}: {self.text(y)} -> {self.text(x)}")
 
     def is_constexpr(self, cursor):
         head = self.source[cursor.extent.start.offset:cursor.location.offset].split()
@@ -126,7 +168,8 @@ class Finder:
         if self.harmless(cursor, "throw", "abort"):
             return
         text = self.text(cursor)
-        self.add(cursor, "statement", f"if (!poprt_mutant(@)) {text}", f"without: {text}")
+        kind = "clear" if cursor.kind == K.CALL_EXPR and cursor.spelling in CLEARS else "statement"
+        self.add(cursor, kind, f"if (!poprt_mutant(@)) {text}", f"without: {text}")
 
     def binary(self, cursor, children, parent):
         if len(children) != 2:
@@ -176,7 +219,8 @@ class Finder:
         shown = f"if ({self.text(condition)}) {then}"
         if len(children) == 2:
             checks = any(word in then for word in ("fail", "throw", "return", "continue", "break"))
-            self.add(condition, "check" if checks else "branch", f"!poprt_mutant(@) && ({self.text(condition)})",
+            raises = any(word in then for word in ("fail(", "throw "))
+            self.add(condition, "swallowed" if raises else "check" if checks else "branch", f"!poprt_mutant(@) && ({self.text(condition)})",
                      f"never: {shown}")
         self.add(condition, "condition", f"poprt_mutant(@) != bool({self.text(condition)})", f"negated: {shown}")
 
@@ -213,6 +257,8 @@ class Finder:
         callee = cursor.referenced
         if callee is None or callee.kind not in (K.FUNCTION_DECL, K.CXX_METHOD):
             return
+        if cursor.spelling in LIMITS | set(NUMBERS_ONLY):
+            self.bounded(cursor)
         if cursor.spelling.startswith("operator") or cursor.spelling in COMMUTATIVE | HARMLESS:
             return
         arguments = [a for a in cursor.get_arguments() if a is not None and a.extent.end.offset > a.extent.start.offset]
@@ -230,6 +276,14 @@ class Finder:
                 continue
             swapped = (raw[:places[0]] + y.encode() + raw[places[1]:places[2]] + x.encode() + raw[places[3]:]).decode()
             self.choose(cursor, "arguments", swapped)
+
+    def bounded(self, cursor):
+        arguments = [a for a in cursor.get_arguments() if a is not None and a.extent.end.offset > a.extent.start.offset]
+        if cursor.spelling in NUMBERS_ONLY and len(arguments) == 1:
+            self.choose(cursor, "nan", NUMBERS_ONLY[cursor.spelling])
+        elif cursor.spelling in LIMITS and len(arguments) in (2, 3) and not self.text(arguments[0]).startswith("{"):
+            for a in arguments[:2] if cursor.spelling != "clamp" else arguments[:1]:
+                self.choose(cursor, "limit", f"decltype({self.text(cursor)})({self.text(a)})", f"{self.text(cursor)} -> {self.text(a)}")
 
     def result(self, cursor, children, _):
         if len(children) == 1 and children[0].type.get_canonical().kind == T.BOOL:

@@ -36,6 +36,35 @@ struct Plan { double work; };
 int smaller(int a, int b) { return a < b ? a : b; }
 void plan(Plan& p, int n) { (void)!n; p.work = n * 2; p.work /= n; __builtin_prefetch(&p + 1); }
 """
+# The kinds that are about what a program means.
+MEANING = b"""#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+struct State { int a, b; double low; char bytes[4]; };
+static std::mutex mutex;
+void save(State& s, int x, int y, double v) {
+  const std::lock_guard lock(mutex);
+  s.a = x;
+  s.b = y;
+  memset(s.bytes, 0, sizeof s.bytes);
+  if (std::isnan(v)) throw std::runtime_error("v");
+  s.low = std::min(s.low, v);
+}
+int main() { State s{}; save(s, 1, 2, 3); return s.a != 1 || s.b != 2; }
+"""
+MEANT = {
+    (9, "lock", "no lock: const std::lock_guard lock(mutex);"),
+    (10, "order", "order: s.a = x; s.b = y -> s.b = y; s.a = x"),
+    (11, "field", "s.b = y: y -> x"),
+    (11, "order", "order: s.b = y; memset(s.bytes, 0, sizeof s.bytes) -> memset(s.bytes, 0, sizeof s.bytes); s.b = y"),
+    (12, "clear", "without: memset(s.bytes, 0, sizeof s.bytes)"),
+    (13, "nan", "std::isnan(v) -> false"),
+    (13, "swallowed", 'never: if (std::isnan(v)) throw std::runtime_error("v")'),
+    (14, "limit", "std::min(s.low, v) -> s.low"),
+    (14, "limit", "std::min(s.low, v) -> v"),
+}
 EXPECTED = {
     (4, "default", "static int sum(int a, int b, bool both = true) { return both ? a - b : a; }: true -> false"),
     (4, "condition", "negated: both ? a - b : a"),
@@ -75,6 +104,20 @@ class Sites(unittest.TestCase):
 
     def test_finds_what_is_there_and_nothing_that_the_compiler_evaluates(self):
         self.assertEqual({(s.line, s.kind, s.shown) for s in self.found}, EXPECTED)
+
+    def test_finds_what_changes_the_meaning_and_each_of_it_compiles(self):
+        path, program = os.path.join(self.folder, "meaning.cpp"), os.path.join(self.folder, "meaning")
+        with open(path, "wb") as file:
+            file.write(MEANING)
+        found, source = sites.find(path, "meaning.cpp", path, ["-std=c++20"])
+        kinds = {kind for _, kind, _ in MEANT}
+        self.assertEqual({(s.line, s.kind, s.shown) for s in found if s.kind in kinds}, MEANT)
+        for seed in range(3):  # sites overlap, so no program has all of them
+            taken = choose.pick(random.Random(seed), [s for s in found if s.kind in kinds], len(found))
+            with open(path, "wb") as file:
+                file.write(sites.rewrite(source, list(enumerate(taken)), os.path.join(HERE, "mutant.h")))
+            subprocess.run([sys.argv[1], "-std=c++20", "-Wall", "-Werror", "-o", program, path], check=True)
+            self.assertEqual(subprocess.run([program]).returncode, 0)
 
     def test_a_precompiled_header_that_is_not_built_yet_is_left_out(self):
         with open(os.path.join(self.folder, "compile_commands.json"), "w", encoding="utf-8") as file:
