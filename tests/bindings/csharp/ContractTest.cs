@@ -114,6 +114,22 @@ public class ContractTest
         }
     }
 
+    [Test]
+    public void Scenario22ARunThatHasEndedCannotBeCancelled()
+    {
+        using (ModelRunner runner = AffineRunner())
+            for (int round = 0; round < 50; round++)
+                using (var source = new CancellationTokenSource())
+                {
+                    var client = new Client(runner, round);
+                    Task run = runner.ExecuteAsync(client.Bindings, source.Token);
+                    run.Wait();
+                    source.Cancel();
+                    Assert.That(run.Status, Is.EqualTo(TaskStatus.RanToCompletion));
+                    client.Check();
+                }
+    }
+
     /// <summary>From the definition.</summary>
     private static double HalfValue(int code)
     {

@@ -95,3 +95,10 @@ save("floats", [helper.make_node("Cast", ["half"], ["half_value"], to=TensorProt
       value("value", TensorProto.FLOAT, [65536])],
      [value("half_value", TensorProto.FLOAT, [65536]), value("brain_value", TensorProto.FLOAT, [65536]),
       value("value_half", TensorProto.FLOAT16, [65536]), value("value_brain", TensorProto.BFLOAT16, [65536])])
+# Every type that a language has arrays for.
+TYPES = [("f32", TensorProto.FLOAT), ("f64", TensorProto.DOUBLE), ("f16", TensorProto.FLOAT16), ("bf16", TensorProto.BFLOAT16),
+         ("s8", TensorProto.INT8), ("u8", TensorProto.UINT8), ("s16", TensorProto.INT16), ("u16", TensorProto.UINT16),
+         ("s32", TensorProto.INT32), ("u32", TensorProto.UINT32), ("s64", TensorProto.INT64), ("u64", TensorProto.UINT64),
+         ("bool", TensorProto.BOOL)]
+save("types", [helper.make_node("Identity", [n], [n + "_y"]) for n, _ in TYPES],
+     [value(n, t, [2, 3]) for n, t in TYPES], [value(n + "_y", t, [2, 3]) for n, t in TYPES])

@@ -81,6 +81,18 @@ func TestScenario75ARunInFlightKeepsItsMemory(t *testing.T) {
 	}
 }
 
+func TestScenario22ARunThatHasEndedCannotBeCancelled(t *testing.T) {
+	r := runner(t, affine(t))
+	x, y := iota8(0), make([]float32, 8)
+	call := r.Go(in(x), out(y), nil)
+	ok(t, (<-call.Done).Error)
+	if call.Cancel() || call.Cancel() {
+		t.Fatal("cancelled")
+	}
+	ok(t, call.Error)
+	twicePlusOne(t, x, y)
+}
+
 // halfValue follows from the definition.
 func halfValue(code int) float64 {
 	exponent, fraction, sign := code>>10&31, float64(code&1023), 1.0

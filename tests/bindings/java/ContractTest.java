@@ -163,6 +163,21 @@ class ContractTest extends Scenarios {
     }
   }
 
+  @Test
+  void scenario_22_a_run_that_has_ended_cannot_be_cancelled() {
+    try (ModelRunner runner = affineRunner()) {
+      Client client = new Client(runner, 0);
+      CompletableFuture<Void> run = runner.executeAsync(client.bindings);
+      run.join();
+      for (int i = 0; i < 2; i++) {
+        assertEquals(false, run.cancel(true));
+        assertEquals(false, run.isCancelled());
+      }
+      run.join();
+      client.check();
+    }
+  }
+
   /** From the definition. */
   private static double halfValue(int code) {
     int exponent = code >> 10 & 31;
