@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/newest.h"
+#include "ir/work.h"
 
 namespace poprt::ir {
 
@@ -34,12 +35,17 @@ void Value::set_constant(Tensor tensor) {
 namespace {
 
 void drop_use(std::vector<Use>& uses, const Node* node, size_t input) {
-  // Searches from the back, because ~Graph removes the last uses first and would otherwise take
-  // quadratic time.
-  const auto it = std::find_if(uses.rbegin(), uses.rend(),
-                               [&](const Use& u) { return u.node == node && u.input == input; });
-  POPRT_ASSERT(it != uses.rend());
-  uses.erase(std::next(it).base());
+  // Searches from both ends: ~Graph removes the last uses first, and a pass that rewrites all
+  // readers of a value removes the first uses first.
+  const auto is_it = [&](const Use& u) { return u.node == node && u.input == input; };
+  for (size_t i = 0, n = uses.size(); 2 * i < n; i++) {
+    const size_t found = is_it(uses[n - 1 - i]) ? n - 1 - i : i;
+    if (!is_it(uses[found])) continue;
+    count_work(i + 1);
+    uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(found));
+    return;
+  }
+  POPRT_ASSERT(false);
 }
 
 }  // namespace
@@ -133,6 +139,7 @@ Graph::~Graph() {
 std::vector<Node*> Graph::nodes() const {
   std::vector<Node*> out;
   out.reserve(nodes_.size());
+  count_work(nodes_.size());
   for (const auto& n : nodes_) out.push_back(n.get());
   return out;
 }
@@ -140,6 +147,7 @@ std::vector<Node*> Graph::nodes() const {
 std::vector<Value*> Graph::values() const {
   std::vector<Value*> out;
   out.reserve(value_slot_.size());
+  count_work(values_.size());
   for (const auto& v : values_)
     if (v) out.push_back(v.get());
   return out;
@@ -219,8 +227,11 @@ bool Graph::is_input(const Value* value) const {
 
 void Graph::replace_all_uses(Value* from, Value* to) {
   if (from == to) return;
-  const std::vector<Use> uses = from->uses_;
-  for (const Use& u : uses) u.node->set_input(u.input, to);
+  // All uses move at once: set_input() would search the list for each.
+  for (const Use& u : from->uses_) u.node->inputs_[u.input] = to;
+  to->uses_.insert(to->uses_.end(), from->uses_.begin(), from->uses_.end());
+  count_work(from->uses_.size());
+  from->uses_.clear();
   if (!is_output(from)) return;
   const bool take_name = to->producer_ && to->graph_ == this && !is_output(to);
   for (Value*& o : outputs_)

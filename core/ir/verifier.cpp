@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/work.h"
+
 namespace poprt::ir {
 namespace {
 
@@ -33,6 +35,7 @@ class Verifier {
     if (depth > kMaxSubgraphDepth)
       fail_in(graph, nullptr, "subgraphs are nested deeper than {}", kMaxSubgraphDepth);
     const std::vector<Value*> values = graph.values();
+    count_work(values.size());
     known_.reserve(known_.size() + values.size());
     for (const Value* v : values) known_.emplace(v, Known{&graph});
     check_values(graph, values);

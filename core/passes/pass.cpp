@@ -1,9 +1,12 @@
 #include "passes/pass.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/log.h"
@@ -38,6 +41,23 @@ size_t total_nodes(const ir::Graph& graph) {
   for (const ir::Node* n : graph.nodes())
     ir::for_each_subgraph(*n, [&](const ir::Graph& sub) { count += total_nodes(sub); });
   return count;
+}
+
+// The passes since the last verification, which have counted no rewrite. The graph is verified once
+// after the last of them.
+using Unverified = std::vector<std::string_view>;
+
+void verify_after(const ir::Graph& graph, const Unverified& unverified) {
+  if (unverified.empty()) return;
+  try {
+    ir::verify(graph);
+  } catch (Error& e) {
+    e.add_context(unverified.size() == 1
+                      ? fmt::format("pass {}", unverified[0])
+                      : fmt::format("one of the passes {}, which count no rewrite",
+                                    fmt::join(unverified, ", ")));
+    throw;
+  }
 }
 
 }  // namespace
@@ -119,6 +139,8 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
                                      [](const PassCall& c) { return c.pass->needs_origin; }))
     context.origin = (origin = graph.clone()).get();
   size_t nodes = total_nodes(graph);
+  Unverified unverified;
+  std::optional<ir::Placement> seats;  // of the graph as the last rewrite left it
   for (size_t i = 0; i < calls.size(); i++) {
     const PassDef& pass = *calls[i].pass;
     PassReport report;
@@ -127,24 +149,34 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
     const int64_t before = context.rewrites_done;
     const auto start = Clock::now();
     context.arguments = std::move(arguments[i]);
-    const ir::Placement seats(graph);
+    if (!seats) seats.emplace(graph);
     try {
       run_pass(pass, graph, context);
-      seats.restore(graph);
-      if (options.verify_each) ir::verify(graph);
+      // Most passes of a list find nothing. Visiting the nodes of a large graph again after each of
+      // them would take most of the time.
+      if (context.rewrites_done != before) {
+        seats->restore(graph);
+        seats.reset();
+        unverified.clear();
+        if (options.verify_each) ir::verify(graph);
+        nodes = total_nodes(graph);
+      } else if (pass.kind == PassKind::rewrite) {
+        unverified.push_back(pass.name);
+      }
     } catch (Error& e) {
       e.add_context(fmt::format("pass {}", pass.name));
       throw;
     }
     report.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     report.rewrites = context.rewrites_done - before;
-    report.nodes_after = nodes = total_nodes(graph);
+    report.nodes_after = nodes;
     log().debug("pass {}: {} rewrites, {} nodes became {}", pass.name, report.rewrites,
                 report.nodes_before, report.nodes_after);
     if (options.after_each) options.after_each(report, graph);
     reports.push_back(std::move(report));
     if (is_called(pass, options.stop_after)) break;
   }
+  if (options.verify_each) verify_after(graph, unverified);
   return reports;
 }
 

@@ -128,8 +128,8 @@ struct PassManagerOptions {
   std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
 };
 
-// Runs the passes in the given order and verifies the graph after each. Errors have the context
-// "pass NAME".
+// Runs the passes in the given order. The graph is verified after each pass that counts a rewrite,
+// and after the last pass. Errors have the context "pass NAME".
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
                                    const PassManagerOptions& options = {});
 

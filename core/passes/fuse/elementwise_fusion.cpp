@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "ir/work.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
@@ -18,6 +19,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 using ops::ElementwiseProgram;
+
+constexpr size_t kMostVisited = 512;  // nodes that depend on a group
 
 struct Fused {
   ElementwiseProgram program;
@@ -89,7 +92,8 @@ class Fusion {
   }
 
   // Whether no outside node depends on the group and is needed by it. Each existing group counts as
-  // one node.
+  // one node. A group on which too many nodes depend is not examined further: a value with
+  // thousands of readers would be visited for each of them.
   bool is_convex(const Group& group) const {
     const std::set<Node*> members(group.begin(), group.end());
     const size_t last = position_.at(group.back());
@@ -99,11 +103,15 @@ class Fusion {
       for (const Value* v : n->outputs())
         for (const ir::Use& u : v->uses()) {
           Node* reader = holder(u.node);
+          ir::count_work(1);
           if (!members.contains(reader) && seen.insert(reader).second) work.push_back(reader);
+          if (seen.size() > kMostVisited) return;
         }
     };
     for (const Node* n : group) visit_readers(n);
     while (!work.empty()) {
+      if (seen.size() > kMostVisited) return false;
+      ir::count_work(1);
       Node* n = work.back();
       work.pop_back();
       const auto it = group_of_.find(n);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "compiler/pipeline.h"
 #include "core/compiler/support.h"
+#include "ir/work.h"
 
 namespace poprt::test {
 namespace {
@@ -838,6 +839,53 @@ TEST(Compiler, QuantizedPoolingResizeAndSoftmaxRoundOnce) {
           return (real(row, column) * (1 - right) + real(row, next) * right) * (1 - down) +
                  (real(below, column) * (1 - right) + real(below, next) * right) * down;
         });
+}
+
+// Returns the steps that compiling a graph of `nodes` nodes takes. `line` returns the line of node
+// i.
+uint64_t work_of(int nodes, const std::function<std::string(int)>& line) {
+  std::string text = "graph \"g\" opset {\"\": 17} {\ninput %x : f32[2,2]\n%v0 : ? = Softmax(%x)\n";
+  for (int i = 1; i < nodes; i++) text += line(i);
+  const auto graph = ir::parse_text(text + fmt::format("output %v{}\n}}", nodes - 1));
+  const uint64_t before = ir::work_done;
+  compiler::Options options;
+  compiler::convert(*graph, options);
+  compiler::compile(*graph, options);
+  return ir::work_done - before;
+}
+
+void expect_linear_work(const std::function<std::string(int)>& line) {
+  const uint64_t few = work_of(300, line), many = work_of(2400, line);
+  EXPECT_GT(few, 300u);
+  EXPECT_LT(many, 12 * few) << "8 times the nodes";
+}
+
+TEST(CompilerWork, GrowsWithTheLengthOfAChain) {
+  expect_linear_work([](int i) {
+    return fmt::format("%v{} : ? = {}(%v{})\n", i, i % 2 ? "Relu" : "Softmax", i - 1);
+  });
+}
+
+TEST(CompilerWork, GrowsWithTheNumberOfWeights) {
+  expect_linear_work([](int i) {
+    return fmt::format(
+        "const %w{} : f32[2,2] = [{}.0, 1.0, 2.0, 3.0]\n%m{} : ? = MatMul(%v{}, %w{})\n"
+        "%v{} : ? = Softmax(%m{})\n",
+        i, i, i, i - 1, i, i, i);
+  });
+}
+
+// Some passes rewrite all readers of a value, from the first to the last.
+TEST(CompilerWork, GrowsWithTheReadersOfAValue) {
+  expect_linear_work([](int i) {
+    return fmt::format(
+        "%i{} : ? = Identity(%x)\n%a{} : ? = Add(%i{}, %v{})\n%v{} : ? = Softmax(%a{})\n", i, i, i,
+        i - 1, i, i);
+  });
+  // The same, but the value with many readers is elementwise, so it may join a group with each.
+  expect_linear_work([](int i) {
+    return fmt::format("%i{} : ? = Relu(%x)\n%v{} : ? = Add(%i{}, %v{})\n", i, i, i, i - 1);
+  });
 }
 
 }  // namespace

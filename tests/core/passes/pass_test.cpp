@@ -267,6 +267,24 @@ TEST(PassManager, WhatAPassLeavesIsVerifiedUnlessNobodyWantsTo) {
       "nothing was thrown");
 }
 
+// Passes that count no rewrite are verified together, after the last of them.
+TEST(PassManager, PassesThatCountNoRewriteAreVerifiedBeforeTheNextRewriteAndAtTheEnd) {
+  const PassDef breaks{.name = "breaks", .summary = "s", .run = break_order};
+  const PassDef does_nothing{
+      .name = "idle", .summary = "s", .run = [](ir::Graph&, PassContext&) {}};
+  const PassDef counts{.name = "counts", .summary = "s", .run = [](ir::Graph&, PassContext& c) {
+                         EXPECT_TRUE(c.allow());
+                       }};
+  const auto refusal = [](std::vector<const PassDef*> list) {
+    return message_of([&] { run_passes(*test::parsed(kTwoIdentities), list); });
+  };
+  EXPECT_EQ(refusal({&breaks, &does_nothing})
+                .rfind("one of the passes breaks, idle, which count no rewrite: ", 0),
+            0u);
+  EXPECT_EQ(refusal({&does_nothing, &breaks, &counts}).rfind("pass counts: ", 0), 0u);
+  EXPECT_EQ(refusal({&does_nothing, &counts}), "nothing was thrown");
+}
+
 void nothing(ir::Graph&, PassContext&) {}
 const PassDef kFirst{.name = "first", .summary = "s", .run = nothing, .before = {"second"}};
 const PassDef kSecond{.name = "second", .summary = "s", .run = nothing};
