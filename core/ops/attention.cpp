@@ -7,6 +7,7 @@
 #include "kernels/calls/cast.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 #include "ops/common/cost.h"
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
@@ -167,6 +168,7 @@ void lower(LowerContext& ctx) {
   };
   call.q = strides(s.head);
   call.y = strides(s.v_size);
+  check_numbers(ctx, 6, calls::Number::valid_keys, s.keys + 1);
   const BufferId operands[] = {q,     k,     v, mask, ctx.has(6) ? ctx.in(6) : LowerContext::kNone,
                                place, scores};
   const float usual = t == DType::f64 ? std::numeric_limits<float>::quiet_NaN()

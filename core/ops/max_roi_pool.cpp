@@ -1,6 +1,7 @@
 #include "kernels/calls/max_roi_pool.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 
 namespace poprt::ops::max_roi_pool_op {
 namespace {
@@ -27,6 +28,12 @@ void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const DType t = real_type(ctx);
   const auto place = out_as(ctx, 0, t);
+  const auto rois = in_as(ctx, 1, t);
+  if (ctx.checks(1))
+    ctx.emit(
+        calls::CheckNumbers{
+            .count = y[0], .step = 5, .end = x[0], .what = calls::Number::batch_index},
+        {rois});
   ctx.emit(calls::MaxRoiPool{.n = x[0],
                              .c = x[1],
                              .h = x[2],
@@ -35,7 +42,7 @@ void lower(LowerContext& ctx) {
                              .oh = y[2],
                              .ow = y[3],
                              .scale = ctx.node.float_attr("spatial_scale", 1.0f)},
-           {in_as(ctx, 0, t), in_as(ctx, 1, t), place});
+           {in_as(ctx, 0, t), rois, place});
   finish_as(ctx, 0, place, t);
 }
 

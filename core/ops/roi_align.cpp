@@ -4,6 +4,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_range.h"
@@ -33,6 +34,7 @@ void lower(LowerContext& ctx) {
     ctx.fail_unsupported("coordinate_transformation_mode '{}'", coordinates);
   const DType t = real_type(ctx);
   const auto place = out_as(ctx, 0, t);
+  check_numbers(ctx, 2, calls::Number::batch_index, x[0]);
   ctx.emit(calls::RoiAlign{.n = x[0],
                            .c = x[1],
                            .h = x[2],
@@ -51,9 +53,10 @@ void lower(LowerContext& ctx) {
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   if (in[0].size || in[1].axis != 0) return ctx.refuse_sizes();
-  // A region whose batch index refers to no image costs nothing.
+  // An empty region of the first image costs little.
   in[2].sized(in[1].size, 0);
-  in[2].value = ctx.filled(in[2], scalar_tensor(in[2].value->dtype(), -1));
+  in[2].value = ctx.zero_filled(in[2]);
+  in[1].value = ctx.zero_filled(in[1]);
   return {in[1].size, 0};
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/calls/rotary_embedding.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 #include "ops/common/cost.h"
 #include "ops/common/value_range.h"
 
@@ -32,6 +33,7 @@ void lower(LowerContext& ctx) {
   const int64_t rows = element_count(std::span(table).first(table.size() - 1));
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
+  check_numbers(ctx, 3, calls::Number::position, rows);
   ctx.emit(calls::RotaryEmbedding{.batch = x[0],
                                   .heads = heads,
                                   .tokens = tokens,

@@ -4,6 +4,7 @@
 #include "kernels/calls/nll_loss.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -56,14 +57,23 @@ void lower_loss(LowerContext& ctx, program::BufferId x) {
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
   if (y == LowerContext::kNone) return;
+  const bool ignores = ctx.node.find_attr("ignore_index") != nullptr;
+  const int64_t ignored = ctx.node.int_attr("ignore_index", 0);
+  if (ctx.checks(1))
+    ctx.emit(calls::CheckNumbers{.count = shape[0] * rest,
+                                 .end = shape[1],
+                                 .what = calls::Number::label,
+                                 .has_ignored = ignores,
+                                 .ignored = ignored},
+             {ctx.in(1)});
   ctx.emit(calls::NllLoss{.n = shape[0],
                           .c = shape[1],
                           .d = rest,
                           .reduction = reduction == "none"  ? calls::LossReduction::none
                                        : reduction == "sum" ? calls::LossReduction::sum
                                                             : calls::LossReduction::mean,
-                          .has_ignored = ctx.node.find_attr("ignore_index") != nullptr,
-                          .ignored = ctx.node.int_attr("ignore_index", 0)},
+                          .has_ignored = ignores,
+                          .ignored = ignored},
            {x, ctx.in(1), in_as(ctx, 2, t), y});
   finish_as(ctx, 0, y, t);
 }

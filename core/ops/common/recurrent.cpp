@@ -14,6 +14,7 @@
 #include "kernels/common/pack_vnni.h"
 #include "kernels/isa/recurrent.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -615,6 +616,7 @@ void lower_recurrent(LowerContext& ctx, const RecurrentOp& op) {
   l.directions = directions_of(ctx.node);
   l.gates = op.gates;
   l.blocks = (l.hidden + kLane - 1) / kLane;
+  check_numbers(ctx, 4, calls::Number::sequence_length, l.steps + 1);
   if (dtype == DType::f64) return lower_in_double(ctx, op, l);
   Lowering(ctx, op, l).run();
 }

@@ -4,6 +4,7 @@
 #include "kernels/calls/crop_and_resize.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/check_numbers.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::microsoft_crop_and_resize_op {
@@ -32,6 +33,7 @@ void lower(LowerContext& ctx) {
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   if (x[2] == 0 || x[3] == 0) ctx.fail_unsupported("empty images");
   const auto to = out_as_f32(ctx, 0);
+  check_numbers(ctx, 2, calls::Number::batch_index, x[0]);
   ctx.emit(calls::CropAndResize{.n = x[0],
                                 .c = x[1],
                                 .h = x[2],

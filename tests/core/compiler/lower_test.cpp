@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/compiler/flow/support.h"
+#include "core/compiler/support.h"
 #include "support/uniform.h"
 
 namespace poprt::compiler {
@@ -565,6 +566,149 @@ TEST(OutOfRange, AnIndexOutsideItsTensorIsAFailureOfTheRunUnlessZeroIsChosen) {
     EXPECT_EQ(result_of(lenient, c, c.outside), c.zero) << c.node;
     EXPECT_EQ(result_of(lenient, c, c.inside), inside) << c.node;
   }
+}
+
+// The other numbers that choose a place. `before` are the lines before the node.
+struct NumberCase {
+  std::string before, node, x, at;
+  std::vector<int64_t> inside, outside;
+  std::string failure, zero;
+};
+
+const std::vector<NumberCase>& number_cases() {
+  static const std::vector<NumberCase> cases = [] {
+    std::vector<NumberCase> all = {
+        {"const %u : f32[1,4] = [0.0, 0.0, 1.0, 1.0]\n",
+         "RoiAlign(%x, %u, %at) {output_height = 1, output_width = 1}",
+         "f32[2,1,2,2]",
+         "s64[1]",
+         {1},
+         {2},
+         "batch index 2 at place 0 is outside [0, 1]",
+         "0"},
+        {"%rois : ? = Cast(%at) {to = 1}\n",
+         "MaxRoiPool(%x, %rois) {pooled_shape = [1, 1]}",
+         "f32[2,1,2,2]",
+         "s64[2,5]",
+         {1, 0, 0, 1, 1, 0, 0, 0, 1, 1},
+         {1, 0, 0, 1, 1, -1, 0, 0, 1, 1},
+         "batch index -1 at place 1 is outside [0, 1]",
+         "8 0"},
+        {"const %u : f32[1,4] = [0.0, 0.0, 1.0, 1.0]\nconst %size : s32[2] = [1, 1]\n",
+         "com.microsoft.CropAndResize(%x, %u, %at, %size) {extrapolation_value = 5.0}",
+         "f32[2,1,2,2]",
+         "s32[1]",
+         {1},
+         {-1},
+         "batch index -1 at place 0 is outside [0, 1]",
+         "5"},
+        {"const %cos : f32[3,1] = [1.0, 1.0, 1.0]\nconst %sin : f32[3,1] = [0.0, 0.0, 0.0]\n",
+         "RotaryEmbedding(%x, %cos, %sin, %at)",
+         "f32[1,1,2,2]",
+         "s64[1,2]",
+         {0, 2},
+         {2, 3},
+         "position 3 at place 1 is outside [0, 2]",
+         "1 2 3 4"},
+        {"const %k : f32[1,1,2,2] = [0.0, 0.0, 0.0, 0.0]\n",
+         "Attention(%x, %k, %k, _, _, _, %at)",
+         "f32[1,1,1,2]",
+         "s64[1]",
+         {2},
+         {3},
+         "nonpad_kv_seqlen 3 at place 0 is outside [0, 2]",
+         "0 0"},
+    };
+    for (const char* loss : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+      all.push_back({"",
+                     std::string(loss) + "(%x, %at) {reduction = \"none\"}",
+                     "f32[2,2]",
+                     "s64[2]",
+                     {0, 1},
+                     {2, 2},
+                     "label 2 at place 0 is outside [0, 1]",
+                     "0 0"});
+      all.push_back({"",
+                     std::string(loss) + "(%x, %at) {reduction = \"sum\", ignore_index = -1}",
+                     "f32[2,2]",
+                     "s32[2]",
+                     {-1, 1},
+                     {-1, -2},
+                     "label -2 at place 1 is outside [0, 1]",
+                     "0"});
+    }
+    const std::pair<const char*, int> cells[] = {{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
+    for (const auto& [cell, gates] : cells)
+      for (const bool wide : {false, true}) {
+        std::string before = fmt::format(
+            "const %w : f32[1,{0},1] = fill 0.0\nconst %r : f32[1,{0},1] = fill 0.0\n", gates);
+        const char* inputs = "%x, %w, %r";
+        if (wide) {
+          before +=
+              "%xd : ? = Cast(%x) {to = 11}\n%wd : ? = Cast(%w) {to = 11}\n%rd : ? = Cast(%r) {to "
+              "= 11}\n";
+          inputs = "%xd, %wd, %rd";
+        }
+        all.push_back({before,
+                       fmt::format("{}({}, _, %at) {{hidden_size = 1}}", cell, inputs),
+                       "f32[2,2,1]",
+                       "s32[2]",
+                       {0, 2},
+                       {1, 3},
+                       "sequence length 3 at place 1 is outside [0, 2]",
+                       "0 0 0 0"});
+        all.push_back(all.back());
+        all.back().outside = {-1, 2};
+        all.back().failure = "sequence length -1 at place 0 is outside [0, 2]";
+      }
+    return all;
+  }();
+  return cases;
+}
+
+TEST(OutOfRange, ANumberThatChoosesAPlaceIsAFailureOfTheRunUnlessZeroIsChosen) {
+  for (const NumberCase& c : number_cases()) {
+    const std::string text =
+        "graph \"g\" opset {\"\": 24, \"com.microsoft\": 1} {\ninput %x : " + c.x +
+        "\ninput %at : " + c.at + "\n" + c.before + "%y : ? = " + c.node +
+        " \"picks\"\noutput %y\n}";
+    OutsideCase run{.node = c.node, .x = c.x, .at = c.at};
+    const Executable e = test::compile_text(text);
+    const std::string inside = result_of(e, run, c.inside);
+    EXPECT_EQ(inside.find("node"), std::string::npos) << inside;
+    EXPECT_EQ(result_of(e, run, c.outside), "node 'picks': " + c.failure) << c.node;
+    EXPECT_EQ(result_of(e, run, c.inside), inside) << "the run after a failure: " << c.node;
+    Options options;
+    options.zero_out_of_range = true;
+    const Executable lenient = test::compile_text(text, options);
+    EXPECT_EQ(result_of(lenient, run, c.outside), c.zero) << c.node;
+    EXPECT_EQ(result_of(lenient, run, c.inside), inside) << c.node;
+  }
+}
+
+// Regions of a number that depends on data: their padding is not the model's.
+TEST(OutOfRange, PaddingOfRegionsIsNotOutside) {
+  const Executable e = compile_body(R"(
+    input %x : f32[2,1,2,2]
+    input %rois : f32[3,4]
+    input %at : s64[3]
+    input %c : bool[3]
+    %u : ? = Compress(%rois, %c) {axis = 0}
+    %n : ? = Compress(%at, %c) {axis = 0}
+    %y : ? = RoiAlign(%x, %u, %n) {output_height = 1, output_width = 1}
+    output %y
+  )");
+  const auto run = [&](std::vector<int64_t> at) {
+    return test::run_executable(
+        e, {{"x", Tensor::of<float>({2, 1, 2, 2}, {1, 1, 1, 1, 3, 3, 3, 3})},
+            {"rois", Tensor::of<float>({3, 4}, {0, 0, 1, 1, 0, 0, 1e9f, 1e9f, 0, 0, 1, 1})},
+            {"at", Tensor::of<int64_t>({3}, at)},
+            {"c", Tensor::of<bool>({3}, {true, false, false})}});
+  };
+  const Values got = run({1, 7, 9});
+  EXPECT_EQ(got.at("y:shape").to_int64s()[0], 1);
+  EXPECT_EQ(got.at("y").to_doubles()[0], 3);
+  EXPECT_THROW(run({2, 0, 0}), Error);
 }
 
 // Indices in the padding of a size that depends on data are not the model's.

@@ -499,8 +499,8 @@ TEST(DataSizes, BoxesThatASuppressionKeepsCanBeGathered) {
   EXPECT_EQ(got, (std::vector<double>{0, 0, 1, 1, 0, 2, 1, 3}));
 }
 
-// They are regions of no image, of which RoiAlign makes zeros without looking.
-TEST(DataSizes, RegionsThatAreNotRealAreOfNoImage) {
+// They are empty regions of the first image, whatever the model has there.
+TEST(DataSizes, RegionsThatAreNotRealAreNotChecked) {
   const Executable e = compile_body(R"(
     input %x : f32[1,1,4,4]
     input %rois : f32[3,4]
@@ -514,10 +514,10 @@ TEST(DataSizes, RegionsThatAreNotRealAreOfNoImage) {
   const Values got =
       run(e, {{"x", Tensor::of<float>({1, 1, 4, 4}, std::vector<float>(16, 2.0f))},
               {"rois", Tensor::of<float>({3, 4}, {0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 4, 4})},
-              {"images", Tensor::of<int64_t>({3}, {0, 0, 0})},
+              {"images", Tensor::of<int64_t>({3}, {7, 0, -1})},
               {"c", Tensor::of<bool>({3}, {false, true, false})}});
   EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{1, 1, 1, 1}));
-  EXPECT_EQ(got.at("y").to_doubles(), (std::vector<double>{2, 0, 0}));
+  EXPECT_EQ(got.at("y").to_doubles()[0], 2);
 }
 
 TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
