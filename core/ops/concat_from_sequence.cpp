@@ -34,7 +34,7 @@ void resolve(ResolveContext& ctx) {
     return ctx.keep(type);
   }
   const bool is_sequence = !ctx.in.empty() && ctx.in[0].kind == Item::Kind::sequence;
-  Items elements = is_sequence ? ctx.sequence(0) : Items();
+  Items elements = is_sequence ? ctx.counted_sequence(0).elements : Items();
   if (elements.empty())
     ctx.fail_at(ErrorCode::invalid_argument, "input 0 should be a sequence with elements");
   const ir::ValueType& first = elements[0].value->type;
@@ -46,7 +46,15 @@ void resolve(ResolveContext& ctx) {
     if (!ctx.keeps_onnx() && !item.size) ctx.static_tensor(item, "an element");
     if (fresh) item = with_axis(ctx, item, axis);
   }
-  ctx.set_output(0, ctx.apply("Concat", elements, {{"axis", axis}}));
+  Item all = ctx.apply("Concat", elements, {{"axis", axis}});
+  if (ctx.in[0].size) {
+    // The real elements are the first ones. All have the same extent along the axis.
+    const auto along = static_cast<size_t>(axis);
+    if (all.size) ctx.refuse_count();
+    const int64_t extent = all.value->shape()[along] / std::ssize(elements);
+    all.sized(ctx.build.size_of("Mul", ctx.in[0].size, ctx.build.integer(extent)), along);
+  }
+  ctx.set_output(0, std::move(all));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Item {
   std::vector<Item> elements;  // for a sequence that is not kept: its tensors
   ir::ValueType element = {};  // for a sequence that is kept: the type of each element
   // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are
-  // real.
+  // real. For a sequence, the number of its real elements, which are the first ones.
   ir::Value* size = nullptr;
   size_t axis = 0;
   // A second axis of which only the first *size places are real, as for the scores of an attention.

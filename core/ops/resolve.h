@@ -84,8 +84,12 @@ class ResolveContext {
   ir::Value* static_tensor(const Item& item, std::string_view what) const;
   // Checks a control value that the device reads; null is allowed.
   void check_scalar(const ir::Value* v, DType dtype, std::string_view what) const;
-  // The elements of input i, a sequence that is not kept.
+  // The elements of input i, a sequence that is not kept. Refuses one whose number of elements
+  // depends on data.
   const Items& sequence(size_t i) const;
+  // Input i, a sequence that is not kept. It may have an Item::size.
+  const Item& counted_sequence(size_t i) const;
+  [[noreturn]] void refuse_count() const;
   // Whether input i is a kept sequence (Item::is_kept_sequence).
   bool reads_kept(size_t i) const { return i < in.size() && in[i].is_kept_sequence(); }
   template <class... Args>

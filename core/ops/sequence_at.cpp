@@ -9,9 +9,11 @@ namespace {
 
 void resolve(ResolveContext& ctx) {
   if (ctx.reads_kept(0)) return ctx.keep(ctx.in[0].element);
-  const Items& elements = ctx.sequence(0);
+  const Item& sequence = ctx.counted_sequence(0);
+  const Items& elements = sequence.elements;
   if (needs_position(ctx, elements, ctx.actual(1))) return ctx.keep(element_type(elements));
-  ctx.set_output(0, sequence_element(ctx, elements, ctx.actual(1)));
+  ctx.set_output(0, sequence.size ? counted_element(ctx, sequence, ctx.actual(1))
+                                  : sequence_element(ctx, elements, ctx.actual(1)));
 }
 
 }  // namespace

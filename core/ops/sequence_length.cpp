@@ -10,7 +10,13 @@ void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 
 void resolve(ResolveContext& ctx) {
   if (ctx.reads_kept(0)) return ctx.keep();
-  ctx.set_output(0, Item::of(ctx.build.integer(std::ssize(ctx.sequence(0)))));
+  const Item& sequence = ctx.counted_sequence(0);
+  Item length = Item::of(ctx.build.integer(std::ssize(sequence.elements)));
+  if (sequence.size) {
+    length.actual = sequence.size;
+    length.least = ctx.build.integer(0);
+  }
+  ctx.set_output(0, std::move(length));
 }
 
 }  // namespace

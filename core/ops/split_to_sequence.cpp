@@ -1,4 +1,7 @@
 // The compiler resolves this operator because sequences exist at compile time only.
+#include <algorithm>
+#include <array>
+
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/sequences.h"
@@ -27,7 +30,9 @@ void resolve(ResolveContext& ctx) {
   const bool is_known = !has_sizes || in[1].value->is_constant();
   if (ctx.keeps_onnx() && (!ctx.tensor(in.at(0), "the input")->type.is_static() || !is_known))
     return ctx.keep_sequence(part_type(n, in[0].value->type, has_sizes));
-  ir::Value* x = ctx.static_tensor(in.at(0), "the input");
+  ir::Value* x = in.at(0).size && in[0].value->type.is_static()
+                     ? in[0].value
+                     : ctx.static_tensor(in[0], "the input");
   const int64_t axis =
       normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(x->shape().size()));
   const int64_t size = x->shape()[static_cast<size_t>(axis)];
@@ -55,6 +60,11 @@ void resolve(ResolveContext& ctx) {
     sizes.assign(static_cast<size_t>(size), 1);
     keep = n.int_attr("keepdims", 1) != 0;
   }
+  // Only the first rows are real, so only the first parts are.
+  const bool rows = in[0].sized_along(static_cast<size_t>(axis));
+  if (in[0].twin || (rows && std::ranges::any_of(sizes, [](int64_t s) { return s != 1; })))
+    ctx.fail_at(ErrorCode::unimplemented,
+                "the size of the axis depends on data, so each part must have one element");
   int64_t sum = 0;
   for (const int64_t s : sizes) {
     if (s < 0 || s > size) ctx.fail_at(ErrorCode::invalid_argument, "a part has {} elements", s);
@@ -77,8 +87,15 @@ void resolve(ResolveContext& ctx) {
       v = ctx.build.reshape(v, shape);
     }
   Items elements;
-  for (ir::Value* v : parts) elements.push_back(Item::of(v));
-  ctx.set_output(0, Item::sequence_of(std::move(elements)));
+  for (ir::Value* v : parts) {
+    elements.push_back(Item::of(v));
+    if (in[0].size && !rows)
+      elements.back().sized(in[0].size,
+                            in[0].axis - (!keep && in[0].axis > static_cast<size_t>(axis)));
+  }
+  Item sequence = Item::sequence_of(std::move(elements));
+  if (rows) sequence.size = in[0].size;
+  ctx.set_output(0, std::move(sequence));
 }
 
 }  // namespace

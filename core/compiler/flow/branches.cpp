@@ -81,8 +81,9 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
   std::vector<std::optional<ops::SizeRange>> ranges;  // for numbers computed from sizes
   for (size_t i = 0; i < yes.results.size(); i++) {
     Item &a = yes.results[i], &b = no.results[i];
-    if (a.kind != b.kind || a.elements.size() != b.elements.size() || a.is_kept_sequence() ||
-        b.is_kept_sequence())
+    const bool counted = a.kind == Item::Kind::sequence && (a.size || b.size);
+    if (a.kind != b.kind || a.elements.size() != b.elements.size() || counted ||
+        a.is_kept_sequence() || b.is_kept_sequence())
       node.fail_at(
           ErrorCode::unimplemented,
           "its branches return containers of different lengths; the condition must be constant");

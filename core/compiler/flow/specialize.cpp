@@ -104,7 +104,7 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   for (const Value* v : old) taken.insert(v->name());
   for (const Value* v : old) {
     const Item item = ops::actual_of(item_of(v));
-    if (item.is_kept_sequence())
+    if (item.is_kept_sequence() || (item.kind == Item::Kind::sequence && item.size))
       fail(ErrorCode::unimplemented,
            "output '{}' is a sequence whose number of elements depends on data", v->name());
     if (item.kind == Item::Kind::tensor) outputs.push_back({v->name(), item});

@@ -34,11 +34,20 @@ void ResolveContext::check_scalar(const ir::Value* v, DType dtype, std::string_v
 }
 
 const Items& ResolveContext::sequence(size_t i) const {
+  const Item& item = counted_sequence(i);
+  if (item.size) refuse_count();
+  return item.elements;
+}
+
+const Item& ResolveContext::counted_sequence(size_t i) const {
   if (i >= in.size() || in[i].kind != Item::Kind::sequence)
     fail_at(ErrorCode::invalid_argument, "input {} should be a sequence", i);
-  if (in[i].is_kept_sequence())
-    fail_at(ErrorCode::unimplemented, "the number of elements of the sequence depends on data");
-  return in[i].elements;
+  if (in[i].is_kept_sequence()) refuse_count();
+  return in[i];
+}
+
+void ResolveContext::refuse_count() const {
+  fail_at(ErrorCode::unimplemented, "the number of elements of the sequence depends on data");
 }
 
 }  // namespace poprt::ops

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/onnx_dtype.h"
+
 namespace poprt::ops {
 namespace {
 
@@ -107,6 +109,23 @@ Item sequence_element(ResolveContext& ctx, const Items& elements, const Item& at
                                        ctx.build.reshape(at.value, {}), 0));
   const int64_t place = position(ctx, at, std::ssize(elements), false);
   return elements[static_cast<size_t>(place)];
+}
+
+Item counted_element(ResolveContext& ctx, const Item& sequence, const Item& at) {
+  const Items& elements = sequence.elements;
+  if (elements.empty() || at.kind != Item::Kind::tensor || !have_one_shape(elements))
+    ctx.refuse_count();
+  FoldingBuilder& build = ctx.build;
+  ir::Value* place = build.reshape(
+      build.make1("Cast", {at.value}, {{"to", onnx_from_dtype(DType::s64).value()}}), {});
+  ir::Value* zero = build.integer(0);
+  ir::Value* from_end = build.newest("Add", {place, sequence.size});
+  place = build.newest("Where", {build.newest("Less", {place, zero}), from_end, place});
+  // Gather reports a position outside of all elements.
+  ir::Value* outside = build.integer(std::ssize(elements));
+  place = build.newest("Where", {build.newest("Less", {place, zero}), outside, place});
+  place = build.newest("Where", {build.newest("Less", {place, sequence.size}), place, outside});
+  return Item::of(build.slice_at(build.stack(values_of(elements), 0), place, 0));
 }
 
 Item sequence_inserted(ResolveContext& ctx, Items elements, const Item& element, const Item& at) {

@@ -13,6 +13,9 @@ inline constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
 // end. A position that is known only at run time requires elements of equal shapes. Throws
 // invalid_argument for a position outside the sequence.
 Item sequence_element(ResolveContext& ctx, const Items& elements, const Item& at);
+// The same for a sequence whose number of elements depends on data (Item::size). A position outside
+// the real elements is a failure of the run. The elements must have one shape.
+Item counted_element(ResolveContext& ctx, const Item& sequence, const Item& at);
 Item sequence_inserted(ResolveContext& ctx, Items elements, const Item& element, const Item& at);
 Item sequence_erased(ResolveContext& ctx, Items elements, const Item& at);
 

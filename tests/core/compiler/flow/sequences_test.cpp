@@ -357,5 +357,91 @@ TEST(Sequences, PositionsCountFromBothEndsAndDefaultToTheLast) {
     EXPECT_THROW(edited(edit, position), Error) << edit << " " << position;
 }
 
+// -- Rows of an unknown number ------------------------------------------------------------------
+
+// Rows of x [4, 2] that %c selects, as a sequence, and `body` with outputs.
+Values of_selected_rows(const std::string& body, const std::vector<bool>& selected,
+                        int64_t at = 0) {
+  const Executable e = compile_body(
+      "input %x : f32[4,2]\ninput %c : bool[4]\ninput %at : s64[]\n"
+      "%rows : ? = Compress(%x, %c) {axis = 0}\n" +
+      body);
+  Tensor c = Tensor::zeros(DType::boolean, {4});
+  for (size_t i = 0; i < 4; i++) c.mutable_values<bool>()[i] = selected[i];
+  return run(e, {{"x", floats({4, 2}, 0)}, {"c", c}, {"at", Tensor::scalar(at)}});
+}
+
+TEST(SequencesOfRows, LengthIsTheRealNumber) {
+  const char* body = R"(
+    %s : ? = SplitToSequence(%rows)
+    %n : ? = SequenceLength(%s)
+    %z : ? = Add(%n, %at)
+    output %z
+  )";
+  EXPECT_EQ(of_selected_rows(body, {true, false, true, true}).at("z").to_int64s()[0], 3);
+  EXPECT_EQ(of_selected_rows(body, {false, false, false, false}, 5).at("z").to_int64s()[0], 5);
+}
+
+TEST(SequencesOfRows, APositionPicksARealRowOrFailsTheRun) {
+  for (const char* keeps : {"0", "1"}) {
+    const std::string body = std::string("%s : ? = SplitToSequence(%rows) {keepdims = ") + keeps +
+                             "}\n%y : ? = SequenceAt(%s, %at)\noutput %y\n";
+    const std::vector<bool> selected = {false, true, false, true};
+    const auto picked = [&](int64_t at) { return of_selected_rows(body, selected, at).at("y"); };
+    EXPECT_EQ(picked(0).shape(), keeps[0] == '0' ? (Shape{2}) : (Shape{1, 2}));
+    EXPECT_EQ(picked(0).to_doubles(), of_selected_rows(body, selected, -2).at("y").to_doubles());
+    EXPECT_EQ(picked(1).to_doubles(), picked(-1).to_doubles());
+    EXPECT_NE(picked(0).to_doubles(), picked(1).to_doubles());
+    for (const int64_t outside : {2, 3, 4, -3, -5}) EXPECT_THROW(picked(outside), Error) << outside;
+  }
+}
+
+TEST(SequencesOfRows, ConcatGivesTheRealRowsBack) {
+  for (const char* how :
+       {"axis = 0", "axis = 0, new_axis = 1", "axis = 1", "axis = -1, new_axis = 1"}) {
+    const Values got = of_selected_rows(
+        std::string("%s : ? = SplitToSequence(%rows)\n%y : ? = ConcatFromSequence(%s) {") + how +
+            "}\n%sum : ? = ReduceSum(%y) {keepdims = 0}\noutput %sum\n",
+        {true, false, false, true});
+    const std::vector<double> all = floats({4, 2}, 0).to_doubles();
+    EXPECT_NEAR(got.at("sum").to_doubles()[0], all[0] + all[1] + all[6] + all[7], 1e-5) << how;
+  }
+}
+
+TEST(SequencesOfRows, ColumnsOfUnknownLengthAreSplit) {
+  const Values got = of_selected_rows(R"(
+    %s : ? = SplitToSequence(%rows) {axis = 1, keepdims = 0}
+    const %first : s64[] = 1
+    %column : ? = SequenceAt(%s, %first)
+    %y : ? = ReduceSum(%column) {keepdims = 0}
+    output %y
+  )",
+                                      {true, false, true, false});
+  const std::vector<double> all = floats({4, 2}, 0).to_doubles();
+  EXPECT_NEAR(got.at("y").to_doubles()[0], all[1] + all[5], 1e-5);
+}
+
+TEST(SequencesOfRows, WhatNeedsTheNumberIsRefused) {
+  const char* refusals[] = {
+      "%t : ? = SequenceInsert(%s, %x)\n%y : ? = SequenceLength(%t)\noutput %y\n",
+      "%t : ? = SequenceErase(%s)\n%y : ? = SequenceLength(%t)\noutput %y\n",
+      "output %s\n",
+  };
+  for (const char* body : refusals) {
+    try {
+      of_selected_rows(std::string("%s : ? = SplitToSequence(%rows)\n") + body,
+                       {true, true, true, true});
+      ADD_FAILURE() << body;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unimplemented) << e.what();
+      EXPECT_NE(std::string(e.what()).find("depends on data"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_THROW(of_selected_rows("const %two : s64[] = 2\n%s : ? = SplitToSequence(%rows, %two)\n"
+                                "%y : ? = SequenceLength(%s)\noutput %y\n",
+                                {true, true, true, true}),
+               Error);
+}
+
 }  // namespace
 }  // namespace poprt::compiler
