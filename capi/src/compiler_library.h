@@ -92,12 +92,12 @@ typedef struct poprt_compiler_library {
   // Passes the files of a model to a callback, each as one piece: first the model with the location
   // "", then its external data. More than 2 GiB in total is resource_exhausted. Returning non-zero
   // stops, as with a sink.
-  void (*embed)(const poprt_library_source* source, int allow_links,
+  void (*embed)(const poprt_library_source* source, const poprt_compile_options* options,
                 int (*take)(void* context, const char* location, const void* data, size_t size),
                 void* context, poprt_library_error* error);
   // Writes the hash of a model's bytes and external data as 64 digits.
-  void (*hash)(const poprt_library_source* source, int allow_links, const poprt_library_sink* sink,
-               poprt_library_error* error);
+  void (*hash)(const poprt_library_source* source, const poprt_compile_options* options,
+               const poprt_library_sink* sink, poprt_library_error* error);
   // Implements poprt_model_apply_passes. A source without path and data means no model.
   void (*apply_passes)(const poprt_library_source* source, const poprt_pass_call* passes,
                        size_t pass_count, const poprt_apply_options* options,

@@ -99,7 +99,7 @@ std::vector<ModelFile::Part> joined_parts(std::vector<ModelFile::Part> parts, ui
 
 std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
                                 const std::optional<std::filesystem::path>& directory,
-                                bool allow_links) {
+                                bool allow_links, bool copy) {
   Locations locations;
   // Parsing copies the weights. Most models have no external data; then the key of an external
   // tensor's entry does not occur in the bytes, and parsing is skipped.
@@ -115,21 +115,62 @@ std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
   ExternalFiles external(directory, allow_links);
   for (const auto& [location, parts] : locations.found()) {
     const ExternalFiles::Bytes data = external.read(location, 0, std::nullopt);
-    files.push_back({location, data.bytes, data.owner, joined_parts(parts, data.bytes.size())});
+    files.push_back(
+        {location, data.bytes, data.owner, joined_parts(parts, data.bytes.size()), copy});
   }
   return files;
 }
 
-std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links) {
+std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links, bool copy) {
   const auto file = MappedFile::open(path);
   try {
-    auto files = files_of(file->bytes(), path.parent_path(), allow_links);
-    files[0].owner = file;
+    std::span<const std::byte> bytes = file->bytes();
+    std::shared_ptr<const void> owner = file;
+    if (copy) {
+      const auto copied = std::make_shared<std::vector<std::byte>>(bytes.size());
+      copy_mapped(bytes, *copied);
+      bytes = *copied;
+      owner = copied;
+    }
+    auto files = files_of(bytes, path.parent_path(), allow_links, copy);
+    files[0].owner = owner;
     return files;
   } catch (Error& e) {
     e.add_context(path.string());
     throw;
   }
+}
+
+namespace {
+
+// The same as hash.add_sized() of bytes [begin, end) of the file.
+void add_part(Sha256& hash, const ModelFile& file, uint64_t begin, uint64_t end) {
+  const auto bytes = file.bytes.subspan(begin, end - begin);
+  if (!file.unsafe) {
+    hash.add_sized(bytes);
+    return;
+  }
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::vector<std::byte> piece;
+  const uint64_t size = bytes.size();
+  hash.add(std::as_bytes(std::span(&size, 1)));
+  for (size_t at = 0; at < bytes.size(); at += piece.size()) {
+    piece.resize(std::min(kPiece, bytes.size() - at));
+    copy_mapped(bytes.subspan(at, piece.size()), piece);
+    hash.add(piece);
+  }
+}
+
+}  // namespace
+
+std::string copy_of(const ModelFile& file) {
+  std::string copied(file.bytes.size(), '\0');
+  const std::span to(reinterpret_cast<std::byte*>(copied.data()), copied.size());
+  if (file.unsafe)
+    copy_mapped(file.bytes, to);
+  else
+    std::ranges::copy(file.bytes, to.begin());
+  return copied;
 }
 
 std::string hash_of(std::span<const ModelFile> files) {
@@ -140,11 +181,13 @@ std::string hash_of(std::span<const ModelFile> files) {
         f.location.empty() || f.bytes.empty() ||
         (f.parts.size() == 1 && f.parts[0].begin == 0 && f.parts[0].end == f.bytes.size());
     if (whole) {
-      hash.add_sized(f.bytes);
+      add_part(hash, f, 0, f.bytes.size());
       continue;
     }
-    for (const auto& [begin, end] : f.parts)
-      hash.add_sized(fmt::format("from {}", begin)).add_sized(f.bytes.subspan(begin, end - begin));
+    for (const auto& [begin, end] : f.parts) {
+      hash.add_sized(fmt::format("from {}", begin));
+      add_part(hash, f, begin, end);
+    }
   }
   return hash.finish();
 }

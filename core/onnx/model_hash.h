@@ -23,17 +23,26 @@ struct ModelFile {
     uint64_t begin, end;
   };
   std::vector<Part> parts;
+  // Whether `bytes` are a map of a file that may be truncated. hash_of() and copy_of() then copy
+  // what they read (copy_mapped() in base/file.h), and throw data_loss for bytes that are gone.
+  bool unsafe = false;
 };
 inline constexpr uint64_t kSmallGap = uint64_t{1} << 16;
 
 // The model, followed by every external data file of its tensors, ordered by name. Throws like the
 // import functions if a file cannot be opened, but does not check that the rest is a valid ONNX
-// model. `allow_links` is as in ImportOptions.
-std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links = false);
+// model. `allow_links` and `copy` are as in ImportOptions; with `copy`, the model is copied and the
+// external files, which may be much larger than their used parts, are `unsafe`.
+std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links = false,
+                                bool copy = false);
 // The same for a model in memory; the first result has `bytes`.
 std::vector<ModelFile> files_of(
     std::span<const std::byte> bytes,
-    const std::optional<std::filesystem::path>& directory = std::nullopt, bool allow_links = false);
+    const std::optional<std::filesystem::path>& directory = std::nullopt, bool allow_links = false,
+    bool copy = false);
+
+// All bytes of a file.
+std::string copy_of(const ModelFile& file);
 
 // SHA-256 of the used parts of all files, as 64 hexadecimal digits. It reads nothing else, so a
 // file may be sparse and much larger than its tensors.

@@ -197,7 +197,8 @@ void check(const poprt_compile_options& o) {
 }
 
 // Returns the files of a model as opaque blobs.
-std::map<std::string, std::string> embedded(const poprt_library_source& source, int allow_links) {
+std::map<std::string, std::string> embedded(const poprt_library_source& source,
+                                            const poprt_compile_options& o) {
   struct Context {
     std::map<std::string, std::string> blobs;
     std::exception_ptr failure;
@@ -214,7 +215,7 @@ std::map<std::string, std::string> embedded(const poprt_library_source& source, 
   };
   try {
     call([&](poprt_library_error* error) {
-      capi::compiler_library().embed(&source, allow_links, take, &context, error);
+      capi::compiler_library().embed(&source, &o, take, &context, error);
     });
   } catch (const std::exception&) {
     if (context.failure) std::rethrow_exception(context.failure);
@@ -235,9 +236,9 @@ std::string written(Call call) {
   return text;
 }
 
-std::string hash_of(const poprt_library_source& source, int allow_links) {
+std::string hash_of(const poprt_library_source& source, const poprt_compile_options& o) {
   return written([&](const poprt_library_sink* sink, poprt_library_error* error) {
-    capi::compiler_library().hash(&source, allow_links, sink, error);
+    capi::compiler_library().hash(&source, &o, sink, error);
   });
 }
 
@@ -270,7 +271,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   capi::Source note;
   if (source.path) note.name = std::filesystem::path(source.path).filename().string();
   std::map<std::string, std::string> files;
-  if (o.embed_source) files = embedded(source, o.allow_links);
+  if (o.embed_source) files = embedded(source, o);
   if (capi::named_option(o, "estimate"))
     files[capi::kEstimate] =
         written([&](const poprt_library_sink* sink, poprt_library_error* error) {
@@ -280,7 +281,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   runtime::CacheKey key;
   if (const auto folder = capi::cache_folder(o)) {
     cache.emplace(*folder);
-    note.hash = hash_of(source, o.allow_links);
+    note.hash = hash_of(source, o);
     key = capi::cache_key(o, note.hash, name);
     if (auto model = cache->find(key)) {
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
@@ -296,7 +297,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   if (cache) cache->store(key, payload->bytes());
   // Without a cache, the hash is computed after the import because the import reports errors of a
   // model best.
-  if (note.hash.empty()) note.hash = hash_of(source, o.allow_links);
+  if (note.hash.empty()) note.hash = hash_of(source, o);
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));
 }

@@ -76,7 +76,7 @@ std::shared_ptr<compiler::CalibrationResult> cached_calibration(
   static std::string last;
   static std::shared_ptr<compiler::CalibrationResult> result;
   Sha256 hash;
-  hash.add_sized(onnx::hash_of(files_of(source, o.allow_links != 0)));
+  hash.add_sized(onnx::hash_of(files_of(source, o)));
   for (const poprt_option& option : std::span(o.options, o.option_count))
     hash.add_sized(option.name).add_sized(option.value);
   for (const popef::Option& option : capi::engine_options(o, {}))
@@ -209,11 +209,13 @@ void take_results(const poprt_compile_options& o, compiler::DriverOptions& to) {
 
 }  // namespace
 
-std::vector<onnx::ModelFile> files_of(const poprt_library_source& s, bool allow_links) {
-  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
+std::vector<onnx::ModelFile> files_of(const poprt_library_source& s,
+                                      const poprt_compile_options& o) {
+  const bool allow_links = o.allow_links != 0, copy = copies_file(o.load);
+  if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links, copy);
   std::optional<std::filesystem::path> folder;
   if (s.folder) folder = s.folder;
-  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
+  return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links, copy);
 }
 
 void request_passes(const poprt_compile_options& o, compiler::Options& to) {

@@ -24,6 +24,7 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to);
 void take_plugins(const poprt_compile_options& o, compiler::Options& to);
 
 // The files of the model: the ONNX file and its external data.
-std::vector<onnx::ModelFile> files_of(const poprt_library_source& s, bool allow_links);
+std::vector<onnx::ModelFile> files_of(const poprt_library_source& s,
+                                      const poprt_compile_options& o);
 
 }  // namespace poprt::capi

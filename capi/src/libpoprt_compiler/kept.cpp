@@ -29,11 +29,11 @@ std::optional<Stamps::Stamp> Stamps::stamp_of(const std::string& path) {
                nanoseconds(s.st_ctim)};
 }
 
-std::optional<Stamps> Stamps::of(const std::string& path, bool allow_links) {
+std::optional<Stamps> Stamps::of(const std::string& path, bool allow_links, bool copy) {
   std::vector<std::string> paths;
   try {
     const std::filesystem::path model = path;
-    for (const onnx::ModelFile& f : onnx::files_of(model, allow_links))
+    for (const onnx::ModelFile& f : onnx::files_of(model, allow_links, copy))
       paths.push_back(f.location.empty() ? path : (model.parent_path() / f.location).string());
   } catch (const Error&) {
     return std::nullopt;

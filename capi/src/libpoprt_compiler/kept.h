@@ -19,7 +19,7 @@ class Stamps {
   // Returns nullopt if a file has changed within the last two seconds, because another change could
   // leave the same times and remain unnoticed. Also returns nullopt if a file cannot be read;
   // importing it reports the error.
-  static std::optional<Stamps> of(const std::string& path, bool allow_links);
+  static std::optional<Stamps> of(const std::string& path, bool allow_links, bool copy);
   // Returns whether no file was replaced, written or removed.
   bool are_current() const;
 

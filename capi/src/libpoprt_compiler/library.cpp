@@ -173,18 +173,17 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
   library_guard(error, [&] {
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     std::vector<onnx::ModelFile> files;
-    if (o->embed_source) check_embedded(files = capi::files_of(*source, o->allow_links != 0));
+    if (o->embed_source) check_embedded(files = capi::files_of(*source, *o));
     const auto ir = ir_file(*o, popef_path);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
     // The files are read after the import because the import reports errors of a model best.
-    if (!o->embed_source) files = capi::files_of(*source, o->allow_links != 0);
+    if (!o->embed_source) files = capi::files_of(*source, *o);
     const capi::Source note{std::filesystem::path(source->path).filename().string(),
                             onnx::hash_of(files)};
     std::map<std::string, std::string> blobs;
     if (o->embed_source)
       for (const onnx::ModelFile& f : files)
-        blobs[runtime::source_blob(f.location)].assign(
-            reinterpret_cast<const char*>(f.bytes.data()), f.bytes.size());
+        blobs[runtime::source_blob(f.location)] = onnx::copy_of(f);
     files.clear();
     for (const auto& [name, text] : executable.notes) blobs[name] = text;
     if (capi::named_option(*o, "estimate"))
@@ -218,7 +217,7 @@ void write_log(const std::string& text, const std::filesystem::path& model) {
 std::optional<capi::Stamps> stamps_to_keep(const poprt_compile_options& o,
                                            const poprt_library_source& source, void** out_kept) {
   if (!out_kept || !source.path || o.after_pass) return std::nullopt;
-  return capi::Stamps::of(source.path, o.allow_links != 0);
+  return capi::Stamps::of(source.path, o.allow_links != 0, capi::copies_file(o.load));
 }
 
 void convert(const poprt_compile_options* o, const poprt_library_source* source,
@@ -300,22 +299,24 @@ void sized(const poprt_compile_options* options, const poprt_library_source* sou
   });
 }
 
-void embed(const poprt_library_source* source, int allow_links,
+void embed(const poprt_library_source* source, const poprt_compile_options* options,
            int (*take)(void* context, const char* location, const void* data, size_t size),
            void* context, poprt_library_error* error) {
   library_guard(error, [&] {
-    const auto files = capi::files_of(*source, allow_links != 0);
+    const auto files = capi::files_of(*source, *options);
     check_embedded(files);
-    for (const onnx::ModelFile& f : files)
-      if (take(context, f.location.c_str(), f.bytes.data(), f.bytes.size()) != 0)
+    for (const onnx::ModelFile& f : files) {
+      const std::string copied = f.unsafe ? onnx::copy_of(f) : std::string();
+      const void* bytes = f.unsafe ? static_cast<const void*>(copied.data()) : f.bytes.data();
+      if (take(context, f.location.c_str(), bytes, f.bytes.size()) != 0)
         fail(ErrorCode::cancelled, "the receiver of the source stopped");
+    }
   });
 }
 
-void hash(const poprt_library_source* source, int allow_links, const poprt_library_sink* sink,
-          poprt_library_error* error) {
-  library_guard(error,
-                [&] { write(*sink, onnx::hash_of(capi::files_of(*source, allow_links != 0))); });
+void hash(const poprt_library_source* source, const poprt_compile_options* options,
+          const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] { write(*sink, onnx::hash_of(capi::files_of(*source, *options))); });
 }
 
 void estimate_blob(const poprt_compile_options* options, const poprt_library_source* source,

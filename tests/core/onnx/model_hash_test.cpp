@@ -67,6 +67,34 @@ TEST_F(ModelHash, CountsTheModelAndEveryExternalFile) {
   EXPECT_NE(hash_file(folder / "m.onnx"), first);
 }
 
+// A process that maps a truncated file and reads it receives SIGBUS. With `copy`, it is an error.
+TEST_F(ModelHash, AFileThatIsTruncatedMeanwhileIsAnErrorIfItIsCopied) {
+  pb::ModelProto model;
+  externalize(*model.mutable_graph()->add_initializer(), "a.bin");
+  write("a.bin", std::string(3 << 20, 'a'));
+  write("m.onnx", model.SerializeAsString());
+  const auto mapped = files_of(folder / "m.onnx"), safe = files_of(folder / "m.onnx", false, true);
+  EXPECT_FALSE(mapped.at(1).unsafe);
+  EXPECT_TRUE(safe.at(1).unsafe);
+  EXPECT_EQ(hash_of(safe), hash_of(mapped));
+  EXPECT_EQ(copy_of(safe[0]), model.SerializeAsString());
+  EXPECT_EQ(copy_of(safe[1]), copy_of(mapped[1]));
+
+  std::filesystem::resize_file(folder / "a.bin", 1 << 20);
+  std::filesystem::resize_file(folder / "m.onnx", 0);
+  const auto code = [](auto&& call) {
+    try {
+      call();
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(code([&] { hash_of(safe); }), ErrorCode::data_loss);
+  EXPECT_EQ(code([&] { copy_of(safe[1]); }), ErrorCode::data_loss);
+  EXPECT_EQ(copy_of(safe[0]), model.SerializeAsString());
+}
+
 // Every place of a model that may name a file does.
 TEST_F(ModelHash, FindsFilesWhereverTensorsStand) {
   const auto place = [](int i, pb::ModelProto& model) -> pb::TensorProto& {
