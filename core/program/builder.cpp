@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "program/fill_form.h"
 
 namespace poprt::program {
 
@@ -40,8 +41,7 @@ BufferId Builder::weights(uint64_t bytes, DType dtype, Shape shape, const Weight
     if (it->second.bytes == bytes && it->second.form == form)
       return add({Space::weights, 0, it->second.offset, bytes, dtype, std::move(shape)});
   placed_.emplace(key, Placed{form, program_.weights_bytes, bytes});
-  return weights(bytes, dtype, std::move(shape),
-                 [form](std::span<std::byte> to) { form.fill(to); });
+  return weights(bytes, dtype, std::move(shape), FillForm{form});
 }
 
 uint32_t Builder::add_input(Anchor anchor) {
