@@ -1,0 +1,670 @@
+#include "runtime/runner/shape_runner.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "device/device_manager.h"
+#include "program/shared_weights.h"
+#include "runtime/queue/deadline_watch.h"
+#include "runtime/runner/open_sizes.h"
+#include "runtime/runner/padded_rows.h"
+#include "runtime/session/tensor_check.h"
+
+namespace poprt::runtime {
+namespace {
+
+using Sizes = OpenSizes::Sizes;
+
+// How often the thread checks whether the requests of a removed shape are done.
+constexpr auto kRemovalPause = std::chrono::milliseconds(1);
+
+// A request of execute_async() that waits for its shape. Bindings are by index.
+struct Waiting {
+  RequestPtr request;
+  std::vector<InputBinding> inputs;
+  std::vector<OutputBinding> outputs;
+  RequestOptions options;
+};
+
+// A shape that is being compiled or is ready. It is failed if it never became ready.
+struct KeptShape {
+  enum State : int { compiling, ready, failed };
+
+  explicit KeptShape(Sizes s) : sizes(std::move(s)) {}
+
+  bool is_ready() const noexcept { return state.load(std::memory_order_acquire) == ready; }
+
+  const Sizes sizes;
+  std::atomic<int> state{compiling};  // written with the mutex of the runner; pairs with is_ready()
+  // Constant once it is ready.
+  std::unique_ptr<ModelRunner> runner;
+  std::optional<PaddableRows> rows;
+  bool ahead = false, from_cache = false;
+  uint64_t compile_ns = 0;
+  Failure failure;
+
+  std::atomic<uint64_t> used{0}, requests{0}, padded{0};
+  std::vector<std::unique_ptr<Waiting>> waiting;  // guarded by the mutex of the runner
+};
+using ShapePtr = std::shared_ptr<KeptShape>;
+
+// A request that a larger shape computes.
+struct PaddedRequest {
+  PaddedRows rows;
+  RequestCallback callback;
+  ShapePtr shape;
+};
+
+void check_output_shapes(const Model& model, const OpenSizes& open, const PaddableRows* padded,
+                         int64_t wanted, std::span<const OutputBinding> outputs) {
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const OutputBinding& b = outputs[i];
+    if (!b.shape) continue;
+    program::Anchor a = model.outputs()[open.output_at(b, i)];
+    if (padded) a.shape[0] = wanted;
+    const std::span given(b.shape, b.rank);
+    if (!std::ranges::equal(given, a.shape))
+      fail(ErrorCode::invalid_argument, "output '{}': expected {}{}, given {}", a.name,
+           dtype_name(a.dtype), shape_string(a.shape),
+           shape_string(Shape(given.begin(), given.end())));
+  }
+}
+
+// Checks that the model has the inputs and outputs of requests. Options of a compilation may change
+// them in a way that depends on the shape.
+void check_interface(const OpenSizes& open, const Sizes& sizes, const Model& model) {
+  const std::vector<Shape> shapes = open.inputs(sizes);
+  const auto& in = open.shapes().inputs;
+  const auto& out = open.shapes().outputs;
+  bool same = model.inputs().size() >= in.size() && model.outputs().size() == out.size();
+  for (size_t i = 0; same && i < in.size(); i++)
+    same = model.inputs()[i].name == in[i].name && model.inputs()[i].dtype == in[i].dtype &&
+           model.inputs()[i].shape == shapes[i];
+  for (size_t i = 0; same && i < out.size(); i++)
+    same = model.outputs()[i].name == out[i].name && model.outputs()[i].dtype == out[i].dtype;
+  if (!same)
+    fail(ErrorCode::unimplemented,
+         "the compiled model has other inputs or outputs than the ONNX model, so that its shapes "
+         "cannot be compiled on demand: give `shapes` fixed and `input_shape`");
+}
+
+}  // namespace
+
+struct ShapeRunner::State : std::enable_shared_from_this<State> {
+  State(program::OpenShapes shapes, CompileShape c, ShapeRunnerConfig given)
+      : open(std::move(shapes)), compile(std::move(c)), config(std::move(given)) {}
+
+  void describe(const std::shared_ptr<const Model>& model);
+  ShapePtr find(const Sizes& sizes);
+  ShapePtr larger(const Sizes& sizes);
+  void wait_for(const KeptShape& shape);
+  RequestPtr submit_later(const ShapePtr& shape, std::unique_ptr<Waiting> waiting,
+                          const RequestCallback& callback);
+  std::unique_ptr<PaddedRequest> pad(const ShapePtr& shape, const Sizes& sizes,
+                                     std::span<const InputBinding> inputs,
+                                     std::span<const OutputBinding> outputs);
+  const Sizes* first() const { return ahead ? &ahead->sizes : nullptr; }
+
+  void start_thread();
+  void serve() noexcept;
+  void compile_next(std::unique_lock<std::mutex>& lock);
+  void make_ready(KeptShape& shape);
+  RunnerConfig config_for(const Model& model) const;
+  void keep_within_limit(const KeptShape& added);
+  bool drop_removed(std::unique_lock<std::mutex>& lock);
+  void answer(std::unique_ptr<Waiting> waiting, KeptShape& shape) noexcept;
+  void fail_waiting(std::unique_ptr<Waiting> waiting, const Failure& failure) noexcept;
+  void refuse_requests() noexcept;
+
+  const OpenSizes open;
+  const CompileShape compile;
+  const ShapeRunnerConfig config;
+  std::vector<DataDesc> inputs, outputs;
+  ShapePtr ahead;
+
+  mutable std::mutex mutex;  // guards the rest up to `turn`
+  std::condition_variable changed;
+  std::vector<ShapePtr> shapes;  // compiling and ready, without `ahead`
+  std::deque<ShapePtr> to_compile;
+  std::vector<ShapePtr> removed;  // with requests that are not done
+  ShapesStatistics totals;
+  RunnerStatistics removed_requests;  // of shapes that were removed
+  bool stopped = false, ended = false, finished = true;
+  pid_t process = 0;
+  std::atomic<std::thread::id> thread_id{};
+  std::atomic<uint64_t> turn{0};
+
+  Counters counters;  // of requests that wait for a shape
+  RequestPool::Owner pool = RequestPool::make(0, 0);
+  DeadlineWatch watch;  // destroyed before the pool
+};
+
+void ShapeRunner::State::describe(const std::shared_ptr<const Model>& model) {
+  if (model) {
+    inputs = ahead->runner->execute_inputs();
+    outputs = ahead->runner->execute_outputs();
+    return;
+  }
+  const auto add = [&](const std::vector<program::OpenAnchor>& anchors, std::vector<DataDesc>& to) {
+    for (const program::OpenAnchor& a : anchors) {
+      DataDesc& d = to.emplace_back();
+      d.anchor = {a.name, a.dtype, a.shape};
+      d.size_in_bytes = is_static(a.shape) ? d.anchor.bytes() : 0;
+    }
+  };
+  add(open.shapes().inputs, inputs);
+  add(open.shapes().outputs, outputs);
+  for (const auto& [name, value] : config.runner.frozen_inputs)
+    for (DataDesc& d : inputs)
+      if (d.anchor.name == name) d.popef_contains_tensor_data = true;
+}
+
+// Returns the shape, or adds it to those to compile.
+ShapePtr ShapeRunner::State::find(const Sizes& sizes) {
+  const uint64_t now = turn.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::lock_guard lock(mutex);
+  if (stopped) fail_stopped_runner();
+  if (ahead && ahead->sizes == sizes) return ahead;
+  for (const ShapePtr& s : shapes)
+    if (s->sizes == sizes) {
+      s->used.store(now, std::memory_order_relaxed);
+      return s;
+    }
+  start_thread();
+  auto made = std::make_shared<KeptShape>(sizes);
+  made->used.store(now, std::memory_order_relaxed);
+  to_compile.push_back(made);
+  shapes.push_back(made);
+  changed.notify_all();
+  return made;
+}
+
+// Returns the smallest shape that may compute a request of these sizes with padding, or null.
+ShapePtr ShapeRunner::State::larger(const Sizes& sizes) {
+  const std::lock_guard lock(mutex);
+  ShapePtr best;
+  const auto consider = [&](const ShapePtr& s) {
+    if (!s || !s->is_ready() || !s->rows) return;
+    const size_t at = s->rows->size;
+    if (s->rows->rows <= sizes[at] || (best && best->rows->rows <= s->rows->rows)) return;
+    for (size_t i = 0; i < sizes.size(); i++)
+      if (i != at && s->sizes[i] != sizes[i]) return;
+    best = s;
+  };
+  consider(ahead);
+  for (const ShapePtr& s : shapes) consider(s);
+  return best;
+}
+
+void ShapeRunner::State::wait_for(const KeptShape& shape) {
+  std::unique_lock lock(mutex);
+  if (shape.state == KeptShape::compiling && thread_id.load() == std::this_thread::get_id())
+    fail(ErrorCode::resource_exhausted,
+         "a callback cannot wait until a shape is compiled: submit the request instead");
+  changed.wait(lock, [&] { return shape.state != KeptShape::compiling || stopped; });
+  if (shape.state == KeptShape::failed) throw Error(*shape.failure);
+  if (shape.state == KeptShape::compiling) fail_stopped_runner();
+}
+
+std::unique_ptr<PaddedRequest> ShapeRunner::State::pad(const ShapePtr& shape, const Sizes& sizes,
+                                                       std::span<const InputBinding> in,
+                                                       std::span<const OutputBinding> out) {
+  const int64_t wanted = sizes[shape->rows->size];
+  const Model& model = shape->runner->model();
+  check_output_shapes(model, open, &*shape->rows, wanted, out);
+  auto made = std::make_unique<PaddedRequest>(
+      PaddedRequest{PaddedRows(open, model, *shape->rows, wanted, in, out), {}, shape});
+  Counters::add(shape->requests);
+  Counters::add(shape->padded);
+  return made;
+}
+
+// Returns null if the shape has become ready in the meantime.
+RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_ptr<Waiting> waiting,
+                                            const RequestCallback& callback) {
+  const auto now = pool->clock.now();
+  const auto deadline = deadline_after(now, waiting->options.timeout);
+  const std::lock_guard lock(mutex);
+  if (stopped) fail_stopped_runner();
+  if (shape->state == KeptShape::failed) throw Error(*shape->failure);
+  if (shape->state == KeptShape::ready) return {};
+  RequestPtr request(pool->take(1, callback, now, deadline));
+  request->submitted = now;
+  if (deadline != Clock::TimePoint::max()) watch.add(request);
+  waiting->request = request;
+  shape->waiting.push_back(std::move(waiting));
+  Counters::add(counters.submitted);
+  return request;
+}
+
+// Requires the mutex.
+void ShapeRunner::State::start_thread() {
+  if (process) {
+    if (process != getpid())
+      fail(ErrorCode::failed_precondition,
+           "process {} was forked from {}, which has the runner's thread: make a new runner",
+           getpid(), process);
+    return;
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  finished = false;
+  try {
+    std::thread([self = shared_from_this()] { self->serve(); }).detach();
+  } catch (const std::system_error& e) {
+    finished = true;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  process = getpid();
+}
+
+// Compiles shapes, and removes those whose requests are done.
+void ShapeRunner::State::serve() noexcept {
+  pthread_setname_np(pthread_self(), "poprt-shapes");
+  thread_id = std::this_thread::get_id();
+  std::unique_lock lock(mutex);
+  while (!ended) {
+    if (!to_compile.empty()) {
+      compile_next(lock);
+      continue;
+    }
+    const auto told = [&] { return ended || !to_compile.empty(); };
+    if (removed.empty() || drop_removed(lock))
+      changed.wait(lock, [&] { return told() || !removed.empty(); });
+    else
+      changed.wait_for(lock, kRemovalPause, told);
+  }
+  finished = true;
+  changed.notify_all();
+}
+
+// Requires the lock, and releases it meanwhile.
+void ShapeRunner::State::compile_next(std::unique_lock<std::mutex>& lock) {
+  const ShapePtr shape = std::move(to_compile.front());
+  to_compile.pop_front();
+  lock.unlock();
+  Failure failure;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    make_ready(*shape);
+  } catch (const Error& e) {
+    Error with_shape = e;
+    with_shape.add_context(open.text(shape->sizes));
+    failure = std::make_shared<const Error>(std::move(with_shape));
+  } catch (const std::exception& e) {
+    failure = std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what());
+  }
+  shape->compile_ns = static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  lock.lock();
+  shape->failure = failure;
+  shape->state.store(failure ? KeptShape::failed : KeptShape::ready, std::memory_order_release);
+  if (failure) {
+    totals.failed++;
+    std::erase(shapes, shape);
+  } else {
+    (shape->from_cache ? totals.from_cache : totals.compiled)++;
+    keep_within_limit(*shape);
+  }
+  auto waiting = std::exchange(shape->waiting, {});
+  changed.notify_all();
+  lock.unlock();
+  for (auto& w : waiting)
+    if (failure)
+      fail_waiting(std::move(w), failure);
+    else
+      answer(std::move(w), *shape);
+  lock.lock();
+}
+
+void ShapeRunner::State::make_ready(KeptShape& shape) {
+  CompiledShape compiled = compile(open.inputs(shape.sizes));
+  check_interface(open, shape.sizes, *compiled.model);
+  shape.from_cache = compiled.from_cache;
+  shape.rows = paddable_rows(open, *compiled.model, shape.sizes);
+  RunnerConfig own = config_for(*compiled.model);
+  shape.runner = std::make_unique<ModelRunner>(std::move(compiled.model), std::move(own));
+}
+
+// Each shape runs on separate devices. They are models of an IPU, so that a runner with many shapes
+// takes no devices from others.
+RunnerConfig ShapeRunner::State::config_for(const Model& model) const {
+  RunnerConfig own = config.runner;
+  const auto copies = static_cast<int64_t>(std::max(model.replication_factor, 1u));
+  const int replicas = std::max(own.replication_factor, 1);
+  own.replica_id_to_device.clear();
+  for (int i = 0; i < replicas * static_cast<int>(copies); i++)
+    own.replica_id_to_device[i] =
+        device::DeviceManager().create_ipu_model_device(model.ipus * (i == 0 ? copies : 1), 21);
+  own.session.device = own.replica_id_to_device[0];
+  return own;
+}
+
+// Requires the mutex.
+void ShapeRunner::State::keep_within_limit(const KeptShape& added) {
+  for (;;) {
+    ShapePtr oldest;
+    size_t ready = 0;
+    for (const ShapePtr& s : shapes) {
+      if (!s->is_ready()) continue;
+      ready++;
+      if (s.get() != &added && (!oldest || s->used.load(std::memory_order_relaxed) <
+                                               oldest->used.load(std::memory_order_relaxed)))
+        oldest = s;
+    }
+    if (ready <= std::max<size_t>(config.max_shapes, 1) || !oldest) return;
+    std::erase(shapes, oldest);
+    totals.removed++;
+    removed.push_back(std::move(oldest));
+  }
+}
+
+// Requires the lock, and releases it while runners are destroyed. Returns whether none is left.
+bool ShapeRunner::State::drop_removed(std::unique_lock<std::mutex>& lock) {
+  std::vector<ShapePtr> done;
+  std::erase_if(removed, [&](ShapePtr& s) {
+    // No thread can get another reference, so the last one means that no call is in progress.
+    if (s.use_count() > 1) return false;
+    const RunnerStatistics statistics = s->runner->statistics();
+    if (statistics.in_flight > 0) return false;
+    removed_requests += statistics;
+    removed_requests.queue_capacity = 0;
+    done.push_back(std::move(s));
+    return true;
+  });
+  const bool none = removed.empty();
+  if (!done.empty()) {
+    lock.unlock();
+    done.clear();
+    lock.lock();
+  }
+  return none && removed.empty();
+}
+
+// Submits a request whose shape is ready.
+void ShapeRunner::State::answer(std::unique_ptr<Waiting> waiting, KeptShape& shape) noexcept {
+  Request& request = *waiting->request;
+  if (!request.claim()) return;  // it was cancelled, or it is late
+  RequestOptions options = waiting->options;
+  options.timeout.reset();
+  options.when_full = WhenFull::line;
+  RequestCallback done;
+  done.context = waiting.get();
+  done.full = [](void* context, const Request& inner) noexcept {
+    const std::unique_ptr<Waiting> mine(static_cast<Waiting*>(context));
+    mine->request->complete(inner.code(),
+                            inner.code() == ErrorCode::ok ? nullptr : inner.failure());
+  };
+  Failure failure;
+  try {
+    const RequestPtr inner =
+        shape.runner->execute_async(waiting->inputs, waiting->outputs, done, options);
+    static_cast<void>(waiting.release());  // the callback has it
+    Counters::add(shape.requests);
+    counters.submitted.fetch_sub(1,
+                                 std::memory_order_relaxed);  // the runner of the shape counts it
+    return;
+  } catch (const Error& e) {
+    failure = std::make_shared<const Error>(e);
+  } catch (const std::exception& e) {
+    failure = std::make_shared<const Error>(ErrorCode::resource_exhausted, e.what());
+  }
+  Counters::add(counters.failed);
+  request.complete(failure->code(), failure);
+}
+
+void ShapeRunner::State::fail_waiting(std::unique_ptr<Waiting> waiting,
+                                      const Failure& failure) noexcept {
+  Request& request = *waiting->request;
+  if (!request.claim()) return;
+  Counters::add(failure->code() == ErrorCode::cancelled ? counters.cancelled : counters.failed);
+  request.complete(failure->code(), failure);
+}
+
+// Fails requests that wait for a shape, and later ones.
+void ShapeRunner::State::refuse_requests() noexcept {
+  std::vector<std::unique_ptr<Waiting>> waiting;
+  {
+    const std::lock_guard lock(mutex);
+    stopped = true;
+    for (const ShapePtr& s : shapes) {
+      std::ranges::move(s->waiting, std::back_inserter(waiting));
+      s->waiting.clear();
+    }
+    changed.notify_all();
+  }
+  for (auto& w : waiting) fail_waiting(std::move(w), stopped_failure());
+}
+
+ShapeRunner::ShapeRunner(program::OpenShapes shapes, CompileShape compile,
+                         std::shared_ptr<const Model> ahead, ShapeRunnerConfig config) {
+  if (config.runner.batching_dim != UINT32_MAX)
+    fail(ErrorCode::invalid_argument,
+         "a model whose shapes are compiled on demand takes any size: leave batching_dim unset, or "
+         "give a batch_size to merge requests");
+  for (const auto& [name, value] : config.runner.frozen_inputs)
+    for (const program::OpenAnchor& a : shapes.inputs)
+      if (a.name == name && !is_static(a.shape))
+        fail(ErrorCode::invalid_argument, "input '{}' has several shapes and cannot be frozen",
+             name);
+  if (!config.runner.faults) config.runner.faults = FaultInjector::from_environment();
+  state_ = std::make_shared<State>(std::move(shapes), std::move(compile), std::move(config));
+  State& s = *state_;
+  s.pool->on_answered.context = &s;
+  s.pool->on_answered.call = [](void* context, ErrorCode code) noexcept {
+    Counters& c = static_cast<State*>(context)->counters;
+    Counters::add(code == ErrorCode::cancelled ? c.cancelled : c.timed_out);
+  };
+  if (ahead) {
+    std::map<std::string, Shape> given;
+    for (const program::OpenAnchor& a : s.open.shapes().inputs)
+      for (const program::Anchor& compiled : ahead->inputs())
+        if (compiled.name == a.name) given[a.name] = compiled.shape;
+    s.ahead = std::make_shared<KeptShape>(s.open.of_shapes(given));
+    check_interface(s.open, s.ahead->sizes, *ahead);
+    s.ahead->ahead = true;
+    s.ahead->rows = paddable_rows(s.open, *ahead, s.ahead->sizes);
+    s.ahead->runner = std::make_unique<ModelRunner>(ahead, s.config.runner);
+    s.ahead->state = KeptShape::ready;
+  }
+  s.describe(ahead);
+}
+
+ShapeRunner::~ShapeRunner() {
+  State& s = *state_;
+  s.refuse_requests();
+  std::vector<ShapePtr> shapes;
+  {
+    std::unique_lock lock(s.mutex);
+    s.ended = true;
+    s.to_compile.clear();
+    s.changed.notify_all();
+    const bool waits = s.process == getpid() && s.thread_id.load() != std::this_thread::get_id();
+    if (waits) s.changed.wait(lock, [&] { return s.finished; });
+    shapes = std::exchange(s.shapes, {});
+    std::ranges::move(s.removed, std::back_inserter(shapes));
+    s.removed.clear();
+  }
+  shapes.clear();
+  if (s.ahead) s.ahead->runner.reset();
+}
+
+const std::vector<DataDesc>& ShapeRunner::execute_inputs() const { return state_->inputs; }
+const std::vector<DataDesc>& ShapeRunner::execute_outputs() const { return state_->outputs; }
+const std::vector<std::string>& ShapeRunner::sizes() const { return state_->open.names(); }
+ModelRunner* ShapeRunner::ahead() const {
+  return state_->ahead ? state_->ahead->runner.get() : nullptr;
+}
+
+std::vector<Shape> ShapeRunner::output_shapes(std::span<const InputBinding> inputs) const {
+  State& s = *state_;
+  const Sizes sizes = s.open.of_request(inputs, s.first());
+  if (const auto known = s.open.outputs(sizes)) return *known;
+  const ShapePtr shape = s.find(sizes);
+  if (!shape->is_ready()) s.wait_for(*shape);
+  std::vector<Shape> shapes;
+  for (const program::Anchor& a : shape->runner->model().outputs()) shapes.push_back(a.shape);
+  return shapes;
+}
+
+void ShapeRunner::execute(std::span<const InputBinding> inputs,
+                          std::span<const OutputBinding> outputs) {
+  State& s = *state_;
+  const Sizes sizes = s.open.of_request(inputs, s.first());
+  const ShapePtr shape = s.find(sizes);
+  if (!shape->is_ready()) {
+    if (const ShapePtr larger = s.larger(sizes)) {
+      const auto padded = s.pad(larger, sizes, inputs, outputs);
+      larger->runner->execute(padded->rows.inputs(), padded->rows.outputs());
+      padded->rows.crop();
+      return;
+    }
+    s.wait_for(*shape);
+  }
+  check_output_shapes(shape->runner->model(), s.open, nullptr, 0, outputs);
+  Counters::add(shape->requests);
+  shape->runner->execute(inputs, outputs);
+}
+
+namespace {
+
+RequestPtr submit_padded(std::unique_ptr<PaddedRequest> padded, const RequestCallback& callback,
+                         const RequestOptions& options) {
+  padded->callback = callback;
+  RequestCallback done;
+  done.context = padded.get();
+  done.before = [](void* context) noexcept {
+    static_cast<const PaddedRequest*>(context)->rows.crop();
+  };
+  done.full = [](void* context, const Request& request) noexcept {
+    const std::unique_ptr<PaddedRequest> mine(static_cast<PaddedRequest*>(context));
+    mine->callback(request.code(), request);
+  };
+  RequestPtr request = padded->shape->runner->execute_async(padded->rows.inputs(),
+                                                            padded->rows.outputs(), done, options);
+  static_cast<void>(padded.release());  // the callback has it
+  return request;
+}
+
+}  // namespace
+
+RequestPtr ShapeRunner::execute_async(std::span<const InputBinding> inputs,
+                                      std::span<const OutputBinding> outputs,
+                                      RequestCallback callback, const RequestOptions& options) {
+  State& s = *state_;
+  const Sizes sizes = s.open.of_request(inputs, s.first());
+  const ShapePtr shape = s.find(sizes);
+  if (!shape->is_ready()) {
+    if (const ShapePtr larger = s.larger(sizes))
+      return submit_padded(s.pad(larger, sizes, inputs, outputs), callback, options);
+    auto waiting = std::make_unique<Waiting>();
+    waiting->options = options;
+    for (size_t i = 0; i < inputs.size(); i++)
+      waiting->inputs.push_back(
+          {{}, s.open.input_at(inputs[i], i), inputs[i].data, inputs[i].bytes});
+    for (size_t i = 0; i < outputs.size(); i++)
+      waiting->outputs.push_back(
+          {{}, s.open.output_at(outputs[i], i), outputs[i].data, outputs[i].bytes});
+    if (RequestPtr request = s.submit_later(shape, std::move(waiting), callback)) return request;
+  }
+  check_output_shapes(shape->runner->model(), s.open, nullptr, 0, outputs);
+  RequestPtr request = shape->runner->execute_async(inputs, outputs, callback, options);
+  Counters::add(shape->requests);
+  return request;
+}
+
+void ShapeRunner::warm_up(const std::map<std::string, Shape>& inputs) {
+  State& s = *state_;
+  const ShapePtr shape = s.find(s.open.of_shapes(inputs));
+  if (!shape->is_ready()) s.wait_for(*shape);
+}
+
+void ShapeRunner::stop() noexcept {
+  State& s = *state_;
+  s.refuse_requests();
+  std::vector<ShapePtr> shapes;
+  {
+    const std::lock_guard lock(s.mutex);
+    shapes = s.shapes;
+    shapes.insert(shapes.end(), s.removed.begin(), s.removed.end());
+    if (s.ahead) shapes.push_back(s.ahead);
+  }
+  for (const ShapePtr& shape : shapes)
+    if (shape->is_ready()) shape->runner->stop();
+}
+
+RunnerStatistics ShapeRunner::statistics() const {
+  const State& s = *state_;
+  RunnerStatistics sum = s.counters.snapshot();
+  sum.in_flight =
+      sum.submitted - std::min(sum.submitted, sum.failed + sum.cancelled + sum.timed_out);
+  const std::lock_guard lock(s.mutex);
+  sum += s.removed_requests;
+  if (s.ahead) sum += s.ahead->runner->statistics();
+  for (const auto* list : {&s.shapes, &s.removed})
+    for (const ShapePtr& shape : *list)
+      if (shape->is_ready()) sum += shape->runner->statistics();
+  return sum;
+}
+
+RunnerStatistics ShapeRunner::statistics(size_t replica) const {
+  if (replica >= replicas())
+    fail(ErrorCode::not_found, "there is no replica {}: the runner has {}, counted from 0", replica,
+         replicas());
+  const State& s = *state_;
+  RunnerStatistics sum;
+  const std::lock_guard lock(s.mutex);
+  if (s.ahead) sum += s.ahead->runner->statistics(replica);
+  for (const ShapePtr& shape : s.shapes)
+    if (shape->is_ready()) sum += shape->runner->statistics(replica);
+  return sum;
+}
+
+size_t ShapeRunner::replicas() const {
+  return static_cast<size_t>(std::max(state_->config.runner.replication_factor, 1));
+}
+
+std::vector<Tracepoint> ShapeRunner::tracepoints() const {
+  const State& s = *state_;
+  std::vector<Tracepoint> points;
+  const std::lock_guard lock(s.mutex);
+  const auto add = [&](const ShapePtr& shape) {
+    if (!shape || !shape->is_ready()) return;
+    const auto own = shape->runner->tracepoints();
+    points.insert(points.end(), own.begin(), own.end());
+  };
+  add(s.ahead);
+  for (const ShapePtr& shape : s.shapes) add(shape);
+  return points;
+}
+
+ShapesStatistics ShapeRunner::shapes() const {
+  const State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  ShapesStatistics all = s.totals;
+  std::vector<ShapePtr> list = s.shapes;
+  std::ranges::sort(list, std::greater(), [](const ShapePtr& p) { return p->used.load(); });
+  if (s.ahead) list.insert(list.begin(), s.ahead);
+  for (const ShapePtr& p : list)
+    if (p->is_ready())
+      all.shapes.push_back(
+          {p->sizes, p->ahead, p->from_cache, p->compile_ns, p->requests.load(), p->padded.load()});
+  return all;
+}
+
+}  // namespace poprt::runtime

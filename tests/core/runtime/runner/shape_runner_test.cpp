@@ -1,0 +1,476 @@
+#include "runtime/runner/shape_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "program/batch_rows.h"
+#include "program/builder.h"
+#include "program/serialize.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using program::kOpen;
+
+// y [batch, length] = x [batch, length], f [3] = fixed [3], n [?] = x as one row.
+program::OpenShapes open_copies() {
+  return {
+      {{"x", DType::f32, {kOpen, kOpen}, {"batch", "length"}}, {"fixed", DType::f32, {3}, {""}}},
+      {{"y", DType::f32, {kOpen, kOpen}, {"batch", "length"}}, {"f", DType::f32, {3}, {""}}}};
+}
+
+std::shared_ptr<const Model> shaped_copies(const Shape& shape, bool separate_rows = false) {
+  program::Builder b;
+  const auto add = [&](const char* in, const char* out, const Shape& s) {
+    const uint64_t bytes = dtype_bytes(DType::f32, element_count(s));
+    const program::BufferId operands[] = {
+        b.input(b.add_input({in, DType::f32, s}), 0, bytes, DType::f32, s),
+        b.output(b.add_output({out, DType::f32, s}), 0, bytes, DType::f32, s)};
+    b.emit("copy", operands, {}, {}, out);
+  };
+  add("x", "y", shape);
+  if (!separate_rows) add("fixed", "f", {3});
+  program::Notes notes;
+  if (separate_rows)
+    notes[program::kBatchRows] = program::note_of_batch_rows({{0, shape[0], {"x"}, ""}});
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                            b.program(), b.weight_records(), notes);
+  return open_payload("copies", payload->bytes(), payload);
+}
+
+// x and y only, with the proof that rows do not affect each other.
+program::OpenShapes open_rows() {
+  program::OpenShapes shapes = open_copies();
+  shapes.inputs.pop_back();
+  shapes.outputs.pop_back();
+  return shapes;
+}
+
+struct ShapedRequest {
+  ShapedRequest(int64_t batch, int64_t length, float first = 1, bool rows_only = false)
+      : shape{batch, length}, x(static_cast<size_t>(batch * length)), y(x.size(), -1) {
+    std::iota(x.begin(), x.end(), first);
+    in = {{"x", 0, x.data(), x.size() * 4, shape.data(), 2}};
+    out = {{"y", 0, y.data(), y.size() * 4}};
+    if (rows_only) return;
+    in.push_back({"fixed", 0, fixed, 12});
+    out.push_back({"f", 0, f, 12});
+  }
+  void expect_right() const { EXPECT_EQ(y, x) << shape_string(shape); }
+  Shape shape;
+  std::vector<float> x, y;
+  float fixed[3] = {1, 2, 3}, f[3] = {};
+  std::vector<InputBinding> in;
+  std::vector<OutputBinding> out;
+};
+
+Error shaped_error(auto&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  return {ErrorCode::ok, "no error"};
+}
+
+// A compiler that counts its calls, and that can be held.
+class CountingCompiler {
+ public:
+  explicit CountingCompiler(bool separate_rows = false) : separate_rows_(separate_rows) {}
+
+  CompileShape function() {
+    return [this](const std::vector<Shape>& inputs) {
+      calls++;
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !held_; });
+      if (inputs[0][1] == kBad) fail(ErrorCode::unimplemented, "a length of {}", kBad);
+      return CompiledShape{shaped_copies(inputs[0], separate_rows_), inputs[0][1] == kCached};
+    };
+  }
+  void hold(bool on) {
+    const std::lock_guard lock(mutex_);
+    held_ = on;
+    changed_.notify_all();
+  }
+  static constexpr int64_t kBad = 99, kCached = 98;
+  std::atomic<int> calls{0};
+
+ private:
+  const bool separate_rows_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_ = false;
+};
+
+// A request leaves the queue shortly after its answer.
+void expect_idle(const ShapeRunner& runner) {
+  const auto limit = std::chrono::steady_clock::now() + 10s;
+  while (runner.statistics().in_flight > 0 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+  EXPECT_EQ(runner.statistics().in_flight, 0u);
+}
+
+ShapeRunnerConfig limited_to(size_t shapes) {
+  ShapeRunnerConfig config;
+  config.max_shapes = shapes;
+  return config;
+}
+
+TEST(ShapeRunner, CompilesAShapeWhenItsFirstRequestArrives) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  EXPECT_EQ(compiler.calls, 0);
+  EXPECT_EQ(runner.sizes(), (std::vector<std::string>{"batch", "length"}));
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{kOpen, kOpen}));
+  EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, 0u);
+  EXPECT_EQ(runner.execute_inputs()[1].size_in_bytes, 12u);
+  for (int repeat = 0; repeat < 3; repeat++)
+    for (const auto& [batch, length] : {std::pair(1, 4), std::pair(4, 1), std::pair(3, 5)}) {
+      ShapedRequest sync(batch, length, 10.0f * static_cast<float>(repeat)),
+          async(batch, length, 7);
+      runner.execute(sync.in, sync.out);
+      sync.expect_right();
+      EXPECT_EQ(sync.f[2], 3);
+      const RequestPtr r = runner.execute_async(async.in, async.out);
+      r->wait();
+      r->check();
+      async.expect_right();
+    }
+  EXPECT_EQ(compiler.calls, 3);
+  const ShapesStatistics s = runner.shapes();
+  EXPECT_EQ(s.compiled, 3u);
+  ASSERT_EQ(s.shapes.size(), 3u);
+  EXPECT_EQ(s.shapes[0].sizes, (std::vector<int64_t>{3, 5}));  // the most recently used one
+  for (const ShapeStatistics& one : s.shapes) EXPECT_EQ(one.requests, 6u);
+  EXPECT_EQ(runner.statistics().completed, 18u);
+}
+
+TEST(ShapeRunner, UsesTheShapeThatWasCompiledAhead) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({2, 4}), {});
+  ASSERT_NE(runner.ahead(), nullptr);
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{2, 4}));
+  ShapedRequest known(2, 4);
+  runner.execute(known.in, known.out);
+  known.expect_right();
+  EXPECT_EQ(compiler.calls, 0);
+  EXPECT_TRUE(runner.shapes().shapes.at(0).ahead);
+  // Without shapes, 32 bytes are the shape that was compiled ahead, and others are ambiguous.
+  known.in[0].shape = nullptr;
+  runner.execute(known.in, known.out);
+  ShapedRequest other(2, 5);
+  other.in[0].shape = nullptr;
+  const Error e = shaped_error([&] { runner.execute(other.in, other.out); });
+  EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+  EXPECT_STREQ(e.what(), "input 'x': 40 bytes do not determine its shape: give the shape, too");
+  EXPECT_EQ(compiler.calls, 0);
+}
+
+TEST(ShapeRunner, RemovesTheLeastRecentlyUsedShape) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({9, 9}), limited_to(2));
+  const auto run = [&](int64_t length) {
+    ShapedRequest r(1, length);
+    runner.execute(r.in, r.out);
+    r.expect_right();
+  };
+  for (const int64_t length : {1, 2, 1, 3}) run(length);  // removes 2
+  EXPECT_EQ(compiler.calls, 3);
+  run(1);
+  EXPECT_EQ(compiler.calls, 3);
+  run(2);  // removes 3
+  EXPECT_EQ(compiler.calls, 4);
+  ShapedRequest ahead(9, 9);
+  runner.execute(ahead.in, ahead.out);
+  EXPECT_EQ(compiler.calls, 4);
+  EXPECT_EQ(runner.shapes().removed, 2u);
+  EXPECT_EQ(runner.shapes().shapes.size(), 3u);  // with the one that was compiled ahead
+  EXPECT_EQ(runner.statistics().completed, 7u) << "with those of shapes that were removed";
+}
+
+TEST(ShapeRunner, RequestsOfARemovedShapeAreDone) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, limited_to(1));
+  std::vector<std::unique_ptr<ShapedRequest>> made;
+  std::vector<RequestPtr> requests;
+  for (int i = 0; i < 200; i++) {
+    made.push_back(std::make_unique<ShapedRequest>(1 + i % 3, 8, static_cast<float>(i)));
+    requests.push_back(runner.execute_async(made.back()->in, made.back()->out));
+  }
+  for (const RequestPtr& r : requests) {
+    r->wait();
+    r->check();
+  }
+  for (const auto& r : made) r->expect_right();
+  EXPECT_EQ(runner.statistics().completed, 200u);
+  expect_idle(runner);
+}
+
+TEST(ShapeRunner, OtherShapesRunWhileOneIsCompiled) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({2, 4}), {});
+  ShapedRequest ready(1, 3);
+  runner.execute(ready.in, ready.out);
+  compiler.hold(true);
+  ShapedRequest waits(5, 5), also(5, 5, 50);
+  const RequestPtr first = runner.execute_async(waits.in, waits.out);
+  const RequestPtr second = runner.execute_async(also.in, also.out);
+  for (int i = 0; i < 10; i++) {
+    ShapedRequest ahead(2, 4), other(1, 3, 9);
+    runner.execute(ahead.in, ahead.out);
+    const RequestPtr r = runner.execute_async(other.in, other.out);
+    r->wait();
+    r->check();
+    ahead.expect_right();
+    other.expect_right();
+  }
+  EXPECT_FALSE(first->done());
+  EXPECT_EQ(runner.statistics().in_flight, 2u);
+  compiler.hold(false);
+  for (const RequestPtr& r : {first, second}) {
+    r->wait();
+    r->check();
+  }
+  waits.expect_right();
+  also.expect_right();
+  EXPECT_EQ(compiler.calls, 2);
+  expect_idle(runner);
+}
+
+TEST(ShapeRunner, ALargerShapeComputesRowsUntilTheirShapeIsReady) {
+  CountingCompiler compiler(true);
+  ShapeRunner runner(open_rows(), compiler.function(), shaped_copies({8, 4}, true), {});
+  compiler.hold(true);
+  for (const int64_t rows : {1, 3, 7}) {
+    ShapedRequest sync(rows, 4, 5, true), async(rows, 4, 9, true);
+    runner.execute(sync.in, sync.out);
+    sync.expect_right();
+    const RequestPtr r = runner.execute_async(async.in, async.out);
+    r->wait();
+    r->check();
+    async.expect_right();
+  }
+  ShapedRequest longer(3, 5, 1, true);  // no shape has this length
+  const RequestPtr waits = runner.execute_async(longer.in, longer.out);
+  EXPECT_EQ(runner.shapes().shapes.at(0).padded, 6u);
+  compiler.hold(false);
+  waits->wait();
+  longer.expect_right();
+  runner.warm_up({{"x", {3, 4}}});
+  ShapedRequest exact(3, 4, 1, true);
+  runner.execute(exact.in, exact.out);
+  exact.expect_right();
+  const ShapesStatistics s = runner.shapes();
+  EXPECT_EQ(s.shapes.at(0).padded, 6u);
+  EXPECT_EQ(s.compiled, 4u);
+}
+
+TEST(ShapeRunner, RowsThatAffectEachOtherAreNotPadded) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({8, 4}), {});
+  ShapedRequest r(3, 4);
+  runner.execute(r.in, r.out);
+  r.expect_right();
+  EXPECT_EQ(compiler.calls, 1);
+  EXPECT_EQ(runner.shapes().shapes.at(0).padded, 0u);
+}
+
+TEST(ShapeRunner, AShapeThatFailsFailsItsRequests) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  ShapedRequest bad(2, CountingCompiler::kBad), good(2, 3);
+  for (int i = 1; i <= 2; i++) {
+    const Error e = shaped_error([&] { runner.execute(bad.in, bad.out); });
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    EXPECT_STREQ(e.what(), "batch 2, length 99: a length of 99");
+    EXPECT_EQ(compiler.calls, i) << "a later request tries again";
+  }
+  const RequestPtr r = runner.execute_async(bad.in, bad.out);
+  r->wait();
+  EXPECT_EQ(shaped_error([&] { r->check(); }).code(), ErrorCode::unimplemented);
+  EXPECT_EQ(shaped_error([&] { runner.warm_up({{"x", {2, CountingCompiler::kBad}}}); }).code(),
+            ErrorCode::unimplemented);
+  runner.execute(good.in, good.out);
+  good.expect_right();
+  EXPECT_EQ(runner.shapes().failed, 4u);
+  EXPECT_EQ(runner.statistics().failed, 1u);
+}
+
+TEST(ShapeRunner, RefusesWrongRequests) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  const auto message = [&](auto&& change) {
+    ShapedRequest r(2, 3);
+    change(r);
+    return std::string(shaped_error([&] { runner.execute(r.in, r.out); }).what());
+  };
+  EXPECT_EQ(message([](ShapedRequest& r) { r.in[0].rank = 1; }),
+            "input 'x': expected f32[?,?] (? is any size), given [2]");
+  EXPECT_EQ(message([](ShapedRequest& r) { r.shape[0] = 0; }),
+            "dimension 'batch' is 0: expected 1 or more");
+  EXPECT_EQ(message([](ShapedRequest& r) { r.in[0].name = "z"; }),
+            "there is no input 'z'; inputs are: 'x', 'fixed'");
+  EXPECT_EQ(message([](ShapedRequest& r) { r.in.erase(r.in.begin()); }),
+            "no input of the request determines dimension 'batch'");
+  EXPECT_EQ(compiler.calls, 0);
+  const Shape transposed{3, 2};
+  EXPECT_EQ(
+      message([&](ShapedRequest& r) { r.out[0].shape = transposed.data(), r.out[0].rank = 2; }),
+      "output 'y': expected f32[2,3], given [3,2]");
+  EXPECT_NE(message([](ShapedRequest& r) { r.in[1].bytes = 8; }).find("'fixed'"),
+            std::string::npos);
+  EXPECT_NE(message([](ShapedRequest& r) { r.out.pop_back(); }).find("'f' is missing"),
+            std::string::npos);
+  ShapeRunnerConfig merging;
+  merging.runner.batching_dim = 0;
+  EXPECT_EQ(shaped_error([&] {
+              ShapeRunner(open_copies(), compiler.function(), nullptr, merging);
+            }).code(),
+            ErrorCode::invalid_argument);
+}
+
+TEST(ShapeRunner, AModelWithOtherInputsIsRefused) {
+  ShapeRunner runner(open_copies(),
+                     [](const std::vector<Shape>&) { return CompiledShape{shaped_copies({7, 7})}; },
+                     nullptr, {});
+  ShapedRequest r(1, 1);
+  EXPECT_EQ(shaped_error([&] { runner.execute(r.in, r.out); }).code(), ErrorCode::unimplemented);
+}
+
+TEST(ShapeRunner, DescribesOutputsBeforeAndAfterTheCompilation) {
+  CountingCompiler compiler;
+  program::OpenShapes shapes = open_copies();
+  ShapeRunner by_name(shapes, compiler.function(), nullptr, {});
+  ShapedRequest r(2, 6);
+  EXPECT_EQ(by_name.output_shapes(r.in), (std::vector<Shape>{{2, 6}, {3}}));
+  EXPECT_EQ(compiler.calls, 0);
+  shapes.outputs[0].names = {"batch", ""};
+  ShapeRunner unknown(shapes, compiler.function(), nullptr, {});
+  EXPECT_EQ(unknown.output_shapes(r.in), (std::vector<Shape>{{2, 6}, {3}}));
+  EXPECT_EQ(compiler.calls, 1);
+}
+
+TEST(ShapeRunner, WaitingRequestsCanBeCancelledAndHaveTimeLimits) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  compiler.hold(true);
+  ShapedRequest a(1, 1), b(1, 1), c(1, 1);
+  std::atomic<int> code{-1};
+  RequestCallback callback;
+  callback.context = &code;
+  callback.call = [](void* context, ErrorCode value) noexcept {
+    *static_cast<std::atomic<int>*>(context) = static_cast<int>(value);
+  };
+  const RequestPtr cancelled = runner.execute_async(a.in, a.out, callback);
+  RequestOptions limited;
+  limited.timeout = 1ms;
+  const RequestPtr late = runner.execute_async(b.in, b.out, {}, limited);
+  const RequestPtr runs = runner.execute_async(c.in, c.out);
+  EXPECT_TRUE(cancelled->cancel());
+  EXPECT_EQ(code, static_cast<int>(ErrorCode::cancelled));
+  late->wait();
+  EXPECT_EQ(late->code(), ErrorCode::deadline_exceeded);
+  compiler.hold(false);
+  runs->wait();
+  runs->check();
+  c.expect_right();
+  EXPECT_EQ(a.y[0], -1);
+  EXPECT_EQ(b.y[0], -1);
+  const RunnerStatistics s = runner.statistics();
+  EXPECT_EQ(s.cancelled, 1u);
+  EXPECT_EQ(s.timed_out, 1u);
+  EXPECT_EQ(s.completed, 1u);
+  expect_idle(runner);
+}
+
+TEST(ShapeRunner, StopEndsRequestsThatWait) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  compiler.hold(true);
+  ShapedRequest a(1, 1), b(1, 1);
+  const RequestPtr async = runner.execute_async(a.in, a.out);
+  std::atomic<ErrorCode> sync{ErrorCode::ok};
+  std::thread caller([&] { sync = shaped_error([&] { runner.execute(b.in, b.out); }).code(); });
+  while (compiler.calls == 0) std::this_thread::yield();
+  runner.stop();
+  caller.join();
+  EXPECT_EQ(sync.load(), ErrorCode::cancelled);
+  async->wait();
+  EXPECT_EQ(async->code(), ErrorCode::cancelled);
+  EXPECT_EQ(shaped_error([&] { runner.execute(a.in, a.out); }).code(), ErrorCode::cancelled);
+  EXPECT_EQ(shaped_error([&] { runner.execute_async(a.in, a.out); }).code(), ErrorCode::cancelled);
+  compiler.hold(false);
+}
+
+TEST(ShapeRunner, ACallbackMaySubmitButNotWait) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), nullptr, {});
+  ShapedRequest bad(1, CountingCompiler::kBad), next(3, 3);
+  struct Context {
+    ShapeRunner& runner;
+    ShapedRequest& next;
+    RequestPtr submitted;
+    std::atomic<int> waited{-1};
+    std::atomic<bool> done{false};
+  } context{runner, next, {}, {}, {}};
+  RequestCallback callback;
+  callback.context = &context;
+  callback.call = [](void* c, ErrorCode) noexcept {
+    auto& own = *static_cast<Context*>(c);
+    own.waited = static_cast<int>(
+        shaped_error([&] { own.runner.execute(own.next.in, own.next.out); }).code());
+    own.submitted = own.runner.execute_async(own.next.in, own.next.out);
+    own.done = true;
+  };
+  const RequestPtr r = runner.execute_async(bad.in, bad.out, callback);
+  r->wait();
+  while (!context.done) std::this_thread::yield();
+  EXPECT_EQ(context.waited, static_cast<int>(ErrorCode::resource_exhausted));
+  context.submitted->wait();
+  context.submitted->check();
+  next.expect_right();
+}
+
+// All results of random requests over 16 shapes, of which 5 are kept, are right, from several
+// threads at once.
+TEST(ShapeRunner, ManyShapesOfManyThreads) {
+  CountingCompiler compiler;
+  ShapeRunner runner(open_copies(), compiler.function(), shaped_copies({2, 2}), limited_to(5));
+  constexpr int kThreads = 4, kRequests = 500;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; t++)
+    threads.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      for (int i = 0; i < kRequests; i++) {
+        ShapedRequest r(1 + random() % 4, 1 + random() % 4, static_cast<float>(random() % 100));
+        if (random() % 2) {
+          runner.execute(r.in, r.out);
+        } else {
+          const RequestPtr request = runner.execute_async(r.in, r.out);
+          request->wait();
+          request->check();
+        }
+        r.expect_right();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  const ShapesStatistics s = runner.shapes();
+  EXPECT_LE(s.shapes.size(), 6u);
+  EXPECT_GT(s.removed, 0u);
+  expect_idle(runner);
+}
+
+}  // namespace
+}  // namespace poprt::runtime
