@@ -76,6 +76,13 @@ bool Replica::may_flush() const noexcept {
                      [](const Segment& s) { return s.request->watched(); });
 }
 
+// Without helper threads, the forming thread also computes, so the device is idle here.
+bool Replica::dispatches_now() const noexcept {
+  const RunnerConfig& c = plan_->config;
+  return c.dispatch_when_idle && !c.flush_on_waiting_outputs && !c.is_batch_size_timeout_enabled &&
+         handed_over_.load(std::memory_order_acquire) == 0;
+}
+
 // The time at which the open step runs although it is incomplete.
 std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
   const RunnerConfig& c = plan_->config;
@@ -223,7 +230,11 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
       });
       continue;
     }
-    open_rows_.store(open_sum_, std::memory_order_relaxed);
+    open_rows_.store(open_sum_, std::memory_order_seq_cst);
+    if (dispatches_now()) {
+      if (flush(step, false)) return finish();
+      continue;
+    }
     auto deadline = flush_time();
     if (deadline && !may_flush()) deadline.reset();
     if (deadline && p.config.clock.now() >= *deadline) {

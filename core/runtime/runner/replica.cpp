@@ -349,6 +349,7 @@ void Replica::serve(Helpers& helpers) noexcept {
       more = form_batch(*step) == Formed::step;
       if (step->segments.empty()) continue;
       load(*step);
+      handed_over_.fetch_add(1, std::memory_order_relaxed);
       loaded_.try_push(step);
       handed_.notify();
     }
@@ -384,6 +385,9 @@ void Replica::store_loop() noexcept {
     store(*step);
     free_.try_push(step);
     handed_.notify();
+    // The forming thread may wait for an idle device.
+    if (handed_over_.fetch_sub(1, std::memory_order_release) == 1 && has_open_batch())
+      queue_.pool().wake();
   }
 }
 

@@ -134,6 +134,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool fail_step(Step& step, Request* request, Failure failure) noexcept;
   std::optional<Clock::TimePoint> flush_time() const noexcept;
   bool may_flush() const noexcept;
+  // Whether the open batch runs now because the device is idle. Called by the forming thread.
+  bool dispatches_now() const noexcept;
 
   void load(Step& step) noexcept;
   // An error that makes a step fail before it begins, or null.
@@ -216,6 +218,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Request* carry_ = nullptr;  // a request that has rows left
 
   RingBuffer<Step*> free_, loaded_, computed_;  // for overlap_io and pipelines
+  std::atomic<size_t> handed_over_{0};          // steps that the forming thread has passed on
   // For a pipeline.
   std::atomic<size_t> stages_{1};
   struct Stage {

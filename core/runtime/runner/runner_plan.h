@@ -45,6 +45,10 @@ struct RunnerConfig {
   // The longest time that a started batch waits for its next rows before it is padded; 0: without
   // limit.
   std::chrono::nanoseconds timeout = std::chrono::milliseconds(10);
+  // An extension: whether a started batch is padded as soon as the device is idle, so that rows are
+  // gathered only while it is busy. flush_on_waiting_outputs and is_batch_size_timeout_enabled ask
+  // for full batches and turn this off.
+  bool dispatch_when_idle = false;
   // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, and
   // sizes are not checked: the first named anchor determines the number of rows.
   bool validate_io_params = true;

@@ -74,6 +74,45 @@ TEST(DynamicBatch, ARequestThatMakesItsRunFailFailsAlone) {
   }
 }
 
+TEST(DynamicBatch, RunsAtOnceWhenTheDeviceIsIdleAndGathersWhileItIsBusy) {
+  constexpr size_t kBatch = 4;
+  for (const bool overlap : {false, true}) {
+    std::atomic<bool> held{false};
+    std::atomic<int> runs{0};
+    const auto add = add_one(kBatch);
+    RunnerConfig config =
+        on(std::make_shared<FunctionDevice>([&](const void* const* in, void* const* out) {
+          runs++;
+          while (held) std::this_thread::yield();
+          add(in, out);
+        }));
+    config.batching_dim = 0;
+    config.timeout = 1h;
+    config.dispatch_when_idle = true;
+    config.overlap_io = overlap;
+    ModelRunner runner(add_one_model({kBatch}), config);
+    for (int i = 1; i <= 3; i++) {
+      Rows alone(1, 7);
+      runner.execute(alone.in, alone.out);
+      EXPECT_TRUE(alone.right());
+      EXPECT_EQ(runs, i);
+    }
+    held = true;
+    Rows first(1, 1), second(1, 2), third(2, 3);
+    std::vector<RequestPtr> requests{runner.execute_async(first.in, first.out)};
+    while (runs < 4) std::this_thread::yield();
+    requests.push_back(runner.execute_async(second.in, second.out));
+    requests.push_back(runner.execute_async(third.in, third.out));
+    held = false;
+    for (const RequestPtr& r : requests) {
+      r->wait();
+      r->check();
+    }
+    EXPECT_TRUE(first.right() && second.right() && third.right());
+    EXPECT_EQ(runs, 5) << "the second and the third request share a batch; overlap " << overlap;
+  }
+}
+
 TEST(DynamicBatch, AnyDimensionMayBeTheBatch) {
   // [2, 3, 2], rows along dimension 1.
   for (const size_t n : {1u, 2u, 3u, 5u, 7u}) {
