@@ -53,6 +53,8 @@ typedef struct poprt_library_faithful {
   size_t size;
   int saturate;
   int float_partials;
+  int stochastic;  // whether rounding is stochastic
+  uint64_t seed;
   const poprt_library_tensor* inputs;
   size_t input_count;
   const poprt_library_tensor* outputs;

@@ -26,6 +26,7 @@ struct RunArguments {
   int threads = 0, iterations = 1;
   bool json = false, random = false, profile = false, verify = false;
   std::string numerics = "fast", overflow = "nan", load = "map";
+  int64_t rounding_seed = -1;
   CompileSettings compile;
 };
 
@@ -68,15 +69,17 @@ std::string chosen_graph(const RunArguments& a, const std::vector<const poprt_an
 }
 
 // Returns the name that runners use.
-const char* runner_numerics(const RunArguments& a) {
-  if (a.numerics == "fast") return nullptr;
-  return a.overflow == "saturate" ? "saturating" : "faithful";
+std::string runner_numerics(const RunArguments& a) {
+  if (a.numerics == "fast") return "";
+  const std::string word = a.overflow == "saturate" ? "saturating" : "faithful";
+  return a.rounding_seed < 0 ? word : fmt::format("{}:{}", word, a.rounding_seed);
 }
 
-RunnerOptions runner_options(const RunArguments& a) {
+// `numerics` must outlive the result.
+RunnerOptions runner_options(const RunArguments& a, const std::string& numerics) {
   return {.threads = a.threads,
           .profile = a.profile,
-          .numerics = runner_numerics(a),
+          .numerics = numerics.empty() ? nullptr : numerics.c_str(),
           .load = a.load.c_str(),
           .verify = a.verify};
 }
@@ -85,7 +88,7 @@ RunnerOptions runner_options(const RunArguments& a) {
 class Execution {
  public:
   Execution(const RunArguments& a, const PreparedModel& model)
-      : runner_(make_runner(model.executable.get(), runner_options(a))),
+      : runner_(make_runner(model.executable.get(), runner_options(a, runner_numerics(a)))),
         ins_(inputs_of(runner_.get())),
         outs_(outputs_of(runner_.get())) {
     // Inputs with data in the executable are optional.
@@ -246,7 +249,9 @@ int run_as_the_chip(const RunArguments& a) {
         "--numerics faithful runs once with inputs from files; it does not support --json, "
         "--random, --profile and --iterations");
   return run_faithfully(
-      {a.model, a.inputs, a.inputs_pb, a.outputs, a.overflow == "saturate", a.compile});
+      {a.model, a.inputs, a.inputs_pb, a.outputs, a.overflow == "saturate",
+       a.rounding_seed < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(a.rounding_seed)),
+       a.compile});
 }
 
 int run(RunArguments& a) {
@@ -254,6 +259,8 @@ int run(RunArguments& a) {
   if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   if (a.numerics == "fast" && a.overflow != "nan")
     throw Usage("--overflow needs --numerics faithful");
+  if (a.numerics == "fast" && a.rounding_seed >= 0)
+    throw Usage("--rounding_seed needs --numerics faithful");
   const auto begin = Clock::now();
   const auto passed = [&] {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -323,6 +330,10 @@ void add_run(Command& app, std::function<int()>& action) {
                 "Result of an overflow of f16 with --numerics faithful: nan or saturate")
       ->check(one_of({"nan", "saturate"}))
       ->capture_default_str();
+  c->add_option("--rounding_seed", a->rounding_seed,
+                "Round stochastically with --numerics faithful; equal seeds give equal results "
+                "[to nearest]")
+      ->check(between(int64_t{0}, INT64_MAX));
   c->add_flag("--verify", a->verify,
               "Check the checksums of the .popef first, which reads all of it");
   c->add_option("--load", a->load,

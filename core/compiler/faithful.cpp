@@ -7,20 +7,30 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/chip_rounding.h"
 #include "base/half.h"
 #include "base/quarter.h"
 #include "ops/common/evaluate.h"
+#include "ops/common/expansion.h"
 #include "ops/facts.h"
+#include "ops/op.h"
 #include "passes/common/rewrite.h"
 #include "passes/common/weighted_products.h"
 
 namespace poprt::compiler {
 namespace {
 
-constexpr float kMostHalf = 65504;
 // Number of products that are summed in one step
 constexpr int64_t kHalfGroup = 16, kQuarterGroup = 32;
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kBeyondHalf = 1e6f;  // more than any half
+
+bool has_infinity(const std::vector<Tensor>& inputs) {
+  for (const Tensor& t : inputs)
+    if (t.defined() && t.dtype() == DType::f16)
+      for (const f16_t h : t.values<f16_t>())
+        if ((h.bits & 0x7fff) == 0x7c00) return true;
+  return false;
+}
 
 // Converts a tensor of any float type to f32.
 Tensor widened(const Tensor& t) {
@@ -30,7 +40,8 @@ Tensor widened(const Tensor& t) {
 
 class Interpreter {
  public:
-  explicit Interpreter(const Faithful& options) : o_(options) {}
+  explicit Interpreter(const Faithful& options)
+      : o_(options), rounding_(options.saturate, options.seed) {}
 
   std::map<std::string, Tensor> run(const ir::Graph& graph,
                                     const std::map<std::string, Tensor>& feeds);
@@ -41,13 +52,14 @@ class Interpreter {
     bool quarter = false;
   };
 
-  float half(float x) const {
-    if (std::isnan(x)) return x;
-    const float y = to_float(to_f16(x));
-    if (!std::isinf(y)) return y;
-    return o_.saturate && !std::isinf(x) ? std::copysign(kMostHalf, x) : kNaN;
+  float half(float x) const { return rounding_.half(x); }
+  // What an overflow with this sign becomes.
+  float overflowed(float sign) const { return half(std::copysign(kBeyondHalf, sign)); }
+  // A result in f32 as a half. An infinity stays one if the inputs have one, else it is an
+  // overflow.
+  float rounded(float x, bool infinite) const {
+    return !std::isinf(x) ? half(x) : infinite ? x : overflowed(x);
   }
-  uint8_t quarter(float x, DType dtype, int scale) const;
 
   const Tensor& value(const ir::Value* v) const;
   bool is_half(const ir::Value* v) const;
@@ -58,22 +70,19 @@ class Interpreter {
   Tensor convolution(const ir::Node& n, const Operand& x, const Operand& w) const;
   Tensor cast_to_quarter(const ir::Node& n) const;
   std::vector<Tensor> compute_in_f32(const ir::Node& n) const;
+  std::vector<Tensor> round_by_chance(const ir::Node& n, const std::vector<Tensor>& inputs) const;
   float sum(int64_t count, int64_t group, const std::function<float(int64_t)>& term) const;
   int scale_of(const ir::Node& n, size_t i) const {
     return n.input(i) ? static_cast<int>(value(n.input(i)).to_int64s()[0]) : 0;
   }
 
   const Faithful& o_;
+  mutable ChipRounding rounding_;  // contains the position in the random sequence
   std::unordered_map<const ir::Value*, Tensor> known_;
 };
 
 DType format_of(const ir::Node& n, const char* attribute) {
   return n.string_attr(attribute, "F143") == "F152" ? DType::f8_152 : DType::f8_143;
-}
-
-uint8_t Interpreter::quarter(float x, DType dtype, int scale) const {
-  if (std::isinf(x)) return 0x80;
-  return float_to_quarter(dtype, std::ldexp(half(x), -scale), o_.saturate);
 }
 
 const Tensor& Interpreter::value(const ir::Value* v) const {
@@ -244,8 +253,50 @@ Tensor Interpreter::cast_to_quarter(const ir::Node& n) const {
   Tensor codes = Tensor::zeros(DType::u8, x.shape());
   const auto from = x.values<float>();
   const auto to = codes.mutable_values<uint8_t>();
-  for (size_t i = 0; i < from.size(); i++) to[i] = quarter(from[i], dtype, scale);
+  for (size_t i = 0; i < from.size(); i++) to[i] = rounding_.quarter(from[i], dtype, scale);
   return codes;
+}
+
+// Computes an operator on halves as one on f32 and rounds its results stochastically. Returns
+// nothing for an operator without halves, or without a form for f32.
+std::vector<Tensor> Interpreter::round_by_chance(const ir::Node& n,
+                                                 const std::vector<Tensor>& inputs) const {
+  const auto is_f16 = [](const ir::Value* v) { return v && v->dtype() == DType::f16; };
+  if (std::ranges::none_of(n.inputs(), is_f16) || std::ranges::none_of(n.outputs(), is_f16) ||
+      ops::facts_of(n).cast == ops::CastForm::to_type)
+    return {};
+  const auto graph = ops::isolate(n);
+  const ir::Node& wide = *graph->nodes().front();
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    values.push_back(is_f16(n.input(i)) ? widened(inputs[i]) : inputs[i]);
+    if (!is_f16(n.input(i))) continue;
+    if (wide.input(i)->is_constant())
+      wide.input(i)->set_constant(values.back());
+    else
+      wide.input(i)->type.dtype = DType::f32;
+  }
+  for (ir::Value* v : wide.outputs()) v->type = {};
+  try {
+    ops::infer(*graph);
+  } catch (const Error&) {
+    return {};
+  }
+  for (size_t i = 0; i < n.outputs().size(); i++)
+    if (is_f16(n.output(i)) && wide.output(i)->type.is_static() &&
+        wide.output(i)->dtype() != DType::f32)
+      return {};
+  const bool infinite = has_infinity(inputs);
+  std::vector<Tensor> results = ops::evaluate(wide, values, 1, true);
+  for (size_t i = 0; i < results.size(); i++) {
+    if (!is_f16(n.output(i)) || !results[i].defined()) continue;
+    Tensor y = Tensor::zeros(DType::f16, results[i].shape());
+    const auto from = results[i].values<float>();
+    for (size_t k = 0; k < from.size(); k++)
+      y.mutable_values<f16_t>()[k] = to_f16(rounded(from[k], infinite));
+    results[i] = std::move(y);
+  }
+  return results;
 }
 
 // Computes all other operators in f32 and rounds f16 results once. An infinity that no input has is
@@ -262,17 +313,14 @@ std::vector<Tensor> Interpreter::compute_in_f32(const ir::Node& n) const {
       to[i] = to_f16(std::isinf(from[i]) ? from[i] : half(from[i]));
     return {y};
   }
-  bool infinite = false;
-  for (const Tensor& t : inputs)
-    if (t.defined() && t.dtype() == DType::f16)
-      for (const f16_t h : t.values<f16_t>()) infinite |= (h.bits & 0x7fff) == 0x7c00;
+  if (o_.seed)
+    if (auto results = round_by_chance(n, inputs); !results.empty()) return results;
   std::vector<Tensor> results = ops::evaluate(n, inputs, 1, true);
-  if (infinite) return results;
+  if (has_infinity(inputs)) return results;
   for (Tensor& t : results)
     if (t.defined() && t.dtype() == DType::f16)
       for (f16_t& h : t.mutable_values<f16_t>())
-        if ((h.bits & 0x7fff) == 0x7c00)
-          h = to_f16(o_.saturate ? std::copysign(kMostHalf, to_float(h)) : kNaN);
+        if ((h.bits & 0x7fff) == 0x7c00) h = to_f16(overflowed(to_float(h)));
   return results;
 }
 

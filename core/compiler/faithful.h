@@ -1,7 +1,7 @@
 // Computes a converted fp16 or fp8 model node by node with the rounding of the chip, which compiled
 // programs omit. It is slow and is the reference for the error of the fast emulator.
 //
-//   results      operators on f16 return f16, rounded to nearest, ties to even
+//   results      operators on f16 return f16, rounded to nearest, ties to even, or stochastically
 //   overflow     an f16 beyond 65504 becomes NaN, or +-65504 (saturating). An 8-bit float becomes
 //                0x80, or the largest number (saturating); infinity is always NaN in 8 bits
 //   products     f16: 16 products and the previous partial sum are added in f32, and the sum is
@@ -14,7 +14,9 @@
 // Operators other than products compute in f32 and round once, like the fast emulator.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ir/graph.h"
@@ -24,6 +26,8 @@ namespace poprt::compiler {
 struct Faithful {
   bool saturate = false;        // false: the chip's `nanoo` mode
   bool float_partials = false;  // f32 partial sums (fp16.32) instead of f16 (fp16.16)
+  // Rounding is stochastic. Each run begins with this seed, so equal runs have equal results.
+  std::optional<uint64_t> seed = {};
 };
 
 // Returns the outputs by name. Throws unimplemented for control flow, and invalid_argument for an

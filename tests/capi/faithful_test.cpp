@@ -106,8 +106,12 @@ TEST_F(FaithfulRunner, ComputesTheKeptModel) {
         EXPECT_EQ(y[i], numerics == std::string("fast") ? x[i] : -x[i]) << numerics;
     }
   }
-  EXPECT_EQ(open(model, nullptr, "other"),
-            "invalid_argument: numerics: expected fast, faithful or saturating, found 'other'");
+  for (const std::string wrong : {"other", "faithful:", "faithful:x", "fast:1", "faithful:-1",
+                                  "faithful:18446744073709551616", "faithful:1:2"})
+    EXPECT_EQ(open(model, nullptr, wrong.c_str()),
+              "invalid_argument: numerics: expected fast, faithful or saturating, or "
+              "faithful:SEED or saturating:SEED for stochastic rounding, found '" +
+                  wrong + "'");
   EXPECT_EQ(open(model, nullptr, ""), "ok");
 }
 
@@ -128,6 +132,34 @@ TEST_F(FaithfulRunner, OverflowIsThatOfTheNumerics) {
     else
       EXPECT_GT(sums[0] & 0x7fff, 0x7c00);
   }
+}
+
+// 2048 + 0.5 is between the halves 2048 and 2050.
+TEST_F(FaithfulRunner, ASeedRoundsStochastically) {
+  constexpr int64_t kCount = 64;
+  const Tensor x = {"x", 10, {kCount}}, y = {"y", 10, {kCount}}, b = {"b", 10, {kCount}};
+  const std::string model = onnx({{"Add", {"x", "b"}, "y"}}, {x, b}, {y});
+  const std::vector<uint16_t> large(kCount, 0x6800), half(kCount, 0x3800);
+  const auto sums = [&](const char* numerics) {
+    std::vector<uint16_t> result(kCount);
+    EXPECT_EQ(open(model, nullptr, numerics), "ok");
+    const void* inputs[] = {large.data(), half.data()};
+    void* outputs[] = {result.data()};
+    EXPECT_EQ(said(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
+    return result;
+  };
+  const auto first = sums("faithful:1");
+  int up = 0;
+  for (const uint16_t sum : first) {
+    EXPECT_TRUE(sum == 0x6800 || sum == 0x6801) << sum;
+    up += sum == 0x6801;
+  }
+  EXPECT_GT(up, 2);
+  EXPECT_LT(up, 40);
+  EXPECT_EQ(first, sums("faithful:1"));
+  EXPECT_EQ(first, sums("saturating:1"));
+  EXPECT_NE(first, sums("faithful:2"));
+  EXPECT_EQ(sums("faithful"), large);
 }
 
 // The interpreter takes the place of devices, and nothing is timed there.

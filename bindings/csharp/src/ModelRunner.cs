@@ -107,9 +107,10 @@ namespace Poprt
         public string Faults { get; set; }
 
         /// <summary>The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
-        /// overflows; or "saturating", which differs from faithful in that an overflow gives the greatest half. The
-        /// last two are slow and need an executable that was compiled with the option numerics=faithful. Null or "":
-        /// "fast". Since 1.0.</summary>
+        /// overflows; or "saturating", which differs from faithful in that an overflow gives the greatest half. With a
+        /// seed, as in "faithful:7", halves are rounded stochastically, and equal runs have equal results. The last two
+        /// are slow and need an executable that was compiled with the option numerics=faithful. Null or "": "fast".
+        /// Since 1.0.</summary>
         public string Numerics { get; set; }
 
         /// <summary>Which processes share the devices of the replicas: "0": none; "1": all processes of the user; an

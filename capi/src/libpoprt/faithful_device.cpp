@@ -1,5 +1,6 @@
 #include "faithful_device.h"
 
+#include <charconv>
 #include <string>
 #include <vector>
 
@@ -32,15 +33,17 @@ class Tensors {
 class FaithfulEngine final : public device::Engine {
  public:
   FaithfulEngine(std::shared_ptr<const program::Program> program, const std::string& onnx,
-                 bool saturate, bool float_partials)
+                 const Numerics& numerics, bool float_partials)
       : program_(std::move(program)),
         inputs_(program_->inputs),
         outputs_(program_->outputs),
         compiler_(compiler_library()) {
     const poprt_library_faithful wanted{onnx.data(),
                                         onnx.size(),
-                                        saturate,
+                                        numerics.saturate,
                                         float_partials,
+                                        numerics.seed.has_value(),
+                                        numerics.seed.value_or(0),
                                         inputs_.list().data(),
                                         inputs_.list().size(),
                                         outputs_.list().data(),
@@ -78,33 +81,49 @@ class FaithfulEngine final : public device::Engine {
 
 class FaithfulDevice final : public device::Device {
  public:
-  FaithfulDevice(const runtime::Model& model, std::string onnx, bool saturate, bool float_partials)
+  FaithfulDevice(const runtime::Model& model, std::string onnx, const Numerics& numerics,
+                 bool float_partials)
       : Device(std::vector<int64_t>(model.ipus, -1), device::Properties{.ipu_model = true}),
         onnx_(std::move(onnx)),
-        saturate_(saturate),
+        numerics_(numerics),
         float_partials_(float_partials) {}
 
   std::unique_ptr<device::Engine> load(const device::Image& image,
                                        const device::LoadOptions&) override {
-    return std::make_unique<FaithfulEngine>(image.program, onnx_, saturate_, float_partials_);
+    return std::make_unique<FaithfulEngine>(image.program, onnx_, numerics_, float_partials_);
   }
 
  private:
   const std::string onnx_;
-  const bool saturate_, float_partials_;
+  const Numerics numerics_;
+  const bool float_partials_;
 };
 
 }  // namespace
 
 Numerics numerics_named(std::string_view word) {
-  if (word.empty() || word == "fast") return Numerics::fast;
-  if (word == "faithful") return Numerics::faithful;
-  if (word == "saturating") return Numerics::saturating;
-  fail(ErrorCode::invalid_argument, "numerics: expected fast, faithful or saturating, found '{}'",
-       word);
+  if (word.empty() || word == "fast") return {};
+  const size_t colon = word.find(':');
+  const std::string_view name = word.substr(0, colon);
+  Numerics numerics{true, name == "saturating", std::nullopt};
+  bool valid = name == "faithful" || name == "saturating";
+  if (colon != word.npos) {
+    const std::string_view digits = word.substr(colon + 1);
+    uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+    valid = valid && error == std::errc() && end == digits.data() + digits.size();
+    numerics.seed = seed;
+  }
+  if (!valid)
+    fail(ErrorCode::invalid_argument,
+         "numerics: expected fast, faithful or saturating, or faithful:SEED or saturating:SEED for "
+         "stochastic rounding, found '{}'",
+         word);
+  return numerics;
 }
 
-std::shared_ptr<device::Device> faithful_device(const runtime::Model& model, Numerics numerics) {
+std::shared_ptr<device::Device> faithful_device(const runtime::Model& model,
+                                                const Numerics& numerics) {
   const auto kept = model.opaque.find(kFaithfulModel);
   if (kept == model.opaque.end())
     fail(ErrorCode::failed_precondition,
@@ -114,8 +133,7 @@ std::shared_ptr<device::Device> faithful_device(const runtime::Model& model, Num
   bool float_partials = false;
   for (const popef::Option& option : model.metadata.engineOptions())
     float_partials |= option.name() == "partials_type" && option.value() == "float";
-  return std::make_shared<FaithfulDevice>(model, kept->second, numerics == Numerics::saturating,
-                                          float_partials);
+  return std::make_shared<FaithfulDevice>(model, kept->second, numerics, float_partials);
 }
 
 }  // namespace poprt::capi

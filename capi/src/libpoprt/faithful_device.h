@@ -1,7 +1,9 @@
 // Runners with faithful numerics: a device that computes with the compiler's interpreter.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "device/device.h"
@@ -9,12 +11,18 @@
 
 namespace poprt::capi {
 
-// Parses option numerics. Throws invalid_argument for another word.
-enum class Numerics { fast, faithful, saturating };
+struct Numerics {
+  bool faithful = false;         // else fast
+  bool saturate = false;         // of halves that overflow
+  std::optional<uint64_t> seed;  // rounding is stochastic
+};
+// Parses option numerics: fast, faithful, saturating, or one of the last two with ":SEED". Throws
+// invalid_argument for another word.
 Numerics numerics_named(std::string_view word);
 
 // Creates a device for this model, which other runners cannot acquire. Throws failed_precondition
 // if the executable was not compiled for it.
-std::shared_ptr<device::Device> faithful_device(const runtime::Model& model, Numerics numerics);
+std::shared_ptr<device::Device> faithful_device(const runtime::Model& model,
+                                                const Numerics& numerics);
 
 }  // namespace poprt::capi

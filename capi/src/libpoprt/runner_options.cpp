@@ -87,8 +87,7 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   c.device_wait_sleep =
       duration(o.device_wait_sleep_ns, c.device_wait_sleep, std::chrono::nanoseconds(0));
   if (o.faults) c.faults = std::make_shared<runtime::FaultInjector>(o.faults);
-  if (const Numerics numerics = numerics_named(o.numerics ? o.numerics : "");
-      numerics != Numerics::fast) {
+  if (const Numerics numerics = numerics_named(o.numerics ? o.numerics : ""); numerics.faithful) {
     const char* const other = o.device                   ? "device"
                               : o.replica_device_count   ? "replica_devices"
                               : o.replication_factor > 1 ? "replication_factor"

@@ -41,7 +41,8 @@ void* faithful_open(const poprt_library_faithful* model, poprt_library_error* er
     opened->graph =
         compiler::read_model({.bytes = {static_cast<const std::byte*>(model->onnx), model->size}});
     ops::infer(*opened->graph);
-    opened->options = {model->saturate != 0, model->float_partials != 0};
+    opened->options = {model->saturate != 0, model->float_partials != 0, {}};
+    if (model->stochastic) opened->options.seed = model->seed;
     const ir::Graph& graph = *opened->graph;
     for (const poprt_library_tensor& t : Tensors(model->inputs, model->input_count)) {
       const ir::Value* v = graph.find(t.name);

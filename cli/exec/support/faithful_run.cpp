@@ -51,8 +51,8 @@ int run_faithfully(const FaithfulRun& run) {
   const auto graph =
       compiler::read_model({.path = run.model}, run.compile.allow_links, run.compile.strict);
   compiler::convert_model(*graph, options_of(run.compile));
-  const auto outputs =
-      compiler::run_faithfully(*graph, feeds_of(run, *graph), {.saturate = run.saturate});
+  const auto outputs = compiler::run_faithfully(*graph, feeds_of(run, *graph),
+                                                {.saturate = run.saturate, .seed = run.seed});
   std::vector<std::pair<std::string, std::string>> files;
   for (const std::string& word : run.outputs) {
     files.push_back(split_pair(word, "--output"));

@@ -1,6 +1,8 @@
 // Implements poprt_exec run --numerics faithful.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@ struct FaithfulRun {
   std::string model;
   std::vector<std::string> inputs, inputs_pb, outputs;  // NAME=FILE words
   bool saturate = false;
+  std::optional<uint64_t> seed;  // of stochastic rounding
   CompileSettings compile;
 };
 

@@ -51,6 +51,38 @@ TEST(Faithful, RoundsPartialSumsOfSixteenToHalf) {
   EXPECT_EQ(dot(a, ones), 1);
 }
 
+TEST(Faithful, StochasticRoundingIsUnbiasedAndSeeded) {
+  // 2048 + 0.5 is between the halves 2048 and 2050; Add and products round it.
+  const auto g =
+      parsed("input %a : f16[1,2000]\ninput %b : f16[1,2000]\n%y = Add(%a, %b)\noutput %y");
+  const std::map<std::string, Tensor> feeds = {
+      {"a", halves({1, 2000}, std::vector<float>(2000, 2048))},
+      {"b", halves({1, 2000}, std::vector<float>(2000, 0.5f))}};
+  const auto sums = [&](std::optional<uint64_t> seed) {
+    return run_faithfully(*g, feeds, {.seed = seed}).at("y").to_doubles();
+  };
+  const auto first = sums(1);
+  double mean = 0;
+  for (const double y : first) {
+    EXPECT_TRUE(y == 2048 || y == 2050) << y;
+    mean += y / 2000;
+  }
+  EXPECT_NEAR(mean, 2048.5, 0.08);  // four standard deviations
+  EXPECT_EQ(first, sums(1));
+  EXPECT_NE(first, sums(2));
+  EXPECT_EQ(sums({}), std::vector<double>(2000, 2048));
+
+  int up = 0;
+  for (uint64_t seed = 0; seed < 400; seed++) {
+    const double y = dot({2048, 0.5}, {1, 1}, {.seed = seed});
+    EXPECT_TRUE(y == 2048 || y == 2050) << y;
+    up += y == 2050;
+  }
+  EXPECT_NEAR(up, 100, 40);
+  EXPECT_TRUE(std::isnan(dot({300}, {300}, {.seed = 1})));
+  EXPECT_EQ(dot({300}, {300}, {.saturate = true, .seed = 1}), 65504);
+}
+
 TEST(Faithful, OverflowIsNaNOrTheGreatestHalf) {
   EXPECT_TRUE(std::isnan(dot({300}, {300})));
   EXPECT_EQ(dot({300}, {300}, {.saturate = true}), 65504);

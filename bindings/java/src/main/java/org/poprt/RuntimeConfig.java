@@ -299,7 +299,8 @@ public final class RuntimeConfig {
   /**
    * The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
    * overflows; or "saturating", which differs from faithful in that an overflow gives the greatest
-   * half. The last two are slow and need an executable that was compiled with the option
+   * half. With a seed, as in "faithful:7", halves are rounded stochastically, and equal runs have
+   * equal results. The last two are slow and need an executable that was compiled with the option
    * numerics=faithful.
    *
    * @param value "", the default: "fast"
