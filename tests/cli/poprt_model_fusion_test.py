@@ -80,7 +80,7 @@ class ModelFusion(CommandTest):
     def test_both_run(self):
         self.documented()
         said = self.succeeds(*self.config(CONFIG + "run: True\n"))
-        self.assertRegex(said, r"graph0: model0\nBs: 1\nLatency: .*\n.*\ngraph1: model1\nBs: 1\n")
+        self.assertRegex(said, r"graph0: model0\nBs: 1\nLatency: .*\nTput: .*\nEstimate for a chip .*\n(?:  .*\n)+graph1: model1\nBs: 1\n")
 
     def test_poprt_exec_runs_the_one_whose_inputs_are_given(self):
         self.documented()
