@@ -9,14 +9,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <climits>
+#include <map>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/denormals.h"
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "base/pause.h"
 
 namespace poprt {
@@ -91,9 +95,9 @@ constexpr uint32_t end_of(uint64_t range) { return static_cast<uint32_t>(range >
 //
 // A thread that shrinks a range by compare-exchange owns those tasks and reads the job only
 // afterwards. So a late worker may claim tasks of any parallel_for, even if it looked at an older
-// one before: the caller cannot finish, and so cannot change the job, before every claimed task is
-// reported as done.
-struct ThreadPool::Impl {
+// one before, or at another run that had the slot: the caller cannot finish, and so cannot change
+// the job, before every claimed task is reported as done.
+struct ThreadPool::Slot {
   // The caller's release pairs with the acquire of a claim.
   struct alignas(64) Range {
     std::atomic<uint64_t> unclaimed{0};
@@ -105,16 +109,12 @@ struct ThreadPool::Impl {
   };
   Job job;
   std::vector<Range> ranges;  // one per thread
+  Workers* owner = nullptr;
   // Tasks that workers have finished. Their release pairs with the acquire of the caller.
   alignas(64) std::atomic<int64_t> done{0};
-  // Odd during a run. Workers sleep on it (futex); sequentially consistent with `sleepers`.
-  alignas(64) std::atomic<uint32_t> run{0};
-  std::atomic<uint32_t> sleepers{0};
-  std::atomic<bool> stopping{false};
-  int threads = 1;
-  std::vector<std::thread> workers;
 
   // Claims and runs tasks of one range until it is empty. Returns the number of tasks run.
+  // A worker stops early if it is no longer needed.
   int64_t drain(Range& from, bool own, int worker) noexcept {
     int64_t ran = 0;
     uint64_t range = from.unclaimed.load(std::memory_order_relaxed);
@@ -131,141 +131,260 @@ struct ThreadPool::Impl {
         begin = end - take;
       job.fn(job.context, job.first + begin, job.first + end, worker);
       ran += take;
+      if (worker != 0 && !is_needed(worker)) break;
       range = from.unclaimed.load(std::memory_order_relaxed);
     }
     return ran;
   }
+  bool is_needed(int worker) const noexcept;
 
   // Runs tasks until none is left. Returns the number of tasks run. While a worker waits for work,
   // it checks only its own range: checking the others would cause too much cache traffic.
   int64_t work(int worker) noexcept {
     const auto self = static_cast<size_t>(worker);
     int64_t ran = drain(ranges[self], true, worker);
-    if (ran == 0 && worker != 0) return 0;
+    if (worker != 0 && (ran == 0 || !is_needed(worker))) return ran;
     for (size_t i = 1; i < ranges.size(); i++)
       ran += drain(ranges[(self + i) % ranges.size()], false, worker);
     return ran;
   }
 
-  // Spins for a while. Returns whether a run began.
-  bool linger(uint32_t seen) const noexcept {
-    const auto end = std::chrono::steady_clock::now() + kBetweenRuns;
-    do {
-      for (int polls = 0; polls < 64; polls++) {
-        if (run.load(std::memory_order_relaxed) != seen) return true;
-        spin_pause();
-      }
-    } while (std::chrono::steady_clock::now() < end);
-    return false;
-  }
-
-  void sleep(uint32_t seen) noexcept {
-    sleepers.fetch_add(1);
-    futex_wait(run, seen);  // returns at once if `run` is no longer `seen`
-    sleepers.fetch_sub(1);
-    // On a busy machine this thread may have woken on the processor of the caller, and preempted
-    // it. It yields before it spins.
-    sched_yield();
-  }
-
-  void worker_loop(int worker) noexcept {
-    const FlushDenormals flush;
-    for (;;) {
-      const uint32_t seen = run.load();
-      if (stopping.load()) return;
-      if (seen % 2 == 0) {
-        if (!linger(seen)) sleep(seen);
-        continue;
-      }
-      Spin spin(kWorkerPatience);
-      while (run.load(std::memory_order_relaxed) == seen) {
-        if (const int64_t ran = work(worker)) {
-          done.fetch_add(ran, std::memory_order_release);
-          spin.reset();
-        } else {
-          spin();
-        }
-      }
-    }
-  }
-
+  // Runs tasks on the caller and the workers that are awake.
   void hand_out(int64_t first, int64_t tasks, Fn fn, void* context) noexcept {
+    const auto threads = static_cast<int>(ranges.size());
     job.fn = fn;
     job.context = context;
     job.first = first;
     done.store(0, std::memory_order_relaxed);
     for (int i = threads - 1; i >= 0; i--)
       ranges[static_cast<size_t>(i)].unclaimed.store(
-          pack(static_cast<uint32_t>(tasks * i / threads),
-               static_cast<uint32_t>(tasks * (i + 1) / threads)),
+          pack(static_cast<uint32_t>(share_begin(tasks, threads, i)),
+               static_cast<uint32_t>(share_begin(tasks, threads, i + 1))),
           std::memory_order_release);
     const int64_t others = tasks - work(0);
     Spin spin(kCallerPatience);
     while (done.load(std::memory_order_acquire) != others) spin();
   }
-
-  void stop() noexcept {
-    stopping.store(true);
-    run.fetch_add(2);
-    futex_wake_all(run);
-    for (std::thread& t : workers) t.join();
-    workers.clear();
-  }
 };
 
-ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
-  if (threads < 1)
-    fail(ErrorCode::invalid_argument, "a thread pool needs at least 1 thread, requested {}",
-         threads);
-  impl_->threads = threads;
-  impl_->ranges = std::vector<Impl::Range>(static_cast<size_t>(threads));
-  impl_->workers.reserve(static_cast<size_t>(threads - 1));
+// The worker threads of one pool, or of all shared pools of one size, with a slot for each run that
+// they help.
+class ThreadPool::Workers {
+ public:
+  Workers(int threads, int slots);
+  ~Workers() {
+    // In a forked child the workers do not exist, and joining them would never return.
+    if (process_ == getpid())
+      stop();
+    else
+      new std::vector<std::thread>(std::move(workers_));  // never destroyed
+  }
+
+  int threads() const noexcept { return threads_; }
+  bool of_this_process() const noexcept { return process_ == getpid(); }
+
+  // Takes a slot and wakes the workers. Returns null if there is no slot.
+  Slot* begin() noexcept;
+  void end(Slot* slot) noexcept;
+  bool is_needed(int worker) const noexcept {
+    return helps(busy_.load(std::memory_order_relaxed), worker);
+  }
+
+ private:
+  static constexpr int kMostSlots = 64;  // bits of `busy_`
+
+  // Whether a worker helps: with n runs, the last n - 1 workers sleep.
+  bool helps(uint64_t busy, int worker) const noexcept {
+    return busy != 0 && worker <= threads_ - std::popcount(busy);
+  }
+  void wake() noexcept {
+    epoch_.fetch_add(1);
+    // A worker that increments `sleepers_` after this check finds that `epoch_` has changed, so it
+    // does not sleep.
+    if (sleepers_.load()) futex_wake_all(epoch_);
+  }
+  void start();
+  void stop() noexcept;
+  void worker_loop(int worker) noexcept;
+  bool linger(uint32_t seen) const noexcept;
+  void sleep(uint32_t seen) noexcept;
+  int64_t work(uint64_t busy, int worker) noexcept;
+
+  const int threads_;
+  const pid_t process_ = getpid();
+  std::vector<Slot> slots_;
+  // The slots of current runs.
+  alignas(64) std::atomic<uint64_t> busy_{0};
+  // Changes when more workers are needed. Workers sleep on it (futex); sequentially consistent with
+  // `sleepers_` and `busy_`.
+  std::atomic<uint32_t> epoch_{0};
+  std::atomic<uint32_t> sleepers_{0};
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> workers_;
+};
+
+ThreadPool::Workers::Workers(int threads, int slots)
+    : threads_(threads), slots_(static_cast<size_t>(std::min(slots, kMostSlots))) {
+  for (Slot& slot : slots_) {
+    slot.ranges = std::vector<Slot::Range>(static_cast<size_t>(threads));
+    slot.owner = this;
+  }
+  start();
+}
+
+bool ThreadPool::Slot::is_needed(int worker) const noexcept { return owner->is_needed(worker); }
+
+ThreadPool::Slot* ThreadPool::Workers::begin() noexcept {
+  const auto all = slots_.size() == kMostSlots ? ~uint64_t{0} : (uint64_t{1} << slots_.size()) - 1;
+  uint64_t busy = busy_.load();
+  for (;;) {
+    const uint64_t free = all & ~busy;
+    if (free == 0) return nullptr;
+    const uint64_t bit = free & (~free + 1);
+    if (!busy_.compare_exchange_weak(busy, busy | bit)) continue;
+    if (helps(busy | bit, 1)) wake();
+    return &slots_[static_cast<size_t>(std::countr_zero(bit))];
+  }
+}
+
+void ThreadPool::Workers::end(Slot* slot) noexcept {
+  const uint64_t bit = uint64_t{1} << (slot - slots_.data());
+  const uint64_t left = busy_.fetch_and(~bit) & ~bit;
+  // A worker more may help the other runs.
+  if (helps(left, 1)) wake();
+}
+
+// Runs tasks of the runs in the slots. The workers are spread over them.
+int64_t ThreadPool::Workers::work(uint64_t busy, int worker) noexcept {
+  const int runs = std::popcount(busy);
+  uint64_t later = busy;
+  for (int i = worker % runs; i > 0; i--) later &= later - 1;
+  const uint64_t earlier = busy & ~later;
+  for (uint64_t part : {later, earlier})
+    for (; part; part &= part - 1) {
+      Slot& slot = slots_[static_cast<size_t>(std::countr_zero(part))];
+      if (const int64_t ran = slot.work(worker)) {
+        slot.done.fetch_add(ran, std::memory_order_release);
+        return ran;
+      }
+    }
+  return 0;
+}
+
+// Spins for a while. Returns whether workers are needed.
+bool ThreadPool::Workers::linger(uint32_t seen) const noexcept {
+  const auto end = std::chrono::steady_clock::now() + kBetweenRuns;
+  do {
+    for (int polls = 0; polls < 64; polls++) {
+      if (epoch_.load(std::memory_order_relaxed) != seen) return true;
+      spin_pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+void ThreadPool::Workers::sleep(uint32_t seen) noexcept {
+  sleepers_.fetch_add(1);
+  futex_wait(epoch_, seen);  // returns at once if `epoch_` is no longer `seen`
+  sleepers_.fetch_sub(1);
+  // On a busy machine this thread may have woken on the processor of the caller, and preempted it.
+  // It yields before it spins.
+  sched_yield();
+}
+
+void ThreadPool::Workers::worker_loop(int worker) noexcept {
+  const FlushDenormals flush;
+  for (;;) {
+    const uint32_t seen = epoch_.load();
+    if (stopping_.load()) return;
+    if (!helps(busy_.load(), worker)) {
+      if (!linger(seen)) sleep(seen);
+      continue;
+    }
+    Spin spin(kWorkerPatience);
+    for (;;) {
+      const uint64_t busy = busy_.load(std::memory_order_relaxed);
+      if (!helps(busy, worker) || stopping_.load(std::memory_order_relaxed)) break;
+      if (work(busy, worker))
+        spin.reset();
+      else
+        spin();
+    }
+  }
+}
+
+void ThreadPool::Workers::stop() noexcept {
+  stopping_.store(true);
+  epoch_.fetch_add(1);
+  futex_wake_all(epoch_);
+  for (std::thread& t : workers_) t.join();
+  workers_.clear();
+}
+
+void ThreadPool::Workers::start() {
+  workers_.reserve(static_cast<size_t>(threads_ - 1));
   // Signals belong to the application: workers inherit a mask that blocks all of them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
-  for (int i = 1; i < threads && !error; i++) {
+  for (int i = 1; i < threads_ && !error; i++) {
     try {
-      impl_->workers.emplace_back([impl = impl_.get(), i] { impl->worker_loop(i); });
-      pthread_setname_np(impl_->workers.back().native_handle(), "poprt-worker");
+      workers_.emplace_back([this, i] { worker_loop(i); });
+      pthread_setname_np(workers_.back().native_handle(), "poprt-worker");
     } catch (const std::system_error& e) {
       error = e.code().value();
     }
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error) {
-    impl_->stop();
-    fail(ErrorCode::resource_exhausted, "cannot start {} threads: {}", threads - 1,
+    stop();
+    fail(ErrorCode::resource_exhausted, "cannot start {} threads: {}", threads_ - 1,
          std::generic_category().message(error));
   }
 }
 
-ThreadPool::~ThreadPool() { impl_->stop(); }
+ThreadPool::ThreadPool(std::shared_ptr<Workers> workers) : workers_(std::move(workers)) {}
 
-int ThreadPool::threads() const noexcept { return impl_->threads; }
+ThreadPool::ThreadPool(int threads) {
+  if (threads < 1)
+    fail(ErrorCode::invalid_argument, "a thread pool needs at least 1 thread, requested {}",
+         threads);
+  workers_ = std::make_shared<Workers>(threads, 1);
+}
+
+std::unique_ptr<ThreadPool> ThreadPool::shared(int threads) {
+  if (threads < 2) return std::make_unique<ThreadPool>(threads);
+  static ForkMutex mutex;
+  static std::map<int, std::weak_ptr<Workers>> known;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Workers>& entry = known[threads];
+  std::shared_ptr<Workers> workers = entry.lock();
+  if (!workers || !workers->of_this_process())
+    entry = workers = std::make_shared<Workers>(threads, threads);
+  return std::unique_ptr<ThreadPool>(new ThreadPool(std::move(workers)));
+}
+
+ThreadPool::~ThreadPool() { end_run(); }
+
+int ThreadPool::threads() const noexcept { return workers_->threads(); }
 
 void ThreadPool::begin_run() noexcept {
-  if (impl_->threads == 1) return;
-  impl_->run.fetch_add(1);
-  // A worker that increments `sleepers` after this check finds that `run` has changed, so it does
-  // not sleep.
-  if (impl_->sleepers.load()) futex_wake_all(impl_->run);
+  if (threads() > 1 && !slot_) slot_ = workers_->begin();
 }
 
 void ThreadPool::end_run() noexcept {
-  if (impl_->threads == 1) return;
-  impl_->run.fetch_add(1);
+  if (slot_) workers_->end(std::exchange(slot_, nullptr));
 }
 
 void ThreadPool::parallel_for(int64_t tasks, Fn fn, void* context) noexcept {
   if (tasks <= 0) return;
-  if (tasks == 1 || impl_->threads == 1) {
+  if (tasks == 1 || !slot_) {
     fn(context, 0, tasks, 0);
     return;
   }
   for (int64_t first = 0; first < tasks; first += kMostTasks)
-    impl_->hand_out(first, std::min(kMostTasks, tasks - first), fn, context);
+    slot_->hand_out(first, std::min(kMostTasks, tasks - first), fn, context);
 }
 
 }  // namespace poprt

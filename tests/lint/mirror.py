@@ -18,6 +18,7 @@ SUITES = {
     "tests/core/compiler/chip_validation_test.cpp",  # estimates of the chip against published results; tables of docs/chip.md
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
     "tests/core/compiler/sized_graphs_test.cpp",  # data-dependent sizes through converter and compiler
+    "tests/core/compiler/thread_balance_test.cpp",  # tasks of compiled networks, for up to 16 threads
     "tests/core/compiler/compiled_calls_test.cpp",  # calls of kernels that compiled graphs make
     "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset

@@ -1,7 +1,6 @@
 #include "device/emulator/emulator.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -141,10 +140,6 @@ void check_written(const Program& p, const Instruction& in, size_t outputs) {
 class Emulator final : public Engine {
  public:
   Emulator(const Image& image, const LoadOptions& options);
-  ~Emulator() override {
-    // In a forked child the workers do not exist, and joining them would never return.
-    if (pool_ && process_ != getpid()) static_cast<void>(pool_.release());
-  }
 
   void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept override;
   std::optional<Error> take_failure() override;
@@ -179,7 +174,6 @@ class Emulator final : public Engine {
   std::vector<Fallible> fallible_;
   const Region* exceeded_ = nullptr;  // the loop that ended the last run
   std::unique_ptr<ThreadPool> pool_;
-  pid_t process_ = getpid();
   bool profiling_ = false;
   bool poisons_ = false;           // POPRT_POISON_MEMORY
   std::vector<StepClock> clocks_;  // of the main flow
@@ -219,7 +213,9 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
   parallel |= prepare(p.save, "save", threads, sections_[2]);
   const int used = parallel ? threads : 1;
   scratch_ = Memory(checked_mul<uint64_t>(scratch_bytes_, used), "kernel scratch");
-  if (parallel) pool_ = std::make_unique<ThreadPool>(threads);
+  if (parallel)
+    pool_ =
+        options.threads == 0 ? ThreadPool::shared(threads) : std::make_unique<ThreadPool>(threads);
   profiling_ = options.profile;
   if (profiling_) clocks_.resize(p.main.size());
   poisons_ = environment_int("POPRT_POISON_MEMORY", 0, 1) == 1;

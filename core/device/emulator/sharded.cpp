@@ -20,9 +20,10 @@ class Sharded final : public Engine {
     program::verify(*program_);
     shards_ = program::shards_of(*program_);
     LoadOptions each = options;
-    if (shards_.pipelined)
-      each.threads = std::max(1, (options.threads == 0 ? default_threads() : options.threads) /
-                                     static_cast<int>(shards_.shards.size()));
+    // By default the stages share the workers of the process.
+    shares_ = options.threads == 0;
+    if (shards_.pipelined && !shares_)
+      each.threads = std::max(1, options.threads / static_cast<int>(shards_.shards.size()));
     ipus_ = std::vector<std::mutex>(static_cast<size_t>(shards_.ipus));
     for (size_t s = 0; s < shards_.shards.size(); s++) {
       Part& part = parts_.emplace_back();
@@ -88,7 +89,7 @@ class Sharded final : public Engine {
       sum += p.engine->threads();
       most = std::max(most, p.engine->threads());
     }
-    return shards_.pipelined ? sum : most;
+    return shards_.pipelined && !shares_ ? sum : most;
   }
 
  private:
@@ -117,6 +118,7 @@ class Sharded final : public Engine {
   std::vector<Part> parts_;
   std::vector<std::mutex> ipus_;
   Memory frame_;
+  bool shares_ = false;  // whether the parts share the workers of the process
 };
 
 }  // namespace

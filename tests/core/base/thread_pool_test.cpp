@@ -7,10 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -196,6 +201,149 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
     ThreadPool pool(3);
     if (i % 2) pool.begin_run();
   }
+}
+
+// The threads of this process that are called poprt-worker.
+int count_workers() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(entry.path() / "comm");
+    std::string name;
+    std::getline(file, name);
+    count += name == "poprt-worker";
+  }
+  return count;
+}
+
+TEST(ThreadPool, SharedPoolsHaveTheWorkersOfOne) {
+  const int before = count_workers();
+  std::vector<std::unique_ptr<ThreadPool>> pools;
+  for (int i = 0; i < 8; i++) pools.push_back(ThreadPool::shared(5));
+  EXPECT_EQ(count_workers(), before + 4);
+  for (const auto& pool : pools) EXPECT_EQ(pool->threads(), 5);
+  const ThreadPool own(3);
+  EXPECT_EQ(count_workers(), before + 6);
+  pools.resize(1);
+  EXPECT_EQ(count_workers(), before + 6);
+  pools.clear();
+  EXPECT_EQ(count_workers(), before + 2) << "the last pool ends them";
+}
+
+TEST(ThreadPool, SharedPoolsRunEachTaskOnceAtTheSameTime) {
+  std::atomic<int> good{0};
+  const auto user = [&](int number) {
+    const auto pool = ThreadPool::shared(4);
+    for (int run = 0; run < 200; run++) {
+      pool->begin_run();
+      for (int k = 0; k < 5; k++) {
+        const int64_t tasks = 2 + (run * 7 + number) % 50;
+        Counts counts(tasks);
+        pool->parallel_for(tasks, Counts::run, &counts);
+        good += counts.each_once();
+      }
+      pool->end_run();
+    }
+  };
+  std::vector<std::thread> users;
+  for (int i = 0; i < 8; i++) users.emplace_back(user, i);
+  for (std::thread& t : users) t.join();
+  EXPECT_EQ(good, 8 * 200 * 5);
+}
+
+TEST(ThreadPool, WorkersHelpTheRunOfAnySharedPool) {
+  const auto first = ThreadPool::shared(2), second = ThreadPool::shared(2);
+  for (ThreadPool* pool : {first.get(), second.get(), first.get()}) {
+    pool->begin_run();
+    EXPECT_TRUE(worker_joins(*pool));
+    pool->end_run();
+  }
+}
+
+// With n runs of pools of 4 threads, at most 4 threads are in tasks, and all are used.
+TEST(ThreadPool, RunsOfSharedPoolsUseNoMoreThreadsThanOne) {
+  struct InTasks {
+    std::atomic<int> now{0}, most{0};
+    static void run(void* context, int64_t begin, int64_t end, int) noexcept {
+      auto& self = *static_cast<InTasks*>(context);
+      for (int64_t i = begin; i < end; i++) {
+        const int now = ++self.now;
+        int most = self.most;
+        while (now > most && !self.most.compare_exchange_weak(most, now)) {
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+        self.now--;
+      }
+    }
+  };
+  for (int runs = 1; runs <= 4; runs++) {
+    InTasks tasks;
+    std::atomic<int> begun{0}, ended{0};
+    std::vector<std::thread> users;
+    for (int i = 0; i < runs; i++)
+      users.emplace_back([&] {
+        const auto pool = ThreadPool::shared(4);
+        pool->begin_run();
+        begun++;
+        while (begun != runs) std::this_thread::yield();
+        // Workers that slept need some time to come.
+        for (int k = 0; k < 20; k++) pool->parallel_for(60, InTasks::run, &tasks);
+        ended++;
+        while (ended != runs) std::this_thread::yield();
+        pool->end_run();
+      });
+    for (std::thread& t : users) t.join();
+    EXPECT_LE(tasks.most, 4) << runs << " runs";
+    EXPECT_GE(tasks.most, 3) << runs << " runs";
+  }
+}
+
+TEST(ThreadPool, SharesOfUpToSixteenWorkersAreEqual) {
+  for (int threads = 1; threads <= 16; threads++)
+    for (int64_t tasks = 1; tasks <= 300; tasks++) {
+      ASSERT_EQ(ThreadPool::share_begin(tasks, threads, 0), 0);
+      ASSERT_EQ(ThreadPool::share_begin(tasks, threads, threads), tasks);
+      int64_t least = tasks, most = 0;
+      for (int i = 0; i < threads; i++) {
+        const int64_t share = ThreadPool::share_begin(tasks, threads, i + 1) -
+                              ThreadPool::share_begin(tasks, threads, i);
+        least = std::min(least, share);
+        most = std::max(most, share);
+      }
+      ASSERT_LE(most - least, 1) << tasks << " tasks of " << threads << " threads";
+    }
+}
+
+// Tasks of equal length (they sleep, so that they need no processor) are spread evenly, once all
+// workers have come.
+TEST(ThreadPool, EqualTasksAreSpreadOverSixteenWorkers) {
+  struct Work {
+    std::array<std::atomic<int>, 16> tasks{};
+    std::atomic<uint32_t> came{0};
+    static void run(void* context, int64_t begin, int64_t end, int worker) noexcept {
+      auto& self = *static_cast<Work*>(context);
+      self.came |= uint32_t{1} << worker;
+      for (int wait = 0; self.came != 0xFFFF && wait < 20000; wait++)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      for (int64_t i = begin; i < end; i++) {
+        self.tasks[static_cast<size_t>(worker)]++;
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      }
+    }
+  };
+  ThreadPool pool(16);
+  constexpr int64_t kShare = 12;
+  Work work;
+  pool.begin_run();
+  pool.parallel_for(16 * kShare, Work::run, &work);
+  pool.end_run();
+  ASSERT_EQ(work.came, 0xFFFFu);
+  int most = 0, all = 0;
+  for (const auto& count : work.tasks) {
+    most = std::max(most, count.load());
+    all += count;
+  }
+  EXPECT_EQ(all, 16 * kShare);
+  EXPECT_LE(most, 2 * kShare) << "of " << kShare << " each";
 }
 
 #if !POPRT_TEST_SANITIZED
