@@ -33,4 +33,12 @@ std::string precision_lines(const std::filesystem::path& folder) {
   return lines.size() > 1 ? with_title("precision", lines) : std::string();
 }
 
+std::string accuracy_lines(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "quantize.log");
+  std::string text;
+  for (std::string line; std::getline(file, line);)
+    if (!text.empty() || line.starts_with("accuracy on")) text += line + "\n";
+  return text;
+}
+
 }  // namespace poprt::cli

@@ -1,4 +1,5 @@
-// Prints the results that `--check` and `--precision_compare` write next to a converted model.
+// Prints the results that `--check`, `--precision_compare` and calibrations write next to a
+// converted model.
 #pragma once
 
 #include <filesystem>
@@ -11,5 +12,7 @@ namespace poprt::cli {
 // no lines.
 std::string check_lines(const std::filesystem::path& folder);
 std::string precision_lines(const std::filesystem::path& folder);
+// Returns the lines of quantize.log in a folder from "accuracy on" on, for precision int8.
+std::string accuracy_lines(const std::filesystem::path& folder);
 
 }  // namespace poprt::cli

@@ -45,6 +45,7 @@ void convert_and_compile(const GivenOptions& given) {
   const fs::path folder = fs::path(converted).parent_path();
   if (given.has("check")) fmt::print("{}", check_lines(folder));
   if (given.has("precision_compare")) fmt::print("{}", precision_lines(folder));
+  if (given.text("precision", "") == "int8") fmt::print("{}", accuracy_lines(folder));
   if (!exports) warn_of_executable(given);
   const Compiler second =
       scripts ? CompilerSettings(options_after_scripts(given), given, bar).make() : nullptr;

@@ -87,14 +87,14 @@ void Fusion::convert(const std::string& path) {
   for (size_t i = 0; i < models_.size(); i++) {
     const fs::path own = folder.path() / std::to_string(i);
     std::error_code none;
-    for (const auto& [name, ending] :
-         {std::pair("precision_compare", "log"), std::pair("check", "json")})
+    for (const auto& [name, ending] : {std::pair("precision_compare", "log"),
+                                       std::pair("check", "json"), std::pair("quantize", "log")})
       if (const fs::path file = own / fmt::format("{}.{}", name, ending); fs::exists(file, none))
         fs::copy_file(file,
                       fs::path(path).parent_path() / fmt::format("{}.graph{}.{}", name, i, ending),
                       fs::copy_options::overwrite_existing);
-    if (const std::string lines = check_lines(own); !lines.empty())
-      fmt::print("graph{}: {}", i, lines);
+    for (const std::string& lines : {check_lines(own), accuracy_lines(own)})
+      if (!lines.empty()) fmt::print("graph{}: {}", i, lines);
   }
 }
 

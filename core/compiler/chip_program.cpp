@@ -20,6 +20,7 @@ DType type_on_chip(DType type, Precision precision) {
     case Precision::fp16:
     case Precision::fp8:
     case Precision::fp8_weight: return DType::f16;
+    case Precision::int8:
     case Precision::keep: break;
   }
   return type == DType::f64 ? DType::f32 : type == DType::bf16 ? DType::f16 : type;

@@ -19,6 +19,7 @@
 #include "ops/common/conv.h"
 #include "ops/common/required_inputs.h"
 #include "ops/op.h"
+#include "opsets/convert.h"
 #include "passes/common/rewrite.h"
 
 namespace poprt::compiler {
@@ -66,6 +67,18 @@ void remove_unused_constants(ir::Graph& graph, std::span<const passes::PassDef* 
   pass.run(graph, context);
 }
 
+// Scales for each channel exist since opset 13.
+void use_opset_of_channels(ir::Graph& graph) {
+  constexpr int64_t kOpset = 13;
+  if (const int64_t own = opsets::opset_of(graph); own == 0 || own >= kOpset) return;
+  try {
+    opsets::convert(graph, kOpset);
+  } catch (Error& e) {
+    e.add_context("`precision` int8 needs opset 13");
+    throw;
+  }
+}
+
 void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {
   Options checked = options;
   int inferences = 0;
@@ -78,20 +91,26 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   std::vector<const passes::PassDef*> list = converter_pipeline(options);
   remove_unused_constants(graph, list, options);
   double done = 0;
-  const auto quarters = std::ranges::find(list, "float_to_fp8", &passes::PassDef::name);
+  const bool bytes = options.precision == Precision::int8;
+  const auto narrows =
+      std::ranges::find(list, bytes ? "float_to_qdq" : "float_to_fp8", &passes::PassDef::name);
+  std::unique_ptr<ir::Graph> original;  // of the calibration for bytes
   // Formats are chosen for the products that the pass will convert.
-  if (options.calibration && quarters != list.end() && options.precision != Precision::keep) {
-    const std::vector<const passes::PassDef*> before(list.begin(), quarters);
+  if (options.calibration && narrows != list.end() && options.precision != Precision::keep) {
+    const std::vector<const passes::PassDef*> before(list.begin(), narrows);
     done = 0.5;
     run_pipeline(graph, before, checked, "PopRT conversion", done);
     if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
           return passes::is_called(*p, options.stop_after);
         }))
       return;
+    if (bytes) use_opset_of_channels(graph);
     checked.narrowing = calibrate(graph, checked);
-    list.erase(list.begin(), quarters);
+    list.erase(list.begin(), narrows);
+    if (bytes) original = graph.clone();
   }
   run_pipeline(graph, list, checked, "PopRT conversion", 1.0, done);
+  if (original) compare_calibrated(*original, graph, checked);
 }
 
 void run_early(ir::Graph& graph, const Options& options) {

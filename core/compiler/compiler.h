@@ -15,7 +15,7 @@
 
 namespace poprt::compiler {
 
-enum class Precision { keep, fp32, fp16, fp8, fp8_weight };
+enum class Precision { keep, fp32, fp16, fp8, fp8_weight, int8 };
 
 // Algorithms for 3x3 convolutions in addition to direct sums: none (`off`); Winograd's F(2x2),
 // whose rounding error is hardly larger (`exact`); also F(4x4) if it is faster (`fast`). With
@@ -74,6 +74,7 @@ struct Options {
   std::vector<std::string> fp16_skip_op_types;  // stay f32 in an fp16 model
   passes::PrecisionParameters narrowing;        // parameters of the precision passes
   // If set, precisions fp8 and fp8_weight choose the formats of each product by their loss.
+  // Precision int8 requires it, and chooses ranges.
   std::shared_ptr<const Calibration> calibration;
   bool eight_bits_io = false;  // images are inputs of bytes
   // Runs only the converter passes that compiling requires. The result is the reference for

@@ -225,7 +225,8 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
                                "eliminate_deadend", "eliminate_unused_initializer"});
   std::vector<const PassDef*> out = resolve(names, options);
   add_requested(out, kBeforeUsers, options);
-  // 8-bit floats are made after the passes of the user, from numbers that have not been rounded.
+  // 8-bit floats and bytes are made after the passes of the user, from numbers that have not been
+  // rounded.
   // Then the rest becomes f16, followed by the passes that need f16.
   const bool quarters =
       options.precision == Precision::fp8 || options.precision == Precision::fp8_weight;
@@ -239,6 +240,7 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
   out.insert(out.end(), users.begin(), split);
   add_requested(out, kAfterUsers, options);
   if (quarters) out.push_back(&passes::pass_of("float_to_fp8"));
+  if (options.precision == Precision::int8) out.push_back(&passes::pass_of("float_to_qdq"));
   out.insert(out.end(), split, users.end());
   if (quarters)
     for (const char* name : {"fuse_consecutive_cast", "eliminate_nop_cast", "eliminate_deadend"})

@@ -26,12 +26,14 @@ struct Tolerance {
 };
 
 // The tolerances for f32 and wider types, for halves (11 significant bits), for bf16 (8 significant
-// bits), and for 8-bit floats (3 or 4 significant bits). Errors accumulate in a deep model.
-// Integers are exact unless floats are rounded before they are computed.
+// bits), for 8-bit floats (3 or 4 significant bits), and for bytes with a calibrated range. Errors
+// accumulate in a deep model. Integers are exact unless floats are rounded before they are
+// computed.
 inline constexpr Tolerance kExact = {"fp32", 1e-3, 1e-4, 0, 0};
 inline constexpr Tolerance kHalf = {"fp16", 2e-2, 1e-2, 1e-3, 1e-4};
 inline constexpr Tolerance kBfloat = {"bf16", 5e-2, 3e-2, 1e-3, 1e-4};
 inline constexpr Tolerance kQuarter = {"fp8", 0.2, 0.2, 1e-3, 1e-4};
+inline constexpr Tolerance kByte = {"int8", 0.2, 0.2, 1e-3, 1e-4};
 
 // The place and size of a difference between two outputs.
 struct Difference {

@@ -195,6 +195,7 @@ std::string layer_table(const std::vector<Layer>& layers, const CheckedRun& was,
 
 Tolerance tolerance_of(std::string_view precision, const runtime::Model& converted) {
   if (precision.starts_with("fp8")) return kQuarter;
+  if (precision == "int8") return kByte;
   if (precision == "bf16") return kBfloat;
   if (precision == "fp16") return kHalf;
   for (const auto* anchors : {&converted.inputs(), &converted.outputs()})

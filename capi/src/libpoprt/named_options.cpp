@@ -92,10 +92,13 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
       fail(ErrorCode::invalid_argument, "`{}` needs `{}`", name, row.needs);
   }
-  if (has("calibration_with_data") && !chosen.starts_with("fp8"))
+  if (has("calibration_with_data") && !chosen.starts_with("fp8") && chosen != "int8")
     fail(ErrorCode::invalid_argument,
-         "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not with {}",
+         "`calibration_with_data` goes with `precision` fp8, fp8_weight or int8, not with {}",
          chosen.empty() ? "none" : chosen);
+  if (chosen == "int8" && !has("calibration_with_data"))
+    fail(ErrorCode::invalid_argument,
+         "`precision` int8 needs `calibration_with_data` and `data_preprocess`");
   if (has("lowest_opset") && (has("convert_version") || o.convert_version))
     fail(ErrorCode::invalid_argument, "`lowest_opset` and `convert_version` exclude each other");
   if (const auto lowest =
@@ -108,6 +111,11 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
   if (loss != values_.end() && loss->second == "gptq" && chosen != "fp8_weight")
     fail(ErrorCode::invalid_argument,
          "`calibration_loss_type` gptq goes with `precision` fp8_weight, not with {}",
+         chosen.empty() ? "none" : chosen);
+  if (loss != values_.end() && is_one_of("minmax,percentile,entropy", loss->second) &&
+      chosen != "int8")
+    fail(ErrorCode::invalid_argument,
+         "`calibration_loss_type` {} goes with `precision` int8, not with {}", loss->second,
          chosen.empty() ? "none" : chosen);
   for (const char* compared : {"check", "precision_compare"})
     if (has("eightbitsio") && has(compared))
@@ -138,11 +146,15 @@ void NamedOptions::warn_without_effect(const poprt_compile_options& o,
     const bool together = row.goes_with.empty()          ? true
                           : row.goes_with == "precision" ? narrow
                           : row.goes_with == kQuarters   ? quarters
+                          : row.goes_with == kBytes      ? precision == "int8"
                                                          : has(row.goes_with);
     if (!together)
       log().warn("`{}` has no effect without `{}`{}", name, row.goes_with,
                  row.goes_with == "precision" ? " fp16" : "");
   }
+  const auto loss = values_.find("calibration_loss_type");
+  if (has("calibration_percentile") && (loss == values_.end() || loss->second != "percentile"))
+    log().warn("`calibration_percentile` has no effect without `calibration_loss_type` percentile");
   if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare") &&
       !has("check"))
     log().warn(
@@ -179,7 +191,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
   };
   take("batch_size", o.batch_size != 0, [&](auto& v) { o.batch_size = integer(v); });
   take("batch_axis", o.batch_axis != 0, [&](auto& v) { o.batch_axis = integer(v); });
-  // The field has no number for 8-bit floats and bf16, so they stay an option by name.
+  // The field has no number for 8-bit floats, bf16 and int8, so they stay an option by name.
   if (const auto chosen = values_.find("precision");
       chosen == values_.end() || is_one_of("fp32,fp16", chosen->second))
     take("precision", o.precision != 0,

@@ -29,6 +29,7 @@ enum class OptionEffect : unsigned char {
 
 // The value of OptionRow::goes_with for options of 8-bit floats.
 inline constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
+inline constexpr std::string_view kBytes = "precision int8";
 
 struct OptionRow {
   std::string_view name;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -81,8 +83,9 @@ std::shared_ptr<compiler::CalibrationResult> cached_calibration(
     hash.add_sized(option.name).add_sized(option.value);
   for (const popef::Option& option : capi::engine_options(o, {}))
     hash.add_sized(option.name()).add_sized(option.value());
-  if (const char* path = capi::named_option(o, "data_preprocess"))
-    hash.add_sized(MappedFile::open(path)->bytes());
+  for (const char* option : {"data_preprocess", "calibration_labels"})
+    if (const char* path = capi::named_option(o, option))
+      hash.add_sized(MappedFile::open(path)->bytes());
   const std::string key = hash.finish();
   const std::lock_guard lock(mutex);
   if (key != last) {
@@ -92,7 +95,45 @@ std::shared_ptr<compiler::CalibrationResult> cached_calibration(
   return result;
 }
 
-// Reads the options of 8-bit floats.
+// Reads the arrays of a file that an option names.
+std::map<std::string, Tensor> arrays_of(std::string_view option, std::string_view path) {
+  std::map<std::string, Tensor> arrays;
+  try {
+    arrays = read_arrays(std::string(path));
+  } catch (Error& e) {
+    e.add_context(fmt::format("`{}`", option));
+    throw;
+  }
+  if (arrays.empty()) fail(ErrorCode::invalid_argument, "`{}`: '{}' has no arrays", option, path);
+  return arrays;
+}
+
+std::vector<int64_t> labels_of(std::string_view path) {
+  const auto arrays = arrays_of("calibration_labels", path);
+  const Tensor& labels = arrays.begin()->second;
+  if (arrays.size() != 1 || labels.shape().size() != 1 || is_float(labels.dtype()))
+    fail(ErrorCode::invalid_argument,
+         "`calibration_labels`: '{}' has {} arrays, the first {} {}; expected one array of "
+         "integers [SAMPLES]",
+         path, arrays.size(), dtype_name(labels.dtype()), shape_string(labels.shape()));
+  return labels.to_int64s();
+}
+
+// Reads the options of int8.
+void take_bytes(const std::function<std::string_view(const char*)>& named, compiler::Options& to,
+                compiler::Calibration& calibration) {
+  if (named("calibration_loss_type").empty()) calibration.loss = compiler::Loss::mse;
+  if (const auto names = named("int8_skip_op_names"); !names.empty())
+    to.narrowing.int8_skip_op_names = capi::split_names(names, "int8_skip_op_names");
+  if (const auto keep = named("num_of_layers_keep_fp32"); !keep.empty())
+    calibration.layers_to_keep = std::stoll(std::string(keep));
+  if (const auto percent = named("calibration_percentile"); !percent.empty())
+    calibration.percentile = std::stod(std::string(percent));
+  if (const auto path = named("calibration_labels"); !path.empty())
+    calibration.labels = labels_of(path);
+}
+
+// Reads the options of 8-bit floats and int8.
 void take_precision(const poprt_compile_options& o, const poprt_library_source& source,
                     compiler::Options& to) {
   const auto named = [&](const char* name) -> std::string_view {
@@ -106,6 +147,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   if (precision == "bf16") to.pass_arguments["narrow_weights"]["products"] = precision;
   if (precision == "fp8") to.precision = compiler::Precision::fp8;
   if (precision == "fp8_weight") to.precision = compiler::Precision::fp8_weight;
+  if (precision == "int8") to.precision = compiler::Precision::int8;
   const std::string_view formats = named("fp8_params");
   p.fp8 = passes::parse_fp8_params(formats.empty() ? "F143,F143,-1,-1" : formats, "`fp8_params`");
   if (const auto names = named("fp8_skip_op_names"); !names.empty())
@@ -113,22 +155,13 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   const bool calibrates = !named("calibration_with_data").empty();
   const std::string_view given = named("num_of_layers_keep_fp16");
   const int64_t keep = given.empty() ? 0 : std::stoll(std::string(given));
-  if (!precision.starts_with("fp8") || (!calibrates && keep == 0)) return;
+  if ((!precision.starts_with("fp8") && precision != "int8") || (!calibrates && keep == 0)) return;
   auto calibration = std::make_shared<compiler::Calibration>();
   if (const auto loss = compiler::loss_named(named("calibration_loss_type")); loss && calibrates)
     calibration->loss = *loss;
-  if (calibrates) {
-    const std::string path(named("data_preprocess"));
-    try {
-      calibration->data = read_arrays(path);
-    } catch (Error& e) {
-      e.add_context("`data_preprocess`");
-      throw;
-    }
-    if (calibration->data.empty())
-      fail(ErrorCode::invalid_argument, "`data_preprocess`: '{}' has no arrays", path);
-  }
+  if (calibrates) calibration->data = arrays_of("data_preprocess", named("data_preprocess"));
   calibration->layers_to_keep = keep;
+  if (precision == "int8") take_bytes(named, to, *calibration);
   calibration->load = run_on_device;
   calibration->result = cached_calibration(o, source);
   to.calibration = calibration;

@@ -93,8 +93,9 @@ void RecordedOptions::add(const popef::Option& o) {
   if (name == "outputs") return outputs_.push_back(keep(value));
   if (name == "stop_after") {
     options.stop_after = keep(value);
-  } else if (name == "precision" && value != "bf16" && !value.starts_with("fp8")) {
-    // 8-bit floats and bf16 are options by name
+  } else if (name == "precision" && value != "bf16" && value != "int8" &&
+             !value.starts_with("fp8")) {
+    // 8-bit floats, bf16 and int8 are options by name
     options.precision = choice(o, {"fp32", "fp16"});
   } else if (name == "winograd") {
     options.winograd = choice(o, {"off", "exact", "fast"});

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/quarter.h"
+#include "compiler/quantize/calibrate_bytes.h"
 #include "compiler/quantize/format_search.h"
 #include "compiler/quantize/gptq.h"
 #include "compiler/quantize/samples.h"
@@ -338,12 +339,33 @@ PrecisionParameters calibrate(ir::Graph& graph, const Options& options) {
       calibration.result ? calibration.result : std::make_shared<CalibrationResult>();
   const std::lock_guard lock(result->mutex);
   if (!result->parameters) {
-    Calibrator calibrator(graph, options);
-    result->parameters = calibrator.run();
-    result->log = calibrator.log();
+    if (options.precision == Precision::int8) {
+      result->parameters = calibrate_bytes(graph, options, result->log);
+    } else {
+      Calibrator calibrator(graph, options);
+      result->parameters = calibrator.run();
+      result->log = calibrator.log();
+    }
   }
   if (calibration.log) calibration.log(result->log);
   return *result->parameters;
+}
+
+void compare_calibrated(const ir::Graph& original, const ir::Graph& converted,
+                        const Options& options) {
+  const Calibration& calibration = *options.calibration;
+  const auto result = calibration.result;
+  std::unique_lock<std::mutex> lock;
+  if (result) lock = std::unique_lock(result->mutex);
+  std::string log = result ? result->log : std::string();
+  if (!result || !result->compared) {
+    log += measure_accuracy(original, converted, options);
+    if (result) {
+      result->log = log;
+      result->compared = true;
+    }
+  }
+  if (calibration.log) calibration.log(log);
 }
 
 }  // namespace poprt::compiler

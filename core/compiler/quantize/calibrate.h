@@ -22,6 +22,7 @@ struct CalibrationResult {
   std::mutex mutex;  // protects the other members
   std::optional<passes::PrecisionParameters> parameters;
   std::string log;
+  bool compared = false;  // whether the log has the comparison of both models
 };
 
 struct Calibration {
@@ -29,7 +30,10 @@ struct Calibration {
   // Arrays by input name. The first axis counts samples. If empty, formats are those of
   // float_to_fp8, and the layers to keep are found by their weights only.
   std::map<std::string, Tensor> data;
-  int64_t layers_to_keep = 0;  // the layers with the largest loss, which stay f16
+  int64_t layers_to_keep = 0;  // the layers with the largest loss, which stay f16, or f32 with int8
+  double percentile = 99.99;   // of Loss::percentile
+  // The class of each sample. If given, precision int8 counts the correct answers of both models.
+  std::vector<int64_t> labels = {};
   // Loads an executable on a device. The compiler does not depend on devices.
   std::function<RunModel(Executable executable)> load;
   // Receives the text of quantize.log; may be null.
@@ -38,10 +42,14 @@ struct Calibration {
   std::shared_ptr<CalibrationResult> result;
 };
 
-// Returns the parameters of float_to_fp8, made from `parameters` (skipped layers, formats without
-// data). `graph` is the graph that the pass will convert. Throws invalid_argument for data that
-// does not match its inputs.
+// Returns the parameters of float_to_fp8 or float_to_qdq (precision int8), made from `parameters`
+// (skipped layers, formats without data). `graph` is the graph that the pass will convert. Throws
+// invalid_argument for data that does not match its inputs.
 passes::PrecisionParameters calibrate(ir::Graph& graph, const Options& options);
+// Compares the converted model with the one that calibrate() received, and adds the comparison to
+// the log, unless a conversion has done so before.
+void compare_calibrated(const ir::Graph& original, const ir::Graph& converted,
+                        const Options& options);
 
 // Returns rows of the inputs of product `node` (Conv with one group, MatMul, Gemm) in the order in
 // which its weights multiply them: at most `most` rows, spread evenly over `data`. Empty for other

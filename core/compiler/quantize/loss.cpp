@@ -13,9 +13,12 @@ struct Named {
   Loss loss;
   std::string_view name;
 };
-constexpr std::array kLosses = {Named{Loss::mse, "mse"},           Named{Loss::mae, "mae"},
-                                Named{Loss::snr, "snr"},           Named{Loss::kld, "kld"},
-                                Named{Loss::cos_dist, "cos_dist"}, Named{Loss::gptq, "gptq"}};
+constexpr std::array kLosses = {
+    Named{Loss::mse, "mse"},           Named{Loss::mae, "mae"},
+    Named{Loss::snr, "snr"},           Named{Loss::kld, "kld"},
+    Named{Loss::cos_dist, "cos_dist"}, Named{Loss::gptq, "gptq"},
+    Named{Loss::minmax, "minmax"},     Named{Loss::percentile, "percentile"},
+    Named{Loss::entropy, "entropy"}};
 
 struct Sums {
   double squares = 0, distance = 0;  // sums over the differences
@@ -78,7 +81,10 @@ double loss_of(Loss loss, std::span<const float> was, std::span<const float> is)
       if (s.was == 0 || s.is == 0) return s.was == s.is ? 0 : 1;
       return std::max(0.0, 1 - s.product / std::sqrt(s.was * s.is));
     case Loss::mse:
-    case Loss::gptq: break;
+    case Loss::gptq:
+    case Loss::minmax:
+    case Loss::percentile:
+    case Loss::entropy: break;
   }
   return s.squares / count;
 }

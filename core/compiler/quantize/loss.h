@@ -7,13 +7,14 @@
 
 namespace poprt::compiler {
 
-// PopRT's names. `gptq` searches by mse and then changes the codes (gptq.h).
-enum class Loss { mse, mae, snr, kld, cos_dist, gptq };
+// PopRT's names. `gptq` searches by mse and then changes the codes (gptq.h). The last three are
+// choices of ranges for bytes (range_search.h).
+enum class Loss { mse, mae, snr, kld, cos_dist, gptq, minmax, percentile, entropy };
 
 std::optional<Loss> loss_named(std::string_view name);
 std::string_view loss_name(Loss loss);
 
-// Returns the loss of tensors of equal size; 0 for equal tensors.
+// Returns the loss of tensors of equal size; 0 for equal tensors. The choices of ranges give mse.
 //   mse       mean of (is - was)^2
 //   mae       mean of |is - was|
 //   snr       sum of (is - was)^2 over sum of was^2

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,14 @@ struct Int8Weight {
   Tensor value, offset, scale;
 };
 
+// Quantisation of a tensor to u8: real = (byte - zero) * scale.
+struct ByteFormat {
+  float scale = 1;
+  int zero = 0;
+
+  bool operator==(const ByteFormat&) const = default;
+};
+
 struct PrecisionParameters {
   // Of float_to_half.
   bool avoid_overflow_patterns = false;
@@ -55,6 +64,13 @@ struct PrecisionParameters {
   // Of float_to_int8, by weight name. If empty, the weights of all products are rounded to the
   // nearest byte.
   std::map<std::string, Int8Weight> int8_offset_scale = {};
+
+  // Of float_to_qdq, from a calibration: formats by the name of a value, and the products whose
+  // weights become bytes, by the name of their result.
+  std::map<std::string, ByteFormat> byte_values = {};
+  std::set<std::string> byte_products = {};
+  // Products that a calibration leaves in f32, by the name of the node or of its result.
+  std::vector<std::string> int8_skip_op_names = {};
 };
 
 }  // namespace poprt::passes

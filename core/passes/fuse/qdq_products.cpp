@@ -12,11 +12,15 @@
 // DequantizeLinear -> Reshape, MaxPool ... -> QuantizeLinear with the same scale and zero point
 // moves the bytes. Concat joins bytes; an input with another quantisation than the result is
 // quantised again.
+//
+// DequantizeLinear -> MatMul, Gemm with constant weights and a result in floats becomes
+// MatMulInteger, Cast, Mul by the scales, and Add of the bias.
 #include <algorithm>
 #include <cmath>
 
 #include "ops/axes.h"
 #include "ops/op.h"
+#include "passes/common/byte_weights.h"
 #include "passes/common/rewrite.h"
 
 namespace poprt::passes::qdq_products_pass {
@@ -79,6 +83,13 @@ std::optional<Quantized> dequantized(const Value* real) {
 }
 
 bool is_one_for_all(const std::optional<Quantized>& q) { return q && q->axis < 0; }
+
+// Whether all zero points are the middle of the bytes.
+bool is_symmetric(const Quantized& q) {
+  const std::vector<double> zeros = q.zero ? q.zero->constant().to_doubles() : std::vector{0.0};
+  const double middle = q.dtype == DType::u8 ? 128 : 0;
+  return std::all_of(zeros.begin(), zeros.end(), [=](double z) { return z == middle; });
+}
 
 // Returns the zero point as an input, because QLinear operators require one.
 Value* zero_of(Graph& graph, const Quantized& q, const std::string& name) {
@@ -206,9 +217,6 @@ void scale_weights(Graph& graph, Quantized& w, const Tensor& bytes,
   w.zero = graph.add_constant(name + "_w_zero", tensor_of(w.dtype, {m}, zero));
 }
 
-// Whether sums of that many products of bytes fit in 32 bits, with room for a bias.
-bool sums_fit(int64_t products) { return products > 0 && products <= 1 << 14; }
-
 // For each index of `axis`, sums the absolute differences between the bytes and their zero point.
 // Returns the largest sum.
 template <class T>
@@ -232,7 +240,7 @@ int64_t largest_sum(const Quantized& w, size_t axis) {
 bool sums_fit(const Quantized& w, size_t axis) {
   const Shape& shape = w.bytes->shape();
   if (element_count(shape) == 0) return false;
-  if (sums_fit(element_count(shape) / shape[axis])) return true;
+  if (byte_sums_fit(element_count(shape) / shape[axis])) return true;
   const int64_t sum =
       w.dtype == DType::u8 ? largest_sum<uint8_t>(w, axis) : largest_sum<int8_t>(w, axis);
   return sum <= (1 << 30) / 255;
@@ -262,19 +270,11 @@ std::vector<Value*> with_first(const Node& n, Value* first) {
   return inputs;
 }
 
-// The fewest channels of a group for which bytes are faster: kernels for fewer read one byte at a
-// time, and floats are faster. A group with one channel is an exception, because it has a kernel
-// for channels last.
-constexpr int64_t kLeastChannels = 3;
-
+// Kernels of depthwise convolutions need a zero point in the middle.
 bool has_kernel(const Node& conv, const Quantized& w) {
   const Shape& shape = w.bytes->shape();
-  if (shape[1] >= kLeastChannels) return true;
-  const int64_t group = conv.int_attr("group", 1);
-  const std::vector<double> zeros = w.zero ? w.zero->constant().to_doubles() : std::vector{0.0};
-  const double middle = w.dtype == DType::u8 ? 128 : 0;
-  return shape[1] == 1 && group == shape[0] && group % 16 == 0 &&
-         std::all_of(zeros.begin(), zeros.end(), [=](double z) { return z == middle; });
+  if (!is_faster_on_bytes(shape, conv.int_attr("group", 1))) return false;
+  return shape[1] != 1 || is_symmetric(w);
 }
 
 // Replaces the QuantizeLinear by the bytes `made`, bounded as `y` requires.
@@ -336,7 +336,7 @@ void from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context
   if (!is_one_for_all(a) || !b || a->bytes->shape().size() < 2 || b->bytes->shape().size() < 2)
     return;
   const auto last = static_cast<int64_t>(b->bytes->shape().size()) - 1;
-  if ((b->axis >= 0 && (b->axis != last || last != 1)) || !sums_fit(a->bytes->shape().back()))
+  if ((b->axis >= 0 && (b->axis != last || last != 1)) || !byte_sums_fit(a->bytes->shape().back()))
     return;
   if (!context.allow()) return;
   Graph& g = q.graph();
@@ -374,6 +374,58 @@ void from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext
        y.scale, zero_of(g, y, name + "_zero")},
       {{"transB", int64_t{transposed}}});
   finish(q, made->output(), y);
+}
+
+// Returns the bytes of constant weights [K, N] with rows and columns exchanged.
+Tensor exchanged(const Tensor& t) {
+  const int64_t rows = t.shape()[0], columns = t.shape()[1];
+  Tensor out = Tensor::zeros(t.dtype(), {columns, rows});
+  const auto* from = static_cast<const uint8_t*>(t.data());
+  auto* to = static_cast<uint8_t*>(out.mutable_data());
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < columns; c++) to[c * rows + r] = from[r * columns + c];
+  return out;
+}
+
+// A MatMul or Gemm of bytes whose result is not quantised: the sums are converted to f32 and
+// multiplied by the scales.
+void to_floats_of_sums(Node& n, PassContext& context) {
+  const bool gemm = n.is("Gemm"), transposed = gemm && n.int_attr("transB", 0) != 0;
+  if ((!gemm && !n.is("MatMul")) || n.output()->dtype() != DType::f32 ||
+      !n.output()->type.is_static() ||
+      (gemm && (n.int_attr("transA", 0) != 0 || n.float_attr("alpha", 1) != 1 ||
+                n.float_attr("beta", 1) != 1)))
+    return;
+  const auto a = dequantized(n.input(0)), b = dequantized(n.input(1));
+  if (!is_one_for_all(a) || !b || !b->bytes->is_constant() || b->bytes->shape().size() != 2 ||
+      !is_symmetric(*b) || a->bytes->is_constant() || a->bytes->shape().size() < 2)
+    return;
+  const size_t columns = transposed ? 0 : 1;
+  Value* c = gemm ? n.input(2) : nullptr;
+  if ((b->axis >= 0 && b->axis != static_cast<int64_t>(columns)) || !sums_fit(*b, columns) ||
+      !context.allow())
+    return;
+  Graph& g = n.graph();
+  const std::string name = n.output()->name();
+  std::vector<double> scale = units(*a, *b);
+  const auto count = static_cast<int64_t>(scale.size());
+  Value* bytes =
+      transposed ? g.add_constant(name + "_bytes", exchanged(b->bytes->constant())) : b->bytes;
+  // Operator MatMulInteger takes one element per row for a vector of zero points.
+  Value* zero = a->zero && a->zero->shape().empty()
+                    ? a->zero
+                    : add_scalar(g, name + "_zero", a->dtype, a->one_zero());
+  std::vector<Value*> inputs = {a->bytes, bytes, zero};
+  // Signed bytes have no zero point here, because it is 0.
+  if (b->dtype == DType::u8) inputs.push_back(add_scalar(g, name + "_b_zero", DType::u8, 128));
+  Value* v = insert_node(n, "MatMulInteger", "", inputs)->output();
+  v = insert_node(n, "Cast", "", {v}, {{"to", int64_t{1}}})->output();
+  v = insert_node(n, "Mul", "",
+                  {v, g.add_constant(name + "_scale", tensor_of(DType::f32, {count}, scale))})
+          ->output();
+  if (c) v = insert_node(n, "Add", "", {v, c})->output();
+  v->producer()->name = n.name;
+  replace_node(n, v);
 }
 
 // Moves the bytes in place of the numbers.
@@ -441,6 +493,7 @@ void rewrite(Graph& root, Node& q, PassContext& context) {
 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) { rewrite(graph, n, context); });
+  for_each_node(graph, [&](Node& n) { to_floats_of_sums(n, context); });
 }
 
 }  // namespace

@@ -66,8 +66,13 @@ void from_scale(Node& mul, PassContext& context) {
           b_scale = scales->input(k);
           a_scale = scales->input(1 - k);
         }
-    if (!is_number(a_scale) || !context.allow()) return;
+    const bool for_columns = !b_scale && is_for_columns(a_scale, columns);
+    if ((!is_number(a_scale) && !for_columns) || !context.allow()) return;
     ir::Graph& g = mul.graph();
+    if (for_columns) {
+      b_scale = a_scale;
+      a_scale = add_scalar(g, mul.output()->name() + "_one", DType::f32, 1);
+    }
     b_scale = b_scale ? as_row(b_scale)
                       : g.add_constant(mul.output()->name() + "_one",
                                        Tensor::of<float>({1}, std::array{1.0f}));

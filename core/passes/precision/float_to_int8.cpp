@@ -1,13 +1,13 @@
 // Stores the weights of products as bytes and a scale: (value - offset) * scale. This is a
 // DequantizeLinear if the offsets are integers in the range of a byte, else Cast, Sub and Mul.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/log.h"
 #include "codecs/arrays_file.h"
 #include "ops/op.h"
+#include "passes/common/byte_weights.h"
 #include "passes/common/rewrite.h"
 #include "passes/common/weighted_products.h"
 
@@ -20,24 +20,12 @@ using ir::Value;
 
 // Quantises to the nearest bytes, with a scale for each index of `axis` and offsets of 0.
 Int8Weight nearest_int8(const Tensor& weight, int64_t axis) {
-  const Shape& shape = weight.shape();
-  const std::vector<float> values = to_floats(weight);
-  const int64_t count = shape[static_cast<size_t>(axis)];
-  const int64_t inner = element_count(std::span(shape).subspan(static_cast<size_t>(axis) + 1));
-  const auto channel = [&](size_t i) {
-    return static_cast<size_t>(static_cast<int64_t>(i) / inner % count);
-  };
-  std::vector<float> scales(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); i++)
-    scales[channel(i)] = std::max(scales[channel(i)], std::fabs(values[i]));
-  for (float& s : scales) s = s > 0 ? s / 127 : 1;
-  std::vector<int8_t> bytes(values.size());
-  for (size_t i = 0; i < values.size(); i++)
-    bytes[i] = static_cast<int8_t>(
-        std::clamp(std::nearbyint(values[i] / scales[channel(i)]), -127.0f, 127.0f));
-  Shape wide(shape.size(), 1);
-  wide[static_cast<size_t>(axis)] = count;
-  return {Tensor::of<int8_t>(shape, bytes), Tensor::zeros(DType::f32, {}),
+  std::vector<float> scales = byte_scales(weight, axis);
+  for (float& s : scales)
+    if (s == 0) s = 1;
+  Shape wide(weight.shape().size(), 1);
+  wide[static_cast<size_t>(axis)] = weight.shape()[static_cast<size_t>(axis)];
+  return {to_bytes(weight, axis, scales), Tensor::zeros(DType::f32, {}),
           Tensor::of<float>(wide, scales)};
 }
 

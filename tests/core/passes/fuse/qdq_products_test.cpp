@@ -378,8 +378,8 @@ TEST(QdqProducts, ActivationsThatSaturationDoes) {
   EXPECT_EQ(operators_of(product(both, 10, 40)), "QLinearMatMul Max Min");
 }
 
-TEST(QdqProducts, WhatHasOtherReadersStays) {
-  const std::string kept = "DequantizeLinear DequantizeLinear MatMul ";
+TEST(QdqProducts, WhatHasOtherReadersIsInFloats) {
+  const std::string kept = "MatMulInteger Cast Mul ";
   EXPECT_EQ(operators_of(product("%y = QuantizeLinear(%p, %ys, %yz)\n %z = Abs(%p)\n output %z")),
             kept + "QuantizeLinear Abs");
   EXPECT_EQ(operators_of(product("%y = QuantizeLinear(%p, %ys, %yz)\n output %p")),
@@ -477,6 +477,67 @@ TEST(QdqProducts, TheLargestOfBytes) {
     output %y
   )",
              "MaxPool");
+}
+
+// Products whose results stay floats, against their definition: the exact sum of the bytes, scaled.
+TEST(QdqProducts, ResultsInFloatsAreScaledSums) {
+  std::mt19937 rng(77);
+  constexpr int64_t kM = 3, kK = 9, kN = 5;
+  for (const bool gemm : {false, true})
+    for (const bool transposed : {false, true})
+      for (const char* type : {"s8", "u8"})
+        for (const size_t scales : {size_t{1}, size_t{kN}}) {
+          if (transposed && !gemm) continue;
+          const std::vector<int64_t> shape = transposed ? std::vector{kN, kK} : std::vector{kK, kN};
+          const Bytes a(rng, "u8", {kM, kK});
+          Bytes b(rng, type, shape, scales, true);
+          if (b.type == "u8") b.zero.assign(b.zero.size(), 128);
+          std::string text = "input %a : u8[3,9]\n" + a.grid("a") + b.constant("b") + b.grid("b") +
+                             "const %c : f32[5] = [0.5, -1.0, 0.25, 2.0, 0.0]\n"
+                             "%x = DequantizeLinear(%a, %as, %az)\n" +
+                             fmt::format("%w = DequantizeLinear(%b, %bs, %bz) {{axis = {}}}\n",
+                                         transposed ? 0 : 1);
+          text += gemm ? fmt::format("%y = Gemm(%x, %w, %c) {{transB = {}}}\n", int{transposed})
+                       : "%y = MatMul(%x, %w)\n";
+          const auto graph = parsed(text + "output %y");
+          run(*graph, {"qdq_products"});
+          EXPECT_EQ(ops_of(*graph), gemm ? "MatMulInteger Cast Mul Add" : "MatMulInteger Cast Mul");
+          const auto scaled = parsed(text + "output %y");
+          run(*scaled, {"qdq_products", "scaled_products"});
+          EXPECT_EQ(ops_of(*scaled), "poprt.ScaledMatMulInteger");
+          for (const ir::Graph* g : {graph.get(), scaled.get()}) {
+            const Tensor y = evaluate_graph(*g, {{"a", a.tensor()}}).at("y");
+            for (int64_t m = 0; m < kM; m++)
+              for (int64_t n = 0; n < kN; n++) {
+                const double bias[] = {0.5, -1.0, 0.25, 2.0, 0.0};
+                double sum = gemm ? bias[n] : 0;
+                for (int64_t k = 0; k < kK; k++)
+                  sum += a.real(m * kK + k, 0) * b.real(transposed ? n * kK + k : k * kN + n, n);
+                EXPECT_NEAR(static_cast<double>(y.values<float>()[static_cast<size_t>(m * kN + n)]),
+                            sum, 1e-5 * (1 + std::fabs(sum)));
+              }
+          }
+        }
+}
+
+TEST(QdqProducts, ResultsInFloatsNeedSymmetricConstantWeights) {
+  const std::string text = R"(
+    input %a : u8[2,3]
+    const %b : s8[3,2] = [1, 2, 3, 4, 5, 6]
+    const %s : f32[] = 0.5
+    const %z : u8[] = 3
+    const %bz : s8[] = ZERO
+    %x = DequantizeLinear(%a, %s, %z)
+    %w = DequantizeLinear(%b, %s, %bz)
+    %y = MatMul(%x, %w)
+    output %y
+  )";
+  std::string other = text;
+  other.replace(other.find("ZERO"), 4, "1");
+  expect_ops({"qdq_products"}, other, "DequantizeLinear DequantizeLinear MatMul");
+  std::string zero = text;
+  zero.replace(zero.find("ZERO"), 4, "0");
+  expect_ops({"qdq_products"}, zero, "MatMulInteger Cast Mul");
 }
 
 }  // namespace
