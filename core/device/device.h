@@ -21,8 +21,11 @@ namespace poprt::device {
 enum class Flow : uint8_t { load = 0, main = 1, save = 2 };
 
 struct LoadOptions {
-  int threads = 0;       // 0: POPRT_THREADS from the environment, else the CPUs of this process
-  bool profile = false;  // measure the time of every instruction of the main flow
+  // 0: POPRT_THREADS from the environment, else the CPUs of this process. All engines with 0 share
+  // their workers; an engine with another number has its own.
+  int threads = 0;
+  bool profile = false;       // measure the time of every instruction of the main flow
+  bool reproducible = false;  // kernels::Call::reproducible
 };
 
 // The program and the weights that a device loads. `owner` keeps the bytes of `weights` alive; they

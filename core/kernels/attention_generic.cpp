@@ -20,7 +20,8 @@ constexpr int64_t kQueryBlock = 192, kRows = 24, kBlockK = 512;
 struct Params : calls::AttentionGeneric {
   bool bool_mask = false;
   int64_t blocks = 0, key_panels = 0, v_panels = 0;
-  bool few = false;  // few queries
+  bool few = false;       // few queries
+  bool in_order = false;  // Call::reproducible
   const isa::AttentionTable* attention = &POPRT_SELECT_ISA(attention);
   const isa::GemmTable* gemm = &POPRT_SELECT_ISA(gemm);
   const isa::NormalizeTable* normalize = &POPRT_SELECT_ISA(normalize);
@@ -125,6 +126,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       shape.lda = p.q[2];
       shape.ldc = shape.ld_residual = p.keys;
       shape.k_block = kBlockK;
+      shape.in_order = p.in_order;
       if (!p.few)
         p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores + seen.first, 0, rows, 0,
                     key_panels);
@@ -229,6 +231,7 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
 Plan prepare(const Call& call) {
   const Operands r("attention_generic", call, 7);
   auto p = std::make_shared<Params>(Params{calls::decode<calls::AttentionGeneric>(call)});
+  p->in_order = call.reproducible;
   const DType t = r.has(0) && r.dtype(0) == DType::f64 ? DType::f64 : DType::f32;
   const int64_t tasks = Operands::product({p->batch, p->q_heads, p->queries});
   r.check(tasks == 0 || (p->kv_heads > 0 && p->q_heads % p->kv_heads == 0),

@@ -150,6 +150,7 @@ Plan prepare(const Call& call) {
       params->shape.lda = k_total;
       params->shape.ldc = params->shape.ld_residual = p.out_plane;
       params->shape.k_block = kBlockK;
+      params->shape.in_order = call.reproducible;
       plan.run = run_f32;
       plan.tasks = checked_mul(checked_mul(p.n, p.groups), params->panels);
       plan.work = flops / 90.0 + static_cast<double>(plan.tasks) * static_cast<double>(k_total) *

@@ -163,6 +163,7 @@ Plan prepare(const Call& call) {
     params->shape.lda = p->c;
     params->shape.ldc = params->shape.ld_residual = isa::kPanel;
     params->shape.k_block = kBlockK;
+    params->shape.in_order = call.reproducible;
     plan.run = run_f32;
     plan.tasks = checked_mul(checked_mul(p->n, p->groups), params->blocks);
     plan.work = p->flops() * static_cast<double>(p->in_plane) / 40;

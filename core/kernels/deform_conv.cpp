@@ -115,6 +115,7 @@ Plan prepare(const Call& call) {
   p->shape.k = p->shape.lda = p->c / p->groups * taps;
   p->shape.ldc = p->shape.ld_residual = pixels;
   p->shape.k_block = 512;
+  p->shape.in_order = call.reproducible;
   plan.tasks = checked_mul(p->n, p->panels);
   plan.work = static_cast<double>(plan.tasks) * static_cast<double>(p->c * taps) * isa::kPanel *
               (2 + static_cast<double>(p->m / p->groups) / 40);

@@ -37,6 +37,9 @@ struct Call {
   // The number of threads that will run the call. It may affect how work is split, but never a bit
   // of the result.
   int64_t threads = 1;
+  // Whether the bits of a result may also not depend on the instruction set (from AVX2 on), nor on
+  // the place of a row in its tensor. Kernels for which they do then add in a fixed order.
+  bool reproducible = false;
 };
 
 // data[i] is operand i. Tasks [begin, end) of a round are independent and may run on any thread in

@@ -50,6 +50,7 @@ Plan prepare(const Call& call) {
   room(3, false, s.m, s.n);
   room(4, true, s.m, s.n);
   s.lda = s.k;
+  s.in_order = call.reproducible;
   s.ldc = s.ld_residual = s.n;
   s.epilogue = make_epilogue(c.epilogue);
   p->table = &POPRT_SELECT_ISA(gemm);

@@ -64,6 +64,7 @@ Plan prepare(const Call& call) {
   p->shape.lda = s.a_row;
   p->shape.ldc = p->shape.ld_residual = s.n;
   p->shape.k_block = kBlockK;
+  p->shape.in_order = call.reproducible;
   p->table = &POPRT_SELECT_ISA(gemm);
   p->panels = (s.n + isa::kPanel - 1) / isa::kPanel;
   const double products = static_cast<double>(s.a_offset.size());

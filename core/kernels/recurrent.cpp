@@ -334,6 +334,7 @@ Plan prepare(const Call& call) {
   Params& p = *params;
   isa::RecurrentCell& cell = p.cell;
   cell.kind = c.kind;
+  cell.in_order = call.reproducible;
   p.steps = c.steps;
   p.batch = c.batch;
   cell.hidden = c.hidden;

@@ -117,6 +117,12 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
     fail(ErrorCode::invalid_argument,
          "`calibration_loss_type` {} goes with `precision` int8, not with {}", loss->second,
          chosen.empty() ? "none" : chosen);
+  if (has("reproducible"))
+    for (const auto& [name, value] : values_)
+      if ((name == "precision" && value == "bf16") ||
+          (name == "execution_precision" && value != "f32"))
+        fail(ErrorCode::invalid_argument, "`reproducible` computes products in f32, and `{}` is {}",
+             name, value);
   for (const char* compared : {"check", "precision_compare"})
     if (has("eightbitsio") && has(compared))
       fail(ErrorCode::invalid_argument,

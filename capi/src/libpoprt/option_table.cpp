@@ -394,6 +394,14 @@ constexpr OptionRow kOptions[] = {
              "the answers of both models on the held-out samples are counted",
      .since = {},
      .goes_with = kBytes},
+    {.name = "reproducible",
+     .group = kPrecision,
+     .help = "Compute the same bits for every number of threads, every place in a batch and every "
+             "instruction set from AVX2 on",
+     .note = "products are computed in f32, so --execution_precision must be f32; "
+             "docs/precision.md",
+     .since = {},
+     .executable = true},
 
     // -- graph optimisation
     {.name = "passes",

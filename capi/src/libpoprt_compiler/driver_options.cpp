@@ -143,6 +143,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   passes::PrecisionParameters& p = to.narrowing;
   p.avoid_overflow_patterns = !named("enable_avoid_overflow_patterns").empty();
   to.eight_bits_io = !named("eightbitsio").empty();
+  to.reproducible = !named("reproducible").empty();
   const std::string_view precision = named("precision");
   if (precision == "bf16") to.pass_arguments["narrow_weights"]["products"] = precision;
   if (precision == "fp8") to.precision = compiler::Precision::fp8;

@@ -147,8 +147,8 @@ class Emulator final : public Engine {
   int threads() const noexcept override { return pool_ ? pool_->threads() : 1; }
 
  private:
-  bool prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
-               Section& section);
+  bool prepare(const std::vector<Instruction>& list, std::string_view flow,
+               const LoadOptions& options, Section& section);
   static std::unique_ptr<Region> make_region(const Instruction& in, program::Control control,
                                              std::span<Region* const> others, uint32_t other,
                                              void* const* data);
@@ -208,9 +208,11 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
       fail(ErrorCode::failed_precondition, "needs kernel '{}', made by a newer poprt?", name);
   }
   arena_ = Memory(p.arena_bytes, "device arena");
-  bool parallel = prepare(p.load, "load", threads, sections_[0]);
-  parallel |= prepare(p.main, "main", threads, sections_[1]);
-  parallel |= prepare(p.save, "save", threads, sections_[2]);
+  LoadOptions used_options = options;
+  used_options.threads = threads;
+  bool parallel = prepare(p.load, "load", used_options, sections_[0]);
+  parallel |= prepare(p.main, "main", used_options, sections_[1]);
+  parallel |= prepare(p.save, "save", used_options, sections_[2]);
   const int used = parallel ? threads : 1;
   scratch_ = Memory(checked_mul<uint64_t>(scratch_bytes_, used), "kernel scratch");
   if (parallel)
@@ -249,8 +251,9 @@ std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Co
 }
 
 // Returns true if other threads are worthwhile.
-bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
-                       Section& section) {
+bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view flow,
+                       const LoadOptions& options, Section& section) {
+  const int threads = options.threads;
   const Program& p = *image_.program;
   size_t slot_count = 0;
   for (const Instruction& in : list) slot_count += in.operands.size();
@@ -294,7 +297,8 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       continue;
     }
     try {
-      kernels::Plan plan = kernels_[in.kernel]->prepare({operands, in.ints, in.floats, threads});
+      kernels::Plan plan = kernels_[in.kernel]->prepare(
+          {operands, in.ints, in.floats, threads, options.reproducible});
       POPRT_ASSERT(plan.run && plan.tasks >= 0 && plan.rounds >= 1 &&
                    plan.outputs <= in.operands.size());
       check_written(p, in, plan.outputs);

@@ -14,21 +14,22 @@ constexpr int kVectors = 1, kRows = 6;
 constexpr int kVectors = 1, kRows = 3;
 #endif
 
-// Prefetches the next data into the caches while a tile runs.
-struct Prefetch {
-  const char* at;
-  int64_t step;  // bytes for each k
+struct Way {
+  // Data that is prefetched into the caches while a tile runs, and its bytes for each k.
+  const char* next;
+  int64_t step;
+  bool in_order;  // GemmShape::in_order
 };
 
 template <int P, int Q>
-void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch next, const TileOut& o) {
+void tile(const float* a, int64_t lda, const float* b, int64_t k, Way way, const TileOut& o) {
   f32x16 acc[P][Q];
   tile_begin(acc, o);
   int64_t i = 0;
   if constexpr (P * Q <= 6) {
-    // With few accumulators, two more sets hide the latency of the additions.
+    // With few accumulators, three more sets hide the latency of the additions.
     f32x16 acc1[P][Q] = {}, acc2[P][Q] = {}, acc3[P][Q] = {};
-    for (; i + 4 <= k; i += 4, b += 4 * kPanel) {
+    for (; !way.in_order && i + 4 <= k; i += 4, b += 4 * kPanel) {
       POPRT_UNROLL for (int line = 0; line < 12; line++)
           __builtin_prefetch(reinterpret_cast<const char*>(b) + 4096 + 64 * line);
       tile_step(acc, a + i, lda, b, 16);
@@ -40,14 +41,14 @@ void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch next,
         (acc[r][q] + acc1[r][q]) + (acc2[r][q] + acc3[r][q]);
   }
   for (; i < k; i++, b += kPanel) {
-    __builtin_prefetch(next.at, 0, 2);
-    next.at += next.step;
+    __builtin_prefetch(way.next, 0, 2);
+    way.next += way.step;
     tile_step(acc, a + i, lda, b, 16);
   }
   tile_store(acc, o);
 }
 
-using TileFn = void (*)(const float*, int64_t, const float*, int64_t, Prefetch, const TileOut&);
+using TileFn = void (*)(const float*, int64_t, const float*, int64_t, Way, const TileOut&);
 struct Tiles {
   TileFn at[kRows + 1][kVectors + 1] = {};
 };
@@ -103,7 +104,8 @@ void run(const GemmShape& s, const float* a, const float* packed_b, const float*
           const int64_t rows = even_piece(row_end - row, kRows);
           o.c = c + row * s.ldc + column + v;
           o.residual = residual ? residual + row * s.ld_residual + column + v : nullptr;
-          kTiles.at[rows][vectors](a + row * s.lda + k0, s.lda, b + v, kc, {ahead, step}, o);
+          kTiles.at[rows][vectors](a + row * s.lda + k0, s.lda, b + v, kc,
+                                   {ahead, step, s.in_order}, o);
           ahead += step * kc;
           row += rows;
         }

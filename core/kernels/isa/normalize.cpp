@@ -15,23 +15,33 @@ POPRT_INLINE f32x16 select_first(f32x16 a, f32x16 b, int64_t n) {
 }
 POPRT_INLINE f32x16 first_lanes(f32x16 v, int64_t n) { return select_first(v, zero(), n); }
 
-// Four accumulators hide the latency of the additions.
-template <class F>
-POPRT_INLINE f32x16 lane_sums(const float* x, int64_t n, F f) {
+// Sums add(sum, f(x)). Four accumulators hide the latency of the additions. Lanes after the end are
+// zero before `add`, so that a product in `add` is fused in the same way for all lanes.
+template <class F, class Add>
+POPRT_INLINE f32x16 lane_sums(const float* x, int64_t n, F f, Add add) {
   f32x16 s[4] = {};
   int64_t i = 0;
   for (; i + 64 <= n; i += 64)
-    for (int k = 0; k < 4; k++) s[k] += f(load(x + i + 16 * k));
-  for (; i + 16 <= n; i += 16) s[0] += f(load(x + i));
-  if (i < n) s[1] += first_lanes(f(load_first(x + i, n - i)), n - i);
+    for (int k = 0; k < 4; k++) s[k] = add(s[k], f(load(x + i + 16 * k)));
+  for (; i + 16 <= n; i += 16) s[0] = add(s[0], f(load(x + i)));
+  if (i < n) s[1] = add(s[1], first_lanes(f(load_first(x + i, n - i)), n - i));
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
-template <class F>
-POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
-  return sum(lane_sums(x, n, f));
-}
 
+constexpr auto same = [](f32x16 v) { return v; };
 constexpr auto plus = [](f32x16 a, f32x16 b) { return a + b; };
+constexpr auto plus_square = [](f32x16 a, f32x16 b) { return fma(b, b, a); };
+
+// d * factor * scale + bias for lanes [i, i + n) of scale and bias, which may be null. Each case is
+// one expression, so that every build fuses the same product into the addition.
+POPRT_INLINE f32x16 scaled(f32x16 d, f32x16 factor, const float* scale, const float* bias,
+                           int64_t i, int64_t n) {
+  const f32x16 s = scale ? load_first(scale + i, n) : zero();
+  const f32x16 b = bias ? load_first(bias + i, n) : zero();
+  if (scale && bias) return fma(d * factor, s, b);
+  if (bias) return fma(d, factor, b);
+  return scale ? d * factor * s : d * factor;
+}
 
 // Calls f(first, count, y rows, x rows) for groups of up to sixteen rows.
 template <class F>
@@ -156,34 +166,23 @@ void softmax_columns(float* y, const float* x, int64_t n, int64_t stride, int64_
 void normalize_row(float* y, const float* x, int64_t n, const float* scale, const float* bias,
                    int64_t run, float epsilon, bool rms, float* mean, float* inverse) noexcept {
   const auto count = static_cast<float>(n);
-  const float m = rms ? 0.0f : sum_of(x, n, [](f32x16 v) { return v; }) / count;
+  const float m = rms ? 0.0f : sum(lane_sums(x, n, same, plus)) / count;
   const f32x16 center = splat(m);
   // A second pass over the row, which is in the L1 cache, keeps the variance exact if the mean is
   // large.
-  const float spread = sum_of(x, n,
-                              [&](f32x16 v) {
-                                const f32x16 d = v - center;
-                                return d * d;
-                              }) /
-                       count;
+  const float spread =
+      sum(lane_sums(x, n, [&](f32x16 v) { return v - center; }, plus_square)) / count;
   const float inv = 1.0f / __builtin_sqrtf(spread + epsilon);
   if (mean) *mean = m;
   if (inverse) *inverse = inv;
   const f32x16 factor = splat(inv);
   if (run == 1 && (scale || bias)) {
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-      f32x16 v = (load(x + i) - center) * factor;
-      if (scale) v = v * load(scale + i);
-      if (bias) v = v + load(bias + i);
-      store(y + i, v);
-    }
-    if (i < n) {
-      f32x16 v = (load_first(x + i, n - i) - center) * factor;
-      if (scale) v = v * load_first(scale + i, n - i);
-      if (bias) v = v + load_first(bias + i, n - i);
-      store_first(y + i, v, n - i);
-    }
+    for (; i + 16 <= n; i += 16)
+      store(y + i, scaled(load(x + i) - center, factor, scale, bias, i, 16));
+    if (i < n)
+      store_first(y + i, scaled(load_first(x + i, n - i) - center, factor, scale, bias, i, n - i),
+                  n - i);
     return;
   }
   if (!scale && !bias) run = n;
@@ -204,16 +203,12 @@ void normalize_rows(float* y, const float* x, int64_t rows, int64_t n, const flo
     f32x16 lanes[kJoinedRows];
     float m[kJoinedRows] = {}, inv[kJoinedRows];
     if (!rms) {
-      each_joined(lanes, count,
-                  [&](int64_t r) { return lane_sums(from[r], n, [](f32x16 v) { return v; }); });
+      each_joined(lanes, count, [&](int64_t r) { return lane_sums(from[r], n, same, plus); });
       store(m, join_rows(lanes, plus) / size);
     }
     each_joined(lanes, count, [&](int64_t r) {
       const f32x16 center = splat(m[r]);
-      return lane_sums(from[r], n, [&](f32x16 v) {
-        const f32x16 d = v - center;
-        return d * d;
-      });
+      return lane_sums(from[r], n, [&](f32x16 v) { return v - center; }, plus_square);
     });
     store(inv, 1.0f / vsqrt(join_rows(lanes, plus) / size + epsilon));
     if (mean) store_first(mean + first, load(m), count);
@@ -221,10 +216,8 @@ void normalize_rows(float* y, const float* x, int64_t rows, int64_t n, const flo
     for (int64_t r = 0; r < count; r++) {
       const f32x16 center = splat(m[r]), factor = splat(inv[r]);
       each_vector(n, [&](int64_t i, int64_t l) {
-        f32x16 v = (load_first(from[r] + i, l) - center) * factor;
-        if (scale) v = v * load_first(scale + i, l);
-        if (bias) v = v + load_first(bias + i, l);
-        store_first(to[r] + i, v, l);
+        store_first(to[r] + i,
+                    scaled(load_first(from[r] + i, l) - center, factor, scale, bias, i, l), l);
       });
     }
   });

@@ -33,16 +33,24 @@ POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
   }
 }
 
+// Returns v, which the compiler does not fuse into an addition. Of two products that are added, it
+// may fuse either one, and builds for different instruction sets would round differently.
+POPRT_INLINE f32x16 rounded(f32x16 v) {
+  int32_t none = 0;
+  asm("" : "+r"(none));  // not known to be 0
+  return from_bits(bits(v) ^ isplat(none));
+}
+
 POPRT_INLINE f32x16 clipped(const RecurrentCell& cell, f32x16 x) {
   return cell.clip > 0 ? clamp(x, -cell.clip, cell.clip) : x;
 }
 
 // acc[n][g] = sum over k of v[n][k] * r[k][g]. A single row has too few sums to hide the latency of
-// a multiply-add, so it uses several partial sums.
-template <int G, int N>
+// a multiply-add, so it uses several partial sums, unless the order must be that of other rows.
+template <int G, int N, bool kInOrder>
 POPRT_INLINE void multiply(const RecurrentRow* rows, const float* r, int64_t hidden,
                            f32x16 (&acc)[N][G]) {
-  constexpr int kParts = N * G >= 8 ? 1 : N * G >= 4 ? 2 : N * G >= 2 ? 4 : 8;
+  constexpr int kParts = kInOrder || N * G >= 8 ? 1 : N * G >= 4 ? 2 : N * G >= 2 ? 4 : 8;
   f32x16 part[kParts][N][G];
 #pragma GCC unroll 8
   for (int p = 0; p < kParts; p++)
@@ -96,7 +104,7 @@ POPRT_INLINE void usual_lstm(f32x16 i, f32x16 o, f32x16 f, f32x16 n, f32x16& c, 
   const f32x16 in = inverse_sigmoid(i), forget = inverse_sigmoid(f), out = inverse_sigmoid(o);
   const TanhParts next = tanh_parts(n);
   const f32x16 under = in * next.under;
-  c = fma(c, under, next.over * forget) / (under * forget);
+  c = fma(c, under, rounded(next.over * forget)) / (under * forget);
   const TanhParts y = tanh_parts(c);
   h = clamp(y.over / (y.under * out), -1.0f, 1.0f);
 }
@@ -140,7 +148,7 @@ POPRT_INLINE void finish(const RecurrentCell& cell, const RecurrentRow& row, int
       return;
     }
     const f32x16 z = lanes.get(row.c_prev), n = activate(cell, 1, s);
-    const f32x16 h = (1.0f - z) * n + z * lanes.get(row.h_prev);
+    const f32x16 h = fma(1.0f - z, n, rounded(z * lanes.get(row.h_prev)));
     lanes.put(row.h, h);
     lanes.put(row.y, h);
   } else if constexpr (G == 2) {
@@ -152,7 +160,7 @@ POPRT_INLINE void finish(const RecurrentCell& cell, const RecurrentRow& row, int
     const f32x16 z = activate(cell, 0, clipped(cell, x[0] + acc[0]));
     const f32x16 r = activate(cell, 0, clipped(cell, x[1] + acc[1]));
     const f32x16 n = activate(cell, 1, clipped(cell, x[2] + r * acc[2]));
-    const f32x16 h = (1.0f - z) * n + z * lanes.get(row.h_prev);
+    const f32x16 h = fma(1.0f - z, n, rounded(z * lanes.get(row.h_prev)));
     lanes.put(row.h, h);
     lanes.put(row.y, h);
   } else {
@@ -173,7 +181,7 @@ POPRT_INLINE void finish(const RecurrentCell& cell, const RecurrentRow& row, int
     i = activate(cell, 0, clipped(cell, i));
     f = cell.input_forget ? 1.0f - i : activate(cell, 0, clipped(cell, f));
     const f32x16 n = activate(cell, 1, clipped(cell, x[3] + acc[3]));
-    const f32x16 c = f * c_prev + i * n;
+    const f32x16 c = fma(f, c_prev, rounded(i * n));
     if (peephole) o += lanes.get(peephole + hidden) * c;
     o = activate(cell, 0, clipped(cell, o));
     const f32x16 h = o * activate(cell, 2, c);
@@ -194,8 +202,10 @@ void rows_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t blo
   if (G == 4 && products) {
     for (int n = 0; n < N; n++)
       for (int g = 0; g < G; g++) acc[n][g] = load(products + (n * G + g) * 16);
+  } else if (rows[0].v && cell.in_order) {
+    multiply<G, N, true>(rows, r, cell.hidden, acc);
   } else if (rows[0].v) {
-    multiply<G, N>(rows, r, cell.hidden, acc);
+    multiply<G, N, false>(rows, r, cell.hidden, acc);
   }
   const int64_t left = cell.hidden - block * 16;
   const Lanes lanes{block * 16, left < 16 ? left : 16};

@@ -37,7 +37,8 @@ struct RecurrentCell {
   int64_t hidden = 0;
   int64_t x_block = 0, x_gate = 0;  // strides of blocks and of gates of x
   bool input_forget = false;
-  float clip = 0;  // 0: none
+  bool in_order = false;  // products of a sum are added one after the other (Call::reproducible)
+  float clip = 0;         // 0: none
   RecurrentActivation activation[3] = {};
   float alpha[3] = {}, beta[3] = {};
 };

@@ -99,6 +99,13 @@ uint64_t number_of(const popef::Metadata& metadata, std::string_view option) {
   return value;
 }
 
+// Whether the model, or one of a fused model, was compiled with `reproducible`.
+bool is_reproducible(const popef::Metadata& metadata) {
+  return std::ranges::any_of(metadata.engineOptions(), [](const popef::Option& o) {
+    return (o.name() == "reproducible" || o.name().ends_with("/reproducible")) && o.value() != "0";
+  });
+}
+
 }  // namespace
 
 void set_engine_options(popef::Metadata& metadata, std::vector<popef::Option> options) {
@@ -110,6 +117,7 @@ void set_engine_options(Model& model, std::vector<popef::Option> options) {
   set_engine_options(model.metadata, std::move(options));
   model.batches_per_step = static_cast<uint32_t>(model.metadata.deviceIterations());
   model.overlap_io = number_of(model.metadata, kIoTiles) > 0;
+  model.reproducible = is_reproducible(model.metadata);
 }
 
 device::Constraints constraints_of(const Model& model) {
@@ -195,6 +203,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
     fail(ErrorCode::data_loss, "{} device iterations: expected 1 to {}", iterations,
          kMaxIterations);
   const bool overlap_io = number_of(*metadata, kIoTiles) > 0;
+  const bool reproducible = is_reproducible(*metadata);
   auto made = std::make_shared<Model>(
       Model{std::move(name),
             std::move(image),
@@ -209,6 +218,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
             std::move(*metadata),
             nullptr});
   made->overlap_io = overlap_io;
+  made->reproducible = reproducible;
   return made;
 }
 

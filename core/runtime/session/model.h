@@ -59,6 +59,8 @@ struct Model {
   std::vector<program::NarrowWeights> narrow;
   // Whether it was compiled with I/O tiles: batches are transferred while another one is computed.
   bool overlap_io = false;
+  // Whether it was compiled with `reproducible`: device::LoadOptions::reproducible.
+  bool reproducible = false;
 
   // Whether the input is the random seed and the file has no value for it; then sessions generate
   // one.
@@ -90,7 +92,8 @@ popef::Metadata make_metadata(const std::string& name, const program::Program& p
 // Sets the options of a compilation, and the metadata fields that follow from them: option
 // `batches_per_step` sets deviceIterations.
 void set_engine_options(popef::Metadata& metadata, std::vector<popef::Option> options);
-// The same for a model, including its batches_per_step and overlap_io (`num_io_tiles`).
+// The same for a model, including its batches_per_step, overlap_io (`num_io_tiles`) and
+// reproducible.
 void set_engine_options(Model& model, std::vector<popef::Option> options);
 
 // Data of one input that replaces the program's value.

@@ -207,7 +207,9 @@ void Session::load_on(const std::shared_ptr<device::Device>& device) {
   evict();  // ends current runs first
   const std::lock_guard lock(run_mutex_);
   try {
-    auto engine = device->load(model_->image, config_.load);
+    device::LoadOptions options = config_.load;
+    options.reproducible = options.reproducible || model_->reproducible;
+    auto engine = device->load(model_->image, options);
     threads_.store(engine->threads(), std::memory_order_relaxed);
     const std::lock_guard streams(streams_mutex_);
     if (!device->is_bound(*this))
