@@ -1,4 +1,4 @@
-"""Writes models with weights of 2 to 16 bits for compare_ort_engines: one product, or several one after the other whose weights are
+"""Writes models with weights of 2 to 16 bits for compare_peers_engines: one product, or several one after the other whose weights are
 larger than any cache.
 
     narrow_models.py DIR"""

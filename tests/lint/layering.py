@@ -42,7 +42,7 @@ ALLOWED = {
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
     "tests/bench/inspector_attach_bench": ["core/", "inspector/model/"],
     "tests/bench/inspector_bench": ["core/", "tests/support/", "inspector/model/", "inspector/views/"],
-    "tests/bench/compare_ort/": ["capi/include/"],
+    "tests/bench/compare_peers/": ["capi/include/"],
     "tests/conformance/": ["core/", "tests/support/"],
     "tests/cli/commands/": ["cli/", "cli/exec/", "core/", "capi/include/", "inspector/model/", "tests/support/"],
     "tests/fuzz/": ["core/", "tests/support/"],

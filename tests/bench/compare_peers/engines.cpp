@@ -1,7 +1,12 @@
-// Both engines in one process, in turn: latency, agreement, opening and compile time of one model.
+// All engines in one process, in turn: latency, agreement, opening and compile time of one model.
 //
-//   compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open] [inputs=DIR]
-//                       [rtol=X] [atol=X] [sizes=any] [compile] [nudged=MODEL.onnx]
+//   compare_peers_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open] [inputs=DIR]
+//                         [rtol=X] [atol=X] [sizes=any] [compile] [nudged=MODEL.onnx]
+//                         [openvino=LIBRARY] [bf16=MODEL.popef]
+//
+// With `openvino`, OpenVINO runs the model in f32 and in its default precision, which is bf16 on a
+// CPU that has it. With `bf16`, poprt also runs that executable. `rms_...` of these is the
+// difference from poprt's f32 results.
 //
 // Inputs are random, or the bytes of DIR/NAME. Of results whose size depends on data the real parts
 // and their shapes are compared. sizes=any lets ONNX Runtime allocate all outputs, and compares
@@ -11,13 +16,16 @@
 // JSON object. Latency: rounds of A, then B, with a pause between them long enough for ONNX
 // Runtime's workers to stop spinning; each round's median counts once. With `open`, also times
 // opening the PopEF until ready and creating the session, with `compile` compiling, each several
-// times in turn.
+// times in turn. ONNX Runtime also opens a saved optimised model whose packed weights it maps, and
+// OpenVINO its cache.
 #include <poprt/poprt.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -25,6 +33,7 @@
 #include <string_view>
 #include <thread>
 
+#include "openvino.h"
 #include "ort.h"
 
 namespace {
@@ -67,6 +76,25 @@ int onnx_type(poprt_dtype d) {
     case POPRT_DTYPE_U32: return 12;
     case POPRT_DTYPE_U64: return 13;
     default: std::fprintf(stderr, "no ONNX type for %s\n", poprt_dtype_name(d)); std::exit(1);
+  }
+}
+
+openvino::Element openvino_type(poprt_dtype d) {
+  using enum openvino::Element;
+  switch (d) {
+    case POPRT_DTYPE_F32: return f32;
+    case POPRT_DTYPE_F64: return f64;
+    case POPRT_DTYPE_F16: return f16;
+    case POPRT_DTYPE_BOOL: return boolean;
+    case POPRT_DTYPE_S8: return s8;
+    case POPRT_DTYPE_S16: return s16;
+    case POPRT_DTYPE_S32: return s32;
+    case POPRT_DTYPE_S64: return s64;
+    case POPRT_DTYPE_U8: return u8;
+    case POPRT_DTYPE_U16: return u16;
+    case POPRT_DTYPE_U32: return u32;
+    case POPRT_DTYPE_U64: return u64;
+    default: std::fprintf(stderr, "no OpenVINO type for %s\n", poprt_dtype_name(d)); std::exit(1);
   }
 }
 
@@ -180,7 +208,7 @@ struct Settings {
   int threads;
   double seconds;
   bool opening = false, compiling = false, any_size = false;
-  std::string directory, nudged;
+  std::string directory, nudged, openvino, bf16;
   double rtol = 1e-3, atol = 1e-4;
 
   explicit Settings(char** argv)
@@ -194,17 +222,45 @@ struct Settings {
     if (key == "rtol=") rtol = std::stod(setting);
     if (key == "atol=") atol = std::stod(setting);
     if (key == "nudged=") nudged = setting;
+    if (key == "openvino=") openvino = setting;
+    if (key == "bf16=") bf16 = setting;
     if (key == "sizes=") any_size = setting == "any";
   }
 };
 
+openvino::Api::Properties openvino_properties(const Settings& s, bool f32) {
+  openvino::Api::Properties p = {{"INFERENCE_NUM_THREADS", std::to_string(s.threads)},
+                                 {"PERFORMANCE_HINT", "LATENCY"},
+                                 {"NUM_STREAMS", "1"}};
+  if (f32) p.emplace_back("INFERENCE_PRECISION_HINT", "f32");
+  return p;
+}
+
 // Milliseconds, each several times in turn.
 struct Opening {
-  std::vector<double> poprt, ort, compile;
+  std::vector<double> poprt, ort, ort_saved, compile, openvino, openvino_cached;
 
-  Opening(const ort::Api& api, const Settings& s) {
-    const std::string again = std::string(s.popef) + ".again";
+  Opening(const ort::Api& api, const openvino::Api* peer, const Settings& s) {
+    const std::string again = std::string(s.popef) + ".again", saved = again + ".onnx",
+                      cache = again + ".cache";
+    const std::string weights = saved.substr(saved.rfind('/') + 1) + ".data";
+    api.save(s.model, saved.c_str(), weights.c_str(), s.threads);
+    const auto timed = [&](std::vector<double>& to, const auto& call) {
+      const auto t = Clock::now();
+      const auto made = call();
+      to.push_back(ms_since(t));
+      return made;
+    };
+    auto cached = openvino_properties(s, true);
+    cached.emplace_back("CACHE_DIR", cache);
+    if (peer) peer->close(peer->open(s.model, cached));
     for (int i = 0; i < 5; i++) {
+      api.release(timed(ort_saved, [&] { return api.session(saved.c_str(), s.threads, false); }));
+      if (peer) {
+        peer->close(
+            timed(openvino, [&] { return peer->open(s.model, openvino_properties(s, true)); }));
+        peer->close(timed(openvino_cached, [&] { return peer->open(s.model, cached); }));
+      }
       auto t = Clock::now();
       poprt_runner_free(open(s.popef, s.threads));
       poprt.push_back(ms_since(t));
@@ -221,6 +277,9 @@ struct Opening {
       poprt_compiler_free(compiler);
     }
     std::remove(again.c_str());
+    std::filesystem::remove(saved);
+    std::filesystem::remove(saved + ".data");
+    std::filesystem::remove_all(cache);
   }
 };
 
@@ -247,6 +306,57 @@ class Comparison {
       out_values_[k] = nullptr;
     }
     api_.run(session_, in_names_, in_values_, out_names_, out_values_);
+  }
+
+  void open_openvino(const openvino::Api& api) {
+    openvino_ = &api;
+    for (const bool f32 : {true, false}) {
+      openvino::Model& model = openvino_models_[f32 ? 0 : 1];
+      model = api.open(s_.model, openvino_properties(s_, f32));
+      for (size_t i = 0; i < inputs_.size(); i++) {
+        const poprt_anchor* a = poprt_runner_input(runner_, i);
+        api.set_input(model, in_names_[i], openvino_type(poprt_anchor_dtype(a)),
+                      {poprt_anchor_shape(a), poprt_anchor_shape(a) + poprt_anchor_rank(a)},
+                      const_cast<void*>(inputs_[i]));
+      }
+    }
+  }
+  void run_openvino(bool f32) const { openvino_->run(openvino_models_[f32 ? 0 : 1]); }
+  // Of poprt's results, after a run of both.
+  double rms_openvino(bool f32) const {
+    Difference difference{s_.rtol, s_.atol};
+    for (const Compared& c : compared_) {
+      if (c.shape) continue;
+      const poprt_anchor* a = poprt_runner_output(runner_, c.output);
+      const poprt_dtype d = poprt_anchor_dtype(a);
+      const auto [data, bytes] =
+          openvino_->output(openvino_models_[f32 ? 0 : 1], poprt_anchor_name(a));
+      if (bytes != sizes_[c.output]) return INFINITY;
+      const size_t count = sizes_[c.output] * 8 / static_cast<size_t>(poprt_dtype_bits(d));
+      for (size_t k = 0; k < count; k++)
+        difference.add(value(d, data, k), value(d, outputs_[c.output], k));
+    }
+    return difference.rms();
+  }
+
+  // Another executable of the model, whose results go to memory of their own.
+  void open_bf16() {
+    bf16_ = open(s_.bf16.c_str(), s_.threads);
+    for (const size_t size : sizes_) bf16_memory_.emplace_back(size);
+    for (const Memory& m : bf16_memory_) bf16_outputs_.push_back(m.data);
+  }
+  void run_bf16() const {
+    check(poprt_runner_execute_indexed(bf16_, inputs_.data(), bf16_outputs_.data()));
+  }
+  double rms_bf16() const {
+    Difference difference{s_.rtol, s_.atol};
+    for (const Compared& c : compared_) {
+      const poprt_dtype d = poprt_anchor_dtype(poprt_runner_output(runner_, c.output));
+      const size_t count = sizes_[c.output] * 8 / static_cast<size_t>(poprt_dtype_bits(d));
+      for (size_t k = 0; k < count; k++)
+        difference.add(value(d, bf16_outputs_[c.output], k), value(d, outputs_[c.output], k));
+    }
+    return difference.rms();
   }
 
   // After a run of both.
@@ -400,6 +510,18 @@ class Comparison {
   std::vector<size_t> sizes_;  // of outputs, in bytes
   std::vector<Compared> compared_;
   std::vector<bool> made_;  // by ONNX Runtime, in each run
+  const openvino::Api* openvino_ = nullptr;
+  openvino::Model openvino_models_[2];  // f32, default
+  poprt_runner* bf16_ = nullptr;
+  std::vector<Memory> bf16_memory_;
+  std::vector<void*> bf16_outputs_;
+};
+
+// The times of one engine in the rounds.
+struct Times {
+  std::string name;
+  std::function<void()> run;
+  std::vector<double> ms = {};
 };
 
 // The median of what fits into the time.
@@ -428,14 +550,16 @@ int main(int argc, char** argv) {
   if (argc < 6) {
     std::fprintf(
         stderr,
-        "usage: compare_ort_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open]\n");
+        "usage: compare_peers_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open]\n");
     return 2;
   }
   Settings settings(argv);
   for (int i = 6; i < argc; i++) settings.read(argv[i]);
   const ort::Api api(argv[1]);
   std::optional<Opening> opening;
-  if (settings.opening) opening.emplace(api, settings);
+  std::optional<openvino::Api> peer;
+  if (!settings.openvino.empty()) peer.emplace(settings.openvino.c_str());
+  if (settings.opening) opening.emplace(api, peer ? &*peer : nullptr, settings);
 
   Comparison comparison(api, settings);
   comparison.run_poprt();
@@ -445,22 +569,51 @@ int main(int argc, char** argv) {
   const bool bit_equal = comparison.bit_equal();
 
   constexpr int kRounds = 5;
-  const double budget_ms = settings.seconds * 1e3 / kRounds / 2;
-  std::vector<double> poprt_ms, ort_ms;
-  for (int r = 0; r < kRounds; r++) {
-    poprt_ms.push_back(round_of([&] { comparison.run_poprt(); }, budget_ms));
-    ort_ms.push_back(round_of([&] { comparison.run_ort(); }, budget_ms));
-    std::this_thread::sleep_for(std::chrono::milliseconds(settings.threads > 1 ? 80 : 0));
+  std::vector<Times> engines = {{"poprt", [&] { comparison.run_poprt(); }},
+                                {"ort", [&] { comparison.run_ort(); }}};
+  std::string differences;
+  const auto add_difference = [&](const char* name, double rms) {
+    char word[64];
+    std::snprintf(word, sizeof word, ",\"rms_%s\":%.3g", name, std::isfinite(rms) ? rms : -1);
+    differences += word;
+  };
+  if (peer) {
+    comparison.open_openvino(*peer);
+    for (const bool f32 : {true, false}) {
+      const char* name = f32 ? "openvino" : "openvino_default";
+      engines.push_back({name, [&, f32] { comparison.run_openvino(f32); }});
+      engines.back().run();
+      add_difference(name, comparison.rms_openvino(f32));
+    }
   }
+  if (!settings.bf16.empty()) {
+    comparison.open_bf16();
+    engines.push_back({"poprt_bf16", [&] { comparison.run_bf16(); }});
+    engines.back().run();
+    add_difference("poprt_bf16", comparison.rms_bf16());
+  }
+  const double budget_ms = settings.seconds * 1e3 / kRounds / static_cast<double>(engines.size());
+  for (int r = 0; r < kRounds; r++)
+    for (Times& engine : engines) {
+      engine.ms.push_back(round_of(engine.run, budget_ms));
+      // Workers of the peers spin after a run.
+      std::this_thread::sleep_for(std::chrono::milliseconds(settings.threads > 1 ? 80 : 0));
+    }
+  std::printf("{\"ort_version\":\"%s\",\"openvino_version\":\"%s\"", api.version(),
+              peer ? peer->version().c_str() : "");
+  for (const Times& engine : engines)
+    std::printf(",\"%s_ms\":%s", engine.name.c_str(), list(engine.ms).c_str());
   std::printf(
-      "{\"ort_version\":\"%s\",\"poprt_ms\":%s,\"ort_ms\":%s,\"mismatches\":%zu,\"worst\":%.4f,"
-      "\"rms\":%.3g,\"rms_itself\":%.3g,\"bit_equal\":%s",
-      api.version(), list(poprt_ms).c_str(), list(ort_ms).c_str(), difference.mismatches,
-      difference.worst, difference.rms(), rms_itself, bit_equal ? "true" : "false");
+      ",\"mismatches\":%zu,\"worst\":%.4f,\"rms\":%.3g,\"rms_itself\":%.3g,\"bit_equal\":%s%s",
+      difference.mismatches, difference.worst, difference.rms(), rms_itself,
+      bit_equal ? "true" : "false", differences.c_str());
   if (opening)
-    std::printf(",\"open_poprt_ms\":%s,\"open_ort_ms\":%s,\"compile_poprt_ms\":%s",
-                list(opening->poprt).c_str(), list(opening->ort).c_str(),
-                list(opening->compile).c_str());
+    std::printf(
+        ",\"open_poprt_ms\":%s,\"open_ort_ms\":%s,\"open_ort_saved_ms\":%s,"
+        "\"open_openvino_ms\":%s,\"open_openvino_cached_ms\":%s,\"compile_poprt_ms\":%s",
+        list(opening->poprt).c_str(), list(opening->ort).c_str(), list(opening->ort_saved).c_str(),
+        list(opening->openvino).c_str(), list(opening->openvino_cached).c_str(),
+        list(opening->compile).c_str());
   std::printf("}\n");
   std::fflush(stdout);
   std::_Exit(0);

@@ -41,13 +41,20 @@ class Api {
 
   // Without `optimized`, the model runs node by node without graph optimisation.
   Session* session(const char* model, int threads, bool optimized = true) const {
-    Options* options = nullptr;
-    Session* session = nullptr;
-    call(kCreateSessionOptions, &options);
-    call(kSetIntraOpNumThreads, options, threads);
-    if (!optimized) call(kSetOptimizationLevel, options, int{0});
-    call(kCreateSession, env_, model, static_cast<const Options*>(options), &session);
-    return session;
+    return session_of(model, options_of(threads, optimized));
+  }
+  // Saves the optimised model, with its weights packed for the kernels in the file `weights` next
+  // to it, which a session maps.
+  void save(const char* model, const char* saved, const char* weights, int threads) const {
+    Options* options = options_of(threads, true);
+    call(kSetOptimizedModelFilePath, options, saved);
+    const auto set = [&](const char* key, const char* value) {
+      call(kAddSessionConfigEntry, options, key, value);
+    };
+    set("session.optimized_model_external_initializers_file_name", weights);
+    set("session.optimized_model_external_initializers_min_size_in_bytes", "1024");
+    set("session.save_external_prepacked_constant_initializers", "1");
+    release(session_of(model, options));
   }
   // A tensor over caller memory; `type` is ONNX's TensorProto number.
   Value* tensor(void* data, size_t bytes, const int64_t* shape, size_t rank, int type) const {
@@ -92,6 +99,7 @@ class Api {
     kCreateSession = 7,
     kRun = 9,
     kCreateSessionOptions = 10,
+    kSetOptimizedModelFilePath = 11,
     kSetOptimizationLevel = 23,
     kSetIntraOpNumThreads = 24,
     kCreateTensorWithData = 49,
@@ -103,11 +111,26 @@ class Api {
     kReleaseSession = 95,
     kReleaseValue = 96,
     kReleaseTypeAndShape = 99,
+    kReleaseSessionOptions = 100,
+    kAddSessionConfigEntry = 130,
   };
 
   [[noreturn]] static void fatal(const char* message) {
     std::fprintf(stderr, "onnxruntime: %s\n", message);
     std::exit(1);
+  }
+  Options* options_of(int threads, bool optimized) const {
+    Options* options = nullptr;
+    call(kCreateSessionOptions, &options);
+    call(kSetIntraOpNumThreads, options, threads);
+    if (!optimized) call(kSetOptimizationLevel, options, int{0});
+    return options;
+  }
+  Session* session_of(const char* model, Options* options) const {
+    Session* session = nullptr;
+    call(kCreateSession, env_, model, static_cast<const Options*>(options), &session);
+    reinterpret_cast<void (*)(Options*)>(table_[kReleaseSessionOptions])(options);
+    return session;
   }
   template <class... Args>
   void call(Slot slot, Args... args) const {
