@@ -43,6 +43,10 @@ def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray[Any, Any]:
                                      "it holds something else")
     if given.size == 0:
         return given.astype(dtype)
+    if wanted == DataType.U64 and given.dtype.kind == "f":  # NumPy's type for small integers next to those from 2**63 on
+        whole_numbers = np.asarray(value, object)
+        if all(isinstance(v, int) and 0 <= v < 2**64 for v in whole_numbers.flat):
+            return whole_numbers.astype(dtype)
     if not np.can_cast(given.dtype, dtype, "same_kind") and not (given.dtype.kind in "iu" and dtype.kind in "iu"):
         raise _refuse("input", name, f"expected {wanted.name.lower()}, the {type(value).__name__} given holds "
                                      f"{given.dtype} that do not fit")

@@ -119,4 +119,23 @@ public class TypesTest
                         }
                 }
     }
+
+    [Test]
+    public void Scenario79TheShortestCallChecksTypes()
+    {
+        using (ModelRunner runner = AffineRunner())
+        {
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new double[8], new float[8]), "'x'", "Double");
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new float[8], new double[8]), "'y'", "Double");
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new ReadOnlySpan<int>(new int[8]), new Span<float>(new float[8])), "'x'");
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new ReadOnlySpan<float>(new float[8]), new Span<int>(new int[8])), "'y'");
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new float[7], new float[8]), "28");
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(new float[8], new float[7]), "28");
+            var bytes = new byte[32];
+            runner.Execute(new float[] { 0, 1, 2, 3, 4, 5, 6, 7 }, bytes); // bytes are taken for every type
+            Assert.That(BitConverter.ToSingle(bytes, 28), Is.EqualTo(15));
+        }
+        using (ModelRunner several = Types())
+            Fails(ErrorCode.InvalidArgument, () => several.Execute(new float[6], new float[6]));
+    }
 }

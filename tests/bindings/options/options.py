@@ -5,7 +5,7 @@ Usage: options.py LANGUAGE WORK BUILD [TOOL...]   (TOOL: javac and jar of the bi
 The cases come from capi/options.toml (each name of each option of a language, older names included) and from cases.toml,
 which has the values of options that are not simple, those of the structs that options.toml does not describe, and what
 differs between languages. They are put into program.LANGUAGE.in, and the program runs with record.cpp in LD_PRELOAD. A case
-passes if exactly the expected fields of the C structs differ from the defaults. A field of a C struct that no case changes,
+passes if exactly the expected fields of the C structs differ from the defaults. No call may leave objects behind. A field of a C struct that no case changes,
 and an option without a case, is a failure. tests/mutation runs it with the bindings of a copy, OPTIONS_PYTHON, OPTIONS_MONO
 (folders) and OPTIONS_INCLUDE (C++)."""
 
@@ -195,25 +195,41 @@ def program(language, cases):
     with open(os.path.join(HERE, f"program.{language}.in"), encoding="utf-8") as file:
         template = file.read()
     lines = []
-    for case in [Case(s, f"{s}.default", {"python": "pass"}.get(language, ""), {}) for s in STRUCTS] + cases:
+    nothing = {"python": "pass"}.get(language, "")
+    for case in [Case(s, f"{s}.default", nothing, {}) for s in STRUCTS] + cases + [Case(s, f"{s}.leak", nothing, {}) for s in STRUCTS]:
         lines.append(CASE[language].format(struct=case.maker, Struct=case.struct.capitalize(), name=case.name, code=case.code,
                                            type=GO_TYPES[case.struct]))
     return template.replace("@CASES@", "\n".join(lines)).replace("@COUNTERS@", counter_lines(language))
 
 
 def recorded(path):
-    """Case -> (fields, errors), in the record of a program."""
-    found, now = {}, None
+    """Case -> (fields, errors), and case -> numbers of living objects, in the record of a program."""
+    found, alive, now, case = {}, {}, None, ""
     with open(path, encoding="utf-8") as file:
         for line in file.read().splitlines():
             key, _, value = line.partition("\t")
             if key == "case":
-                now = found.setdefault(value, ({}, []))
+                now, case = found.setdefault(value, ({}, [])), value
             elif key == "error":
                 now[1].append(value)
+            elif key == "alive":
+                alive.setdefault(case, []).append(int(value))
             elif now is not None:
                 now[0][key] = value
-    return found
+    return found, alive
+
+
+def leaks(language, alive):
+    """The default of each struct is used 200 times at the end. If a call leaves an object behind, their number grows by 100 in
+    the last 100 calls."""
+    for struct in STRUCTS:
+        numbers = alive.get(f"{struct}.leak", [])
+        if struct == "queue" and language in ("java", "csharp", "go"):
+            continue  # queue managers have no method that closes them: the garbage collector frees them
+        if len(numbers) < 200:
+            yield f"{struct}.leak: only {len(numbers)} calls"
+        elif numbers[-1] - numbers[-100] > 50:
+            yield f"{struct}.leak: {numbers[-1] - numbers[-100]} more objects after 100 calls"
 
 
 def compare(language, cases, rows, found):
@@ -295,7 +311,8 @@ def main():
                    "POPRT_DEVICES": "16", "OPTIONS_MODELS": os.path.join(HERE, "../data"),
                    "POPRT_TELEMETRY_DIR": os.path.join(work, "telemetry")}
     subprocess.run(command, cwd=work, env=environment, check=True, timeout=240)
-    found = recorded(record)
+    found, alive = recorded(record)
+    problems += leaks(language, alive)
     problems += compare(language, cases, rows, found)
     problems += wrong_counters(found["counters"][0]) if language in READ else []
     for problem in problems:

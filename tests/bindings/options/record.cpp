@@ -3,17 +3,39 @@
 // of its structs to the file OPTIONS_RECORD, a line "STRUCT.FIELD<tab>VALUE" each, and then calls
 // the library.
 //
+// Each record has the number of C++ objects that are alive, so that objects that a language does
+// not free are noticed.
+//
 // The file FIELDS has a function `show` for each struct; options.py makes it from the headers.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 #include "poprt/poprt.h"
+
+namespace {
+std::atomic<int64_t> alive{0};
+}
+
+// In place of those of libstdc++, which all libraries use.
+void* operator new(size_t size) {
+  void* const made = malloc(size ? size : 1);
+  if (!made) throw std::bad_alloc();
+  alive++;
+  return made;
+}
+void operator delete(void* made) noexcept {
+  if (made) alive--;
+  free(made);
+}
+void operator delete(void* made, size_t) noexcept { operator delete(made); }
 
 namespace {
 
@@ -98,6 +120,7 @@ class Record {
 template <class Options>
 void record(const char* call, const Options* options) {
   Record r;
+  r.line("alive", std::to_string(alive));
   r.line("call." + std::string(call), "1");
   if (options) show(r, *options);
 }

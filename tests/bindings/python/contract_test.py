@@ -80,6 +80,16 @@ class Rebinding(unittest.TestCase):
             np.testing.assert_array_equal(outputs["y"], 0)
 
 
+class Cancelling(unittest.TestCase):
+    def test_scenario_22_a_run_that_has_ended_cannot_be_cancelled(self):
+        with Runner(compiled("affine.onnx", x=[2, 4]), RuntimeConfig(threads=1)) as runner:
+            future = runner.execute_async({"x": np.ones((2, 4), np.float32)}, {"y": np.zeros((2, 4), np.float32)})
+            future.wait()
+            self.assertFalse(future.cancel())
+            self.assertFalse(future.cancel() or future.cancelled())
+            np.testing.assert_array_equal(future.wait()["y"], 3)
+
+
 class Floats(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
