@@ -121,6 +121,22 @@ public class TypesTest
     }
 
     [Test]
+    public void Scenario79RunNamesBothTypes()
+    {
+        using (ModelRunner runner = Types())
+            foreach (string name in Arrays().Keys)
+                foreach (KeyValuePair<string, Array> other in Arrays())
+                {
+                    Type element = other.Value.GetType().GetElementType();
+                    if (element == Arrays()[name].GetType().GetElementType()) continue;
+                    Dictionary<string, Array> inputs = Arrays();
+                    inputs[name] = other.Value;
+                    string given = element == typeof(ushort) ? "u16" : other.Key;
+                    Fails(ErrorCode.InvalidArgument, () => runner.Run(inputs), "'" + name + "'", name + "[2,3]", given + "[2,3]");
+                }
+    }
+
+    [Test]
     public void Scenario79TheShortestCallChecksTypes()
     {
         using (ModelRunner runner = AffineRunner())

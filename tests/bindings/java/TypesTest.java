@@ -167,6 +167,21 @@ class TypesTest extends Scenarios {
   }
 
   @Test
+  void scenario_79_run_names_both_types() {
+    List<String> given = List.of("f32", "f64", "s8", "s16", "s32", "s64", "bool"); // what arrays are called
+    try (ModelRunner runner = types()) {
+      for (Map.Entry<String, Object> anchor : arrays().entrySet())
+        for (String other : given) {
+          if (arrays().get(other).getClass() == anchor.getValue().getClass()) continue;
+          Map<String, Object> inputs = arrays();
+          inputs.put(anchor.getKey(), arrays().get(other));
+          fails(ErrorCode.INVALID_ARGUMENT, () -> runner.run(inputs), "'" + anchor.getKey() + "'", anchor.getKey() + "[2,3]",
+              other + "[2,3]");
+        }
+    }
+  }
+
+  @Test
   void scenario_79_arrays_that_are_no_numbers() {
     for (Object wrong : List.of(new char[] {'a'}, new String[] {"a"}, 1, "a"))
       assertThrows(IllegalArgumentException.class, () -> Tensor.of(wrong));
