@@ -130,6 +130,24 @@ public class ContractTest
                 }
     }
 
+    [Test]
+    public void Scenario21SizesOfNothing()
+    {
+        using (ModelRunner runner = Runner(Affine(0)))
+        {
+            Tensor y = runner.Run(new Dictionary<string, Array> { { "x", new float[0, 4] } })["y"];
+            Assert.That(y.Shape, Is.EqualTo(new long[] { 0, 4 }));
+            Assert.That(y.Span<float>().Length, Is.EqualTo(0));
+            Assert.That(y.ToArray<float>().Length, Is.EqualTo(0));
+            runner.Execute(new float[0], new float[0]);
+        }
+        using (Executable large = Affine(1 << 28))
+        {
+            Assert.That(large.Inputs[0].ByteSize, Is.EqualTo(1L << 32));
+            Assert.That(large.Inputs[0].ElementCount, Is.EqualTo(1L << 30));
+        }
+    }
+
     /// <summary>From the definition.</summary>
     private static double HalfValue(int code)
     {

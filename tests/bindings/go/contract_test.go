@@ -8,6 +8,7 @@ import (
 	"math/rand"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,41 @@ func TestScenario22ARunThatHasEndedCannotBeCancelled(t *testing.T) {
 	}
 	ok(t, call.Error)
 	twicePlusOne(t, x, y)
+}
+
+func TestScenario21SizesOfNothing(t *testing.T) {
+	r := runner(t, compile(t, "affine.onnx", map[string][]int64{"x": {0, 4}}))
+	y := must(r.Run(poprt.Named("x", []float32{})))["y"]
+	if y.String() != "y f32 [0,4]" || y.Bytes() != nil || len(must(poprt.Values[float32](y))) != 0 {
+		t.Fatalf("%v of %d bytes", y, len(y.Bytes()))
+	}
+	ok(t, r.Execute(in(nil), out(nil)))
+}
+
+func TestScenario60NumbersOf32Bits(t *testing.T) {
+	m := must(poprt.NewDeviceManager(0))
+	for _, version := range []int{math.MinInt32 - 1, math.MaxInt32 + 1} {
+		_, err := m.IPUModelDevice(1, version, 0)
+		fails(t, err, poprt.InvalidArgument, "there is no IPU version")
+		_, err = m.SmallIPUModelDevice(1, version)
+		fails(t, err, poprt.InvalidArgument, "there is no IPU version")
+		_, err = m.Acquire(poprt.DeviceRequest{IPUVersion: version})
+		fails(t, err, poprt.InvalidArgument, "there is no IPU version")
+		_, err = poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: version})
+		fails(t, err, poprt.InvalidArgument, "Threads is a 32-bit number")
+		_, err = poprt.NewSession(affine(t), &poprt.SessionOptions{Threads: version})
+		fails(t, err, poprt.InvalidArgument, "Threads is a 32-bit number")
+	}
+	for _, version := range []int{math.MinInt32, math.MaxInt32} { // 32 bits hold them: the library refuses them
+		_, err := m.IPUModelDevice(1, version, 0)
+		if err == nil || strings.Contains(err.Error(), "there is no IPU version") {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		_, err = m.SmallIPUModelDevice(1, version)
+		if err == nil || strings.Contains(err.Error(), "there is no IPU version") {
+			t.Fatalf("version %d: %v", version, err)
+		}
+	}
 }
 
 // halfValue follows from the definition.

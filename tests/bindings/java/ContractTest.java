@@ -25,6 +25,7 @@ import org.poprt.Bindings;
 import org.poprt.Compiler;
 import org.poprt.CompilerOptions;
 import org.poprt.Device;
+import org.poprt.ErrorCode;
 import org.poprt.DeviceManager;
 import org.poprt.DeviceRequest;
 import org.poprt.Executable;
@@ -175,6 +176,32 @@ class ContractTest extends Scenarios {
       }
       run.join();
       client.check();
+    }
+  }
+
+  @Test
+  void scenario_21_sizes_of_nothing_and_of_too_much() {
+    try (ModelRunner runner = runner(affine(0))) {
+      assertEquals(0, runner.inputs().get(0).allocate().capacity());
+      var y = runner.run(Map.of("x", FloatBuffer.allocate(0))).get("y");
+      assertEquals(0, y.buffer().capacity());
+      assertArrayEquals(new long[] {0, 4}, y.shape());
+      FloatBuffer outside = direct(0, 0);
+      runner.execute(Map.of("x", outside), Map.of("y", direct(0, 0)));
+    }
+    try (Executable large = affine(1 << 28)) {
+      assertEquals(1L << 32, large.inputs().get(0).byteSize());
+      assertEquals(1L << 30, large.inputs().get(0).elementCount());
+      fails(ErrorCode.RESOURCE_EXHAUSTED, () -> large.inputs().get(0).allocate(), "x", "4294967296", "2 GiB");
+    }
+    try (Executable executable = affine(2);
+        PopefModel model = executable.popefModel()) {
+      var program = model.executable();
+      assertEquals(0, program.map(0, 0).capacity());
+      assertEquals(0, program.map(program.byteSize(), 0).capacity());
+      fails(ErrorCode.OUT_OF_RANGE, () -> program.map(program.byteSize(), 1));
+      fails(ErrorCode.OUT_OF_RANGE, () -> program.map(-1, 0));
+      fails(ErrorCode.OUT_OF_RANGE, () -> program.map(0, -1));
     }
   }
 
