@@ -263,7 +263,9 @@ Executable compile(ir::Graph& graph, const Options& options) {
       options, placement);
   notes.merge(executable.notes);
   executable.notes = notes;
-  if (has_narrow) executable.narrow = narrow_weights(executable.program, executable.weights);
+  if (has_narrow || options.compact)
+    executable.narrow =
+        narrow_weights(executable.program, executable.weights, {has_narrow, options.compact});
   return executable;
 }
 

@@ -85,7 +85,8 @@ bool has_narrow_constants(const ir::Graph& graph) {
 }
 
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
-                                                   std::span<const program::Weight> weights) {
+                                                   std::span<const program::Weight> weights,
+                                                   const NarrowSearch& search) {
   const std::unordered_set<uint64_t> floats = float_records(program);
   const std::map<uint64_t, WinogradWeights> transformed = winograd_records(program);
   std::vector<program::NarrowWeights> table;
@@ -93,15 +94,18 @@ std::vector<program::NarrowWeights> narrow_weights(const program::Program& progr
   for (const program::Weight& w : weights) {
     if (w.bytes < kLeastBytes || w.bytes % sizeof(float) != 0 || !floats.contains(w.offset))
       continue;
+    const auto form = transformed.find(w.offset);
+    if (!search.types && form == transformed.end()) continue;
     values.resize(w.bytes / sizeof(float));
     std::span<float> asked = values;
-    const auto form = transformed.find(w.offset);
     if (form != transformed.end()) {
       if (w.bytes != static_cast<uint64_t>(form->second.packed_floats()) * sizeof(float)) continue;
       asked = asked.first(static_cast<size_t>(form->second.plain_floats()));
     }
     w.fill(std::as_writable_bytes(asked));
-    auto narrow = narrowest(asked);
+    auto narrow = search.types ? narrowest(asked) : std::nullopt;
+    if (!narrow && search.plain && form != transformed.end())
+      narrow = program::NarrowWeights{.dtype = DType::f32};
     if (!narrow) continue;
     narrow->offset = w.offset;
     narrow->bytes = w.bytes;

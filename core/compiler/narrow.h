@@ -1,4 +1,5 @@
-// Finds the weights of a program that a payload can store as f16 or 8-bit floats.
+// Finds the weights of a program that a payload can store in fewer bytes: as f16 or 8-bit floats,
+// and Winograd's weights in plain form.
 #pragma once
 
 #include <vector>
@@ -11,8 +12,16 @@ namespace poprt::compiler {
 // check packs all weights again.
 bool has_narrow_constants(const ir::Graph& graph);
 
-// Returns the records of f32 weights that a narrower type represents exactly. It packs each weight.
+// What to look for. `types`: f32 weights that a narrower type represents exactly. `plain`:
+// Winograd's weights of any type.
+struct NarrowSearch {
+  bool types = true;
+  bool plain = false;
+};
+
+// Returns the records that are found. It packs each weight, and without `types` only Winograd's.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
-                                                   std::span<const program::Weight> weights);
+                                                   std::span<const program::Weight> weights,
+                                                   const NarrowSearch& search = {});
 
 }  // namespace poprt::compiler

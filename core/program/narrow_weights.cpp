@@ -34,6 +34,7 @@ constexpr std::array kRanges = {
 constexpr int kLeastExponent = -64, kMostExponent = 64;  // limits of the scale of an 8-bit float
 
 int width_of(DType dtype) {
+  if (dtype == DType::f32) return sizeof(float);
   const auto found = std::ranges::find(kRanges, dtype, &Range::dtype);
   return found == kRanges.end() ? 0 : dtype_bits(dtype) / 8;
 }
@@ -116,7 +117,9 @@ void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes) {
       fail(ErrorCode::data_loss, "narrow weights [{}, +{}) do not fit into {} bytes of weights",
            n.offset, n.bytes, weights_bytes);
     check_winograd(n);
-    if (width_of(n.dtype) == 0 || n.exponent < kLeastExponent || n.exponent > kMostExponent)
+    const bool plain = n.dtype == DType::f32;  // only useful in another layout
+    if (width_of(n.dtype) == 0 || n.exponent < kLeastExponent || n.exponent > kMostExponent ||
+        (plain && (n.winograd.tile == 0 || n.exponent != 0)))
       fail(ErrorCode::data_loss, "narrow weights at {} are of {} times 2^{}", n.offset,
            dtype_name(n.dtype), n.exponent);
     end = n.offset + n.bytes;
@@ -147,6 +150,10 @@ uint64_t stored_bytes(std::span<const StoredPiece> pieces) {
 
 void narrow(const NarrowWeights& form, std::span<const float> from, std::span<std::byte> to) {
   POPRT_ASSERT(to.size() == from.size() * static_cast<size_t>(width_of(form.dtype)));
+  if (form.dtype == DType::f32) {
+    std::ranges::copy(std::as_bytes(from), to.begin());
+    return;
+  }
   if (form.dtype == DType::f16 || form.dtype == DType::bf16) {
     for (size_t i = 0; i < from.size(); i++) {
       const uint16_t bits = form.dtype == DType::f16 ? to_f16(from[i]).bits : to_bf16(from[i]).bits;
@@ -161,6 +168,7 @@ void narrow(const NarrowWeights& form, std::span<const float> from, std::span<st
 void widen(const NarrowWeights& form, std::span<const std::byte> from, std::span<float> to) {
   POPRT_ASSERT(from.size() == to.size() * static_cast<size_t>(width_of(form.dtype)));
   switch (form.dtype) {
+    case DType::f32: std::memcpy(to.data(), from.data(), from.size()); break;
     case DType::f16:
     case DType::bf16:
       for (size_t i = 0; i < to.size(); i++) {
@@ -238,7 +246,7 @@ void widen_all(std::span<const StoredPiece> pieces, std::span<const std::byte> s
       }
     }
   };
-  constexpr size_t kMostThreads = 4;
+  constexpr size_t kMostThreads = 16;  // more do not write faster
   const size_t threads =
       std::min({kMostThreads, parts.size(), size_t{std::thread::hardware_concurrency()}});
   work_on_threads(threads, work);

@@ -1,7 +1,8 @@
 // Weights that are f32 in memory but that a narrower type represents exactly, because they were
 // f16, bf16 or an 8-bit float in the model. A payload stores them in that type; a reader converts
 // them once, so that kernels read floats as usual. No narrow type represents Winograd's packed
-// weights, so the payload stores the plain weights and a reader transforms them.
+// weights, so the payload stores the plain weights and a reader transforms them. A compact payload
+// does so for f32 weights, too, because packed weights have 16/9 or 4 times the size.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@ namespace poprt::program {
 
 // Bytes [offset, offset + bytes) of the weights are f32. The payload stores them as `dtype` (f16,
 // bf16, f8_143 or f8_152); 8-bit floats are multiplied by 2^exponent. If `winograd` is set, the
-// payload stores the plain weights of the packed ones at this place; a record (program/builder.h)
-// returns them if it is called with a buffer of their size.
+// payload stores the plain weights of the packed ones at this place, which may be f32; a record
+// (program/builder.h) returns them if it is called with a buffer of their size.
 struct NarrowWeights {
   uint64_t offset = 0;
   uint64_t bytes = 0;

@@ -32,8 +32,8 @@ using capnp_message::Structs;
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
 // Version 1: input anchors may have data. 2: weights may be stored in a narrower type. 3:
-// Winograd's weights may be stored in plain form.
-constexpr uint16_t kMinor = 3;
+// Winograd's weights may be stored in plain form. 4: also as f32.
+constexpr uint16_t kMinor = 4;
 
 struct PayloadHeader {
   char tag[16];

@@ -144,6 +144,7 @@ TEST_F(Cache, WhatDecidesTheResultIsCompiledOnItsOwn) {
       {"strict", [](auto& o) { o.strict = 1; }, ", strict"},
       {"padding", [](auto& o) { o.max_padding = 0.25; }, ", max_padding 0.25"},
       {"an option", [](auto& o) { by_name(o, "narrow_int64", "True"); }, ", narrow_int64 [1]"},
+      {"plain weights", [](auto& o) { by_name(o, "compact", "True"); }, ", compact [1]"},
       {"faithful", [](auto& o) { by_name(o, "numerics", "faithful"); }, ", numerics [faithful]"},
   };
   size_t count = 0;

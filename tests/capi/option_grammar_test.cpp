@@ -196,6 +196,8 @@ TEST(OptionGrammar, OthersWithWordsOfTheirOwn) {
   for (const char* good : {"error", "zero"})
     EXPECT_EQ(create({{"out_of_range", good}}), "ok") << good;
   EXPECT_NE(create({{"out_of_range", "wrap"}}), "ok");
+  for (const char* good : {"True", "False"}) EXPECT_EQ(create({{"compact", good}}), "ok") << good;
+  EXPECT_NE(create({{"compact", "half"}}), "ok");
   EXPECT_EQ(create({{"skip_passes", "sort_graph,"}}),
             "--skip_passes: there is an empty name in 'sort_graph,'");
   EXPECT_EQ(create({{"skip_passes", " sort_graph , sort_graph\t"}}), "ok");

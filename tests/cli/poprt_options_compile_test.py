@@ -47,7 +47,8 @@ class Compile(OptionTest):
         options = {"max_padding": "0.2", "pad_values": "x=0", "batches_per_step": "2", "num_io_tiles": "32",
                    "available_memory_proportion": "0.3", "compiler_options": "num_ipus=1", "popart_options": "enableOutlining=1",
                    "optimize_internal_exchange_code": None, "winograd": "off", "numerics": "faithful", "execution_precision": "bf16",
-                   "max_size": "y=4", "out_of_range": "zero", "estimate": None, "estimate_target": "bow"}
+                   "max_size": "y=4", "out_of_range": "zero", "estimate": None, "estimate_target": "bow", "compact": None,
+                   "reproducible": None}
         told = "{0} has no effect without --export_popef, because it is for the executable and not for the converted model"
         table = json.loads(self.succeeds("--json", command="poprt_exec options"))["options"]
         self.assertEqual({o["name"] for o in table if o.get("executable")}, set(options))

@@ -678,6 +678,13 @@ constexpr OptionRow kOptions[] = {
      .standard = "that of --ipu_version, else c600",
      .since = "",
      .executable = true},
+    {.name = "compact",
+     .group = kCompile,
+     .help = "Store Winograd's weights of convolutions in plain form, which has 1/4 or 9/16 of the "
+             "size; they are packed when the file is opened, which takes longer, and the weights "
+             "of the model are then in private memory",
+     .since = "",
+     .executable = true},
 };
 
 constexpr std::string_view kTensorflow = "TensorFlow";

@@ -298,6 +298,7 @@ compiler::DriverOptions make_options(const poprt_compile_options& o,
   to.max_size = capi::max_sizes(o);
   const char* outside = capi::named_option(o, "out_of_range");
   to.zero_out_of_range = outside && std::string_view(outside) == "zero";
+  to.compact = capi::named_option(o, "compact") != nullptr;
   for (const auto& l : std::span(o.input_lengths, o.input_length_count))
     to.input_length[l.name] = l.length;
   if (o.batch_size > 0) {

@@ -129,9 +129,9 @@ TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
 }
 
 TEST(NarrowTable, IsSortedAndChecked) {
-  const auto said = [](std::vector<NarrowWeights> table) -> std::string {
+  const auto said = [](std::vector<NarrowWeights> table, uint64_t bytes = 256) -> std::string {
     try {
-      check_narrow(table, 256);
+      check_narrow(table, bytes);
     } catch (const Error& e) {
       return e.message();
     }
@@ -154,6 +154,9 @@ TEST(NarrowTable, IsSortedAndChecked) {
   EXPECT_EQ(said({{0, 64, DType::f8_143, 65}}), "narrow weights at 0 are of f8_143 times 2^65");
   EXPECT_EQ(said({{8, 64, DType::f8_152, -65}}), "narrow weights at 8 are of f8_152 times 2^-65");
   EXPECT_EQ(said({{8, 64, DType::f32, 0}}), "narrow weights at 8 are of f32 times 2^0");
+  EXPECT_EQ(said({{0, 1024, DType::f32, 1, {1, 1, 2}}}, 1024),
+            "narrow weights at 0 are of f32 times 2^1");
+  EXPECT_EQ(said({{0, 1024, DType::f32, 0, {1, 1, 2}}}, 1024), "sorted");
   EXPECT_EQ(said({{8, 64, DType::f16, 0, {33, 5, 2}}}),
             "narrow weights at 8 are of a convolution from 5 to 33 channels with tiles of 2, which "
             "does not fit 64 bytes");
@@ -264,11 +267,14 @@ TEST(NarrowPayload, MayHaveItsWeightsApart) {
 }
 
 // A record of Winograd's weights after another one; it also gives the plain weights.
-NarrowSample winograd_sample(const WinogradWeights& w) {
+NarrowSample winograd_sample(const WinogradWeights& w, DType type = DType::f16) {
   NarrowSample s;
   std::mt19937 rng(11);
   std::normal_distribution<float> normal;
-  for (int64_t i = 0; i < w.plain_floats(); i++) s.halves.push_back(to_float(to_f16(normal(rng))));
+  for (int64_t i = 0; i < w.plain_floats(); i++) {
+    const float v = normal(rng);
+    s.halves.push_back(type == DType::f32 ? v : to_float(to_f16(v)));
+  }
   std::vector<float> packed(static_cast<size_t>(w.packed_floats()));
   for (int64_t b = 0; b < w.blocks(); b++) {
     const auto at = static_cast<size_t>(b * 16 * w.c * 9);
@@ -292,20 +298,21 @@ NarrowSample winograd_sample(const WinogradWeights& w) {
   const BufferId operands[] = {a, b, s.builder.output(out, 0, 4, DType::f32, {1})};
   s.builder.emit("copy", operands, {}, {}, "");
   const Buffer& place = s.builder.buffer(b);
-  s.narrow = {{place.offset, place.bytes, DType::f16, 0, w}};
+  s.narrow = {{place.offset, place.bytes, type, 0, w}};
   return s;
 }
 
 TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
-  for (const WinogradWeights& w : {WinogradWeights{33, 5, 2}, WinogradWeights{16, 48, 4}}) {
-    NarrowSample s = winograd_sample(w);
-    const std::vector<std::byte> payload = payload_of(s, s.builder);
-    const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
-    const LoadedProgram read = read_executable(payload, nullptr);
-    expect_same_weights(read, wide);
-    EXPECT_EQ(read.narrow, s.narrow);
-    EXPECT_EQ(weights_of(payload).size(), 64 + static_cast<size_t>(w.plain_floats()) * 2);
-  }
+  for (const DType type : {DType::f16, DType::f32})
+    for (const WinogradWeights& w : {WinogradWeights{33, 5, 2}, WinogradWeights{16, 48, 4}}) {
+      NarrowSample s = winograd_sample(w, type);
+      const std::vector<std::byte> payload = payload_of(s, s.builder);
+      const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
+      const LoadedProgram read = read_executable(payload, nullptr);
+      expect_same_weights(read, wide);
+      EXPECT_EQ(read.narrow, s.narrow);
+      EXPECT_EQ(weights_of(payload).size(), 64 + dtype_bytes(type, w.plain_floats()));
+    }
 }
 
 TEST(NarrowPayload, IsWrittenAndReadWhereNoThreadsCanBeHad) {
