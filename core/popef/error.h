@@ -24,7 +24,8 @@ class FileError : public Error {
 // The bytes violate FORMAT.md: they are truncated, out of bounds or inconsistent.
 class FormatError : public Error {
  public:
-  explicit FormatError(std::string message) : Error(ErrorCode::data_loss, std::move(message)) {}
+  explicit FormatError(std::string message, ErrorCode code = ErrorCode::data_loss)
+      : Error(code, std::move(message)) {}
 };
 
 // The file requires a newer library.

@@ -164,7 +164,8 @@ void Reader::parse(std::shared_ptr<const Source> source) {
   if (source->size() == 0) raise<FormatError>("not a PopEF file: it is empty");
   uint64_t offset = 0;
   if (looks_like_onnx(*source))
-    raise<FormatError>("an ONNX model, not a PopEF file: compile it first");
+    throw FormatError("an ONNX model, not a PopEF file: compile it first",
+                      ErrorCode::invalid_argument);
   while (offset < source->size()) {
     const uint64_t bytes = parse_blob(source, offset, found);
     if (bytes == 0) break;

@@ -185,7 +185,7 @@ static void the_wrong_kind_of_file_says_what_to_do(void** state) {
   OK(poprt_compiler_create(NULL, &c));
   FAILS(poprt_compiler_compile_file(c, DATA "/copies.popef", &e), POPRT_INVALID_ARGUMENT,
         "a PopEF file, not an ONNX model: it is compiled already, give it to a runner");
-  FAILS(poprt_executable_open(MODELS "/relu.onnx", &e), POPRT_DATA_LOSS,
+  FAILS(poprt_executable_open(MODELS "/relu.onnx", &e), POPRT_INVALID_ARGUMENT,
         "an ONNX model, not a PopEF file: compile it first");
   assert_ptr_equal(e, UNTOUCHED(poprt_executable));
   poprt_compiler_free(c);

@@ -75,7 +75,7 @@ public sealed class PopefTest
         Fails(ErrorCode.OutOfRange, () => program.Read(-1, new byte[1]));
 
         Fails(ErrorCode.NotFound, () => PopefReader.Open(Path.Combine(folder, "missing.popef")), "missing.popef");
-        Fails(ErrorCode.DataLoss, () => PopefReader.Open(Path.Combine(models, "affine.onnx")), "affine.onnx");
+        Fails(ErrorCode.InvalidArgument, () => PopefReader.Open(Path.Combine(models, "affine.onnx")), "affine.onnx");
         PopefPayload payload = program.Map();
         reader.Dispose();
         reader.Dispose();

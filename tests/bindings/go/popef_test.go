@@ -103,7 +103,7 @@ func TestScenario51ReadAPopEFFile(t *testing.T) {
 	_, err = poprt.OpenPopEF("missing.popef")
 	fails(t, err, poprt.NotFound, "missing.popef")
 	_, err = poprt.OpenPopEF(filepath.Join("..", "data", "affine.onnx"))
-	fails(t, err, poprt.DataLoss, "affine.onnx")
+	fails(t, err, poprt.InvalidArgument, "affine.onnx")
 	_, err = poprt.Blob{Name: "new"}.Map()
 	fails(t, err, poprt.InvalidArgument, "new")
 	ok(t, p.Close())

@@ -407,7 +407,7 @@ func TestScenario11MissingFile(t *testing.T) {
 
 func TestScenario12NoPopEF(t *testing.T) {
 	_, err := poprt.Open(model("affine.onnx"))
-	fails(t, err, poprt.DataLoss)
+	fails(t, err, poprt.InvalidArgument)
 }
 
 func TestScenario13UnsupportedOperator(t *testing.T) {

@@ -121,7 +121,7 @@ class PopefTest extends Scenarios {
     fails(ErrorCode.OUT_OF_RANGE, () -> program.map(-1, 1));
 
     fails(ErrorCode.NOT_FOUND, () -> PopefReader.open(folder.resolve("missing.popef")), "missing.popef");
-    fails(ErrorCode.DATA_LOSS, () -> PopefReader.open(MODELS.resolve("affine.onnx")), "affine.onnx");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> PopefReader.open(MODELS.resolve("affine.onnx")), "affine.onnx");
     ByteBuffer mapped = program.map();
     reader.close();
     reader.close();

@@ -213,7 +213,7 @@ class PopefScripts(Popef):
             self.assertEqual(tensor.data().nbytes, tensor.info.tensorInfo().sizeInBytes())
 
     def test_errors_are_runtime_errors(self):
-        for path, kind in (("missing.popef", FileNotFoundError), (LOOKUP, poprt.errors.DataLossError)):
+        for path, kind in (("missing.popef", FileNotFoundError), (LOOKUP, poprt.errors.InvalidArgumentError)):
             with self.assertRaises(RuntimeError) as caught:
                 popef.Reader().parseFile(path)
             self.assertIsInstance(caught.exception, kind)

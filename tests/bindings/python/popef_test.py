@@ -115,7 +115,7 @@ class Scenarios(Files):
         self.assertEqual(model.executable.executable(), code)
         with self.assertRaisesRegex(FileNotFoundError, "missing.popef"):
             popef.Reader().parseFile("missing.popef")
-        with self.assertRaisesRegex(poprt.errors.DataLossError, "affine.onnx"):
+        with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "affine.onnx"):
             popef.Reader().parseFile(os.path.join(DATA, "affine.onnx"))
 
     def test_scenario_52_write_a_popef_file(self):

@@ -364,7 +364,7 @@ class Running(unittest.TestCase):
             with self.assertRaises(errors.InvalidArgumentError) as caught:
                 Compiler.compile(popef)
             self.assertIn("a PopEF file, not an ONNX model: it is compiled already", str(caught.exception))
-            with self.assertRaises(errors.DataLossError) as caught:
+            with self.assertRaises(errors.InvalidArgumentError) as caught:
                 Executable(os.path.join(DATA, "lookup.onnx"))
             self.assertIn("an ONNX model, not a PopEF file: compile it first", str(caught.exception))
 

@@ -369,7 +369,7 @@ class Scenario(unittest.TestCase):
             Compiler.compile("missing.onnx")
 
     def test_scenario_12_no_popef(self):
-        with self.fails([poprt.errors.DataLossError]):
+        with self.fails([poprt.errors.InvalidArgumentError]):
             Executable(model("affine.onnx"))
 
     def test_scenario_13_unsupported_operator(self):
