@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "ir/text.h"
 #include "ir/text_element.h"
@@ -91,6 +93,24 @@ std::string lines_of(const Json& graph) {
   return text + "}";
 }
 
+// The operators of a graph, each on its own line.
+std::string operators_of(const ir::Graph& graph) {
+  const auto names = [](const auto& values) {
+    Json list = Json::array();
+    for (const ir::Value* v : values) list.push_back(v ? Json(v->name()) : Json(nullptr));
+    return list;
+  };
+  std::string text = "[";
+  for (const ir::Node* n : graph.nodes()) {
+    const Json json = {{"type", n->op_type},
+                       {"name", n->name},
+                       {"inputs", names(n->inputs())},
+                       {"outputs", names(n->outputs())}};
+    text += (text.size() > 1 ? ",\n  " : "\n  ") + json_text(json);
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 IrFile::IrFile(const std::filesystem::path& path)
@@ -99,6 +119,10 @@ IrFile::IrFile(const std::filesystem::path& path)
 void IrFile::add(const ir::Graph& graph) {
   if (json_) {
     graphs_.push_back(lines_of(graph_json(graph)));
+    const bool is_key = graph.name == "format" || graph.name == "graphs";
+    if (is_key || std::ranges::find(names_, graph.name) != names_.end()) return;
+    names_.push_back(graph.name);
+    operators_.push_back(operators_of(graph));
     return;
   }
   ir::TextOptions options;
@@ -109,7 +133,10 @@ void IrFile::add(const ir::Graph& graph) {
 void IrFile::write() {
   std::string text = json_ ? "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" : "";
   for (size_t i = 0; i < graphs_.size(); i++) text += (json_ && i ? ",\n" : "") + graphs_[i];
-  if (json_) text += "\n]}\n";
+  if (json_) text += "\n]";
+  for (size_t i = 0; i < names_.size(); i++)
+    text += ",\n" + json_text(Json(names_[i])) + ": " + operators_[i];
+  if (json_) text += "}\n";
   file_.write(std::as_bytes(std::span(text)));
   file_.commit();
 }

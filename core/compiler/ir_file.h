@@ -7,8 +7,11 @@
 //                "constants": [{"name": "w", "dtype": "f32", "shape": [1], "values": ["1.0"]}],
 //                "nodes": [{"name": "", "op_type": "Relu", "domain": "", "inputs": ["x"],
 //                           "outputs": [{"name": "y", "dtype": "f32", "shape": [2, 3]}],
-//                           "attributes": {}}]}]}
+//                           "attributes": {}}]}],
+//    "main": [{"type": "Relu", "name": "", "inputs": ["x"], "outputs": ["y"]}]}
 //
+// The last entries are the operators of each graph by its name, in the form of PopART's IR, which
+// scripts for custom patterns read. The first of several graphs with one name has an entry.
 // An omitted input and a shape without rank are null, and an unknown dimension is -1. Tensors of
 // more than 64 elements have no values. A model at several shapes, or a fused one, has several
 // graphs. If the name of the file does not end in .json, it has the text form (ir/text.h) without
@@ -35,7 +38,7 @@ class IrFile {
  private:
   bool json_;
   AtomicFile file_;
-  std::vector<std::string> graphs_;
+  std::vector<std::string> graphs_, names_, operators_;
 };
 
 }  // namespace poprt::compiler

@@ -110,6 +110,8 @@ bool is_reproducible(const popef::Metadata& metadata) {
 
 void set_engine_options(popef::Metadata& metadata, std::vector<popef::Option> options) {
   metadata.setEngineOptions(std::move(options));
+  for (const popef::Option& o : metadata.engineOptions())
+    if (o.name() == "ipu_version") metadata.setIpuVersion(o.value() == "ipu2" ? 2 : 21);
   metadata.setDeviceIterations(std::max<uint64_t>(number_of(metadata, kBatchesPerStep), 1));
 }
 

@@ -450,7 +450,7 @@ void copy_data(const popef::Model& from, popef::Writer& writer, std::string_view
 popef::Metadata metadata_of(const Model& model) {
   if (model.blobs) return model.metadata;
   popef::Metadata metadata = make_metadata(model.name, model.program());
-  metadata.setEngineOptions(model.metadata.engineOptions());
+  set_engine_options(metadata, model.metadata.engineOptions());
   metadata.setDeviceIterations(model.metadata.deviceIterations());
   return metadata;
 }

@@ -55,11 +55,16 @@ const std::string kGraphText = R"({"name": "main",
   {"name":"cut","op_type":"Clip","domain":"","inputs":["r",null,null],"outputs":[{"name":"y","dtype":"f32","shape":[2]}],"attributes":{}},
   {"name":"","op_type":"If","domain":"","inputs":["c"],"outputs":[{"name":"z","dtype":"undefined","shape":null}],"attributes":{"else_branch":{"name":"e","inputs":[],"outputs":["n"],"constants":[],"nodes":[{"name":"","op_type":"Abs","domain":"","inputs":["r"],"outputs":[{"name":"n","dtype":"undefined","shape":null}],"attributes":{}}]},"then_branch":{"name":"t","inputs":[],"outputs":["m"],"constants":[],"nodes":[{"name":"","op_type":"Exp","domain":"","inputs":["r"],"outputs":[{"name":"m","dtype":"undefined","shape":null}],"attributes":{}}]}}}]})";
 
+const std::string kOperators = R"("main": [
+  {"type":"Reshape","name":"","inputs":["x","k"],"outputs":["r"]},
+  {"type":"Clip","name":"cut","inputs":["r",null,null],"outputs":["y"]},
+  {"type":"If","name":"","inputs":["c"],"outputs":["z"]}])";
+
 TEST(IrFile, JsonSaysWhatTheGraphHas) {
-  EXPECT_EQ(written("ir.json", 1),
-            "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText + "\n]}\n");
+  EXPECT_EQ(written("ir.json", 1), "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText +
+                                       "\n],\n" + kOperators + "}\n");
   EXPECT_EQ(written("ir.json", 2), "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText +
-                                       ",\n" + kGraphText + "\n]}\n");
+                                       ",\n" + kGraphText + "\n],\n" + kOperators + "}\n");
 }
 
 TEST(IrFile, OtherNamesHaveTheTextForm) {

@@ -212,6 +212,11 @@ TEST(Model, OptionsOfTheCompilationSayHowItRuns) {
   EXPECT_EQ(model.metadata.deviceIterations(), 7u);
   EXPECT_EQ(with({{"batches_per_step", "0"}, {"num_io_tiles", "0"}}), std::pair(1u, false));
   EXPECT_EQ(with({{"batches_per_step", "many"}}), std::pair(1u, false));
+  EXPECT_EQ(model.metadata.ipuVersion(), 21);
+  with({{"ipu_version", "ipu2"}});
+  EXPECT_EQ(model.metadata.ipuVersion(), 2);
+  with({{"ipu_version", "ipu21"}});
+  EXPECT_EQ(model.metadata.ipuVersion(), 21);
   EXPECT_EQ(with({{"batches", "3"}}), std::pair(1u, false));
 }
 
