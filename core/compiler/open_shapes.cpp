@@ -1,0 +1,144 @@
+#include "compiler/open_shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "compiler/fix_shapes.h"
+#include "compiler/fuse_graphs.h"
+#include "compiler/outputs.h"
+#include "ops/op.h"
+
+namespace poprt::compiler {
+namespace {
+
+using program::OpenAnchor;
+
+bool has_static_interface(const ir::Graph& graph) {
+  return std::ranges::all_of(graph.inputs(),
+                             [](const ir::Value* v) { return v->type.is_static(); });
+}
+
+// Runs of one request at a time need inputs that are tensors of known rank.
+bool may_be_open(const ir::Graph& graph) {
+  if (fused_graphs(graph) > 0) return false;
+  for (const ir::Node* n : graph.nodes())
+    if (n->is("ContainerInput", "poprt")) return false;
+  return std::ranges::all_of(graph.inputs(), [](const ir::Value* v) { return v->type.has_shape; });
+}
+
+std::string name_of_size(const ir::Value& v, size_t d) {
+  if (d < v.type.symbols.size() && !v.type.symbols[d].empty()) return v.type.symbols[d];
+  return fmt::format("{}:{}", v.name(), d);
+}
+
+OpenAnchor describe_input(const ir::Value& v) {
+  OpenAnchor a{v.name(), v.dtype(), {}, {}};
+  for (size_t d = 0; d < v.type.shape.size(); d++) {
+    const bool open = v.type.shape[d] < 0;
+    a.shape.push_back(open ? program::kOpen : v.type.shape[d]);
+    a.names.push_back(open ? name_of_size(v, d) : std::string());
+  }
+  return a;
+}
+
+// A size of an output has a name only if an input has a size of this name.
+OpenAnchor describe_output(const ir::Value& v, const std::set<std::string>& sizes) {
+  OpenAnchor a{v.name(), v.dtype(), {}, {}};
+  for (size_t d = 0; d < v.type.shape.size(); d++) {
+    const bool open = v.type.shape[d] < 0;
+    a.shape.push_back(open ? program::kOpen : v.type.shape[d]);
+    const std::string name = d < v.type.symbols.size() ? v.type.symbols[d] : std::string();
+    a.names.push_back(open && sizes.contains(name) ? name : std::string());
+  }
+  return a;
+}
+
+// Whether options may change the names or types of inputs and outputs.
+bool may_change_types(const DriverOptions& o) {
+  return o.precision != Precision::keep || o.narrow_int64 || o.eight_bits_io || !o.passes.empty() ||
+         !o.requested.empty() || !o.patterns.empty() || !o.transforms.empty();
+}
+
+// Returns the graph after a conversion at small sizes, or null if no small size is possible.
+std::unique_ptr<ir::Graph> converted_at_small_sizes(const ir::Graph& graph,
+                                                    const DriverOptions& options) {
+  const WarningFilter quiet([](const std::string&) { return false; });
+  for (const int64_t size : {1, 2, 8, 32, 64, 224}) {
+    const auto copy = graph.clone();
+    Options own = options;
+    own.batch_size = 0;
+    own.batch_axis = -1;
+    own.after_pass = nullptr;
+    own.progress = nullptr;
+    own.input_shape.clear();
+    for (const ir::Value* v : graph.inputs()) {
+      Shape& shape = own.input_shape[v->name()] = v->type.shape;
+      for (int64_t& d : shape)
+        if (d < 0) d = size;
+    }
+    try {
+      convert(*copy, own);
+      return copy->clone();
+    } catch (const Error& e) {
+      log().info("the model cannot be converted with sizes of {}: {}", size, e.message());
+    }
+  }
+  return nullptr;
+}
+
+// Takes the types of the converted graph. Sizes stay open where the value has the same rank.
+bool take_types(const ir::Graph& converted, program::OpenShapes& shapes) {
+  const auto take = [](const std::vector<ir::Value*>& values, std::vector<OpenAnchor>& anchors) {
+    if (values.size() != anchors.size()) return false;
+    for (size_t i = 0; i < values.size(); i++) {
+      const ir::Value& v = *values[i];
+      if (v.name() != anchors[i].name || v.type.shape.size() != anchors[i].shape.size())
+        return false;
+      anchors[i].dtype = v.dtype();
+    }
+    return true;
+  };
+  return take(converted.inputs(), shapes.inputs) && take(converted.outputs(), shapes.outputs);
+}
+
+}  // namespace
+
+std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions& options) {
+  if (!may_be_open(graph) || has_static_interface(graph)) return std::nullopt;
+  const auto copy = graph.clone();
+  select_outputs(*copy, options.outputs);
+  change_outputs(*copy, options.removed_outputs, options.checkpoints);
+  OpenModel model;
+  std::set<std::string> sizes;
+  for (const ir::Value* v : copy->inputs()) {
+    const OpenAnchor& a = model.shapes.inputs.emplace_back(describe_input(*v));
+    sizes.insert(a.names.begin(), a.names.end());
+  }
+  sizes.erase("");
+  // Outputs need not have a declared type.
+  try {
+    ops::infer(*copy);
+  } catch (const Error& e) {
+    log().info("types of outputs are unknown until a shape is compiled: {}", e.message());
+  }
+  for (const ir::Value* v : copy->outputs()) {
+    if (!v->type.has_shape || dtype_bits(v->dtype()) == 0) return std::nullopt;
+    model.shapes.outputs.push_back(describe_output(*v, sizes));
+  }
+  if (may_change_types(options)) {
+    const auto converted = converted_at_small_sizes(*copy, options);
+    if (!converted || !take_types(*converted, model.shapes)) return std::nullopt;
+  }
+  const auto fixed = graph.clone();
+  Options own = options;
+  if (!options.shapes.empty()) own.input_shape = options.shapes.back();
+  fix_shapes(*fixed, own);
+  model.complete = has_static_interface(*fixed);
+  return model;
+}
+
+}  // namespace poprt::compiler

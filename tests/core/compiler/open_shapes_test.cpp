@@ -1,0 +1,66 @@
+#include "compiler/open_shapes.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace poprt::compiler {
+namespace {
+
+using program::kOpen;
+
+std::optional<OpenModel> describe(const std::string& text, const DriverOptions& options = {}) {
+  return open_model(*ir::parse(text), options);
+}
+
+const std::string kNetwork =
+    "input %x : f32[N,4]\ninput %m : s32[N,?]\n"
+    "%y = Relu(%x)\n%z = NonZero(%m)\noutput %y\noutput %z\n";
+
+TEST(OpenModel, NamesTheSizesThatRequestsDecide) {
+  const auto model = describe(kNetwork);
+  ASSERT_TRUE(model);
+  EXPECT_FALSE(model->complete);
+  const program::OpenShapes& s = model->shapes;
+  ASSERT_EQ(s.inputs.size(), 2u);
+  EXPECT_EQ(s.inputs[0].shape, (Shape{kOpen, 4}));
+  EXPECT_EQ(s.inputs[0].names, (std::vector<std::string>{"N", ""}));
+  EXPECT_EQ(s.inputs[1].names, (std::vector<std::string>{"N", "m:1"}));
+  EXPECT_EQ(s.inputs[1].dtype, DType::s32);
+  ASSERT_EQ(s.outputs.size(), 2u);
+  EXPECT_EQ(s.outputs[0].names, (std::vector<std::string>{"N", ""}));
+  EXPECT_EQ(s.outputs[1].shape, (Shape{2, kOpen}));
+  EXPECT_EQ(s.outputs[1].names, (std::vector<std::string>{"", ""})) << "it depends on data";
+}
+
+TEST(OpenModel, OptionsMayFixEverySize) {
+  DriverOptions options;
+  options.batch_size = 8;
+  options.batch_axis = 0;
+  EXPECT_FALSE(describe(kNetwork, options)->complete);
+  options.batch_size = 0;
+  options.batch_axis = -1;
+  options.shapes = {{{"m", {8, 3}}}};
+  const auto fixed = describe(kNetwork, options);
+  EXPECT_TRUE(fixed->complete);
+  EXPECT_EQ(fixed->shapes.inputs[0].shape, (Shape{kOpen, 4})) << "requests may have others";
+}
+
+TEST(OpenModel, AModelWithoutOpenSizesIsNotOne) {
+  EXPECT_FALSE(describe("input %x : f32[2,4]\n%y = Relu(%x)\noutput %y\n"));
+  EXPECT_FALSE(describe("input %x : f32[*]\n%y = Relu(%x)\noutput %y\n"));
+}
+
+TEST(OpenModel, TypesAreThoseAfterTheConversion) {
+  const std::string text = "input %x : f32[N,4]\n%y = Relu(%x)\noutput %y\n";
+  DriverOptions options;
+  options.precision = Precision::fp16;
+  const auto model = describe(text, options);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->shapes.inputs[0].dtype, DType::f16);
+  EXPECT_EQ(model->shapes.outputs[0].dtype, DType::f16);
+  EXPECT_EQ(model->shapes.inputs[0].shape, (Shape{kOpen, 4}));
+}
+
+}  // namespace
+}  // namespace poprt::compiler
