@@ -31,8 +31,7 @@ uint64_t hash_of(std::string_view name) {
 // The tiles of a tensor on one IPU.
 template <class F>
 void each_tile(const ChipTensor& t, int64_t tiles, F&& visit) {
-  const int64_t start =
-      t.tiles >= tiles ? 0 : static_cast<int64_t>(hash_of(t.name) % static_cast<uint64_t>(tiles));
+  const int64_t start = first_tile(t, tiles);
   for (int64_t i = 0; i < std::min(t.tiles, tiles); i++)
     visit(static_cast<size_t>((start + i) % tiles));
 }
@@ -55,6 +54,9 @@ class Count {
     m_.available = target.bytes_per_tile;
   }
 
+  std::vector<int64_t> bytes_at(size_t op);
+  std::vector<LargestTensor> tensors_at(size_t op, int64_t tile);
+
   TileMemory run() {
     find_tensors();
     count_code();
@@ -71,6 +73,9 @@ class Count {
   void count_live();
   void explain();
   int64_t first_fit() const;
+  int64_t fixed() const {
+    return code_ + exchange_code_ + state_ + kStack + (options_.num_io_tiles ? 0 : io_);
+  }
 
   const ChipProgram& program_;
   const ChipOptions& options_;
@@ -83,6 +88,7 @@ class Count {
 };
 
 void Count::find_tensors() {
+  if (!tensors_.empty()) return;
   std::set<size_t> used;
   for (const ChipOp& op : program_.ops)
     if (op.ipu == m_.ipu)
@@ -130,8 +136,6 @@ void Count::count_live() {
       starts[std::min(t->first, program_.ops.size())].push_back(t);
       ends[std::min(t->last, program_.ops.size())].push_back(t);
     }
-  const int64_t fixed =
-      code_ + exchange_code_ + state_ + kStack + (options_.num_io_tiles ? 0 : io_);
   int64_t live = 0;
   for (size_t i = 0; i < program_.ops.size(); i++) {
     for (const ChipTensor* t : starts[i]) {
@@ -142,14 +146,14 @@ void Count::count_live() {
     const int64_t temporary = op.ipu == m_.ipu ? op.cost.temporary_bytes : 0;
     m_.liveness.push_back(live + temporary * tiles_);
     for (size_t k = 0; k < now.size(); k++) {
-      const int64_t need = fixed + weights_[k] + now[k] + temporary;
+      const int64_t need = fixed() + weights_[k] + now[k] + temporary;
       m_.by_tile[k] = std::max(m_.by_tile[k], need);
       if (need > m_.bytes) {
         m_.bytes = need;
         m_.tile = static_cast<int64_t>(k);
         m_.peak_op = i;
         peak_temporary_ = temporary;
-        m_.always = fixed + weights_[k];
+        m_.always = fixed() + weights_[k];
       }
     }
     for (const ChipTensor* t : ends[i]) {
@@ -196,6 +200,33 @@ int64_t Count::first_fit() const {
   return highest;
 }
 
+std::vector<int64_t> Count::bytes_at(size_t i) {
+  find_tensors();
+  count_code();
+  count_always();
+  const int64_t temporary =
+      program_.ops[i].ipu == m_.ipu ? program_.ops[i].cost.temporary_bytes : 0;
+  std::vector<int64_t> bytes = weights_;
+  for (int64_t& b : bytes) b += fixed() + temporary;
+  for (const ChipTensor* t : tensors_)
+    if (!exists_always(*t) && t->first <= i && i <= t->last)
+      each_tile(*t, tiles_, [&](size_t k) { bytes[k] += t->share; });
+  return bytes;
+}
+
+std::vector<LargestTensor> Count::tensors_at(size_t op, int64_t tile) {
+  find_tensors();
+  std::vector<LargestTensor> found;
+  for (const ChipTensor* t : tensors_) {
+    const bool live = exists_always(*t) || (t->first <= op && op <= t->last);
+    if (live && is_on(*t, tile, tiles_)) found.push_back({t->name, t->share});
+  }
+  std::ranges::sort(found, [](const LargestTensor& a, const LargestTensor& b) {
+    return std::tie(b.bytes, a.name) < std::tie(a.bytes, b.name);
+  });
+  return found;
+}
+
 void Count::explain() {
   auto& c = m_.by_category;
   if (m_.bytes == 0) {  // an IPU without operations
@@ -222,13 +253,7 @@ void Count::explain() {
              : *std::ranges::max_element(m_.liveness) - all[at(Category::temporaries)]);
   if (!program_.ops.empty()) m_.bytes_with_gaps = m_.always + first_fit();
   m_.bytes_with_gaps = std::max(m_.bytes_with_gaps, m_.bytes);
-  for (const ChipTensor* t : tensors_) {
-    const bool live = exists_always(*t) || (t->first <= m_.peak_op && m_.peak_op <= t->last);
-    if (live && is_on(*t, m_.tile, tiles_)) m_.largest.push_back({t->name, t->share});
-  }
-  std::ranges::sort(m_.largest, [](const LargestTensor& a, const LargestTensor& b) {
-    return std::tie(b.bytes, a.name) < std::tie(a.bytes, b.name);
-  });
+  m_.largest = tensors_at(m_.peak_op, m_.tile);
   if (m_.largest.size() > 10) m_.largest.resize(10);
 }
 
@@ -247,6 +272,22 @@ std::vector<TileMemory> memory_of(const ChipProgram& program, const Target& targ
   for (int64_t i = 0; i < options.num_ipus; i++)
     all.push_back(Count(program, target, options, i).run());
   return all;
+}
+
+int64_t first_tile(const ChipTensor& t, int64_t tiles) {
+  return t.tiles >= tiles ? 0
+                          : static_cast<int64_t>(hash_of(t.name) % static_cast<uint64_t>(tiles));
+}
+
+std::vector<int64_t> bytes_at(const ChipProgram& program, const Target& target,
+                              const ChipOptions& options, int64_t ipu, size_t op) {
+  return Count(program, target, options, ipu).bytes_at(op);
+}
+
+std::vector<LargestTensor> tensors_at(const ChipProgram& program, const Target& target,
+                                      const ChipOptions& options, int64_t ipu, size_t op,
+                                      int64_t tile) {
+  return Count(program, target, options, ipu).tensors_at(op, tile);
 }
 
 std::vector<std::string> out_of_memory(const TileMemory& m, const ChipProgram& program) {

@@ -56,6 +56,17 @@ struct TileMemory {
 std::vector<TileMemory> memory_of(const ChipProgram& program, const Target& target,
                                   const ChipOptions& options);
 
+// The first tile of a tensor that occupies fewer than `tiles` tiles.
+int64_t first_tile(const ChipTensor& tensor, int64_t tiles);
+
+// The bytes that each tile of an IPU needs during one operation.
+std::vector<int64_t> bytes_at(const ChipProgram& program, const Target& target,
+                              const ChipOptions& options, int64_t ipu, size_t op);
+// The tensors on a tile of an IPU during an operation, the largest first.
+std::vector<LargestTensor> tensors_at(const ChipProgram& program, const Target& target,
+                                      const ChipOptions& options, int64_t ipu, size_t op,
+                                      int64_t tile);
+
 // The messages of an IPU whose memory is not sufficient; empty if it is.
 std::vector<std::string> out_of_memory(const TileMemory& memory, const ChipProgram& program);
 

@@ -352,7 +352,7 @@ int main(int argc, char** argv) {
   app.add_option("FILE", a.files, ".onnx, .popef, IR text or a recording of telemetry");
   app.add_option("--view", a.view, "What to show first")
       ->check(CLI::IsMember(std::vector<std::string>{"graph", "popef", "program", "passes", "run",
-                                                     "queues", "compare"}));
+                                                     "queues", "compare", "chip"}));
   app.add_option("--plugins", a.plugins,
                  "Libraries with custom operators and passes, in addition to those of "
                  "POPRT_PLUGINS; separated by commas")
@@ -372,9 +372,12 @@ int main(int argc, char** argv) {
   app.add_option(
          "--page", a.page,
          "Page in the screenshot: of the PopEF view anchors, data, opaque, metadata or blobs, of "
-         "the run view values, largest or differences")
+         "the run view values, largest or differences, of the chip view memory, operations, "
+         "compare "
+         "or cycles")
       ->check(CLI::IsMember(std::vector<std::string>{"anchors", "data", "opaque", "metadata",
-                                                     "blobs", "values", "largest", "differences"}));
+                                                     "blobs", "values", "largest", "differences",
+                                                     "memory", "operations", "compare", "cycles"}));
   app.add_option("--step", a.step,
                  "Index of the pass to show in the screenshot of the passes view, counted from 0");
   app.add_option("--input", a.inputs,

@@ -20,13 +20,13 @@ namespace poprt::inspector {
 
 const char* view_name(View view) {
   static constexpr const char* names[kViews] = {"graph", "popef",  "program", "passes",
-                                                "run",   "queues", "compare"};
+                                                "run",   "queues", "compare", "chip"};
   return names[static_cast<size_t>(view)];
 }
 
 const char* view_title(View view) {
   static constexpr const char* titles[kViews] = {"Graph", "PopEF",  "Program", "Passes",
-                                                 "Run",   "Queues", "Compare"};
+                                                 "Run",   "Queues", "Compare", "Chip"};
   return titles[static_cast<size_t>(view)];
 }
 
@@ -51,6 +51,7 @@ std::shared_ptr<const Document> Workspace::document() const {
 
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
 RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
+ChipView* Workspace::chip_view() { return front() ? &front()->chip : nullptr; }
 
 void Workspace::show_message(std::string message, bool is_error) {
   message_ = std::move(message);
@@ -249,6 +250,21 @@ void Workspace::choose_shapes(Tab& tab, const std::string& words) {
   compile(tab);
 }
 
+// The estimate is of the shapes that the model is compiled for.
+void Workspace::start_estimate(Tab& tab) {
+  std::string assumed;
+  tab.open_shapes = shapes_text(*tab.document->ir, tab.shapes);
+  if (tab.chip.shows(tab.document->ir, tab.open_shapes)) return;
+  try {
+    tab.chip.set_model(tab.document->ir,
+                       options_for_looking(*tab.document->ir, assumed, tab.shapes),
+                       tab.open_shapes);
+    tab.assumed = assumed;
+  } catch (const Error& e) {
+    show_message(printable(e.what()), true);
+  }
+}
+
 // Shows the shapes of inputs with variable dimensions and lets the user change them.
 void Workspace::draw_shapes(Tab& tab) {
   if (tab.open_shapes.empty()) return;
@@ -284,7 +300,7 @@ bool Workspace::busy() const {
   for (const auto& tab : tabs_)
     if (tab->loading.started() || tab->compiling.started() || tab->profiling.started() ||
         tab->graph.busy() || tab->passes.busy() || tab->details.busy() || tab->popef.busy() ||
-        tab->run.busy())
+        tab->run.busy() || tab->chip.busy())
       return true;
   return diff_.busy() || exporting_.started();
 }
@@ -305,6 +321,7 @@ void Workspace::settle() {
     tab->details.settle();
     tab->popef.settle();
     tab->run.settle();
+    tab->chip.settle();
   }
   diff_.settle();
   exporting_.wait();
@@ -348,6 +365,7 @@ bool Workspace::select(const std::string& name) {
   }
   if (view_ == View::program) return tab->program.select_node(name);
   if (view_ == View::compare) return diff_.select(name);
+  if (view_ == View::chip) return tab->chip.select(name);
   GraphView& graph = view_ == View::passes ? tab->passes.graph() : tab->graph;
   const int node = graph.graph() ? graph.graph()->find(name) : kNone;
   if (node == kNone) return false;
@@ -382,6 +400,7 @@ void Workspace::set_page(const std::string& page) {
   for (size_t i = 0; i < std::size(names); i++)
     if (page == names[i] && front()) front()->popef.page = static_cast<PopefView::Page>(i);
   if (front()) front()->run.set_page(page);
+  if (front()) front()->chip.set_page(page);
 }
 
 void Workspace::set_shapes(const std::string& words) {
@@ -566,6 +585,7 @@ std::vector<Table> Workspace::shown_tables() {
     case View::run: return tab->run.tables();
     case View::compare:
       return diff_.diff() ? std::vector<Table>{diff_table(*diff_.diff())} : std::vector<Table>{};
+    case View::chip: return tab->chip.tables();
     case View::queues: break;
   }
   return {};

@@ -14,6 +14,7 @@
 #include "model/profile.h"
 #include "model/report.h"
 #include "model/settings.h"
+#include "views/chip_view.h"
 #include "views/details_panel.h"
 #include "views/diff_view.h"
 #include "views/file_browser.h"
@@ -26,8 +27,8 @@
 
 namespace poprt::inspector {
 
-enum class View { graph, popef, program, passes, run, queues, compare };
-inline constexpr int kViews = 7;
+enum class View { graph, popef, program, passes, run, queues, compare, chip };
+inline constexpr int kViews = 8;
 const char* view_name(View view);   // as on the command line
 const char* view_title(View view);  // as in the window
 
@@ -64,7 +65,7 @@ class Workspace {
   // Sets the shapes, such as "image=1,3,224,224", that the front document is compiled for.
   void set_shapes(const std::string& words);
   // "anchors", "data" ... for the PopEF view, "values", "largest" or "differences" for the run
-  // view.
+  // view, "memory", "operations", "compare" or "cycles" for the chip view.
   void set_page(const std::string& page);
   void show_step(int step);  // for the passes view
   // Whether a running task will change the picture without input.
@@ -81,6 +82,7 @@ class Workspace {
   std::shared_ptr<const Document> document() const;
   GraphView* graph();
   RunView* run_view();
+  ChipView* chip_view();
   // Includes the current layout.
   Settings& settings();
   // The folder of telemetry that the queues view reads; empty: the user's default.
@@ -108,6 +110,8 @@ class Workspace {
   void draw_graph(Tab& tab, ImVec2 size);
   void draw_queues(Tab* tab, ImVec2 size);
   void draw_compare(Tab& tab, ImVec2 size);
+  void draw_chip(Tab& tab, ImVec2 size);
+  void start_estimate(Tab& tab);
   Tab* compared();
   void draw_program(Tab& tab, ImVec2 size);
   int variant_of(const Tab& tab, const Tab& source) const;

@@ -150,7 +150,7 @@ void Workspace::draw_help() {
       {nullptr, "Everywhere"},
       {"Ctrl+O", "open a file (or drop it)"},
       {"Ctrl+K", "command palette"},
-      {"Ctrl+1 … 7", "views"},
+      {"Ctrl+1 … 8", "views"},
       {"Ctrl+Tab, Ctrl+W", "next document, close"},
       {"Ctrl+T", "dark or light"},
       {"Ctrl+C, right click", "copy rows of a table"},
@@ -185,7 +185,11 @@ void Workspace::draw_help() {
       {"drag a plot", "show earlier samples; a double click follows again"},
       {"M", "mark this time"},
       {nullptr, "Compare"},
-      {"R", "compile and time both"}};
+      {"R", "compile and time both"},
+      {nullptr, "Chip"},
+      {"Left, Right", "operation before, after"},
+      {"C", "tiles by memory or cycles"},
+      {"click a tile", "its tensors"}};
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({screen.x / 2, screen.y / 2}, 0, {0.5f, 0.5f});
   ImGui::SetNextWindowSize({std::min(820 * ui::scale(), screen.x * 0.94f), 0});

@@ -212,6 +212,7 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
       if (tab->document->popef || draw_compiling(*tab)) draw_run(*tab, size);
       break;
     case View::compare: draw_compare(*tab, size); break;
+    case View::chip: draw_chip(*tab, size); break;
     case View::queues: break;
   }
 }
@@ -345,6 +346,22 @@ void Workspace::draw_run(Tab& tab, ImVec2 size) {
   }
 }
 
+void Workspace::draw_chip(Tab& tab, ImVec2 size) {
+  if (!tab.document->ir) {
+    ui::dim_text(
+        "What a model costs on a chip is estimated from its graph: open the .onnx or the IR text");
+    return;
+  }
+  start_estimate(tab);
+  draw_shapes(tab);
+  tab.chip.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
+  if (!tab.chip.take_graph()) return;
+  view_ = View::graph;
+  tab.graph.set_times(chip_times(*tab.document->graph, *tab.chip.model()));
+  tab.graph.set_colour(GraphColour::time);
+  show_message("coloured by the estimated time on " + tab.chip.model()->choice().target);
+}
+
 void Workspace::draw_compare(Tab& tab, ImVec2) {
   Tab* other = compared();
   ImGui::AlignTextToFramePadding();
@@ -402,7 +419,9 @@ void Workspace::draw_status() {
     if (view_ == View::passes) line += " · " + tab->passes.status();
     if (view_ == View::run) line += " · " + tab->run.status();
     if (view_ == View::compare) line += " · " + diff_.status();
-    if ((view_ == View::program || view_ == View::passes || view_ == View::run) &&
+    if (view_ == View::chip) line += " · " + tab->chip.status();
+    if ((view_ == View::program || view_ == View::passes || view_ == View::run ||
+         view_ == View::chip) &&
         !tab->assumed.empty())
       line += " · compiled for " + tab->assumed;
     if (!d.problems.empty()) line += " · " + d.problems[0];

@@ -12,7 +12,13 @@ namespace poprt::inspector {
 
 struct Workspace::Tab {
   Tab(std::filesystem::path p, const Wake& wake)
-      : path(std::move(p)), graph(wake), popef(wake), passes(wake), details(wake), run(wake) {}
+      : path(std::move(p)),
+        graph(wake),
+        popef(wake),
+        passes(wake),
+        details(wake),
+        run(wake),
+        chip(wake) {}
 
   // The index in the file of the shown program.
   size_t executable() const {
@@ -46,6 +52,7 @@ struct Workspace::Tab {
   PassesView passes;
   DetailsPanel details;
   RunView run;
+  ChipView chip;
   QueuesView queues;  // for a recording
 };
 

@@ -42,6 +42,29 @@ ChipProgram chain() {
   return p;
 }
 
+TEST(Memory, TilesNeedMostAtThePeak) {
+  ChipProgram p = chain();
+  p.tensors.push_back(tensor("small", TensorKind::activation, 50, 3, 1, 1));
+  p.ops[1].inputs.push_back(5);
+  p.ops[2].cost.temporary_bytes = 20;
+  const Target& target = target_of("c600");
+  const TileMemory m = memory_of(p, target, {})[0];
+  std::vector<int64_t> most(m.by_tile.size(), 0);
+  for (size_t op = 0; op < 3; op++) {
+    const auto now = bytes_at(p, target, {}, 0, op);
+    ASSERT_EQ(now.size(), most.size());
+    for (size_t t = 0; t < now.size(); t++) most[t] = std::max(most[t], now[t]);
+  }
+  EXPECT_EQ(most, m.by_tile);
+  const auto tile = static_cast<size_t>(first_tile(p.tensors[5], 1472));
+  EXPECT_EQ(bytes_at(p, target, {}, 0, 1)[tile] - bytes_at(p, target, {}, 0, 1)[(tile + 3) % 1472],
+            50);
+  const auto found = tensors_at(p, target, {}, 0, 1, static_cast<int64_t>(tile));
+  std::vector<std::string> names;
+  for (const LargestTensor& t : found) names.push_back(t.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"w", "b", "c", "small"}));
+}
+
 TEST(Memory, TensorsThatDoNotLiveTogetherShareAddresses) {
   const auto all = memory_of(chain(), target_of("c600"), {});
   ASSERT_EQ(all.size(), 1u);

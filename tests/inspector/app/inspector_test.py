@@ -95,7 +95,7 @@ class Pictures(Program):
 
     def test_every_view_of_a_model_is_drawn(self):
         model = self.path("g.ir", TEXT)
-        for view in ("graph", "popef", "program", "passes", "run", "queues", "compare"):
+        for view in ("graph", "popef", "program", "passes", "run", "queues", "compare", "chip"):
             width, height, rows, _ = self.shoot(model, "--view", view)
             # The bar at the top, and something other than the background in the middle.
             self.assertGreater(len(colours(rows, 0, 0, width, 60)), 20, view)

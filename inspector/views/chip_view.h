@@ -1,0 +1,77 @@
+// The view of a chip: what the model costs there. Tiles as a map, phases over time, memory, and the
+// operations.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/chip_model.h"
+#include "views/ui.h"
+
+namespace poprt::inspector {
+
+class ChipView {
+ public:
+  explicit ChipView(Wake wake) : wake_(std::move(wake)) {}
+
+  // The model and how it is converted. Another graph or other options start another estimate.
+  void set_model(std::shared_ptr<const ir::Graph> graph, const compiler::DriverOptions& options,
+                 const std::string& shapes);
+  bool shows(const std::shared_ptr<const ir::Graph>& graph, const std::string& shapes) const {
+    return graph == graph_ && shapes == shapes_;
+  }
+  void draw(ImVec2 size, bool keys = true);
+  bool busy() const { return making_.started() || making_other_.started(); }
+  void settle();
+  std::string status() const;
+
+  enum class Page { memory, operations, compare };
+  Page page = Page::memory;
+  // "memory", "operations", "compare"; or "cycles", which colours the tiles by cycles.
+  void set_page(const std::string& name);
+  // Selects the operation of that name. Returns false if there is none.
+  bool select(const std::string& name);
+  int selected() const { return op_; }
+  const std::shared_ptr<const ChipModel>& model() const { return model_; }
+  const std::shared_ptr<const ChipModel>& other() const { return other_; }
+  const std::string& error() const { return error_; }
+  // Estimates also for another choice, and compares both. An empty target ends the comparison.
+  void compare_with(const std::string& target);
+  std::vector<Table> tables() const {
+    return model_ ? chip_tables(*model_, other_.get()) : std::vector<Table>{};
+  }
+  // Whether a click requested the cycles as colours of the graph.
+  bool take_graph() { return std::exchange(graph_wanted_, false); }
+
+ private:
+  void start();
+  void accept();
+  void start_one(Task<ChipModel>& task, const ChipChoice& choice);
+  void draw_bar(ImVec2 size);
+  void draw_tiles(ImVec2 size);
+  void draw_time(float width);
+  void draw_trace(ImVec2 size);
+  void draw_pages(ImVec2 size);
+  void draw_memory();
+  void draw_operations(ImVec2 size);
+  void draw_comparison(ImVec2 size);
+  void step(int by);
+
+  Wake wake_;
+  std::shared_ptr<const ir::Graph> graph_;
+  compiler::DriverOptions options_;
+  std::string shapes_;
+  ChipChoice choice_, other_choice_;
+  bool comparing_ = false;
+  Task<ChipModel> making_, making_other_;
+  std::shared_ptr<const ChipModel> model_, other_;
+  std::string error_, other_error_;
+  int op_ = -1;  // -1: the whole run
+  int tile_ = -1, ipu_ = 0;
+  bool by_cycles_ = false, graph_wanted_ = false;
+  ui::TableState operations_{2, true}, comparison_{};
+};
+
+}  // namespace poprt::inspector

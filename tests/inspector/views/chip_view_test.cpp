@@ -1,0 +1,106 @@
+#include "views/chip_view.h"
+
+#include <gtest/gtest.h>
+
+#include "inspector/views/workspace_support.h"
+
+namespace poprt::inspector {
+namespace {
+
+class ChipViewTest : public WorkspaceTest {
+ protected:
+  ChipView& chip() { return *workspace->chip_view(); }
+  void show_sample() {
+    open_sample();
+    press('8', true);
+    ASSERT_EQ(workspace->view(), View::chip);
+    ASSERT_TRUE(chip().model()) << chip().error();
+  }
+};
+
+TEST_F(ChipViewTest, ShowsTilesPhasesAndMemory) {
+  show_sample();
+  for (const char* part : {"c600: ", "Bytes of tiles, at most ", "Phases over ",
+                           "Busiest tile: ", "By category", "Tensors on tile ", "not measured"})
+    EXPECT_TRUE(sees(part)) << part;
+  click("Colour: memory");
+  EXPECT_TRUE(sees("Cycles that tiles compute, at most "));
+  press('C');
+  EXPECT_TRUE(sees("Bytes of tiles"));
+}
+
+TEST_F(ChipViewTest, TheSliderAndTheArrowsChooseAnOperation) {
+  show_sample();
+  EXPECT_EQ(chip().selected(), -1);
+  EXPECT_TRUE(sees("the most of the whole run"));
+  press(ui::kRight);
+  EXPECT_EQ(chip().selected(), 0);
+  EXPECT_TRUE(sees("operation 0: "));
+  EXPECT_TRUE(sees("at operation 0"));
+  press(ui::kLeft);
+  press(ui::kLeft);
+  EXPECT_EQ(chip().selected(), -1) << "it ends at the whole run";
+  click("chip time");
+  EXPECT_GT(chip().selected(), 0) << "the middle of the slider";
+  click("trace");
+  const double middle = chip().model()->all_cycles() / 2;
+  EXPECT_EQ(chip().selected(), static_cast<int>(chip().model()->op_at(middle)));
+}
+
+TEST_F(ChipViewTest, AClickOnATileShowsItsTensors) {
+  show_sample();
+  click("page Operations");
+  EXPECT_FALSE(sees("Tensors on tile "));
+  click("tiles");
+  EXPECT_TRUE(sees("Tensors on tile "));
+}
+
+TEST_F(ChipViewTest, OperationsAreListedByCost) {
+  show_sample();
+  click("page Operations");
+  const auto order = chip().model()->by_cycles();
+  EXPECT_TRUE(sees(std::to_string(chip().model()->ops()[order[0]].cycles())));
+  const std::string name = chip().model()->ops()[order[0]].name;
+  EXPECT_TRUE(workspace->select(name));
+  EXPECT_EQ(chip().selected(), static_cast<int>(order[0]));
+  EXPECT_FALSE(workspace->select("nonsense"));
+}
+
+TEST_F(ChipViewTest, ComparesTwoChips) {
+  show_sample();
+  click("page Compare");
+  EXPECT_FALSE(chip().other());
+  click("compare with mk1");
+  ASSERT_TRUE(chip().other());
+  EXPECT_EQ(chip().other()->choice().target, "mk1");
+  EXPECT_TRUE(sees("Ratio"));
+  EXPECT_TRUE(sees("bytes of the busiest tile"));
+  click("compare with mk1");
+  EXPECT_FALSE(chip().other());
+}
+
+TEST_F(ChipViewTest, AnotherChoiceIsEstimatedAgain) {
+  show_sample();
+  const auto before = chip().model();
+  click("chip precision");
+  click("fp32");
+  ASSERT_NE(chip().model(), before);
+  EXPECT_EQ(chip().model()->choice().precision, "fp32");
+}
+
+TEST_F(ChipViewTest, TheGraphIsColouredByTheEstimate) {
+  show_sample();
+  click("Show in graph");
+  EXPECT_EQ(workspace->view(), View::graph);
+  EXPECT_STREQ(workspace->graph()->colour_name(), "time");
+  EXPECT_NE(workspace->message().find("estimated time on c600"), std::string::npos);
+}
+
+TEST_F(ChipViewTest, ACompiledModelHasNoGraphToEstimate) {
+  open_popef();
+  press('8', true);
+  EXPECT_TRUE(sees("open the .onnx or the IR text"));
+}
+
+}  // namespace
+}  // namespace poprt::inspector
