@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -241,7 +242,51 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   return link_shapes(parts, symbols, padding, output_shapes, exact);
 }
 
+// A generator determines the shapes, and has one device.
+void check_generation(const DriverOptions& options, const ir::Graph& graph) {
+  const bool shapes = !options.input_shape.empty() ||
+                      std::ranges::any_of(options.shapes, std::not_fn(&ShapeSet::empty));
+  const char* const given = shapes                    ? "input_shape"
+                            : options.batch_size != 0 ? "batch_size"
+                                                      : nullptr;
+  if (given)
+    fail(ErrorCode::invalid_argument,
+         "`{}`: a generator determines the shapes, from max_length, slots and prefill", given);
+  const char* const why = fused_graphs(graph) > 0          ? "of a fused model"
+                          : options.num_ipus > 1           ? "on several IPUs"
+                          : options.variable_weights       ? "with weights that change"
+                          : !options.faithful_note.empty() ? "with faithful numerics"
+                                                           : nullptr;
+  if (why) fail(ErrorCode::unimplemented, "generation: there is none {}", why);
+}
+
+// Compiles a language model at the shapes of a generator. The generator pads and masks tokens, so
+// runners do not, and the executable has no description of shapes for them.
+Executable compile_generation(const DriverOptions& options, ir::Graph& graph) {
+  check_generation(options, graph);
+  const GenerationModel model(graph, *options.generation);
+  const std::vector<GenerationShape> shapes = generation_shapes(*options.generation);
+  std::vector<Executable> parts;
+  for (size_t i = 0; i < shapes.size(); i++) {
+    const auto copy = graph.clone();
+    model.fix(*copy, shapes[i]);
+    const std::string name =
+        fmt::format("generation with batch {}, tokens {}", shapes[i].batch, shapes[i].tokens);
+    try {
+      parts.push_back(compile_part(options, options, *copy, {i, shapes.size() + 1, name}));
+    } catch (Error& e) {
+      e.add_context(name);
+      throw;
+    }
+  }
+  if (options.passes_only) return {};
+  Executable executable = link_generation(parts);
+  executable.notes[kGeneration] = model.note();
+  return executable;
+}
+
 Executable compile_parts(ir::Graph& graph, DriverOptions options, bool is_converted) {
+  if (options.generation) return compile_generation(options, graph);
   const bool fused = fused_graphs(graph) > 0;
   const std::vector<ShapeSet> sets = shapes_of(options);
   if (!sets.empty()) options.input_shape = sets.back();

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "compiler/compiler.h"
+#include "compiler/generation.h"
 #include "compiler/shape_sets.h"
 #include "compiler/variants.h"
 #include "ir/graph.h"
@@ -63,6 +64,8 @@ struct DriverOptions : Options {
   // no note.
   std::string faithful_note;
   int64_t num_io_tiles = 0;  // used only for warnings
+  // If set, the model is compiled for a generator, at the shapes of generation_shapes().
+  std::optional<GenerationOptions> generation;
   // Opset of a converted file. If convert_version is 0, it is the lowest possible opset from
   // lowest_opset on, or the opset of the model if lowest_opset is 0, too.
   int64_t convert_version = 0, lowest_opset = 0;

@@ -57,6 +57,13 @@ Executable link_graphs(const std::vector<Executable>& parts,
   return e;
 }
 
+Executable link_generation(const std::vector<Executable>& parts) {
+  Executable e = finish(program::link_buckets(variants_of(parts)));
+  e.notes = parts.back().notes;
+  describe_shards(e);
+  return e;
+}
+
 Symbols symbols_of(const ir::Graph& graph) {
   Symbols symbols;
   for (const ir::Value* v : graph.inputs()) symbols.inputs[v->name()] = v->type.symbols;

@@ -17,6 +17,10 @@ inline constexpr const char* kVariants = "poprt.branches";
 // order of `parts`. Throws invalid_argument.
 Executable link_graphs(const std::vector<Executable>& parts, const std::vector<std::string>& names);
 
+// Links the programs of one model at the shapes of a generator, in the order of `parts`. The
+// executable has no description for runners. Throws as program::link_buckets().
+Executable link_generation(const std::vector<Executable>& parts);
+
 // The names of a model's dimensions before the shapes are fixed: ONNX's dim_params.
 struct Symbols {
   std::map<std::string, std::vector<std::string>> inputs, outputs;  // by name, per dimension

@@ -17,7 +17,8 @@ struct Params {
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   const int64_t from = begin * kBlock, to = std::min(end * kBlock, p.bytes);
-  if (from < to)
+  // A caller may give an input and an output the same memory (program/aliases.h).
+  if (from < to && data[0] != data[1])
     std::memcpy(static_cast<std::byte*>(data[1]) + from,
                 static_cast<const std::byte*>(data[0]) + from, static_cast<size_t>(to - from));
 }

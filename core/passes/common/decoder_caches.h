@@ -1,0 +1,30 @@
+// Finds the caches of a language model, and the product that computes its logits.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace poprt::passes {
+
+// The pair of an input with past keys, values or states and an output with the present ones.
+struct DecoderCache {
+  ir::Value* past = nullptr;     // an input of the graph
+  ir::Value* present = nullptr;  // computed by the node of the cache
+  size_t axis = 2;               // the axis of the tokens
+  // The present is the past followed by new tokens. Otherwise it has the size of the past.
+  bool grows = false;
+  ir::Value* added = nullptr;  // the new tokens, if the node has them as a value
+};
+
+// The cache that an output of the graph returns: a Concat, an attention operator or a TensorScatter
+// with an input of the graph. Returns nothing if there is none. Throws unimplemented if the rank of
+// the input is unknown.
+std::optional<DecoderCache> cache_of(ir::Value* output);
+
+// The product whose result `value` is, after elementwise nodes with constants; null if there is
+// none.
+ir::Node* product_before(ir::Value* value);
+
+}  // namespace poprt::passes

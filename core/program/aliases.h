@@ -1,0 +1,22 @@
+// Inputs and outputs of a program that may have the same memory of the caller.
+//
+// A TensorScatter that updates a cache becomes two instructions:
+//
+//   copy [past, present]
+//   tensor_scatter [rows, position, present]
+//
+// If present has the memory of past, the copy does nothing, and the cache is updated in place.
+#pragma once
+
+#include <cstdint>
+
+#include "program/program.h"
+
+namespace poprt::program {
+
+// Whether the results of main do not change if input `input` and output `output` have the same
+// memory: in each variant, no instruction reads the input after the output is written, except the
+// copy of the whole input to the output before all other writes.
+bool may_share_memory(const Program& program, uint32_t input, uint32_t output);
+
+}  // namespace poprt::program

@@ -1,0 +1,132 @@
+#include "compiler/generation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "compiler/driver.h"
+#include "ir/text.h"
+
+namespace poprt::compiler {
+namespace {
+
+constexpr std::string_view kOptions =
+    R"({"max_length": 16, "slots": 2, "prefill": [4], "settings": {"stop_tokens": [3]}})";
+
+// A cache that grows by Concat, and logits that depend on it.
+std::string growing(const std::string& cache = "%present : ? = Concat(%past, %rows) {axis = 1}") {
+  return R"(graph "g" opset {"": 18} {
+  input %input_ids : s64[B,S]
+  input %attention_mask : s64[B,T]
+  input %position_ids : s64[B,S]
+  input %past : f32[B,P,4]
+  const %table : f32[3,4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  const %head : f32[4,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  %rows : f32[B,S,4] = Gather(%table, %input_ids)
+  )" + cache +
+         R"(
+  %logits : f32[B,S,3] = MatMul(%rows, %head)
+  output %logits
+  output %present
+}
+)";
+}
+
+std::string without(std::string text, const std::string& line) {
+  const size_t at = text.find(line);
+  EXPECT_NE(at, std::string::npos) << line;
+  return text.erase(at, text.find('\n', at) - at);
+}
+
+ErrorCode code_of(const std::string& text, std::string& message) {
+  try {
+    auto graph = ir::parse_text(text);
+    GenerationModel model(*graph, read_generation(kOptions));
+  } catch (const Error& e) {
+    message = e.message();
+    return e.code();
+  }
+  return ErrorCode::ok;
+}
+
+TEST(Generation, ACacheThatGrowsBecomesAWriteAtAPosition) {
+  auto graph = ir::parse_text(growing());
+  const GenerationModel model(*graph, read_generation(kOptions));
+  ASSERT_EQ(graph->outputs().size(), 2u);
+  const ir::Value* present = graph->outputs()[1];
+  EXPECT_EQ(present->name(), "present");
+  ASSERT_TRUE(present->producer() && present->producer()->op_type == "TensorScatter");
+  EXPECT_EQ(present->producer()->input(0)->name(), "past");
+  EXPECT_EQ(present->producer()->input(1)->name(), "rows");
+  EXPECT_EQ(present->producer()->input(2)->name(), "poprt.position");
+  EXPECT_EQ(present->producer()->int_attr("axis", 0), 1);
+  model.fix(*graph, {2, 4});
+  EXPECT_EQ(graph->find("past")->shape(), (Shape{2, 16, 4}));
+  EXPECT_EQ(graph->find("input_ids")->shape(), (Shape{2, 4}));
+  EXPECT_EQ(graph->find("attention_mask")->shape(), (Shape{2, 20}));
+  EXPECT_EQ(graph->find("poprt.position")->shape(), (Shape{2}));
+}
+
+TEST(Generation, LogitsAreThoseOfOneToken) {
+  auto graph = ir::parse_text(growing());
+  const GenerationModel model(*graph, read_generation(kOptions));
+  const ir::Node* product = graph->outputs()[0]->producer();
+  ASSERT_TRUE(product && product->op_type == "MatMul");
+  EXPECT_EQ(product->input(0)->producer()->op_type, "Gather");
+  EXPECT_EQ(product->input(0)->producer()->input(1)->name(), "poprt.last");
+}
+
+TEST(Generation, TheNoteDescribesTheModel) {
+  auto graph = ir::parse_text(growing());
+  const auto note = parse_json(GenerationModel(*graph, read_generation(kOptions)).note());
+  EXPECT_EQ(note["caches"], parse_json(R"([["past", "present", 1]])"));
+  EXPECT_EQ(note["shapes"], parse_json("[[2, 1], [1, 1], [1, 4]]"));
+  EXPECT_EQ(note["grows"], true);
+  EXPECT_EQ(note["settings"]["stop_tokens"], parse_json("[3]"));
+}
+
+TEST(Generation, ModelsWithoutAKnownMeaningAreRefusedWithTheName) {
+  const auto expect_refused = [](const std::string& text, const std::string& part) {
+    std::string message;
+    EXPECT_EQ(code_of(text, message), ErrorCode::unimplemented) << text;
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  std::string message;
+  EXPECT_EQ(code_of(growing(), message), ErrorCode::ok) << message;
+  expect_refused(without(growing(), "output %present"), "no caches");
+  expect_refused(without(growing(), "output %logits"), "no output 'logits'");
+  expect_refused(growing("%present : ? = Add(%past, %past)"), "output 'present'");
+  expect_refused(growing("%present : ? = Concat(%past, %rows) {axis = 0}"), "along axis 0");
+  expect_refused(without(growing(), "input %position_ids"), "no input 'position_ids'");
+  expect_refused(without(growing(), "input %attention_mask"), "no input 'attention_mask'");
+  std::string other = growing();
+  other.replace(other.find("  const %table"), 0, "  input %beam : s64[B]\n");
+  expect_refused(other, "input 'beam'");
+}
+
+TEST(Generation, ShapesBeginWithTheDecodingStep) {
+  GenerationOptions o =
+      read_generation(R"({"max_length": 64, "slots": 3, "prefill": [16, 4, 16]})");
+  const auto shapes = generation_shapes(o);
+  ASSERT_EQ(shapes.size(), 4u);
+  EXPECT_EQ(shapes[0].batch, 3);
+  EXPECT_EQ(shapes[0].tokens, 1);
+  EXPECT_EQ(shapes[1].batch, 1);
+  EXPECT_EQ(shapes[1].tokens, 1);
+  EXPECT_EQ(shapes[2].tokens, 4);
+  EXPECT_EQ(shapes[3].tokens, 16);
+  o.slots = 1;
+  EXPECT_EQ(generation_shapes(o).size(), 3u);
+}
+
+TEST(Generation, OptionsAreChecked) {
+  for (const char* wrong :
+       {"", "[]", "{}", R"({"max_length": 1})", R"({"max_length": 8, "slots": 0})",
+        R"({"max_length": 8, "prefill": [9]})", R"({"max_length": 8, "prefill": [1]})",
+        R"({"max_length": 8, "slots": 1e300})", R"({"max_length": 8, "prefill": 4})"})
+    EXPECT_THROW(read_generation(wrong), Error) << wrong;
+}
+
+}  // namespace
+}  // namespace poprt::compiler
