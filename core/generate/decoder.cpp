@@ -1,0 +1,180 @@
+#include "generate/decoder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+namespace poprt::generate {
+
+void Decoder::Free::operator()(std::byte* p) const { std::free(p); }
+
+// The places that no token has written must not be NaN, because a mask multiplies them by 0.
+Decoder::Memory Decoder::allocate(uint64_t bytes) {
+  constexpr uint64_t kAlignment = 64;
+  const uint64_t size = align_up(std::max<uint64_t>(bytes, 1), kAlignment);
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+  if (!memory) fail(ErrorCode::resource_exhausted, "a cache of {} bytes does not fit", bytes);
+  std::memset(memory, 0, size);
+  return Memory(memory);
+}
+
+void Decoder::Input::put(size_t index, int64_t value) {
+  const auto store = [&](auto v) { std::memcpy(bytes.data() + index * sizeof v, &v, sizeof v); };
+  switch (dtype) {
+    case DType::s64: return store(value);
+    case DType::s32: return store(static_cast<int32_t>(value));
+    case DType::u32: return store(static_cast<uint32_t>(value));
+    case DType::boolean: return store(static_cast<uint8_t>(value != 0));
+    default: return store(static_cast<float>(value));
+  }
+}
+
+Decoder::Input Decoder::input_of(size_t anchor) const {
+  const program::Anchor& a = session_.model().inputs()[anchor];
+  return {std::vector<std::byte>(a.bytes()), a.dtype};
+}
+
+Decoder::Decoder(std::shared_ptr<const runtime::Model> model, const device::LoadOptions& load)
+    : session_(std::move(model), {.load = load, .exclusive = true}),
+      d_(read_description(session_.model())),
+      lengths_(static_cast<size_t>(d_.slots)),
+      ids_(input_of(d_.ids)),
+      last_(input_of(d_.last)),
+      variant_(input_of(d_.variant)),
+      logits_(static_cast<size_t>(d_.slots * d_.vocabulary)) {
+  const auto& in = session_.model().inputs();
+  inputs_.resize(in.size());
+  outputs_.resize(session_.model().outputs().size());
+  inputs_[d_.ids] = ids_.bytes.data();
+  inputs_[d_.last] = last_.bytes.data();
+  inputs_[d_.variant] = variant_.bytes.data();
+  const auto optional = [&](const std::optional<size_t>& anchor, Input& to) {
+    if (!anchor) return;
+    to = input_of(*anchor);
+    inputs_[*anchor] = to.bytes.data();
+  };
+  optional(d_.mask, mask_);
+  optional(d_.positions, positions_);
+  optional(d_.position, position_);
+  const auto slots = static_cast<uint64_t>(d_.slots);
+  for (const Cache& c : d_.caches) {
+    caches_.push_back(allocate(checked_mul(c.row_bytes, slots)));
+    copies_.push_back(c.in_place ? nullptr : allocate(c.row_bytes * slots));
+    inputs_[c.input] = caches_.back().get();
+    outputs_[c.output] = caches_.back().get();
+  }
+  outputs_[d_.logits] = logits_.data();
+  for (size_t i = 0; i < in.size(); i++)
+    if (!inputs_[i] && in[i].data == program::kNoData)
+      fail(ErrorCode::data_loss, "input '{}' has no meaning for a generator", in[i].name);
+  session_.run_load_programs();
+}
+
+void Decoder::roll_back(size_t slot, int64_t length) {
+  if (length < 0 || length > lengths_[slot])
+    fail(ErrorCode::invalid_argument, "slot {} has {} tokens, cannot keep {}", slot, lengths_[slot],
+         length);
+  lengths_[slot] = length;
+}
+
+void Decoder::copy(size_t from, size_t to) {
+  if (from == to) return;
+  for (size_t i = 0; i < caches_.size(); i++) {
+    const uint64_t bytes = d_.caches[i].row_bytes;
+    std::memcpy(caches_[i].get() + to * bytes, caches_[i].get() + from * bytes, bytes);
+  }
+  lengths_[to] = lengths_[from];
+}
+
+// The program for the next tokens of a slot: the smallest that takes all of them, if its padding
+// fits the cache, else the largest that fits.
+size_t Decoder::shape_for(int64_t length, size_t tokens) const {
+  std::optional<size_t> enough, largest;
+  for (size_t i = 0; i < d_.shapes.size(); i++) {
+    const auto& [batch, count] = d_.shapes[i];
+    if (batch != 1 || length + count > d_.max_length) continue;
+    if (count >= static_cast<int64_t>(tokens) && (!enough || count < d_.shapes[*enough].tokens))
+      enough = i;
+    if (count <= static_cast<int64_t>(tokens) && (!largest || count > d_.shapes[*largest].tokens))
+      largest = i;
+  }
+  if (enough) return *enough;
+  POPRT_ASSERT(largest);  // the shape [1, 1]
+  return *largest;
+}
+
+// Fills the inputs of one sequence that has `length` tokens before the new ones. Tokens after the
+// given ones are padding: their keys are in places after the sequence, which the next run writes.
+void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int64_t> tokens,
+                      int64_t length) {
+  const auto count = static_cast<size_t>(shape.tokens);
+  for (size_t i = 0; i < count; i++) {
+    ids_.put(row * count + i, i < tokens.size() ? tokens[i] : 0);
+    if (d_.positions)
+      positions_.put(row * count + i,
+                     std::min(length + static_cast<int64_t>(i), d_.max_length - 1));
+  }
+  if (d_.position) position_.put(row, length);
+  if (!d_.mask) return;
+  // In the cache: the old tokens, and the new ones if they are written before they are read.
+  const auto width = static_cast<size_t>(d_.max_length + (d_.grows ? shape.tokens : 0));
+  const auto valid = static_cast<size_t>(length + (d_.grows ? 0 : shape.tokens));
+  const size_t added = width - (d_.grows ? count : 0);
+  for (size_t i = 0; i < width; i++) mask_.put(row * width + i, i < valid || i >= added);
+}
+
+void Decoder::run(size_t shape, size_t first_slot) {
+  variant_.put(0, static_cast<int64_t>(shape));
+  const auto rows = static_cast<uint64_t>(d_.shapes[shape].batch);
+  for (size_t i = 0; i < caches_.size(); i++) {
+    const Cache& c = d_.caches[i];
+    std::byte* const memory = caches_[i].get() + first_slot * c.row_bytes;
+    inputs_[c.input] = memory;
+    outputs_[c.output] = c.in_place ? memory : copies_[i].get();
+  }
+  session_.run_main_programs(inputs_.data(), outputs_.data());
+  for (size_t i = 0; i < caches_.size(); i++)
+    if (copies_[i])
+      std::memcpy(caches_[i].get() + first_slot * d_.caches[i].row_bytes, copies_[i].get(),
+                  d_.caches[i].row_bytes * rows);
+}
+
+size_t Decoder::prefill(size_t slot, std::span<const int64_t> tokens) {
+  const int64_t length = lengths_[slot];
+  if (tokens.empty() || length + static_cast<int64_t>(tokens.size()) >= d_.max_length)
+    fail(ErrorCode::failed_precondition, "slot {} has {} of {} tokens, cannot append {}", slot,
+         length, d_.max_length, tokens.size());
+  const size_t shape = shape_for(length, tokens.size());
+  const size_t count = std::min(tokens.size(), static_cast<size_t>(d_.shapes[shape].tokens));
+  set_row(d_.shapes[shape], 0, tokens.first(count), length);
+  last_.put(0, static_cast<int64_t>(count) - 1);
+  run(shape, slot);
+  lengths_[slot] += static_cast<int64_t>(count);
+  return count;
+}
+
+void Decoder::decode(std::span<const int64_t> tokens) {
+  // A slot without a token computes one, whose key is in the place after its sequence.
+  for (size_t slot = 0; slot < tokens.size(); slot++) {
+    const int64_t token = std::max<int64_t>(tokens[slot], 0);
+    if (tokens[slot] >= 0 && lengths_[slot] + 1 >= d_.max_length)
+      fail(ErrorCode::failed_precondition, "slot {} has {} tokens and no place for a further one",
+           slot, lengths_[slot]);
+    set_row(d_.shapes[0], slot, std::span(&token, 1), lengths_[slot]);
+  }
+  last_.put(0, 0);
+  run(0, 0);
+  for (size_t slot = 0; slot < tokens.size(); slot++)
+    if (tokens[slot] >= 0) lengths_[slot]++;
+}
+
+std::span<float> Decoder::logits(size_t row) {
+  const auto n = static_cast<size_t>(d_.vocabulary);
+  return std::span(logits_).subspan(row * n, n);
+}
+
+}  // namespace poprt::generate

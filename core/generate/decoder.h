@@ -1,0 +1,77 @@
+// A language model on a device, with the caches of several sequences.
+//
+// The caches stay in the memory of the decoder, which is also memory of the device: each run gets
+// the same memory for past and present, and writes only the places of the new tokens. A sequence
+// has a slot, a row of each cache. Its length is a number of the host, so a roll back moves no
+// memory, and places after the length have any contents.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "generate/description.h"
+#include "runtime/session/session.h"
+
+namespace poprt::generate {
+
+// Only one thread at a time may use it, except stop().
+class Decoder {
+ public:
+  // Throws the errors of Session and read_description().
+  Decoder(std::shared_ptr<const runtime::Model> model, const device::LoadOptions& load);
+
+  const Description& description() const { return d_; }
+  const std::shared_ptr<const runtime::Model>& model() const { return session_.shared_model(); }
+
+  int64_t length(size_t slot) const { return lengths_[slot]; }
+  // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer.
+  void roll_back(size_t slot, int64_t length);
+  // Makes slot `to` equal to slot `from`.
+  void copy(size_t from, size_t to);
+
+  // Appends tokens to a slot, in one run, and returns how many: at most as many as one program
+  // takes. The logits are those after the last of them. Throws failed_precondition unless the slot
+  // has room for all tokens and one more, which a step for other slots may write.
+  size_t prefill(size_t slot, std::span<const int64_t> tokens);
+  // Appends a token to each slot with one; -1: none. The logits of slot s are row s. Throws as
+  // above.
+  void decode(std::span<const int64_t> tokens);
+
+  // The logits of the last run: of one slot after prefill(), of each slot after decode().
+  std::span<float> logits(size_t row);
+
+  // Makes the current run and later ones fail with cancelled. Any thread may call it.
+  void stop() noexcept { session_.stop(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  using Memory = std::unique_ptr<std::byte[], Free>;
+  static Memory allocate(uint64_t bytes);
+
+  struct Input {
+    std::vector<std::byte> bytes;
+    DType dtype = DType::undefined;
+    void put(size_t index, int64_t value);
+  };
+  Input input_of(size_t anchor) const;
+  void set_row(const ProgramShape& shape, size_t row, std::span<const int64_t> tokens,
+               int64_t length);
+  void run(size_t shape, size_t first_slot);
+  size_t shape_for(int64_t length, size_t tokens) const;
+
+  runtime::Session session_;
+  const Description d_;
+  std::vector<int64_t> lengths_;
+  Input ids_, mask_, positions_, position_, last_, variant_;
+  std::vector<float> logits_;
+  std::vector<Memory> caches_, copies_;  // copies_: the results of caches that are not in place
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+};
+
+}  // namespace poprt::generate

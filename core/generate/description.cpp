@@ -1,0 +1,204 @@
+#include "generate/description.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "program/aliases.h"
+#include "program/control.h"
+#include "program/link.h"
+
+namespace poprt::generate {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMost = int64_t{1} << 24;
+
+class DescriptionReader {
+ public:
+  DescriptionReader(const runtime::Model& model, const std::string& text)
+      : model_(model), json_(try_parse_json(text)) {}
+
+  Description run() {
+    if (!json_.is_object() || number("version", 1, kMost) != 1)
+      fail(ErrorCode::data_loss, "it is not a JSON object of version 1");
+    d_.max_length = number("max_length", 2, kMost);
+    d_.slots = number("slots", 1, 4096);
+    d_.grows = json_.value("grows", json(false)) == json(true);
+    read_shapes();
+    d_.ids = *input("input_ids", true);
+    d_.last = *input("last", true);
+    d_.mask = input("attention_mask", false);
+    d_.positions = input("position_ids", false);
+    d_.position = input("position", d_.grows);
+    d_.logits = find(model_.outputs(), text("logits"), "output");
+    d_.variant = find(model_.inputs(), std::string(program::kBucketIndex), "input");
+    read_caches();
+    check_anchors();
+    check_roles();
+    read_settings();
+    return std::move(d_);
+  }
+
+ private:
+  int64_t number(const char* key, int64_t least, int64_t most) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) fail(ErrorCode::data_loss, "'{}' is missing", key);
+    const int64_t n = whole_number(*found);
+    if (n < least || n > most)
+      fail(ErrorCode::data_loss, "'{}' is {}, expected {} to {}", key, n, least, most);
+    return n;
+  }
+
+  std::string text(const json& from, const char* what) const {
+    if (!from.is_string()) fail(ErrorCode::data_loss, "'{}' is not text", what);
+    return from.get<std::string>();
+  }
+  std::string text(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) fail(ErrorCode::data_loss, "'{}' is missing", key);
+    return text(*found, key);
+  }
+
+  static size_t find(const std::vector<program::Anchor>& anchors, const std::string& name,
+                     const char* what) {
+    const auto found = std::ranges::find(anchors, name, &program::Anchor::name);
+    if (found == anchors.end())
+      fail(ErrorCode::data_loss, "the program has no {} '{}'", what, name);
+    return static_cast<size_t>(found - anchors.begin());
+  }
+
+  std::optional<size_t> input(const char* key, bool required) const {
+    const std::string name = text(key);
+    if (name.empty() && !required) return std::nullopt;
+    return find(model_.inputs(), name, "input");
+  }
+
+  const json& list(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end() || !found->is_array() || found->empty())
+      fail(ErrorCode::data_loss, "'{}' is not a list", key);
+    return *found;
+  }
+
+  void read_shapes() {
+    for (const json& item : list("shapes")) {
+      const std::vector<int64_t> pair = whole_numbers(item);
+      if (pair.size() != 2 || pair[0] < 1 || pair[0] > d_.slots || pair[1] < 1 ||
+          pair[1] > d_.max_length)
+        fail(ErrorCode::data_loss, "a shape is not [batch, tokens]");
+      d_.shapes.push_back({pair[0], pair[1]});
+    }
+    const auto single = [](const ProgramShape& s) { return s.batch == 1 && s.tokens == 1; };
+    if (d_.shapes[0].batch != d_.slots || d_.shapes[0].tokens != 1 ||
+        std::ranges::none_of(d_.shapes, single))
+      fail(ErrorCode::data_loss, "there is no shape for one token of each slot, or of one slot");
+  }
+
+  void read_caches() {
+    for (const json& item : list("caches")) {
+      if (!item.is_array() || item.size() != 3)
+        fail(ErrorCode::data_loss, "a cache is not [past, present, axis]");
+      Cache c;
+      c.input = find(model_.inputs(), text(item[0], "caches"), "input");
+      c.output = find(model_.outputs(), text(item[1], "caches"), "output");
+      const program::Anchor &past = model_.inputs()[c.input], &now = model_.outputs()[c.output];
+      if (past.dtype != now.dtype || past.shape != now.shape || past.shape.empty() ||
+          past.shape[0] != d_.slots || dtype_bits(past.dtype) < 8 || past.data != program::kNoData)
+        fail(ErrorCode::data_loss, "cache '{}' has the shapes {} and {}", past.name,
+             shape_string(past.shape), shape_string(now.shape));
+      const int64_t axis = whole_number(item[2]);
+      if (axis < 1 || axis >= static_cast<int64_t>(past.shape.size()) ||
+          past.shape[static_cast<size_t>(axis)] != d_.max_length ||
+          std::ranges::count(d_.caches, c.input, &Cache::input) ||
+          std::ranges::count(d_.caches, c.output, &Cache::output))
+        fail(ErrorCode::data_loss, "cache '{}' {} has no axis {} of {} places, or occurs twice",
+             past.name, shape_string(past.shape), axis, d_.max_length);
+      c.row_bytes = past.bytes() / static_cast<uint64_t>(d_.slots);
+      c.in_place = program::may_share_memory(model_.program(), static_cast<uint32_t>(c.input),
+                                             static_cast<uint32_t>(c.output));
+      d_.caches.push_back(c);
+    }
+  }
+
+  // The number of elements that a run at the largest shape reads or writes.
+  void check_anchor(const program::Anchor& a, int64_t elements, bool floats) const {
+    const bool type = floats ? a.dtype == DType::f32
+                             : a.dtype == DType::s64 || a.dtype == DType::s32 ||
+                                   a.dtype == DType::boolean || a.dtype == DType::f32;
+    if (!type || element_count(a.shape) < elements || a.data != program::kNoData)
+      fail(ErrorCode::data_loss, "'{}' is {}{}, expected {} elements", a.name, dtype_name(a.dtype),
+           shape_string(a.shape), elements);
+  }
+
+  // Each input has one meaning, and the program has a variant for each shape.
+  void check_roles() const {
+    std::vector<size_t> roles = {d_.ids, d_.last, d_.variant};
+    for (const auto& role : {d_.mask, d_.positions, d_.position})
+      if (role) roles.push_back(*role);
+    for (const Cache& c : d_.caches) roles.push_back(c.input);
+    std::ranges::sort(roles);
+    if (std::ranges::adjacent_find(roles) != roles.end())
+      fail(ErrorCode::data_loss, "an input has two meanings");
+    const program::Program& p = model_.program();
+    const auto variants = std::ranges::count_if(p.main, [&](const program::Instruction& in) {
+      return p.kernels[in.kernel] == program::kControlCase;
+    });
+    if (variants != static_cast<std::ptrdiff_t>(d_.shapes.size()))
+      fail(ErrorCode::data_loss, "the program has {} variants for {} shapes", variants,
+           d_.shapes.size());
+  }
+
+  void check_anchors() {
+    int64_t tokens = 0, mask = 0;
+    for (const ProgramShape& s : d_.shapes) {
+      tokens = std::max(tokens, s.batch * s.tokens);
+      mask = std::max(mask, s.batch * (d_.max_length + (d_.grows ? s.tokens : 0)));
+    }
+    const auto& in = model_.inputs();
+    check_anchor(in[d_.ids], tokens, false);
+    check_anchor(in[d_.last], 1, false);
+    if (d_.mask) check_anchor(in[*d_.mask], mask, false);
+    if (d_.positions) check_anchor(in[*d_.positions], tokens, false);
+    if (d_.position) check_anchor(in[*d_.position], d_.slots, false);
+    const program::Anchor& logits = model_.outputs()[d_.logits];
+    d_.vocabulary = logits.shape.empty() ? 0 : logits.shape.back();
+    if (d_.vocabulary < 1 || logits.shape.size() > 3)
+      fail(ErrorCode::data_loss, "the logits have the shape {}", shape_string(logits.shape));
+    check_anchor(logits, d_.slots * d_.vocabulary, true);
+    if (model_.outputs().size() != d_.caches.size() + 1)
+      fail(ErrorCode::data_loss, "the program has {} outputs for {} caches",
+           model_.outputs().size(), d_.caches.size());
+  }
+
+  void read_settings() {
+    const json settings = json_.value("settings", json::object());
+    if (!settings.is_object()) fail(ErrorCode::data_loss, "'settings' is not an object");
+    if (settings.contains("stop_tokens")) d_.stop_tokens = whole_numbers(settings["stop_tokens"]);
+  }
+
+  const runtime::Model& model_;
+  const json json_;
+  Description d_;
+};
+
+}  // namespace
+
+Description read_description(const runtime::Model& model) {
+  const auto found = model.opaque.find(kGeneration);
+  if (found == model.opaque.end())
+    fail(ErrorCode::failed_precondition,
+         "executable '{}' was not compiled for generation; make a generator from the ONNX model or "
+         "its folder",
+         model.name);
+  try {
+    return DescriptionReader(model, found->second).run();
+  } catch (Error& e) {
+    e.add_context(fmt::format("blob '{}'", kGeneration));
+    throw;
+  }
+}
+
+}  // namespace poprt::generate

@@ -1,0 +1,154 @@
+// Generates texts of tokens with a language model. Sequences of any number of threads share the
+// steps of one thread (continuous batching):
+//
+//   submit() ─► waiting ─► a free slot ─► prompt, one piece a round ─► a token each round ─► done
+//
+// In each round the thread admits waiting sequences to free slots in the order of submission, runs
+// one piece of one prompt, in turn, and one decoding step for all sequences that have their prompt.
+// So a long prompt delays other sequences by one piece at most. Each sequence is computed in its
+// row of the caches, so its tokens do not depend on the others.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "generate/decoder.h"
+#include "generate/sampler.h"
+
+namespace poprt::generate {
+
+// stop: a stop token was chosen. length: max_new_tokens, or the maximum length of the model.
+// deadline: the time limit. cancelled: by the caller. error: next() throws it.
+enum class Finish : uint8_t { none, stop, length, cancelled, deadline, error };
+std::string_view finish_name(Finish finish);
+
+struct SequenceOptions {
+  SamplingOptions sampling;
+  std::chrono::nanoseconds time_limit{};  // from submission; 0: none
+  // The sequence waits after each run for the caller, who may change the logits, until resume().
+  bool wait_for_logits = false;
+};
+
+struct GeneratorOptions {
+  device::LoadOptions load;
+  // A new sequence uses the tokens that an earlier one left in a slot, or that another one has, if
+  // its prompt begins with them. Results may then differ in the last bits, because a prompt and a
+  // decoding step round differently.
+  bool reuse_prefixes = false;
+};
+
+class Generator;
+
+// One text. All functions are thread-safe.
+class Sequence {
+ public:
+  // Waits for the next token that was not returned yet. Returns nothing at the end. A negative
+  // timeout waits without limit. Throws deadline_exceeded if there is none in time, the error of
+  // the run, and failed_precondition if the sequence waits for resume().
+  std::optional<Token> next(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
+  // none while the sequence continues; it ends before its last tokens are read.
+  Finish finish() const;
+  // The sequence ends before its next token. Tokens that were generated can still be read.
+  void cancel();
+  size_t prompt_length() const noexcept { return prompt_length_; }
+
+  // With wait_for_logits: waits for the logits of the next token; empty if the sequence has ended.
+  // Throws as next().
+  std::vector<float> logits(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
+  // Continues with these logits. Throws invalid_argument for a wrong number, and
+  // failed_precondition if the sequence does not wait.
+  void resume(std::span<const float> logits);
+
+ private:
+  friend class Generator;
+  struct Shared;
+
+  std::shared_ptr<Shared> shared_;
+  size_t prompt_length_ = 0;
+  Sampler sampler_;
+  SequenceOptions options_;
+  std::vector<int64_t> tokens_;  // the prompt and the tokens since
+  size_t computed_ = 0;          // tokens that are in the cache
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  std::optional<size_t> slot_;
+
+  // Guarded by the mutex of `shared_`.
+  std::deque<Token> unread_;
+  Finish finish_ = Finish::none;
+  std::optional<Error> error_;
+  bool cancelled_ = false;
+  bool waits_ = false;  // for resume()
+  std::vector<float> pending_;
+
+  explicit Sequence(SequenceOptions options);
+};
+
+class Generator {
+ public:
+  // Throws the errors of Decoder.
+  explicit Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptions options = {});
+  // Sequences that have not ended fail with cancelled.
+  ~Generator();
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+
+  const Description& description() const { return decoder_.description(); }
+  const runtime::Model& model() const { return *decoder_.model(); }
+
+  // Begins a text after the prompt. Throws invalid_argument for an empty prompt, a token outside of
+  // the vocabulary or a wrong option, and out_of_range if the prompt leaves no place for a token.
+  // Thread-safe.
+  std::shared_ptr<Sequence> submit(std::span<const int64_t> prompt, SequenceOptions options = {});
+
+  // JSON with the numbers of slots, sequences, tokens and seconds since the generator was created.
+  // Thread-safe.
+  std::string statistics() const;
+
+ private:
+  using SequencePtr = std::shared_ptr<Sequence>;
+
+  void work();
+  void admit();
+  size_t free_slot_for(const Sequence& s, std::optional<size_t>& from) const;
+  void drop_ended();
+  void run_prompt();
+  void run_step();
+  void take_logits(Sequence& s, std::span<float> logits);
+  void choose(Sequence& s, std::span<float> logits);
+  void end(Sequence& s, Finish finish, std::optional<Error> error = {});
+  void release(Sequence& s);
+  bool is_stop(const Sequence& s, int64_t token) const;
+  bool has_work() const;
+
+  Decoder decoder_;
+  const GeneratorOptions options_;
+  std::shared_ptr<Sequence::Shared> shared_;
+
+  // Guarded by the mutex of `shared_`.
+  std::deque<SequencePtr> waiting_;
+  bool stopping_ = false;
+  struct Counts {
+    int64_t prompt_tokens = 0, decode_tokens = 0, decode_steps = 0, reused_tokens = 0;
+    double prompt_seconds = 0, decode_seconds = 0;
+    int64_t submitted = 0, ended = 0;
+  } counts_;
+  size_t active_count_ = 0;
+
+  // Used by the thread only.
+  std::vector<SequencePtr> slots_;            // by slot; null: free
+  std::vector<std::vector<int64_t>> cached_;  // tokens in the caches, by slot
+  size_t turn_ = 0;                           // the slot whose prompt is next
+  std::thread thread_;
+};
+
+}  // namespace poprt::generate

@@ -1,0 +1,132 @@
+#include "generate/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace poprt::generate {
+namespace {
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+void check_tokens(std::span<const int64_t> tokens, int64_t vocabulary, const char* name) {
+  for (const int64_t t : tokens)
+    if (t < 0 || t >= vocabulary)
+      fail(ErrorCode::invalid_argument, "{}: token {} is outside of the vocabulary of {}", name, t,
+           vocabulary);
+}
+
+size_t greatest(std::span<const float> logits) {
+  size_t best = 0;
+  for (size_t i = 0; i < logits.size(); i++) {
+    if (std::isnan(logits[i]))
+      fail(ErrorCode::failed_precondition, "the logit of token {} is not a number", i);
+    if (logits[i] > logits[best]) best = i;
+  }
+  return best;
+}
+
+double log_sum(std::span<const float> logits, float most) {
+  double sum = 0;
+  for (const float v : logits) sum += std::exp(static_cast<double>(v) - static_cast<double>(most));
+  return static_cast<double>(most) + std::log(sum);
+}
+
+}  // namespace
+
+void check(const SamplingOptions& o, int64_t vocabulary) {
+  const auto range = [](double value, double least, double most, const char* name) {
+    if (!(value >= least && value <= most))
+      fail(ErrorCode::invalid_argument, "{} is {}, expected {} to {}", name, value, least, most);
+  };
+  range(o.temperature, 0, 1e6, "temperature");
+  range(o.top_p, 1e-9, 1, "top_p");
+  range(o.min_p, 0, 1, "min_p");
+  range(o.repetition_penalty, 1e-3, 1e3, "repetition_penalty");
+  const auto not_negative = [](int64_t value, const char* name) {
+    if (value < 0) fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", name, value);
+  };
+  not_negative(o.top_k, "top_k");
+  not_negative(o.max_new_tokens, "max_new_tokens");
+  not_negative(o.min_new_tokens, "min_new_tokens");
+  check_tokens(o.bad_tokens, vocabulary, "bad_tokens");
+  check_tokens(o.stop_tokens, vocabulary, "stop_tokens");
+}
+
+Sampler::Sampler(SamplingOptions options) : options_(std::move(options)), random_(options_.seed) {}
+
+// Each token of the text counts once, as in Hugging Face's transformers.
+void Sampler::penalise(std::span<float> logits, std::span<const int64_t> tokens) const {
+  const auto penalty = static_cast<float>(options_.repetition_penalty);
+  std::vector<int64_t> seen(tokens.begin(), tokens.end());
+  std::ranges::sort(seen);
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  for (const int64_t t : seen) {
+    if (t < 0 || t >= static_cast<int64_t>(logits.size())) continue;
+    float& logit = logits[static_cast<size_t>(t)];
+    logit = logit > 0 ? logit / penalty : logit * penalty;
+  }
+}
+
+Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
+                      std::span<const int64_t> hidden) {
+  const float most = logits[greatest(logits)];
+  const double sum = log_sum(logits, most);
+  const bool changes = options_.repetition_penalty != 1;
+  std::vector<float> original;
+  if (changes) original.assign(logits.begin(), logits.end());
+  if (changes) penalise(logits, tokens);
+  for (const std::span<const int64_t> list : {std::span(options_.bad_tokens), hidden})
+    for (const int64_t t : list)
+      if (t >= 0 && t < static_cast<int64_t>(logits.size()))
+        logits[static_cast<size_t>(t)] = kHidden;
+  const size_t best = greatest(logits);
+  if (logits[best] == kHidden)
+    fail(ErrorCode::failed_precondition, "no token is left: all have a logit of -inf");
+  const size_t id = options_.temperature == 0 ? best : static_cast<size_t>(draw(logits));
+  const float logit = changes ? original[id] : logits[id];
+  return {static_cast<int64_t>(id), static_cast<double>(logit) - sum};
+}
+
+int64_t Sampler::draw(std::span<const float> logits) {
+  candidates_.clear();
+  for (size_t i = 0; i < logits.size(); i++)
+    if (logits[i] > kHidden)
+      candidates_.push_back(
+          {static_cast<int64_t>(i), static_cast<double>(logits[i]) / options_.temperature});
+  // The more probable one is first, and of equal ones that with the lower number.
+  const auto before = [](const Candidate& a, const Candidate& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+  };
+  const auto wanted = static_cast<size_t>(options_.top_k);
+  if (wanted && wanted < candidates_.size()) {
+    const auto end = candidates_.begin() + options_.top_k;
+    std::nth_element(candidates_.begin(), end - 1, candidates_.end(), before);
+    candidates_.erase(end, candidates_.end());
+  }
+  std::ranges::sort(candidates_, before);
+  const double most = candidates_[0].weight;
+  double sum = 0;
+  for (Candidate& c : candidates_) sum += c.weight = std::exp(c.weight - most);
+  size_t count = candidates_.size();
+  if (options_.top_p < 1) {
+    double part = 0;
+    for (count = 0; count < candidates_.size() && part < options_.top_p * sum; count++)
+      part += candidates_[count].weight;
+  }
+  while (count > 1 && candidates_[count - 1].weight < options_.min_p) count--;
+  sum = 0;
+  for (size_t i = 0; i < count; i++) sum += candidates_[i].weight;
+  constexpr double kSteps = 0x1p-53;
+  double left = static_cast<double>(random_() >> 11) * kSteps * sum;
+  for (size_t i = 0; i + 1 < count; i++) {
+    left -= candidates_[i].weight;
+    if (left < 0) return candidates_[i].id;
+  }
+  return candidates_[count - 1].id;
+}
+
+}  // namespace poprt::generate

@@ -1,0 +1,63 @@
+// Chooses the next token of a sequence from the logits of a model.
+//
+// Steps, in this order: repetition penalty, bad tokens, stop tokens before the minimal length; then
+// greedy choice (temperature 0), or temperature, top-k, top-p, min-p and a draw. A seed gives the
+// same tokens on every machine for equal logits.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace poprt::generate {
+
+struct SamplingOptions {
+  double temperature = 0;         // 0: the most probable token
+  int64_t top_k = 0;              // the number of most probable tokens that are kept; 0: all
+  double top_p = 1;               // keeps the fewest tokens whose probabilities have this sum
+  double min_p = 0;               // keeps tokens of at least this part of the greatest probability
+  double repetition_penalty = 1;  // divides logits above 0 and multiplies those below
+  uint64_t seed = 0;
+  std::vector<int64_t> bad_tokens;   // are never chosen
+  std::vector<int64_t> stop_tokens;  // end the sequence, in addition to those of the model
+  bool ignore_stop = false;          // the stop tokens of the model do not end the sequence
+  int64_t max_new_tokens = 0;        // 0: until the maximum length
+  int64_t min_new_tokens = 0;        // stop tokens are not chosen before
+};
+
+// Throws invalid_argument with the name of the option.
+void check(const SamplingOptions& options, int64_t vocabulary);
+
+struct Token {
+  int64_t id = 0;
+  // The logarithm of its probability according to the model, before penalties and temperature.
+  double log_probability = 0;
+};
+
+class Sampler {
+ public:
+  explicit Sampler(SamplingOptions options);
+
+  // `tokens` are the prompt and the tokens since; `hidden` are tokens that must not be chosen now.
+  // Changes the logits. Throws failed_precondition if they contain NaN, or if no token is left.
+  Token choose(std::span<float> logits, std::span<const int64_t> tokens,
+               std::span<const int64_t> hidden);
+
+  const SamplingOptions& options() const { return options_; }
+
+ private:
+  struct Candidate {
+    int64_t id;
+    double weight;
+  };
+
+  int64_t draw(std::span<const float> logits);
+  void penalise(std::span<float> logits, std::span<const int64_t> tokens) const;
+
+  const SamplingOptions options_;
+  std::mt19937_64 random_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace poprt::generate

@@ -1,0 +1,106 @@
+#include "generate/decoder.h"
+
+#include <random>
+
+#include "core/generate/support.h"
+
+namespace poprt::test {
+namespace {
+
+using generate::Decoder;
+
+// The logits of a text from a decoder that has only this text, computed token by token.
+std::vector<float> logits_of(Decoder& fresh, std::span<const int64_t> text) {
+  fresh.roll_back(0, 0);
+  for (const int64_t token : text) fresh.prefill(0, std::span(&token, 1));
+  const auto logits = fresh.logits(0);
+  return {logits.begin(), logits.end()};
+}
+
+void expect_close_to(std::span<const float> got, const std::vector<float>& wanted) {
+  for (size_t i = 0; i < wanted.size(); i++) ASSERT_NEAR(got[i], wanted[i], 1e-4f) << i;
+}
+
+class DecoderSlots : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, DecoderSlots, testing::Values("genai", "optimum", "gpt2"),
+                         [](const auto& info) { return info.param; });
+
+// Random operations on the slots, compared with a decoder without state.
+TEST_P(DecoderSlots, HoldTheirTextsAfterRandomOperations) {
+  Decoder decoder(generation_model(GetParam(), {64, 3, {4, 8}}), {});
+  Decoder fresh(generation_model(GetParam(), {64, 1, {8}}), {});
+  std::vector<std::vector<int64_t>> texts(3);
+  std::mt19937 random(3);
+  const auto token = [&] { return static_cast<int64_t>(random() % 53); };
+  for (int step = 0; step < 150; step++) {
+    const size_t slot = random() % 3, other = random() % 3;
+    std::vector<int64_t>& text = texts[slot];
+    switch (random() % 5) {
+      case 0:
+        text.resize(random() % (text.size() + 1));
+        decoder.roll_back(slot, static_cast<int64_t>(text.size()));
+        break;
+      case 1:
+        decoder.copy(slot, other);
+        texts[other] = text;
+        break;
+      case 2: {
+        std::vector<int64_t> added(1 + random() % 20);
+        for (int64_t& t : added) t = token();
+        if (text.size() + added.size() >= 64) {
+          EXPECT_THROW(decoder.prefill(slot, added), Error);
+          break;
+        }
+        for (size_t done = 0; done < added.size();)
+          done += decoder.prefill(slot, std::span(added).subspan(done));
+        text.insert(text.end(), added.begin(), added.end());
+        expect_close_to(decoder.logits(0), logits_of(fresh, text));
+        break;
+      }
+      default: {
+        std::vector<int64_t> next(3, -1);
+        for (size_t s = 0; s < 3; s++)
+          if (random() % 3 && texts[s].size() < 63) next[s] = token();
+        decoder.decode(next);
+        for (size_t s = 0; s < 3; s++) {
+          if (next[s] < 0) continue;
+          texts[s].push_back(next[s]);
+          expect_close_to(decoder.logits(s), logits_of(fresh, texts[s]));
+        }
+      }
+    }
+    for (size_t s = 0; s < 3; s++)
+      ASSERT_EQ(decoder.length(s), static_cast<int64_t>(texts[s].size()));
+  }
+}
+
+TEST(Decoder, GivesTheSameLogitsInEachSlotBitForBit) {
+  Decoder decoder(generation_model("genai", {64, 3, {8}}), {});
+  const std::vector<int64_t> prompt = {5, 9, 2, 11, 30, 7, 8, 1, 3};
+  for (size_t slot = 0; slot < 3; slot++)
+    for (size_t done = 0; done < prompt.size();)
+      done += decoder.prefill(slot, std::span(prompt).subspan(done));
+  decoder.decode(std::vector<int64_t>{4, 4, 4});
+  const std::vector<float> first(decoder.logits(0).begin(), decoder.logits(0).end());
+  for (size_t slot = 1; slot < 3; slot++)
+    EXPECT_TRUE(std::ranges::equal(decoder.logits(slot), first));
+  decoder.roll_back(1, 9);
+  decoder.decode(std::vector<int64_t>{-1, 4, -1});  // alone
+  EXPECT_TRUE(std::ranges::equal(decoder.logits(1), first));
+}
+
+TEST(Decoder, RefusesToRollForward) {
+  Decoder decoder(generation_model("genai", {64, 3, {8}}), {});
+  EXPECT_THROW(decoder.roll_back(0, 1), Error);
+  EXPECT_THROW(decoder.roll_back(0, -1), Error);
+}
+
+TEST(Decoder, FailsIfItIsStopped) {
+  Decoder decoder(generation_model("genai", {64, 3, {8}}), {});
+  decoder.stop();
+  const int64_t token = 1;
+  EXPECT_THROW(decoder.prefill(0, std::span(&token, 1)), Error);
+}
+
+}  // namespace
+}  // namespace poprt::test

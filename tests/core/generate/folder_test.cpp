@@ -1,0 +1,109 @@
+#include "generate/folder.h"
+
+#include <unistd.h>
+
+#include "core/generate/support.h"
+
+namespace poprt::test {
+namespace {
+
+namespace fs = std::filesystem;
+using generate::ModelFolder;
+using generate::open_folder;
+
+class GenerationFolder : public testing::Test {
+ protected:
+  GenerationFolder() {
+    std::string name = (fs::temp_directory_path() / "poprt_generate_XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~GenerationFolder() override { fs::remove_all(path); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name) << text;
+  }
+  ErrorCode code() const {
+    try {
+      open_folder(path);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  }
+
+  fs::path path;
+};
+
+TEST(ModelFolders, HaveTheSettingsOfTheirExporters) {
+  const ModelFolder genai = open_folder(generation_data() / "genai");
+  EXPECT_EQ(genai.model, generation_data() / "genai" / "model.onnx");
+  EXPECT_EQ(genai.context_length, 64);
+  EXPECT_EQ(genai.stop_tokens, std::vector<int64_t>{7});
+  EXPECT_EQ(genai.input_ids, "input_ids");
+  const ModelFolder optimum = open_folder(generation_data() / "optimum");
+  EXPECT_EQ(optimum.context_length, 64);
+  EXPECT_EQ(optimum.stop_tokens, std::vector<int64_t>{9});
+  EXPECT_FALSE(optimum.is_popef);
+  EXPECT_THROW(open_folder(generation_data() / "absent"), Error);
+}
+
+TEST_F(GenerationFolder, MergesTheStopTokensOfBothConfigurations) {
+  write("model.onnx", "");
+  write("config.json", R"({"n_positions": 128, "eos_token_id": 3})");
+  write("generation_config.json", R"({"eos_token_id": [3, 5]})");
+  const ModelFolder folder = open_folder(path);
+  EXPECT_EQ(folder.stop_tokens, (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(folder.context_length, 128);
+}
+
+TEST_F(GenerationFolder, LimitsTheContextToTheWindowOfAttention) {
+  write("model.onnx", "");
+  write("config.json", R"({"max_position_embeddings": 4096, "sliding_window": 512})");
+  EXPECT_EQ(open_folder(path).context_length, 512);
+  write("config.json", R"({"max_position_embeddings": 4096, "sliding_window": 512,
+                           "use_sliding_window": false})");
+  EXPECT_EQ(open_folder(path).context_length, 4096);
+}
+
+TEST_F(GenerationFolder, RefusesHostileConfigurations) {
+  EXPECT_EQ(code(), ErrorCode::not_found);  // no model
+  write("model.onnx", "");
+  for (const char* config : {"[]", "{", "{\"eos_token_id\": \"end\"}", "{\"eos_token_id\": 1.5}",
+                             "{\"n_positions\": -1}", "{\"n_positions\": 1e300}"}) {
+    write("config.json", config);
+    EXPECT_EQ(code(), ErrorCode::data_loss) << config;
+  }
+  write("config.json", R"({"is_encoder_decoder": true})");
+  EXPECT_EQ(code(), ErrorCode::unimplemented);
+  const auto genai = [&](const std::string& model) {
+    write("genai_config.json", "{\"model\": " + model + "}");
+    return code();
+  };
+  EXPECT_EQ(genai("{\"decoder\": {\"filename\": \"../other.onnx\"}}"),
+            ErrorCode::permission_denied);
+  EXPECT_EQ(genai("{\"decoder\": {\"filename\": \"/etc/passwd\"}}"), ErrorCode::permission_denied);
+  EXPECT_EQ(genai("{\"decoder\": {\"filename\": \"absent.onnx\"}}"), ErrorCode::not_found);
+  EXPECT_EQ(genai("{\"decoder\": {\"filename\": 7}}"), ErrorCode::data_loss);
+  EXPECT_EQ(genai("{\"decoder\": []}"), ErrorCode::data_loss);
+  EXPECT_EQ(genai("{\"decoder\": {\"inputs\": {\"input_ids\": 3}}}"), ErrorCode::data_loss);
+  EXPECT_EQ(genai("{\"encoder\": {}}"), ErrorCode::unimplemented);
+  EXPECT_EQ(genai("{\"decoder\": {}}"), ErrorCode::ok);
+}
+
+TEST(ModelFolders, DetermineTheSizesOfCaches) {
+  ModelFolder folder;
+  const auto length = [&](generate::GenerationSizes sizes) {
+    return compiler::read_generation(generation_text(folder, sizes)).max_length;
+  };
+  EXPECT_EQ(length({}), 2048);
+  EXPECT_EQ(length({100, 0, {}}), 100);
+  folder.context_length = 256;
+  EXPECT_EQ(length({}), 256);
+  EXPECT_THROW(length({257, 0, {}}), Error);
+  folder.context_length = 1 << 20;
+  EXPECT_EQ(length({}), 2048);
+  EXPECT_EQ(length({4096, 0, {}}), 4096);
+}
+
+}  // namespace
+}  // namespace poprt::test

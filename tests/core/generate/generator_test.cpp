@@ -1,0 +1,206 @@
+#include "generate/generator.h"
+
+#include <random>
+#include <thread>
+
+#include "core/generate/support.h"
+
+namespace poprt::test {
+namespace {
+
+using generate::Finish;
+using generate::Generator;
+using generate::SequenceOptions;
+using std::chrono::nanoseconds;
+
+class Generation : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::Values("genai", "optimum", "gpt2"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Generation, GivesTheTokensAndProbabilitiesOfTheReference) {
+  Generator generator(generation_model(GetParam(), {64, 1, {8}}));
+  for (const ExpectedText& wanted : expected_texts(GetParam())) {
+    const auto s = generator.submit(wanted.prompt, as_expected(wanted));
+    const Text got = read_text(*s);
+    EXPECT_EQ(got.tokens, wanted.tokens) << "prompt of " << wanted.prompt.size();
+    ASSERT_EQ(got.log_probabilities.size(), wanted.log_probabilities.size());
+    for (size_t i = 0; i < got.tokens.size(); i++)
+      EXPECT_NEAR(got.log_probabilities[i], wanted.log_probabilities[i], 1e-4) << i;
+    EXPECT_EQ(s->finish(), Finish::length);
+  }
+}
+
+TEST_P(Generation, UpdatesItsCachesInPlace) {
+  const auto model = generation_model(GetParam(), {64, 3, {8}});
+  for (const generate::Cache& c : generate::read_description(*model).caches)
+    EXPECT_TRUE(c.in_place) << model->inputs()[c.input].name;
+}
+
+TEST_P(Generation, GivesTheSameTokensToSequencesThatJoinAndLeave) {
+  Generator generator(generation_model(GetParam(), {64, 3, {8}}));
+  const auto texts = expected_texts(GetParam());
+  std::mt19937 random(5);
+  std::vector<std::pair<size_t, std::shared_ptr<generate::Sequence>>> running;
+  const auto finish = [&](size_t i) {
+    const auto [text, s] = running[i];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_EQ(read_text(*s).tokens, texts[text].tokens);
+  };
+  for (int round = 0; round < 60; round++) {
+    const size_t text = random() % texts.size();
+    running.emplace_back(text, generator.submit(texts[text].prompt, as_expected(texts[text])));
+    if (running.size() > 6) finish(random() % running.size());
+  }
+  while (!running.empty()) finish(0);
+}
+
+TEST_P(Generation, GivesTheSameTokensAfterASharedPrefix) {
+  Generator generator(generation_model(GetParam(), {64, 2, {8}}), {.reuse_prefixes = true});
+  for (const ExpectedText& text : expected_texts(GetParam())) {
+    for (size_t cut = 1; cut <= text.tokens.size(); cut += 7) {
+      std::vector<int64_t> prompt = text.prompt;
+      prompt.insert(prompt.end(), text.tokens.begin(),
+                    text.tokens.begin() + static_cast<std::ptrdiff_t>(cut - 1));
+      SequenceOptions options = as_expected(text);
+      options.sampling.max_new_tokens = 1;
+      EXPECT_EQ(read_text(*generator.submit(prompt, options)).tokens[0], text.tokens[cut - 1]);
+    }
+  }
+  EXPECT_GT(parse_json(generator.statistics())["reused_tokens"], 50);
+}
+
+TEST(Generator, EndsAtAStopTokenOfTheModel) {
+  Generator generator(generation_model("genai", {64, 1, {8}}));
+  // Stop token 7 of genai_config.json does not occur; 24 of the caller does.
+  const ExpectedText text = expected_texts("genai")[0];
+  SequenceOptions options;
+  options.sampling.stop_tokens = {24};
+  const auto s = generator.submit(text.prompt, options);
+  const auto end = std::find(text.tokens.begin(), text.tokens.end(), 24);
+  ASSERT_NE(end, text.tokens.end());
+  EXPECT_EQ(read_text(*s).tokens, std::vector<int64_t>(text.tokens.begin(), end + 1));
+  EXPECT_EQ(s->finish(), Finish::stop);
+  EXPECT_EQ(generator.description().stop_tokens, (std::vector<int64_t>{7}));
+}
+
+TEST(Generator, EndsAtTheMaximumLengthOfTheModel) {
+  Generator generator(generation_model("gpt2", {24, 1, {8}}));
+  const ExpectedText text = expected_texts("gpt2")[4];  // 20 tokens
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  const auto s = generator.submit(text.prompt, options);
+  EXPECT_EQ(read_text(*s).tokens,
+            std::vector<int64_t>(text.tokens.begin(), text.tokens.begin() + 4));
+  EXPECT_EQ(s->finish(), Finish::length);
+}
+
+TEST(Generator, RefusesAPromptWithoutRoomForAToken) {
+  Generator generator(generation_model("gpt2", {24, 1, {8}}));
+  const auto code_of = [&](std::vector<int64_t> prompt, SequenceOptions options = {}) {
+    try {
+      generator.submit(prompt, options);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ErrorCode::ok;
+  };
+  EXPECT_EQ(code_of(std::vector<int64_t>(24, 1)), ErrorCode::out_of_range);
+  EXPECT_EQ(code_of(std::vector<int64_t>(23, 1)), ErrorCode::ok);
+  EXPECT_EQ(code_of({}), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of({53}), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of({-1}), ErrorCode::invalid_argument);
+  SequenceOptions options;
+  options.sampling.bad_tokens = {53};
+  EXPECT_EQ(code_of({1}, options), ErrorCode::invalid_argument);
+}
+
+TEST(Generator, LetsTheCallerChangeTheLogits) {
+  Generator generator(generation_model("optimum", {64, 2, {8}}));
+  const ExpectedText text = expected_texts("optimum")[2];
+  SequenceOptions options = as_expected(text);
+  options.wait_for_logits = true;
+  const auto s = generator.submit(text.prompt, options);
+  const auto other = generator.submit(text.prompt, as_expected(text));  // does not wait for it
+  EXPECT_EQ(read_text(*other).tokens, text.tokens);
+  std::vector<int64_t> tokens;
+  for (;;) {
+    std::vector<float> logits = s->logits();
+    if (logits.empty()) break;
+    ASSERT_EQ(logits.size(), 53u);
+    EXPECT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(),
+              text.tokens[tokens.size()]);
+    s->resume(logits);
+    tokens.push_back(s->next()->id);
+  }
+  EXPECT_EQ(tokens, text.tokens);
+  const auto forced = generator.submit(text.prompt, options);
+  std::vector<float> logits = forced->logits();
+  logits[5] = 1e6f;
+  forced->resume(logits);
+  EXPECT_EQ(forced->next()->id, 5);
+  EXPECT_THROW(forced->resume(std::vector<float>(3)), Error);
+}
+
+TEST(Generator, EndsACancelledSequenceAndServesTheNext) {
+  Generator generator(generation_model("optimum", {64, 1, {8}}));
+  const ExpectedText text = expected_texts("optimum")[0];
+  SequenceOptions waits;
+  waits.wait_for_logits = true;
+  const auto first = generator.submit(text.prompt, waits);
+  const auto second = generator.submit(text.prompt, as_expected(text));
+  EXPECT_EQ(first->logits().size(), 53u);
+  EXPECT_THROW(second->next(nanoseconds(1'000'000)), Error);  // there is one slot
+  first->cancel();
+  EXPECT_EQ(first->next(), std::nullopt);
+  EXPECT_EQ(first->finish(), Finish::cancelled);
+  EXPECT_EQ(read_text(*second).tokens, text.tokens);
+}
+
+TEST(Generator, EndsASequenceAtItsTimeLimit) {
+  Generator generator(generation_model("optimum", {64, 1, {8}}));
+  SequenceOptions options;
+  options.wait_for_logits = true;
+  options.time_limit = std::chrono::milliseconds(30);
+  const auto s = generator.submit(std::vector<int64_t>{1, 2}, options);
+  EXPECT_EQ(s->logits().size(), 53u);
+  while (s->finish() == Finish::none) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(s->finish(), Finish::deadline);
+  EXPECT_EQ(s->next(), std::nullopt);
+}
+
+TEST(Generator, CancelsSequencesWhenItIsDestroyed) {
+  auto generator = std::make_unique<Generator>(generation_model("optimum", {64, 1, {8}}));
+  SequenceOptions options;
+  options.wait_for_logits = true;
+  const auto active = generator->submit(std::vector<int64_t>{1, 2}, options);
+  const auto waiting = generator->submit(std::vector<int64_t>{1, 2}, options);
+  EXPECT_EQ(active->logits().size(), 53u);
+  generator.reset();
+  for (const auto& s : {active, waiting}) try {
+      s->next();
+      ADD_FAILURE() << "next() must fail";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::cancelled);
+    }
+}
+
+TEST(Generator, ServesManyThreads) {
+  Generator generator(generation_model("genai", {64, 3, {8}}));
+  const auto texts = expected_texts("genai");
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 6; t++)
+    threads.emplace_back([&, t] {
+      for (size_t i = 0; i < 10; i++) {
+        const ExpectedText& text = texts[(t + i) % texts.size()];
+        EXPECT_EQ(read_text(*generator.submit(text.prompt, as_expected(text))).tokens, text.tokens);
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  const auto statistics = parse_json(generator.statistics());
+  EXPECT_EQ(statistics["ended"], 60);
+  EXPECT_EQ(statistics["active"], 0);
+}
+
+}  // namespace
+}  // namespace poprt::test

@@ -1,0 +1,86 @@
+// The language models of tests/data/generation, and the tokens that NumPy computed for them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "compiler/driver.h"
+#include "generate/folder.h"
+#include "generate/generator.h"
+#include "program/serialize.h"
+#include "runtime/queue/payload_buffer.h"
+#include "runtime/session/popef_file.h"
+
+namespace poprt::test {
+
+inline std::filesystem::path generation_data() {
+  return std::filesystem::path(POPRT_TEST_DATA) / "generation";
+}
+
+inline std::shared_ptr<const runtime::Model> compile_model_of(
+    const generate::ModelFolder& folder, const generate::GenerationSizes& sizes) {
+  compiler::DriverOptions options;
+  options.generation = compiler::read_generation(generate::generation_text(folder, sizes));
+  const compiler::Executable e =
+      compiler::compile_model(compiler::read_model({.path = folder.model}), options);
+  const auto payload = std::make_shared<runtime::PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                            e.program, e.weights, e.notes, e.narrow);
+  return runtime::open_payload("model", payload->bytes(), payload);
+}
+
+// The model of a folder. Compiled models are kept for the tests that follow.
+inline std::shared_ptr<const runtime::Model> generation_model(const std::string& kind,
+                                                              generate::GenerationSizes sizes) {
+  static std::map<std::string, std::shared_ptr<const runtime::Model>> made;
+  std::string key = fmt::format("{} {} {}", kind, sizes.max_length, sizes.slots);
+  for (const int64_t p : sizes.prefill) key += fmt::format(" {}", p);
+  auto& model = made[key];
+  if (!model) model = compile_model_of(generate::open_folder(generation_data() / kind), sizes);
+  return model;
+}
+
+struct ExpectedText {
+  std::vector<int64_t> prompt, tokens;
+  std::vector<double> log_probabilities;
+};
+
+inline std::vector<ExpectedText> expected_texts(const std::string& kind) {
+  std::ifstream file(generation_data() / "expected.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::vector<ExpectedText> texts;
+  const nlohmann::json all = parse_json(text);
+  for (const auto& item : all.at(kind))
+    texts.push_back({item.at("prompt"), item.at("tokens"), item.at("log_probabilities")});
+  return texts;
+}
+
+// Reads a sequence to its end.
+struct Text {
+  std::vector<int64_t> tokens;
+  std::vector<double> log_probabilities;
+};
+inline Text read_text(generate::Sequence& s) {
+  Text text;
+  while (const auto token = s.next()) {
+    text.tokens.push_back(token->id);
+    text.log_probabilities.push_back(token->log_probability);
+  }
+  return text;
+}
+
+// Options that generate as many tokens as the reference has.
+inline generate::SequenceOptions as_expected(const ExpectedText& text) {
+  generate::SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = static_cast<int64_t>(text.tokens.size());
+  return options;
+}
+
+}  // namespace poprt::test
