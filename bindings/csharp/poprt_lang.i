@@ -92,6 +92,8 @@ POPRT_CS_HANDLE(raw_host_concats, RawHostConcats, free_host_concats, delete self
 POPRT_CS_HANDLE(raw_session_options, RawSessionOptions, free_session_options, delete self)
 POPRT_CS_HANDLE(raw_queue_options, RawQueueOptions, free_queue_options, delete self)
 POPRT_CS_HANDLE(raw_session, RawSession, free_session, delete self)
+POPRT_CS_HANDLE(raw_generator, RawGenerator, free_generator, poprt_generator_free(self))
+POPRT_CS_HANDLE(raw_sequence, RawSequence, free_sequence, poprt_sequence_free(self))
 POPRT_CS_HANDLE(raw_queue_manager, RawQueueManager, free_queue_manager, delete self)
 POPRT_CS_HANDLE(raw_queue, RawQueue, free_queue, delete self)
 

@@ -750,6 +750,7 @@ struct raw_counters {
 %include "popef.i"
 %include "runners.i"
 %include "session.i"
+%include "generator.i"
 
 // -- everything else --------------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ using raw_device_manager = poprt_device_manager;
 using raw_device = poprt_device;
 using raw_device_request = poprt_device_request;
 using raw_runner = poprt_runner;
+using raw_generator = poprt_generator;
+using raw_sequence = poprt_sequence;
 using raw_outputs = poprt_outputs;
 
 namespace poprt_shim {

@@ -15,10 +15,12 @@
 namespace poprt::capi {
 
 // Internal names that users must not give: run only the passes that a model needs; names of tensors
-// to make outputs, one per line; suppress warnings that another conversion gives.
+// to make outputs, one per line; suppress warnings that another conversion gives; compile for a
+// generator, with a JSON object (compiler/generation.h).
 inline constexpr const char* kPlain = "plain";
 inline constexpr const char* kLayers = "layers";
 inline constexpr const char* kQuiet = "quiet";
+inline constexpr const char* kGenerationOption = "generation";
 
 // The opaque blob of option numerics=faithful: the converted model as ONNX.
 inline constexpr const char* kFaithfulModel = "poprt.faithful";

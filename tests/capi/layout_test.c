@@ -117,6 +117,14 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_session_options, predicate_data, 64);
   assert_int_equal(sizeof(poprt_session_options), 72);
 
+  AT(poprt_generator_options, max_length, 8);
+  AT(poprt_generator_options, slots, 16);
+  AT(poprt_generator_options, prefill, 24);
+  AT(poprt_generator_options, threads, 32);
+  AT(poprt_generator_options, reuse_prefixes, 36);
+  AT(poprt_generator_options, compiler, 40);
+  assert_int_equal(sizeof(poprt_generator_options), 48);
+
   AT(poprt_stream_callbacks, prefetch, 8);
   AT(poprt_stream_callbacks, fetch, 16);
   AT(poprt_stream_callbacks, complete, 24);

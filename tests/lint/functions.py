@@ -42,6 +42,12 @@ OBJECTS = {
     "estimate": {"c": "const poprt_estimate* estimate", "files": {
         "c": "estimate.h", "cpp": "estimate.hpp", "swig": "poprt.i", "java": "Estimate", "csharp": "Estimate", "go": "estimate.go",
         "python": "poprt/_estimate.py"}, "raw": "RawEstimate", "self": "$self", "go": "e *Estimate"},
+    "generator": {"c": "poprt_generator* generator", "files": {
+        "c": "generator.h", "cpp": "generator.hpp", "swig": "generator.i", "java": "Generator", "csharp": "Generator", "go": "generator.go",
+        "python": "poprt/generator.py"}, "raw": "RawGenerator", "self": "$self", "go": "g *Generator"},
+    "sequence": {"c": "poprt_sequence* sequence", "files": {
+        "c": "generator.h", "cpp": "generator.hpp", "swig": "generator.i", "java": "Sequence", "csharp": "Generator", "go": "generator.go",
+        "python": "poprt/generator.py"}, "raw": "RawSequence", "self": "$self", "go": "s *Sequence"},
 }
 FOLDERS = {"c": "capi/include/poprt/", "cpp": "capi/include/poprt/", "swig": "bindings/swig/", "java": JAVA, "csharp": CSHARP,
            "go": "bindings/go/", "python": "bindings/python/"}

@@ -13,7 +13,7 @@ from typing import Any as _Any, Callable as _Callable, Union as _Union
 from . import _load
 from . import poprt_raw as _raw
 from . import errors, compiler, runtime, utils, backends, backend, passes, quantizer, converter  # noqa: F401  in the order of their dependencies
-from . import optimizer, frontend, profile, _names  # noqa: F401
+from . import generator, optimizer, frontend, profile, _names  # noqa: F401
 from ._describe import DataDesc, DataType
 from ._estimate import Estimate
 from ._log import LogSubscription
@@ -22,12 +22,14 @@ from .backends import Backend
 from .compiler import Compiler, CompilerOptions, Executable
 from .converter import Converter
 from .errors import Error
+from .generator import Generator, Sequence
 from .passes import Pass, PassManager, get_pass, get_registered_passes
 from .runtime import Runner, RuntimeConfig
 
 __all__ = ["Backend", "Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Estimate", "Executable",
-           "LogSubscription", "Pass", "PassManager", "Runner", "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter",
-           "dump_popef", "errors", "export_popef_feed", "export_popef_tensor", "frontend", "get_pass", "get_registered_passes",
+           "Generator", "LogSubscription", "Pass", "PassManager", "Runner", "RuntimeConfig", "Sequence", "backend", "backends",
+           "bytes_copied", "compiler", "converter", "dump_popef", "errors", "export_popef_feed", "export_popef_tensor", "frontend",
+           "generator", "get_pass", "get_registered_passes",
            "list_plugins", "load_plugin", "optimizer", "passes", "profile", "quantizer", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 

@@ -9,6 +9,7 @@
 #include "poprt/error.h"
 #include "poprt/estimate.h"
 #include "poprt/executable.h"
+#include "poprt/generator.h"
 #include "poprt/log.h"
 #include "poprt/passes.h"
 #include "poprt/plugin.h"

@@ -11,6 +11,7 @@
 #include "poprt/device.hpp"
 #include "poprt/error.hpp"
 #include "poprt/executable.hpp"
+#include "poprt/generator.hpp"
 #include "poprt/log.hpp"
 #include "poprt/passes.hpp"
 #include "poprt/plugins.hpp"

@@ -22,6 +22,7 @@
 #include "base/log_level.h"
 #include "codecs/arrays_file.h"
 #include "compile_cache.h"
+#include "compile_generation.h"
 #include "compiler_loader.h"
 #include "engine_options.h"
 #include "estimate_handle.h"
@@ -516,6 +517,23 @@ void convert_and_check(const poprt_compiler& c, const poprt_library_source& sour
 }
 
 }  // namespace
+
+std::shared_ptr<const runtime::Model> capi::compile_generation(const poprt_compiler* compiler,
+                                                               const fs::path& onnx,
+                                                               const std::string& generation) {
+  poprt_compile_options plain{};
+  plain.struct_size = sizeof plain;
+  const poprt_compile_options& given = compiler ? compiler->options : plain;
+  std::vector<poprt_option> named(given.options, given.options + given.option_count);
+  named.push_back({kGenerationOption, generation.c_str()});
+  poprt_compile_options options = given;
+  options.options = named.data();
+  options.option_count = named.size();
+  const poprt_compiler own(options);
+  const std::string path = onnx.string();
+  const poprt_library_source source{path.c_str(), nullptr, 0, nullptr};
+  return ::compile(own, source, runtime::executable_name(onnx));
+}
 
 poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {

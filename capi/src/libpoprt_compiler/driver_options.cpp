@@ -231,6 +231,8 @@ void take_outputs(const poprt_compile_options& o, compiler::DriverOptions& to) {
 // Reads the options for the kind of executable or converted model.
 void take_results(const poprt_compile_options& o, compiler::DriverOptions& to) {
   to.fused_only = capi::named_option(o, "enable_model_fusion") != nullptr;
+  if (const char* generation = capi::named_option(o, capi::kGenerationOption))
+    to.generation = compiler::read_generation(generation);
   to.variable_weights = o.variable_weights != 0;
   const char* numerics = capi::named_option(o, "numerics");
   if (numerics && std::string_view(numerics) == "faithful") to.faithful_note = capi::kFaithfulModel;

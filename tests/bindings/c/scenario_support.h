@@ -75,5 +75,10 @@ void scenario_90_estimate(void** state);
 void scenario_91_an_estimate_in_the_executable(void** state);
 void scenario_65_packed_sequences(void** state);
 void scenario_68_replicas_with_caches(void** state);
+/* Those of generator_test.c. */
+void scenario_85_generate(void** state);
+void scenario_86_wrong_generators(void** state);
+void scenario_87_logits(void** state);
+void scenario_88_ends(void** state);
 
 #endif

@@ -664,6 +664,10 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_68_replicas_with_caches),
       cmocka_unit_test(scenario_90_estimate),
       cmocka_unit_test(scenario_91_an_estimate_in_the_executable),
+      cmocka_unit_test(scenario_85_generate),
+      cmocka_unit_test(scenario_86_wrong_generators),
+      cmocka_unit_test(scenario_87_logits),
+      cmocka_unit_test(scenario_88_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -403,21 +403,39 @@ typedef long long swig_type_377;
 typedef long long swig_type_378;
 typedef long long swig_type_379;
 typedef _gostring_ swig_type_380;
-typedef _gostring_ swig_type_381;
-typedef _gostring_ swig_type_382;
-typedef _gostring_ swig_type_383;
-typedef _gostring_ swig_type_384;
-typedef _gostring_ swig_type_385;
-typedef _gostring_ swig_type_386;
+typedef long long swig_type_381;
+typedef long long swig_type_382;
+typedef long long swig_type_383;
+typedef long long swig_type_384;
+typedef long long swig_type_385;
+typedef long long swig_type_386;
 typedef _gostring_ swig_type_387;
-typedef _gostring_ swig_type_388;
+typedef long long swig_type_388;
 typedef _gostring_ swig_type_389;
-typedef _gostring_ swig_type_390;
-typedef _gostring_ swig_type_391;
-typedef _gostring_ swig_type_392;
-typedef _gostring_ swig_type_393;
+typedef long long swig_type_390;
+typedef long long swig_type_391;
+typedef long long swig_type_392;
+typedef long long swig_type_393;
 typedef long long swig_type_394;
 typedef long long swig_type_395;
+typedef long long swig_type_396;
+typedef long long swig_type_397;
+typedef _gostring_ swig_type_398;
+typedef _gostring_ swig_type_399;
+typedef _gostring_ swig_type_400;
+typedef _gostring_ swig_type_401;
+typedef _gostring_ swig_type_402;
+typedef _gostring_ swig_type_403;
+typedef _gostring_ swig_type_404;
+typedef _gostring_ swig_type_405;
+typedef _gostring_ swig_type_406;
+typedef _gostring_ swig_type_407;
+typedef _gostring_ swig_type_408;
+typedef _gostring_ swig_type_409;
+typedef _gostring_ swig_type_410;
+typedef _gostring_ swig_type_411;
+typedef long long swig_type_412;
+typedef long long swig_type_413;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -883,20 +901,42 @@ extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_
 extern swig_type_378 _wrap_RawQueue_capacity_native(uintptr_t arg1);
 extern swig_type_379 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawGenerator_create_native(swig_type_380 arg1, swig_type_381 arg2, swig_type_382 arg3, swig_type_383 arg4, swig_intgo arg5, _Bool arg6, swig_voidp arg7);
+extern void _wrap_delete_RawGenerator_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawGenerator_new_sequence_native(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_384 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
+extern swig_type_385 _wrap_RawGenerator_slots_native(uintptr_t arg1);
+extern swig_type_386 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawGenerator_statistics_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_387 arg2);
+extern void _wrap_delete_RawSequence_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_388 arg2);
+extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_389 arg2, double arg3);
+extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_390 arg2);
+extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_391 arg2);
+extern uintptr_t _wrap_RawSequence_start_native(uintptr_t arg1);
+extern swig_type_392 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_393 arg2, swig_voidp arg3);
+extern double _wrap_RawSequence_log_probability_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSequence_finish_reason_native(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_RawSequence_cancel_native(uintptr_t arg1);
+extern swig_type_394 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_395 arg2, swig_voidp arg3);
+extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_396 arg2);
+extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_397 arg2, double arg3);
+extern uintptr_t _wrap_RawSequence_resume_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_380 _wrap_raw_version_string_native(void);
-extern swig_type_381 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_398 _wrap_raw_version_string_native(void);
+extern swig_type_399 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_382 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_383 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_384 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_385 arg1, swig_type_386 arg2, swig_type_387 arg3, swig_type_388 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_389 arg1, swig_type_390 arg2, swig_type_391 arg3, swig_type_392 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_393 arg1, swig_voidp arg2);
-extern swig_type_394 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_395 arg1);
+extern swig_type_400 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_401 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_402 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_403 arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_407 arg1, swig_type_408 arg2, swig_type_409 arg3, swig_type_410 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_411 arg1, swig_voidp arg2);
+extern swig_type_412 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_413 arg1);
 #undef intgo
 */
 import "C"
@@ -5491,6 +5531,232 @@ type RawQueue interface {
 	Anchor() (_swig_ret RawAnchor)
 }
 
+type SwigcptrRawGenerator uintptr
+
+func (p SwigcptrRawGenerator) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawGenerator) SwigIsRawGenerator() {
+}
+
+func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 bool, arg7 *uintptr) (_swig_ret RawGenerator) {
+	var swig_r RawGenerator
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_380)(unsafe.Pointer(&_swig_i_0)), C.swig_type_381(_swig_i_1), C.swig_type_382(_swig_i_2), C.swig_type_383(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_voidp(_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	return swig_r
+}
+
+func DeleteRawGenerator(arg1 RawGenerator) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawGenerator_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawGenerator) New_sequence(arg2 *uintptr) (_swig_ret RawSequence) {
+	var swig_r RawSequence
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawSequence)(SwigcptrRawSequence(C._wrap_RawGenerator_new_sequence_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawGenerator) Max_length() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawGenerator_max_length_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawGenerator) Slots() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawGenerator_slots_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawGenerator) Vocabulary() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_RawGenerator_vocabulary_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawGenerator) Statistics(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawGenerator_statistics_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawGenerator) Save(arg2 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+type RawGenerator interface {
+	Swigcptr() uintptr
+	SwigIsRawGenerator()
+	New_sequence(arg2 *uintptr) (_swig_ret RawSequence)
+	Max_length() (_swig_ret int64)
+	Slots() (_swig_ret int64)
+	Vocabulary() (_swig_ret int64)
+	Statistics(arg2 *uintptr) (_swig_ret uintptr)
+	Save(arg2 string) (_swig_ret uintptr)
+}
+
+type SwigcptrRawSequence uintptr
+
+func (p SwigcptrRawSequence) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrRawSequence) SwigIsRawSequence() {
+}
+
+func DeleteRawSequence(arg1 RawSequence) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_RawSequence_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawSequence) Append(arg2 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_388(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Set_option(arg2 string, arg3 float64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Add_stop_token(arg2 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_390(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Add_bad_token(arg2 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_391(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Start() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSequence_start_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Next(arg2 int64, arg3 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_393(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Log_probability() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawSequence_log_probability_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Finish_reason(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_finish_reason_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Cancel() {
+	_swig_i_0 := arg1
+	C._wrap_RawSequence_cancel_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawSequence) Wait_logits(arg2 int64, arg3 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Logit(arg2 int64) (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Set_logit(arg2 int64, arg3 float64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_397(_swig_i_1), C.double(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Resume() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSequence_resume_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+type RawSequence interface {
+	Swigcptr() uintptr
+	SwigIsRawSequence()
+	Append(arg2 int64) (_swig_ret uintptr)
+	Set_option(arg2 string, arg3 float64) (_swig_ret uintptr)
+	Add_stop_token(arg2 int64) (_swig_ret uintptr)
+	Add_bad_token(arg2 int64) (_swig_ret uintptr)
+	Start() (_swig_ret uintptr)
+	Next(arg2 int64, arg3 *uintptr) (_swig_ret int64)
+	Log_probability() (_swig_ret float64)
+	Finish_reason(arg2 *uintptr) (_swig_ret uintptr)
+	Cancel()
+	Wait_logits(arg2 int64, arg3 *uintptr) (_swig_ret int64)
+	Logit(arg2 int64) (_swig_ret float64)
+	Set_logit(arg2 int64, arg3 float64) (_swig_ret uintptr)
+	Resume() (_swig_ret uintptr)
+}
+
 func Raw_header_version() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_raw_header_version_native())
@@ -5550,7 +5816,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_401)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5562,7 +5828,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_384)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_402)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5575,7 +5841,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_385)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_403)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5597,7 +5863,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_389)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_407)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5617,7 +5883,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_393)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_411)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5632,5 +5898,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_395(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_413(_swig_i_0))
 }

@@ -1220,6 +1220,59 @@ SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
     const poprt_shim::Queues::Use use(*self->queues);
     return use.get() ? poprt_queue_anchor(self->queue) : nullptr;
   }
+SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,poprt_result *error){
+    poprt_generator_options options{};
+    options.struct_size = sizeof options;
+    options.max_length = max_length;
+    options.slots = slots;
+    options.prefill = prefill;
+    options.threads = threads;
+    options.reuse_prefixes = reuse_prefixes;
+    raw_generator* made = nullptr;
+    *error = poprt_generator_create(path, &options, &made);
+    return made;
+  }
+SWIGINTERN void delete_raw_generator(raw_generator *self){ poprt_generator_free(self); }
+SWIGINTERN raw_sequence *raw_generator_new_sequence(raw_generator *self,poprt_result *error){
+    raw_sequence* made = nullptr;
+    *error = poprt_generator_new_sequence(self, &made);
+    return made;
+  }
+SWIGINTERN int64_t raw_generator_max_length(raw_generator *self){ return poprt_generator_max_length(self); }
+SWIGINTERN int64_t raw_generator_slots(raw_generator *self){ return poprt_generator_slots(self); }
+SWIGINTERN int64_t raw_generator_vocabulary(raw_generator *self){ return poprt_generator_vocabulary(self); }
+SWIGINTERN poprt_text raw_generator_statistics(raw_generator *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_generator_statistics(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_result raw_generator_save(raw_generator *self,char const *path){ return poprt_generator_save(self, path); }
+SWIGINTERN void delete_raw_sequence(raw_sequence *self){ poprt_sequence_free(self); }
+SWIGINTERN poprt_result raw_sequence_append(raw_sequence *self,int64_t token){ return poprt_sequence_append(self, token); }
+SWIGINTERN poprt_result raw_sequence_set_option(raw_sequence *self,char const *name,double value){ return poprt_sequence_set_option(self, name, value); }
+SWIGINTERN poprt_result raw_sequence_add_stop_token(raw_sequence *self,int64_t token){ return poprt_sequence_add_stop_token(self, token); }
+SWIGINTERN poprt_result raw_sequence_add_bad_token(raw_sequence *self,int64_t token){ return poprt_sequence_add_bad_token(self, token); }
+SWIGINTERN poprt_result raw_sequence_start(raw_sequence *self){ return poprt_sequence_start(self); }
+SWIGINTERN int64_t raw_sequence_next(raw_sequence *self,int64_t timeout_ns,poprt_result *error){
+    int64_t value = 0;
+    *error = poprt_sequence_next(self, timeout_ns, &value);
+    return value;
+  }
+SWIGINTERN double raw_sequence_log_probability(raw_sequence *self){ return poprt_sequence_log_probability(self); }
+SWIGINTERN poprt_text raw_sequence_finish_reason(raw_sequence *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_sequence_finish_reason(self, &text);
+    return text;
+  }
+SWIGINTERN void raw_sequence_cancel(raw_sequence *self){ poprt_sequence_cancel(self); }
+SWIGINTERN int64_t raw_sequence_wait_logits(raw_sequence *self,int64_t timeout_ns,poprt_result *error){
+    int64_t value = 0;
+    *error = poprt_sequence_wait_logits(self, timeout_ns, &value);
+    return value;
+  }
+SWIGINTERN double raw_sequence_logit(raw_sequence *self,int64_t token){ return poprt_sequence_logit(self, token); }
+SWIGINTERN poprt_result raw_sequence_set_logit(raw_sequence *self,int64_t token,double value){ return poprt_sequence_set_logit(self, token, value); }
+SWIGINTERN poprt_result raw_sequence_resume(raw_sequence *self){ return poprt_sequence_resume(self); }
 
 // The version of the headers of the wrapper, and that of the loaded library.
 static int32_t raw_header_version() { return POPRT_VERSION; }
@@ -7967,6 +8020,342 @@ raw_anchor *_wrap_RawQueue_anchor_native(raw_queue *_swig_go_0) {
   
   result = (raw_anchor *)raw_queue_anchor(arg1);
   *(raw_anchor **)&_swig_go_result = (raw_anchor *)result; 
+  return _swig_go_result;
+}
+
+
+raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, poprt_result *_swig_go_6) {
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  bool arg6 ;
+  poprt_result *arg7 = (poprt_result *) 0 ;
+  raw_generator *result = 0 ;
+  raw_generator *_swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (bool)_swig_go_5; 
+  arg7 = (poprt_result*)_swig_go_6;
+  
+  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  *(raw_generator **)&_swig_go_result = (raw_generator *)result; 
+  free(arg1); 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawGenerator_native(raw_generator *_swig_go_0) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  
+  delete_raw_generator(arg1);
+  
+}
+
+
+raw_sequence *_wrap_RawGenerator_new_sequence_native(raw_generator *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_sequence *result = 0 ;
+  raw_sequence *_swig_go_result;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_sequence *)raw_generator_new_sequence(arg1,arg2);
+  *(raw_sequence **)&_swig_go_result = (raw_sequence *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawGenerator_max_length_native(raw_generator *_swig_go_0) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  
+  result = (int64_t)raw_generator_max_length(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawGenerator_slots_native(raw_generator *_swig_go_0) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  
+  result = (int64_t)raw_generator_slots(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawGenerator_vocabulary_native(raw_generator *_swig_go_0) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  
+  result = (int64_t)raw_generator_vocabulary(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawGenerator_statistics_native(raw_generator *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_generator_statistics(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawGenerator_save_native(raw_generator *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_generator *arg1 = (raw_generator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_generator **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_generator_save(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawSequence_native(raw_sequence *_swig_go_0) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  delete_raw_sequence(arg1);
+  
+}
+
+
+poprt_result _wrap_RawSequence_append_native(raw_sequence *_swig_go_0, long long _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = raw_sequence_append(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_set_option_native(raw_sequence *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  char *arg2 = (char *) 0 ;
+  double arg3 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (double)_swig_go_2; 
+  
+  result = raw_sequence_set_option(arg1,(char const *)arg2,arg3);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_add_stop_token_native(raw_sequence *_swig_go_0, long long _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = raw_sequence_add_stop_token(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_add_bad_token_native(raw_sequence *_swig_go_0, long long _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = raw_sequence_add_bad_token(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_start_native(raw_sequence *_swig_go_0) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  result = raw_sequence_start(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawSequence_next_native(raw_sequence *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (int64_t)raw_sequence_next(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawSequence_log_probability_native(raw_sequence *_swig_go_0) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  result = (double)raw_sequence_log_probability(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawSequence_finish_reason_native(raw_sequence *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_sequence_finish_reason(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_RawSequence_cancel_native(raw_sequence *_swig_go_0) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  raw_sequence_cancel(arg1);
+  
+}
+
+
+long long _wrap_RawSequence_wait_logits_native(raw_sequence *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (int64_t)raw_sequence_wait_logits(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawSequence_logit_native(raw_sequence *_swig_go_0, long long _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (double)raw_sequence_logit(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_set_logit_native(raw_sequence *_swig_go_0, long long _swig_go_1, double _swig_go_2) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  double arg3 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (double)_swig_go_2; 
+  
+  result = raw_sequence_set_logit(arg1,arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_resume_native(raw_sequence *_swig_go_0) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  result = raw_sequence_resume(arg1);
+  _swig_go_result = result;
   return _swig_go_result;
 }
 

@@ -1,0 +1,251 @@
+using System;
+using System.Collections.Generic;
+
+namespace Poprt
+{
+    /// <summary>How a <see cref="Generator"/> compiles and runs a model. Since 1.0.</summary>
+    public sealed class GeneratorOptions
+    {
+        /// <summary>The most tokens of a text, including its prompt. 0: the context of the model, at most
+        /// 2048.</summary>
+        public long MaxLength { get; set; }
+
+        /// <summary>The number of sequences that one step computes together. 0: 1.</summary>
+        public long Slots { get; set; }
+
+        /// <summary>The number of tokens of a prompt that one run computes. 0: 64.</summary>
+        public long Prefill { get; set; }
+
+        /// <summary>Compute threads. 0: POPRT_THREADS from the environment, or all CPUs.</summary>
+        public int Threads { get; set; }
+
+        /// <summary>Whether a sequence uses tokens that an earlier or another one left on the device, if its prompt
+        /// begins with them.</summary>
+        public bool ReusePrefixes { get; set; }
+    }
+
+    /// <summary>A language model on a device, which generates texts of tokens. Since 1.0.</summary>
+    /// <remarks>
+    /// Any number of threads may use one. Its sequences run together: a sequence joins when a slot is free and leaves
+    /// when it ends. Sequences continue to work after the generator is disposed of.
+    /// </remarks>
+    public sealed class Generator : IDisposable
+    {
+        private readonly RawGenerator raw;
+
+        /// <summary>
+        /// Compiles and loads a model: a folder of onnxruntime-genai or optimum, an ONNX file with past and present
+        /// keys and values, or a PopEF file of <see cref="Save"/>.
+        /// </summary>
+        /// <exception cref="PoprtException">NotFound; DataLoss: a damaged file; Unimplemented: an operator, or inputs
+        /// and outputs without a known meaning; InvalidArgument: options; FailedPrecondition: a PopEF file that is not
+        /// for a generator.</exception>
+        public Generator(string path, GeneratorOptions options = null)
+        {
+            GeneratorOptions o = options ?? new GeneratorOptions();
+            raw = RawGenerator.create(Argument.Given(path, nameof(path)), o.MaxLength, o.Slots, o.Prefill, o.Threads,
+                o.ReusePrefixes);
+        }
+
+        /// <summary>Makes a text that has not started and begins with the prompt.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: a token is outside of the vocabulary.</exception>
+        public Sequence NewSequence(params long[] prompt)
+        {
+            var sequence = new Sequence(raw.new_sequence());
+            foreach (long token in Argument.Given(prompt, nameof(prompt))) sequence.Append(token);
+            return sequence;
+        }
+
+        // <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>The most tokens of a text, including its prompt. Since 1.0.</summary>
+        public long MaxLength
+        {
+            get { return raw.max_length(); }
+        }
+
+        /// <summary>The number of sequences that one step computes together. Since 1.0.</summary>
+        public long Slots
+        {
+            get { return raw.slots(); }
+        }
+
+        /// <summary>The number of tokens that the model knows. A token is a number from 0 to this one, exclusive. Since
+        /// 1.0.</summary>
+        public long Vocabulary
+        {
+            get { return raw.vocabulary(); }
+        }
+
+        /// <summary>A JSON object with the numbers of slots, sequences, tokens, steps and seconds since the generator
+        /// was created. Thread-safe. Since 1.0.</summary>
+        public string Statistics()
+        {
+            return raw.statistics();
+        }
+
+        /// <summary>Writes a PopEF file, from which a generator is created without compiling. The file is written
+        /// completely or not at all, and replaces an existing file. Since 1.0.</summary>
+        /// <param name="path">The PopEF file.</param>
+        /// <exception cref="PoprtException">NotFound: the folder does not exist.</exception>
+        /// <exception cref="PoprtException">PermissionDenied: the file cannot be created.</exception>
+        /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
+        public void Save(string path)
+        {
+            raw.save(path);
+        }
+        // </functions:generator>
+
+        /// <summary>Releases the generator; sequences keep it alive.</summary>
+        public void Dispose()
+        {
+            raw.Dispose();
+        }
+    }
+
+    /// <summary>One text of a <see cref="Generator"/>. One thread at a time uses it, except <see cref="Cancel"/>. Since
+    /// 1.0.</summary>
+    public sealed class Sequence : IDisposable
+    {
+        private readonly RawSequence raw;
+
+        internal Sequence(RawSequence raw)
+        {
+            this.raw = raw;
+        }
+
+        /// <summary>Waits for the rest of the text and returns its tokens.</summary>
+        /// <exception cref="PoprtException">As <see cref="Next"/>.</exception>
+        public long[] ReadAll()
+        {
+            var tokens = new List<long>();
+            for (long token = Next(-1); token >= 0; token = Next(-1)) tokens.Add(token);
+            return tokens.ToArray();
+        }
+
+        // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>Appends a token to the prompt. Since 1.0.</summary>
+        /// <param name="token">The token.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void Append(long token)
+        {
+            raw.append(token);
+        }
+
+        /// <summary>Sets an option: <c>temperature</c> (0, the default: the most probable token), <c>top_k</c> (0:
+        /// all), <c>top_p</c> (1: all), <c>min_p</c>, <c>repetition_penalty</c> (1: none), <c>seed</c>,
+        /// <c>max_new_tokens</c> (0: until the maximum length), <c>min_new_tokens</c>, <c>ignore_stop</c> (1: the stop
+        /// tokens of the model do not end the text), <c>time_limit</c> (seconds; 0: none), <c>wait_for_logits</c> (1:
+        /// the text waits before each token, so that the caller can change the logits). Since 1.0.</summary>
+        /// <param name="name">The name of the option.</param>
+        /// <param name="value">Its value.</param>
+        /// <exception cref="PoprtException">NotFound: no option has the name; the message lists the names.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the value.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void SetOption(string name, double value)
+        {
+            raw.set_option(name, value);
+        }
+
+        /// <summary>Adds a token that ends the text. It is the last token that is returned. Since 1.0.</summary>
+        /// <param name="token">The token.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void AddStopToken(long token)
+        {
+            raw.add_stop_token(token);
+        }
+
+        /// <summary>Adds a token that is never chosen. Since 1.0.</summary>
+        /// <param name="token">The token.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void AddBadToken(long token)
+        {
+            raw.add_bad_token(token);
+        }
+
+        /// <summary>Starts the text. It waits until a slot is free. Since 1.0.</summary>
+        /// <exception cref="PoprtException">InvalidArgument: the prompt is empty.</exception>
+        /// <exception cref="PoprtException">OutOfRange: the prompt has as many tokens as a text may have.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void Start()
+        {
+            raw.start();
+        }
+
+        /// <summary>Waits for the next token and returns it, or -1 at the end of the text. Since 1.0.</summary>
+        /// <param name="timeoutNs">How long to wait, in nanoseconds; negative: without limit.</param>
+        /// <exception cref="PoprtException">DeadlineExceeded: there is no token in time.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, or waits for
+        /// <c>resume</c>.</exception>
+        /// <exception cref="PoprtException">Cancelled: the generator was freed.</exception>
+        public long Next(long timeoutNs)
+        {
+            return raw.next(timeoutNs);
+        }
+
+        /// <summary>The logarithm of the probability that the model gives the token that was returned last, before
+        /// penalties and temperature. 0 before the first token. Since 1.0.</summary>
+        public double LogProbability
+        {
+            get { return raw.log_probability(); }
+        }
+
+        /// <summary>Why the text has ended: <c>stop</c> (a stop token), <c>length</c> (the maximum number of tokens),
+        /// <c>deadline</c> (its time limit), <c>cancelled</c>, <c>error</c>; empty while it continues. A text ends
+        /// before its last tokens are read. Since 1.0.</summary>
+        public string FinishReason()
+        {
+            return raw.finish_reason();
+        }
+
+        /// <summary>Ends the text before its next token. Any thread may call it. Since 1.0.</summary>
+        public void Cancel()
+        {
+            raw.cancel();
+        }
+
+        /// <summary>With the option <c>wait_for_logits</c>: waits for the logits of the next token and returns their
+        /// number, or 0 at the end of the text. Since 1.0.</summary>
+        /// <param name="timeoutNs">How long to wait, in nanoseconds; negative: without limit.</param>
+        /// <exception cref="PoprtException">DeadlineExceeded: there are no logits in time.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence was started without the option, or has not
+        /// started.</exception>
+        public long WaitLogits(long timeoutNs)
+        {
+            return raw.wait_logits(timeoutNs);
+        }
+
+        /// <summary>The logit of a token, after <c>wait_logits</c>. 0 if there is none. Since 1.0.</summary>
+        /// <param name="token">The token.</param>
+        public double Logit(long token)
+        {
+            return raw.logit(token);
+        }
+
+        /// <summary>Changes the logit of a token, after <c>wait_logits</c>. Since 1.0.</summary>
+        /// <param name="token">The token.</param>
+        /// <param name="value">Its logit.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence does not wait.</exception>
+        public void SetLogit(long token, double value)
+        {
+            raw.set_logit(token, value);
+        }
+
+        /// <summary>Chooses the next token from the logits, which the caller may have changed. Since 1.0.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence does not wait.</exception>
+        public void Resume()
+        {
+            raw.resume();
+        }
+        // </functions:sequence>
+
+        /// <summary>Cancels the text if it continues.</summary>
+        public void Dispose()
+        {
+            raw.Dispose();
+        }
+    }
+}

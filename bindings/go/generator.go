@@ -1,0 +1,196 @@
+package poprt
+
+import (
+	"poprt.example.org/bindings/go/internal/native"
+)
+
+// GeneratorOptions of [NewGenerator]; a zero is the default. Since 1.0.
+type GeneratorOptions struct {
+	MaxLength     int64 // the most tokens of a text, including its prompt; 0: the context of the model, at most 2048
+	Slots         int64 // sequences that one step computes together; 0: 1
+	Prefill       int64 // tokens of a prompt that one run computes; 0: 64
+	Threads       int   // 0: POPRT_THREADS from the environment, or all CPUs
+	ReusePrefixes bool  // a sequence uses tokens that another one left on the device, if its prompt begins with them
+}
+
+// Generator is a language model on a device, which generates texts of tokens. Any number of goroutines may use it. Its
+// sequences run together: a sequence joins when a slot is free and leaves when it ends. Since 1.0.
+type Generator struct {
+	h *handle[native.RawGenerator]
+}
+
+// NewGenerator compiles and loads a model: a folder of onnxruntime-genai or optimum, an ONNX file with past and present
+// keys and values, or a PopEF file of [Generator.Save]. Errors: NotFound, DataLoss (a damaged file), Unimplemented (an
+// operator, or inputs and outputs without a known meaning), InvalidArgument (options), FailedPrecondition (a PopEF file
+// that is not for a generator). Since 1.0.
+func NewGenerator(path string, options *GeneratorOptions) (*Generator, error) {
+	o := GeneratorOptions{}
+	if options != nil {
+		o = *options
+	}
+	var failure error
+	check32(&failure, "Threads", o.Threads)
+	if failure != nil {
+		return nil, failure
+	}
+	var err uintptr
+	raw := native.RawGeneratorCreate(path, o.MaxLength, o.Slots, o.Prefill, o.Threads, o.ReusePrefixes, &err)
+	if err := check(err); err != nil {
+		return nil, err
+	}
+	return &Generator{newHandle(raw, native.DeleteRawGenerator)}, nil
+}
+
+// NewSequence makes a text that has not started and begins with the prompt. It keeps the generator alive. Errors:
+// InvalidArgument (a token is outside of the vocabulary). Since 1.0.
+func (g *Generator) NewSequence(prompt ...int64) (*Sequence, error) {
+	raw, err := g.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer g.h.release()
+	var failure uintptr
+	made := raw.New_sequence(&failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	s := &Sequence{newHandle(made, native.DeleteRawSequence)}
+	for _, token := range prompt {
+		if err := s.Append(token); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Close releases the generator; sequences keep it alive.
+func (g *Generator) Close() error { return g.h.Close() }
+
+// <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write
+
+// MaxLength is the most tokens of a text, including its prompt. Since 1.0.
+func (g *Generator) MaxLength() int64 { return valueOf(g.h, native.RawGenerator.Max_length) }
+
+// Slots is the number of sequences that one step computes together. Since 1.0.
+func (g *Generator) Slots() int64 { return valueOf(g.h, native.RawGenerator.Slots) }
+
+// Vocabulary is the number of tokens that the model knows. A token is a number from 0 to this one, exclusive.
+// Since 1.0.
+func (g *Generator) Vocabulary() int64 { return valueOf(g.h, native.RawGenerator.Vocabulary) }
+
+// Statistics is a JSON object with the numbers of slots, sequences, tokens, steps and seconds since the generator was
+// created. Thread-safe. Since 1.0.
+func (g *Generator) Statistics() (string, error) { return textOf(g.h, native.RawGenerator.Statistics) }
+
+// Save writes a PopEF file, from which a generator is created without compiling. The file is written completely or not
+// at all, and replaces an existing file. Errors: NotFound (the folder does not exist); PermissionDenied (the file
+// cannot be created); ResourceExhausted (the disk is full). Since 1.0.
+func (g *Generator) Save(path string) error {
+	return askOf(g.h, func(raw native.RawGenerator) uintptr { return raw.Save(path) })
+}
+
+// </functions:generator>
+
+// Sequence is one text of a [Generator]. One goroutine at a time uses it, except Cancel. Since 1.0.
+type Sequence struct {
+	h *handle[native.RawSequence]
+}
+
+// ReadAll waits for the rest of the text and returns its tokens. Errors: as Next. Since 1.0.
+func (s *Sequence) ReadAll() ([]int64, error) {
+	var tokens []int64
+	for {
+		token, err := s.Next(-1)
+		if err != nil {
+			return nil, err
+		}
+		if token < 0 {
+			return tokens, nil
+		}
+		tokens = append(tokens, token)
+	}
+}
+
+// Close cancels the text if it continues.
+func (s *Sequence) Close() error { return s.h.Close() }
+
+// <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
+
+// Append appends a token to the prompt. Errors: InvalidArgument (the token is outside of the vocabulary);
+// FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) Append(token int64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append(token) })
+}
+
+// SetOption sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all), `top_p` (1:
+// all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until the maximum length),
+// `min_new_tokens`, `ignore_stop` (1: the stop tokens of the model do not end the text), `time_limit` (seconds; 0:
+// none), `wait_for_logits` (1: the text waits before each token, so that the caller can change the logits). Errors:
+// NotFound (no option has the name; the message lists the names); InvalidArgument (the value); FailedPrecondition (the
+// sequence has started). Since 1.0.
+func (s *Sequence) SetOption(name string, value float64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_option(name, value) })
+}
+
+// AddStopToken adds a token that ends the text. It is the last token that is returned. Errors: InvalidArgument (the
+// token is outside of the vocabulary); FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) AddStopToken(token int64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_stop_token(token) })
+}
+
+// AddBadToken adds a token that is never chosen. Errors: InvalidArgument (the token is outside of the vocabulary);
+// FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) AddBadToken(token int64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_bad_token(token) })
+}
+
+// Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty); OutOfRange (the
+// prompt has as many tokens as a text may have); FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) Start() error { return askOf(s.h, native.RawSequence.Start) }
+
+// Next is waits for the next token and returns it, or -1 at the end of the text. Errors: DeadlineExceeded (there is no
+// token in time); FailedPrecondition (the sequence has not started, or waits for `resume`); Cancelled (the generator
+// was freed). Since 1.0.
+func (s *Sequence) Next(timeoutNs int64) (int64, error) {
+	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 { return raw.Next(timeoutNs, failure) })
+}
+
+// LogProbability is the logarithm of the probability that the model gives the token that was returned last, before
+// penalties and temperature. 0 before the first token. Since 1.0.
+func (s *Sequence) LogProbability() float64 { return valueOf(s.h, native.RawSequence.Log_probability) }
+
+// FinishReason is why the text has ended: `stop` (a stop token), `length` (the maximum number of tokens), `deadline`
+// (its time limit), `cancelled`, `error`; empty while it continues. A text ends before its last tokens are read.
+// Since 1.0.
+func (s *Sequence) FinishReason() (string, error) {
+	return textOf(s.h, native.RawSequence.Finish_reason)
+}
+
+// Cancel ends the text before its next token. Any thread may call it. Since 1.0.
+func (s *Sequence) Cancel() error { return tellOf(s.h, native.RawSequence.Cancel) }
+
+// WaitLogits is with the option `wait_for_logits`: waits for the logits of the next token and returns their number, or
+// 0 at the end of the text. Errors: DeadlineExceeded (there are no logits in time); FailedPrecondition (the sequence
+// was started without the option, or has not started). Since 1.0.
+func (s *Sequence) WaitLogits(timeoutNs int64) (int64, error) {
+	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 {
+		return raw.Wait_logits(timeoutNs, failure)
+	})
+}
+
+// Logit is the logit of a token, after `wait_logits`. 0 if there is none. Since 1.0.
+func (s *Sequence) Logit(token int64) float64 {
+	return valueOf(s.h, func(raw native.RawSequence) float64 { return raw.Logit(token) })
+}
+
+// SetLogit changes the logit of a token, after `wait_logits`. Errors: InvalidArgument (the token is outside of the
+// vocabulary); FailedPrecondition (the sequence does not wait). Since 1.0.
+func (s *Sequence) SetLogit(token int64, value float64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_logit(token, value) })
+}
+
+// Resume chooses the next token from the logits, which the caller may have changed. Errors: FailedPrecondition (the
+// sequence does not wait). Since 1.0.
+func (s *Sequence) Resume() error { return askOf(s.h, native.RawSequence.Resume) }
+
+// </functions:sequence>

@@ -1,0 +1,70 @@
+package org.poprt;
+
+/**
+ * How a {@link Generator} compiles and runs a model.
+ *
+ * @since 1.0
+ */
+public final class GeneratorOptions {
+  long maxLength;
+  long slots;
+  long prefill;
+  int threads;
+  boolean reusePrefixes;
+
+  /**
+   * The most tokens of a text, including its prompt.
+   *
+   * @param value 0, the default: the context of the model, at most 2048
+   * @return this
+   */
+  public GeneratorOptions maxLength(long value) {
+    maxLength = value;
+    return this;
+  }
+
+  /**
+   * The number of sequences that one step computes together.
+   *
+   * @param value 0, the default: 1
+   * @return this
+   */
+  public GeneratorOptions slots(long value) {
+    slots = value;
+    return this;
+  }
+
+  /**
+   * The number of tokens of a prompt that one run computes.
+   *
+   * @param value 0, the default: 64
+   * @return this
+   */
+  public GeneratorOptions prefill(long value) {
+    prefill = value;
+    return this;
+  }
+
+  /**
+   * Compute threads.
+   *
+   * @param value 0, the default: POPRT_THREADS from the environment, or all CPUs
+   * @return this
+   */
+  public GeneratorOptions threads(int value) {
+    threads = value;
+    return this;
+  }
+
+  /**
+   * Whether a sequence uses tokens that an earlier or another one left on the device, if its prompt
+   * begins with them.
+   *
+   * @param on default false
+   * @return this
+   */
+  public GeneratorOptions reusePrefixes(boolean on) {
+    reusePrefixes = on;
+    return this;
+  }
+}

@@ -1,0 +1,238 @@
+package org.poprt;
+
+import java.util.stream.LongStream;
+
+/**
+ * One text of a {@link Generator}. One thread at a time uses it, except {@link #cancel}.
+ *
+ * @since 1.0
+ */
+public final class Sequence implements AutoCloseable {
+  private final Handle<RawSequence> handle;
+
+  Sequence(RawSequence raw) {
+    handle = Handle.of(this, raw, RawSequence::delete);
+  }
+
+  /**
+   * Waits for the rest of the text.
+   *
+   * @return its tokens
+   * @throws PoprtException as {@link #next}
+   */
+  public long[] readAll() {
+    LongStream.Builder tokens = LongStream.builder();
+    for (long token = next(-1); token >= 0; token = next(-1)) tokens.add(token);
+    return tokens.build().toArray();
+  }
+
+  // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
+  /**
+   * Appends a token to the prompt.
+   *
+   * @param token the token
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
+   *     vocabulary
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void append(long token) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().append(token);
+    }
+  }
+
+  /**
+   * Sets an option: {@code temperature} (0, the default: the most probable token), {@code top_k}
+   * (0: all), {@code top_p} (1: all), {@code min_p}, {@code repetition_penalty} (1: none),
+   * {@code seed}, {@code max_new_tokens} (0: until the maximum length), {@code min_new_tokens},
+   * {@code ignore_stop} (1: the stop tokens of the model do not end the text), {@code time_limit}
+   * (seconds; 0: none), {@code wait_for_logits} (1: the text waits before each token, so that the
+   * caller can change the logits).
+   *
+   * @param name the name of the option
+   * @param value its value
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: no option has the name; the
+   *     message lists the names
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the value
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void setOption(String name, double value) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().set_option(name, value);
+    }
+  }
+
+  /**
+   * Adds a token that ends the text. It is the last token that is returned.
+   *
+   * @param token the token
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
+   *     vocabulary
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void addStopToken(long token) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().add_stop_token(token);
+    }
+  }
+
+  /**
+   * Adds a token that is never chosen.
+   *
+   * @param token the token
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
+   *     vocabulary
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void addBadToken(long token) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().add_bad_token(token);
+    }
+  }
+
+  /**
+   * Starts the text. It waits until a slot is free.
+   *
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the prompt is empty
+   * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE}: the prompt has as many tokens
+   *     as a text may have
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void start() {
+    try (Use<RawSequence> use = use()) {
+      use.raw().start();
+    }
+  }
+
+  /**
+   * Waits for the next token and returns it, or -1 at the end of the text.
+   *
+   * @param timeoutNs how long to wait, in nanoseconds; negative: without limit
+   * @return a number
+   * @throws PoprtException with {@link ErrorCode#DEADLINE_EXCEEDED}: there is no token in time
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
+   *     started, or waits for {@code resume}
+   * @throws PoprtException with {@link ErrorCode#CANCELLED}: the generator was freed
+   * @since 1.0
+   */
+  public long next(long timeoutNs) {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().next(timeoutNs);
+    }
+  }
+
+  /**
+   * The logarithm of the probability that the model gives the token that was returned last, before
+   * penalties and temperature. 0 before the first token.
+   *
+   * @return a number
+   * @since 1.0
+   */
+  public double logProbability() {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().log_probability();
+    }
+  }
+
+  /**
+   * Why the text has ended: {@code stop} (a stop token), {@code length} (the maximum number of
+   * tokens), {@code deadline} (its time limit), {@code cancelled}, {@code error}; empty while it
+   * continues. A text ends before its last tokens are read.
+   *
+   * @return text
+   * @since 1.0
+   */
+  public String finishReason() {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().finish_reason();
+    }
+  }
+
+  /**
+   * Ends the text before its next token. Any thread may call it.
+   *
+   * @since 1.0
+   */
+  public void cancel() {
+    try (Use<RawSequence> use = use()) {
+      use.raw().cancel();
+    }
+  }
+
+  /**
+   * With the option {@code wait_for_logits}: waits for the logits of the next token and returns
+   * their number, or 0 at the end of the text.
+   *
+   * @param timeoutNs how long to wait, in nanoseconds; negative: without limit
+   * @return a number
+   * @throws PoprtException with {@link ErrorCode#DEADLINE_EXCEEDED}: there are no logits in
+   *     time
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence was started
+   *     without the option, or has not started
+   * @since 1.0
+   */
+  public long waitLogits(long timeoutNs) {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().wait_logits(timeoutNs);
+    }
+  }
+
+  /**
+   * The logit of a token, after {@code wait_logits}. 0 if there is none.
+   *
+   * @param token the token
+   * @return a number
+   * @since 1.0
+   */
+  public double logit(long token) {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().logit(token);
+    }
+  }
+
+  /**
+   * Changes the logit of a token, after {@code wait_logits}.
+   *
+   * @param token the token
+   * @param value its logit
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
+   *     vocabulary
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence does not
+   *     wait
+   * @since 1.0
+   */
+  public void setLogit(long token, double value) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().set_logit(token, value);
+    }
+  }
+
+  /**
+   * Chooses the next token from the logits, which the caller may have changed.
+   *
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence does not
+   *     wait
+   * @since 1.0
+   */
+  public void resume() {
+    try (Use<RawSequence> use = use()) {
+      use.raw().resume();
+    }
+  }
+  // </functions:sequence>
+
+  /** Cancels the text if it continues. */
+  @Override
+  public void close() {
+    handle.close();
+  }
+
+  private Use<RawSequence> use() {
+    return handle.use();
+  }
+}

@@ -1,0 +1,237 @@
+"""Generators: texts of tokens from a language model.
+
+>>> generator = poprt.Generator("model_folder", slots=4)
+>>> for token in generator.generate([1, 15, 27], temperature=0.7, seed=1):
+...     print(token)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterable, Iterator, Optional, Union
+
+import numpy as np
+
+from . import poprt_raw as _raw
+from .errors import DeadlineExceededError, _path
+
+__all__ = ["Generator", "Sequence"]
+
+# Ctrl-C ends a call that waits within this time, in nanoseconds.
+_PIECE = 100_000_000
+
+
+class Sequence:
+    """One text of a :class:`Generator`. Iterating returns its tokens. One thread at a time uses it, except ``cancel()``.
+    Since 1.0."""
+
+    def __init__(self, raw: _raw.RawSequence):
+        self._raw: Optional[_raw.RawSequence] = raw
+        self._processor: Optional[Callable[[Any], Any]] = None
+
+    def _open(self) -> _raw.RawSequence:
+        if self._raw is None:
+            raise ValueError("the sequence is closed")
+        return self._raw
+
+    # <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
+    def append(self, token: int) -> None:
+        """Appends a token to the prompt. Raises InvalidArgumentError (the token is outside of the vocabulary);
+        FailedPreconditionError (the sequence has started). Since 1.0."""
+        self._open().append(token)
+
+    def set_option(self, name: str, value: float) -> None:
+        """Sets an option: ``temperature`` (0, the default: the most probable token), ``top_k`` (0: all), ``top_p`` (1:
+        all), ``min_p``, ``repetition_penalty`` (1: none), ``seed``, ``max_new_tokens`` (0: until the maximum
+        length), ``min_new_tokens``, ``ignore_stop`` (1: the stop tokens of the model do not end the text),
+        ``time_limit`` (seconds; 0: none), ``wait_for_logits`` (1: the text waits before each token, so that the
+        caller can change the logits). Raises NotFoundError (no option has the name; the message lists the names);
+        InvalidArgumentError (the value); FailedPreconditionError (the sequence has started). Since 1.0."""
+        self._open().set_option(name, value)
+
+    def add_stop_token(self, token: int) -> None:
+        """Adds a token that ends the text. It is the last token that is returned. Raises InvalidArgumentError (the
+        token is outside of the vocabulary); FailedPreconditionError (the sequence has started). Since 1.0."""
+        self._open().add_stop_token(token)
+
+    def add_bad_token(self, token: int) -> None:
+        """Adds a token that is never chosen. Raises InvalidArgumentError (the token is outside of the vocabulary);
+        FailedPreconditionError (the sequence has started). Since 1.0."""
+        self._open().add_bad_token(token)
+
+    def start(self) -> None:
+        """Starts the text. It waits until a slot is free. Raises InvalidArgumentError (the prompt is empty);
+        OutOfRangeError (the prompt has as many tokens as a text may have); FailedPreconditionError (the sequence has
+        started). Since 1.0."""
+        self._open().start()
+
+    def next(self, timeout_ns: int) -> int:
+        """Waits for the next token and returns it, or -1 at the end of the text. Raises DeadlineExceededError (there is
+        no token in time); FailedPreconditionError (the sequence has not started, or waits for ``resume``);
+        CancelledError (the generator was freed). Since 1.0."""
+        return int(self._open().next(timeout_ns))
+
+    @property
+    def log_probability(self) -> float:
+        """The logarithm of the probability that the model gives the token that was returned last, before penalties and
+        temperature. 0 before the first token. Since 1.0."""
+        return float(self._open().log_probability())
+
+    def finish_reason(self) -> str:
+        """Why the text has ended: ``stop`` (a stop token), ``length`` (the maximum number of tokens), ``deadline`` (its
+        time limit), ``cancelled``, ``error``; empty while it continues. A text ends before its last tokens are read.
+        Since 1.0."""
+        return str(self._open().finish_reason())
+
+    def cancel(self) -> None:
+        """Ends the text before its next token. Any thread may call it. Since 1.0."""
+        self._open().cancel()
+
+    def wait_logits(self, timeout_ns: int) -> int:
+        """With the option ``wait_for_logits``: waits for the logits of the next token and returns their number, or 0 at
+        the end of the text. Raises DeadlineExceededError (there are no logits in time); FailedPreconditionError (the
+        sequence was started without the option, or has not started). Since 1.0."""
+        return int(self._open().wait_logits(timeout_ns))
+
+    def logit(self, token: int) -> float:
+        """The logit of a token, after ``wait_logits``. 0 if there is none. Since 1.0."""
+        return float(self._open().logit(token))
+
+    def set_logit(self, token: int, value: float) -> None:
+        """Changes the logit of a token, after ``wait_logits``. Raises InvalidArgumentError (the token is outside of the
+        vocabulary); FailedPreconditionError (the sequence does not wait). Since 1.0."""
+        self._open().set_logit(token, value)
+
+    def resume(self) -> None:
+        """Chooses the next token from the logits, which the caller may have changed. Raises FailedPreconditionError
+        (the sequence does not wait). Since 1.0."""
+        self._open().resume()
+    # </functions:sequence>
+
+    def logits(self) -> Any:
+        """Waits for the logits of the next token, with the option ``wait_for_logits``, as an array of f32; an empty one
+        at the end. ``set_logits()`` gives back changed ones. Since 1.0."""
+        count = _waiting(self.wait_logits)
+        raw = self._open()
+        return np.fromiter((raw.logit(token) for token in range(count)), np.float32, count)
+
+    def set_logits(self, logits: Any) -> None:
+        """Chooses the next token from these logits. Since 1.0."""
+        raw = self._open()
+        for token, value in enumerate(np.asarray(logits).tolist()):
+            raw.set_logit(token, value)
+        raw.resume()
+
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            if self._processor is not None:
+                logits = self.logits()
+                if len(logits):
+                    self.set_logits(self._processor(logits))
+            token = _waiting(self.next)
+            if token < 0:
+                return
+            yield token
+
+    def close(self) -> None:
+        """Cancels the text if it continues."""
+        self._raw = None
+
+    def __enter__(self) -> "Sequence":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def _waiting(call: Callable[[int], int]) -> int:
+    """Calls with time limits until there is a result, so that Ctrl-C has an effect."""
+    while True:
+        try:
+            return call(_PIECE)
+        except DeadlineExceededError:
+            pass
+
+
+class Generator:
+    """A language model on a device: a folder of onnxruntime-genai or optimum, an ONNX file with past and present keys and
+    values, or a PopEF file of ``save()``.
+
+    Any number of threads may use one. Its sequences run together: a sequence joins when a slot is free and leaves when it
+    ends. ``max_length`` is the most tokens of a text (0: the context of the model, at most 2048), ``slots`` the number of
+    sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 64).
+    With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. Since 1.0.
+    """
+
+    def __init__(self, model: Union[str, os.PathLike[str]], *, max_length: int = 0, slots: int = 0, prefill: int = 0,
+                 threads: int = 0, reuse_prefixes: bool = False):
+        self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
+            _path("model", model), max_length, slots, prefill, threads, reuse_prefixes)
+
+    def _open(self) -> _raw.RawGenerator:
+        if self._raw is None:
+            raise ValueError("the generator is closed")
+        return self._raw
+
+    def new_sequence(self, prompt: Iterable[int] = ()) -> Sequence:
+        """Makes a text that has not started and begins with the prompt. Since 1.0."""
+        sequence = Sequence(self._open().new_sequence())
+        for token in prompt:
+            sequence.append(int(token))
+        return sequence
+
+    def generate(self, prompt: Iterable[int], *, stop_tokens: Iterable[int] = (), bad_tokens: Iterable[int] = (),
+                 logits_processor: Optional[Callable[[Any], Any]] = None, **options: float) -> Sequence:
+        """Starts a text after the prompt and returns it; iterating gives its tokens. ``options`` are those of
+        ``Sequence.set_option``, such as ``temperature`` and ``max_new_tokens``. ``logits_processor`` receives the logits of
+        each token as an array and returns those to choose from. Since 1.0."""
+        sequence = self.new_sequence(prompt)
+        for token in stop_tokens:
+            sequence.add_stop_token(int(token))
+        for token in bad_tokens:
+            sequence.add_bad_token(int(token))
+        if logits_processor is not None:
+            sequence._processor = logits_processor
+            options = {**options, "wait_for_logits": 1}
+        for name, value in options.items():
+            sequence.set_option(name, float(value))
+        sequence.start()
+        return sequence
+
+    # <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write
+    @property
+    def max_length(self) -> int:
+        """The most tokens of a text, including its prompt. Since 1.0."""
+        return int(self._open().max_length())
+
+    @property
+    def slots(self) -> int:
+        """The number of sequences that one step computes together. Since 1.0."""
+        return int(self._open().slots())
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of tokens that the model knows. A token is a number from 0 to this one, exclusive. Since 1.0."""
+        return int(self._open().vocabulary())
+
+    def statistics(self) -> str:
+        """A JSON object with the numbers of slots, sequences, tokens, steps and seconds since the generator was
+        created. Thread-safe. Since 1.0."""
+        return str(self._open().statistics())
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes a PopEF file, from which a generator is created without compiling. The file is written completely or
+        not at all, and replaces an existing file. Raises NotFoundError (the folder does not exist);
+        PermissionDeniedError (the file cannot be created); ResourceExhaustedError (the disk is full). Since 1.0."""
+        self._open().save(_path("path", path))
+    # </functions:generator>
+
+    def close(self) -> None:
+        """Releases the generator; sequences keep it alive."""
+        self._raw = None
+
+    def __enter__(self) -> "Generator":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

@@ -1,0 +1,71 @@
+// Generators of texts, and their sequences.
+
+POPRT_HANDLE(raw_generator, RawGenerator)
+POPRT_HANDLE(raw_sequence, RawSequence)
+
+%newobject raw_generator::create;
+%newobject raw_generator::new_sequence;
+%extend raw_generator {
+  // A number that is 0 is the default.
+  static raw_generator* create(const char* path, int64_t max_length, int64_t slots, int64_t prefill,
+                               int32_t threads, bool reuse_prefixes, poprt_result* error) {
+    poprt_generator_options options{};
+    options.struct_size = sizeof options;
+    options.max_length = max_length;
+    options.slots = slots;
+    options.prefill = prefill;
+    options.threads = threads;
+    options.reuse_prefixes = reuse_prefixes;
+    raw_generator* made = nullptr;
+    *error = poprt_generator_create(path, &options, &made);
+    return made;
+  }
+  ~raw_generator() { poprt_generator_free($self); }
+  raw_sequence* new_sequence(poprt_result* error) {
+    raw_sequence* made = nullptr;
+    *error = poprt_generator_new_sequence($self, &made);
+    return made;
+  }
+  // <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write
+  int64_t max_length() { return poprt_generator_max_length($self); }
+  int64_t slots() { return poprt_generator_slots($self); }
+  int64_t vocabulary() { return poprt_generator_vocabulary($self); }
+  poprt_text statistics(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_generator_statistics($self, &text);
+    return text;
+  }
+  poprt_result save(const char* path) { return poprt_generator_save($self, path); }
+  // </functions:generator>
+}
+
+%extend raw_sequence {
+  ~raw_sequence() { poprt_sequence_free($self); }
+  // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
+  poprt_result append(int64_t token) { return poprt_sequence_append($self, token); }
+  poprt_result set_option(const char* name, double value) { return poprt_sequence_set_option($self, name, value); }
+  poprt_result add_stop_token(int64_t token) { return poprt_sequence_add_stop_token($self, token); }
+  poprt_result add_bad_token(int64_t token) { return poprt_sequence_add_bad_token($self, token); }
+  poprt_result start() { return poprt_sequence_start($self); }
+  int64_t next(int64_t timeout_ns, poprt_result* error) {
+    int64_t value = 0;
+    *error = poprt_sequence_next($self, timeout_ns, &value);
+    return value;
+  }
+  double log_probability() { return poprt_sequence_log_probability($self); }
+  poprt_text finish_reason(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_sequence_finish_reason($self, &text);
+    return text;
+  }
+  void cancel() { poprt_sequence_cancel($self); }
+  int64_t wait_logits(int64_t timeout_ns, poprt_result* error) {
+    int64_t value = 0;
+    *error = poprt_sequence_wait_logits($self, timeout_ns, &value);
+    return value;
+  }
+  double logit(int64_t token) { return poprt_sequence_logit($self, token); }
+  poprt_result set_logit(int64_t token, double value) { return poprt_sequence_set_logit($self, token, value); }
+  poprt_result resume() { return poprt_sequence_resume($self); }
+  // </functions:sequence>
+}

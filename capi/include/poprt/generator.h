@@ -1,0 +1,166 @@
+/* Generator: texts of tokens from a language model, with its caches on the device.
+ *
+ * A generator runs the sequences of any number of threads together (continuous batching): a
+ * sequence joins when a slot is free, in the order of their start, and leaves when it ends. Its
+ * tokens do not depend on the other sequences. Tokens are numbers; a tokenizer is a library of its
+ * own.
+ *
+ * Example:
+ *     static void write_tokens(const int64_t* prompt, size_t count) {
+ *       poprt_generator* generator = NULL;
+ *       poprt_sequence* text = NULL;
+ *       int64_t token = 0;
+ *       check(poprt_generator_create("model_folder", NULL, &generator));
+ *       check(poprt_generator_new_sequence(generator, &text));
+ *       for (size_t i = 0; i < count; i++) check(poprt_sequence_append(text, prompt[i]));
+ *       check(poprt_sequence_set_option(text, "temperature", 0.7));
+ *       check(poprt_sequence_start(text));
+ *       for (;;) {
+ *         check(poprt_sequence_next(text, -1, &token));
+ *         if (token < 0) break;
+ *         printf("%lld\n", (long long)token);
+ *       }
+ *       poprt_sequence_free(text);
+ *       poprt_generator_free(generator);
+ *     }
+ */
+#ifndef POPRT_GENERATOR_H
+#define POPRT_GENERATOR_H
+
+#include "poprt/compiler.h"
+#include "poprt/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct poprt_generator poprt_generator;
+typedef struct poprt_sequence poprt_sequence;
+
+/* Set struct_size to sizeof(poprt_generator_options) and the rest to zero; zero means default.
+ * Since 1.0. */
+typedef struct poprt_generator_options {
+  size_t struct_size;
+  /* The tokens of a text, including its prompt. The caches have this size. 0: the context that the
+   * configuration of the model states, at most 2048. */
+  int64_t max_length;
+  /* The number of sequences that one step computes together. 0: 1. */
+  int64_t slots;
+  /* The number of tokens of a prompt that one run computes. 0: 64. */
+  int64_t prefill;
+  /* Compute threads. 0: POPRT_THREADS from the environment, or all CPUs. */
+  int32_t threads;
+  /* Whether a sequence uses the tokens that an earlier or another one left on the device, if its
+   * prompt begins with them. Logits may then differ in the last bits. Non-zero: yes. */
+  int32_t reuse_prefixes;
+  /* How to compile a model that is not a PopEF file. Shapes, the batch and the number of IPUs must
+   * not be set, because the generator determines them. Null: default options. */
+  const poprt_compiler* compiler;
+} poprt_generator_options;
+
+/* Compiles and loads a model. `path` is a folder of onnxruntime-genai (genai_config.json) or of
+ * optimum (config.json and model.onnx), an ONNX file with past and present keys and values, or a
+ * PopEF file that poprt_generator_save wrote. A compiled model is cached as by
+ * poprt_compiler_compile_file. `options` may be null. Errors: not_found, data_loss (a damaged
+ * file), unimplemented (an operator, or inputs and outputs without a known meaning; the message
+ * names them), invalid_argument (options, or sizes that differ from those of a PopEF file),
+ * failed_precondition (a PopEF file that is not for a generator), unavailable (no free device),
+ * resource_exhausted. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_create(const char* path,
+                                                             const poprt_generator_options* options,
+                                                             poprt_generator** out_generator);
+/* Null is allowed. Sequences keep the generator alive. Since 1.0. */
+POPRT_API void poprt_generator_free(poprt_generator* generator);
+
+/* A text that has not started. Its prompt and its options are set with poprt_sequence_append and
+ * poprt_sequence_set_option. A sequence is used by one thread at a time, except
+ * poprt_sequence_cancel. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_new_sequence(poprt_generator* generator,
+                                                                   poprt_sequence** out_sequence);
+/* Null is allowed. Cancels the sequence if it continues. Since 1.0. */
+POPRT_API void poprt_sequence_free(poprt_sequence* sequence);
+
+/* <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write */
+/* The most tokens of a text, including its prompt. Since 1.0. */
+POPRT_API int64_t poprt_generator_max_length(const poprt_generator* generator);
+/* The number of sequences that one step computes together. Since 1.0. */
+POPRT_API int64_t poprt_generator_slots(const poprt_generator* generator);
+/* The number of tokens that the model knows. A token is a number from 0 to this one, exclusive.
+ * Since 1.0. */
+POPRT_API int64_t poprt_generator_vocabulary(const poprt_generator* generator);
+/* A JSON object with the numbers of slots, sequences, tokens, steps and seconds since the generator
+ * was created. Thread-safe. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_statistics(const poprt_generator* generator,
+                                                                 poprt_string** out_json);
+/* Writes a PopEF file, from which a generator is created without compiling. The file is written
+ * completely or not at all, and replaces an existing file. Errors: not_found (the folder does not
+ * exist); permission_denied (the file cannot be created); resource_exhausted (the disk is full).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_save(const poprt_generator* generator,
+                                                           const char* path);
+/* </functions:generator> */
+
+/* <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write */
+/* Appends a token to the prompt. Errors: invalid_argument (the token is outside of the vocabulary);
+ * failed_precondition (the sequence has started). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append(poprt_sequence* sequence,
+                                                            int64_t token);
+/* Sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all),
+ * `top_p` (1: all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until the
+ * maximum length), `min_new_tokens`, `ignore_stop` (1: the stop tokens of the model do not end the
+ * text), `time_limit` (seconds; 0: none), `wait_for_logits` (1: the text waits before each token,
+ * so that the caller can change the logits). Errors: not_found (no option has the name; the message
+ * lists the names); invalid_argument (the value); failed_precondition (the sequence has started).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_option(poprt_sequence* sequence,
+                                                                const char* name, double value);
+/* Adds a token that ends the text. It is the last token that is returned. Errors: invalid_argument
+ * (the token is outside of the vocabulary); failed_precondition (the sequence has started).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_stop_token(poprt_sequence* sequence,
+                                                                    int64_t token);
+/* Adds a token that is never chosen. Errors: invalid_argument (the token is outside of the
+ * vocabulary); failed_precondition (the sequence has started). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence,
+                                                                   int64_t token);
+/* Starts the text. It waits until a slot is free. Errors: invalid_argument (the prompt is empty);
+ * out_of_range (the prompt has as many tokens as a text may have); failed_precondition (the
+ * sequence has started). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_start(poprt_sequence* sequence);
+/* Waits for the next token and returns it, or -1 at the end of the text. Errors: deadline_exceeded
+ * (there is no token in time); failed_precondition (the sequence has not started, or waits for
+ * `resume`); cancelled (the generator was freed). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next(poprt_sequence* sequence,
+                                                          int64_t timeout_ns, int64_t* out_token);
+/* The logarithm of the probability that the model gives the token that was returned last, before
+ * penalties and temperature. 0 before the first token. Since 1.0. */
+POPRT_API double poprt_sequence_log_probability(const poprt_sequence* sequence);
+/* Why the text has ended: `stop` (a stop token), `length` (the maximum number of tokens),
+ * `deadline` (its time limit), `cancelled`, `error`; empty while it continues. A text ends before
+ * its last tokens are read. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_finish_reason(poprt_sequence* sequence,
+                                                                   poprt_string** out_text);
+/* Ends the text before its next token. Any thread may call it. Since 1.0. */
+POPRT_API void poprt_sequence_cancel(poprt_sequence* sequence);
+/* With the option `wait_for_logits`: waits for the logits of the next token and returns their
+ * number, or 0 at the end of the text. Errors: deadline_exceeded (there are no logits in time);
+ * failed_precondition (the sequence was started without the option, or has not started).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_wait_logits(poprt_sequence* sequence,
+                                                                 int64_t timeout_ns,
+                                                                 int64_t* out_count);
+/* The logit of a token, after `wait_logits`. 0 if there is none. Since 1.0. */
+POPRT_API double poprt_sequence_logit(const poprt_sequence* sequence, int64_t token);
+/* Changes the logit of a token, after `wait_logits`. Errors: invalid_argument (the token is outside
+ * of the vocabulary); failed_precondition (the sequence does not wait). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_logit(poprt_sequence* sequence,
+                                                               int64_t token, double value);
+/* Chooses the next token from the logits, which the caller may have changed. Errors:
+ * failed_precondition (the sequence does not wait). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_resume(poprt_sequence* sequence);
+/* </functions:sequence> */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

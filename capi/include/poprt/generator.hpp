@@ -1,0 +1,179 @@
+// Generators: texts of tokens from a language model.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "poprt/error.hpp"
+#include "poprt/generator.h"
+
+namespace poprt {
+inline namespace v1 {
+
+// How a Generator compiles and runs a model. Since 1.0.
+struct GeneratorOptions {
+  int64_t maxLength = 0;  // tokens of a text; 0: the context of the model, at most 2048
+  int64_t slots = 0;      // sequences that one step computes together; 0: 1
+  int64_t prefill = 0;    // tokens of a prompt that one run computes; 0: 64
+  int32_t threads = 0;    // 0: POPRT_THREADS from the environment, or all CPUs
+  // Whether a sequence uses tokens that another one left on the device.
+  bool reusePrefixes = false;
+  const poprt_compiler* compiler = nullptr;  // how to compile; null: default options
+};
+
+// One text of a Generator. It is used by one thread at a time, except cancel(). Since 1.0.
+class Sequence {
+ public:
+  // Takes ownership of the handle.
+  explicit Sequence(poprt_sequence* handle) : handle_(handle) {}
+
+  // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
+  // Appends a token to the prompt. Throws invalid_argument (the token is outside of the
+  // vocabulary); failed_precondition (the sequence has started). Since 1.0.
+  void append(int64_t token) { detail::check(poprt_sequence_append(handle_.get(), token)); }
+  // Sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all),
+  // `top_p` (1: all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until
+  // the maximum length), `min_new_tokens`, `ignore_stop` (1: the stop tokens of the model do not
+  // end the text), `time_limit` (seconds; 0: none), `wait_for_logits` (1: the text waits before
+  // each token, so that the caller can change the logits). Throws not_found (no option has the
+  // name; the message lists the names); invalid_argument (the value); failed_precondition (the
+  // sequence has started). Since 1.0.
+  void setOption(const std::string& name, double value) {
+    detail::check(poprt_sequence_set_option(handle_.get(), name.c_str(), value));
+  }
+  // Adds a token that ends the text. It is the last token that is returned. Throws invalid_argument
+  // (the token is outside of the vocabulary); failed_precondition (the sequence has started).
+  // Since 1.0.
+  void addStopToken(int64_t token) {
+    detail::check(poprt_sequence_add_stop_token(handle_.get(), token));
+  }
+  // Adds a token that is never chosen. Throws invalid_argument (the token is outside of the
+  // vocabulary); failed_precondition (the sequence has started). Since 1.0.
+  void addBadToken(int64_t token) {
+    detail::check(poprt_sequence_add_bad_token(handle_.get(), token));
+  }
+  // Starts the text. It waits until a slot is free. Throws invalid_argument (the prompt is empty);
+  // out_of_range (the prompt has as many tokens as a text may have); failed_precondition (the
+  // sequence has started). Since 1.0.
+  void start() { detail::check(poprt_sequence_start(handle_.get())); }
+  // Waits for the next token and returns it, or -1 at the end of the text. Throws deadline_exceeded
+  // (there is no token in time); failed_precondition (the sequence has not started, or waits for
+  // `resume`); cancelled (the generator was freed). Since 1.0.
+  int64_t next(int64_t timeoutNs) const {
+    int64_t value = 0;
+    detail::check(poprt_sequence_next(handle_.get(), timeoutNs, &value));
+    return value;
+  }
+  // The logarithm of the probability that the model gives the token that was returned last, before
+  // penalties and temperature. 0 before the first token. Since 1.0.
+  double logProbability() const { return poprt_sequence_log_probability(handle_.get()); }
+  // Why the text has ended: `stop` (a stop token), `length` (the maximum number of tokens),
+  // `deadline` (its time limit), `cancelled`, `error`; empty while it continues. A text ends before
+  // its last tokens are read. Since 1.0.
+  std::string finishReason() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_sequence_finish_reason(handle_.get(), &text));
+    return detail::take(text);
+  }
+  // Ends the text before its next token. Any thread may call it. Since 1.0.
+  void cancel() { poprt_sequence_cancel(handle_.get()); }
+  // With the option `wait_for_logits`: waits for the logits of the next token and returns their
+  // number, or 0 at the end of the text. Throws deadline_exceeded (there are no logits in time);
+  // failed_precondition (the sequence was started without the option, or has not started).
+  // Since 1.0.
+  int64_t waitLogits(int64_t timeoutNs) const {
+    int64_t value = 0;
+    detail::check(poprt_sequence_wait_logits(handle_.get(), timeoutNs, &value));
+    return value;
+  }
+  // The logit of a token, after `wait_logits`. 0 if there is none. Since 1.0.
+  double logit(int64_t token) const { return poprt_sequence_logit(handle_.get(), token); }
+  // Changes the logit of a token, after `wait_logits`. Throws invalid_argument (the token is
+  // outside of the vocabulary); failed_precondition (the sequence does not wait). Since 1.0.
+  void setLogit(int64_t token, double value) {
+    detail::check(poprt_sequence_set_logit(handle_.get(), token, value));
+  }
+  // Chooses the next token from the logits, which the caller may have changed. Throws
+  // failed_precondition (the sequence does not wait). Since 1.0.
+  void resume() { detail::check(poprt_sequence_resume(handle_.get())); }
+  // </functions:sequence>
+
+  void append(const std::vector<int64_t>& tokens) {
+    for (const int64_t token : tokens) append(token);
+  }
+  // The rest of the text, without waiting longer than its time limit.
+  std::vector<int64_t> readAll() {
+    std::vector<int64_t> tokens;
+    for (int64_t token = next(-1); token >= 0; token = next(-1)) tokens.push_back(token);
+    return tokens;
+  }
+  poprt_sequence* handle() const noexcept { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(poprt_sequence* h) const { poprt_sequence_free(h); }
+  };
+  std::unique_ptr<poprt_sequence, Free> handle_;
+};
+
+// A language model on a device (poprt_generator_create). Thread-safe. Since 1.0.
+class Generator {
+ public:
+  explicit Generator(const std::string& path, const GeneratorOptions& options = {}) {
+    poprt_generator_options o{};
+    o.struct_size = sizeof o;
+    o.max_length = options.maxLength;
+    o.slots = options.slots;
+    o.prefill = options.prefill;
+    o.threads = options.threads;
+    o.reuse_prefixes = options.reusePrefixes ? 1 : 0;
+    o.compiler = options.compiler;
+    poprt_generator* made = nullptr;
+    detail::check(poprt_generator_create(path.c_str(), &o, &made));
+    handle_.reset(made);
+  }
+
+  // A text that has not started. It keeps the generator alive.
+  Sequence newSequence() const {
+    poprt_sequence* made = nullptr;
+    detail::check(poprt_generator_new_sequence(handle_.get(), &made));
+    return Sequence(made);
+  }
+
+  // <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write
+  // The most tokens of a text, including its prompt. Since 1.0.
+  int64_t maxLength() const { return poprt_generator_max_length(handle_.get()); }
+  // The number of sequences that one step computes together. Since 1.0.
+  int64_t slots() const { return poprt_generator_slots(handle_.get()); }
+  // The number of tokens that the model knows. A token is a number from 0 to this one, exclusive.
+  // Since 1.0.
+  int64_t vocabulary() const { return poprt_generator_vocabulary(handle_.get()); }
+  // A JSON object with the numbers of slots, sequences, tokens, steps and seconds since the
+  // generator was created. Thread-safe. Since 1.0.
+  std::string statistics() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_generator_statistics(handle_.get(), &text));
+    return detail::take(text);
+  }
+  // Writes a PopEF file, from which a generator is created without compiling. The file is written
+  // completely or not at all, and replaces an existing file. Throws not_found (the folder does not
+  // exist); permission_denied (the file cannot be created); resource_exhausted (the disk is full).
+  // Since 1.0.
+  void save(const std::string& popefPath) const {
+    detail::check(poprt_generator_save(handle_.get(), popefPath.c_str()));
+  }
+  // </functions:generator>
+
+  poprt_generator* handle() const noexcept { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(poprt_generator* h) const { poprt_generator_free(h); }
+  };
+  std::unique_ptr<poprt_generator, Free> handle_;
+};
+
+}  // namespace v1
+}  // namespace poprt

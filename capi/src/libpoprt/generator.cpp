@@ -1,0 +1,290 @@
+#include "poprt/generator.h"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compile_generation.h"
+#include "generate/folder.h"
+#include "generate/generator.h"
+#include "guard.h"
+#include "runtime/session/popef_file.h"
+
+using namespace poprt;
+
+struct poprt_generator {
+  std::shared_ptr<generate::Generator> generator;
+};
+
+struct poprt_sequence {
+  std::shared_ptr<generate::Generator> generator;
+  std::vector<int64_t> prompt;
+  generate::SequenceOptions options;
+  std::shared_ptr<generate::Sequence> running;
+  double log_probability = 0;
+  std::vector<float> logits;  // while it waits
+};
+
+namespace {
+
+using generate::SequenceOptions;
+
+// An option of a sequence by name: its range, and how it is stored.
+struct SequenceOption {
+  std::string_view name;
+  double least, most;
+  bool whole;
+  void (*store)(SequenceOptions&, double);
+};
+
+constexpr double kMostWhole = 0x1p53;  // from here on not every whole number is a double
+constexpr double kMostSeconds = 9e9;   // nanoseconds in 64 bits
+
+constexpr std::array kSequenceOptions = {
+    SequenceOption{"temperature", 0, 1e6, false,
+                   [](SequenceOptions& o, double v) { o.sampling.temperature = v; }},
+    SequenceOption{
+        "top_k", 0, kMostWhole, true,
+        [](SequenceOptions& o, double v) { o.sampling.top_k = static_cast<int64_t>(v); }},
+    SequenceOption{"top_p", 1e-9, 1, false,
+                   [](SequenceOptions& o, double v) { o.sampling.top_p = v; }},
+    SequenceOption{"min_p", 0, 1, false,
+                   [](SequenceOptions& o, double v) { o.sampling.min_p = v; }},
+    SequenceOption{"repetition_penalty", 1e-3, 1e3, false,
+                   [](SequenceOptions& o, double v) { o.sampling.repetition_penalty = v; }},
+    SequenceOption{
+        "seed", 0, kMostWhole, true,
+        [](SequenceOptions& o, double v) { o.sampling.seed = static_cast<uint64_t>(v); }},
+    SequenceOption{
+        "max_new_tokens", 0, kMostWhole, true,
+        [](SequenceOptions& o, double v) { o.sampling.max_new_tokens = static_cast<int64_t>(v); }},
+    SequenceOption{
+        "min_new_tokens", 0, kMostWhole, true,
+        [](SequenceOptions& o, double v) { o.sampling.min_new_tokens = static_cast<int64_t>(v); }},
+    SequenceOption{"ignore_stop", 0, 1, true,
+                   [](SequenceOptions& o, double v) { o.sampling.ignore_stop = v != 0; }},
+    SequenceOption{"time_limit", 0, kMostSeconds, false,
+                   [](SequenceOptions& o, double v) {
+                     o.time_limit = std::chrono::nanoseconds(static_cast<int64_t>(v * 1e9));
+                   }},
+    SequenceOption{"wait_for_logits", 0, 1, true,
+                   [](SequenceOptions& o, double v) { o.wait_for_logits = v != 0; }},
+};
+
+poprt_sequence& not_started(poprt_sequence* sequence) {
+  poprt_sequence& s = capi::required(sequence, "sequence");
+  if (s.running) fail(ErrorCode::failed_precondition, "the sequence has started");
+  return s;
+}
+
+generate::Sequence& started(poprt_sequence* sequence) {
+  poprt_sequence& s = capi::required(sequence, "sequence");
+  if (!s.running) fail(ErrorCode::failed_precondition, "the sequence has not started");
+  return *s.running;
+}
+
+void check_token(const poprt_sequence& s, int64_t token) {
+  const int64_t vocabulary = s.generator->description().vocabulary;
+  if (token < 0 || token >= vocabulary)
+    fail(ErrorCode::invalid_argument, "token {} is outside of the vocabulary of {}", token,
+         vocabulary);
+}
+
+std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_generator_options& o) {
+  const generate::ModelFolder folder = generate::open_folder(path);
+  if (!folder.is_popef) {
+    generate::GenerationSizes sizes{o.max_length, o.slots, {}};
+    if (o.prefill) sizes.prefill = {o.prefill};
+    return capi::compile_generation(o.compiler, folder.model,
+                                    generate::generation_text(folder, sizes));
+  }
+  auto model = runtime::open_popef(folder.model);
+  const generate::Description d = generate::read_description(*model);
+  const auto same = [](int64_t given, int64_t has, const char* name) {
+    if (given && given != has)
+      fail(ErrorCode::invalid_argument,
+           "{} is {}, and the PopEF file was compiled with {}; compile the model again", name,
+           given, has);
+  };
+  same(o.max_length, d.max_length, "max_length");
+  same(o.slots, d.slots, "slots");
+  if (o.prefill) same(o.prefill, d.shapes.back().tokens, "prefill");
+  if (o.compiler)
+    fail(ErrorCode::invalid_argument, "options.compiler has no effect on a PopEF file");
+  return model;
+}
+
+}  // namespace
+
+poprt_error* poprt_generator_create(const char* path, const poprt_generator_options* options,
+                                    poprt_generator** out_generator) {
+  return capi::guard([&] {
+    capi::required(path, "path");
+    auto& out = capi::required(out_generator, "out_generator");
+    const auto o = capi::read_options(options, "poprt_generator_options");
+    for (const auto& [value, name] : {std::pair(o.max_length, "max_length"),
+                                      std::pair(o.slots, "slots"), std::pair(o.prefill, "prefill")})
+      if (value < 0)
+        fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", name, value);
+    generate::GeneratorOptions how;
+    how.load.threads = o.threads;
+    how.reuse_prefixes = o.reuse_prefixes != 0;
+    out = new poprt_generator{std::make_shared<generate::Generator>(model_of(path, o), how)};
+  });
+}
+
+void poprt_generator_free(poprt_generator* generator) { delete generator; }
+
+poprt_error* poprt_generator_new_sequence(poprt_generator* generator,
+                                          poprt_sequence** out_sequence) {
+  return capi::guard([&] {
+    const auto& g = capi::required(generator, "generator").generator;
+    auto& out = capi::required(out_sequence, "out_sequence");
+    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}};
+  });
+}
+
+void poprt_sequence_free(poprt_sequence* sequence) {
+  if (sequence && sequence->running) sequence->running->cancel();
+  delete sequence;
+}
+
+int64_t poprt_generator_max_length(const poprt_generator* generator) {
+  return generator ? generator->generator->description().max_length : 0;
+}
+
+int64_t poprt_generator_slots(const poprt_generator* generator) {
+  return generator ? generator->generator->description().slots : 0;
+}
+
+int64_t poprt_generator_vocabulary(const poprt_generator* generator) {
+  return generator ? generator->generator->description().vocabulary : 0;
+}
+
+poprt_error* poprt_generator_statistics(const poprt_generator* generator, poprt_string** out_json) {
+  return capi::guard([&] {
+    const auto& g = capi::required(generator, "generator").generator;
+    auto& out = capi::required(out_json, "out_json");
+    out = capi::make_string(g->statistics());
+  });
+}
+
+poprt_error* poprt_generator_save(const poprt_generator* generator, const char* path) {
+  return capi::guard([&] {
+    const auto& g = capi::required(generator, "generator").generator;
+    runtime::save_model(g->model(), &capi::required(path, "path"));
+  });
+}
+
+poprt_error* poprt_sequence_append(poprt_sequence* sequence, int64_t token) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    check_token(s, token);
+    s.prompt.push_back(token);
+  });
+}
+
+poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* name, double value) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    const std::string_view wanted = &capi::required(name, "name");
+    std::string names;
+    for (const SequenceOption& option : kSequenceOptions) {
+      names += (names.empty() ? "" : ", ") + std::string(option.name);
+      if (option.name != wanted) continue;
+      if (!(value >= option.least && value <= option.most) ||
+          (option.whole && value != std::floor(value)))
+        fail(ErrorCode::invalid_argument, "{} is {}, expected {}{} to {}", wanted, value,
+             option.whole ? "a whole number from " : "", option.least, option.most);
+      return option.store(s.options, value);
+    }
+    fail(ErrorCode::not_found, "there is no option '{}'; options are: {}", wanted, names);
+  });
+}
+
+poprt_error* poprt_sequence_add_stop_token(poprt_sequence* sequence, int64_t token) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    check_token(s, token);
+    s.options.sampling.stop_tokens.push_back(token);
+  });
+}
+
+poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t token) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    check_token(s, token);
+    s.options.sampling.bad_tokens.push_back(token);
+  });
+}
+
+poprt_error* poprt_sequence_start(poprt_sequence* sequence) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    s.running = s.generator->submit(s.prompt, s.options);
+  });
+}
+
+poprt_error* poprt_sequence_next(poprt_sequence* sequence, int64_t timeout_ns, int64_t* out_token) {
+  return capi::guard([&] {
+    generate::Sequence& running = started(sequence);
+    auto& out = capi::required(out_token, "out_token");
+    const auto token = running.next(std::chrono::nanoseconds(timeout_ns));
+    if (token) sequence->log_probability = token->log_probability;
+    out = token ? token->id : -1;
+  });
+}
+
+double poprt_sequence_log_probability(const poprt_sequence* sequence) {
+  return sequence ? sequence->log_probability : 0;
+}
+
+poprt_error* poprt_sequence_finish_reason(poprt_sequence* sequence, poprt_string** out_text) {
+  return capi::guard([&] {
+    const poprt_sequence& s = capi::required(sequence, "sequence");
+    auto& out = capi::required(out_text, "out_text");
+    out = capi::make_string(s.running ? std::string(generate::finish_name(s.running->finish()))
+                                      : std::string());
+  });
+}
+
+void poprt_sequence_cancel(poprt_sequence* sequence) {
+  if (sequence && sequence->running) sequence->running->cancel();
+}
+
+poprt_error* poprt_sequence_wait_logits(poprt_sequence* sequence, int64_t timeout_ns,
+                                        int64_t* out_count) {
+  return capi::guard([&] {
+    generate::Sequence& running = started(sequence);
+    auto& out = capi::required(out_count, "out_count");
+    sequence->logits = running.logits(std::chrono::nanoseconds(timeout_ns));
+    out = static_cast<int64_t>(sequence->logits.size());
+  });
+}
+
+double poprt_sequence_logit(const poprt_sequence* sequence, int64_t token) {
+  if (!sequence || token < 0 || token >= static_cast<int64_t>(sequence->logits.size())) return 0;
+  return static_cast<double>(sequence->logits[static_cast<size_t>(token)]);
+}
+
+poprt_error* poprt_sequence_set_logit(poprt_sequence* sequence, int64_t token, double value) {
+  return capi::guard([&] {
+    static_cast<void>(started(sequence));
+    check_token(*sequence, token);
+    if (sequence->logits.empty())
+      fail(ErrorCode::failed_precondition, "the sequence does not wait for logits");
+    sequence->logits[static_cast<size_t>(token)] = static_cast<float>(value);
+  });
+}
+
+poprt_error* poprt_sequence_resume(poprt_sequence* sequence) {
+  return capi::guard([&] {
+    generate::Sequence& running = started(sequence);
+    running.resume(std::exchange(sequence->logits, {}));
+  });
+}

@@ -1,0 +1,163 @@
+/* Scenarios 85 to 88: generators. */
+#include "scenario_support.h"
+
+static const int64_t kPrompt[] = {6, 42, 26};
+static const int64_t kTokens[] = {33, 33, 24, 21, 43, 37, 34, 43};
+enum { PROMPT = 3, TOKENS = 8 };
+
+static poprt_generator* generator_of(const char* path) {
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  poprt_generator* g = NULL;
+  OK(poprt_generator_create(path, &o, &g));
+  return g;
+}
+
+static poprt_sequence* sequence_of(poprt_generator* g, int64_t max_new_tokens) {
+  poprt_sequence* s = NULL;
+  OK(poprt_generator_new_sequence(g, &s));
+  for (int i = 0; i < PROMPT; i++) OK(poprt_sequence_append(s, kPrompt[i]));
+  OK(poprt_sequence_set_option(s, "max_new_tokens", (double)max_new_tokens));
+  OK(poprt_sequence_set_option(s, "ignore_stop", 1));
+  return s;
+}
+
+static void expect_reason(poprt_sequence* s, const char* reason) {
+  poprt_string* text = NULL;
+  OK(poprt_sequence_finish_reason(s, &text));
+  assert_string_equal(poprt_string_data(text), reason);
+  poprt_string_free(text);
+}
+
+static void expect_tokens(poprt_sequence* s) {
+  int64_t token = 0;
+  for (int i = 0; i < TOKENS; i++) {
+    OK(poprt_sequence_next(s, -1, &token));
+    assert_int_equal(token, kTokens[i]);
+    assert_true(poprt_sequence_log_probability(s) < 0);
+  }
+  OK(poprt_sequence_next(s, -1, &token));
+  assert_int_equal(token, -1);
+}
+
+void scenario_85_generate(void** state) {
+  (void)state;
+  poprt_generator* g = generator_of(DATA "/../../data/generation/genai");
+  assert_int_equal(poprt_generator_max_length(g), 64);
+  assert_int_equal(poprt_generator_slots(g), 1);
+  assert_int_equal(poprt_generator_vocabulary(g), 53);
+  poprt_sequence* s = sequence_of(g, TOKENS);
+  OK(poprt_sequence_start(s));
+  expect_tokens(s);
+  expect_reason(s, "length");
+  OK(poprt_generator_save(g, "generator_c.popef"));
+  poprt_generator* saved = generator_of("generator_c.popef");
+  remove("generator_c.popef");
+  poprt_sequence* again = sequence_of(saved, TOKENS);
+  poprt_generator_free(saved); /* the sequence keeps it alive */
+  OK(poprt_sequence_start(again));
+  expect_tokens(again);
+  poprt_sequence_free(again);
+  poprt_string* json = NULL;
+  OK(poprt_generator_statistics(g, &json));
+  assert_non_null(strstr(poprt_string_data(json), "\"ended\":1"));
+  poprt_string_free(json);
+  poprt_generator_free(g);
+  poprt_sequence_free(s);
+}
+
+void scenario_86_wrong_generators(void** state) {
+  (void)state;
+  poprt_generator* g = NULL;
+  FAILS(poprt_generator_create("missing_folder", NULL, &g), POPRT_NOT_FOUND, "missing_folder");
+  FAILS(poprt_generator_create(DATA "/affine.onnx", NULL, &g), POPRT_UNIMPLEMENTED, "input_ids");
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.max_length = 65;
+  FAILS(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g), POPRT_INVALID_ARGUMENT,
+        "context of 64");
+  poprt_executable* model = affine();
+  OK(poprt_executable_save(model, "affine_c.popef"));
+  poprt_executable_free(model);
+  FAILS(poprt_generator_create("affine_c.popef", NULL, &g), POPRT_FAILED_PRECONDITION,
+        "not compiled for generation");
+  remove("affine_c.popef");
+  assert_null(g);
+  g = generator_of(DATA "/../../data/generation/genai");
+  poprt_sequence* s = NULL;
+  OK(poprt_generator_new_sequence(g, &s));
+  FAILS(poprt_sequence_append(s, 53), POPRT_INVALID_ARGUMENT, "53");
+  FAILS(poprt_sequence_set_option(s, "heat", 1), POPRT_NOT_FOUND, "temperature");
+  FAILS(poprt_sequence_set_option(s, "top_p", 2), POPRT_INVALID_ARGUMENT, "top_p");
+  FAILS(poprt_sequence_set_option(s, "top_k", 1.5), POPRT_INVALID_ARGUMENT, "whole number");
+  FAILS(poprt_sequence_start(s), POPRT_INVALID_ARGUMENT, "empty");
+  int64_t token = 0;
+  FAILS(poprt_sequence_next(s, -1, &token), POPRT_FAILED_PRECONDITION, "not started");
+  for (int i = 0; i < 64; i++) OK(poprt_sequence_append(s, 1));
+  FAILS(poprt_sequence_start(s), POPRT_OUT_OF_RANGE, "64");
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+  poprt_generator_free(NULL);
+  poprt_sequence_free(NULL);
+}
+
+void scenario_87_logits(void** state) {
+  (void)state;
+  poprt_generator* g = generator_of(DATA "/../../data/generation/genai");
+  poprt_sequence* s = sequence_of(g, 2);
+  OK(poprt_sequence_set_option(s, "wait_for_logits", 1));
+  OK(poprt_sequence_start(s));
+  int64_t count = 0, token = 0;
+  OK(poprt_sequence_wait_logits(s, -1, &count));
+  assert_int_equal(count, 53);
+  for (int64_t i = 0; i < count; i++)
+    assert_true(poprt_sequence_logit(s, i) <= poprt_sequence_logit(s, kTokens[0]));
+  FAILS(poprt_sequence_next(s, -1, &token), POPRT_FAILED_PRECONDITION, "logits");
+  OK(poprt_sequence_set_logit(s, 5, 1e6));
+  FAILS(poprt_sequence_set_logit(s, 53, 1), POPRT_INVALID_ARGUMENT, "53");
+  OK(poprt_sequence_resume(s));
+  OK(poprt_sequence_next(s, -1, &token));
+  assert_int_equal(token, 5);
+  OK(poprt_sequence_wait_logits(s, -1, &count));
+  OK(poprt_sequence_resume(s));
+  FAILS(poprt_sequence_resume(s), POPRT_FAILED_PRECONDITION, "wait");
+  OK(poprt_sequence_next(s, -1, &token));
+  OK(poprt_sequence_wait_logits(s, -1, &count));
+  assert_int_equal(count, 0);
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+}
+
+void scenario_88_ends(void** state) {
+  (void)state;
+  poprt_generator* g = generator_of(DATA "/../../data/generation/genai");
+  poprt_sequence* s = sequence_of(g, 0);
+  OK(poprt_sequence_add_stop_token(s, 24));
+  OK(poprt_sequence_add_bad_token(s, 21));
+  FAILS(poprt_sequence_add_stop_token(s, -1), POPRT_INVALID_ARGUMENT, "-1");
+  OK(poprt_sequence_start(s));
+  int64_t token = 0;
+  for (int i = 0; i < 3; i++) {
+    OK(poprt_sequence_next(s, -1, &token));
+    assert_int_equal(token, kTokens[i]);
+  }
+  OK(poprt_sequence_next(s, -1, &token));
+  assert_int_equal(token, -1);
+  expect_reason(s, "stop");
+  poprt_sequence_free(s);
+  poprt_sequence* first = sequence_of(g, 0);
+  OK(poprt_sequence_set_option(first, "wait_for_logits", 1));
+  OK(poprt_sequence_start(first));
+  poprt_sequence* second = sequence_of(g, TOKENS);
+  OK(poprt_sequence_start(second));
+  FAILS(poprt_sequence_next(second, 1000, &token), POPRT_DEADLINE_EXCEEDED, "1000 ns");
+  poprt_sequence_cancel(first);
+  expect_tokens(second);
+  OK(poprt_sequence_next(first, -1, &token));
+  assert_int_equal(token, -1);
+  expect_reason(first, "cancelled");
+  poprt_sequence_free(first);
+  poprt_sequence_free(second);
+  poprt_generator_free(g);
+}

@@ -1,0 +1,97 @@
+// Scenarios 85 to 88: generators.
+#include <cstdio>
+
+#include "scenario_support.h"
+
+namespace {
+
+using namespace scenario;
+using poprt::Generator;
+using poprt::GeneratorOptions;
+using poprt::Sequence;
+
+const std::vector<int64_t> kPrompt = {6, 42, 26};
+const std::vector<int64_t> kTokens = {33, 33, 24, 21, 43, 37, 34, 43};
+
+Generator generator(int64_t slots = 1) {
+  GeneratorOptions options;
+  options.threads = 1;
+  options.slots = slots;
+  return Generator(model("../../data/generation/genai"), options);
+}
+
+Sequence sequence(const Generator& g, double maxNewTokens = 8) {
+  Sequence s = g.newSequence();
+  s.append(kPrompt);
+  s.setOption("max_new_tokens", maxNewTokens);
+  s.setOption("ignore_stop", 1);
+  return s;
+}
+
+TEST(scenario, s85_generate) {
+  const Generator g = generator(2);
+  EXPECT_EQ(g.maxLength(), 64);
+  EXPECT_EQ(g.slots(), 2);
+  EXPECT_EQ(g.vocabulary(), 53);
+  Sequence first = sequence(g), second = sequence(g);
+  first.start();
+  second.start();
+  EXPECT_EQ(first.readAll(), kTokens);
+  EXPECT_LT(first.logProbability(), 0);
+  EXPECT_EQ(first.finishReason(), "length");
+  EXPECT_EQ(second.readAll(), kTokens);
+  g.save("generator_cpp.popef");
+  Sequence again = sequence(Generator("generator_cpp.popef"));  // keeps its generator alive
+  std::remove("generator_cpp.popef");
+  again.start();
+  EXPECT_EQ(again.readAll(), kTokens);
+  EXPECT_NE(g.statistics().find("\"ended\":2"), std::string::npos) << g.statistics();
+}
+
+TEST(scenario, s86_wrong_generators) {
+  fails([] { Generator g("missing_folder"); }, ErrorCode::not_found, {"missing_folder"});
+  fails([] { Generator g(model("affine.onnx")); }, ErrorCode::unimplemented, {"input_ids"});
+  affine()->save("affine_cpp.popef");
+  fails([] { Generator g("affine_cpp.popef"); }, ErrorCode::failed_precondition,
+        {"not compiled for generation"});
+  std::remove("affine_cpp.popef");
+  Sequence s = generator().newSequence();
+  fails([&] { s.append(53); }, ErrorCode::invalid_argument, {"53"});
+  fails([&] { s.setOption("heat", 1); }, ErrorCode::not_found, {"temperature"});
+  fails([&] { s.setOption("top_p", 2); }, ErrorCode::invalid_argument, {"top_p"});
+  fails([&] { s.start(); }, ErrorCode::invalid_argument, {"empty"});
+  fails([&] { s.next(-1); }, ErrorCode::failed_precondition, {"not started"});
+}
+
+TEST(scenario, s87_logits) {
+  const Generator g = generator();
+  Sequence s = sequence(g, 1);
+  s.setOption("wait_for_logits", 1);
+  s.start();
+  EXPECT_EQ(s.waitLogits(-1), 53);
+  for (int64_t i = 0; i < 53; i++) EXPECT_LE(s.logit(i), s.logit(kTokens[0]));
+  s.setLogit(5, 1e6);
+  s.resume();
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{5}));
+}
+
+TEST(scenario, s88_ends) {
+  const Generator g = generator();
+  Sequence s = sequence(g, 0);
+  s.addStopToken(24);
+  s.addBadToken(21);
+  s.start();
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{33, 33, 24}));
+  EXPECT_EQ(s.finishReason(), "stop");
+  Sequence first = sequence(g, 0), second = sequence(g);
+  first.setOption("wait_for_logits", 1);
+  first.start();
+  second.start();
+  fails([&] { second.next(1000); }, ErrorCode::deadline_exceeded, {"1000 ns"});
+  first.cancel();
+  EXPECT_EQ(second.readAll(), kTokens);
+  EXPECT_EQ(first.next(-1), -1);
+  EXPECT_EQ(first.finishReason(), "cancelled");
+}
+
+}  // namespace

@@ -1,0 +1,117 @@
+using System;
+using System.IO;
+using NUnit.Framework;
+using Poprt;
+using static Scenarios;
+
+/// <summary>Generators: scenarios 85 to 88.</summary>
+[TestFixture]
+public sealed class GeneratorTest
+{
+    private static readonly string folder = Path.Combine(models, "../../data/generation/genai");
+    private static readonly long[] prompt = { 6, 42, 26 };
+    private static readonly long[] tokens = { 33, 33, 24, 21, 43, 37, 34, 43 };
+
+    private static Generator Make(long slots = 1)
+    {
+        return new Generator(folder, new GeneratorOptions { Threads = 1, Slots = slots });
+    }
+
+    private static Sequence Text(Generator generator, int maxNewTokens = 8)
+    {
+        Sequence sequence = generator.NewSequence(prompt);
+        sequence.SetOption("max_new_tokens", maxNewTokens);
+        sequence.SetOption("ignore_stop", 1);
+        return sequence;
+    }
+
+    [Test]
+    public void Scenario85Generate()
+    {
+        string file = Path.GetTempFileName() + ".popef";
+        using (Generator generator = Make(2))
+        using (Sequence first = Text(generator))
+        using (Sequence second = Text(generator))
+        {
+            Assert.That(generator.MaxLength, Is.EqualTo(64));
+            Assert.That(generator.Slots, Is.EqualTo(2));
+            Assert.That(generator.Vocabulary, Is.EqualTo(53));
+            first.Start();
+            second.Start();
+            Assert.That(first.ReadAll(), Is.EqualTo(tokens));
+            Assert.That(first.LogProbability, Is.LessThan(0));
+            Assert.That(first.FinishReason(), Is.EqualTo("length"));
+            Assert.That(second.ReadAll(), Is.EqualTo(tokens));
+            Assert.That(generator.Statistics(), Contains.Substring("\"ended\":2"));
+            generator.Save(file);
+            using (var saved = new Generator(file))
+            using (Sequence again = Text(saved))
+            {
+                saved.Dispose(); // the sequence keeps it alive
+                again.Start();
+                Assert.That(again.ReadAll(), Is.EqualTo(tokens));
+            }
+            File.Delete(file);
+        }
+    }
+
+    [Test]
+    public void Scenario86WrongGenerators()
+    {
+        Fails(ErrorCode.NotFound, () => new Generator("missing_folder"), "missing_folder");
+        Fails(ErrorCode.Unimplemented, () => new Generator(Path.Combine(models, "affine.onnx")), "input_ids");
+        string file = Path.GetTempFileName() + ".popef";
+        using (Executable affine = Affine(2)) affine.Save(file);
+        Fails(ErrorCode.FailedPrecondition, () => new Generator(file), "not compiled for generation");
+        File.Delete(file);
+        using (Generator generator = Make())
+        using (Sequence sequence = generator.NewSequence())
+        {
+            Fails(ErrorCode.InvalidArgument, () => sequence.Append(53), "53");
+            Fails(ErrorCode.NotFound, () => sequence.SetOption("heat", 1), "temperature");
+            Fails(ErrorCode.InvalidArgument, () => sequence.SetOption("top_p", 2), "top_p");
+            Fails(ErrorCode.InvalidArgument, () => sequence.Start(), "empty");
+            Fails(ErrorCode.FailedPrecondition, () => sequence.Next(-1), "not started");
+        }
+    }
+
+    [Test]
+    public void Scenario87Logits()
+    {
+        using (Generator generator = Make())
+        using (Sequence sequence = Text(generator, 1))
+        {
+            sequence.SetOption("wait_for_logits", 1);
+            sequence.Start();
+            Assert.That(sequence.WaitLogits(-1), Is.EqualTo(53));
+            for (int i = 0; i < 53; i++) Assert.That(sequence.Logit(i), Is.LessThanOrEqualTo(sequence.Logit(tokens[0])));
+            sequence.SetLogit(5, 1e6);
+            sequence.Resume();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 5 }));
+        }
+    }
+
+    [Test]
+    public void Scenario88Ends()
+    {
+        using (Generator generator = Make())
+        using (Sequence sequence = Text(generator, 0))
+        using (Sequence first = Text(generator, 0))
+        using (Sequence second = Text(generator))
+        {
+            sequence.AddStopToken(24);
+            sequence.AddBadToken(21);
+            sequence.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 33, 33, 24 }));
+            Assert.That(sequence.FinishReason(), Is.EqualTo("stop"));
+            first.SetOption("wait_for_logits", 1);
+            first.Start();
+            second.Start();
+            Fails(ErrorCode.DeadlineExceeded, () => second.Next(1000), "1000 ns");
+            first.Cancel();
+            Assert.That(second.ReadAll(), Is.EqualTo(tokens));
+            Assert.That(first.Next(-1), Is.EqualTo(-1));
+            Assert.That(first.FinishReason(), Is.EqualTo("cancelled"));
+        }
+    }
+}

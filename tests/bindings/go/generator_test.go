@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	poprt "poprt.example.org/bindings/go"
+)
+
+const eightTokens = "[33 33 24 21 43 37 34 43]"
+
+func generator(t testing.TB, slots int64) *poprt.Generator {
+	g := must(poprt.NewGenerator(model("../../data/generation/genai"), &poprt.GeneratorOptions{Threads: 1, Slots: slots}))
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+func sequence(t testing.TB, g *poprt.Generator, maxNewTokens float64) *poprt.Sequence {
+	s := must(g.NewSequence(6, 42, 26))
+	t.Cleanup(func() { s.Close() })
+	ok(t, s.SetOption("max_new_tokens", maxNewTokens))
+	ok(t, s.SetOption("ignore_stop", 1))
+	return s
+}
+
+func TestScenario85Generate(t *testing.T) {
+	g := generator(t, 2)
+	equal(t, fmt.Sprint(g.MaxLength(), g.Slots(), g.Vocabulary()), "64 2 53")
+	first, second := sequence(t, g, 8), sequence(t, g, 8)
+	ok(t, first.Start())
+	ok(t, second.Start())
+	equal(t, fmt.Sprint(must(first.ReadAll())), eightTokens)
+	equal(t, first.LogProbability() < 0, true)
+	equal(t, must(first.FinishReason()), "length")
+	equal(t, fmt.Sprint(must(second.ReadAll())), eightTokens)
+	equal(t, strings.Contains(must(g.Statistics()), `"ended":2`), true)
+	path := filepath.Join(t.TempDir(), "saved.popef")
+	ok(t, g.Save(path))
+	saved := must(poprt.NewGenerator(path, nil))
+	again := sequence(t, saved, 8)
+	ok(t, saved.Close()) // the sequence keeps it alive
+	ok(t, again.Start())
+	equal(t, fmt.Sprint(must(again.ReadAll())), eightTokens)
+	_, err := saved.NewSequence()
+	equal(t, err, poprt.ErrClosed)
+}
+
+func TestScenario86WrongGenerators(t *testing.T) {
+	_, err := poprt.NewGenerator("missing_folder", nil)
+	fails(t, err, poprt.NotFound, "missing_folder")
+	_, err = poprt.NewGenerator(model("affine.onnx"), nil)
+	fails(t, err, poprt.Unimplemented, "input_ids")
+	path := filepath.Join(t.TempDir(), "affine.popef")
+	ok(t, affine(t).Save(path))
+	_, err = poprt.NewGenerator(path, nil)
+	fails(t, err, poprt.FailedPrecondition, "not compiled for generation")
+	s := must(generator(t, 1).NewSequence())
+	defer s.Close()
+	fails(t, s.Append(53), poprt.InvalidArgument, "53")
+	fails(t, s.SetOption("heat", 1), poprt.NotFound, "temperature")
+	fails(t, s.SetOption("top_p", 2), poprt.InvalidArgument, "top_p")
+	fails(t, s.Start(), poprt.InvalidArgument, "empty")
+	_, err = s.Next(-1)
+	fails(t, err, poprt.FailedPrecondition, "not started")
+}
+
+func TestScenario87Logits(t *testing.T) {
+	s := sequence(t, generator(t, 1), 1)
+	ok(t, s.SetOption("wait_for_logits", 1))
+	ok(t, s.Start())
+	equal(t, must(s.WaitLogits(-1)), int64(53))
+	for i := int64(0); i < 53; i++ {
+		equal(t, s.Logit(i) <= s.Logit(33), true)
+	}
+	ok(t, s.SetLogit(5, 1e6))
+	ok(t, s.Resume())
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[5]")
+}
+
+func TestScenario88Ends(t *testing.T) {
+	g := generator(t, 1)
+	s, first, second := sequence(t, g, 0), sequence(t, g, 0), sequence(t, g, 8)
+	ok(t, s.AddStopToken(24))
+	ok(t, s.AddBadToken(21))
+	ok(t, s.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[33 33 24]")
+	equal(t, must(s.FinishReason()), "stop")
+	ok(t, first.SetOption("wait_for_logits", 1))
+	ok(t, first.Start())
+	ok(t, second.Start())
+	_, err := second.Next(1000)
+	fails(t, err, poprt.DeadlineExceeded, "1000 ns")
+	ok(t, first.Cancel())
+	equal(t, fmt.Sprint(must(second.ReadAll())), eightTokens)
+	equal(t, must(first.Next(-1)), int64(-1))
+	equal(t, must(first.FinishReason()), "cancelled")
+}

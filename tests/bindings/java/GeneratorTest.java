@@ -1,0 +1,124 @@
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.poprt.ErrorCode;
+import org.poprt.Executable;
+import org.poprt.Generator;
+import org.poprt.GeneratorOptions;
+import org.poprt.Sequence;
+
+/** Generators: scenarios 85 to 88. */
+class GeneratorTest extends Scenarios {
+  private static final Path FOLDER = MODELS.resolve("../../data/generation/genai");
+  private static final long[] PROMPT = {6, 42, 26};
+  private static final long[] TOKENS = {33, 33, 24, 21, 43, 37, 34, 43};
+
+  private static Generator generator(long slots) {
+    return new Generator(FOLDER, new GeneratorOptions().threads(1).slots(slots));
+  }
+
+  private static Sequence sequence(Generator generator, int maxNewTokens) {
+    Sequence sequence = generator.newSequence(PROMPT);
+    sequence.setOption("max_new_tokens", maxNewTokens);
+    sequence.setOption("ignore_stop", 1);
+    return sequence;
+  }
+
+  @Test
+  void scenario_85_generate() throws Exception {
+    Path file = Files.createTempFile("generator", ".popef");
+    try (Generator generator = generator(2);
+        Sequence first = sequence(generator, 8);
+        Sequence second = sequence(generator, 8)) {
+      assertEquals(64, generator.maxLength());
+      assertEquals(2, generator.slots());
+      assertEquals(53, generator.vocabulary());
+      first.start();
+      second.start();
+      assertArrayEquals(TOKENS, first.readAll());
+      assertTrue(first.logProbability() < 0);
+      assertEquals("length", first.finishReason());
+      assertArrayEquals(TOKENS, second.readAll());
+      assertTrue(generator.statistics().contains("\"ended\":2"), generator.statistics());
+      generator.save(file);
+      Generator saved = new Generator(file);
+      try (Sequence again = sequence(saved, 8)) {
+        saved.close(); // the sequence keeps it alive
+        again.start();
+        assertArrayEquals(TOKENS, again.readAll());
+      }
+      assertThrows(IllegalStateException.class, () -> saved.newSequence(1));
+    } finally {
+      Files.delete(file);
+    }
+  }
+
+  @Test
+  void scenario_86_wrong_generators() throws Exception {
+    fails(ErrorCode.NOT_FOUND, () -> new Generator(Path.of("missing_folder")), "missing_folder");
+    fails(
+        ErrorCode.UNIMPLEMENTED,
+        () -> new Generator(MODELS.resolve("affine.onnx")),
+        "input_ids");
+    Path file = Files.createTempFile("affine", ".popef");
+    try (Executable affine = affine(2)) {
+      affine.save(file);
+      fails(
+          ErrorCode.FAILED_PRECONDITION,
+          () -> new Generator(file),
+          "not compiled for generation");
+    } finally {
+      Files.delete(file);
+    }
+    try (Generator generator = generator(1);
+        Sequence sequence = generator.newSequence()) {
+      fails(ErrorCode.INVALID_ARGUMENT, () -> sequence.append(53), "53");
+      fails(ErrorCode.NOT_FOUND, () -> sequence.setOption("heat", 1), "temperature");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> sequence.setOption("top_p", 2), "top_p");
+      fails(ErrorCode.INVALID_ARGUMENT, sequence::start, "empty");
+      fails(ErrorCode.FAILED_PRECONDITION, () -> sequence.next(-1), "not started");
+    }
+  }
+
+  @Test
+  void scenario_87_logits() {
+    try (Generator generator = generator(1);
+        Sequence sequence = sequence(generator, 1)) {
+      sequence.setOption("wait_for_logits", 1);
+      sequence.start();
+      assertEquals(53, sequence.waitLogits(-1));
+      for (int i = 0; i < 53; i++)
+        assertTrue(sequence.logit(i) <= sequence.logit(TOKENS[0]), "token " + i);
+      sequence.setLogit(5, 1e6);
+      sequence.resume();
+      assertArrayEquals(new long[] {5}, sequence.readAll());
+    }
+  }
+
+  @Test
+  void scenario_88_ends() {
+    try (Generator generator = generator(1);
+        Sequence sequence = sequence(generator, 0);
+        Sequence first = sequence(generator, 0);
+        Sequence second = sequence(generator, 8)) {
+      sequence.addStopToken(24);
+      sequence.addBadToken(21);
+      sequence.start();
+      assertArrayEquals(new long[] {33, 33, 24}, sequence.readAll());
+      assertEquals("stop", sequence.finishReason());
+      first.setOption("wait_for_logits", 1);
+      first.start();
+      second.start();
+      fails(ErrorCode.DEADLINE_EXCEEDED, () -> second.next(1000), "1000 ns");
+      first.cancel();
+      assertArrayEquals(TOKENS, second.readAll());
+      assertEquals(-1, first.next(-1));
+      assertEquals("cancelled", first.finishReason());
+    }
+  }
+}

@@ -1,0 +1,136 @@
+"""Generators: scenarios 85 to 88 of tests/bindings/README.md."""
+
+import itertools
+import json
+import os
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+import poprt
+from poprt import Generator, errors
+
+TESTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(TESTS, "data", "generation")
+AFFINE = os.path.join(TESTS, "bindings", "data", "affine.onnx")
+PROMPT, TOKENS = [6, 42, 26], [33, 33, 24, 21, 43, 37, 34, 43]
+
+
+def generator(**options):
+    return Generator(os.path.join(FOLDER, "genai"), threads=1, **options)
+
+
+class Generators(unittest.TestCase):
+    def test_scenario_85_generate(self):
+        with generator(slots=2) as g:
+            self.assertEqual((g.max_length, g.slots, g.vocabulary), (64, 2, 53))
+            first, second = (g.generate(PROMPT, max_new_tokens=8, ignore_stop=1) for _ in range(2))
+            self.assertEqual(list(first), TOKENS)
+            self.assertLess(first.log_probability, 0)
+            self.assertEqual(first.finish_reason(), "length")
+            self.assertEqual(list(second), TOKENS)
+            self.assertEqual(json.loads(g.statistics())["ended"], 2)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "saved.popef")
+                g.save(path)
+                with Generator(path) as saved:
+                    again = saved.generate(PROMPT, max_new_tokens=8, ignore_stop=1)
+                self.assertEqual(list(again), TOKENS)
+            with self.assertRaises(ValueError):
+                saved.generate(PROMPT)
+
+    def test_every_form_gives_the_tokens_of_the_reference(self):
+        with open(os.path.join(FOLDER, "expected.json"), encoding="utf-8") as file:
+            expected = json.load(file)
+        for kind, texts in expected.items():
+            with Generator(os.path.join(FOLDER, kind), slots=3) as g:
+                running = [g.generate(t["prompt"], max_new_tokens=len(t["tokens"]), ignore_stop=1) for t in texts]
+                for text, sequence in zip(texts, running):
+                    self.assertEqual(list(sequence), text["tokens"], kind)
+
+    def test_scenario_86_wrong_generators(self):
+        with self.assertRaisesRegex(errors.NotFoundError, "missing_folder"):
+            Generator("missing_folder")
+        with self.assertRaisesRegex(errors.UnimplementedError, "input_ids"):
+            Generator(AFFINE)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "affine.popef")
+            poprt.Compiler.compile(AFFINE, None, poprt.CompilerOptions(input_shape={"x": [2, 4]})).save(path)
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "not compiled for generation"):
+                Generator(path)
+        with generator() as g:
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "53"):
+                g.new_sequence([53])
+            s = g.new_sequence()
+            with self.assertRaisesRegex(errors.NotFoundError, "temperature"):
+                s.set_option("heat", 1)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "top_p"):
+                s.set_option("top_p", 2)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "empty"):
+                s.start()
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "not started"):
+                s.next(-1)
+
+    def test_scenario_87_logits(self):
+        with generator() as g:
+            s = g.new_sequence(PROMPT)
+            s.set_option("wait_for_logits", 1)
+            s.set_option("max_new_tokens", 1)
+            s.start()
+            logits = s.logits()
+            self.assertEqual((len(logits), int(logits.argmax())), (53, TOKENS[0]))
+            logits[5] = 1e6
+            s.set_logits(logits)
+            self.assertEqual(list(s), [5])
+
+    def test_a_logits_processor_changes_the_choice(self):
+        seen = []
+
+        def avoid(logits):
+            seen.append(int(logits.argmax()))
+            logits[33] = -np.inf
+            return logits
+
+        with generator() as g:
+            tokens = list(g.generate(PROMPT, max_new_tokens=4, logits_processor=avoid))
+            wanted = list(g.generate(PROMPT, max_new_tokens=4, bad_tokens=[33]))
+        self.assertEqual(tokens, wanted)
+        self.assertEqual((seen[0], len(seen)), (33, 4))
+
+    def test_scenario_88_ends(self):
+        with generator() as g:
+            s = g.generate(PROMPT, ignore_stop=1, stop_tokens=[24], bad_tokens=[21])
+            self.assertEqual(list(s), [33, 33, 24])
+            self.assertEqual(s.finish_reason(), "stop")
+            first = g.generate(PROMPT, wait_for_logits=1)
+            second = g.generate(PROMPT, max_new_tokens=8, ignore_stop=1)
+            with self.assertRaisesRegex(errors.DeadlineExceededError, "1000 ns"):
+                second.next(1000)
+            first.cancel()
+            self.assertEqual(list(second), TOKENS)
+            self.assertEqual(list(first), [])
+            self.assertEqual(first.finish_reason(), "cancelled")
+
+    def test_samples_depend_on_the_seed(self):
+        with generator(slots=2) as g:
+            texts = [list(g.generate(PROMPT, temperature=2, seed=seed, max_new_tokens=20)) for seed in (1, 1, 2)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_threads_share_a_generator(self):
+        results = []
+        with generator(slots=3) as g:
+            def work():
+                results.append(list(g.generate(PROMPT, max_new_tokens=8, ignore_stop=1)))
+
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(results, list(itertools.repeat(TOKENS, 8)))
+
+
+if __name__ == "__main__":
+    unittest.main()
