@@ -9,11 +9,12 @@ import sys
 import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
+from ._gguf import gguf
 from ._onnx import ModelProto, onnx, package, read
 from .errors import FailedPreconditionError, FileMissingError, InvalidArgumentError, _path
 from .utils import get_logger
 
-__all__ = ["Frontend", "OnnxFrontend", "TensorflowFrontend", "get_frontend"]
+__all__ = ["Frontend", "OnnxFrontend", "TensorflowFrontend", "get_frontend", "gguf"]
 
 _Names = Union[str, Sequence[str], None]
 

@@ -1,0 +1,303 @@
+"""Language models of llama.cpp's GGUF files as folders for a Generator.
+
+A linear layer becomes MatMulNBits with the quantised weights of the file:
+
+    Q4_0   d * (q - 8)     4 bits, scale d, zero point 8
+    Q4_1   d * q + m       4 bits, scale d, zero point 8, and a product of the sums of blocks of x with m + 8 d
+    Q8_0   d * q           8 bits, scale d, zero point 128 (q + 128 is stored)
+    F16, BF16, F32         MatMul
+    others                 MatMul with the widened weights
+
+GGUF stores numbers j and j + 16 of a block of 32 in one byte; MatMulNBits stores numbers 2 j and 2 j + 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._onnx import onnx, package
+from .errors import FileMissingError, InvalidArgumentError, UnimplementedError, _path
+from .utils import get_logger
+
+__all__ = ["gguf"]
+
+_BLOCK = 32
+# The architectures, with whether rotated elements are neighbours.
+_INTERLEAVED = {"llama": 1, "qwen2": 0, "qwen3": 0}
+# Regular expressions by which pre-tokenizers split text; the others of llama.cpp are not known here.
+_LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+_SPLITS = {"llama-bpe": _LLAMA3, "qwen2": _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")}
+
+
+def gguf(path: Union[str, os.PathLike[str]], folder: Union[str, os.PathLike[str]], *, accuracy_level: int = 0) -> str:
+    """Converts a GGUF file of a Llama, SmolLM, Mistral or Qwen model to a folder for :class:`poprt.Generator`, and returns the
+    folder. It contains genai_config.json, model.onnx with its data, and tokenizer.json if the tokenizer is a byte-level BPE. Q4_0,
+    Q4_1 and Q8_0 weights stay as they are. ``accuracy_level`` is that of MatMulNBits: with 4, products are faster and may round activations to 8
+    bits, as llama.cpp does; with 0, they do not. Needs the packages gguf and onnx. Since 1.0."""
+    source, target = _path("path", path), _path("folder", folder)
+    library = package("gguf", "frontend.gguf", "python3 -m pip install gguf")
+    if not os.path.exists(source):
+        raise FileMissingError(f"there is no file '{source}'")
+    try:
+        reader = library.GGUFReader(source)
+    except (ValueError, IndexError, OverflowError) as error:
+        raise InvalidArgumentError(f"'{source}' is no GGUF file: {error}") from None
+    return _Converter(reader, library, source, accuracy_level).write(target)
+
+
+class _Converter:
+    def __init__(self, reader: Any, library: Any, source: str, accuracy_level: int):
+        self.reader, self.library, self.source = reader, library, source
+        self.accuracy_level = accuracy_level
+        self.sums: dict[str, str] = {}  # the sums of the blocks of a value
+        self.onnx = onnx("frontend.gguf")
+        self.tensors = {tensor.name: tensor for tensor in reader.tensors}
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.count = 0
+        self.architecture = self.field("general.architecture")
+        if self.architecture not in _INTERLEAVED:
+            raise UnimplementedError(f"'{source}': architecture '{self.architecture}'; known are {', '.join(_INTERLEAVED)}")
+        scaling = self.setting("rope.scaling.type", "none")
+        if scaling not in ("none", ""):
+            raise UnimplementedError(f"'{source}': scaled positions ({scaling})")
+        self.layers = int(self.setting("block_count"))
+        self.hidden = int(self.setting("embedding_length"))
+        self.heads = int(self.setting("attention.head_count"))
+        self.kv_heads = int(self.setting("attention.head_count_kv", self.heads))
+        self.width = int(self.setting("attention.key_length", self.hidden // self.heads))
+        self.context = int(self.setting("context_length"))
+        self.epsilon = float(self.setting("attention.layer_norm_rms_epsilon"))
+        if self.setting("attention.value_length", self.width) != self.width:
+            raise UnimplementedError(f"'{source}': keys and values of different widths")
+        if self.setting("expert_count", 0):
+            raise UnimplementedError(f"'{source}': a mixture of experts")
+
+    def field(self, name: str, default: Any = None) -> Any:
+        found = self.reader.fields.get(name)
+        if found is None:
+            if default is None:
+                raise InvalidArgumentError(f"'{self.source}': the key '{name}' is missing")
+            return default
+        return found.contents()
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        return self.field(f"{self.architecture}.{name}", default)
+
+    # Parts of the graph.
+
+    def add(self, op: str, inputs: list[str], outputs: Optional[list[str]] = None, domain: str = "", **attributes: Any) -> str:
+        if outputs is None:
+            self.count += 1
+            outputs = [f"t{self.count}"]
+        self.nodes.append(self.onnx.helper.make_node(op, inputs, outputs, domain=domain, **attributes))
+        return outputs[0]
+
+    def constant(self, name: str, value: Any) -> str:
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def tensor(self, name: str) -> Any:
+        if name not in self.tensors:
+            raise InvalidArgumentError(f"'{self.source}': the tensor '{name}' is missing")
+        return self.tensors[name]
+
+    def floats(self, name: str) -> Any:
+        tensor = self.tensor(name)
+        return self.library.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+
+    def blocks(self, name: str) -> Optional[tuple[int, Any, Any, Any]]:
+        """(bits, numbers [N, blocks, bytes], scales, what is added to each number of a block) of quantised weights, or None."""
+        tensor = self.tensor(name)
+        kind = tensor.tensor_type.name
+        sizes = {"Q4_0": 18, "Q4_1": 20, "Q8_0": 34}
+        if kind not in sizes:
+            return None
+        rows = np.asarray(tensor.data)
+        raw = rows.reshape(rows.shape[0], -1, sizes[kind])
+        scales = raw[..., :2].copy().view(np.float16)[..., 0].astype(np.float32)
+        if kind == "Q8_0":
+            numbers = (raw[..., 2:].view(np.int8).astype(np.int16) + 128).astype(np.uint8)
+            return 8, numbers, scales, None
+        packed = raw[..., -16:]
+        order = np.concatenate([packed & 15, packed >> 4], -1)
+        numbers = (order[..., 0::2] | (order[..., 1::2] << 4)).astype(np.uint8)
+        if kind == "Q4_0":
+            return 4, numbers, scales, None
+        least = raw[..., 2:4].copy().view(np.float16)[..., 0].astype(np.float32)
+        return 4, numbers, scales, least + 8 * scales
+
+    def block_sums(self, x: str, depth: int) -> str:
+        """The sum of each block of x [batch, sequence, depth]."""
+        if x not in self.sums:
+            shape = self.constant(f"{x}_blocks", np.array([0, 0, depth // _BLOCK, _BLOCK], np.int64))
+            axis = self.constant(f"{x}_axis", np.array([-1], np.int64))
+            self.sums[x] = self.add("ReduceSum", [self.add("Reshape", [x, shape]), axis], keepdims=0)
+        return self.sums[x]
+
+    def linear(self, x: str, name: str, weight: Optional[str] = None) -> str:
+        """x times the transpose of NAME.weight, plus NAME.bias if there is one."""
+        stored = weight or name + ".weight"
+        blocks = self.blocks(stored)
+        rows, depth = (int(n) for n in reversed(self.tensor(stored).shape))
+        if blocks is None:
+            values = self.floats(stored).T
+            half = self.tensor(stored).tensor_type.name == "F16"
+            w = self.constant(stored, values.astype(np.float16) if half else values)
+            if half:
+                w = self.add("Cast", [w], to=self.onnx.TensorProto.FLOAT)
+            y = self.add("MatMul", [x, w])
+        else:
+            bits, numbers, scales, added = blocks
+            inputs = [x, self.constant(stored, numbers), self.constant(stored + "_scales", scales.reshape(-1))]
+            level = {"accuracy_level": self.accuracy_level} if self.accuracy_level else {}
+            y = self.add("MatMulNBits", inputs, domain="com.microsoft", K=depth, N=rows, bits=bits, block_size=_BLOCK, **level)
+            if added is not None:
+                rest = self.constant(stored + "_added", added.T)
+                y = self.add("Add", [y, self.add("MatMul", [self.block_sums(x, depth), rest])])
+        if name + ".bias" in self.tensors:
+            y = self.add("Add", [y, self.constant(name + ".bias", self.floats(name + ".bias"))])
+        return y
+
+    def norm(self, x: str, name: str) -> str:
+        scale = self.constant(name + ".weight", self.floats(name + ".weight"))
+        return self.add("SimplifiedLayerNormalization", [x, scale], axis=-1, epsilon=self.epsilon, stash_type=1)
+
+    def embedding(self) -> str:
+        blocks = self.blocks("token_embd.weight")
+        if blocks is None or blocks[0] != 8:
+            values = self.floats("token_embd.weight").astype(np.float16)
+            rows = self.add("Gather", [self.constant("embedding", values), "input_ids"])
+            return self.add("Cast", [rows], to=self.onnx.TensorProto.FLOAT)
+        _, numbers, scales, _ = blocks
+        zeros = np.full(scales.shape, 128, np.uint8)
+        inputs = [self.constant("embedding", numbers.reshape(numbers.shape[0], -1)), "input_ids",
+                  self.constant("embedding_scales", scales), self.constant("embedding_zeros", zeros)]
+        return self.add("GatherBlockQuantized", inputs, domain="com.microsoft", bits=8, block_size=_BLOCK, gather_axis=0,
+                        quantize_axis=1)
+
+    def rotations(self) -> None:
+        size = int(self.setting("rope.dimension_count", self.width))
+        base = float(self.setting("rope.freq_base", 10000.0))
+        frequency = 1.0 / base ** (np.arange(0, size, 2, dtype=np.float64) / size)
+        if "rope_freqs.weight" in self.tensors:
+            frequency = frequency / self.floats("rope_freqs.weight").astype(np.float64)
+        angle = np.arange(self.context, dtype=np.float64)[:, None] * frequency[None, :]
+        self.constant("cos", np.cos(angle).astype(np.float32))
+        self.constant("sin", np.sin(angle).astype(np.float32))
+
+    def layer(self, x: str, i: int) -> str:
+        block = f"blk.{i}."
+        y = self.norm(x, block + "attn_norm")
+        q, k, v = (self.linear(y, f"{block}attn_{part}") for part in "qkv")
+        inputs = [q, k, v, f"past_key_values.{i}.key", f"past_key_values.{i}.value", "seqlens_k", "total_length", "cos", "sin"]
+        extra: dict[str, Any] = {}
+        if block + "attn_q_norm.weight" in self.tensors:
+            norms = [self.constant(f"{block}attn_{part}_norm", self.floats(f"{block}attn_{part}_norm.weight")) for part in "qk"]
+            inputs += [""] * (14 - len(inputs)) + norms
+            extra = {"qk_norm_epsilon": self.epsilon}
+        window = int(self.setting("attention.sliding_window", 0))
+        if window:
+            extra["local_window_size"] = window
+        self.count += 1
+        attended = self.add("GroupQueryAttention", inputs, [f"t{self.count}", f"present.{i}.key", f"present.{i}.value"],
+                            domain="com.microsoft", num_heads=self.heads, kv_num_heads=self.kv_heads, do_rotary=1,
+                            rotary_interleaved=_INTERLEAVED[self.architecture], **extra)
+        x = self.add("Add", [x, self.linear(attended, block + "attn_output")])
+        y = self.norm(x, block + "ffn_norm")
+        gate = self.linear(y, block + "ffn_gate")
+        y = self.add("Mul", [self.add("Mul", [gate, self.add("Sigmoid", [gate])]), self.linear(y, block + "ffn_up")])
+        return self.add("Add", [x, self.linear(y, block + "ffn_down")])
+
+    def graph(self) -> Any:
+        proto, helper = self.onnx.TensorProto, self.onnx.helper
+        one, zero = self.constant("one", np.array(1, np.int64)), self.constant("axis", np.array([1], np.int64))
+        length = self.add("ReduceSum", ["attention_mask", zero], keepdims=0)
+        self.add("Cast", [self.add("Sub", [length, one])], ["seqlens_k"], to=proto.INT32)
+        total = self.add("Gather", [self.add("Shape", ["attention_mask"]), one], axis=0)
+        self.add("Cast", [total], ["total_length"], to=proto.INT32)
+        self.rotations()
+        x = self.embedding()
+        for i in range(self.layers):
+            x = self.layer(x, i)
+        tied = None if "output.weight" in self.tensors else "token_embd.weight"
+        logits = self.linear(self.norm(x, "output_norm"), "output", tied)
+        self.add("Identity", [logits], ["logits"])
+        vocabulary = int(self.tensor("token_embd.weight").shape[1])
+
+        def value(name: str, kind: Any, *shape: Any) -> Any:
+            return helper.make_tensor_value_info(name, kind, list(shape))
+
+        inputs = [value("input_ids", proto.INT64, "batch", "sequence"), value("attention_mask", proto.INT64, "batch", "total")]
+        outputs = [value("logits", proto.FLOAT, "batch", "sequence", vocabulary)]
+        for i in range(self.layers):
+            for part in ("key", "value"):
+                shape = ("batch", self.kv_heads, "past", self.width)
+                inputs.append(value(f"past_key_values.{i}.{part}", proto.FLOAT, *shape))
+                outputs.append(value(f"present.{i}.{part}", proto.FLOAT, *shape))
+        return helper.make_graph(self.nodes, self.architecture, inputs, outputs, self.constants)
+
+    # The folder.
+
+    def stop_tokens(self) -> list[int]:
+        found = [self.field(f"tokenizer.ggml.{name}_token_id", -1) for name in ("eos", "eot")]
+        return list(dict.fromkeys(int(token) for token in found if token >= 0))
+
+    def write(self, folder: str) -> str:
+        os.makedirs(folder, exist_ok=True)
+        opsets = [self.onnx.helper.make_opsetid("", 18), self.onnx.helper.make_opsetid("com.microsoft", 1)]
+        model = self.onnx.helper.make_model(self.graph(), opset_imports=opsets, ir_version=8, producer_name="poprt.frontend.gguf")
+        data = os.path.join(folder, "model.onnx.data")
+        if os.path.exists(data):
+            os.remove(data)  # onnx appends
+        self.onnx.save(model, os.path.join(folder, "model.onnx"), save_as_external_data=True, location="model.onnx.data",
+                       size_threshold=1024)
+        settings = {"model": {"type": self.architecture, "context_length": self.context, "eos_token_id": self.stop_tokens(),
+                              "vocab_size": int(self.tensor("token_embd.weight").shape[1]),
+                              "decoder": {"filename": "model.onnx", "inputs": {"input_ids": "input_ids",
+                                                                              "attention_mask": "attention_mask"},
+                                          "outputs": {"logits": "logits"}}}}
+        self.write_json(folder, "genai_config.json", settings)
+        self.write_tokenizer(folder)
+        return folder
+
+    @staticmethod
+    def write_json(folder: str, name: str, value: Any) -> None:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(value, file, ensure_ascii=False, indent=1)
+
+    def write_tokenizer(self, folder: str) -> None:
+        """tokenizer.json of the package tokenizers, and the template of chats."""
+        template = self.field("tokenizer.chat_template", "")
+        self.write_json(folder, "tokenizer_config.json", {"chat_template": template})
+        kind = self.field("tokenizer.ggml.model", "")
+        if kind != "gpt2":
+            get_logger().warning("'%s': a tokenizer of kind '%s' is not converted; only byte-level BPE is", self.source, kind)
+            return
+        tokens = self.field("tokenizer.ggml.tokens")
+        types = self.field("tokenizer.ggml.token_type", [1] * len(tokens))
+        added = [{"id": i, "content": token, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+                  "special": types[i] == 3} for i, token in enumerate(tokens) if types[i] in (3, 4)]
+        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+        before = self.field("tokenizer.ggml.pre", "default")
+        if before in _SPLITS:
+            split = {"type": "Split", "pattern": {"Regex": _SPLITS[before]}, "behavior": "Isolated", "invert": False}
+            steps = [split, {**byte_level, "use_regex": False}]
+        elif before == "smollm":
+            steps = [{"type": "Digits", "individual_digits": True}, byte_level]
+        elif before in ("default", "gpt-2"):
+            steps = [byte_level]
+        else:
+            get_logger().warning("'%s': the tokenizer '%s' is not known and is not converted", self.source, before)
+            return
+        merges = [merge.split(" ") for merge in self.field("tokenizer.ggml.merges", [])]
+        self.write_json(folder, "tokenizer.json", {
+            "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps}, "post_processor": None, "decoder": byte_level,
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                      "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+                      "vocab": {token: i for i, token in enumerate(tokens)}, "merges": merges}})
