@@ -13,7 +13,8 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Union
 import numpy as np
 
 from . import poprt_raw as _raw
-from .errors import DeadlineExceededError, _path
+from ._onnx import package
+from .errors import DeadlineExceededError, FailedPreconditionError, _path
 
 __all__ = ["Generator", "Sequence"]
 
@@ -165,8 +166,10 @@ class Generator:
 
     def __init__(self, model: Union[str, os.PathLike[str]], *, max_length: int = 0, slots: int = 0, prefill: int = 0,
                  threads: int = 0, reuse_prefixes: bool = False):
+        self._path = _path("model", model)
+        self._tokenizer: Any = None
         self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
-            _path("model", model), max_length, slots, prefill, threads, reuse_prefixes)
+            self._path, max_length, slots, prefill, threads, reuse_prefixes)
 
     def _open(self) -> _raw.RawGenerator:
         if self._raw is None:
@@ -197,6 +200,49 @@ class Generator:
             sequence.set_option(name, float(value))
         sequence.start()
         return sequence
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the folder's tokenizer.json, an object of PyPI's package tokenizers. It may be set, for a model without
+        such a folder. Since 1.0."""
+        if self._tokenizer is None:
+            library = package("tokenizers", "Generator.tokenizer", "python3 -m pip install tokenizers")
+            file = os.path.join(self._path, "tokenizer.json")
+            if not os.path.exists(file):
+                raise FailedPreconditionError(f"there is no '{file}'; set the tokenizer")
+            self._tokenizer = library.Tokenizer.from_file(file)
+        return self._tokenizer
+
+    @tokenizer.setter
+    def tokenizer(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def generate_text(self, prompt: str, *, stop_strings: Iterable[str] = (), **options: Any) -> Iterator[str]:
+        """Generates a text after the prompt and returns its pieces as they come. It ends before the first of ``stop_strings``. The
+        other options are those of ``generate()``. Since 1.0."""
+        stops = list(stop_strings)
+        longest = max((len(stop) for stop in stops), default=1)
+        sequence = self.generate(self.tokenizer.encode(prompt, add_special_tokens=False).ids, **options)
+        tokens: list[int] = []
+        given = 0
+        for token in sequence:
+            tokens.append(token)
+            text = self.tokenizer.decode(tokens)
+            ends = [at for at in (text.find(stop) for stop in stops) if at >= 0]
+            if ends:
+                sequence.cancel()
+                if min(ends) > given:
+                    yield text[given:min(ends)]
+                return
+            # A character of several tokens is not complete, and a stop string may have begun.
+            ready = len(text) - (longest - 1 if stops else 0)
+            if text.endswith("\N{REPLACEMENT CHARACTER}") or ready <= given:
+                continue
+            yield text[given:ready]
+            given = ready
+        rest = self.tokenizer.decode(tokens)[given:]
+        if rest:
+            yield rest
 
     # <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write
     @property

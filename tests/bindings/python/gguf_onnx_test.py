@@ -163,6 +163,25 @@ class Gguf(unittest.TestCase):
         with open(os.path.join(folder, "genai_config.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["model"]["eos_token_id"], [VOCABULARY - 1])
 
+    @unittest.skipIf(importlib.util.find_spec("tokenizers") is None, "there is no package tokenizers")
+    def test_texts_are_those_of_the_tokens(self):
+        path, folder = os.path.join(self.folder, "m.gguf"), os.path.join(self.folder, "m")
+        write(path, "llama", "Q8_0", True)
+        gguf(path, folder)
+        with Generator(folder) as g:
+            tokens = list(g.generate([0, 1, 2], max_new_tokens=24, ignore_stop=1))
+            pieces = list(g.generate_text("abc", max_new_tokens=24, ignore_stop=1))
+            text = g.tokenizer.decode(tokens)
+            self.assertEqual("".join(pieces), text)
+            self.assertGreater(len(pieces), 1)
+            stop = text[3:5]
+            stopped = "".join(g.generate_text("abc", max_new_tokens=24, ignore_stop=1, stop_strings=[stop, "zzzzz"]))
+            self.assertEqual(stopped, text[:text.find(stop)])
+            self.assertEqual("".join(g.generate_text("abc", max_new_tokens=24, ignore_stop=1, stop_strings=["zzzzz"])), text)
+            os.remove(os.path.join(folder, "tokenizer.json"))
+            with Generator(folder) as other, self.assertRaisesRegex(errors.FailedPreconditionError, "tokenizer.json"):
+                other.tokenizer
+
     def test_wrong_files_are_refused(self):
         with self.assertRaisesRegex(errors.FileMissingError, "missing.gguf"):
             gguf("missing.gguf", self.folder)
