@@ -291,7 +291,7 @@ class WrongUsage(CommandTest):
             self.misused(["-i", DIGITS, option, ""], option, "empty")
 
     def test_words_that_are_not_offered(self):
-        self.misused(["-i", DIGITS, "--precision", "int8"], "--precision", "expected fp32 or fp16", "'int8'")
+        self.misused(["-i", DIGITS, "--precision", "int3"], "--precision", "expected fp32 or fp16", "'int3'")
         self.misused(["-i", DIGITS, "--precision", ""], "--precision", "expected fp32 or fp16", "''")
         self.misused(["-i", DIGITS, "--logging_level", "LOUD"], "--logging_level", "WARNING", "'LOUD'")
 

@@ -118,7 +118,7 @@ class Content(unittest.TestCase):
                           f"COMP_CWORD={len(words)}; _{program} 2>/dev/null; echo ${{COMPREPLY[*]}}")
                 return output(["bash", "-c", script]).split()
 
-            self.assertEqual(completed("poprt", "--precision", "''"), ["fp32", "fp16", "bf16", "fp8", "fp8_weight"])
+            self.assertEqual(completed("poprt", "--precision", "''"), ["fp32", "fp16", "bf16", "fp8", "fp8_weight", "int8"])
             self.assertEqual(completed("poprt_exec", "com"), ["compare"])
             self.assertEqual(completed("poprt_exec", "run", "--prof"), ["--profile"])
             self.assertEqual(completed("popef_dump", "--user"), ["--user-anchors"])

@@ -182,7 +182,7 @@ class ConverterTest(unittest.TestCase):
         left = Converter(precision="fp8", quantize=True, fp8_skip_op_names="a,b")
         self.assertEqual(left.options, {"lowest_opset": "11", "narrow_int64": "True"})
         self.assertEqual(left.deferred, {"fp8_params": "F143,F143,0,0", "fp8_skip_op_names": "a,b"})
-        with self.assertRaisesRegex(InvalidArgumentError, "expected fp32, fp16, bf16, fp8 or fp8_weight, found 'int3'"):
+        with self.assertRaisesRegex(InvalidArgumentError, "expected fp32, fp16, bf16, fp8, fp8_weight or int8, found 'int3'"):
             self.convert(precision="int3")
 
     def test_messages_go_to_the_logger(self):

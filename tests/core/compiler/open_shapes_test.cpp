@@ -10,7 +10,7 @@ namespace {
 using program::kOpen;
 
 std::optional<OpenModel> describe(const std::string& text, const DriverOptions& options = {}) {
-  return open_model(*ir::parse(text), options);
+  return open_model(*ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + text + "}\n"), options);
 }
 
 const std::string kNetwork =
