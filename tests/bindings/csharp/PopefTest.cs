@@ -187,6 +187,14 @@ public sealed class PopefTest
             }
         }
 
+        string npy = Path.Combine(folder, "exported.npy");
+        Popef.ExportTensor(file, "w", npy);
+        byte[] exported = File.ReadAllBytes(npy);
+        Assert.That(MemoryMarshal.Cast<byte, ushort>(exported.AsSpan(exported.Length - 12)).ToArray(), Is.EqualTo(weights));
+        Popef.ExportFeed(file, "fed", npy);
+        exported = File.ReadAllBytes(npy);
+        Assert.That(MemoryMarshal.Cast<byte, float>(exported.AsSpan(exported.Length - 48)).ToArray(), Is.EqualTo(images));
+        Fails(ErrorCode.NotFound, () => Popef.ExportFeed(file, "w", npy), "w");
         byte[] before = File.ReadAllBytes(file);
         using (var writer = new PopefWriter(file)) writer.BeginOpaque("lost");
         using (var writer = new PopefWriter(file))

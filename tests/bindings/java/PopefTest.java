@@ -34,6 +34,7 @@ import org.poprt.DataType;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.OpenOptions;
+import org.poprt.Popef;
 import org.poprt.PopefAnchor;
 import org.poprt.PopefAnchor.Direction;
 import org.poprt.PopefBlob;
@@ -236,6 +237,15 @@ class PopefTest extends Scenarios {
       }
     }
 
+    Path npy = folder.resolve("exported.npy");
+    Popef.exportTensor(file, "w", "", npy);
+    byte[] exported = Files.readAllBytes(npy);
+    assertArrayEquals(weights, Arrays.copyOfRange(exported, exported.length - 12, exported.length));
+    Popef.exportFeed(file, "fed", "", npy);
+    exported = Files.readAllBytes(npy);
+    assertEquals(images.asFloatBuffer(),
+        ByteBuffer.wrap(exported, exported.length - 48, 48).slice().order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer());
+    fails(ErrorCode.NOT_FOUND, () -> Popef.exportFeed(file, "w", "", npy), "w");
     byte[] before = Files.readAllBytes(file);
     try (PopefWriter writer = new PopefWriter(file)) {
       writer.opaque("lost", "");
