@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"poprt.example.org/bindings/go/internal/native"
 )
@@ -62,10 +63,14 @@ const (
 func (e *Error) Error() string { return "poprt: " + e.Message }
 
 // Is reports whether the error has a [Code] or matches an error of the standard library: [context.Canceled],
-// [context.DeadlineExceeded], [fs.ErrNotExist], [fs.ErrExist], [fs.ErrPermission].
+// [context.DeadlineExceeded], [fs.ErrExist], [fs.ErrPermission], and [fs.ErrNotExist] if a file or folder is missing. A
+// missing name, such as that of an input, is only [NotFound].
 func (e *Error) Is(target error) bool {
 	if c, ok := target.(Code); ok {
 		return c == e.Code
+	}
+	if target == fs.ErrNotExist && !e.missesFile() {
+		return false
 	}
 	return target != nil && target == standard[e.Code]
 }
@@ -76,6 +81,19 @@ var standard = map[Code]error{
 	NotFound:         fs.ErrNotExist,
 	AlreadyExists:    fs.ErrExist,
 	PermissionDenied: fs.ErrPermission,
+}
+
+// missesFile reports whether the system has not found a file or folder. The library adds the words of the system.
+func (e *Error) missesFile() bool {
+	if e.PopEF == PopEFFileError {
+		return true
+	}
+	for _, number := range []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR} {
+		if strings.Contains(strings.ToLower(e.Message), ": "+number.Error()) {
+			return true
+		}
+	}
+	return strings.HasPrefix(e.Message, "external data file ")
 }
 
 // ErrClosed is returned by methods of a closed object.
@@ -89,7 +107,7 @@ func check(err uintptr) error {
 	return &Error{Code(code), spellOptions(message), PopEFError(popef)}
 }
 
-var option = regexp.MustCompile("`[a-z_]+`")
+var option = regexp.MustCompile("`[a-z0-9_]+`")
 
 // spellOptions replaces the library's name `batch_size` by BatchSize.
 func spellOptions(message string) string {

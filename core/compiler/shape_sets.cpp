@@ -102,12 +102,13 @@ std::vector<ShapeSet> shape_sets_of(const std::map<std::string, std::vector<Shap
   for (const auto& [name, list] : given)
     if (list.size() > count) count = list.size(), longest = name;
   if (count > kMostShapes)
-    fail(ErrorCode::invalid_argument, "input_shapes: '{}' has {} shapes, at most {} are compiled",
+    fail(ErrorCode::invalid_argument, "`input_shapes`: '{}' has {} shapes, at most {} are compiled",
          longest, count, kMostShapes);
   for (const auto& [name, list] : given)
     if (list.size() != 1 && list.size() != count)
       fail(ErrorCode::invalid_argument,
-           "input_shapes: '{}' has {} shapes and '{}' {}: an input has one, or one in each of them",
+           "`input_shapes`: '{}' has {} shapes and '{}' {}: an input has one, or one in each of "
+           "them",
            name, list.size(), longest, count);
   std::vector<ShapeSet> sets(count);
   for (size_t i = 0; i < count; i++)
@@ -116,7 +117,7 @@ std::vector<ShapeSet> shape_sets_of(const std::map<std::string, std::vector<Shap
     for (size_t j = 0; j < i; j++)
       if (sets[i] == sets[j])
         fail(ErrorCode::invalid_argument,
-             "input_shapes: '{}' is given twice: shapes {} and {} are the same", longest, j + 1,
+             "`input_shapes`: '{}' is given twice: shapes {} and {} are the same", longest, j + 1,
              i + 1);
   sort_by_size(sets);
   return sets;

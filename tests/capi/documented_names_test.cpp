@@ -748,4 +748,20 @@ TEST(DocumentedNames, ProgramsWriteIntoTheLog) {
                                       "4 [    1] [2    ] [00003] [3.14] [ff] [***x]", "4 true"}));
 }
 
+TEST(DocumentedNames, MessagesHaveTheNamesOfOptionsInCpp) {
+  using poprt::detail::spelled;
+  EXPECT_EQ(spelled("`batch_size` and `input_shapes`, not ` ` or `A`"),
+            "batchSize and inputShape, not ` ` or `A`");
+  EXPECT_EQ(spelled("`timeout_ns`, `overlap_io`, `x2_y`, `open"),
+            "timeoutNS, overlapIO, x2Y, `open");
+  poprt::runtime::PackRunnerConfig config(100, 0, "x");
+  config.runner.batchingDim = 0;
+  try {
+    poprt::runtime::PackRunner(DATA "/copies.popef", config);
+    ADD_FAILURE();
+  } catch (const poprt::Error& e) {
+    EXPECT_STREQ(e.what(), "packs are whole batches: leave batchingDim unset");
+  }
+}
+
 }  // namespace

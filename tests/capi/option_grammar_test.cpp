@@ -76,19 +76,19 @@ TEST(OptionGrammar, InputShape) {
                               {"x=1\nx=2", "`input_shape`: 'x' is given twice"},
                               {"x=1\n", "--input_shape: there is an empty word"},
                               {"x=1/1",
-                               "input_shapes: 'x' is given twice: shapes 1 and 2 are the "
+                               "`input_shapes`: 'x' is given twice: shapes 1 and 2 are the "
                                "same"},
                               {"x=1/2/1",
-                               "input_shapes: 'x' is given twice: shapes 1 and 3 are "
+                               "`input_shapes`: 'x' is given twice: shapes 1 and 3 are "
                                "the same"}});
   EXPECT_EQ(create({{"input_shape", "x=1/2/3\ny=1/2"}}),
-            "input_shapes: 'y' has 2 shapes and 'x' 3: an input has one, or one in each of them");
+            "`input_shapes`: 'y' has 2 shapes and 'x' 3: an input has one, or one in each of them");
   EXPECT_EQ(create({{"input_shape", "x=1/2\ny=1\nz=3/3"}}), "ok") << "z alone has one twice";
   std::string many = "x=0";
   for (int i = 1; i < 64; i++) many += "/" + std::to_string(i);
   EXPECT_EQ(create({{"input_shape", many}}), "ok");
   EXPECT_EQ(create({{"input_shape", many + "/64"}}),
-            "input_shapes: 'x' has 65 shapes, at most 64 are compiled");
+            "`input_shapes`: 'x' has 65 shapes, at most 64 are compiled");
 }
 
 TEST(OptionGrammar, SerializedProducts) {

@@ -1,6 +1,8 @@
 // Errors of the C++ layer, and the functions by which the other headers throw them.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -42,10 +44,43 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
+// Replaces the library's names of options, which are in backticks, by those of C++: `batching_dim`
+// by batchingDim.
+inline std::string spelled(const std::string& message) {
+  std::string result;
+  for (std::size_t at = 0; at < message.size();) {
+    const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string::npos;
+    const std::string name =
+        end == std::string::npos ? std::string() : message.substr(at + 1, end - at - 1);
+    if (name.empty() ||
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos) {
+      result += message[at++];
+      continue;
+    }
+    at = end + 1;
+    if (name == "input_shapes") {
+      result += "inputShape";
+      continue;
+    }
+    for (std::size_t begin = 0; begin <= name.size();) {
+      const std::size_t stop = std::min(name.find('_', begin), name.size());
+      std::string word = name.substr(begin, stop - begin);
+      if (word == "ns" || word == "io")
+        word = word == "ns" ? "NS" : "IO";
+      else if (begin > 0 && !word.empty() && word[0] >= 'a')
+        word[0] = static_cast<char>(word[0] - 'a' + 'A');
+      result += word;
+      begin = stop + 1;
+    }
+  }
+  return result;
+}
+
 inline void check(poprt_error* error) {
   if (!error) return;
   const std::unique_ptr<poprt_error, decltype(&poprt_error_free)> owner(error, poprt_error_free);
-  throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)), poprt_error_message(error));
+  throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)),
+              spelled(poprt_error_message(error)));
 }
 
 inline std::string take(poprt_string* text) {

@@ -517,11 +517,15 @@ class Session {
       if (a.type() == type && a.name() == name) return &a;
     return nullptr;
   }
-  static int32_t ask(const char* name, int32_t isOutput, const uint32_t*, size_t, void* data) {
+  static int32_t ask(const char* name, int32_t isOutput, const uint32_t* programs, size_t count,
+                     void* data) {
     const auto& asked = *static_cast<const Asked*>(data);
     const auto* anchor =
         find(*asked.anchors, name, isOutput ? popef::TensorType::OUTPUT : popef::TensorType::INPUT);
-    return !anchor || asked.predicate(*anchor) == AnchorCallbackPolicy::BIND_USER_CB;
+    if (!anchor) return 1;
+    popef::Anchor given = *anchor;  // the library may ask about other programs
+    given.setPrograms(popef::Anchor::Programs(programs, programs + count));
+    return asked.predicate(given) == AnchorCallbackPolicy::BIND_USER_CB;
   }
   template <class Count, class At>
   Anchors userAnchors(popef::TensorType type, Count count, At at) const {

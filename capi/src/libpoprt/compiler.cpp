@@ -141,7 +141,7 @@ void check(const poprt_compile_options& o) {
     if (s.rank) capi::required(s.shape, "input_shapes[].shape");
     for (const int64_t d : std::span(s.shape, s.rank))
       if (d < 0)
-        fail(ErrorCode::invalid_argument, "input_shapes: '{}' has a dimension {}", s.name, d);
+        fail(ErrorCode::invalid_argument, "`input_shapes`: '{}' has a dimension {}", s.name, d);
   }
   if (o.input_length_count) capi::required(o.input_lengths, "input_lengths");
   std::set<std::string_view> names;

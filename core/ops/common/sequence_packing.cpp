@@ -15,7 +15,7 @@ SequencePacking sequence_packing(Expansion& e) {
   SequencePacking p;
   p.samples = e.node.int_attr("max_valid_num", 0);
   p.room = e.node.ints_attr("segment_max_size");
-  e.check(p.samples > 0, "max_valid_num must be positive");
+  e.check(p.samples > 0, "`max_valid_num` must be positive");
   e.check(!p.room.empty() && *std::min_element(p.room.begin(), p.room.end()) > 0,
           "segment_max_size must contain positive sizes");
   const Shape info = e.shape(1);

@@ -104,9 +104,9 @@ RunnerConfig without_checks(RunnerConfig config, const Model& model) {
     fail(ErrorCode::failed_precondition, "model '{}' was compiled for one shape", model.name);
   if (config.batching_dim != std::numeric_limits<uint32_t>::max())
     fail(ErrorCode::invalid_argument,
-         "a model at several shapes takes any size up to the largest: leave batching_dim unset");
+         "a model at several shapes takes any size up to the largest: leave `batching_dim` unset");
   if (config.overlap_io)
-    fail(ErrorCode::invalid_argument, "a model at several shapes runs without overlap_io");
+    fail(ErrorCode::invalid_argument, "a model at several shapes runs without `overlap_io`");
   config.validate_io_params = false;
   return config;
 }

@@ -36,7 +36,8 @@ constexpr const char* kBlob = "HostConcatRunnerConfig";
 std::map<std::string, HostConcatConfig> find_config(const Model& model,
                                                     HostConcatRunnerConfig& config) {
   if (config.runner.batching_dim != std::numeric_limits<uint32_t>::max())
-    fail(ErrorCode::invalid_argument, "joined inputs make whole batches: leave batching_dim unset");
+    fail(ErrorCode::invalid_argument,
+         "joined inputs make whole batches: leave `batching_dim` unset");
   if (!config.host_concat_config.empty()) return config.host_concat_config;
   const auto blob = model.opaque.find(kBlob);
   if (blob == model.opaque.end())

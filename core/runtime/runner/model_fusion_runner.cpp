@@ -29,7 +29,8 @@ std::optional<uint32_t> graph_of(std::string_view name) {
 
 RunnerConfig without_checks(RunnerConfig config) {
   if (config.batching_dim != std::numeric_limits<uint32_t>::max())
-    fail(ErrorCode::invalid_argument, "a fused model runs whole batches: leave batching_dim unset");
+    fail(ErrorCode::invalid_argument,
+         "a fused model runs whole batches: leave `batching_dim` unset");
   config.validate_io_params = false;
   return config;
 }
@@ -103,8 +104,10 @@ void ModelFusionRunner::check_complete(uint32_t graph, std::span<const InputBind
 
 // If a request contains the index, it must agree with the names.
 void ModelFusionRunner::check_index(const InputBinding& given, uint32_t graph) const {
-  uint32_t value = 0;
-  if (!given.data || given.bytes != index_bytes_)
+  // Programs have it as a number of 8, 32 or 64 bits.
+  uint64_t value = 0;
+  if (!given.data || (given.bytes != index_bytes_ && given.bytes != 1 &&
+                      given.bytes != sizeof(uint32_t) && given.bytes != sizeof value))
     fail(ErrorCode::invalid_argument, "input 'index': expected {} bytes, given {}", index_bytes_,
          given.data ? given.bytes : 0);
   std::memcpy(&value, given.data, std::min<uint64_t>(given.bytes, sizeof value));

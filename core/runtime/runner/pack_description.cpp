@@ -68,7 +68,7 @@ void complete(PackRunnerConfig& config, const Model& model,
         config.dynamic_input_name = inputs[i].name;
   if (config.dynamic_input_name.empty())
     fail(ErrorCode::failed_precondition,
-         "the model has no input of variable length: give dynamic_input_name");
+         "the model has no input of variable length: give `dynamic_input_name`");
 }
 
 }  // namespace poprt::runtime

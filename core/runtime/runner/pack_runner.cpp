@@ -190,11 +190,11 @@ void PackRunner::State::check_config() const {
     fail(ErrorCode::invalid_argument, "the pack timeout must be more than 0 microseconds, given {}",
          config.timeout.count());
   if (config.runner.batching_dim != std::numeric_limits<uint32_t>::max())
-    fail(ErrorCode::invalid_argument, "packs are whole batches: leave batching_dim unset");
+    fail(ErrorCode::invalid_argument, "packs are whole batches: leave `batching_dim` unset");
   if (config.enable_padding_remove && config.mask_name.empty())
     fail(ErrorCode::invalid_argument, "removing padding needs the name of a mask");
   if (config.max_valid_num > (uint64_t{1} << 20))
-    fail(ErrorCode::invalid_argument, "max_valid_num must be 0 to {}, given {}", 1 << 20,
+    fail(ErrorCode::invalid_argument, "`max_valid_num` must be 0 to {}, given {}", 1 << 20,
          config.max_valid_num);
 }
 
@@ -207,7 +207,7 @@ void PackRunner::State::lay_out(const std::vector<Anchor>& in) {
          shape_string(s));
   const int64_t b = config.compile_batch_size;
   if (b == 0 || b < -1)
-    fail(ErrorCode::invalid_argument, "compile_batch_size must be positive or -1, given {}", b);
+    fail(ErrorCode::invalid_argument, "`compile_batch_size` must be positive or -1, given {}", b);
   matrix = s.size() > 1 && (b == -1 || s[0] == b || s[0] == 1);
   const auto places = static_cast<uint64_t>(matrix ? s[0] * s[1] : s[0]);
   const auto rows = static_cast<uint64_t>(b > 0 ? b : matrix ? s[0] : 1);
@@ -321,7 +321,7 @@ void PackRunner::State::take_roles(const std::vector<Anchor>& in) {
       inputs.push_back(d);
     } else {
       fail(ErrorCode::failed_precondition,
-           "input '{}' {} cannot be packed: name it in dynamic_group, freeze it, or give it "
+           "input '{}' {} cannot be packed: name it in `dynamic_group`, freeze it, or give it "
            "max_valid_num rows",
            a.name, shape_string(a.shape));
     }

@@ -237,7 +237,7 @@ void RunnerPlan::require_separate_rows() const {
   if (found == axes.end())
     fail(ErrorCode::failed_precondition,
          "batching_dim {}: the executable states nothing about batches of {} along this dimension, "
-         "because an input that has another size is frozen; leave batching_dim unset",
+         "because an input that has another size is frozen; leave `batching_dim` unset",
          d, chunk_rows);
   if (!found->mixed.empty())
     fail(ErrorCode::failed_precondition,
@@ -248,7 +248,7 @@ void RunnerPlan::require_separate_rows() const {
     if (fixed[i] && std::ranges::count(found->inputs, model->inputs()[i].name))
       fail(ErrorCode::failed_precondition,
            "batching_dim {}: '{}' has one value for all requests, but the model reads a row of it "
-           "for each of {}; leave batching_dim unset",
+           "for each of {}; leave `batching_dim` unset",
            d, model->inputs()[i].name, chunk_rows);
 }
 

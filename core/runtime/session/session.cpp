@@ -41,6 +41,23 @@ bool accepted(const AnchorCallbackPredicate& predicate, const popef::Anchor* anc
   return !anchor || predicate(*anchor) == AnchorCallbackPolicy::bind_user_cb;
 }
 
+// Whether the predicate rejects the data of an input, so that the input is zeros. A predicate that
+// selects programs accepts the anchor as one of other programs; it only decides which callbacks are
+// the user's.
+bool excludes_data(const AnchorCallbackPredicate& predicate, const popef::Anchor* anchor,
+                   const popef::Metadata& metadata) {
+  if (!anchor || accepted(predicate, anchor)) return false;
+  popef::Anchor other = *anchor;
+  other.setPrograms({});
+  if (accepted(predicate, &other)) return false;
+  const popef::ProgramFlow& flow = metadata.programFlow();
+  popef::Anchor::Programs all;
+  for (const auto* programs : {&flow.load(), &flow.main(), &flow.save()})
+    all.insert(all.end(), programs->begin(), programs->end());
+  other.setPrograms(std::move(all));
+  return !accepted(predicate, &other);
+}
+
 std::string list(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("'{}'", fmt::join(names, "', '"));
 }
@@ -92,6 +109,7 @@ void Session::connect() {
   const program::Program& p = model_->program();
   const popef::Metadata& metadata = model_->metadata;
   const auto fallback = predicates::default_predicate(metadata.programFlow());
+  const bool chosen = static_cast<bool>(config_.input_predicate);
   if (!config_.input_predicate) config_.input_predicate = fallback;
   if (!config_.output_predicate) config_.output_predicate = fallback;
   const auto add = [&](std::vector<Stream>& streams, const std::vector<program::Anchor>& anchors,
@@ -114,6 +132,9 @@ void Session::connect() {
   add(outputs_, p.outputs, popef::TensorType::OUTPUT, config_.output_predicate);
   for (size_t i = 0; i < inputs_.size(); i++) {
     inputs_[i].data = model_->input_data[i];
+    if (chosen && !inputs_[i].data.empty() &&
+        excludes_data(config_.input_predicate, inputs_[i].metadata, metadata))
+      inputs_[i].data = {};
     rewind(inputs_[i]);
     if (inputs_[i].has_value()) inputs_[i].user = false;
   }

@@ -3,6 +3,8 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"testing"
 
 	poprt "poprt.example.org/bindings/go"
@@ -61,4 +63,29 @@ func TestObjectsSayWhatTheyAre(t *testing.T) {
 	ok(t, r.Close())
 	ok(t, e.Close())
 	equal(t, fmt.Sprint(r), "runner"+anchors)
+}
+
+func TestErrNotExistIsForFiles(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	_, noFile := poprt.Open(missing)
+	_, noModel := poprt.Compile(missing+".onnx", nil)
+	_, noPopEF := poprt.OpenPopEF(missing)
+	for _, err := range []error{noFile, noModel, noPopEF, poprt.LoadPlugin(missing)} {
+		if !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, poprt.NotFound) {
+			t.Error(err)
+		}
+	}
+	r := runner(t, affine(t))
+	noInput := r.Execute([]poprt.Tensor{poprt.Named("nope", make([]float32, 8))}, nil)
+	_, noPass := poprt.SortPasses("nonsense")
+	for _, err := range []error{noInput, noPass} {
+		if errors.Is(err, fs.ErrNotExist) || !errors.Is(err, poprt.NotFound) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestMessagesHaveTheNamesOfFields(t *testing.T) {
+	_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, -2}}})
+	fails(t, err, poprt.InvalidArgument, "InputShapes: 'x' has a dimension -2")
 }

@@ -297,6 +297,21 @@ class RunTest extends Scenarios {
   }
 
   @Test
+  void a_runner_of_a_file_takes_a_configuration() throws Exception {
+    Path file = folder.resolve("configured.popef");
+    try (Executable executable = compile("weights.onnx", new CompilerOptions())) {
+      executable.save(file);
+    }
+    float[][] x = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+    try (ModelRunner runner = new ModelRunner(file, new RuntimeConfig().load("copy"))) {
+      Files.write(file, new byte[0]);
+      assertArrayEquals(
+          new float[] {5, 11, 19, 29}, runner.run(Map.of("x", x)).get("y").array(float[][].class)[1]);
+    }
+    assertThrows(NullPointerException.class, () -> new ModelRunner(file, null));
+  }
+
+  @Test
   void scenario_73_damaged_and_truncated_file() throws Exception {
     Path file = folder.resolve("weights.popef");
     try (Executable executable = compile("weights.onnx", new CompilerOptions())) {

@@ -89,7 +89,7 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   EXPECT_EQ(shapes_text(*graph, both), "x=1,3 z=9/7");
   EXPECT_EQ(said({{"z", {{7}, {7, 1}}}}), "input 'z' is f32[M], which does not match 7×1");
   EXPECT_EQ(said({{"z", {{7}, {7}}}}),
-            "input_shapes: 'z' is given twice: shapes 1 and 2 are the same");
+            "`input_shapes`: 'z' is given twice: shapes 1 and 2 are the same");
   EXPECT_EQ(shapes_text(*graph, {{"z", {{7}}}}), "x=1,3 z=7");
   EXPECT_EQ(shapes_text(*graph, {}), "x=1,3 z=1");
 }

@@ -346,7 +346,7 @@ TEST(BucketRunner, CancelledRequestsLeaveTheirMemoryAlone) {
 TEST(BucketRunner, RefusesConfigurationsThatDoNotFit) {
   RunnerConfig batching;
   batching.batching_dim = 0;
-  EXPECT_NE(message_of([&] { BucketRunner(model(), batching); }).find("leave batching_dim unset"),
+  EXPECT_NE(message_of([&] { BucketRunner(model(), batching); }).find("leave `batching_dim` unset"),
             std::string::npos);
   RunnerConfig overlap;
   overlap.overlap_io = true;

@@ -89,7 +89,7 @@ TEST(ModelFusionRunner, ChecksARequestAgainstItsGraph) {
   fails({{"index", 0, &wrong, 4}, a.in[0]}, a.out,
         "'index' is 1, but the other anchors are graph 0");
   fails({{"index", 0, &none, 4}, a.in[0]}, a.out, "'index' is 2: there are 2 graphs");
-  fails({{"index", 0, &none, 1}, a.in[0]}, a.out, "'index': expected 4 bytes");
+  fails({{"index", 0, &none, 2}, a.in[0]}, a.out, "'index': expected 4 bytes");
   fails({{"graph2/x", 0, a.x, 16}}, a.out, "there is no input 'graph2/x'");
 }
 

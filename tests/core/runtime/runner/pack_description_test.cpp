@@ -334,7 +334,7 @@ TEST(PackDescription, WithoutOneTheFirstInputThatCallersGiveIsPacked) {
       << "lengths are no sequence";
   EXPECT_EQ(completed({inputs[2], {"unpack_info", DType::f32, {4}}}, {}), "a||");
   EXPECT_EQ(completed({inputs[0]}, {}),
-            "the model has no input of variable length: give dynamic_input_name");
+            "the model has no input of variable length: give `dynamic_input_name`");
 }
 
 }  // namespace

@@ -695,7 +695,7 @@ TEST(PackRunner, AsksForItemsAsAnchorsAreLaidOut) {
   for (const Shape& shape : {Shape{5, 2}, Shape{3}, Shape{}, Shape{8, 2}})
     EXPECT_EQ(asked({three[0], {"seed", DType::s32, shape}}, {{"y", DType::s32, {2, 8}}}, four),
               fmt::format("failed_precondition: input 'seed' {} cannot be packed: name it in "
-                          "dynamic_group, freeze it, or give it max_valid_num rows",
+                          "`dynamic_group`, freeze it, or give it max_valid_num rows",
                           shape_string(shape)));
   EXPECT_EQ(asked({three[0], {"seed", DType::s32, {4}}}, {{"y", DType::s32, {2, 8}}}).substr(0, 20),
             "failed_precondition:");
@@ -752,14 +752,14 @@ TEST(PackRunner, ConfigurationsAreChecked) {
             "invalid_argument: the pack timeout must be more than 0 microseconds, given 0");
   EXPECT_EQ(with([](auto& c) { c.max_valid_num = 1 << 20; }), taken);
   EXPECT_EQ(with([](auto& c) { c.max_valid_num = (1 << 20) + 1; }),
-            "invalid_argument: max_valid_num must be 0 to 1048576, given 1048577");
+            "invalid_argument: `max_valid_num` must be 0 to 1048576, given 1048577");
   EXPECT_EQ(with([](auto& c) { c.compile_batch_size = 2; }), taken);
   for (const int64_t b : {0, -2})
     EXPECT_EQ(
         with([b](auto& c) { c.compile_batch_size = b; }),
-        fmt::format("invalid_argument: compile_batch_size must be positive or -1, given {}", b));
+        fmt::format("invalid_argument: `compile_batch_size` must be positive or -1, given {}", b));
   EXPECT_EQ(with([](auto& c) { c.runner.batching_dim = 0; }),
-            "invalid_argument: packs are whole batches: leave batching_dim unset");
+            "invalid_argument: packs are whole batches: leave `batching_dim` unset");
   EXPECT_EQ(with([](auto& c) { c.enable_padding_remove = true; }),
             "invalid_argument: removing padding needs the name of a mask");
 }

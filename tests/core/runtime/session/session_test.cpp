@@ -307,6 +307,43 @@ TEST(Session, UserAnchorsAreWhatThePredicatesSay) {
   EXPECT_EQ(y->taken, std::vector<float>{0});
 }
 
+TEST(Session, APredicateMayExcludeTheDataOfAnInput) {
+  CopyModel copy(4);
+  static const std::array<float, 4> data{5, 6, 7, 8};
+  auto model = std::make_shared<Model>(*copy_model(copy));
+  model->input_data[0] = std::as_bytes(std::span(data));
+  for (popef::Anchor& a : model->metadata.anchors())
+    if (a.name() == "x") a.setPrograms({0});  // load
+  const auto result = [&](const AnchorCallbackPredicate& predicate) {
+    SessionConfig config;
+    config.input_predicate = predicate;
+    Session session(model, config);
+    EXPECT_TRUE(session.user_input_anchors().empty());
+    const auto y = std::make_shared<Recorder>(4, false), c = std::make_shared<Recorder>(4, false);
+    session.set_user_output_handler("y", y);
+    session.set_user_output_handler("c", c);
+    session.run_main_programs();
+    return y->taken;
+  };
+  const std::vector<float> given{5}, zeros{0};
+  const auto& flow = model->metadata.programFlow();
+  EXPECT_EQ(result({}), given);
+  EXPECT_EQ(result([](const popef::Anchor& a) {
+              return a.name() == "x" ? AnchorCallbackPolicy::bind_empty_cb
+                                     : AnchorCallbackPolicy::bind_user_cb;
+            }),
+            zeros);
+  // These select programs.
+  namespace predicates = predicate_factory::anchor_callbacks;
+  EXPECT_EQ(result(predicates::pred_program_flow_main(flow)), given);
+  EXPECT_EQ(result(predicates::pred_program_flow_save(flow)), given);
+  EXPECT_EQ(
+      result(predicates::or_bind(
+          AnchorCallbackPolicy::bind_user_cb, AnchorCallbackPolicy::bind_empty_cb,
+          {predicates::pred_program_flow_main(flow), predicates::pred_program_not_assigned()})),
+      given);
+}
+
 TEST(Session, ProgramsRunByIndexInTheOrderGiven) {
   CopyModel copy(4);
   program::Program& p = copy.b.program();

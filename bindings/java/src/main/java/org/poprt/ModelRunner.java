@@ -62,12 +62,27 @@ public class ModelRunner implements AutoCloseable {
    * @since 1.0
    */
   public ModelRunner(Path model) {
-    this(loaded(model));
+    this(model, new RuntimeConfig());
   }
 
-  private static RawRunner loaded(Path model) {
+  /**
+   * Acquires a device and loads a PopEF file, or an ONNX model, which is compiled and stored in a
+   * cache for later calls; see {@link Executable#load(Path)}.
+   *
+   * @param model a PopEF file or an ONNX model
+   * @param config how to run; it is copied
+   * @throws PoprtException as {@link Executable#load(Path)} and {@link
+   * #ModelRunner(Executable, RuntimeConfig)}
+   * @since 1.0
+   */
+  public ModelRunner(Path model, RuntimeConfig config) {
+    this(loaded(model, config));
+  }
+
+  private static RawRunner loaded(Path model, RuntimeConfig config) {
+    Objects.requireNonNull(config, "config");
     try (Executable executable = Executable.load(model)) {
-      return create(executable, new RuntimeConfig(), RawRunner::new);
+      return create(executable, config, RawRunner::new);
     }
   }
 
