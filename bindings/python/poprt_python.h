@@ -218,9 +218,18 @@ class Memory {
     size_t index = 0;
     const poprt_anchor* anchor = find(runner, name, writable, &index);
     const poprt_dtype wanted = poprt_anchor_dtype(anchor);
-    if (!anchor && check_types) {  // the library reports the error with the existing names
-      (writable ? outputs : inputs)
-          .push_back({name, 0, &nothing_, 0, POPRT_DTYPE_UNDEFINED, 0, nullptr, 0});
+    // The library reports an error with the existing names, unless it is input "index" of a fused
+    // model, which is not listed.
+    if (!anchor && check_types) {
+      poprt_tensor unknown{name, 0, &nothing_, 0, POPRT_DTYPE_UNDEFINED, 0, nullptr, 0};
+      if (!borrow(value, writable)) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+        PyErr_Clear();
+      } else if (PyBuffer_IsContiguous(&views_.back(), 'C') && views_.back().buf) {
+        unknown.data = views_.back().buf;
+        unknown.bytes = static_cast<size_t>(views_.back().len);
+      }
+      (writable ? outputs : inputs).push_back(unknown);
       return true;
     }
     if (!borrow(value, writable) && !convert(value, name, wanted, writable)) return false;

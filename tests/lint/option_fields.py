@@ -168,7 +168,7 @@ def python_copies(fields, _):
     for f in fields:
         value = f"self.{f.name('python')}"
         if f.made("python") and f.kind not in ("object", "list"):
-            given = {"flag": f"int({'not ' if f.on else ''}{value})", "duration": f"_nanoseconds({value})"}.get(f.kind, value)
+            given = {"flag": f"int({'not ' if f.on else ''}{value})", "duration": f"nanoseconds({value})"}.get(f.kind, value)
             call = f"raw.set_{f.key}({{value}})" if f.kind == "text" else f"raw.{f.c_name()} = {{value}}"
             lines.append("        " + f.of("python", "raw", call).format(value=given))
     return lines

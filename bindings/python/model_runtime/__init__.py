@@ -15,6 +15,7 @@ from typing import Any, Mapping, Optional, Union
 
 from poprt import poprt_raw as _raw
 from poprt import runtime as _runtime
+from poprt._popef.model import Model as PopefModel
 from poprt.compiler import Executable
 from poprt.errors import Error
 from poprt.runtime import DataDesc, InputDesc, InputMemoryView, OutputDesc, OutputFuture, OutputMemoryView
@@ -34,7 +35,45 @@ __all__ = ["AnchorCallbackPolicy", "AnchorCallbackPredicate", "DataDesc", "Devic
 InputMemory, OutputMemory = InputMemoryView, OutputMemoryView
 OutputFutureMemory = OutputFutureMemoryView = OutputFuture
 Device = _runtime.Device
-DeviceManager = _runtime.DeviceManager
+
+
+class DeviceManager(_runtime.DeviceManager):
+    """A poprt.runtime.DeviceManager with the names of Model Runtime."""
+
+    def getDevice(self, model: Union[int, PopefModel, Executable] = 1, wait_config: Optional[DeviceWaitConfig] = None) -> Device:
+        """Returns a free device for a model, or with a number of IPUs. By default, it does not wait. Raises UnavailableError
+        and NotFoundError."""
+        wait = wait_config._poprt() if wait_config is not None and wait_config.strategy != DeviceWaitStrategy.NO_WAIT else None
+        if isinstance(model, int):
+            return self.acquire(model, wait=wait)
+        return self.acquire(executable=_opened(model), wait=wait)
+
+    def getSpecificDevice(self, device_id: int, model: Optional[Union[PopefModel, Executable]] = None,
+                          wait_config: Optional[DeviceWaitConfig] = None) -> Device:
+        """Returns the device with that id, and checks that it suits the model. Raises NotFoundError and UnavailableError."""
+        wait = wait_config._poprt() if wait_config is not None and wait_config.strategy != DeviceWaitStrategy.NO_WAIT else None
+        return self.acquire(executable=None if model is None else _opened(model), device_id=device_id, wait=wait)
+
+    def getNumDevices(self) -> int:
+        return self.get_num_devices()
+
+    def ipuHardwareVersion(self) -> str:
+        return self.ipu_hardware_version()
+
+    def createIpuModelDevice(self, model: Union[int, PopefModel] = 1, ipuVersion: int = 2, tilesPerIpu: int = 0) -> Device:
+        """Creates an IPU model for a model, or with a number of IPUs. Raises InvalidArgumentError."""
+        if isinstance(model, int):
+            return self.create_ipu_model_device(model, ipuVersion, tilesPerIpu)
+        return self.create_ipu_model_device(model.metadata.numIpus(), model.metadata.ipuVersion(), tilesPerIpu)
+
+    def createSmallIpuModelDevice(self, model: Union[int, PopefModel] = 1, ipuVersion: int = 2) -> Device:
+        if isinstance(model, int):
+            return self.create_small_ipu_model_device(model, ipuVersion)
+        return self.create_small_ipu_model_device(model.metadata.numIpus(), model.metadata.ipuVersion())
+
+
+def _opened(model: Union[PopefModel, Executable]) -> Executable:
+    return model if isinstance(model, Executable) else Executable.from_model(model, check_package_hash=False)
 
 
 class ModelRunnerConfig(_runtime.RuntimeConfig):
@@ -53,9 +92,10 @@ class PopefPaths(list[str]):
 
 
 class ModelRunner:
-    """Runs one model from a PopEF file, or from several: ``ModelRunner(PopefPaths("program", "weights"))``."""
+    """Runs one model from a PopEF file, from several (``ModelRunner(PopefPaths("program", "weights"))``), or from a
+    popef.Model."""
 
-    def __init__(self, popef: Union[str, os.PathLike[str], PopefPaths, Executable],
+    def __init__(self, popef: Union[str, os.PathLike[str], PopefPaths, Executable, PopefModel],
                  config: Optional[ModelRunnerConfig] = None):
         config = config or ModelRunnerConfig()
         self._runner = _runtime.ModelRunner(popef, _poprt_config(config))
@@ -71,9 +111,10 @@ class ModelRunner:
         return outputs
 
     def executeAsync(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None) -> OutputFuture:
-        """Submits a run. After ``wait()``, ``result[name]`` is an output."""
+        """Submits a run. After ``wait()``, ``result[name]`` is an output. Allocates arrays for as many rows as the inputs
+        have if no outputs are given."""
         if outputs is None:
-            outputs = {d.name: d.empty() for d in self._runner.get_execute_outputs()}
+            outputs = self._runner._new_outputs(inputs)
         return self._runner.execute_async(inputs, outputs)
 
     execute_async = executeAsync

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import enum
 import os
 import threading
@@ -20,6 +21,7 @@ from poprt import poprt_raw as _raw
 from poprt._config import Config
 from poprt._convert import whole
 from poprt._describe import DataDesc, DataType, describe_all
+from poprt._runner_config import nanoseconds
 from poprt.compiler import Executable
 from poprt.errors import InvalidArgumentError
 
@@ -82,7 +84,7 @@ class Model:
 class Session:
     """A model on a device, whose programs the caller runs. ``ModelRunner`` is simpler.
 
-    ``popef`` is a path, a list of paths that form one model, or an Executable. Any thread may use a session. Runs,
+    ``popef`` is a path, a list of paths that form one model, a popef.Model, or an Executable. Any thread may use a session. Runs,
     loading and changes of handlers wait for each other. Handlers are called on the thread that runs programs, and the
     run raises their exceptions. They must not call the session, except ``stop``. A session that is not exclusive loses
     its device to the next one that binds it, and then fails with FailedPreconditionError until ``reload``.
@@ -90,7 +92,7 @@ class Session:
 
     _raw: Any = None  # if the constructor fails
 
-    def __init__(self, popef: Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable],
+    def __init__(self, popef: Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable, "popef.Model"],
                  config: Optional[SessionConfig] = None):
         config = config or SessionConfig()
         executable = popef if isinstance(popef, Executable) else Executable(
@@ -306,19 +308,19 @@ class Session:
             raise error from None
 
     def createQueueManager(self, numBuffers: int = 16, timeoutCallback: "Optional[Callable[[InputQueue], Any]]" = None,
-                           timeoutNs: int = 0, inputPredicate: Optional[AnchorCallbackPredicate] = None,
+                           timeoutNs: Union[int, datetime.timedelta] = 0, inputPredicate: Optional[AnchorCallbackPredicate] = None,
                            outputPredicate: Optional[AnchorCallbackPredicate] = None) -> "QueueManager":
         """Creates a queue for each anchor that a predicate accepts; None means the anchors that the caller must serve.
 
         ``timeoutCallback`` is called repeatedly on the running thread when a run has waited for an input for
-        ``timeoutNs``. It may enqueue, for example padding. If it raises, the session is stopped and the run raises the
+        ``timeoutNs``, in nanoseconds or as a ``timedelta``. It may enqueue, for example padding. If it raises, the session is stopped and the run raises the
         exception. Earlier queues are closed: their waiting elements are cancelled, and so is a run that waits for them.
         """
         options = _raw.RawQueueOptions()
         options.set_buffers(numBuffers)
         made = Queues(self, timeoutCallback)
         if timeoutCallback is not None:
-            options.set_timeout(timeoutNs, _callbacks.FNS[_callbacks.TIMEOUT], _callbacks.target(made))
+            options.set_timeout(nanoseconds(timeoutNs), _callbacks.FNS[_callbacks.TIMEOUT], _callbacks.target(made))
         asked = None
         if inputPredicate or outputPredicate:
             asked = _callbacks.Asked(inputPredicate or self._same(self._inputs),

@@ -7,9 +7,12 @@ import functools
 import json
 from typing import Any, Iterable, Mapping, Sequence, TypeVar
 
+import numpy as np
+
 from . import poprt_raw as _raw
 from ._onnx import checked
 from .errors import InvalidArgumentError
+from .utils import onnx_tensor_dtype_to_np_dtype
 
 _Model = TypeVar("_Model")
 
@@ -62,7 +65,25 @@ def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
     inputs = arguments.get("merged_inputs")
     if isinstance(inputs, Mapping):  # words have the form DTYPE,[SHAPE],COUNT of --apply_hcsr
         texts["merged_inputs"] = "\n".join(kind if count is None else f"{kind},{count}" for kind, count in inputs.items())
+    elif isinstance(inputs, (list, tuple)):
+        texts["merged_inputs"] = "\n".join(_merged(item) for item in ([inputs] if _is_merged(inputs) else inputs))
     return info.name, texts
+
+
+def _is_merged(item: Any) -> bool:
+    """Returns whether it is (type, shape) or (type, shape, count)."""
+    return isinstance(item, (list, tuple)) and len(item) in (2, 3) and isinstance(item[1], (list, tuple))
+
+
+def _merged(item: Any) -> str:
+    """Converts such a tuple, whose type is a name or a number of onnx.TensorProto, to DTYPE,[SHAPE],COUNT."""
+    if not _is_merged(item):
+        return str(item)
+    kind, shape, *count = item
+    if not isinstance(kind, str):
+        kind = str(onnx_tensor_dtype_to_np_dtype(kind) if isinstance(kind, int) else np.dtype(kind))
+    words = [kind.lower(), f"[{','.join(str(d) for d in shape)}]", *(str(c) for c in count if c is not None)]
+    return ",".join(words)
 
 
 def _raw_passes(calls: Iterable[Call]) -> _raw.RawPasses:
@@ -82,6 +103,19 @@ def check(calls: Iterable[Call]) -> None:
 def sort(calls: Iterable[Call]) -> list[str]:
     """Returns the names in an order that satisfies their constraints, with the passes on which they depend."""
     return _raw_passes(calls).in_order().split()
+
+
+def apply_by_name(model: Any, calls: Sequence[Call]) -> Any:
+    """The same for passes that a program selects. It adds no value_info, except for pass shape_inference: types of values
+    become wrong when the program then changes a shape of an input."""
+    made = apply(model, calls)
+    if hasattr(model, "graph") and all(name != "shape_inference" for name, _ in calls):
+        known = {value.name for value in model.graph.value_info}
+        kept = [value for value in made.graph.value_info if value.name in known]
+        if len(kept) != len(made.graph.value_info):
+            del made.graph.value_info[:]
+            made.graph.value_info.extend(kept)
+    return made
 
 
 def apply(model: _Model, calls: Sequence[Call]) -> _Model:

@@ -56,6 +56,16 @@ _NUMPY = {
 }
 
 
+# Names of element types in ONNX Runtime. Types without an entry have the name in lower case.
+_ONNX_RUNTIME = {
+    DataType.F32: "float", DataType.F64: "double", DataType.F16: "float16", DataType.BF16: "bfloat16", DataType.S8: "int8",
+    DataType.U8: "uint8", DataType.S16: "int16", DataType.U16: "uint16", DataType.S32: "int32", DataType.U32: "uint32",
+    DataType.S64: "int64", DataType.U64: "uint64", DataType.BOOL: "bool", DataType.F8E4M3FN: "float8e4m3fn",
+    DataType.F8E4M3FNUZ: "float8e4m3fnuz", DataType.F8E5M2: "float8e5m2", DataType.F8E5M2FNUZ: "float8e5m2fnuz",
+    DataType.S4: "int4", DataType.U4: "uint4", DataType.C64: "complex64", DataType.C128: "complex128",
+}
+
+
 def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
     """Returns the NumPy type of an element. Types that NumPy lacks are unsigned integers of their size."""
     return np.dtype(_NUMPY.get(data_type, np.uint8))
@@ -74,6 +84,11 @@ class DataDesc:
         self.size_in_bytes = size_in_bytes
         #: The file contains the value, so requests may omit the input.
         self.popef_contains_tensor_data = popef_contains_tensor_data
+
+    @property
+    def type(self) -> str:
+        """The type in the words of ONNX Runtime, such as "tensor(float)"."""
+        return f"tensor({_ONNX_RUNTIME.get(self.data_type, self.data_type.name.lower())})"
 
     def numpy_data_type(self) -> np.dtype[Any]:
         """See :func:`numpy_dtype`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
-from typing import Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import poprt_raw as _raw
 from ._config import Config
@@ -14,14 +15,18 @@ _WAIT_WITH_TIMEOUT, _WAIT_FOREVER = 1, 2  # the numbers of poprt/device.h
 
 
 class DeviceWaitConfig(Config):
-    """The time to wait for a device, and the time between two attempts."""
+    """The time to wait for a device, and the time between two attempts, in seconds or as a ``timedelta``."""
 
     timeout_sec: float = 1
     sleep_time_sec: float = 6
     _aliases = {"timeoutSec": "timeout_sec", "sleepTimeSec": "sleep_time_sec"}
 
-    def __init__(self, timeout_sec: float = 1, sleep_time_sec: float = 6):
+    def __init__(self, timeout_sec: Union[float, datetime.timedelta] = 1, sleep_time_sec: Union[float, datetime.timedelta] = 6):
         super().__init__(timeout_sec=timeout_sec, sleep_time_sec=sleep_time_sec)
+
+    if not TYPE_CHECKING:
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value.total_seconds() if isinstance(value, datetime.timedelta) else value)
 
 
 class Device:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import weakref
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
-from typing import Any, Generator, Mapping, Optional
+from typing import Any, Generator, Mapping, Optional, Union
 
 from . import poprt_raw as _raw
 from .errors import CancelledError
@@ -29,16 +30,16 @@ class OutputFuture(Future[Mapping[str, Any]]):
 
         return asyncio.wrap_future(self).__await__()
 
-    def result(self, timeout: Optional[float] = None) -> Mapping[str, Any]:
+    def result(self, timeout: Union[float, datetime.timedelta, None] = None) -> Mapping[str, Any]:
         try:
-            return super().result(timeout)
+            return super().result(timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout)
         except CancelledError:
             raise
         except _StandardCancelledError:
             raise CancelledError("the request was not run: it was cancelled") from None
 
-    def wait(self, timeout: Optional[float] = None) -> Mapping[str, Any]:
-        """Waits at most ``timeout`` seconds and returns the outputs. Raises the error of the run."""
+    def wait(self, timeout: Union[float, datetime.timedelta, None] = None) -> Mapping[str, Any]:
+        """Waits at most ``timeout``, in seconds or as a ``timedelta``, and returns the outputs. Raises the error of the run."""
         return self.result(timeout)
 
     def __getitem__(self, name: str) -> Any:

@@ -31,7 +31,7 @@ class PackAlgorithm(enum.IntEnum):
     first_fit = 1
 
 
-def _nanoseconds(value: Any) -> Any:
+def nanoseconds(value: Any) -> Any:
     if isinstance(value, datetime.timedelta):
         return value // datetime.timedelta(microseconds=1) * 1000
     return value
@@ -42,7 +42,7 @@ class _TimedConfig(Config):
 
     if not TYPE_CHECKING:  # so that type checkers know the options
         def __setattr__(self, name: str, value: Any) -> None:
-            super().__setattr__(name, _nanoseconds(value))
+            super().__setattr__(name, nanoseconds(value))
 
 
 def replica_number(replica: Optional[int]) -> int:
@@ -72,7 +72,7 @@ class RequestOptions(_TimedConfig):
     def _raw_options(self) -> _raw.RawRequestOptions:
         raw = _raw.RawRequestOptions()
         # <options:request_copies>
-        raw.timeout_ns = _nanoseconds(self.timeout_ns)
+        raw.timeout_ns = nanoseconds(self.timeout_ns)
         raw.set_replica(replica_number(self.replica))
         raw.at_once = int(self.at_once)
         # </options:request_copies>
@@ -272,7 +272,7 @@ class PackRunnerConfig(RunnerConfig):
     """Options of a runner that packs requests of variable length into the compiled batch."""
 
     _kind = "pack"
-    timeout_microseconds: int = 0  # must be set: the time from the first item of a pack until its submission
+    timeout_microseconds: Union[int, datetime.timedelta] = 0  # must be set: the time from the first item of a pack until its submission
     max_valid_num: int = 0  # items per pack; 0: as many as fit
     dynamic_input_name: str = ""
     unpack_info_input_name: str = ""
@@ -290,11 +290,17 @@ class PackRunnerConfig(RunnerConfig):
     replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
     _aliases = {"algo": "algorithm", "algorithom": "algorithm", "timeout_in_micro_seconds": "timeout_microseconds"}
 
-    def __init__(self, timeout_microseconds: int = 0, max_valid_num: int = 0, dynamic_input_name: str = "",
-                 unpack_info_input_name: str = "", **options: Any):
+    def __init__(self, timeout_microseconds: Union[int, datetime.timedelta] = 0, max_valid_num: int = 0,
+                 dynamic_input_name: str = "", unpack_info_input_name: str = "", **options: Any):
         super().__init__(timeout_microseconds=timeout_microseconds, max_valid_num=max_valid_num,
                          dynamic_input_name=dynamic_input_name, unpack_info_input_name=unpack_info_input_name,
                          **options)
+
+    if not TYPE_CHECKING:
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in ("timeout_microseconds", "timeout_in_micro_seconds") and isinstance(value, datetime.timedelta):
+                value = value // datetime.timedelta(microseconds=1)
+            super().__setattr__(name, value)
 
     def enable_input_single_row_mode(self, mask: str, unpack_info: str = "", delimiter: int = 0) -> None:
         """Prevents requests from continuing in the next row."""

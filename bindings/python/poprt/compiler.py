@@ -275,11 +275,14 @@ class Executable:
     is pickled for other processes as the bytes of a PopEF file; sending a path is cheaper.
     """
 
-    def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes, bytearray, memoryview], *,
-                 check_package_hash: bool = True, executable: str = ""):
+    def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes, bytearray, memoryview,
+                                    "_PopefModel"], *, check_package_hash: bool = True, executable: str = ""):
         if isinstance(popef, (bytes, bytearray, memoryview)):
             address, size = _raw.raw_address(popef)
             self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
+            return
+        if hasattr(popef, "opaqueBlobs"):
+            self._raw = Executable.from_model(popef, check_package_hash=check_package_hash)._open()  # type: ignore[arg-type]
             return
         if not isinstance(popef, (str, os.PathLike, Iterable)):
             raise TypeError(f"expected the path of a PopEF file, several of them or its bytes, found {type(popef).__name__}")

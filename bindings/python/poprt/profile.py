@@ -119,17 +119,36 @@ _COUNTS: dict[str, Count] = {
     "Einsum": _einsum}
 
 
+def _with_unknown(count: Count) -> Count:
+    """Extends a count to unknown shapes."""
+    def size(dim: Any) -> int:
+        try:
+            return max(int(dim), 1)
+        except (TypeError, ValueError):
+            return 1
+
+    def counted(node: NodeProto, inputs: Any, outputs: Any) -> int:
+        if any(shape is None for shape in (*inputs, *outputs)):
+            return 0
+        try:
+            return count(node, *([[size(d) for d in shape] for shape in shapes] for shapes in (inputs, outputs)))
+        except IndexError:  # too few dimensions, because the shape is unknown
+            return 0
+    return counted
+
+
 class Profiler:
     """Counts operations by type of operator."""
 
     def get_profiler(self, op_type: str) -> Count:
         """Returns the counting function of an operator: ``(node, input_shapes, output_shapes) -> operations``. Shapes
-        are sequences or arrays of integers."""
+        are sequences or arrays of integers. An unknown dimension (None, a name, or not positive) counts as 1. If a shape
+        that the count needs is unknown (None), the operations are 0."""
         if op_type in _COUNTS:
-            return _COUNTS[op_type]
+            return _with_unknown(_COUNTS[op_type])
         if op_type in _MOVING:
             return _nothing
-        return _each_input if op_type.startswith("Reduce") else _each_output
+        return _with_unknown(_each_input if op_type.startswith("Reduce") else _each_output)
 
     def __repr__(self) -> str:
         return f"<Profiler of {len(_COUNTS)} operators by formulas of their own>"
@@ -205,10 +224,26 @@ def _graph_costs(graph: GraphProto, skipped: list[str], outer: Optional[_Values]
     return rows
 
 
+def _fix_inputs(graph: GraphProto) -> bool:
+    """Sets variable dimensions of inputs to 1 and removes types that depend on them. Returns whether there were any."""
+    weights = {tensor.name for tensor in graph.initializer}
+    dims = [dim for value in graph.input if value.name not in weights for dim in value.type.tensor_type.shape.dim if dim.dim_value < 1]
+    for dim in dims:
+        dim.dim_value = 1
+    if dims:
+        del graph.value_info[:]
+        for value in graph.output:
+            value.type.tensor_type.ClearField("shape")
+    return bool(dims)
+
+
 def get_model_costs(model: Any) -> list[NodeCost]:
     """Returns operations and bytes of each node. ``model`` is a path, the bytes of a file, or an onnx.ModelProto."""
     given: ModelProto = load(model, "get_model_costs")
     light = infer_light(given)
+    if unknown_nodes(light) and _fix_inputs(light.graph):
+        light = infer_light(light)
+        get_logger().warning("variable dimensions of inputs count as 1: set them first (pass const_input_shape)")
     if unknown_nodes(light):
         try:  # for shapes that the model computes
             light = infer_light(_builtin.apply(light, [("constant_folding", {}), ("eliminate_deadend", {})]))
@@ -222,8 +257,8 @@ def get_model_costs(model: Any) -> list[NodeCost]:
 
 
 def get_model_flops(model: Any, verbose: bool = False) -> int:
-    """Returns the operations of a model without changing it; ``verbose`` prints them by node. Nodes with unknown shapes
-    do not count and cause a warning: set variable dimensions first (pass const_input_shape)."""
+    """Returns the operations of a model without changing it; ``verbose`` prints them by node. Variable dimensions of inputs
+    count as 1, and nodes whose shapes are unknown nevertheless do not count; both cause a warning."""
     rows = get_model_costs(model)
     total = sum(row.flops for row in rows)
     if verbose:

@@ -6,6 +6,7 @@ future is done. The runner refers to them until then, so the caller need not.
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import os
@@ -19,6 +20,7 @@ from ._describe import DataDesc, describe, describe_all
 from ._device import Device, DeviceManager, DeviceWaitConfig, ReplicaIdToDevice
 from ._futures import OutputFuture, Submitted, loops, raw_loop
 from ._onnx import Proto
+from ._popef.model import Model as _PopefModel
 from ._runner_config import (DO_NOT_WAIT as DO_NOT_WAIT, INT64_MAX as INT64_MAX, UINT32_MAX as UINT32_MAX, AnyConfig, HostConcatConfig,
                              HostConcatRunnerConfig, LightRunnerConfig, PackAlgorithm, PackRunnerConfig, RequestOptions, RunnerType,
                              RuntimeConfig, replica_number)
@@ -70,10 +72,12 @@ def _named(what: str, value: Any) -> dict[str, Any]:
         raise TypeError(f"expected the {what}s as a dict of name to array, given {type(value).__name__}") from None
 
 
-def _limit_ns(begin_within: Optional[float]) -> int:
+def _limit_ns(begin_within: Union[float, datetime.timedelta, None]) -> int:
     """Returns nanoseconds for seconds; 0 means no limit. A limit that has passed already becomes 1 ns."""
     if begin_within is None:
         return 0
+    if isinstance(begin_within, datetime.timedelta):
+        begin_within = begin_within.total_seconds()
     if not isinstance(begin_within, (int, float, np.integer, np.floating)):
         raise TypeError(f"begin_within: expected seconds, given {begin_within!r}")
     if math.isnan(begin_within):
@@ -119,7 +123,7 @@ class _OutputPlan:
         return made
 
 
-def _request(options: Optional[RequestOptions], begin_within: Optional[float] = None,
+def _request(options: Optional[RequestOptions], begin_within: Union[float, datetime.timedelta, None] = None,
              replica: Optional[int] = None) -> Optional[_raw.RawRequestOptions]:
     """Returns the raw options of a call, or None for the defaults. Its arguments take precedence over ``options``."""
     if options is None and begin_within is None and replica is None:
@@ -156,13 +160,14 @@ class BaseRunner:
                          _request(options, None, replica))
 
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
-                      begin_within: Optional[float] = None, replica: Optional[int] = None,
+                      begin_within: Union[float, datetime.timedelta, None] = None, replica: Optional[int] = None,
                       options: Optional[RequestOptions] = None) -> OutputFuture:
         """Submits a run and returns immediately. Requests run in the order of submission. Requests beyond the queue
         (``queue_depth``) wait in a list without limit, so wait for results to limit their number.
 
-        With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError if it has not begun by
-        then. ``replica``, counted from 0, is its replica; by default any. ``options`` contains further options."""
+        With ``begin_within``, in seconds from the call or as a ``timedelta``, it fails with DeadlineExceededError if it
+        has not begun by then. ``replica``, counted from 0, is its replica; by default any. ``options`` contains further
+        options."""
         future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
@@ -171,7 +176,7 @@ class BaseRunner:
         return future
 
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
-                     begin_within: Optional[float] = None, replica: Optional[int] = None,
+                     begin_within: Union[float, datetime.timedelta, None] = None, replica: Optional[int] = None,
                      options: Optional[RequestOptions] = None) -> Mapping[str, Any]:
         """Submits a run and awaits it. Allocates arrays if ``outputs`` is not given. The event loop is never blocked:
         requests beyond the queue wait in a list. Cancelling the task cancels a run that has not begun. If it has
@@ -184,7 +189,8 @@ class BaseRunner:
         await self._submit(inputs, made, begin_within, replica, options)
         return self._crop(made)
 
-    async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float],
+    async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
+                      begin_within: Union[float, datetime.timedelta, None],
                       replica: Optional[int], options: Optional[RequestOptions]) -> None:
         import asyncio  # its import takes longer than that of the rest of this module, and most programs need no event loop
 
@@ -347,7 +353,8 @@ class BaseRunner:
         self.close()
 
 
-Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable, bytes, bytearray, memoryview, Proto]
+Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable, bytes, bytearray, memoryview, Proto,
+              _PopefModel]
 
 
 def _is_model(given: object) -> bool:
@@ -415,8 +422,8 @@ class Runner(BaseRunner):
 
 
 class ModelRunner(Runner):
-    """Runs one model. ``popef`` is a path, a list of paths that form one model, the bytes of a PopEF file, or an
-    Executable. An ONNX model (a path ``.onnx``) is compiled with ``compiler_options``, and the result is stored in a
+    """Runs one model. ``popef`` is a path, a list of paths that form one model, the bytes of a PopEF file, a
+    popef.Model, or an Executable. An ONNX model (a path ``.onnx``) is compiled with ``compiler_options``, and the result is stored in a
     cache for later calls (see ``Executable.load``). A model in memory, its bytes or an ``onnx.ModelProto``, is
     compiled each time."""
 

@@ -192,7 +192,7 @@ class BuiltinPass(Pass):
         return path
 
     def run(self, onnx_model: ModelProto) -> ModelProto:
-        return _builtin.apply(onnx_model, [self.call])
+        return _builtin.apply_by_name(onnx_model, [self.call])
 
     def __repr__(self) -> str:
         shown = {n: "..." if hasattr(v, "SerializeToString") or n == "int8_offset_scale" else v for n, v in self.arguments.items()}

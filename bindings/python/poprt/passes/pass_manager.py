@@ -48,7 +48,7 @@ def run_passes(model: ModelProto, passes: Sequence[Pass], gather: bool = True) -
     """Runs the passes one after the other and returns the model."""
     for step in groups(passes, gather):
         if isinstance(step, list):
-            model = _builtin.apply(model, [item.call for item in step])
+            model = _builtin.apply_by_name(model, [item.call for item in step])
             continue
         made = step(model)
         if not hasattr(made, "graph"):
