@@ -177,6 +177,8 @@ constexpr std::string_view kFuse[] = {
     "conv_prologue",
     // Runs after conv_epilogue, which changes only blocked nodes.
     "conv_plain_result",
+    // No later pass changes a convolution or what reads it.
+    "bf16_convolutions",
     // Equal Blocks and masks of several layers are shared before fusion hides them.
     "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",

@@ -18,13 +18,13 @@ struct Params {
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_winograd";
   const auto named = calls::decode<calls::ConvWinograd>(call);
-  const ConvCall c = read_conv(kName, named.conv, call.operands);
+  const ConvCall c = read_conv(kName, named.conv, call.operands, {}, false, ConvTypes::bf16_or_f32);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
   isa::WinogradBlocking& b = p->blocking;
   b.tile = named.tile;
   const int64_t positions = (b.tile + 2) * (b.tile + 2);
-  expect_f32(kName, call.operands, 0, c.x_elements);
+  expect_stored(kName, call.operands, 0, c.x_elements);
   expect_f32(kName, call.operands, 1, checked_mul(positions * 16 * s.c, s.oc_blocks));
   p->table = &POPRT_SELECT_ISA(winograd);
 

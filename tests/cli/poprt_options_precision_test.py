@@ -127,6 +127,28 @@ class Precision(OptionTest):
         self.fails(["-i", "m.onnx", "--execution_precision", "f16", "-o", "f16.popef"], "execution_precision", "not available")
         self.misused(["-i", "m.onnx", "--execution_precision", "int4"], "execution_precision", "int4")
 
+    def test_execution_precision_of_convolutions(self):
+        """Two 1x1 convolutions: weights and the value between them are bf16, inputs and outputs f32."""
+        shapes = {"w": [96, 32, 1, 1], "v": [64, 96, 1, 1]}
+        values = [onnx.value("x", onnx.F32, [1, 32, 12, 12]), onnx.value("y", onnx.F32, [1, 64, 12, 12])]
+        weights = [onnx.floats(name, shape, [((i * 37) % 101 - 50) / 503 for i in range(shape[0] * shape[1])])
+                   for name, shape in shapes.items()]
+        nodes = [onnx.node("Conv", ["x", "w"], ["t"]), onnx.node("Relu", ["t"], ["u"]), onnx.node("Conv", ["u", "v"], ["y"])]
+        self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], weights))
+        self.npy("x.npy", "f4", [1, 32, 12, 12], [((i * 29) % 83 - 41) / 41 for i in range(32 * 144)])
+        results, sizes = {}, {}
+        for name in ("f32", "bf16", "auto"):
+            self.succeeds("-i", "m.onnx", "--execution_precision", name, "--output", name + ".popef")
+            self.succeeds(name + ".popef", "--input", "x=x.npy", "--output", f"y={name}.npy", command="poprt_exec run")
+            results[name] = [v for (v,) in struct.iter_unpack("<f", self.tree()[name + ".npy"][-4 * 64 * 144:])]
+            sizes[name] = os.path.getsize(self.path(name + ".popef"))
+        self.assertEqual(results["auto"], results["f32"])
+        self.assertLess(sizes["bf16"], 0.8 * sizes["f32"])
+        worst = max(abs(a - b) for a, b in zip(results["bf16"], results["f32"]))
+        largest = max(abs(a) for a in results["f32"])
+        self.assertGreater(worst, 0)
+        self.assertLess(worst, 0.02 * largest)
+
     def test_fp16_weights_are_plain_where_winograd_transforms_them(self):
         """3x3 weights of 36 floats each are 9 halves in the file, and the results those of a model that was never in one."""
         values = [onnx.value("x", onnx.F32, [1, 32, 16, 16]), onnx.value("y", onnx.F32, [1, 48, 16, 16])]

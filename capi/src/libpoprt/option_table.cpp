@@ -350,9 +350,10 @@ constexpr OptionRow kOptions[] = {
      .kind = text,
      .value = "TYPE",
      .help =
-         "Type to which MatMul and Gemm with constant weights round both operands; sums are f32",
+         "Type to which MatMul, Gemm and Conv with constant weights round both operands; sums are "
+         "f32",
      .note = "auto: bf16 for weights that bf16 represents, else f32; a CPU without dots of bf16 "
-             "reads weights of bf16 and does not round the other operand; docs/precision.md",
+             "warns, and does not round the other operand of MatMul and Gemm; docs/precision.md",
      .standard = "f32",
      .choices = "f32,bf16,f16,auto",
      .unavailable = "f16",

@@ -51,6 +51,7 @@ constexpr OptionOfPass kOptionsOfPasses[] = {
     {"sharding_info", "manual_sharding", "sharding_info"},
     {"pipelining_info", "manual_sharding", "pipelining_info"},
     {"execution_precision", "narrow_weights", "products"},
+    {"execution_precision", "bf16_convolutions", "products"},
 };
 
 // Runs an executable on a separate device, for calibration.
@@ -145,7 +146,9 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   to.eight_bits_io = !named("eightbitsio").empty();
   to.reproducible = !named("reproducible").empty();
   const std::string_view precision = named("precision");
-  if (precision == "bf16") to.pass_arguments["narrow_weights"]["products"] = precision;
+  if (precision == "bf16")
+    for (const char* pass : {"narrow_weights", "bf16_convolutions"})
+      to.pass_arguments[pass]["products"] = precision;
   if (precision == "fp8") to.precision = compiler::Precision::fp8;
   if (precision == "fp8_weight") to.precision = compiler::Precision::fp8_weight;
   if (precision == "int8") to.precision = compiler::Precision::int8;

@@ -16,10 +16,26 @@ void expect_f32(std::string_view kernel, std::span<const Operand> operands, size
          "an operand is too small");
 }
 
+void expect_stored(std::string_view kernel, std::span<const Operand> operands, size_t i,
+                   int64_t elements) {
+  const Operand& o = operands[i];
+  expect(o.present, kernel, "an operand is missing");
+  expect(o.dtype == DType::bf16 || o.dtype == DType::f32, kernel, "operands must be bf16 or f32");
+  expect(elements >= 0 &&
+             o.bytes / (o.dtype == DType::bf16 ? 2 : 4) >= static_cast<uint64_t>(elements),
+         kernel, "an operand is too small");
+}
+
+void expect_bf16_weights(std::string_view kernel, const Operand& weights, int64_t vectors) {
+  expect(weights.present && weights.dtype == DType::bf16, kernel, "weights must be bf16");
+  expect(weights.bytes / 64 >= static_cast<uint64_t>(vectors), kernel, "an operand is too small");
+}
+
 ConvCall read_conv(std::string_view kernel, const calls::BlockedConv& conv,
                    std::span<const Operand> operands, const std::optional<calls::ConvDepth>& depth,
-                   bool plain_y) {
+                   bool plain_y, ConvTypes types) {
   expect(operands.size() == 5, kernel, "expected 5 operands");
+  const auto expect_type = types == ConvTypes::f32 ? expect_f32 : expect_stored;
   ConvCall c;
   isa::ConvShape& s = c.shape;
   s.batch = conv.batch;
@@ -57,12 +73,16 @@ ConvCall read_conv(std::string_view kernel, const calls::BlockedConv& conv,
   const int64_t filters = checked_mul(s.groups, plain_y ? conv.m : s.oc_blocks * 16);
   const int64_t y = product({s.batch, filters, s.od, s.oh, s.ow});
   if (operands[2].present) expect_f32(kernel, operands, 2, filters);
-  if (operands[3].present) expect_f32(kernel, operands, 3, y);
-  expect_f32(kernel, operands, 4, y);
+  if (operands[3].present) expect_type(kernel, operands, 3, y);
+  expect_type(kernel, operands, 4, y);
+  s.bf16_x = types != ConvTypes::f32 && operands[0].dtype == DType::bf16;
+  s.bf16_residual = operands[3].present && operands[3].dtype == DType::bf16;
+  s.bf16_y = operands[4].dtype == DType::bf16;
   c.outputs = static_cast<double>(y);
   c.flops = 2.0 * c.outputs * static_cast<double>(s.c) * static_cast<double>(s.kd) *
             static_cast<double>(s.kh) * static_cast<double>(s.kw);
-  c.io_bytes = 4.0 * (static_cast<double>(c.x_elements) + c.outputs);
+  c.io_bytes = (s.bf16_x ? 2.0 : 4.0) * static_cast<double>(c.x_elements) +
+               (s.bf16_y ? 2.0 : 4.0) * c.outputs;
   c.io_bytes += static_cast<double>(operands[1].bytes);
   return c;
 }

@@ -1,5 +1,5 @@
 // Checks and helpers that the blocked convolution kernels share (calls/common/blocked_conv.h):
-// operands [x, weights, bias?, residual?, y], all f32.
+// operands [x, weights, bias?, residual?, y], all f32; some kernels support activations of bf16.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,23 @@ struct ConvCall {
   double flops = 0, io_bytes = 0, outputs = 0;
 };
 
+// The types of activations that a kernel supports.
+enum class ConvTypes { f32, bf16_or_f32 };
+
 // Checks all sizes except those of x and weights. For a plain y [batch, groups * m, od, oh, ow] the
 // bias is [groups * m]. Throws invalid_argument naming the kernel.
 ConvCall read_conv(std::string_view kernel, const calls::BlockedConv& conv,
                    std::span<const Operand> operands,
-                   const std::optional<calls::ConvDepth>& depth = {}, bool plain_y = false);
+                   const std::optional<calls::ConvDepth>& depth = {}, bool plain_y = false,
+                   ConvTypes types = ConvTypes::f32);
+// Throws invalid_argument unless operand i is present, bf16 or f32, and has `elements` elements.
+void expect_stored(std::string_view kernel, std::span<const Operand> operands, size_t i,
+                   int64_t elements);
 // Throws invalid_argument unless operand i is present, f32 and has `elements` elements.
 void expect_f32(std::string_view kernel, std::span<const Operand> operands, size_t i,
                 int64_t elements);
+// Throws invalid_argument unless the operand is bf16 with `vectors` times 16 pairs.
+void expect_bf16_weights(std::string_view kernel, const Operand& weights, int64_t vectors);
 
 // The offsets of (channel, ky, kx) in the copied rows of the stem kernel, times `unit`.
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,

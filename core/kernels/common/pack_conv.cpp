@@ -17,6 +17,35 @@ void pack_conv(const ConvWeights& w, std::span<float> packed) {
               *to++ = oc < w.m ? w.at(g, oc, c, tap) : 0.0f;
 }
 
+namespace {
+
+// Writes channels [c0, c1) of a tap of a block of filters, in pairs.
+bf16_t* pack_pairs(const ConvWeights& w, int64_t group, int64_t block, int64_t c0, int64_t c1,
+                   int64_t tap, bf16_t* to) {
+  for (int64_t c = c0; c < c1; c += 2)
+    for (int64_t oc = block * 16; oc < block * 16 + 16; oc++)
+      for (int64_t i = c; i < c + 2; i++)
+        *to++ = to_bf16(oc < w.m && i < w.c ? w.at(group, oc, i, tap) : 0.0f);
+  return to;
+}
+
+}  // namespace
+
+void pack_conv_bf16(const ConvWeights& w, std::span<bf16_t> packed) {
+  bf16_t* to = packed.data();
+  for (int64_t g = 0; g < w.groups; g++)
+    for (int64_t block = 0; block < w.blocks(); block++)
+      for (int64_t c0 = 0; c0 < w.c; c0 += 16)
+        for (int64_t tap = 0; tap < w.taps(); tap++)
+          to = pack_pairs(w, g, block, c0, std::min(w.c, c0 + 16), tap, to);
+}
+
+void pack_conv_stem_bf16(const ConvWeights& w, std::span<bf16_t> packed) {
+  bf16_t* to = packed.data();
+  for (int64_t block = 0; block < w.blocks(); block++)
+    for (int64_t tap = 0; tap < w.taps(); tap++) to = pack_pairs(w, 0, block, 0, w.c, tap, to);
+}
+
 void pack_conv_transpose(const ConvWeights& w, std::span<float> packed) {
   float* to = packed.data();
   for (int64_t tap = 0; tap < w.taps(); tap++)

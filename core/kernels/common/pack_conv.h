@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/half.h"
 #include "kernels/common/transposed_phases.h"
 
 namespace poprt::kernels {
@@ -26,6 +27,11 @@ struct ConvWeights {
 // `conv_depthwise` and `conv_grouped` as one group of all output channels, where c is the number of
 // channels of a group.
 void pack_conv(const ConvWeights& w, std::span<float> packed);
+// The same for conv_bf16, rounded to bf16: [groups][block][(channel block, tap, pair of
+// channels)][16][2]. An odd number of channels is padded.
+void pack_conv_bf16(const ConvWeights& w, std::span<bf16_t> packed);
+// For conv_stem_bf16: [block][(tap, pair of channels)][16][2].
+void pack_conv_stem_bf16(const ConvWeights& w, std::span<bf16_t> packed);
 // For conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
 void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
 

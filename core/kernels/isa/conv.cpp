@@ -1,13 +1,11 @@
 #include "kernels/isa/conv.h"
 
+#include "kernels/isa/conv_task.h"
 #include "kernels/isa/conv_tile.h"
 #include "kernels/isa/depthwise.h"
 
 namespace poprt::kernels::isa {
 namespace {
-
-POPRT_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-POPRT_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 int64_t choose_vectors(int64_t pixels, int64_t blocks) { return best_vectors(pixels, blocks); }
 
@@ -19,37 +17,20 @@ struct Normalized {
   POPRT_INLINE f32x16 operator()(f32x16 v) const { return vmax(low, fma(v, scale, shift)); }
 };
 
-// Copies one tap of `count` output pixels from `pixel` on: one segment, [count][16].
+// Copies pixels of a plane, [count][16].
 template <class F>
-void gather(const ConvShape& s, const F& prologue, const float* plane, int64_t tap, int64_t pixel,
-            int64_t count, float* to) {
-  const int64_t kx = tap % s.kw, ky = tap / s.kw % s.kh, kz = tap / s.kw / s.kh;
-  int64_t oz = pixel / s.ow / s.oh, oy = pixel / s.ow % s.oh, ox = pixel % s.ow;
-  const int64_t shift = kx * s.dilation_w - s.pad_w;  // ix = ox * stride + shift
-  // The output columns whose input column is inside the image.
-  const int64_t first = shift >= 0 ? 0 : (-shift + s.stride_w - 1) / s.stride_w;
-  const int64_t end = s.w - 1 - shift < 0 ? 0 : least(s.ow, (s.w - 1 - shift) / s.stride_w + 1);
-  while (count > 0) {
-    const int64_t run = least(count, s.ow - ox), stop = ox + run;
-    const int64_t iz = oz * s.stride_d - s.pad_d + kz * s.dilation_d;
-    const int64_t iy = oy * s.stride_h - s.pad_h + ky * s.dilation_h;
-    int64_t a = stop, b = stop;
-    if (iz >= 0 && iz < s.d && iy >= 0 && iy < s.h && first < end) {
-      a = least(most(ox, first), stop);
-      b = most(a, least(stop, end));
-    }
-    for (int64_t x = ox; x < a; x++, to += 16) store(to, zero());
-    const float* from = plane + ((iz * s.h + iy) * s.w + a * s.stride_w + shift) * 16;
-    const int64_t step = s.stride_w * 16;
-    for (int64_t x = a; x < b; x++, to += 16, from += step) store(to, prologue(load(from)));
-    for (int64_t x = b; x < stop; x++, to += 16) store(to, zero());
-    count -= run;
-    ox = 0;
-    if (++oy < s.oh) continue;
-    oy = 0;
-    oz++;
+struct CopyFloats {
+  F prologue;
+  const float* plane;
+  float* to;
+  POPRT_INLINE void zeros(int64_t n) {
+    for (int64_t i = 0; i < n; i++, to += 16) store(to, zero());
   }
-}
+  POPRT_INLINE void pixels(int64_t first, int64_t step, int64_t n) {
+    const float* from = plane + first * 16;
+    for (int64_t i = 0; i < n; i++, to += 16, from += step * 16) store(to, prologue(load(from)));
+  }
+};
 
 // Copies segments [s0, s1), (channel block, tap), of one group of an image.
 void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const float* x,
@@ -61,36 +42,16 @@ void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const flo
     const int64_t block_of_all = image * s.groups * s.c_blocks + block;
     const float* from = x + block_of_all * s.in_pixels() * 16;
     if (!prologue) {
-      gather(s, AsItIs{}, from, seg % taps, pixel, pixels, to);
+      gather_tap(s, seg % taps, pixel, pixels, CopyFloats<AsItIs>{{}, from, to});
       continue;
     }
     const int64_t scale = prologue->scale_of_image ? block_of_all : block;
     const Normalized normalized = {load(prologue->scale + scale * 16),
                                    prologue->shift ? load(prologue->shift + block * 16) : zero(),
                                    splat(prologue->low)};
-    gather(s, normalized, from, seg % taps, pixel, pixels, to);
+    gather_tap(s, seg % taps, pixel, pixels, CopyFloats<Normalized>{normalized, from, to});
   }
 }
-
-// What a task computes: pixels from `pixel` on of blocks [oc_begin, oc_end) of a group of an image.
-struct BlockedTask {
-  int64_t image, group, oc_begin, oc_end, pixel, pixels;
-  BlockedTask(const ConvShape& s, const ConvBlocking& b, int64_t at) {
-    pixel = at % b.pixel_tasks * b.pixels;
-    at /= b.pixel_tasks;
-    oc_begin = at % b.oc_tasks * b.oc_blocks;
-    at /= b.oc_tasks;
-    image = at % s.batch;
-    group = at / s.batch;
-    pixels = least(b.pixels, s.out_pixels() - pixel);
-    oc_end = least(s.oc_blocks, oc_begin + b.oc_blocks);
-  }
-  // The first of the group's blocks, and the task's first among all blocks of the batch.
-  int64_t block(const ConvShape& s) const { return group * s.oc_blocks + oc_begin; }
-  int64_t block_of_all(const ConvShape& s) const {
-    return image * s.groups * s.oc_blocks + block(s);
-  }
-};
 
 // Computes a task. `c`, and the residual if there is one, are its first results; blocks of output
 // channels are c_block floats apart, and pixels 16. Without taps, results are the bias.

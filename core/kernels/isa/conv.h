@@ -17,6 +17,8 @@ struct ConvShape {
   // For three dimensions: an image is `d` slices of h x w, one after the other.
   int64_t d = 1, od = 1, kd = 1, stride_d = 1, pad_d = 0, dilation_d = 1;
   Epilogue epilogue;
+  // Which activations are stored as bf16; the others are f32. Few kernels support bf16.
+  bool bf16_x = false, bf16_residual = false, bf16_y = false;
 
   [[gnu::always_inline]] int64_t taps() const { return kd * kh * kw; }
   [[gnu::always_inline]] int64_t in_pixels() const { return d * h * w; }
@@ -80,9 +82,10 @@ struct ConvTable {
                 const float* x, const float* weights, const float* bias, float* y, int64_t begin,
                 int64_t end, float* scratch) noexcept;
   // One filter for each channel; weights are [block][tap][16]. A task is some rows of one block.
-  void (*depthwise)(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
-                    const float* bias, const float* residual, float* y, int64_t begin,
-                    int64_t end) noexcept;
+  // The activations are all f32 or all bf16; then scratch has 16 floats for each column of y.
+  void (*depthwise)(const ConvShape& s, int64_t task_rows, const void* x, const float* weights,
+                    const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
+                    float* scratch) noexcept;
   // Kernel = stride, no padding. Weights are [tap][oc block][c][16]. A task is b.pixels input rows.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;

@@ -2,36 +2,40 @@
 #pragma once
 
 #include "kernels/isa/conv.h"
+#include "kernels/isa/stored.h"
 #include "kernels/isa/tile.h"
 
 namespace poprt::kernels::isa {
 namespace {
 
-// The input of one output row. Filter rows [ky_begin, ky_end) are inside the input.
+// The input of one output row. Filter rows [ky_begin, ky_end) are inside the input. X and Y are the
+// types of x, and of y and the residual: float, or uint16_t for bf16.
+template <class X, class Y>
 struct DepthwiseRow {
-  const float* input;  // column -pad_w of the input row of filter row 0 (may be outside)
-  int64_t pitch;       // floats between the input rows of adjacent filter rows
+  const X* input;  // column -pad_w of the input row of filter row 0 (may be outside)
+  int64_t pitch;   // elements between the input rows of adjacent filter rows
   int64_t ky_begin, ky_end;
   const float* w;
   f32x16 bias;
-  const float* residual;
-  float* y;
+  const Y* residual;
+  Y* y;
 };
 
-POPRT_INLINE void depthwise_finish(const Epilogue& e, f32x16 v, const float* residual, float* y) {
-  if (residual && !e.residual_after) v += load(residual);
+template <class Y>
+POPRT_INLINE void depthwise_finish(const Epilogue& e, f32x16 v, const Y* residual, Y* y) {
+  if (residual && !e.residual_after) v += load_stored(residual);
   if (e.mode == Epilogue::clamped) v = vmin(splat(e.high), vmax(splat(e.low), v));
-  if (residual && e.residual_after && e.mode != Epilogue::general) v += load(residual);
-  store(y, v);
+  if (residual && e.residual_after && e.mode != Epilogue::general) v += load_stored(residual);
+  store_stored(y, v);
 }
 
 // X output pixels from column x on. Every input column is loaded once for each filter row. At an
 // edge, columns outside [0, width) of the input are zero.
-template <int K, int S, int X, bool Edge>
-POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow& r, int64_t x) {
+template <int K, int S, int X, bool Edge, class In, class Out>
+POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow<In, Out>& r, int64_t x) {
   f32x16 acc[X];
   POPRT_UNROLL for (int i = 0; i < X; i++) acc[i] = r.bias;
-  const float* row = r.input + x * S * 16 + r.ky_begin * r.pitch;
+  const In* row = r.input + x * S * 16 + r.ky_begin * r.pitch;
   const float* w = r.w + r.ky_begin * K * 16;
   const int64_t column = x * S - s.pad_w;
   for (int64_t ky = r.ky_begin; ky < r.ky_end; ky++, row += r.pitch, w += K * 16) {
@@ -39,7 +43,7 @@ POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow& r, in
     POPRT_UNROLL for (int kx = 0; kx < K; kx++) filter[kx] = load(w + kx * 16);
     POPRT_UNROLL for (int i = 0; i < (X - 1) * S + K; i++) {
       if (Edge && (column + i < 0 || column + i >= s.w)) continue;
-      const f32x16 v = load(row + i * 16);
+      const f32x16 v = load_stored(row + i * 16);
       POPRT_UNROLL for (int kx = 0; kx < K; kx++) {
         if ((i - kx) % S == 0 && i >= kx && (i - kx) / S < X)
           acc[(i - kx) / S] = fma(v, filter[kx], acc[(i - kx) / S]);
@@ -50,8 +54,8 @@ POPRT_INLINE void depthwise_pixels(const ConvShape& s, const DepthwiseRow& r, in
       s.epilogue, acc[i], r.residual ? r.residual + (x + i) * 16 : nullptr, r.y + (x + i) * 16);
 }
 
-template <int K, int S>
-void depthwise_row(const ConvShape& s, const DepthwiseRow& r) {
+template <int K, int S, class X, class Y>
+void depthwise_row(const ConvShape& s, const DepthwiseRow<X, Y>& r) {
 #if defined(__AVX512F__)
   constexpr int kWide = 8;
 #else
@@ -85,36 +89,42 @@ void depthwise_row(const ConvShape& s, const DepthwiseRow& r) {
   }
 }
 
-void depthwise_row_any(const ConvShape& s, const DepthwiseRow& r) {
+template <class X, class Y>
+void depthwise_row_any(const ConvShape& s, const DepthwiseRow<X, Y>& r) {
   for (int64_t x = 0; x < s.ow; x++) {
     f32x16 acc = r.bias;
     for (int64_t ky = r.ky_begin; ky < r.ky_end; ky++)
       for (int64_t kx = 0; kx < s.kw; kx++) {
         const int64_t at = x * s.stride_w + kx * s.dilation_w, column = at - s.pad_w;
         if (column >= 0 && column < s.w)
-          acc = fma(load(r.input + ky * r.pitch + at * 16), load(r.w + (ky * s.kw + kx) * 16), acc);
+          acc = fma(load_stored(r.input + ky * r.pitch + at * 16),
+                    load(r.w + (ky * s.kw + kx) * 16), acc);
       }
     depthwise_finish(s.epilogue, acc, r.residual ? r.residual + x * 16 : nullptr, r.y + x * 16);
   }
 }
 
-void run_depthwise(const ConvShape& s, int64_t task_rows, const float* x, const float* weights,
-                   const float* bias, const float* residual, float* y, int64_t begin,
-                   int64_t end) noexcept {
+// Rows of tasks [begin, end). If the activation is computed in a second pass over rows of Y, the
+// sums are in `sums`: Y is float, and y and the residual are bf16.
+template <class X, class Y>
+void run_depthwise_rows(const ConvShape& s, int64_t task_rows, const X* x, const float* weights,
+                        const float* bias, const void* residual, void* y, int64_t begin,
+                        int64_t end, float* sums) {
+  constexpr bool kSums = sizeof(X) != sizeof(Y);
   const bool dense =
       s.dilation_h == 1 && s.dilation_w == 1 && s.kh == s.kw && s.stride_h == s.stride_w;
-  const auto row_fn = !dense                         ? depthwise_row_any
-                      : s.kh == 3 && s.stride_h == 1 ? depthwise_row<3, 1>
-                      : s.kh == 3 && s.stride_h == 2 ? depthwise_row<3, 2>
-                      : s.kh == 5 && s.stride_h == 1 ? depthwise_row<5, 1>
-                      : s.kh == 5 && s.stride_h == 2 ? depthwise_row<5, 2>
-                                                     : depthwise_row_any;
+  const auto row_fn = !dense                         ? depthwise_row_any<X, Y>
+                      : s.kh == 3 && s.stride_h == 1 ? depthwise_row<3, 1, X, Y>
+                      : s.kh == 3 && s.stride_h == 2 ? depthwise_row<3, 2, X, Y>
+                      : s.kh == 5 && s.stride_h == 1 ? depthwise_row<5, 1, X, Y>
+                      : s.kh == 5 && s.stride_h == 2 ? depthwise_row<5, 2, X, Y>
+                                                     : depthwise_row_any<X, Y>;
   const int64_t row_tasks = (s.oh + task_rows - 1) / task_rows;
   for (int64_t task = begin; task < end; task++) {
     const int64_t plane = task / row_tasks, block = plane % s.groups;
     const int64_t row0 = task % row_tasks * task_rows;
     const int64_t row_end = row0 + task_rows < s.oh ? row0 + task_rows : s.oh;
-    DepthwiseRow r{};
+    DepthwiseRow<X, Y> r{};
     r.pitch = s.dilation_h * s.w * 16;
     r.w = weights + block * s.kh * s.kw * 16;
     r.bias = bias ? load(bias + block * 16) : zero();
@@ -124,20 +134,43 @@ void run_depthwise(const ConvShape& s, int64_t task_rows, const float* x, const 
       r.ky_begin = iy >= 0 ? 0 : (-iy + s.dilation_h - 1) / s.dilation_h;
       r.ky_end = iy >= s.h ? 0 : (s.h - 1 - iy) / s.dilation_h + 1;
       if (r.ky_end > s.kh) r.ky_end = s.kh;
-      r.residual = residual ? residual + out_at : nullptr;
-      r.y = y + out_at;
+      if constexpr (kSums) {
+        r.y = sums;
+      } else {
+        r.residual = residual ? static_cast<const Y*>(residual) + out_at : nullptr;
+        r.y = static_cast<Y*>(y) + out_at;
+      }
       row_fn(s, r);
-      if (s.epilogue.mode == Epilogue::general) {
-        TileOut o{};
-        o.c = r.y;
-        o.c_row = o.residual_row = 16;
-        o.lanes = 16;
-        o.residual = r.residual;
-        o.epilogue = &s.epilogue;
-        tile_activate(o, static_cast<int>(s.ow), 1);
+      if constexpr (kSums) {
+        const StoredOut o = {stored_at(y, true, out_at),
+                             stored_at(residual, true, out_at),
+                             16,
+                             0,
+                             true,
+                             true,
+                             &s.epilogue};
+        store_activated(sums, 0, o, s.ow, 1);
+      } else if (s.epilogue.mode == Epilogue::general) {
+        const StoredOut o = {r.y, r.residual, 16, 0, false, false, &s.epilogue};
+        store_activated(static_cast<const float*>(static_cast<void*>(r.y)), 0, o, s.ow, 1);
       }
     }
   }
+}
+
+void run_depthwise(const ConvShape& s, int64_t task_rows, const void* x, const float* weights,
+                   const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
+                   float* scratch) noexcept {
+  const auto* halves = static_cast<const uint16_t*>(x);
+  if (!s.bf16_x)
+    run_depthwise_rows<float, float>(s, task_rows, static_cast<const float*>(x), weights, bias,
+                                     residual, y, begin, end, nullptr);
+  else if (s.epilogue.mode == Epilogue::general)
+    run_depthwise_rows<uint16_t, float>(s, task_rows, halves, weights, bias, residual, y, begin,
+                                        end, scratch);
+  else
+    run_depthwise_rows<uint16_t, uint16_t>(s, task_rows, halves, weights, bias, residual, y, begin,
+                                           end, nullptr);
 }
 
 }  // namespace

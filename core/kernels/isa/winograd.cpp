@@ -2,6 +2,7 @@
 #include "kernels/isa/winograd.h"
 
 #include "kernels/isa/conv_tile.h"
+#include "kernels/isa/stored.h"
 
 namespace poprt::kernels::isa {
 namespace {
@@ -46,14 +47,14 @@ POPRT_INLINE void transform_output(const f32x16* m, f32x16* y) {
   }
 }
 
-// B^T d B of one tile at `from` (rows are `pitch` floats apart), to the (M+2)^2 positions.
-template <int M>
-POPRT_INLINE void input_tile(const float* from, int64_t pitch, float* to, int64_t position) {
+// B^T d B of one tile at `from` (rows are `pitch` elements apart), to the (M+2)^2 positions.
+template <int M, class X>
+POPRT_INLINE void input_tile(const X* from, int64_t pitch, float* to, int64_t position) {
   constexpr int A = M + 2;
   f32x16 half[A][A];
   POPRT_UNROLL for (int j = 0; j < A; j++) {
     f32x16 d[A], v[A];
-    POPRT_UNROLL for (int i = 0; i < A; i++) d[i] = load(from + i * pitch + j * 16);
+    POPRT_UNROLL for (int i = 0; i < A; i++) d[i] = load_stored(from + i * pitch + j * 16);
     transform_input<M>(d, v);
     POPRT_UNROLL for (int i = 0; i < A; i++) half[i][j] = v[i];
   }
@@ -64,13 +65,13 @@ POPRT_INLINE void input_tile(const float* from, int64_t pitch, float* to, int64_
   }
 }
 
-template <int M>
-void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const float* image,
-                      int64_t tile0, int64_t count, float* v) {
+template <int M, class X>
+void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const X* image, int64_t tile0,
+                      int64_t count, float* v) {
   constexpr int A = M + 2;
   const int64_t columns = (s.ow + M - 1) / M, position = b.position_floats(s);
   for (int64_t block = 0; block < s.c_blocks; block++) {
-    const float* plane = image + block * s.h * s.w * 16;
+    const X* plane = image + block * s.h * s.w * 16;
     int64_t ty = tile0 / columns, tx = tile0 % columns;
     float* to = v + block * count * 16;
     for (int64_t t = 0; t < count; t++, to += 16) {
@@ -83,7 +84,7 @@ void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const float
           for (int64_t j = 0; j < A; j++) {
             const bool inside = iy + i >= 0 && iy + i < s.h && ix + j >= 0 && ix + j < s.w;
             store(edge + (i * A + j) * 16,
-                  inside ? load(plane + ((iy + i) * s.w + ix + j) * 16) : zero());
+                  inside ? load_stored(plane + ((iy + i) * s.w + ix + j) * 16) : zero());
           }
         input_tile<M>(edge, A * 16, to, position);
       }
@@ -95,9 +96,9 @@ void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const float
   }
 }
 
-template <int M, class Act>
+template <int M, class Y, class Act>
 POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, const float* product,
-                               f32x16 bias, const float* residual, float* y, int64_t tile0,
+                               f32x16 bias, const void* residual, Y* y, int64_t tile0,
                                int64_t count, const Act& act) {
   constexpr int A = M + 2;
   const int64_t columns = (s.ow + M - 1) / M, position = b.product_floats();
@@ -122,10 +123,10 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
         POPRT_UNROLL for (int j = 0; j < M; j++) {
           if (j < width) {
             f32x16 r = v[j] + bias;
-            if (before) r += load(residual + at + j * 16);
+            if (before) r += load_stored(residual, s.bf16_residual, at + j * 16);
             r = act(r);
-            if (after) r += load(residual + at + j * 16);
-            store(y + at + j * 16, r);
+            if (after) r += load_stored(residual, s.bf16_residual, at + j * 16);
+            store_stored(y + at + j * 16, r);
           }
         }
       }
@@ -167,9 +168,9 @@ void multiply(const ConvShape& s, const float* v, const float* weights, int64_t 
   }
 }
 
-template <int M>
-void run_tile(const ConvShape& s, const WinogradBlocking& b, const float* x, const float* weights,
-              const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
+template <int M, class X, class Y>
+void run_tile(const ConvShape& s, const WinogradBlocking& b, const X* x, const float* weights,
+              const float* bias, const void* residual, Y* y, int64_t begin, int64_t end,
               float* scratch) {
   constexpr int A = M + 2;
   const int64_t tiles = ((s.oh + M - 1) / M) * ((s.ow + M - 1) / M);
@@ -200,7 +201,7 @@ void run_tile(const ConvShape& s, const WinogradBlocking& b, const float* x, con
               const int64_t at = (image * s.oc_blocks + oc + q) * out_pixels * 16;
               output_tiles<M>(s, b, product + q * count * 16,
                               bias ? load(bias + (oc + q) * 16) : zero(),
-                              residual ? residual + at : nullptr, y + at, tile0, count, act);
+                              stored_at(residual, s.bf16_residual, at), y + at, tile0, count, act);
             }
           });
       oc += vectors;
@@ -208,11 +209,23 @@ void run_tile(const ConvShape& s, const WinogradBlocking& b, const float* x, con
   }
 }
 
-void run(const ConvShape& s, const WinogradBlocking& b, const float* x, const float* weights,
-         const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
+template <class X, class Y>
+void run_types(const ConvShape& s, const WinogradBlocking& b, const void* x, const float* weights,
+               const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
+               float* scratch) {
+  (b.tile == 2 ? run_tile<2, X, Y> : run_tile<4, X, Y>)(s, b, static_cast<const X*>(x), weights,
+                                                        bias, residual, static_cast<Y*>(y), begin,
+                                                        end, scratch);
+}
+
+void run(const ConvShape& s, const WinogradBlocking& b, const void* x, const float* weights,
+         const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
          float* scratch) noexcept {
-  (b.tile == 2 ? run_tile<2> : run_tile<4>)(s, b, x, weights, bias, residual, y, begin, end,
-                                            scratch);
+  const auto of_types = s.bf16_x
+                            ? s.bf16_y ? run_types<uint16_t, uint16_t> : run_types<uint16_t, float>
+                        : s.bf16_y ? run_types<float, uint16_t>
+                                   : run_types<float, float>;
+  of_types(s, b, x, weights, bias, residual, y, begin, end, scratch);
 }
 
 int64_t choose_vectors(int64_t tiles, int64_t blocks) { return best_vectors(tiles, blocks); }

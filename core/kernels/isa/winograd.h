@@ -22,9 +22,10 @@ struct WinogradBlocking {
 
 struct WinogradTable {
   int64_t (*best_vectors)(int64_t tiles, int64_t blocks);
-  // 3x3, stride and dilation 1. Weights are [oc block][(tile+2)^2][c][16].
-  void (*run)(const ConvShape& s, const WinogradBlocking& b, const float* x, const float* weights,
-              const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
+  // 3x3, stride and dilation 1. Weights are [oc block][(tile+2)^2][c][16]. x, the residual and y
+  // may be bf16.
+  void (*run)(const ConvShape& s, const WinogradBlocking& b, const void* x, const float* weights,
+              const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
               float* scratch) noexcept;
 };
 POPRT_DECLARE_ISA(WinogradTable, winograd)

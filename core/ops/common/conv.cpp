@@ -93,7 +93,7 @@ bool poprt_conv_transpose_supported(const ir::Node& conv) {
 }
 
 ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,
-                             int64_t ow, int64_t largest_tile) {
+                             int64_t ow, int64_t largest_tile, bool bf16) {
   // With few output pixels, weights cause most of the memory traffic and of the time, and
   // Winograd's weights are larger.
   if (batch * oh * ow < 64) return ConvAlgorithm::direct;
@@ -112,7 +112,7 @@ ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channe
     return cycles / 3.5 + weights / 20.0;
   };
   if (channels < 16) return ConvAlgorithm::direct;
-  double least = cost(1, 9, 10, 2);
+  double least = cost(1, bf16 ? 4.5 : 9, 10, 2);
   ConvAlgorithm best = ConvAlgorithm::direct;
   const auto consider = [&](ConvAlgorithm algorithm, int64_t tile, double ns) {
     if (tile > largest_tile || ns >= least) return;

@@ -49,8 +49,8 @@ struct Preferences {
 int64_t winograd_tile_of(const ConvProblem& p, const Preferences& preferences) {
   if (p.groups != 1 || !three_by_three(p)) return 0;
   if (preferences.winograd_tile >= 0) return preferences.winograd_tile;
-  switch (
-      conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, preferences.largest_tile)) {
+  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, preferences.largest_tile,
+                         p.bf16)) {
     case ConvAlgorithm::winograd2: return 2;
     case ConvAlgorithm::winograd4: return 4;
     case ConvAlgorithm::direct: break;
@@ -78,6 +78,14 @@ bool mostly_padding(const ConvProblem& p) {
   return !p.deep && p.taps() > 1 && p.axes[1].stride == 1 && p.axes[2].stride == 1 &&
          unpadded_share(p) < 0.85;
 }
+
+// Products of bf16 are twice as fast as those of f32, so that skipping half of them does not pay.
+bool dense_bf16(const ConvProblem& p) {
+  return p.bf16 && whole_blocks(p) && (!mostly_padding(p) || unpadded_share(p) >= 0.5);
+}
+
+// conv_stem_bf16 copies rows as they are.
+bool stem_bf16(const ConvProblem& p) { return p.bf16 && !p.deep && p.axes[2].dilation == 1; }
 
 kernels::calls::BlockedConv common_call(const ConvProblem& p, int64_t groups, int64_t c,
                                         int64_t m) {
@@ -161,6 +169,10 @@ constexpr ConvImplementation kImplementations[] = {
        k.packed = false;
        return k;
      }},
+    {[](const ConvProblem& p, const Preferences&) { return p.plain && stem_bf16(p); },
+     [](const ConvProblem& p, const Preferences&) {
+       return by_groups<kernels::calls::ConvStemBf16>(p);
+     }},
     {[](const ConvProblem& p, const Preferences&) { return p.plain; },
      [](const ConvProblem& p, const Preferences&) { return by_taps<kernels::calls::ConvStem>(p); }},
     // Only this kernel has a prologue.
@@ -181,7 +193,7 @@ constexpr ConvImplementation kImplementations[] = {
        std::get<kernels::calls::ConvGrouped>(k.call).size = p.c;
        return k;
      }},
-    // Winograd computes fewer products than a direct sum.
+    // Winograd computes fewer products than a direct sum, always in f32.
     {[](const ConvProblem& p, const Preferences& preferences) {
        return winograd_tile_of(p, preferences) != 0;
      },
@@ -190,6 +202,10 @@ constexpr ConvImplementation kImplementations[] = {
        k.winograd_tile = winograd_tile_of(p, preferences);
        std::get<kernels::calls::ConvWinograd>(k.call).tile = k.winograd_tile;
        return k;
+     }},
+    {[](const ConvProblem& p, const Preferences&) { return dense_bf16(p); },
+     [](const ConvProblem& p, const Preferences&) {
+       return by_groups<kernels::calls::ConvBf16>(p);
      }},
     // Skips the taps in the padding.
     {[](const ConvProblem& p, const Preferences&) { return mostly_padding(p); },
@@ -209,6 +225,7 @@ ConvProblem conv_problem(const ir::Node& node) {
   p.plain = x.size() == 4;
   p.plain_result = node.int_attr("plain_result", 0) != 0;
   p.normalized = node.input(4) != nullptr;
+  p.bf16 = node.string_attr("products", "f32") == "bf16";
   p.batch = x[0];
   p.groups = node.int_attr("group", 1);
   p.c = w[1];
@@ -226,20 +243,44 @@ ConvProblem conv_problem(const ir::Node& node) {
   return p;
 }
 
-int64_t ConvKernel::packed_floats() const {
+DType ConvKernel::packed_type() const {
+  const bool pairs = std::holds_alternative<kernels::calls::ConvBf16>(call) ||
+                     std::holds_alternative<kernels::calls::ConvStemBf16>(call);
+  return pairs ? DType::bf16 : DType::f32;
+}
+
+int64_t ConvKernel::packed_count() const {
   const int64_t positions = winograd_tile ? (winograd_tile + 2) * (winograd_tile + 2)
                                           : checked_mul(weights.kh, weights.kw);
-  return checked_mul(checked_mul(weights.groups * weights.blocks(), weights.c),
+  const int64_t c = packed_type() == DType::bf16 ? (weights.c + 1) / 2 * 2 : weights.c;
+  return checked_mul(checked_mul(weights.groups * weights.blocks(), c),
                      checked_mul(positions, kLanes));
 }
 
-void ConvKernel::pack(std::span<const float> values, std::span<float> to) const {
+void ConvKernel::pack(std::span<const float> values, std::span<std::byte> to) const {
   kernels::ConvWeights w = weights;
   w.values = values;
-  if (winograd_tile)
-    kernels::pack_conv_winograd(w, winograd_tile, to);
+  if (std::holds_alternative<kernels::calls::ConvBf16>(call))
+    kernels::pack_conv_bf16(w, program::as_array<bf16_t>(to));
+  else if (std::holds_alternative<kernels::calls::ConvStemBf16>(call))
+    kernels::pack_conv_stem_bf16(w, program::as_array<bf16_t>(to));
+  else if (winograd_tile)
+    kernels::pack_conv_winograd(w, winograd_tile, program::as_array<float>(to));
   else
-    kernels::pack_conv(w, to);
+    kernels::pack_conv(w, program::as_array<float>(to));
+}
+
+bool ConvKernel::reads_bf16() const {
+  return std::holds_alternative<kernels::calls::ConvBf16>(call) ||
+         std::holds_alternative<kernels::calls::ConvWinograd>(call) || one_type();
+}
+
+bool ConvKernel::writes_bf16() const {
+  return reads_bf16() || std::holds_alternative<kernels::calls::ConvStemBf16>(call);
+}
+
+bool ConvKernel::one_type() const {
+  return std::holds_alternative<kernels::calls::ConvDepthwise>(call);
 }
 
 bool conv_kernel_exists(const ConvProblem& p) {
@@ -266,6 +307,12 @@ ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64
       std::find_if(std::begin(kImplementations), std::end(kImplementations),
                    [&](const ConvImplementation& i) { return i.fits(p, preferences); });
   return chosen->make(p, preferences);
+}
+
+ConvKernel conv_kernel_of(const ir::Node& conv) {
+  return choose_conv_kernel(conv_problem(conv),
+                            conv.input(1)->is_constant() ? conv.int_attr("winograd_tile", -1) : 0,
+                            conv.int_attr(kWinogradAttribute, kLargestWinogradTile));
 }
 
 }  // namespace poprt::ops

@@ -7,12 +7,14 @@
 
 #include "ir/graph.h"
 #include "kernels/calls/conv.h"
+#include "kernels/calls/conv_bf16.h"
 #include "kernels/calls/conv_depthwise.h"
 #include "kernels/calls/conv_dilated.h"
 #include "kernels/calls/conv_grouped.h"
 #include "kernels/calls/conv_normalized.h"
 #include "kernels/calls/conv_plain.h"
 #include "kernels/calls/conv_stem.h"
+#include "kernels/calls/conv_stem_bf16.h"
 #include "kernels/calls/conv_winograd.h"
 #include "kernels/common/pack_conv.h"
 #include "ops/common/conv.h"
@@ -31,6 +33,7 @@ struct ConvProblem {
   bool plain = false;                           // x is not blocked
   bool plain_result = false;                    // y is not blocked
   bool normalized = false;                      // x is scaled and shifted first
+  bool bf16 = false;                            // products of bf16 are allowed
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };
@@ -44,7 +47,7 @@ struct ConvKernel {
   std::variant<kernels::calls::Conv, kernels::calls::ConvStem, kernels::calls::ConvPlain,
                kernels::calls::ConvNormalized, kernels::calls::ConvDepthwise,
                kernels::calls::ConvGrouped, kernels::calls::ConvWinograd,
-               kernels::calls::ConvDilated>
+               kernels::calls::ConvDilated, kernels::calls::ConvBf16, kernels::calls::ConvStemBf16>
       call;
   // The ONNX weights as pack_conv() reads them: [groups * m, c, kh, kw] for any rank.
   kernels::ConvWeights weights;
@@ -52,8 +55,15 @@ struct ConvKernel {
   int64_t winograd_tile = 0;
 
   std::string_view name() const;
-  int64_t packed_floats() const;
-  void pack(std::span<const float> values, std::span<float> to) const;
+  // The packed weights: their type, bf16 or f32, and number.
+  DType packed_type() const;
+  int64_t packed_count() const;
+  void pack(std::span<const float> values, std::span<std::byte> to) const;
+  // Whether x, and whether the residual and y, may be bf16. With `one_type`, all of them have the
+  // same type.
+  bool reads_bf16() const;
+  bool writes_bf16() const;
+  bool one_type() const;
 };
 
 // `winograd_tile` is 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest tile that is at most
@@ -61,6 +71,10 @@ struct ConvKernel {
 // poprt_conv_supported()).
 ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1,
                               int64_t largest_tile = kLargestWinogradTile);
+
+// The kernel of a poprt.Conv node whose inputs have static types. Weights that are computed at run
+// time do not justify a Winograd transform. Throws invalid_argument if there is none.
+ConvKernel conv_kernel_of(const ir::Node& conv);
 
 // Whether choose_conv_kernel() finds a kernel.
 bool conv_kernel_exists(const ConvProblem& problem);

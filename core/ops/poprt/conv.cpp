@@ -5,6 +5,10 @@
 // x is [N,C,H,W] for fewer than 16 channels and [N,CB,H,W,16] otherwise. If x is plain and there is
 // no residual, `plain_result` makes y [N,M,OH,OW].
 //
+// With `products` = "bf16", the kernel may round x and the weights to bf16 (f32 by default). x and
+// the residual may be bf16, and y is with `result_type` = "bf16", if the kernel supports it
+// (ConvKernel::reads_bf16()).
+//
 // Values with three spatial dimensions store their slices one after the other, [N,CB,D*H,W,16]. The
 // attribute `depth` is the number of slices of x; the attributes of the window then have three
 // entries.
@@ -30,17 +34,20 @@ int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 // weights are always larger.
 struct PackedConv {
   int64_t groups, m, c, kh, kw, tile;
+  bool bf16, stem;
   bool operator==(const PackedConv&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
     ConvKernel kernel;
     kernel.weights = {{}, groups, m, c, kh, kw};
     kernel.winograd_tile = tile;
+    if (bf16) kernel.call = calls::ConvBf16{};
+    if (stem) kernel.call = calls::ConvStemBf16{};
     const std::span<const float> plain = from[0].values<float>();
     if (tile && to.size() == plain.size_bytes()) {
       std::ranges::copy(plain, program::as_array<float>(to).begin());
       return;
     }
-    kernel.pack(from[0].values<float>(), program::as_array<float>(to));
+    kernel.pack(plain, to);
   }
 };
 
@@ -70,16 +77,23 @@ void infer(InferContext& ctx) {
   const auto& axes = p.axes;
   const int64_t rows = axes[1].out < 0 ? kUnknownDim : axes[0].out * axes[1].out;
   if (p.plain_result) return ctx.out(0, x.dtype, {x.shape[0], w.shape[0], rows, axes[2].out});
-  ctx.out(0, x.dtype, {x.shape[0], blocks(w.shape[0]), rows, axes[2].out, 16});
+  const DType y = ctx.node.string_attr("result_type", "") == "bf16" ? DType::bf16
+                  : x.dtype == DType::bf16                          ? DType::f32
+                                                                    : x.dtype;
+  ctx.out(0, y, {x.shape[0], blocks(w.shape[0]), rows, axes[2].out, 16});
 }
 
 program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
   if (!kernel.packed) return ctx.in(1);
-  const int64_t count = kernel.packed_floats();
+  const int64_t count = kernel.packed_count();
   const kernels::ConvWeights& w = kernel.weights;
+  const bool bf16 = kernel.packed_type() == DType::bf16;
   if (const Tensor* weights = ctx.constant(1))
-    return ctx.pack(DType::f32, {count},
-                    {{*weights}, PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile}});
+    return ctx.pack(kernel.packed_type(), {count},
+                    {{*weights},
+                     PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile, bf16,
+                                bf16 && std::holds_alternative<calls::ConvStemBf16>(kernel.call)}});
+  if (bf16) ctx.fail_unsupported("weights of bf16 must be constant");
   const auto packed = ctx.temporary(DType::f32, {count});
   ctx.emit(calls::PackConv{.groups = w.groups, .m = w.m, .c = w.c, .taps = w.taps()},
            {ctx.in(1), packed});
@@ -97,17 +111,25 @@ program::BufferId bias_of(LowerContext& ctx, const ConvKernel& kernel) {
   return bias;
 }
 
+// Refuses activations of a type that the kernel does not support.
+void check_types(const LowerContext& ctx, const ConvKernel& kernel) {
+  const auto is_bf16 = [&](size_t i) { return ctx.has(i) && ctx.in_dtype(i) == DType::bf16; };
+  const bool x = is_bf16(0), residual = is_bf16(3), y = ctx.out_dtype() == DType::bf16;
+  if ((x && !kernel.reads_bf16()) || ((residual || y) && !kernel.writes_bf16()) ||
+      (kernel.one_type() && (x != y || (ctx.has(3) && residual != y))))
+    ctx.fail_unsupported("{} does not support these types", kernel.name());
+}
+
 void lower(LowerContext& ctx) {
-  if (ctx.in_dtype(0) != DType::f32 || ctx.in_dtype(1) != DType::f32)
-    ctx.fail_unsupported("only f32 can be blocked");
+  for (const size_t i : {0, 1, 3})
+    if (ctx.has(i) && ctx.in_dtype(i) != DType::f32 && (i == 1 || ctx.in_dtype(i) != DType::bf16))
+      ctx.fail_unsupported("only f32 can be blocked");
   const ConvProblem p = conv_problem(ctx.node);
   if (!conv_kernel_exists(p))
     ctx.fail_unsupported("no kernel for {} groups of {} to {} channels with such pads", p.groups,
                          p.c, p.m);
-  // Weights that are computed at run time do not justify a Winograd transform.
-  ConvKernel kernel =
-      choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0,
-                         ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));
+  ConvKernel kernel = conv_kernel_of(ctx.node);
+  check_types(ctx, kernel);
   const auto epilogue = epilogue_of(fused_activation(ctx.node),
                                     ctx.node.int_attr("residual_after_activation", 0) != 0);
   std::vector<program::BufferId> operands = {ctx.in(0), weights_of(ctx, kernel),

@@ -78,8 +78,9 @@ struct ConvCase {
 
   ConvWeights weights() const { return {w, groups, m, c, window.kd * window.kh, window.kw}; }
 
-  // Compares y [n][blocks of filters][pixels][16] with relu(conv + bias + residual).
-  void expect(const std::vector<float>& y) const;
+  // Compares y [n][blocks of filters][pixels][16] with relu(conv + bias + residual). An error may
+  // be `products` times the sum of the magnitudes of the terms, and `result` times the result.
+  void expect(const std::vector<float>& y, double products = 2e-6, double result = 0) const;
 
   std::string text() const {
     const isa::ConvShape& s = window;

@@ -46,6 +46,37 @@ TEST(ConvKernel, EachGeometryGetsTheFirstThatFits) {
   EXPECT_EQ(name(p), "conv");
 }
 
+TEST(ConvKernel, Bf16IsUsedWhereItIsFaster) {
+  const auto name = [](ConvProblem p) {
+    p.bf16 = true;
+    return choose_conv_kernel(p).name();
+  };
+  EXPECT_EQ(name(problem(1, 64, 64, 56, 1)), "conv_bf16");
+  EXPECT_EQ(name(problem(2, 64, 64, 56, 3)), "conv_bf16");
+  // Winograd in f32 computes a quarter of the products, of which its weights may be too large.
+  EXPECT_EQ(name(problem(1, 64, 64, 56, 3)), "conv_winograd");
+  EXPECT_EQ(name(problem(1, 256, 256, 14, 3)), "conv_bf16");
+  EXPECT_EQ(name(problem(64, 1, 1, 56, 3)), "conv_depthwise");
+  EXPECT_EQ(name(problem(4, 16, 16, 56, 3)), "conv_grouped");
+  // More than half of the products are those of the padding.
+  EXPECT_EQ(name(problem(1, 64, 64, 20, 3, 18)), "conv_dilated");
+  EXPECT_EQ(name(problem(1, 64, 64, 20, 3, 4)), "conv_bf16");
+  ConvProblem p = problem(1, 64, 64, 56, 1);
+  p.normalized = true;
+  EXPECT_EQ(name(p), "conv_normalized");
+  p = problem(1, 3, 64, 56, 3);
+  p.plain = true;
+  EXPECT_EQ(name(p), "conv_stem_bf16");
+  p.axes[2].dilation = 2;
+  EXPECT_EQ(name(p), "conv_stem");
+  p.axes[2].dilation = 1;
+  p.deep = true;
+  EXPECT_EQ(name(p), "conv_stem");
+  p.deep = false;
+  p.plain_result = true;
+  EXPECT_EQ(name(p), "conv_plain");
+}
+
 TEST(ConvKernel, WhatNoneDoesIsRefused) {
   const auto said = [](const ConvProblem& p) {
     try {

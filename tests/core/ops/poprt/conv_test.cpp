@@ -1,3 +1,4 @@
+#include "base/half.h"
 #include "core/ops/built_node.h"
 
 namespace poprt::ops {
@@ -34,7 +35,24 @@ struct ConvCase {
   int64_t winograd = -1;
   std::string activation;
   bool bias = true, residual = false, after = false;
+  // Products of bf16, with x, the residual and y as bf16.
+  bool bf16 = false, bf16_x = false, bf16_residual = false, bf16_y = false;
 };
+
+Tensor as_bf16(const Tensor& t) {
+  Tensor to = Tensor::zeros(DType::bf16, t.shape());
+  std::ranges::transform(t.values<float>(), to.mutable_values<bf16_t>().begin(),
+                         [](float v) { return to_bf16(v); });
+  return to;
+}
+
+Tensor as_f32(const Tensor& t) {
+  if (t.dtype() == DType::f32) return t;
+  Tensor to = Tensor::zeros(DType::f32, t.shape());
+  std::ranges::transform(t.values<bf16_t>(), to.mutable_values<float>().begin(),
+                         [](bf16_t v) { return to_float(v); });
+  return to;
+}
 
 void check(const ConvCase& t) {
   SCOPED_TRACE(testing::Message() << t.n << "," << t.c << "," << t.h << "," << t.w << " -> " << t.m
@@ -54,10 +72,16 @@ void check(const ConvCase& t) {
   const Tensor bias = t.bias ? random_tensor({t.m}, rng) : Tensor();
   const Tensor residual = t.residual ? random_tensor({t.n, t.m, oh, ow}, rng) : Tensor();
   BuiltNode node("Conv", "poprt",
-                 {{t.c < 16 ? x : block(x), false},
+                 {{t.c < 16   ? x
+                   : t.bf16_x ? as_bf16(block(x))
+                              : block(x),
+                   false},
                   {w, true},
                   {bias, true},
-                  {t.residual ? block(residual) : Tensor(), false}},
+                  {!t.residual       ? Tensor()
+                   : t.bf16_residual ? as_bf16(block(residual))
+                                     : block(residual),
+                   false}},
                  {{"kernel_shape", std::vector<int64_t>{t.kh, t.kw}},
                   {"strides", t.strides},
                   {"pads", t.pads},
@@ -70,7 +94,10 @@ void check(const ConvCase& t) {
                   {"residual_after_activation", int64_t{t.after}}});
   if (t.activation == "silu") node.node->attributes["alpha"] = 1.0f;
   if (t.winograd >= 0) node.node->attributes["winograd_tile"] = t.winograd;
-  const Tensor got = node.run()[0];
+  if (t.bf16) node.node->attributes["products"] = std::string("bf16");
+  if (t.bf16_y) node.node->attributes["result_type"] = std::string("bf16");
+  const Tensor stored = node.run()[0], got = as_f32(stored);
+  EXPECT_EQ(stored.dtype(), t.bf16_y ? DType::bf16 : DType::f32);
   ASSERT_EQ(got.shape(), (Shape{t.n, (t.m + 15) / 16, oh, ow, 16}));
   std::vector<double> want, magnitude;
   for (int64_t n = 0; n < t.n; n++)
@@ -105,7 +132,10 @@ void check(const ConvCase& t) {
           want.push_back(v);
           magnitude.push_back(s);
         }
-  expect_close(unblock(got, t.m), want, magnitude, t.winograd == 4 ? 2e-5 : 3e-6);
+  // Both factors of a product, the residual and y are each rounded by at most 2^-8.
+  const int roundings = (t.bf16 ? 2 : t.bf16_x ? 1 : 0) + t.bf16_residual + t.bf16_y;
+  expect_close(unblock(got, t.m), want, magnitude,
+               (t.winograd == 4 ? 2e-5 : 3e-6) + roundings * 0.00391);
 }
 
 // The error of each way to compute a 3x3 convolution, as a part of the root mean square of the
@@ -311,6 +341,117 @@ TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
          .pads = {2, 2, 2, 2},
          .dilations = {2, 2},
          .residual = true});
+}
+
+TEST(BlockedConv, ProductsOfBf16) {
+  for (int types = 0; types < 8; types++)
+    for (const char* activation : {"", "relu", "silu"})
+      for (const int64_t stride : {1, 2})
+        for (const int64_t k : {1, 3, 5})
+          check({.n = 2,
+                 .c = 16 + 19 * (k / 2),
+                 .h = 11,
+                 .w = 13,
+                 .m = 70,
+                 .kh = k,
+                 .kw = k,
+                 .strides = {stride, stride},
+                 .pads = {k / 2, k / 2, k / 2, k / 2},
+                 .winograd = 0,
+                 .activation = activation,
+                 .residual = true,
+                 .after = k == 3,
+                 .bf16 = true,
+                 .bf16_x = types % 2 == 1,
+                 .bf16_residual = types / 2 % 2 == 1,
+                 .bf16_y = types / 4 == 1});
+  for (const int64_t c : {1, 3, 4, 15})
+    check({.n = 2,
+           .c = c,
+           .h = 21,
+           .w = 33,
+           .m = 40,
+           .kh = 7,
+           .kw = 7,
+           .strides = {2, 2},
+           .pads = {3, 3, 3, 3},
+           .activation = "silu",
+           .residual = true,
+           .bf16 = true,
+           .bf16_residual = c == 3,
+           .bf16_y = c < 4});
+  check({.c = 64, .h = 10, .w = 9, .m = 96, .group = 2, .bf16 = true});
+  check({.c = 512, .h = 9, .w = 9, .m = 32, .dilations = {2, 3}, .bf16 = true});
+}
+
+TEST(BlockedConv, F32KernelsOnActivationsOfBf16) {
+  for (const char* activation : {"", "relu", "silu"})
+    for (const bool after : {false, true})
+      for (const int64_t tile : {2, 4})
+        for (int types = 0; types < 8; types++)
+          check({.c = 33,
+                 .h = 10,
+                 .w = 11,
+                 .m = 40,
+                 .pads = {1, 1, 1, 1},
+                 .winograd = tile,
+                 .activation = activation,
+                 .residual = true,
+                 .after = after,
+                 .bf16_x = types % 2 == 1,
+                 .bf16_residual = types / 2 % 2 == 1,
+                 .bf16_y = types / 4 == 1});
+  for (const char* activation : {"", "clip", "silu"})
+    for (const int64_t k : {3, 5})
+      for (const int64_t stride : {1, 2})
+        for (const bool residual : {false, true})
+          check({.n = 2,
+                 .c = 24,
+                 .h = 11,
+                 .w = 19,
+                 .m = 24,
+                 .kh = k,
+                 .kw = k,
+                 .group = 24,
+                 .strides = {stride, stride},
+                 .pads = {1, 1, 1, 1},
+                 .activation = activation,
+                 .residual = residual,
+                 .after = k == 3,
+                 .bf16_x = true,
+                 .bf16_residual = residual,
+                 .bf16_y = true});
+}
+
+TEST(BlockedConv, TypesThatAKernelLacksAreRefused) {
+  const auto refusal = [](int64_t group, int64_t k, bool bf16, bool x, bool y) {
+    std::mt19937 rng(7);
+    const Tensor input = random_tensor({1, 2, 9, 9, 16}, rng);
+    BuiltNode node(
+        "Conv", "poprt",
+        {{x ? as_bf16(input) : input, false}, {random_tensor({32, 32 / group, k, k}, rng), true}},
+        {{"kernel_shape", std::vector<int64_t>{k, k}},
+         {"group", group},
+         {"channels", int64_t{32}},
+         {"products", std::string(bf16 ? "bf16" : "f32")},
+         {"result_type", std::string(y ? "bf16" : "")}});
+    try {
+      node.run();
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(1, 1, true, true, true), "");
+  EXPECT_NE(refusal(1, 1, false, true, false).find("conv does not support these types"),
+            std::string::npos);
+  EXPECT_NE(refusal(1, 1, false, false, true).find("conv does not support these types"),
+            std::string::npos);
+  EXPECT_NE(refusal(4, 3, true, true, false).find("conv_grouped does not support these types"),
+            std::string::npos);
+  EXPECT_EQ(refusal(32, 3, true, true, true), "");
+  EXPECT_NE(refusal(32, 3, true, true, false).find("conv_depthwise does not support these types"),
+            std::string::npos);
 }
 
 TEST(BlockedConv, EpilogueOrderOfResidualAndActivation) {
