@@ -108,6 +108,15 @@ type CompileOptions struct {
 	// them into memory. If a mapped file is truncated, the process receives SIGBUS; with "copy" this is an error. "":
 	// "map". Since 1.0.
 	Load string
+	// How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its first request
+	// arrives, and input_shape or batch_size is the shape that is compiled ahead; "buckets" compiles the shapes of
+	// input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a function that loads an
+	// ONNX model to run it. "": "buckets" if an input has several shapes; else "on_demand" for a model that is loaded
+	// to run it; else "fixed". Since 1.0.
+	Shapes string
+	// Sets of shapes of inputs, by name: the model is compiled at all of them, and a request is padded to the next
+	// larger set. None given: the shapes of inputs. Since 1.0.
+	ShapeSets []map[string][]int64
 	// </options:compile>
 }
 
@@ -135,6 +144,7 @@ func (o CompileOptions) fill(raw native.RawCompileOptions) {
 	raw.Set_embed_source(o.EmbedSource)
 	raw.Set_max_padding(o.MaxPadding)
 	raw.Set_load(o.Load)
+	raw.Set_shapes(o.Shapes)
 }
 
 // </options:compile_functions>
@@ -172,6 +182,11 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	defer native.DeleteRawCompileOptions(o)
 	for name, shape := range options.InputShapes {
 		o.Add_input_shape(name, shape, int64(len(shape)))
+	}
+	for _, set := range options.ShapeSets {
+		for name, shape := range set {
+			o.Add_input_shape(name, shape, int64(len(shape)))
+		}
 	}
 	for name, length := range options.InputLengths {
 		o.Add_input_length(name, length)

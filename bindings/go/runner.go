@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -28,8 +30,9 @@ type RunnerOptions struct {
 	// Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since
 	// 1.0.
 	Telemetry bool
-	// How long a batch that has some rows waits for more before it is padded with zeros. 0: 10 ms; negative: without
-	// limit. Since 1.0.
+	// How long a batch that has some rows waits for more before it is padded with zeros. 0: it does not wait: it runs
+	// as soon as the device is idle, and rows are gathered while the device is busy; negative: without limit. Since
+	// 1.0.
 	Timeout time.Duration
 	// PadTimeout is Timeout by its older name: only one of them may be set. Since 0.1.
 	PadTimeout time.Duration
@@ -117,6 +120,9 @@ type RunnerOptions struct {
 	// with data_loss, and the message names the file and the blob. A file without checksums causes a warning. Default:
 	// false. Since 1.0.
 	Verify bool
+	// How many shapes of a model whose shapes are compiled on demand are kept, without the one that was compiled ahead.
+	// Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.
+	MaxShapes int
 	// </options:runner>
 }
 
@@ -141,6 +147,7 @@ func (o RunnerOptions) settled() (RunnerOptions, error) {
 	check32(&err, "ReplicationFactor", o.ReplicationFactor)
 	o.DeviceWaitTimeout = oneOf(&err, "DeviceWaitTimeout", o.DeviceWaitTimeout, "DeviceWait", o.DeviceWait)
 	o.DeviceWaitSleep = oneOf(&err, "DeviceWaitSleep", o.DeviceWaitSleep, "DeviceSleep", o.DeviceSleep)
+	check32(&err, "MaxShapes", o.MaxShapes)
 	return o, err
 }
 
@@ -170,6 +177,7 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 	raw.Set_shared_devices(o.SharedDevices)
 	raw.Set_load(o.Load)
 	raw.SetVerify(number(o.Verify))
+	raw.SetMax_shapes(o.MaxShapes)
 }
 
 // </options:runner_functions>
@@ -256,6 +264,28 @@ func number(on bool) int {
 	return 0
 }
 
+// WarmUpShapes is [Runner.WarmUp] with the shapes of the inputs by name, in any number of sets. Since 1.0.
+func (r *Runner) WarmUpShapes(sets ...map[string][]int64) error {
+	for _, set := range sets {
+		var lines []string
+		for name, shape := range set {
+			sizes := make([]string, len(shape))
+			for i, size := range shape {
+				sizes[i] = strconv.FormatInt(size, 10)
+			}
+			text := strings.Join(sizes, ",")
+			if len(sizes) == 0 {
+				text = "[]"
+			}
+			lines = append(lines, name+"="+text)
+		}
+		if err := r.WarmUp(strings.Join(lines, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close releases the device after the runs in flight.
 func (r *Runner) Close() error { return r.h.Close() }
 
@@ -296,6 +326,13 @@ func (r *Runner) Tracepoints() (string, error) { return textOf(r.h, native.RawRu
 // Profile is a JSON object with the times of every instruction since the runner was created. Errors: FailedPrecondition
 // (the runner was created without the option `profile`). Since 0.1.
 func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner.Profile) }
+
+// WarmUp compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready. Errors:
+// InvalidArgument (the text, or a shape that contradicts the model); Unimplemented (the shapes of the runner are
+// fixed); FailedPrecondition (there is no compiler library). Since 1.0.
+func (r *Runner) WarmUp(shapes string) error {
+	return askOf(r.h, func(raw native.RawRunner) uintptr { return raw.Warm_up(shapes) })
+}
 
 // Stop ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled. Later
 // requests fail with cancelled. Since 0.1.

@@ -105,6 +105,7 @@ struct RunnerOptions {
     f.integer("request_tracepoints_buffer_size", &o.request_tracepoints_buffer_size);
     f.integer("replication_factor", &o.replication_factor);
     f.integer("overlap_io", &o.overlap_io);
+    f.integer("max_shapes", &o.max_shapes);
     f.integer("batches_per_step", &o.batches_per_step);
     o.faults = f.text("faults");
     o.numerics = f.text("numerics");

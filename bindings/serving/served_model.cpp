@@ -77,12 +77,17 @@ Executable open_files(const std::vector<std::string>& files, const LoadOptions& 
   poprt_executable* executable = nullptr;
   if (files.size() == 1 && fs::path(files[0]).extension() == ".onnx") {
     std::vector<poprt_option> by_name;
-    for (const auto& [name, value] : options.compile_options)
+    bool several = false;
+    for (const auto& [name, value] : options.compile_options) {
       by_name.push_back({name.c_str(), value.c_str()});
+      several = several || (name == "input_shape" && value.find('/') != std::string::npos);
+    }
     poprt_compile_options compile = {};
     compile.struct_size = sizeof compile;
     compile.options = by_name.data();
     compile.option_count = by_name.size();
+    // A server announces the shapes of a model before requests arrive.
+    if (!several) compile.shapes = "fixed";
     check(poprt_executable_load(files[0].c_str(), &compile, &executable));
   } else {
     std::vector<const char*> paths;

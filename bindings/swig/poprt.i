@@ -220,6 +220,7 @@ POPRT_HANDLE(raw_log, RawLog)
   void set_rewrite_limit(int64_t limit) { $self->options.rewrite_limit = limit; }
   void set_stop_after(const char* pass) { $self->stop_after = pass; }
   void set_load(const char* load) { $self->load = load; }
+  void set_shapes(const char* shapes) { $self->shapes_word = shapes; }
   void add_output(const char* name) { $self->outputs.add(name); }
   void set_convert_version(int64_t opset) { $self->options.convert_version = opset; }
   void set_engine_caching(bool on, const char* cache_path) {
@@ -498,6 +499,7 @@ struct raw_runner_options {
   int64_t device_wait_timeout_ns;
   int64_t device_wait_sleep_ns;
   int32_t verify;
+  int32_t max_shapes;
   // </options:runner>
 };
 %extend raw_runner_options {
@@ -712,6 +714,7 @@ struct raw_counters {
     *error = poprt_runner_profile($self, &text);
     return text;
   }
+  poprt_result warm_up(const char* shapes) { return poprt_runner_warm_up($self, shapes); }
   void stop() { poprt_runner_stop($self); }
   // </functions:runner>
   // -1: of all replicas.

@@ -232,7 +232,7 @@ struct raw_compile_options {
   poprt_shim::Strings shape_names, length_names, opaque_names, passes, skip_passes, outputs;
   std::list<std::vector<int64_t>> shapes;
   std::vector<poprt_input_shape> input_shapes;
-  std::string stop_after, cache_path, load;
+  std::string stop_after, cache_path, load, shapes_word;
   std::vector<poprt_input_length> input_lengths;
   std::list<std::string> opaque_data;
   std::vector<poprt_opaque_blob> opaque_blobs;
@@ -252,6 +252,7 @@ struct raw_compile_options {
     options.stop_after = poprt_shim::or_null(stop_after.c_str());
     options.cache_path = poprt_shim::or_null(cache_path.c_str());
     options.load = poprt_shim::or_null(load.c_str());
+    options.shapes = poprt_shim::or_null(shapes_word.c_str());
     options.input_lengths = input_lengths.data();
     options.input_length_count = input_lengths.size();
     options.opaque_blobs = opaque_blobs.data();

@@ -129,6 +129,20 @@ typedef struct poprt_compiler_library {
   // Writes the content of the opaque blob of option `estimate`.
   void (*estimate_blob)(const poprt_compile_options* options, const poprt_library_source* source,
                         const poprt_library_sink* sink, poprt_library_error* error);
+  // Reads a model whose shapes are compiled on demand; returns null on failure. If a size of an
+  // input is open, it writes a line with the text of program/open_shapes.h, and then the metadata
+  // of the model (onnx_metadata.h). `out_complete` receives whether the options fix every size.
+  // Only one thread at a time may use the model. Callbacks of the options are called during the
+  // call.
+  void* (*open_model)(const poprt_compile_options* options, const poprt_library_source* source,
+                      const poprt_library_sink* description, int* out_complete,
+                      poprt_library_error* error);
+  // Compiles the model at the shapes of the options and writes the payload of the executable. The
+  // weights of the `first` one are shared with those after it (program/shared_weights.h). If the
+  // sink is null, the first executable is not written, but later ones share its weights.
+  void (*compile_open_model)(void* model, const poprt_compile_options* options, int first,
+                             const poprt_library_sink* sink, poprt_library_error* error);
+  void (*close_open_model)(void* model);
 } poprt_compiler_library;
 
 // The only symbol of the library. Static storage.

@@ -2,12 +2,12 @@
 #include <poprt/poprt.hpp>
 
 int main() {
-  poprt::compiler::CompilerOptions options;
-  options.batchSize = 8;
-  poprt::runtime::Runner runner(poprt::compiler::Compiler::compile("digits.onnx", {}, options));
+  const poprt::runtime::ModelRunner runner("digits.onnx");
   const std::vector<float> image(8 * 64);
-  const auto outputs = runner.execute({{"image", {image.data(), image.size() * sizeof(float)}}});
-  const auto* scores = static_cast<const float*>(outputs.at("scores").getView().data);
-  const auto shape = runner.getExecuteOutputs()[0].shape;
-  std::cout << "scores [" << shape[0] << ", " << shape[1] << "] " << scores[0] << " ...\n";
+  for (const int64_t batch : {1, 8}) {
+    const auto outputs = poprt::runtime::run(runner, {{"image", image.data(), {batch, 1, 8, 8}}});
+    const auto& scores = outputs.at("scores");
+    std::cout << "scores [" << scores.shape[0] << ", " << scores.shape[1] << "] "
+              << scores.as<float>()[0] << " ...\n";
+  }
 }

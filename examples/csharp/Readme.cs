@@ -1,17 +1,17 @@
 using System;
+using System.Collections.Generic;
 using Poprt;
 
 class Readme
 {
     static void Main()
     {
-        using (var compiler = new Compiler(new CompilerOptions { BatchSize = 8 }))
-        using (Executable model = compiler.Compile("digits.onnx"))
-        using (var runner = new ModelRunner(model))
-        {
-            float[] image = new float[8 * 64], scores = new float[8 * 10];
-            runner.Execute(image, scores);
-            Console.WriteLine("{0}: {1} {2} ...", runner.Outputs[0], scores[0], scores[1]);
-        }
+        using (var runner = new ModelRunner("digits.onnx"))
+            foreach (int batch in new[] { 1, 8 })
+            {
+                var inputs = new Dictionary<string, Array> { { "image", new float[batch, 1, 8, 8] } };
+                var scores = runner.Run(inputs)["scores"];
+                Console.WriteLine("scores [{0}, 10]: {1} ...", batch, scores.Span<float>()[0]);
+            }
     }
 }

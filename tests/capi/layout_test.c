@@ -50,7 +50,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, max_padding, 240);
   AT(poprt_compile_options, stop, 248);
   AT(poprt_compile_options, load, 256);
-  assert_int_equal(sizeof(poprt_compile_options), 264);
+  AT(poprt_compile_options, shapes, 264);
+  assert_int_equal(sizeof(poprt_compile_options), 272);
 
   AT(poprt_option, name, 0);
   AT(poprt_option, value, 8);
@@ -177,7 +178,7 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, shared_devices, 208);
   AT(poprt_runner_options, load, 216);
   AT(poprt_runner_options, verify, 224);
-  AT(poprt_runner_options, reserved, 228);
+  AT(poprt_runner_options, max_shapes, 228);
   assert_int_equal(sizeof(poprt_runner_options), 232);
 
   AT(poprt_replica_device, replica, 0);

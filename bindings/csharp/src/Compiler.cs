@@ -165,6 +165,17 @@ namespace Poprt
         /// is an error. Null or "": "map". Since 1.0.</summary>
         public string Load { get; set; } = "";
 
+        /// <summary>How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
+        /// first request arrives, and input_shape or batch_size is the shape that is compiled ahead; "buckets" compiles
+        /// the shapes of input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a
+        /// function that loads an ONNX model to run it. Null or "": "buckets" if an input has several shapes; else
+        /// "on_demand" for a model that is loaded to run it; else "fixed". Since 1.0.</summary>
+        public string Shapes { get; set; } = "";
+
+        /// <summary>Sets of shapes of inputs, by name: the model is compiled at all of them, and a request is padded to
+        /// the next larger set. None given: the shapes of inputs. Since 1.0.</summary>
+        public IList<IDictionary<string, long[]>> ShapeSets { get; } = new List<IDictionary<string, long[]>>();
+
         private void FillFields(RawCompileOptions raw)
         {
             raw.set_precision((int)Precision);
@@ -180,17 +191,24 @@ namespace Poprt
             raw.set_embed_source(EmbedSource);
             raw.set_max_padding(MaxPadding);
             raw.set_load(Load ?? "");
+            raw.set_shapes(Shapes ?? "");
         }
         // </options:compile>
 
-        internal unsafe void Fill(RawCompileOptions raw)
+        private static unsafe void AddShapes(RawCompileOptions raw, IDictionary<string, long[]> shapes)
         {
-            foreach (KeyValuePair<string, long[]> input in InputShapes)
+            foreach (KeyValuePair<string, long[]> input in shapes)
             {
                 long none = 0;
                 fixed (long* dimensions = input.Value)
                     raw.add_input_shape(input.Key, dimensions == null ? &none : dimensions, input.Value.Length);
             }
+        }
+
+        internal unsafe void Fill(RawCompileOptions raw)
+        {
+            AddShapes(raw, InputShapes);
+            foreach (IDictionary<string, long[]> set in ShapeSets) AddShapes(raw, set);
             foreach (KeyValuePair<string, long> input in InputLengths) raw.add_input_length(input.Key, input.Value);
             foreach (KeyValuePair<string, byte[]> blob in OpaqueBlobs)
                 fixed (byte* data = blob.Value)

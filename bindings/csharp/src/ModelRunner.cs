@@ -36,8 +36,9 @@ namespace Poprt
         /// <see cref="Library.ReadTelemetry"/>. Default: false. Since 1.0.</summary>
         public bool Telemetry { get; set; }
 
-        /// <summary>How long a batch that has some rows waits for more before it is padded with zeros. Zero: 10 ms;
-        /// negative: without limit. Since 0.1.</summary>
+        /// <summary>How long a batch that has some rows waits for more before it is padded with zeros. Zero: it does
+        /// not wait: it runs as soon as the device is idle, and rows are gathered while the device is busy; negative:
+        /// without limit. Since 0.1.</summary>
         public TimeSpan Timeout { get; set; }
 
         /// <summary>Whether several threads may use the runner at once. Off saves a lock. Default: true. Since
@@ -128,6 +129,10 @@ namespace Poprt
         /// warning. Default: false. Since 1.0.</summary>
         public bool Verify { get; set; }
 
+        /// <summary>How many shapes of a model whose shapes are compiled on demand are kept, without the one that was
+        /// compiled ahead. Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.</summary>
+        public int MaxShapes { get; set; }
+
         private void FillFields(RawRunnerOptions raw)
         {
             raw.threads = Threads;
@@ -154,6 +159,7 @@ namespace Poprt
             raw.set_shared_devices(SharedDevices ?? "");
             raw.set_load(Load ?? "");
             raw.verify = Verify ? 1 : 0;
+            raw.max_shapes = MaxShapes;
         }
         // </options:runner>
 
@@ -457,6 +463,19 @@ namespace Poprt
             return raw.profile();
         }
 
+        /// <summary>Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.
+        /// Since 1.0.</summary>
+        /// <param name="shapes">The shapes of the inputs, a line NAME=d0,d1,... for each input; several shapes are
+        /// separated by slashes.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the text, or a shape that contradicts the
+        /// model.</exception>
+        /// <exception cref="PoprtException">Unimplemented: the shapes of the runner are fixed.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: there is no compiler library.</exception>
+        public void WarmUp(string shapes)
+        {
+            raw.warm_up(shapes);
+        }
+
         /// <summary>Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
         /// cancelled. Later requests fail with cancelled. Since 0.1.</summary>
         public void Stop()
@@ -464,6 +483,18 @@ namespace Poprt
             raw.stop();
         }
         // </functions:runner>
+
+        /// <summary>Compiles a shape of a model whose shapes are compiled on demand, and waits until it is ready.
+        /// Since 1.0.</summary>
+        /// <param name="shapes">The shapes of the inputs by name; inputs whose sizes follow from the others may be left
+        /// out.</param>
+        public void WarmUp(IDictionary<string, long[]> shapes)
+        {
+            var lines = new List<string>();
+            foreach (KeyValuePair<string, long[]> input in shapes)
+                lines.Add(input.Key + "=" + (input.Value.Length == 0 ? "[]" : string.Join(",", input.Value)));
+            WarmUp(string.Join("\n", lines));
+        }
 
         /// <summary>The counters of all replicas since the runner was created: Statistics as numbers.
         /// Since 1.0.</summary>

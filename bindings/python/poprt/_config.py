@@ -37,15 +37,17 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "path": ("a path", lambda v: isinstance(v, (str, os.PathLike))),
     "dict": ("a dict", lambda v: isinstance(v, collections.abc.Mapping)),
     "list": ("a list", lambda v: isinstance(v, collections.abc.Iterable) and not isinstance(v, (str, bytes, collections.abc.Mapping))),
+    "shapes": ("shapes", lambda v: isinstance(v, collections.abc.Mapping) or isinstance(v, (list, tuple))
+               and all(isinstance(one, collections.abc.Mapping) for one in v)),
     "function": ("a function", callable),
     "device": ("a Device", lambda v: hasattr(v, "_open")),
 }
 _HEADS = {"Union[int, datetime.timedelta]": "int", "Union[str, os.PathLike[str]]": "path", "RunnerType": "int", "PackAlgorithm": "int",
-          "Device": "device", **{kind: kind for kind in ("int", "bool", "float", "str")}}
+          "Device": "device", "Union[dict[str, Any], list[dict[str, Any]]]": "shapes", **{kind: kind for kind in ("int", "bool", "float", "str")}}
 
 
 # The description of values whose annotation does not contain it.
-_EXPECTED = {"input_shape": "a dict of name to shape, or to a list of shapes", "opaque_blobs": "a dict of name to str or bytes",
+_EXPECTED = {"input_shape": "a dict of name to shape, or to a list of shapes, or a list of dicts of name to shape", "opaque_blobs": "a dict of name to str or bytes",
              "replica_id_to_device": "a dict of number to Device"}
 
 

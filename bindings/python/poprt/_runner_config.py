@@ -37,6 +37,14 @@ def nanoseconds(value: Any) -> Any:
     return value
 
 
+_DEFAULT_TIMEOUT = 10_000_000
+
+
+def _batch_timeout(timeout: int) -> int:
+    """Returns the number for the raw layer: 0 does not wait for full batches, -1 waits without limit."""
+    return 0 if timeout == _DEFAULT_TIMEOUT else timeout or -1
+
+
 class _TimedConfig(Config):
     """A configuration whose times may be given as a ``timedelta``."""
 
@@ -126,7 +134,7 @@ class RunnerConfig(_TimedConfig):
             "profile": int(self._get("profile", False)),
             "queue_depth": self._count("queue_depth", 0),
             "telemetry": int(self._get("telemetry", False)),
-            "timeout_ns": self._count("timeout_ns", 10_000_000) or -1,  # 0 means never in both interfaces
+            "timeout_ns": _batch_timeout(self._count("timeout_ns", _DEFAULT_TIMEOUT)),
             "not_thread_safe": int(not self._get("thread_safe", True)),
             "no_validate_io_params": int(not self._get("validate_io_params", True)),
             "ring_buffer_size_multiplier": self._count("ring_buffer_size_multiplier", 0),
@@ -138,6 +146,7 @@ class RunnerConfig(_TimedConfig):
             "request_tracepoints_buffer_size": self._count("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
             "replication_factor": self._get("replication_factor", None) or 0,
             "overlap_io": int(self._get("overlap_io", False)),
+            "max_shapes": self._get("max_shapes", 0),
             "batches_per_step": self._get("batches_per_step", 0),
             "faults": self._get("faults", None),
             "numerics": self._get("numerics", None),
@@ -193,8 +202,9 @@ class RuntimeConfig(RunnerConfig):
     device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
     #: Whether several threads may use the runner at once. Off saves a lock. Since 0.1.
     thread_safe: bool = True
-    #: How long a batch that has some rows waits for more before it is padded with zeros. 0: without limit. Nanoseconds,
-    #: or a ``timedelta``. Since 0.1.
+    #: How long a batch that has some rows waits for more before it is padded with zeros. 0: without limit; 10 ms, the
+    #: default: it does not wait, but runs as soon as the device is idle, and rows are gathered while the device is
+    #: busy. Nanoseconds, or a ``timedelta``. Since 0.1.
     timeout_ns: Union[int, datetime.timedelta] = 10_000_000
     #: Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing inputs are zeros,
     #: missing outputs are dropped, and the size of the first binding determines the number of rows. Fused and
@@ -260,6 +270,9 @@ class RuntimeConfig(RunnerConfig):
     #: with data_loss, and the message names the file and the blob. A file without checksums causes a warning. Since
     #: 1.0.
     verify: bool = False
+    #: How many shapes of a model whose shapes are compiled on demand are kept, without the one that was compiled ahead.
+    #: Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.
+    max_shapes: int = 0
     # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 

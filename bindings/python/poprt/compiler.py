@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Callable, Iterable, Mapping, Optional, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import poprt_raw as _raw
 from ._config import Config
@@ -13,7 +13,7 @@ from ._describe import DataDesc, describe_all
 from ._estimate import Estimate
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
-from .errors import CancelledError, UnimplementedError, _opening, _path
+from .errors import CancelledError, InvalidArgumentError, UnimplementedError, _opening, _path
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
@@ -82,9 +82,9 @@ class CompilerOptions(Config):
     create_host_transferable_tensor_with_offset: bool = False
     enable_efficient_overlap_io_topo_cons: bool = False
     # <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
-    #: Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. A list of shapes
-    #: compiles the model at all of them. Since 0.1.
-    input_shape: dict[str, Any] = {}
+    #: Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. A list of shapes, or
+    #: a list of dicts with a shape for each input, compiles the model at all of them. Since 0.1.
+    input_shape: Union[dict[str, Any], list[dict[str, Any]]] = {}
     #: Number of elements of inputs that are sequences, by name; of an optional input 0 or 1. A sequence whose elements
     #: NAME[0], NAME[1] ... have shapes in the options does not need it. None given: the model's. Since 1.0.
     input_length: dict[str, int] = {}
@@ -151,6 +151,12 @@ class CompilerOptions(Config):
     #: them into memory. If a mapped file is truncated, the process receives SIGBUS; with "copy" this is an error. "":
     #: "map". Since 1.0.
     load: str = ""
+    #: How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its first request
+    #: arrives, and input_shape or batch_size is the shape that is compiled ahead; "buckets" compiles the shapes of
+    #: input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a function that loads an
+    #: ONNX model to run it. "": "buckets" if an input has several shapes; else "on_demand" for a model that is loaded
+    #: to run it; else "fixed". Since 1.0.
+    shapes: str = ""
     # </options:compile>
 
     def _check(self, name: str, value: Any) -> None:
@@ -169,10 +175,7 @@ class CompilerOptions(Config):
             raise ValueError(f"winograd must be 'off', 'exact' or 'fast', given {self.winograd!r}")
         raw = _raw.RawCompileOptions()
         with self._naming("input_shape"):
-            for name, shape in self.input_shape.items():
-                if isinstance(shape, str):
-                    raise TypeError(shape)
-                several = [list(one) for one in shape] if len(shape) and hasattr(shape[0], "__len__") else [list(shape)]
+            for name, several in _shapes_by_name(self.input_shape).items():
                 for one in several:
                     raw.add_input_shape(name, one, len(one))
         with self._naming("input_length"):
@@ -192,7 +195,7 @@ class CompilerOptions(Config):
                     add(name)
         puts: tuple[tuple[str, Callable[[Any], None]], ...] = (
             ("max_tensor_size", raw.set_max_tensor_size), ("rewrite_limit", raw.set_rewrite_limit),
-            ("stop_after", raw.set_stop_after), ("load", raw.set_load), ("convert_version", raw.set_convert_version))
+            ("stop_after", raw.set_stop_after), ("load", raw.set_load), ("shapes", raw.set_shapes), ("convert_version", raw.set_convert_version))
         for option, put in puts:
             with self._naming(option):
                 put(getattr(self, option))
@@ -237,6 +240,41 @@ class CompilerOptions(Config):
             given = [named["compiler_options"]] if "compiler_options" in named else []
             named["compiler_options"] = "\n".join(given + fields)
         return named
+
+
+Shapes = Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]
+
+
+def _shapes_by_name(given: Any) -> dict[str, list[list[int]]]:
+    """Returns the shapes of each input: of a dict of name to a shape or a list of shapes, or of a list of dicts of name to
+    shape, each of which is one set."""
+    shapes: dict[str, list[list[int]]] = {}
+    if not isinstance(given, Mapping):
+        for one in given:
+            for name, shape in one.items():
+                shapes.setdefault(name, []).append(list(shape))
+        for name, several in shapes.items():  # the same shape in all sets is one shape
+            if all(shape == several[0] for shape in several) and len(given) == len(several):
+                del several[1:]
+            elif len(several) != len(given):
+                raise InvalidArgumentError(f"input_shape: '{name}' has a shape in {len(several)} of {len(given)} sets")
+        return shapes
+    for name, shape in given.items():
+        if isinstance(shape, str):
+            raise TypeError(shape)
+        shapes[name] = [list(one) for one in shape] if len(shape) and hasattr(shape[0], "__len__") else [list(shape)]
+    return shapes
+
+
+def shapes_text(given: Shapes) -> str:
+    """Returns shapes in the form of the option ``input_shape``: a line ``NAME=d0,d1,.../d0,d1,...`` for each input."""
+    if isinstance(given, str):
+        return given
+    try:
+        return "\n".join(name + "=" + "/".join(",".join(str(int(size)) for size in shape) or "[]" for shape in several)
+                         for name, several in _shapes_by_name(given).items())
+    except (TypeError, AttributeError, ValueError):
+        raise TypeError(f"expected a dict of input name to shape, or a list of them, found {given!r}") from None
 
 
 def options_of(options: Union[CompilerOptions, Mapping[str, Any], None]) -> CompilerOptions:

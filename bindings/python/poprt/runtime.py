@@ -6,6 +6,7 @@ future is done. The runner refers to them until then, so the caller need not.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import json
 import math
@@ -25,7 +26,7 @@ from ._runner_config import (DO_NOT_WAIT as DO_NOT_WAIT, INT64_MAX as INT64_MAX,
                              HostConcatRunnerConfig, LightRunnerConfig, PackAlgorithm, PackRunnerConfig, RequestOptions, RunnerType,
                              RuntimeConfig, replica_number)
 from ._statistics import BucketStatistics, Latency, ReplicaStatistics, RunnerStatistics, Tracepoint
-from .compiler import Compiler, CompilerOptions, Executable
+from .compiler import Compiler, CompilerOptions, Executable, Shapes, _shapes_by_name, options_of, shapes_text
 from .errors import InvalidArgumentError, NotFoundError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
@@ -283,6 +284,13 @@ class BaseRunner:
         raw = self._open()
         return Binding(raw, _raw.raw_bind(raw, _named("input", inputs), _named("output", outputs), self._check_types, self._check_shapes))
 
+    def warm_up(self, shapes: Shapes) -> None:
+        """Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready: a dict of
+        input name to shape, a list of such dicts, or the text of the option ``input_shape``. Inputs whose sizes follow
+        from the others may be left out. Raises InvalidArgumentError (a shape that contradicts the model),
+        UnimplementedError (the shapes of the runner are fixed). Since 1.0."""
+        self._open().warm_up(shapes_text(shapes))
+
     def get_execute_inputs(self) -> list[DataDesc]:
         """All inputs. Those with ``popef_contains_tensor_data`` may be omitted."""
         raw = self._open()
@@ -367,12 +375,22 @@ def _is_model(given: object) -> bool:
     return hasattr(given, "SerializeToString")
 
 
+def _to_run(options: Optional[CompilerOptions]) -> CompilerOptions:
+    """Returns the options of a model in memory that is compiled to run it: as for a file, shapes are compiled on demand unless
+    the options concern one executable."""
+    made = copy.copy(options_of(options))
+    several = any(len(shapes) > 1 for shapes in _shapes_by_name(made.input_shape).values())
+    if not (made.shapes or several or made.input_length or made.after_pass or made.serialize_ir or not made.constant_weights):
+        made.shapes = "on_demand"
+    return made
+
+
 def _opened(given: Popef, config: Any, compiler_options: Optional[CompilerOptions]) -> Executable:
     """Returns the executable for the argument of a runner."""
     if _is_model(given):
         if isinstance(given, (str, os.PathLike)):
             return Executable.load(given, compiler_options)
-        return Compiler.compile(given, None, compiler_options)  # type: ignore[arg-type]
+        return Compiler.compile(given, None, _to_run(compiler_options))  # type: ignore[arg-type]
     if compiler_options is not None:
         raise InvalidArgumentError("compiler_options are for a model that ends with .onnx; what is given was compiled already")
     if isinstance(given, Executable):

@@ -69,9 +69,11 @@ POPRT_API const char* poprt_anchor_name(const poprt_anchor* anchor);
 POPRT_API poprt_dtype poprt_anchor_dtype(const poprt_anchor* anchor);
 /* The number of dimensions; 0 for a scalar. Since 0.1. */
 POPRT_API size_t poprt_anchor_rank(const poprt_anchor* anchor);
-/* `rank` dimensions, borrowed from the anchor; null for a scalar. Since 0.1. */
+/* `rank` dimensions, borrowed from the anchor; null for a scalar. A dimension is -1 if requests may
+ * have any size there, because the shapes are compiled on demand. Since 0.1. */
 POPRT_API const int64_t* poprt_anchor_shape(const poprt_anchor* anchor);
-/* The number of bytes that execute reads or writes for the anchor. Since 0.1. */
+/* The number of bytes that execute reads or writes for the anchor; 0 if a dimension is -1.
+ * Since 0.1. */
 POPRT_API size_t poprt_anchor_bytes(const poprt_anchor* anchor);
 
 #ifdef __cplusplus

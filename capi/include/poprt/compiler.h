@@ -183,6 +183,13 @@ typedef struct poprt_compile_options {
    * files; "copy" copies them into memory. If a mapped file is truncated, the process receives
    * SIGBUS; with "copy" this is an error. Null: "map". Since 1.0. */
   const char* load;
+  /* How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
+   * first request arrives, and input_shape or batch_size is the shape that is compiled ahead;
+   * "buckets" compiles the shapes of input_shape and pads requests to them; "fixed" compiles one
+   * shape. "on_demand" needs a function that loads an ONNX model to run it. Null: "buckets" if an
+   * input has several shapes; else "on_demand" for a model that is loaded to run it; else "fixed".
+   * poprt_executable_load is such a function. Since 1.0. */
+  const char* shapes;
   /* </options:compile> */
 } poprt_compile_options;
 
@@ -202,11 +209,14 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
     const poprt_compiler* compiler, const char* onnx_path, poprt_executable** out_executable);
 
-/* Loads an executable from either kind of file. Opens a PopEF file, or compiles an ONNX model
- * and stores the result in an engine cache, from which later calls take it. `options` may be
- * null; they have no effect on a PopEF file. The cache is cache_path, else POPART_CACHE_DIR,
- * else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open and
- * poprt_compiler_compile_file. Since 1.0. */
+/* Loads an executable from either kind of file to run it. Opens a PopEF file, or compiles an
+ * ONNX model and stores the result in an engine cache, from which later calls take it. If the
+ * model has variable dimensions, its shapes are compiled when a runner gets requests (option
+ * `shapes`): then dimensions of anchors are -1 unless the options fix them, and an executable
+ * without such a shape cannot be saved, fused or used by a session (failed_precondition).
+ * `options` may be null; they have no effect on a PopEF file. The cache is cache_path, else
+ * POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open
+ * and poprt_compiler_compile_file. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
                                                             const poprt_compile_options* options,
                                                             poprt_executable** out_executable);

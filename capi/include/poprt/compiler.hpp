@@ -120,6 +120,16 @@ struct CompilerOptions {
   // files; "copy" copies them into memory. If a mapped file is truncated, the process receives
   // SIGBUS; with "copy" this is an error. "": "map". Since 1.0.
   std::string load;
+  // How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
+  // first request arrives, and input_shape or batch_size is the shape that is compiled ahead;
+  // "buckets" compiles the shapes of input_shape and pads requests to them; "fixed" compiles one
+  // shape. "on_demand" needs a function that loads an ONNX model to run it. "": "buckets" if an
+  // input has several shapes; else "on_demand" for a model that is loaded to run it; else "fixed".
+  // Since 1.0.
+  std::string shapes;
+  // Sets of shapes of inputs, by name: the model is compiled at all of them, and a request is
+  // padded to the next larger set. None given: the shapes of inputs. Since 1.0.
+  std::vector<std::map<std::string, std::vector<int64_t>>> shapeSets;
   // </options:compile>
 };
 
@@ -248,6 +258,9 @@ class Compiler {
       std::vector<poprt_input_shape> shapes;
       for (const auto& [name, shape] : options.inputShape)
         shapes.push_back({name.c_str(), shape.data(), shape.size()});
+      for (const auto& set : options.shapeSets)
+        for (const auto& [name, shape] : set)
+          shapes.push_back({name.c_str(), shape.data(), shape.size()});
       o.input_shapes = shapes.data();
       o.input_shape_count = shapes.size();
       std::vector<poprt_input_length> lengths;
@@ -285,6 +298,7 @@ class Compiler {
       if (!options.cachePath.empty()) o.cache_path = options.cachePath.c_str();
       if (!options.stopAfter.empty()) o.stop_after = options.stopAfter.c_str();
       if (!options.load.empty()) o.load = options.load.c_str();
+      if (!options.shapes.empty()) o.shapes = options.shapes.c_str();
       o.convert_version = options.convertVersion;
       o.allow_links = options.allowLinks;
       o.strict = options.strict;

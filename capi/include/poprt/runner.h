@@ -78,8 +78,9 @@ typedef struct poprt_runner_options {
   /* Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see telemetry.h. Non-zero:
    * yes. Since 1.0. */
   int32_t telemetry;
-  /* How long a batch that has some rows waits for more before it is padded with zeros. 0: 10 ms;
-   * negative: without limit. Nanoseconds. Since 0.1. */
+  /* How long a batch that has some rows waits for more before it is padded with zeros. 0: it does
+   * not wait: it runs as soon as the device is idle, and rows are gathered while the device is
+   * busy; negative: without limit. Nanoseconds. Since 0.1. */
   int64_t timeout_ns;
   /* Whether to omit the lock; then only one thread at a time may use the runner. Non-zero: yes.
    * Since 0.1. */
@@ -165,7 +166,9 @@ typedef struct poprt_runner_options {
    * runner is refused with data_loss, and the message names the file and the blob. A file without
    * checksums causes a warning. Non-zero: yes. Since 1.0. */
   int32_t verify;
-  int32_t reserved;
+  /* How many shapes of a model whose shapes are compiled on demand are kept, without the one that
+   * was compiled ahead. Beyond it, the least recently used shape is removed. 0: 16. Since 1.0. */
+  int32_t max_shapes;
   /* </options:runner> */
 } poprt_runner_options;
 
@@ -375,6 +378,14 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* run
  * failed_precondition (the runner was created without the option `profile`). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
+/* Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.
+ * The text has a line NAME=d0,d1,... for each input, for example "ids=1,16/1,64\nmask=1,16/1,64";
+ * slashes separate several shapes, and an input with one shape has it in all of them. Inputs whose
+ * sizes follow from the others may be left out. Thread-safe. Errors: invalid_argument (the text, or
+ * a shape that contradicts the model); unimplemented (the shapes of the runner are fixed);
+ * failed_precondition (there is no compiler library). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_warm_up(poprt_runner* runner,
+                                                           const char* shapes);
 /* Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
  * cancelled. Later requests fail with cancelled. The request on the device ends after at most about
  * 5 ms of work, unless a kernel computes longer in one piece (a TopK of one row, a matrix inverse).

@@ -89,7 +89,8 @@ struct RuntimeConfig {
   // Whether several threads may use the runner at once. Off saves a lock. Since 0.1.
   bool threadSafe = true;
   // How long a batch that has some rows waits for more before it is padded with zeros. 0: without
-  // limit. Nanoseconds. Since 0.1.
+  // limit; 10 ms, the default: it does not wait, but runs as soon as the device is idle, and rows
+  // are gathered while the device is busy. Nanoseconds. Since 0.1.
   Nanoseconds timeoutNS = 10'000'000;
   // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
   // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
@@ -159,6 +160,9 @@ struct RuntimeConfig {
   // runner is refused with data_loss, and the message names the file and the blob. A file without
   // checksums causes a warning. Since 1.0.
   bool verify = false;
+  // How many shapes of a model whose shapes are compiled on demand are kept, without the one that
+  // was compiled ahead. Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.
+  int32_t maxShapes = 0;
   // </options:runner>
 };
 
@@ -176,7 +180,8 @@ struct ModelRunnerConfig {
   // Number of copies of the model, each on a different device. Since 0.1.
   int32_t replication_factor = 1;
   // How long a batch that has some rows waits for more before it is padded with zeros. 0: without
-  // limit. Since 0.1.
+  // limit; 10 ms, the default: it does not wait, but runs as soon as the device is idle, and rows
+  // are gathered while the device is busy. Since 0.1.
   std::chrono::nanoseconds timeout_ns = std::chrono::nanoseconds(10'000'000);
   // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
   // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
@@ -260,7 +265,10 @@ struct RunnerOptions {
     o.profile = c.profile;
     o.device = c.device ? c.device->handle() : nullptr;
     o.queue_depth = c.queueDepth;
-    o.timeout_ns = c.timeoutNS == 0 ? -1 : c.timeoutNS.count();
+    // The default does not wait for full batches.
+    o.timeout_ns = c.timeoutNS == 0                           ? -1
+                   : c.timeoutNS == RuntimeConfig().timeoutNS ? 0
+                                                              : c.timeoutNS.count();
     o.not_thread_safe = !c.threadSafe;
     o.no_validate_io_params = !c.validateIOParams;
     o.use_batching_dim = c.batchingDim != UINT32_MAX;
@@ -274,6 +282,7 @@ struct RunnerOptions {
     o.request_tracepoints_buffer_size =
         c.requestTracepointsBufferSize == 0 ? -1 : c.requestTracepointsBufferSize;
     o.replication_factor = c.replicationFactor;
+    o.max_shapes = c.maxShapes;
     o.overlap_io = c.overlapIO;
     o.batches_per_step = c.batchesPerStep;
     for (const auto& [id, device] : c.replicaIdToDevice)
@@ -514,10 +523,25 @@ class HandleRunner : public BaseRunner {
     detail::check(poprt_runner_profile(handle_.get(), &text));
     return detail::take(text);
   }
+  // Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.
+  // Throws invalid_argument (the text, or a shape that contradicts the model); unimplemented (the
+  // shapes of the runner are fixed); failed_precondition (there is no compiler library). Since 1.0.
+  void warmUp(const std::string& shapes) {
+    detail::check(poprt_runner_warm_up(handle_.get(), shapes.c_str()));
+  }
   // Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
   // cancelled. Later requests fail with cancelled. Since 0.1.
   void stop() { poprt_runner_stop(handle_.get()); }
   // </functions:runner>
+  // The same with the shapes of the inputs by name. Since 1.0.
+  void warmUp(const std::map<std::string, std::vector<int64_t>>& shapes) {
+    std::string text;
+    for (const auto& [name, shape] : shapes) {
+      text += (text.empty() ? "" : "\n") + name + "=" + (shape.empty() ? "[]" : "");
+      for (size_t i = 0; i < shape.size(); i++) text += (i ? "," : "") + std::to_string(shape[i]);
+    }
+    warmUp(text);
+  }
   // Returns the statistics as numbers, of all replicas or of one.
   RunnerCounters counters(int64_t replica = POPRT_ALL_REPLICAS) const {
     RunnerCounters counters{};

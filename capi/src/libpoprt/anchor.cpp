@@ -47,5 +47,7 @@ const int64_t* poprt_anchor_shape(const poprt_anchor* anchor) {
 }
 
 size_t poprt_anchor_bytes(const poprt_anchor* anchor) {
-  return anchor ? capi::from_handle(anchor)->bytes() : 0;  // verified: does not throw
+  // Verified, except for open sizes: does not throw.
+  return anchor && is_static(capi::from_handle(anchor)->shape) ? capi::from_handle(anchor)->bytes()
+                                                               : 0;
 }

@@ -23,6 +23,7 @@
 #include "codecs/arrays_file.h"
 #include "compile_cache.h"
 #include "compile_generation.h"
+#include "compiler_handle.h"
 #include "compiler_loader.h"
 #include "engine_options.h"
 #include "estimate_handle.h"
@@ -37,93 +38,13 @@
 #include "plugins/registry.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
+#include "shape_compiler.h"
 
 using namespace poprt;
 using capi::call;
 using capi::call_with_sink;
 using capi::text;
 namespace fs = std::filesystem;
-
-// Options with the memory of their pointers.
-struct poprt_compiler {
-  explicit poprt_compiler(const poprt_compile_options& given) : options(given) {
-    shape_values.reserve(given.input_shape_count);
-    for (const auto& s : std::span(given.input_shapes, given.input_shape_count)) {
-      shape_names.push_back(s.name);
-      shape_values.emplace_back(s.shape, s.shape + s.rank);
-    }
-    for (size_t i = 0; i < shape_values.size(); i++)
-      shapes.push_back({shape_names[i].c_str(), shape_values[i].data(), shape_values[i].size()});
-    length_names.reserve(given.input_length_count);
-    for (const auto& l : std::span(given.input_lengths, given.input_length_count))
-      lengths.push_back({length_names.emplace_back(l.name).c_str(), l.length});
-    blob_texts.reserve(2 * given.opaque_blob_count);
-    for (const auto& b : std::span(given.opaque_blobs, given.opaque_blob_count)) {
-      const std::string& name = blob_texts.emplace_back(b.name);
-      const std::string& data = blob_texts.emplace_back(static_cast<const char*>(b.data), b.bytes);
-      blobs.push_back({name.c_str(), data.data(), data.size()});
-    }
-    copy(given.passes, given.pass_count, pass_names, passes);
-    copy(given.skip_passes, given.skip_pass_count, skip_names, skips);
-    copy(given.outputs, given.output_count, output_names, outputs);
-    option_texts.reserve(2 * given.option_count);
-    for (const auto& n : std::span(given.options, given.option_count)) {
-      const std::string& name = option_texts.emplace_back(n.name);
-      named.push_back({name.c_str(), option_texts.emplace_back(n.value).c_str()});
-    }
-    if (given.stop_after) stop_after = given.stop_after;
-    options.struct_size = sizeof options;
-    options.input_shapes = shapes.data();
-    options.input_lengths = lengths.data();
-    options.opaque_blobs = blobs.data();
-    options.passes = passes.data();
-    options.skip_passes = skips.data();
-    options.outputs = outputs.data();
-    options.options = named.data();
-    if (given.stop_after) options.stop_after = stop_after.c_str();
-    if (given.cache_path) cache_path = given.cache_path, options.cache_path = cache_path.c_str();
-    if (given.load) load_word = given.load, options.load = load_word.c_str();
-  }
-  poprt_compiler(const poprt_compiler&) = delete;
-  poprt_compiler& operator=(const poprt_compiler&) = delete;
-
-  static void copy(const char* const* from, size_t count, std::vector<std::string>& names,
-                   std::vector<const char*>& pointers) {
-    names.assign(from, from + count);
-    for (const std::string& n : names) pointers.push_back(n.c_str());
-  }
-
-  poprt_compile_options options;
-  std::vector<std::string> shape_names, length_names, pass_names, skip_names, output_names;
-  std::vector<std::vector<int64_t>> shape_values;
-  std::vector<poprt_input_shape> shapes;
-  std::vector<poprt_input_length> lengths;
-  std::vector<std::string> blob_texts;
-  std::vector<poprt_opaque_blob> blobs;
-  std::vector<const char*> passes, skips, outputs;
-  std::vector<std::string> option_texts;
-  std::vector<poprt_option> named;
-  std::string stop_after, cache_path, load_word;
-
-  // The model of the last conversion, for a compilation of the same file. Another thread may take
-  // it.
-  using Kept = std::unique_ptr<void, void (*)(void*)>;
-  static void release(void* kept) { capi::compiler_library().release(kept); }
-  Kept take_kept() const {
-    const std::lock_guard lock(mutex);
-    return std::exchange(kept, Kept(nullptr, release));
-  }
-  void keep(void* left) const {
-    const std::lock_guard lock(mutex);
-    kept.reset(left);
-  }
-  mutable std::mutex mutex;  // of `kept`
-  mutable Kept kept{nullptr, release};
-
-  // Additional tasks of a conversion.
-  bool check_models = false, compare_layers = false;
-  mutable std::atomic<bool> converted = false;
-};
 
 namespace {
 
@@ -195,6 +116,22 @@ void check(const poprt_compile_options& o) {
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
   capi::check_reserved(o.reserved_3, "poprt_compile_options");
   static_cast<void>(capi::copies_file(o.load));
+  const std::string_view shapes = o.shapes ? o.shapes : "";
+  const bool several = has_several_shapes(o);
+  if (!shapes.empty() && shapes != "on_demand" && shapes != "buckets" && shapes != "fixed")
+    fail(ErrorCode::invalid_argument,
+         "shapes '{}' is unknown; it is 'on_demand', 'buckets' or 'fixed'", shapes);
+  if (several && (shapes == "fixed" || shapes == "on_demand"))
+    fail(ErrorCode::invalid_argument,
+         "shapes '{}': an input of `input_shape` has several shapes: give one{}, or use 'buckets'",
+         shapes, shapes == "on_demand" ? " and the others to warm_up" : "");
+  if (shapes == "on_demand" && o.variable_weights)
+    fail(ErrorCode::invalid_argument,
+         "shapes 'on_demand' and weights that change exclude each other: a change would affect one "
+         "shape only");
+  if (!several && shapes == "buckets")
+    fail(ErrorCode::invalid_argument,
+         "shapes 'buckets': give an input of `input_shape` several shapes");
 }
 
 // Returns the files of a model as opaque blobs.
@@ -559,17 +496,6 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
   });
 }
 
-poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const char* onnx_path,
-                                         poprt_executable** out_executable) {
-  return capi::guard([&] {
-    const auto& c = capi::required(compiler, "compiler");
-    capi::required(onnx_path, "onnx_path");
-    auto& out = capi::required(out_executable, "out_executable");
-    out = new poprt_executable{
-        compile(c, {onnx_path, nullptr, 0, nullptr}, runtime::executable_name(onnx_path))};
-  });
-}
-
 poprt_error* poprt_compiler_estimate_file(const poprt_compiler* compiler, const char* onnx_path,
                                           poprt_estimate** out_estimate) {
   return capi::guard([&] {
@@ -601,22 +527,69 @@ bool is_popef(const std::string& path) {
   return path.ends_with(".popef");
 }
 
-std::shared_ptr<const runtime::Model> load(const std::string& path,
-                                           const poprt_compile_options& given) {
-  if (is_popef(path)) return runtime::open_popef(path);
+// Whether the shapes are compiled on demand if the model has variable dimensions. `loads`: the
+// model is loaded to run it.
+bool compiles_on_demand(const poprt_compiler& compiler, bool loads) {
+  const poprt_compile_options& o = compiler.options;
+  const std::string_view shapes = o.shapes ? o.shapes : "";
+  if (!shapes.empty()) return shapes == "on_demand";
+  // These options concern one executable, or inputs whose types are known after the compilation.
+  return loads && !has_several_shapes(o) && o.input_length_count == 0 && !o.variable_weights &&
+         !o.after_pass && !capi::named_option(o, "serialize_ir");
+}
+
+std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compiler> compiler,
+                                                    capi::ShapeCompiler::Source source) {
+  warn_without_conversion(*compiler);
+  const poprt_compile_options& o = compiler->options;
+  const poprt_compiler& options = *compiler;
+  std::optional<runtime::ExecutableCache> cache;
+  if (const auto folder = capi::cache_folder(o)) cache.emplace(*folder);
+  const std::string path = source.path;
+  auto shapes =
+      std::make_shared<capi::ShapeCompiler>(std::move(compiler), std::move(source), cache);
+  auto made = std::make_unique<poprt_executable>();
+  made->model = shapes->load();
+  if (!made->model) {
+    made->model = shapes->description();
+  } else {
+    const poprt_library_source from = shapes->source();
+    std::map<std::string, std::string> files;
+    if (o.embed_source) files = embedded(from, o.allow_links);
+    const capi::Source note{
+        path.empty() ? "" : fs::path(path).filename().string(),
+        shapes->model_hash().empty() ? hash_of(from, o.allow_links) : shapes->model_hash()};
+    made->model = with_options(made->model, options.options, note, std::move(files));
+  }
+  if (shapes->is_open()) made->shapes = std::move(shapes);
+  return made;
+}
+
+std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& o) {
+  poprt_compiler* made = nullptr;
+  if (poprt_error* error = poprt_compiler_create(&o, &made)) {
+    const std::unique_ptr<poprt_error, void (*)(poprt_error*)> owner(error, poprt_error_free);
+    throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)), poprt_error_message(error));
+  }
+  return std::unique_ptr<poprt_compiler>(made);
+}
+
+std::unique_ptr<poprt_executable> load(const std::string& path,
+                                       const poprt_compile_options& given) {
+  if (is_popef(path))
+    return std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
   poprt_compile_options o = given;
   std::string folder;
   const bool named = (o.cache_path && *o.cache_path) || capi::cache_folder({});
   if (!named) folder = user_cache();
   if (!folder.empty()) o.cache_path = folder.c_str();
   o.enable_engine_caching = named || !folder.empty();
-  poprt_compiler* made = nullptr;
-  if (poprt_error* error = poprt_compiler_create(&o, &made)) {
-    const std::unique_ptr<poprt_error, void (*)(poprt_error*)> owner(error, poprt_error_free);
-    throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)), poprt_error_message(error));
-  }
-  const std::unique_ptr<poprt_compiler> compiler(made);
-  return compile(*compiler, {path.c_str(), nullptr, 0, nullptr}, runtime::executable_name(path));
+  auto compiler = compiler_with(o);
+  const std::string name = runtime::executable_name(path);
+  if (compiles_on_demand(*compiler, true))
+    return compile_on_demand(std::move(compiler), {path, {}, {}, name});
+  return std::make_unique<poprt_executable>(
+      poprt_executable{compile(*compiler, {path.c_str(), nullptr, 0, nullptr}, name)});
 }
 
 }  // namespace
@@ -628,7 +601,22 @@ poprt_error* poprt_executable_load(const char* path, const poprt_compile_options
     auto& out = capi::required(out_executable, "out_executable");
     auto o = capi::read_options(options, "poprt_compile_options");
     o.struct_size = sizeof o;
-    out = new poprt_executable{load(path, o)};
+    out = load(path, o).release();
+  });
+}
+
+poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const char* onnx_path,
+                                         poprt_executable** out_executable) {
+  return capi::guard([&] {
+    const auto& c = capi::required(compiler, "compiler");
+    capi::required(onnx_path, "onnx_path");
+    auto& out = capi::required(out_executable, "out_executable");
+    const std::string name = runtime::executable_name(onnx_path);
+    if (compiles_on_demand(c, false)) {
+      out = compile_on_demand(compiler_with(c.options), {onnx_path, {}, {}, name}).release();
+      return;
+    }
+    out = new poprt_executable{compile(c, {onnx_path, nullptr, 0, nullptr}, name)};
   });
 }
 
@@ -639,6 +627,13 @@ poprt_error* poprt_compiler_compile_bytes(const poprt_compiler* compiler, const 
     const auto& c = capi::required(compiler, "compiler");
     capi::required(static_cast<const char*>(data), "data");
     auto& out = capi::required(out_executable, "out_executable");
+    if (compiles_on_demand(c, false)) {
+      capi::ShapeCompiler::Source source{
+          {}, std::string(static_cast<const char*>(data), size), {}, "model"};
+      if (folder) source.folder = folder;
+      out = compile_on_demand(compiler_with(c.options), std::move(source)).release();
+      return;
+    }
     out = new poprt_executable{compile(c, {nullptr, data, size, folder}, "model")};
   });
 }
@@ -649,6 +644,10 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
     const auto& c = capi::required(compiler, "compiler");
     const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
     capi::required(popef_path, "popef_path");
+    if (compiles_on_demand(c, false))
+      fail(ErrorCode::invalid_argument,
+           "shapes 'on_demand' is for a model that is loaded to run it: give the PopEF file the "
+           "shapes of `input_shape`");
     if (capi::cache_folder(c.options)) {
       runtime::save_model(*compile(c, source, runtime::executable_name(onnx_path)), popef_path);
       return;

@@ -67,7 +67,7 @@ poprt_error* poprt_executable_open_bytes(const void* data, size_t size,
 poprt_error* poprt_executable_save(const poprt_executable* executable, const char* path) {
   return capi::guard([&] {
     capi::required(path, "path");
-    runtime::save_model(*capi::required(executable, "executable").model, path);
+    runtime::save_model(*capi::required(executable, "executable").compiled(), path);
   });
 }
 
@@ -108,7 +108,7 @@ poprt_error* poprt_executable_fuse(const poprt_executable* const* executables,
     if (executable_count) capi::required(executables, "executables");
     std::vector<std::shared_ptr<const runtime::Model>> models;
     for (const poprt_executable* e : std::span(executables, executable_count))
-      models.push_back(capi::required(e, "executables[]").model);
+      models.push_back(capi::required(e, "executables[]").compiled());
     out = new poprt_executable{runtime::fuse_models(models)};
   });
 }
@@ -116,7 +116,7 @@ poprt_error* poprt_executable_fuse(const poprt_executable* const* executables,
 poprt_error* poprt_executable_popef_model(const poprt_executable* executable,
                                           poprt_popef_model** out_model) {
   return capi::guard([&] {
-    const auto& model = *capi::required(executable, "executable").model;
+    const auto& model = *capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_model, "out_model");
     out = new poprt_popef_model(runtime::popef_model(model), {});
   });
@@ -125,7 +125,7 @@ poprt_error* poprt_executable_popef_model(const poprt_executable* executable,
 poprt_error* poprt_executable_popef_metadata(const poprt_executable* executable,
                                              poprt_popef_metadata** out_metadata) {
   return capi::guard([&] {
-    const auto& model = *capi::required(executable, "executable").model;
+    const auto& model = *capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_metadata, "out_metadata");
     out = new poprt_popef_metadata(model.metadata);
   });
@@ -134,7 +134,7 @@ poprt_error* poprt_executable_popef_metadata(const poprt_executable* executable,
 poprt_error* poprt_executable_save_bytes(const poprt_executable* executable, poprt_write_fn write,
                                          void* user_data) {
   return capi::guard([&] {
-    const auto& model = *capi::required(executable, "executable").model;
+    const auto& model = *capi::required(executable, "executable").compiled();
     if (!write) fail(ErrorCode::invalid_argument, "argument 'write' is null");
     capi::Receiver receiver(write, user_data);
     std::ostream stream(&receiver);
@@ -151,7 +151,7 @@ poprt_error* poprt_executable_save_bytes(const poprt_executable* executable, pop
 poprt_error* poprt_executable_save_parts(const poprt_executable* executable,
                                          const char* executable_path, const char* variables_path) {
   return capi::guard([&] {
-    const auto& model = *capi::required(executable, "executable").model;
+    const auto& model = *capi::required(executable, "executable").compiled();
     runtime::save_parts(model, &capi::required(executable_path, "executable_path"),
                         &capi::required(variables_path, "variables_path"));
   });
@@ -187,7 +187,7 @@ size_t poprt_executable_arena_bytes(const poprt_executable* executable) {
 
 poprt_error* poprt_executable_listing(const poprt_executable* executable, poprt_string** out_text) {
   return capi::guard([&] {
-    const auto& model = *capi::required(executable, "executable").model;
+    const auto& model = *capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_text, "out_text");
     out = capi::make_string(program::to_string(model.program(), kernels::describe_call));
   });
@@ -196,7 +196,7 @@ poprt_error* poprt_executable_listing(const poprt_executable* executable, poprt_
 poprt_error* poprt_executable_batching_refusal(const poprt_executable* executable, size_t dimension,
                                                poprt_string** out_text) {
   return capi::guard([&] {
-    const auto& model = *capi::required(executable, "executable").model;
+    const auto& model = *capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_text, "out_text");
     out = capi::make_string(batching_refusal(model, dimension));
   });

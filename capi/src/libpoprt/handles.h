@@ -21,8 +21,25 @@ struct poprt_string {
   std::string text;
 };
 
+namespace poprt::capi {
+class ShapeCompiler;
+}
+
 struct poprt_executable {
   std::shared_ptr<const poprt::runtime::Model> model;
+  // Compiles further shapes for runners, or null. If no shape was compiled ahead, `model` only
+  // describes the inputs and outputs.
+  std::shared_ptr<poprt::capi::ShapeCompiler> shapes = nullptr;
+
+  // The model with a program. Throws failed_precondition if no shape was compiled ahead.
+  const std::shared_ptr<const poprt::runtime::Model>& compiled() const {
+    if (shapes && model->image.program->main.empty())
+      poprt::fail(poprt::ErrorCode::failed_precondition,
+                  "the shapes of model '{}' are compiled when a runner gets requests: give "
+                  "`input_shape` or `batch_size` to compile one ahead",
+                  model->name);
+    return model;
+  }
 };
 
 struct poprt_device_manager {

@@ -4,13 +4,16 @@
 #include <span>
 
 #include "base/json.h"
+#include "option_values.h"
 #include "profile.h"
 #include "request_options.h"
 #include "runner_options.h"
 #include "runtime/runner/bucket_runner.h"
 #include "runtime/runner/model_fusion_runner.h"
+#include "runtime/runner/shape_runner.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/variants.h"
+#include "shape_compiler.h"
 
 using namespace poprt;
 
@@ -93,6 +96,69 @@ nlohmann::ordered_json to_json(const runtime::BucketRunner& runner) {
   return list;
 }
 
+nlohmann::ordered_json to_json(const runtime::ShapeRunner& runner) {
+  const runtime::ShapesStatistics all = runner.shapes();
+  auto list = nlohmann::ordered_json::array();
+  for (const runtime::ShapeStatistics& s : all.shapes) {
+    auto sizes = nlohmann::ordered_json::object();
+    for (size_t d = 0; d < s.sizes.size(); d++) sizes[runner.sizes()[d]] = s.sizes[d];
+    list.push_back({{"sizes", std::move(sizes)},
+                    {"ahead", s.ahead},
+                    {"from_cache", s.from_cache},
+                    {"compile_ns", s.compile_ns},
+                    {"requests", s.requests},
+                    {"padded", s.padded}});
+  }
+  return {{"kept", std::move(list)},
+          {"compiled", all.compiled},
+          {"from_cache", all.from_cache},
+          {"failed", all.failed},
+          {"removed", all.removed}};
+}
+
+// Creates the runner of a model whose shapes are compiled on demand. Returns null if the options
+// need the shape that was compiled ahead: merged requests, or arithmetic of an interpreter.
+std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& executable,
+                                                   const poprt_runner_options* options) {
+  if (!executable.shapes) return nullptr;
+  const auto o = capi::read_options(options, "poprt_runner_options");
+  const std::string_view numerics = o.numerics ? o.numerics : "";
+  if (o.use_batching_dim || (!numerics.empty() && numerics != "fast")) {
+    static_cast<void>(executable.compiled());  // throws if there is no such shape
+    return nullptr;
+  }
+  auto model = executable.model;
+  runtime::ShapeRunnerConfig config;
+  config.runner = capi::read_runner_options(options, model);
+  if (o.max_shapes) config.max_shapes = static_cast<size_t>(o.max_shapes);
+  const bool ahead = !executable.model->image.program->main.empty();
+  return std::make_unique<runtime::ShapeRunner>(
+      executable.shapes->shapes(),
+      [compiler = executable.shapes](const std::vector<Shape>& inputs) {
+        return compiler->compile(inputs);
+      },
+      ahead ? model : nullptr, std::move(config));
+}
+
+// The sets of shapes in the text of warm_up.
+std::vector<std::map<std::string, Shape>> shape_sets(const char* text) {
+  std::map<std::string, std::vector<Shape>> given;
+  size_t count = 1;
+  for (const std::string_view line : capi::split_lines(text, "shapes")) {
+    auto [name, shapes] = capi::parse_shapes(line);
+    if (shapes.size() > 1 && count > 1 && shapes.size() != count)
+      fail(ErrorCode::invalid_argument, "`shapes`: '{}' has {} shapes, another input has {}", name,
+           shapes.size(), count);
+    count = std::max(count, shapes.size());
+    if (!given.emplace(name, std::move(shapes)).second)
+      fail(ErrorCode::invalid_argument, "`shapes`: '{}' is given twice", name);
+  }
+  std::vector<std::map<std::string, Shape>> sets(count);
+  for (const auto& [name, shapes] : given)
+    for (size_t i = 0; i < count; i++) sets[i][name] = shapes[shapes.size() == 1 ? 0 : i];
+  return sets;
+}
+
 poprt_runner_counters to_counters(const runtime::RunnerStatistics& s, size_t replicas) {
   poprt_runner_counters c{};
   // <counters:copies> made from capi/counters.toml by tests/lint/counter_fields.py --write
@@ -126,8 +192,14 @@ poprt_runner_counters to_counters(const runtime::RunnerStatistics& s, size_t rep
 poprt_error* poprt_runner_create(const poprt_executable* executable,
                                  const poprt_runner_options* options, poprt_runner** out_runner) {
   return capi::guard([&] {
-    auto model = capi::required(executable, "executable").model;
+    const auto& given = capi::required(executable, "executable");
     auto& out = capi::required(out_runner, "out_runner");
+    if (auto made = shape_runner(given, options)) {
+      auto* const ahead = made->ahead();
+      out = new poprt_runner{std::move(made), ahead, nullptr};
+      return;
+    }
+    auto model = given.compiled();
     auto config = capi::read_runner_options(options, model);
     // The kind of runner depends on the executable, so callers need not know whether it contains
     // several models or shapes.
@@ -264,7 +336,22 @@ poprt_error* poprt_runner_statistics(poprt_runner* runner, poprt_string** out_js
       json["graph_requests"] = fused->graph_requests();
     if (const auto* buckets = dynamic_cast<const runtime::BucketRunner*>(r.runner.get()))
       json["shape_buckets"] = to_json(*buckets);
+    if (const auto* shapes = dynamic_cast<const runtime::ShapeRunner*>(r.runner.get()))
+      json["shapes"] = to_json(*shapes);
     out = capi::make_string(json_text(json, 2));
+  });
+}
+
+poprt_error* poprt_runner_warm_up(poprt_runner* runner, const char* shapes) {
+  return capi::guard([&] {
+    auto* const r =
+        dynamic_cast<runtime::ShapeRunner*>(capi::required(runner, "runner").runner.get());
+    const auto sets = shape_sets(&capi::required(shapes, "shapes"));
+    if (!r)
+      fail(ErrorCode::unimplemented,
+           "the shapes of this runner are fixed: only a runner of an ONNX model with variable "
+           "dimensions compiles shapes on demand (`shapes` on_demand)");
+    for (const auto& set : sets) r->warm_up(set);
   });
 }
 

@@ -30,7 +30,6 @@ void add_views(List& list, const Item* items, size_t count, const char* what) {
 runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                                           std::shared_ptr<const runtime::Model>& model) {
   const auto o = read_options(options, "poprt_runner_options");
-  check_reserved(o.reserved, "poprt_runner_options");
   const auto not_negative = [](int64_t value, const char* what) {
     if (value < 0)
       fail(ErrorCode::invalid_argument, "{} must not be negative, given {}", what, value);
@@ -41,8 +40,10 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   c.session.load = {o.threads, o.profile != 0};
   if (o.device) c.session.device = o.device->device;
   c.session.telemetry = o.telemetry != 0;
+  not_negative(o.max_shapes, "max_shapes");
   c.queue_depth = static_cast<size_t>(not_negative(o.queue_depth, "queue depth"));
   c.timeout = duration(o.timeout_ns, c.timeout, std::chrono::nanoseconds(0));
+  c.dispatch_when_idle = o.timeout_ns == 0;
   c.thread_safe = !o.not_thread_safe;
   c.validate_io_params = !o.no_validate_io_params;
   if (o.use_batching_dim) c.batching_dim = o.batching_dim;

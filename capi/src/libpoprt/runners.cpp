@@ -30,7 +30,7 @@ poprt_error* poprt_fusion_runner_create(const poprt_executable* executable,
                                         const poprt_runner_options* options,
                                         poprt_runner** out_runner) {
   return capi::guard([&] {
-    auto model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_runner, "out_runner");
     auto config = capi::read_runner_options(options, model);  // may replace the model
     out = new poprt_runner{std::make_unique<runtime::ModelFusionRunner>(model, std::move(config))};
@@ -41,7 +41,7 @@ poprt_error* poprt_pack_runner_create(const poprt_executable* executable,
                                       const poprt_pack_runner_options* options,
                                       poprt_runner** out_runner) {
   return capi::guard([&] {
-    auto model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").compiled();
     const auto o = capi::read_options(options, "poprt_pack_runner_options");
     auto& out = capi::required(out_runner, "out_runner");
     runtime::PackRunnerConfig c;
@@ -68,7 +68,7 @@ poprt_error* poprt_host_concat_runner_create(const poprt_executable* executable,
                                              const poprt_host_concat_runner_options* options,
                                              poprt_runner** out_runner) {
   return capi::guard([&] {
-    auto model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").compiled();
     const auto o = capi::read_options(options, "poprt_host_concat_runner_options");
     auto& out = capi::required(out_runner, "out_runner");
     runtime::HostConcatRunnerConfig config;
@@ -93,7 +93,7 @@ poprt_error* poprt_light_runner_create(const poprt_executable* executable,
                                        const poprt_runner_options* options,
                                        poprt_runner** out_runner) {
   return capi::guard([&] {
-    auto model = capi::required(executable, "executable").model;
+    auto model = capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_runner, "out_runner");
     runtime::RunnerConfig read = capi::read_runner_options(options, model);
     auto made = std::make_unique<runtime::LightRunner>(

@@ -131,7 +131,7 @@ poprt_error* poprt_session_create(const poprt_executable* executable,
                                   const poprt_session_options* options,
                                   poprt_session** out_session) {
   return capi::guard([&] {
-    const auto& model = capi::required(executable, "executable").model;
+    const auto& model = capi::required(executable, "executable").compiled();
     auto& out = capi::required(out_session, "out_session");
     out = new poprt_session(model, config_of(capi::read_options(options, "poprt_session_options")));
   });

@@ -19,6 +19,7 @@
 #include "kept.h"
 #include "onnx/export.h"
 #include "onnx/model_hash.h"
+#include "open_models.h"
 #include "option_lists.h"
 #include "passes.h"
 #include "passes/common/custom.h"
@@ -354,6 +355,9 @@ const poprt_compiler_library* poprt_compiler_library_table(void) {
       [](void* kept) { delete static_cast<capi::Kept*>(kept); },
       capi::estimate,
       estimate_blob,
+      capi::open_model,
+      capi::compile_open_model,
+      capi::close_open_model,
   };
   return &table;
 }

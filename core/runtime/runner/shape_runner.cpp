@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/device_manager.h"
-#include "program/shared_weights.h"
+#include "program/shards.h"
 #include "runtime/queue/deadline_watch.h"
 #include "runtime/runner/open_sizes.h"
 #include "runtime/runner/padded_rows.h"
@@ -98,6 +98,13 @@ void check_interface(const OpenSizes& open, const Sizes& sizes, const Model& mod
     fail(ErrorCode::unimplemented,
          "the compiled model has other inputs or outputs than the ONNX model, so that its shapes "
          "cannot be compiled on demand: give `shapes` fixed and `input_shape`");
+}
+
+bool keeps_state(const Model& model) {
+  if (model.program().state_bytes > 0) return true;
+  const program::Shards shards = program::shards_of(model.program());
+  return std::ranges::any_of(shards.shards,
+                             [](const program::Shard& s) { return s.state_bytes > 0; });
 }
 
 }  // namespace
@@ -335,6 +342,10 @@ void ShapeRunner::State::compile_next(std::unique_lock<std::mutex>& lock) {
 void ShapeRunner::State::make_ready(KeptShape& shape) {
   CompiledShape compiled = compile(open.inputs(shape.sizes));
   check_interface(open, shape.sizes, *compiled.model);
+  if (keeps_state(*compiled.model))
+    fail(ErrorCode::unimplemented,
+         "the model keeps state from run to run, which several shapes of it would not share: give "
+         "`shapes` fixed and `input_shape`");
   shape.from_cache = compiled.from_cache;
   shape.rows = paddable_rows(open, *compiled.model, shape.sizes);
   RunnerConfig own = config_for(*compiled.model);

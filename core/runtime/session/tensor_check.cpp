@@ -31,6 +31,20 @@ bool fits(std::span<const int64_t> expected, const RequestRows& rows,
   return true;
 }
 
+// The remedy for another number of rows than the compiled one.
+std::string rows_hint(std::span<const int64_t> expected, const RequestRows& rows,
+                      const TensorType& found, DType dtype) {
+  if (rows.kind != RequestRows::batches || found.dtype != dtype || expected.empty() ||
+      found.shape.size() != expected.size() ||
+      !std::ranges::equal(found.shape.subspan(1), expected.subspan(1)))
+    return {};
+  return fmt::format(
+      "; given {} rows, compiled for {}: run the ONNX model itself (`shapes` on_demand), or "
+      "compile "
+      "it at several shapes (`input_shape`)",
+      found.shape[0], expected[0]);
+}
+
 }  // namespace
 
 void check_tensor(const program::Anchor& expected, const RequestRows& rows, const TensorType& found,
@@ -38,11 +52,12 @@ void check_tensor(const program::Anchor& expected, const RequestRows& rows, cons
   const auto shape =
       std::span(expected.shape).subspan(expected.shape.size() > rows.left_out ? rows.left_out : 0);
   if (found.dtype == expected.dtype && fits(shape, rows, found.shape)) return;
-  fail(ErrorCode::invalid_argument, "{} '{}': expected {}{}{}, given {}{}", direction,
+  fail(ErrorCode::invalid_argument, "{} '{}': expected {}{}{}, given {}{}{}", direction,
        expected.name, dtype_name(expected.dtype), shape_string(Shape(shape.begin(), shape.end())),
        rows.kind == RequestRows::along ? fmt::format(" (any number along dimension {})", rows.dim)
                                        : "",
-       dtype_name(found.dtype), shape_string(Shape(found.shape.begin(), found.shape.end())));
+       dtype_name(found.dtype), shape_string(Shape(found.shape.begin(), found.shape.end())),
+       rows_hint(shape, rows, found, expected.dtype));
 }
 
 void crop(std::byte* data, DType dtype, std::span<const int64_t> shape,

@@ -7,11 +7,14 @@ import (
 )
 
 func main() {
-	model := must(poprt.Compile("digits.onnx", &poprt.CompileOptions{BatchSize: 8}))
-	runner := must(poprt.NewRunner(model, nil))
-	image, scores := make([]float32, 8*64), make([]float32, 8*10)
-	must(0, runner.Execute([]poprt.Tensor{poprt.Named("image", image)}, []poprt.Tensor{poprt.Named("scores", scores)}))
-	fmt.Println(model.Outputs()[0], scores[:10])
+	runner := must(poprt.LoadRunner("digits.onnx", nil, nil))
+	floats := poprt.Values[float32]
+	for _, batch := range []int64{1, 8} {
+		image := make([]float32, batch*64)
+		outputs := must(runner.Run(poprt.Shaped("image", image, batch, 1, 8, 8)))
+		scores := must(floats(outputs["scores"]))
+		fmt.Println(outputs["scores"], scores[:10])
+	}
 }
 
 func must[T any](value T, err error) T {

@@ -309,6 +309,122 @@ void scenario_68_replicas_with_caches(void** state) {
   remove(folder);
 }
 
+/* A runner of affine whose shapes are compiled on demand, with a cache in `folder`. */
+static poprt_runner* on_demand(char* folder, int64_t batch, int32_t max_shapes) {
+  assert_non_null(mkdtemp(folder));
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.enable_engine_caching = 1;
+  o.cache_path = folder;
+  o.batch_size = batch;
+  poprt_executable* e = NULL;
+  OK(poprt_executable_load(DATA "/affine.onnx", &o, &e));
+  poprt_runner_options options = {0};
+  options.struct_size = sizeof options;
+  options.threads = 1;
+  options.max_shapes = max_shapes;
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(e, &options, &r));
+  poprt_executable_free(e);
+  return r;
+}
+
+static void remove_cache(poprt_runner* r, const char* folder) {
+  poprt_runner_free(r);
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+static void check_rows(poprt_runner* r, size_t rows) {
+  float x[40], y[40];
+  for (size_t i = 0; i < 4 * rows; i++) x[i] = (float)i;
+  const poprt_input in = {"x", 0, x, 4 * rows * sizeof *x};
+  const poprt_output out = {"y", 0, y, 4 * rows * sizeof *y};
+  OK(poprt_runner_execute(r, &in, 1, &out, 1));
+  for (size_t i = 0; i < 4 * rows; i++) assert_true(y[i] == 2 * x[i] + 1);
+}
+
+static void check_statistics(poprt_runner* r, const char* part) {
+  poprt_string* json = NULL;
+  OK(poprt_runner_statistics(r, &json));
+  assert_non_null(strstr(poprt_string_data(json), part));
+  poprt_string_free(json);
+}
+
+void scenario_80_any_shape(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  poprt_runner* r = on_demand(folder, 0, 0);
+  check_rows(r, 3);
+  check_rows(r, 1);
+  check_rows(r, 3);
+  float x[15] = {0}, y[15];
+  const poprt_input in = {"x", 0, x, sizeof x};
+  const poprt_output out = {"y", 0, y, sizeof y};
+  FAILS(poprt_runner_execute(r, &in, 1, &out, 1), POPRT_INVALID_ARGUMENT, "60 bytes");
+  remove_cache(r, folder);
+}
+
+void scenario_81_batch_compiled_ahead(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  poprt_runner* r = on_demand(folder, 2, 0);
+  assert_int_equal(poprt_anchor_shape(poprt_runner_input(r, 0))[0], 2);
+  check_rows(r, 2);
+  check_rows(r, 5);
+  check_rows(r, 1);
+  remove_cache(r, folder);
+}
+
+void scenario_82_warm_up(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  poprt_runner* r = on_demand(folder, 0, 0);
+  OK(poprt_runner_warm_up(r, "x=8,4/9,4"));
+  check_statistics(r, "\"compiled\": 2");
+  FAILS(poprt_runner_warm_up(r, "z=2,4"), POPRT_NOT_FOUND, "z");
+  remove_cache(r, folder);
+  poprt_executable* e = affine();
+  r = runner_of(e, NULL);
+  FAILS(poprt_runner_warm_up(r, "x=2,4"), POPRT_UNIMPLEMENTED, "fixed");
+  poprt_runner_free(r);
+  poprt_executable_free(e);
+}
+
+void scenario_83_shape_sets(void** state) {
+  (void)state;
+  const int64_t small[] = {1, 4}, large[] = {4, 4};
+  const poprt_input_shape shapes[] = {{"x", small, 2}, {"x", large, 2}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.input_shapes = shapes;
+  o.input_shape_count = 2;
+  poprt_compiler* compiler = NULL;
+  poprt_executable* e = NULL;
+  OK(poprt_compiler_create(&o, &compiler));
+  OK(poprt_compiler_compile_file(compiler, DATA "/affine.onnx", &e));
+  poprt_compiler_free(compiler);
+  poprt_runner* r = runner_of(e, NULL);
+  check_rows(r, 3);
+  check_rows(r, 1);
+  check_rows(r, 4);
+  poprt_runner_free(r);
+  poprt_executable_free(e);
+}
+
+void scenario_84_shapes_are_removed(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  poprt_runner* r = on_demand(folder, 0, 1);
+  check_rows(r, 1);
+  check_rows(r, 2);
+  check_rows(r, 3);
+  check_rows(r, 1);
+  check_statistics(r, "\"removed\": 3");
+  remove_cache(r, folder);
+}
+
 /* A compiler of affine.onnx with x = [2,4] and further options by name. */
 static poprt_compiler* affine_compiler(const char* name, const char* value) {
   poprt_option list[] = {{"input_shape", "x=2,4"}, {name, value}};

@@ -74,6 +74,11 @@ void scenario_63_several_ipus(void** state);
 void scenario_90_estimate(void** state);
 void scenario_91_an_estimate_in_the_executable(void** state);
 void scenario_65_packed_sequences(void** state);
+void scenario_80_any_shape(void** state);
+void scenario_81_batch_compiled_ahead(void** state);
+void scenario_82_warm_up(void** state);
+void scenario_83_shape_sets(void** state);
+void scenario_84_shapes_are_removed(void** state);
 void scenario_68_replicas_with_caches(void** state);
 /* Those of generator_test.c. */
 void scenario_85_generate(void** state);

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <sstream>
@@ -364,6 +365,70 @@ TEST(scenario, s58_profile_of_a_session) {
   session->unloadFromDevice();
   fails([&] { session->profile(); }, ErrorCode::failed_precondition, {"device"});
   fails([&] { run(false)->profile(); }, ErrorCode::failed_precondition, {"profiling"});
+}
+
+// A runner of affine whose shapes are compiled on demand, with a cache of its own.
+struct OnDemand {
+  explicit OnDemand(CompilerOptions options = {}, RuntimeConfig c = config()) {
+    ::mkdtemp(folder);
+    options.cachePath = folder;
+    options.enableEngineCaching = true;
+    runner = std::make_unique<ModelRunner>(*Compiler::load(model("affine.onnx"), options), c);
+  }
+  ~OnDemand() { std::filesystem::remove_all(folder); }
+  OnDemand(const OnDemand&) = delete;
+  OnDemand& operator=(const OnDemand&) = delete;
+
+  char folder[32] = "/tmp/poprt_scenario_XXXXXX";
+  std::unique_ptr<ModelRunner> runner;
+};
+
+void check_rows(ModelRunner& runner, size_t rows) {
+  std::vector<float> x(4 * rows), y(4 * rows);
+  std::iota(x.begin(), x.end(), 0.0f);
+  runner.execute({{"x", view(x)}}, {{"y", view(y)}});
+  for (size_t i = 0; i < x.size(); i++) EXPECT_EQ(y[i], 2 * x[i] + 1);
+}
+
+TEST(scenario, s80_any_shape) {
+  OnDemand on_demand;
+  for (const size_t rows : {3, 1, 3}) check_rows(*on_demand.runner, rows);
+}
+
+TEST(scenario, s81_batch_compiled_ahead) {
+  CompilerOptions options;
+  options.batchSize = 2;
+  OnDemand on_demand(options);
+  EXPECT_EQ(on_demand.runner->getExecuteInputs().at(0).shape, (std::vector<int64_t>{2, 4}));
+  for (const size_t rows : {2, 5, 1}) check_rows(*on_demand.runner, rows);
+}
+
+TEST(scenario, s82_warm_up) {
+  OnDemand on_demand;
+  on_demand.runner->warmUp({{"x", {2, 4}}});
+  on_demand.runner->warmUp("x=8,4/9,4");
+  const std::string json = on_demand.runner->statistics();
+  EXPECT_NE(json.find("\"compiled\": 3"), std::string::npos) << json;
+  fails([&] { on_demand.runner->warmUp({{"z", {2, 4}}}); }, ErrorCode::not_found, {"z"});
+  ModelRunner fixed(*affine(), config());
+  fails([&] { fixed.warmUp("x=2,4"); }, ErrorCode::unimplemented, {"fixed"});
+}
+
+TEST(scenario, s83_shape_sets) {
+  CompilerOptions options;
+  options.shapeSets = {{{"x", {1, 4}}}, {{"x", {4, 4}}}};
+  ModelRunner runner(*Compiler::compile(model("affine.onnx"), {}, options), config());
+  for (const size_t rows : {3, 1, 4}) check_rows(runner, rows);
+  fails([&] { check_rows(runner, 5); }, ErrorCode::invalid_argument, {"5"});
+}
+
+TEST(scenario, s84_shapes_are_removed) {
+  RuntimeConfig c = config();
+  c.maxShapes = 1;
+  OnDemand on_demand({}, c);
+  for (const size_t rows : {1, 2, 3, 1}) check_rows(*on_demand.runner, rows);
+  const std::string json = on_demand.runner->statistics();
+  EXPECT_NE(json.find("\"removed\": 3"), std::string::npos) << json;
 }
 
 TEST(scenario, s90_estimate) {

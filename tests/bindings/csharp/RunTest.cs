@@ -95,7 +95,8 @@ public sealed class RunTest
             Assert.That(outputs["next"].ToArray<long>(), Is.EqualTo(new long[] { 3, 1, 2, 3 }));
             Assert.That(outputs["rows"].Span<float>()[7], Is.EqualTo(5));
         }
-        var error = Assert.Throws<PoprtException>(() => new ModelRunner(Path("affine.onnx")));
+        var error = Assert.Throws<PoprtException>(
+            () => Executable.Load(Path("affine.onnx"), new CompilerOptions { Shapes = "fixed" }));
         StringAssert.Contains("give InputShapes x=... or BatchSize with BatchAxis", error.Message);
         string digits = Path("../../../examples/digits/digits.onnx");
         using (Executable e = Executable.Load(digits, new CompilerOptions { BatchSize = 1 }))
@@ -436,6 +437,83 @@ public sealed class RunTest
             var y = new float[12];
             runner.Execute(x, y);
             Assert.That(y, Is.EqualTo(x.Select(v => 2 * v + 1)));
+        }
+    }
+
+    private static ModelRunner OnDemand(CompilerOptions options, RuntimeConfig config = null)
+    {
+        options.CachePath = System.IO.Path.Combine(folder, Guid.NewGuid().ToString());
+        options.EnableEngineCaching = true;
+        config = config ?? new RuntimeConfig();
+        config.Threads = 1;
+        using (Executable executable = Executable.Load(Path("affine.onnx"), options))
+            return new ModelRunner(executable, config);
+    }
+
+    private static void CheckRows(ModelRunner runner, int rows)
+    {
+        var x = new float[rows, 4];
+        for (int i = 0; i < 4 * rows; i++) x[i / 4, i % 4] = i;
+        float[] wanted = Enumerable.Range(0, 4 * rows).Select(i => 2f * i + 1).ToArray();
+        var y = runner.Run(Named("x", x))["y"];
+        Assert.That(y.Span<float>().ToArray(), Is.EqualTo(wanted));
+        var into = new float[4 * rows];
+        runner.Execute(Enumerable.Range(0, 4 * rows).Select(i => (float)i).ToArray(), into);
+        Assert.That(into, Is.EqualTo(wanted));
+    }
+
+    [Test]
+    public void Scenario80AnyShape()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions()))
+        {
+            foreach (int rows in new[] { 3, 1, 3 }) CheckRows(runner, rows);
+            Fails(ErrorCode.InvalidArgument, () => runner.Run(Named("x", new float[3, 5])), "x", "[3,5]");
+        }
+    }
+
+    [Test]
+    public void Scenario81BatchCompiledAhead()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions { BatchSize = 2 }))
+            foreach (int rows in new[] { 2, 5, 1 }) CheckRows(runner, rows);
+    }
+
+    [Test]
+    public void Scenario82WarmUp()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions()), settled = AffineRunner())
+        {
+            runner.WarmUp(new Dictionary<string, long[]> { { "x", new long[] { 2, 4 } } });
+            runner.WarmUp("x=8,4/9,4");
+            StringAssert.Contains("\"compiled\": 3", runner.Statistics);
+            Fails(ErrorCode.NotFound,
+                () => runner.WarmUp(new Dictionary<string, long[]> { { "z", new long[] { 2, 4 } } }), "z");
+            Fails(ErrorCode.Unimplemented, () => settled.WarmUp("x=2,4"), "fixed");
+        }
+    }
+
+    [Test]
+    public void Scenario83ShapeSets()
+    {
+        var options = new CompilerOptions();
+        foreach (long rows in new[] { 1L, 4L })
+            options.ShapeSets.Add(new Dictionary<string, long[]> { { "x", new[] { rows, 4 } } });
+        using (Executable executable = Compiler.Compile(Path("affine.onnx"), options))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
+        {
+            foreach (int rows in new[] { 3, 1, 4 }) CheckRows(runner, rows);
+            Fails(ErrorCode.InvalidArgument, () => CheckRows(runner, 5), "5");
+        }
+    }
+
+    [Test]
+    public void Scenario84ShapesAreRemoved()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions(), new RuntimeConfig { MaxShapes = 1 }))
+        {
+            foreach (int rows in new[] { 1, 2, 3, 1 }) CheckRows(runner, rows);
+            StringAssert.Contains("\"removed\": 3", runner.Statistics);
         }
     }
 

@@ -37,6 +37,68 @@ func affineRunner(t *testing.T, options *poprt.RunnerOptions) *poprt.Runner {
 	return loaded(t, model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}}, options)
 }
 
+func checkRows(t *testing.T, r *poprt.Runner, rows int) {
+	t.Helper()
+	x := counting(4 * rows)
+	outputs, err := r.Run(poprt.Shaped("x", x, int64(rows), 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, fmt.Sprint(outputs["y"].Shape), fmt.Sprintf("[%d 4]", rows))
+	twicePlusOne(t, x, must(poprt.Values[float32](outputs["y"])))
+	y := make([]float32, 4*rows)
+	ok(t, r.Execute(in(x), out(y)))
+	twicePlusOne(t, x, y)
+}
+
+func TestScenario80AnyShape(t *testing.T) {
+	r := loaded(t, model("affine.onnx"), nil, nil)
+	for _, rows := range []int{3, 1, 3} {
+		checkRows(t, r, rows)
+	}
+	_, err := r.Run(poprt.Shaped("x", counting(15), 3, 5))
+	fails(t, err, poprt.InvalidArgument, "x", "[3,5]")
+}
+
+func TestScenario81BatchCompiledAhead(t *testing.T) {
+	r := loaded(t, model("affine.onnx"), &poprt.CompileOptions{BatchSize: 2}, nil)
+	equal(t, fmt.Sprint(r.Inputs()[0].Shape), "[2 4]")
+	for _, rows := range []int{2, 5, 1} {
+		checkRows(t, r, rows)
+	}
+}
+
+func TestScenario82WarmUp(t *testing.T) {
+	r := loaded(t, model("affine.onnx"), nil, nil)
+	ok(t, r.WarmUpShapes(map[string][]int64{"x": {2, 4}}, map[string][]int64{"x": {6, 4}}))
+	ok(t, r.WarmUp("x=8,4/9,4"))
+	if statistics := must(r.Statistics()); !strings.Contains(statistics, `"compiled": 4`) {
+		t.Error(statistics)
+	}
+	fails(t, r.WarmUpShapes(map[string][]int64{"z": {2, 4}}), poprt.NotFound, "z")
+	fails(t, affineRunner(t, &poprt.RunnerOptions{UseBatchingDim: true}).WarmUp("x=2,4"), poprt.Unimplemented, "fixed")
+}
+
+func TestScenario83ShapeSets(t *testing.T) {
+	options := &poprt.CompileOptions{ShapeSets: []map[string][]int64{{"x": {1, 4}}, {"x": {4, 4}}}}
+	r := must(poprt.NewRunner(must(poprt.Compile(model("affine.onnx"), options)), nil))
+	defer r.Close()
+	for _, rows := range []int{3, 1, 4} {
+		checkRows(t, r, rows)
+	}
+	fails(t, r.Execute(in(counting(20)), out(make([]float32, 20))), poprt.InvalidArgument, "5")
+}
+
+func TestScenario84ShapesAreRemoved(t *testing.T) {
+	r := loaded(t, model("affine.onnx"), nil, &poprt.RunnerOptions{MaxShapes: 1})
+	for _, rows := range []int{1, 2, 3, 1} {
+		checkRows(t, r, rows)
+	}
+	if statistics := must(r.Statistics()); !strings.Contains(statistics, `"removed": 3`) {
+		t.Error(statistics)
+	}
+}
+
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -263,7 +325,7 @@ func TestLoadCompilesOnceAndOpens(t *testing.T) {
 	}
 	_, err := poprt.Open(model("lookup.onnx"))
 	wantError(t, err, "an ONNX model, not a PopEF file: compile it first")
-	_, err = poprt.Load(model("affine.onnx"), nil)
+	_, err = poprt.Load(model("affine.onnx"), &poprt.CompileOptions{Shapes: "fixed"})
 	wantError(t, err, "give InputShapes x=... or BatchSize with BatchAxis")
 }
 

@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.poprt.Anchor;
 import org.poprt.Bindings;
 import org.poprt.CompilerOptions;
@@ -120,7 +121,10 @@ class RunTest extends Scenarios {
     }
     var error =
         assertThrows(
-            PoprtException.class, () -> Executable.load(onnx.resolveSibling("affine.onnx")));
+            PoprtException.class,
+            () ->
+                Executable.load(
+                    onnx.resolveSibling("affine.onnx"), new CompilerOptions().shapes("fixed")));
     assertTrue(
         error.getMessage().contains("give inputShape x=... or batchSize with batchAxis"),
         error.getMessage());
@@ -486,6 +490,86 @@ class RunTest extends Scenarios {
       for (int i = 0; i < 12; i++) x.put(i, i);
       runner.execute(Map.of("x", x), Map.of("y", y));
       for (int i = 0; i < 12; i++) assertEquals(2 * i + 1, y.get(i));
+    }
+  }
+
+  private static ModelRunner onDemand(Path cache, CompilerOptions options, RuntimeConfig config) {
+    options.engineCaching(cache);
+    return new ModelRunner(
+        Executable.load(MODELS.resolve("affine.onnx"), options), config.threads(1));
+  }
+
+  private static void checkRows(ModelRunner runner, int rows) {
+    float[][] x = new float[rows][4];
+    FloatBuffer flat = FloatBuffer.allocate(4 * rows);
+    for (int i = 0; i < 4 * rows; i++) {
+      x[i / 4][i % 4] = i;
+      flat.put(i, i);
+    }
+    float[][] y = runner.run(Map.of("x", x)).get("y").array(float[][].class);
+    assertEquals(rows, y.length);
+    FloatBuffer into = FloatBuffer.allocate(4 * rows);
+    runner.execute(Map.of("x", flat), Map.of("y", into));
+    for (int i = 0; i < 4 * rows; i++) {
+      assertEquals(2 * i + 1, y[i / 4][i % 4]);
+      assertEquals(2 * i + 1, into.get(i));
+    }
+  }
+
+  @Test
+  void scenario_80_any_shape(@TempDir Path cache) {
+    try (ModelRunner runner = onDemand(cache, new CompilerOptions(), new RuntimeConfig())) {
+      for (int rows : new int[] {3, 1, 3}) checkRows(runner, rows);
+      var error =
+          assertThrows(
+              PoprtException.class, () -> runner.run(Map.of("x", new float[3][5])));
+      assertTrue(error.getMessage().contains("[3,5]"), error.getMessage());
+    }
+  }
+
+  @Test
+  void scenario_81_batch_compiled_ahead(@TempDir Path cache) {
+    try (ModelRunner runner =
+        onDemand(cache, new CompilerOptions().batchSize(2, 0), new RuntimeConfig())) {
+      for (int rows : new int[] {2, 5, 1}) checkRows(runner, rows);
+    }
+  }
+
+  @Test
+  void scenario_82_warm_up(@TempDir Path cache) {
+    try (ModelRunner runner = onDemand(cache, new CompilerOptions(), new RuntimeConfig());
+        ModelRunner fixed = affineRunner()) {
+      runner.warmUp(Map.of("x", new long[] {2, 4}));
+      runner.warmUp("x=8,4/9,4");
+      assertTrue(runner.statistics().contains("\"compiled\": 3"), runner.statistics());
+      assertEquals(
+          ErrorCode.NOT_FOUND,
+          assertThrows(PoprtException.class, () -> runner.warmUp(Map.of("z", new long[] {2, 4})))
+              .code());
+      assertEquals(
+          ErrorCode.UNIMPLEMENTED,
+          assertThrows(PoprtException.class, () -> fixed.warmUp("x=2,4")).code());
+    }
+  }
+
+  @Test
+  void scenario_83_shape_sets() {
+    CompilerOptions options =
+        new CompilerOptions()
+            .shapeSets(
+                List.of(Map.of("x", new long[] {1, 4}), Map.of("x", new long[] {4, 4})));
+    try (ModelRunner runner = runner(compile("affine.onnx", options))) {
+      for (int rows : new int[] {3, 1, 4}) checkRows(runner, rows);
+      assertThrows(PoprtException.class, () -> checkRows(runner, 5));
+    }
+  }
+
+  @Test
+  void scenario_84_shapes_are_removed(@TempDir Path cache) {
+    try (ModelRunner runner =
+        onDemand(cache, new CompilerOptions(), new RuntimeConfig().maxShapes(1))) {
+      for (int rows : new int[] {1, 2, 3, 1}) checkRows(runner, rows);
+      assertTrue(runner.statistics().contains("\"removed\": 3"), runner.statistics());
     }
   }
 

@@ -6,6 +6,7 @@ import datetime
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -678,6 +679,69 @@ for _ in range(8):
         y = np.empty_like(x)
         runner.execute({"x": x}, {"y": y})
         np.testing.assert_array_equal(y, 2 * x + 1)
+
+    def on_demand(self, options=None, **runner_options):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        options = options or CompilerOptions()
+        options.cache_path, options.enable_engine_caching = folder, True
+        runner = Runner(model("affine.onnx"), config(**runner_options), compiler_options=options)
+        self.addCleanup(runner.close)
+        return runner
+
+    def check_rows(self, runner, rows):
+        x = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+        y = runner.run({"x": x})["y"]
+        self.assertEqual(y.shape, x.shape)
+        np.testing.assert_array_equal(y, 2 * x + 1)
+        into = np.empty_like(x)
+        runner.execute({"x": x}, {"y": into})
+        np.testing.assert_array_equal(into, y)
+
+    def test_scenario_80_any_shape(self):
+        runner = self.on_demand()
+        for rows in (3, 1, 3):
+            self.check_rows(runner, rows)
+        x = np.ones((5, 4), np.float32)
+        y = np.empty_like(x)
+        runner.execute_async({"x": x}, {"y": y}).wait()
+        np.testing.assert_array_equal(y, 2 * x + 1)
+        with self.fails([poprt.errors.InvalidArgumentError], "x", "[3,5]"):
+            runner.run({"x": np.zeros((3, 5), np.float32)})
+
+    def test_scenario_81_batch_compiled_ahead(self):
+        runner = self.on_demand(CompilerOptions(batch_size=2))
+        self.assertEqual(list(runner.get_inputs()[0].shape), [2, 4])
+        for rows in (2, 5, 1):
+            self.check_rows(runner, rows)
+
+    def test_scenario_82_warm_up(self):
+        runner = self.on_demand()
+        runner.warm_up([{"x": (2, 4)}, {"x": [6, 4]}])
+        runner.warm_up({"x": (7, 4)})
+        runner.warm_up("x=8,4/9,4")
+        self.assertEqual(runner.statistics()["shapes"]["compiled"], 5)
+        with self.fails([poprt.errors.NotFoundError], "z"):
+            runner.warm_up({"z": (2, 4)})
+        with self.assertRaises(TypeError):
+            runner.warm_up(3)
+        with self.fails([poprt.errors.UnimplementedError], "fixed"):
+            self.runner().warm_up({"x": (2, 4)})
+
+    def test_scenario_83_shape_sets(self):
+        executable = Compiler.compile(model("affine.onnx"), None, CompilerOptions(input_shape=[{"x": [1, 4]}, {"x": [4, 4]}]))
+        runner = self.runner(executable)
+        for rows in (3, 1, 4):
+            self.check_rows(runner, rows)
+        with self.fails([poprt.errors.InvalidArgumentError], "5"):
+            runner.run({"x": np.zeros((5, 4), np.float32)})
+
+    def test_scenario_84_shapes_are_removed(self):
+        runner = self.on_demand(max_shapes=1)
+        for rows in (1, 2, 3, 1):
+            self.check_rows(runner, rows)
+        shapes = runner.statistics()["shapes"]
+        self.assertEqual((shapes["removed"], len(shapes["kept"]), shapes["kept"][0]["sizes"]), (3, 1, {"N": 1}))
 
     def test_scenario_33_runner_statistics(self):
         runner = self.runner(flush_on_waiting_outputs=True)

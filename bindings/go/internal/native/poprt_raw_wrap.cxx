@@ -432,6 +432,7 @@ SWIGINTERN void raw_compile_options_set_max_tensor_size(raw_compile_options *sel
 SWIGINTERN void raw_compile_options_set_rewrite_limit(raw_compile_options *self,int64_t limit){ self->options.rewrite_limit = limit; }
 SWIGINTERN void raw_compile_options_set_stop_after(raw_compile_options *self,char const *pass){ self->stop_after = pass; }
 SWIGINTERN void raw_compile_options_set_load(raw_compile_options *self,char const *load){ self->load = load; }
+SWIGINTERN void raw_compile_options_set_shapes(raw_compile_options *self,char const *shapes){ self->shapes_word = shapes; }
 SWIGINTERN void raw_compile_options_add_output(raw_compile_options *self,char const *name){ self->outputs.add(name); }
 SWIGINTERN void raw_compile_options_set_convert_version(raw_compile_options *self,int64_t opset){ self->options.convert_version = opset; }
 SWIGINTERN void raw_compile_options_set_engine_caching(raw_compile_options *self,bool on,char const *cache_path){
@@ -681,6 +682,7 @@ SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
     *error = poprt_runner_profile(self, &text);
     return text;
   }
+SWIGINTERN poprt_result raw_runner_warm_up(raw_runner *self,char const *shapes){ return poprt_runner_warm_up(self, shapes); }
 SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
 SWIGINTERN raw_counters *raw_runner_counters(raw_runner *self,int64_t replica,poprt_result *error){
     auto* made = new raw_counters;
@@ -2368,6 +2370,23 @@ void _wrap_RawCompileOptions_set_load_native(raw_compile_options *_swig_go_0, _g
 }
 
 
+void _wrap_RawCompileOptions_set_shapes_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_compile_options_set_shapes(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
 void _wrap_RawCompileOptions_add_output_native(raw_compile_options *_swig_go_0, _gostring_ _swig_go_1) {
   raw_compile_options *arg1 = (raw_compile_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -3625,6 +3644,26 @@ poprt_text _wrap_RawRunner_profile_native(raw_runner *_swig_go_0, poprt_result *
   
   result = raw_runner_profile(arg1,arg2);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawRunner_warm_up_native(raw_runner *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_runner_warm_up(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
   return _swig_go_result;
 }
 
@@ -4953,6 +4992,31 @@ intgo _wrap_RawRunnerOptions_verify_get_native(raw_runner_options *_swig_go_0) {
   arg1 = *(raw_runner_options **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->verify);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunnerOptions_max_shapes_set_native(raw_runner_options *_swig_go_0, intgo _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_shapes = arg2;
+  
+}
+
+
+intgo _wrap_RawRunnerOptions_max_shapes_get_native(raw_runner_options *_swig_go_0) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_shapes);
   _swig_go_result = result; 
   return _swig_go_result;
 }

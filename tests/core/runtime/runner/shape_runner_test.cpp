@@ -349,6 +349,25 @@ TEST(ShapeRunner, AModelWithOtherInputsIsRefused) {
   EXPECT_EQ(shaped_error([&] { runner.execute(r.in, r.out); }).code(), ErrorCode::unimplemented);
 }
 
+TEST(ShapeRunner, AModelWithStateHasOneShape) {
+  const auto with_state = [](const Shape& shape) {
+    auto model = std::make_shared<Model>(*shaped_copies(shape));
+    auto p = std::make_shared<program::Program>(model->program());
+    p->arena_bytes = p->state_bytes = 64;
+    model->image.program = p;
+    return model;
+  };
+  ShapeRunner runner(
+      open_copies(),
+      [&](const std::vector<Shape>& inputs) { return CompiledShape{with_state(inputs[0])}; },
+      with_state({2, 2}), {});
+  ShapedRequest ahead(2, 2), other(1, 2);
+  runner.execute(ahead.in, ahead.out);
+  ahead.expect_right();
+  EXPECT_EQ(shaped_error([&] { runner.execute(other.in, other.out); }).code(),
+            ErrorCode::unimplemented);
+}
+
 TEST(ShapeRunner, DescribesOutputsBeforeAndAfterTheCompilation) {
   CountingCompiler compiler;
   program::OpenShapes shapes = open_copies();

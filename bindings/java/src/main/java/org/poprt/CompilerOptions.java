@@ -65,6 +65,7 @@ public final class CompilerOptions {
   }
 
   private final Map<String, long[]> inputShapes = new LinkedHashMap<>();
+  private final List<Map<String, long[]>> shapeSets = new ArrayList<>();
   private final Map<String, Long> inputLengths = new LinkedHashMap<>();
   private final Map<String, ByteBuffer> opaqueBlobs = new LinkedHashMap<>();
   private final Map<String, String> options = new LinkedHashMap<>();
@@ -92,6 +93,7 @@ public final class CompilerOptions {
   private boolean embedSource;
   private double maxPadding;
   private String load = "";
+  private String shapes = "";
 
   /**
    * Batch size of every input.
@@ -339,6 +341,22 @@ public final class CompilerOptions {
     return this;
   }
 
+  /**
+   * How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
+   * first request arrives, and input_shape or batch_size is the shape that is compiled ahead;
+   * "buckets" compiles the shapes of input_shape and pads requests to them; "fixed" compiles one
+   * shape. "on_demand" needs a function that loads an ONNX model to run it.
+   *
+   * @param value "", the default: "buckets" if an input has several shapes; else "on_demand"
+   *     for a model that is loaded to run it; else "fixed"
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions shapes(String value) {
+    shapes = Objects.requireNonNull(value, "value");
+    return this;
+  }
+
   private void fillFields(RawCompileOptions raw) {
     raw.set_precision(precision.ordinal());
     raw.set_verify(verify);
@@ -353,6 +371,7 @@ public final class CompilerOptions {
     raw.set_embed_source(embedSource);
     raw.set_max_padding(maxPadding);
     raw.set_load(load);
+    raw.set_shapes(shapes);
   }
   // </options:compile>
 
@@ -368,6 +387,23 @@ public final class CompilerOptions {
    */
   public CompilerOptions inputShape(String name, long... shape) {
     inputShapes.put(name, shape.clone());
+    return this;
+  }
+
+  /**
+   * Compiles the model at several sets of shapes. A request is padded to the next larger set.
+   *
+   * @param sets the shapes of the inputs by name, for each set
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions shapeSets(List<Map<String, long[]>> sets) {
+    shapeSets.clear();
+    for (Map<String, long[]> set : sets) {
+      Map<String, long[]> copy = new LinkedHashMap<>();
+      set.forEach((name, shape) -> copy.put(name, shape.clone()));
+      shapeSets.add(copy);
+    }
     return this;
   }
 
@@ -487,6 +523,9 @@ public final class CompilerOptions {
 
   void fill(RawCompileOptions raw) {
     inputShapes.forEach((name, shape) -> raw.add_input_shape(name, shape, shape.length));
+    for (Map<String, long[]> set : shapeSets) {
+      set.forEach((name, shape) -> raw.add_input_shape(name, shape, shape.length));
+    }
     inputLengths.forEach(raw::add_input_length);
     opaqueBlobs.forEach(
         (name, data) -> {

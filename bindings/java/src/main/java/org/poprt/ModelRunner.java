@@ -409,6 +409,25 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
+   * Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.
+   *
+   * @param shapes the shapes of the inputs, a line NAME=d0,d1,... for each input; several
+   *     shapes are separated by slashes
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the text, or a shape that
+   *     contradicts the model
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: the shapes of the runner are
+   *     fixed
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: there is no compiler
+   *     library
+   * @since 1.0
+   */
+  public void warmUp(String shapes) {
+    try (Use<RawRunner> use = use()) {
+      use.raw().warm_up(shapes);
+    }
+  }
+
+  /**
    * Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
    * cancelled. Later requests fail with cancelled.
    *
@@ -420,6 +439,29 @@ public class ModelRunner implements AutoCloseable {
     }
   }
   // </functions:runner>
+
+  /**
+   * Compiles a shape of a model whose shapes are compiled on demand, and waits until it is ready.
+   *
+   * @param shapes the shapes of the inputs by name; inputs whose sizes follow from the others may
+   *     be left out
+   * @throws PoprtException as {@link #warmUp(String)}
+   * @since 1.0
+   */
+  public void warmUp(Map<String, long[]> shapes) {
+    StringBuilder text = new StringBuilder();
+    shapes.forEach(
+        (name, shape) -> {
+          text.append(text.length() == 0 ? "" : "\n").append(name).append('=');
+          if (shape.length == 0) {
+            text.append("[]");
+          }
+          for (int i = 0; i < shape.length; i++) {
+            text.append(i == 0 ? "" : ",").append(shape[i]);
+          }
+        });
+    warmUp(text.toString());
+  }
 
   /**
    * Returns the counters of all replicas since the runner was created: {@link #statistics} as

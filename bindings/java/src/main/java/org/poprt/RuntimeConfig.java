@@ -34,6 +34,7 @@ public final class RuntimeConfig {
   private String sharedDevices = "";
   private String load = "";
   private boolean verify;
+  private int maxShapes;
 
   /**
    * Compute threads. Results are bit-equal for any number.
@@ -100,7 +101,8 @@ public final class RuntimeConfig {
   /**
    * How long a batch that has some rows waits for more before it is padded with zeros.
    *
-   * @param value zero, the default: 10 ms; negative: without limit
+   * @param value zero, the default: it does not wait: it runs as soon as the device is idle,
+   *     and rows are gathered while the device is busy; negative: without limit
    * @return this
    * @since 0.1
    */
@@ -354,6 +356,19 @@ public final class RuntimeConfig {
     return this;
   }
 
+  /**
+   * How many shapes of a model whose shapes are compiled on demand are kept, without the one that
+   * was compiled ahead. Beyond it, the least recently used shape is removed.
+   *
+   * @param value 0, the default: 16
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig maxShapes(int value) {
+    maxShapes = value;
+    return this;
+  }
+
   private void fillFields(RawRunnerOptions raw) {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
@@ -379,6 +394,7 @@ public final class RuntimeConfig {
     raw.set_shared_devices(sharedDevices);
     raw.set_load(load);
     raw.setVerify(verify ? 1 : 0);
+    raw.setMax_shapes(maxShapes);
   }
   // </options:runner>
 

@@ -1,0 +1,96 @@
+// Compiles a model at the shapes of requests, through the compiler library.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler_handle.h"
+#include "library_calls.h"
+#include "program/open_shapes.h"
+#include "runtime/runner/shape_runner.h"
+#include "runtime/session/executable_cache.h"
+
+namespace poprt::capi {
+
+// The executables of one model. The first one that is compiled contains the weights; the others
+// refer to them as far as they are equal (program/shared_weights.h). Executables are stored in the
+// engine cache under the hash of the model, the options and the shapes; those after the first one
+// also under the name of the first. The compiler library is loaded, and the model is read, when an
+// executable is not in the cache. Thread-safe.
+class ShapeCompiler {
+ public:
+  struct Source {
+    std::string path;  // empty: the model is in `bytes`
+    std::string bytes;
+    std::optional<std::string> folder;
+    std::string name;  // of executables
+  };
+
+  // `options` are the options of poprt_compiler. Callbacks are called only by load().
+  ShapeCompiler(std::unique_ptr<poprt_compiler> options, Source source,
+                std::optional<runtime::ExecutableCache> cache);
+  ~ShapeCompiler();
+  ShapeCompiler(const ShapeCompiler&) = delete;
+  ShapeCompiler& operator=(const ShapeCompiler&) = delete;
+
+  // Compiles the model ahead if the options fix every size, or takes the executable from the cache.
+  // Otherwise returns null; then is_open() is true. If is_open() is false, the result is a model
+  // with fixed shapes.
+  std::shared_ptr<const runtime::Model> load();
+  bool is_open() const { return open_.has_value(); }
+  const program::OpenShapes& shapes() const { return *open_; }
+  // The SHA-256 of the model.
+  const std::string& model_hash() const { return model_hash_; }
+
+  // Valid while this object exists.
+  poprt_library_source source() const;
+
+  // A model without a program that has the inputs and outputs of requests.
+  std::shared_ptr<const runtime::Model> description() const;
+
+  // The shapes are in the order of shapes().inputs. Throws the errors of the compilation.
+  runtime::CompiledShape compile(const std::vector<Shape>& inputs);
+
+ private:
+  struct Imported {
+    explicit Imported(void* m) : model(m) {}
+    ~Imported() { compiler_library().close_open_model(model); }
+    Imported(const Imported&) = delete;
+    Imported& operator=(const Imported&) = delete;
+    void* const model;
+  };
+  struct ShapedOptions;
+
+  bool import(const poprt_compile_options& options);
+  std::shared_ptr<const runtime::Model> compile_first(const poprt_compile_options& options,
+                                                      bool& from_cache);
+  std::shared_ptr<const runtime::Model> compile_next(const poprt_compile_options& options,
+                                                     bool& from_cache);
+  std::shared_ptr<const runtime::Model> run_compiler(const poprt_compile_options& options,
+                                                     bool first);
+  std::shared_ptr<const runtime::Model> with_shared_weights(
+      const std::shared_ptr<const runtime::Model>& model) const;
+  void take_first(std::shared_ptr<const runtime::Model> model, const std::string& key);
+
+  const std::unique_ptr<poprt_compiler> options_;
+  const Source source_;
+  const std::optional<runtime::ExecutableCache> cache_;
+  std::string model_hash_;
+  std::optional<program::OpenShapes> open_;
+  std::string metadata_;  // of the ONNX model, as an opaque blob
+
+  std::mutex mutex_;  // guards the rest
+  std::unique_ptr<Imported> imported_;
+  std::shared_ptr<const runtime::Model> first_;
+  std::vector<Shape> first_shapes_;
+  std::string first_key_;
+  bool ahead_ = false;          // whether the options determined the first shapes
+  bool knows_weights_ = false;  // whether imported_ has the weights of first_
+  std::map<std::vector<Shape>, std::weak_ptr<const runtime::Model>> models_;
+};
+
+}  // namespace poprt::capi

@@ -1,0 +1,98 @@
+#include "open_models.h"
+
+#include <memory>
+#include <string>
+
+#include "compiler/driver.h"
+#include "compiler/onnx_metadata.h"
+#include "compiler/open_shapes.h"
+#include "driver_options.h"
+#include "option_lists.h"
+#include "passes.h"
+#include "program/open_shapes.h"
+#include "program/serialize.h"
+#include "program/shared_weights.h"
+#include "shapes.h"
+#include "warnings.h"
+
+namespace poprt::capi {
+namespace {
+
+// The imported model remains in memory: its tensors identify the weights that shapes share.
+struct ImportedModel {
+  std::unique_ptr<ir::Graph> graph;
+  std::string note;  // the open shapes, or empty
+  program::WeightTable weights;
+};
+
+// Maps the driver's progress to a part of the progress of the call.
+void report_compilation(const poprt_compile_options& o, compiler::DriverOptions& to) {
+  constexpr double kFrom = 0.1, kPart = 0.7;
+  to.progress = [&o](double done, std::string_view what) {
+    if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
+  };
+  to.ask = [&o] {
+    if (o.stop && o.stop(o.user_data) != 0)
+      fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
+  };
+}
+
+void report_open_step(const poprt_compile_options& o, double done, const char* what) {
+  if (o.progress) o.progress(done, what, o.user_data);
+}
+
+}  // namespace
+
+void* open_model(const poprt_compile_options* o, const poprt_library_source* source,
+                 const poprt_library_sink* description, int* out_complete,
+                 poprt_library_error* error) {
+  std::unique_ptr<ImportedModel> made;
+  library_guard(error, [&] {
+    const WarningFilter new_ones = skip_warnings(*o, *source);
+    report_open_step(*o, 0, "read");
+    auto opened = std::make_unique<ImportedModel>();
+    opened->graph = compiler::read_model(model_source(*source), o->allow_links != 0, o->strict != 0,
+                                         copies_file(o->load));
+    const compiler::DriverOptions options = make_options(*o, *source);
+    *out_complete = 1;
+    if (const auto open = compiler::open_model(*opened->graph, options)) {
+      opened->note = program::note_of_open_shapes(open->shapes);
+      *out_complete = open->complete ? 1 : 0;
+      write(*description, opened->note + "\n");
+      for (const auto& [name, text] : compiler::onnx_metadata_of(*opened->graph))
+        write(*description, text);
+    }
+    made = std::move(opened);
+  });
+  return made.release();
+}
+
+void compile_open_model(void* model, const poprt_compile_options* o, int first,
+                        const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] {
+    auto& opened = *static_cast<ImportedModel*>(model);
+    const poprt_library_source source{};
+    const WarningFilter new_ones = skip_warnings(*o, source);
+    compiler::DriverOptions options = make_options(*o, source);
+    options.padding = paddings(*o);
+    report_compilation(*o, options);
+    compiler::Executable e = compiler::compile_model(opened.graph->clone(), options);
+    if (first) {
+      opened.weights.assign(e.program, e.weights);
+      if (!opened.note.empty()) e.notes[program::kOpenShapes] = opened.note;
+    } else {
+      e.narrow.clear();  // its places are those of weights that are not shared
+      program::share_weights(e.program, e.weights, opened.weights);
+    }
+    if (!sink) return;
+    report_open_step(*o, 0.8, "pack weights");
+    program::write_executable(
+        [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
+        e.program, e.weights, e.notes, e.narrow);
+    report_open_step(*o, 1, "done");
+  });
+}
+
+void close_open_model(void* model) { delete static_cast<ImportedModel*>(model); }
+
+}  // namespace poprt::capi

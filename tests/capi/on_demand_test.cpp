@@ -1,0 +1,318 @@
+// Models whose shapes are compiled when their first request arrives: through files, the cache, and
+// against runners of one shape. tests/run_long on_demand runs the random requests for longer:
+// POPRT_ON_DEMAND_REQUESTS is their number.
+#include <gtest/gtest.h>
+#include <poprt/poprt.h>
+#include <stdlib.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "capi/onnx_bytes.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using poprt::test::onnx;
+using poprt::test::said;
+using Executable = std::unique_ptr<poprt_executable, void (*)(poprt_executable*)>;
+using Runner = std::unique_ptr<poprt_runner, void (*)(poprt_runner*)>;
+using Shape = std::vector<int64_t>;
+
+// y [n, n] = softmax(x xT) of x [n, m]: rows affect each other.
+const std::string kProduct =
+    onnx({{"Transpose", {"x"}, "t"}, {"MatMul", {"x", "t"}, "g"}, {"Softmax", {"g"}, "y"}},
+         {{"x", 1, {-1, -1}}}, {{"y", 1, {-1, -1}}});
+
+class OnDemand : public testing::Test {
+ protected:
+  OnDemand() {
+    char pattern[] = "/tmp/poprt_on_demand_XXXXXX";
+    folder_ = ::mkdtemp(pattern);
+    ::setenv("POPART_CACHE_DIR", (folder_ / "cache").c_str(), 1);
+  }
+  ~OnDemand() override {
+    ::unsetenv("POPART_CACHE_DIR");
+    fs::remove_all(folder_);
+  }
+
+  std::string write(const std::string& model, const char* name = "model.onnx") const {
+    const fs::path path = folder_ / name;
+    std::ofstream(path, std::ios::binary) << model;
+    return path;
+  }
+  static poprt_compile_options options() {
+    poprt_compile_options o{};
+    o.struct_size = sizeof o;
+    return o;
+  }
+  static Executable load(const std::string& path, poprt_compile_options o = options(),
+                         const std::string& wanted = "ok") {
+    poprt_executable* made = nullptr;
+    EXPECT_EQ(said(poprt_executable_load(path.c_str(), &o, &made)), wanted);
+    return {made, poprt_executable_free};
+  }
+  static Runner runner_of(const Executable& executable, int32_t max_shapes = 0) {
+    poprt_runner_options o{};
+    o.struct_size = sizeof o;
+    o.max_shapes = max_shapes;
+    poprt_runner* made = nullptr;
+    EXPECT_EQ(said(poprt_runner_create(executable.get(), &o, &made)), "ok");
+    return {made, poprt_runner_free};
+  }
+  static Runner fixed_runner(const std::string& model, const char* input, const Shape& shape) {
+    poprt_compile_options o = options();
+    const poprt_input_shape given{input, shape.data(), shape.size()};
+    o.input_shapes = &given;
+    o.input_shape_count = 1;
+    poprt_compiler* compiler = nullptr;
+    poprt_executable* executable = nullptr;
+    EXPECT_EQ(said(poprt_compiler_create(&o, &compiler)), "ok");
+    EXPECT_EQ(said(poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr,
+                                                &executable)),
+              "ok");
+    poprt_compiler_free(compiler);
+    return runner_of(Executable(executable, poprt_executable_free));
+  }
+  // The bytes of output 0, or the error.
+  static std::string run(poprt_runner* runner, const Shape& shape, std::vector<float>& values) {
+    const poprt_tensor in{nullptr,         0, values.data(), 0,
+                          POPRT_DTYPE_F32, 0, shape.data(),  shape.size()};
+    poprt_outputs* outputs = nullptr;
+    if (poprt_error* error = poprt_runner_run(runner, &in, 1, &outputs)) return said(error);
+    const poprt_tensor* y = poprt_outputs_at(outputs, 0);
+    std::string bytes(static_cast<const char*>(y->data), y->bytes);
+    poprt_outputs_free(outputs);
+    return bytes;
+  }
+  static std::vector<float> random_values(const Shape& shape, std::mt19937& random) {
+    size_t count = 1;
+    for (const int64_t d : shape) count *= static_cast<size_t>(d);
+    std::vector<float> values(count);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (float& v : values) v = uniform(random);
+    return values;
+  }
+  static std::string statistics(poprt_runner* runner) {
+    poprt_string* json = nullptr;
+    EXPECT_EQ(said(poprt_runner_statistics(runner, &json)), "ok");
+    std::string text = poprt_string_data(json);
+    poprt_string_free(json);
+    return text.substr(text.find("\"shapes\""));
+  }
+  // The number after a key of the statistics of shapes.
+  static int counted(poprt_runner* runner, const std::string& key) {
+    const std::string text = statistics(runner);
+    return std::stoi(text.substr(text.rfind("\"" + key + "\": ") + key.size() + 4));
+  }
+  size_t cached_files() const {
+    size_t count = 0;
+    if (fs::exists(folder_ / "cache"))
+      for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_ / "cache")) count++;
+    return count;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(OnDemand, AnOnnxFileWithOpenSizesRunsAnyShape) {
+  const Executable executable = load(write(kProduct));
+  const poprt_anchor* x = poprt_executable_input(executable.get(), 0);
+  EXPECT_EQ(poprt_anchor_shape(x)[0], -1);
+  EXPECT_EQ(poprt_anchor_bytes(x), 0u);
+  const Runner runner = runner_of(executable);
+  std::mt19937 random(1);
+  for (const Shape& shape : {Shape{3, 4}, Shape{4, 3}, Shape{1, 1}, Shape{3, 4}}) {
+    std::vector<float> values = random_values(shape, random);
+    const Runner fixed = fixed_runner(kProduct, "x", shape);
+    EXPECT_EQ(run(runner.get(), shape, values), run(fixed.get(), shape, values));
+  }
+  EXPECT_EQ(counted(runner.get(), "compiled"), 3);
+  // Memory without a shape is ambiguous.
+  std::vector<float> values(12), y(9);
+  const poprt_input in{"x", 0, values.data(), 48};
+  const poprt_output out{"y", 0, y.data(), 36};
+  EXPECT_EQ(
+      said(poprt_runner_execute(runner.get(), &in, 1, &out, 1)),
+      "invalid_argument: input 'x': 48 bytes do not determine its shape: give the shape, too");
+}
+
+TEST_F(OnDemand, TheBatchSizeIsCompiledAhead) {
+  poprt_compile_options o = options();
+  o.batch_size = 8;
+  const Executable executable = load(DIGITS, o);
+  EXPECT_EQ(poprt_anchor_shape(poprt_executable_input(executable.get(), 0))[0], 8);
+  const Runner runner = runner_of(executable);
+  EXPECT_EQ(counted(runner.get(), "compiled"), 0);
+  std::mt19937 random(2);
+  std::ifstream file(DIGITS, std::ios::binary);
+  const std::string model{std::istreambuf_iterator<char>(file), {}};
+  for (const int64_t rows : {8, 3, 1, 20}) {
+    const Shape shape{rows, 1, 8, 8};
+    std::vector<float> values = random_values(shape, random);
+    const std::string answer = run(runner.get(), shape, values);
+    ASSERT_EQ(answer.size(), static_cast<size_t>(rows) * 40) << answer;
+    const std::string wanted = run(fixed_runner(model, "image", shape).get(), shape, values);
+    for (size_t i = 0; i < answer.size(); i += 4) {
+      float a = 0, b = 0;
+      std::memcpy(&a, answer.data() + i, 4);
+      std::memcpy(&b, wanted.data() + i, 4);
+      ASSERT_NEAR(a, b, 1e-5f) << rows;  // a larger batch may have computed the rows
+    }
+    // The number of bytes is sufficient.
+    std::vector<float> scores(static_cast<size_t>(rows) * 10);
+    const poprt_input in{"image", 0, values.data(), values.size() * 4};
+    const poprt_output out{"scores", 0, scores.data(), scores.size() * 4};
+    EXPECT_EQ(said(poprt_runner_execute(runner.get(), &in, 1, &out, 1)), "ok");
+  }
+  // By position, it runs the shape that was compiled ahead.
+  std::vector<float> values(8 * 64), scores(80);
+  const void* in[] = {values.data()};
+  void* out[] = {scores.data()};
+  EXPECT_EQ(said(poprt_runner_execute_indexed(runner.get(), in, out)), "ok");
+}
+
+TEST_F(OnDemand, ShapesAreTakenFromTheCacheAndShareWeights) {
+  const auto answer = [&](int64_t rows, const Runner& runner) {
+    std::mt19937 random(3);
+    const Shape shape{rows, 1, 8, 8};
+    std::vector<float> values = random_values(shape, random);
+    return run(runner.get(), shape, values);
+  };
+  std::map<int64_t, std::string> before;
+  for (int process = 0; process < 2; process++) {
+    const Runner runner = runner_of(load(DIGITS));
+    for (const int64_t rows : {4, 2, 7}) {
+      const std::string found = answer(rows, runner);
+      if (process == 0)
+        before[rows] = found;
+      else
+        EXPECT_EQ(found, before[rows]) << rows;
+    }
+    EXPECT_EQ(counted(runner.get(), "compiled"), process == 0 ? 3 : 0);
+    EXPECT_EQ(counted(runner.get(), "from_cache"), process == 0 ? 0 : 3);
+  }
+  EXPECT_EQ(cached_files(), 3u);
+  uintmax_t largest = 0, all = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "cache")) {
+    largest = std::max(largest, entry.file_size());
+    all += entry.file_size();
+  }
+  EXPECT_LT(all - largest, largest) << "weights are in the file of the first shape only";
+  // A later shape of a runner whose first shape is from the cache shares weights, too.
+  const Runner runner = runner_of(load(DIGITS));
+  answer(4, runner);
+  EXPECT_EQ(answer(5, runner).size(), 200u);
+  EXPECT_EQ(counted(runner.get(), "compiled"), 1);
+}
+
+TEST_F(OnDemand, RunnersOfOneExecutableShareShapes) {
+  const Executable executable = load(write(kProduct));
+  const Runner a = runner_of(executable), b = runner_of(executable);
+  std::mt19937 random(4);
+  const Shape shape{5, 6};
+  std::vector<float> values = random_values(shape, random);
+  EXPECT_EQ(run(a.get(), shape, values), run(b.get(), shape, values));
+}
+
+TEST_F(OnDemand, WarmUpCompilesAhead) {
+  const Runner runner = runner_of(load(write(kProduct)));
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2,3/4,5/2,3")), "ok");
+  EXPECT_EQ(counted(runner.get(), "compiled"), 2);
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "z=2,3")).substr(0, 9), "not_found");
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2")),
+            "invalid_argument: input 'x': expected f32[?,?] (? is any size), given [2]");
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x")).substr(0, 16), "invalid_argument");
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=1,1\nx=2,2")).substr(0, 16),
+            "invalid_argument");
+  const Runner fixed = fixed_runner(kProduct, "x", {2, 2});
+  EXPECT_EQ(said(poprt_runner_warm_up(fixed.get(), "x=2,2")).substr(0, 13), "unimplemented");
+}
+
+TEST_F(OnDemand, OptionsThatExcludeEachOtherAreRefused) {
+  const std::string path = write(kProduct);
+  const auto answer = [&](const char* shapes, std::vector<poprt_input_shape> given) {
+    poprt_compile_options o = options();
+    o.shapes = shapes;
+    o.input_shapes = given.data();
+    o.input_shape_count = given.size();
+    poprt_executable* made = nullptr;
+    const std::string text = said(poprt_executable_load(path.c_str(), &o, &made));
+    poprt_executable_free(made);
+    return text.substr(0, text.find(':'));
+  };
+  const int64_t small[] = {2, 3}, large[] = {4, 3};
+  const poprt_input_shape one{"x", small, 2}, other{"x", large, 2};
+  EXPECT_EQ(answer("sometimes", {}), "invalid_argument");
+  EXPECT_EQ(answer("buckets", {one}), "invalid_argument");
+  EXPECT_EQ(answer("fixed", {one, other}), "invalid_argument");
+  EXPECT_EQ(answer("on_demand", {one, other}), "invalid_argument");
+  EXPECT_EQ(answer("fixed", {}), "invalid_argument") << "the sizes are open";
+  EXPECT_EQ(answer("fixed", {one}), "ok");
+  EXPECT_EQ(answer("on_demand", {one}), "ok");
+  EXPECT_EQ(answer("buckets", {one, other}), "ok");
+}
+
+TEST_F(OnDemand, WhatNeedsAnExecutableIsRefusedWithoutAShape) {
+  const Executable executable = load(write(kProduct));
+  const std::string answer =
+      said(poprt_executable_save(executable.get(), (folder_ / "x.popef").c_str()));
+  EXPECT_EQ(answer.substr(0, 20), "failed_precondition:");
+  EXPECT_NE(answer.find("batch_size"), std::string::npos) << answer;
+  poprt_runner_options o{};
+  o.struct_size = sizeof o;
+  o.use_batching_dim = 1;
+  poprt_runner* runner = nullptr;
+  EXPECT_EQ(said(poprt_runner_create(executable.get(), &o, &runner)).substr(0, 20),
+            "failed_precondition:");
+  poprt_session* session = nullptr;
+  EXPECT_EQ(said(poprt_session_create(executable.get(), nullptr, &session)).substr(0, 20),
+            "failed_precondition:");
+}
+
+TEST_F(OnDemand, AModelWhoseSizesAreKnownHasAFixedRunner) {
+  const std::string path = write(poprt::test::identity({"x", 1, {2, 3}}, {"y", 1, {2, 3}}));
+  const Runner runner = runner_of(load(path));
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2,3")).substr(0, 13), "unimplemented");
+}
+
+// Random requests of several threads over 16 shapes, of which few are kept, give the same bytes as
+// runners of one shape.
+TEST_F(OnDemand, RandomRequestsAgreeWithFixedRunners) {
+  const char* const given = std::getenv("POPRT_ON_DEMAND_REQUESTS");
+  const int requests = given ? std::atoi(given) : 2000;
+  std::vector<std::pair<Shape, Runner>> fixed;
+  for (int64_t n = 1; n <= 4; n++)
+    for (const int64_t m : {1, 3, 8, 17})
+      fixed.emplace_back(Shape{n, m}, fixed_runner(kProduct, "x", {n, m}));
+  const Runner runner = runner_of(load(write(kProduct)), 12);
+  constexpr int kThreads = 2;
+  std::vector<std::thread> threads;
+  std::array<int, kThreads> wrong{};
+  for (int t = 0; t < kThreads; t++)
+    threads.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      for (int i = 0; i < requests / kThreads; i++) {
+        // Mostly the same shapes, so that some are removed but most are kept.
+        const size_t at = random() % 100 < 98 ? random() % 10 : random() % fixed.size();
+        const auto& [shape, own] = fixed[at];
+        std::vector<float> values = random_values(shape, random);
+        if (run(runner.get(), shape, values) != run(own.get(), shape, values)) wrong[t]++;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  for (const int count : wrong) EXPECT_EQ(count, 0);
+  EXPECT_GE(counted(runner.get(), "removed"), requests >= 2000 ? 1 : 0);
+  std::printf("%d requests, %d shapes removed\n", requests, counted(runner.get(), "removed"));
+}
+
+}  // namespace
