@@ -26,7 +26,8 @@ from generated_parts import camel  # noqa: E402
 # The structs of the C ABI. "compile" is the name of poprt_compile_options in records and cases.
 STRUCTS = {"runner": "poprt_runner_options", "request": "poprt_request_options", "compile": "poprt_compile_options",
            "session": "poprt_session_options", "open": "poprt_open_options", "manager": "poprt_device_manager_options",
-           "acquire": "poprt_device_request", "pack": "poprt_pack_runner_options", "queue": "poprt_queue_options"}
+           "acquire": "poprt_device_request", "pack": "poprt_pack_runner_options", "queue": "poprt_queue_options",
+           "apply": "poprt_apply_options"}
 # Sizes, and pointers that only the library follows.
 IGNORED = re.compile(r"(size_t (struct_size|\w+_count)|int32_t reserved\w*|void\* \w+|.* runner)")
 DAY = 86_400_002_001_000  # 1 day, 2 ms and 1 us: days, and what is less than a millisecond
@@ -52,7 +53,8 @@ CASE = {
 }
 GO_TYPES = {"runner": "RunnerOptions", "request": "RequestOptions", "compile": "CompileOptions", "session": "SessionOptions",
             "open": "OpenOptions", "manager": "DeviceManagerOptions", "acquire": "DeviceRequest", "pack": "PackOptions",
-            "queue": "QueueOptions"}
+            "queue": "QueueOptions", "apply": "PassOptions"}
+WITHOUT = {"python": ("apply",)}  # Python's PassManager applies passes one by one
 
 
 class Case:
@@ -61,6 +63,10 @@ class Case:
     def __init__(self, struct, name, code, expected, error="", maker=""):
         self.struct, self.name, self.code, self.expected, self.error = struct, name, code, expected, error
         self.maker = maker or struct
+
+
+def structs(language):
+    return [s for s in STRUCTS if s not in WITHOUT.get(language, ())]
 
 
 def fields_of(struct):
@@ -173,7 +179,7 @@ def cases_of(language):
     """All cases of a language, and problems of the tables."""
     table, rows = option_fields.read(), tomllib.load(open(os.path.join(HERE, "cases.toml"), "rb"))
     cases, problems = [], []
-    for struct in STRUCTS:
+    for struct in structs(language):
         known = {key: option_fields.Field(struct, key, row, table["names"]) for key, row in table.get(struct, {}).items()}
         for key in [*known, *(k for k in rows.get(struct, {}) if k not in known)]:
             row, field = rows.get(struct, {}).get(key, {}), known.get(key)
@@ -196,7 +202,8 @@ def program(language, cases):
         template = file.read()
     lines = []
     nothing = {"python": "pass"}.get(language, "")
-    for case in [Case(s, f"{s}.default", nothing, {}) for s in STRUCTS] + cases + [Case(s, f"{s}.leak", nothing, {}) for s in STRUCTS]:
+    for case in [Case(s, f"{s}.default", nothing, {}) for s in structs(language)] + cases + [
+            Case(s, f"{s}.leak", nothing, {}) for s in structs(language)]:
         lines.append(CASE[language].format(struct=case.maker, Struct=case.struct.capitalize(), name=case.name, code=case.code,
                                            type=GO_TYPES[case.struct]))
     return template.replace("@CASES@", "\n".join(lines)).replace("@COUNTERS@", counter_lines(language))
@@ -222,7 +229,7 @@ def recorded(path):
 def leaks(language, alive):
     """The default of each struct is used 200 times at the end. If a call leaves an object behind, their number grows by 100 in
     the last 100 calls."""
-    for struct in STRUCTS:
+    for struct in structs(language):
         numbers = alive.get(f"{struct}.leak", [])
         if struct == "queue" and language in ("java", "csharp", "go"):
             continue  # queue managers have no method that closes them: the garbage collector frees them
@@ -246,7 +253,13 @@ def compare(language, cases, rows, found):
             problems.append(f"{case.name}: {case.code}\n  expected {case.expected}\n  found    {different} {' '.join(errors)}")
         else:
             changed |= set(different)
-    for struct in STRUCTS:
+    for struct in structs(language):
+        defaults = {k: v for k, v in found[f"{struct}.default"][0].items() if k.startswith(struct + ".")}
+        wanted = {**rows["defaults"]["all"], **rows["defaults"].get(language, {})}
+        for name, value in defaults.items():
+            zero = value in ("0", "null", "", "0.000000") if name not in wanted else value == wanted[name]
+            if not zero:
+                problems.append(f"{name}: the default is {value}, expected {wanted.get(name, 'zero')}")
         for name in observed(struct):
             row = rows.get(struct, {}).get(name.split(".")[1], {})
             absent = any(s == struct and option_fields.SPELLED[language] == spelled and name.endswith("." + field)

@@ -195,6 +195,14 @@ poprt_error* poprt_runner_submit_tensors(poprt_runner* r, const poprt_tensor* in
   record("runner_submit", options);
   return LIBRARY(poprt_runner_submit_tensors)(r, in, ins, to, outs, options, out);
 }
+poprt_error* poprt_model_apply_passes(const void* model, size_t size, const char* folder,
+                                      const poprt_pass_call* passes, size_t count,
+                                      const poprt_apply_options* options, poprt_string** out) {
+  record("model_apply_passes", options);
+  Record().line("apply.folder", text(folder));
+  return LIBRARY(poprt_model_apply_passes)(model, size, folder, passes, count, options, out);
+}
+
 // Instead of the counters of the runner: known numbers, each different.
 poprt_error* poprt_runner_get_counters(poprt_runner*, int64_t, poprt_runner_counters* out) {
   fill(*out);
