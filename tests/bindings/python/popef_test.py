@@ -118,6 +118,17 @@ class Scenarios(Files):
         with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "affine.onnx"):
             popef.Reader().parseFile(os.path.join(DATA, "affine.onnx"))
 
+    def test_scenario_52_export_tensors_and_feeds(self):
+        self.sample()
+        npy = os.path.join(self.folder, "exported.npy")
+        poprt.export_popef_tensor(self.path, "w", npy)
+        np.testing.assert_array_equal(np.load(npy), WEIGHTS)
+        poprt.export_popef_feed(self.path, "fed", npy)
+        np.testing.assert_array_equal(np.load(npy), IMAGES)
+        for export in (poprt.export_popef_tensor, poprt.export_popef_feed):
+            with self.assertRaisesRegex(poprt.errors.NotFoundError, "nope"):
+                export(self.path, "nope", npy)
+
     def test_scenario_52_write_a_popef_file(self):
         for compress in (False, True):
             reader = self.sample(compress)
