@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/abi.h"
+#include "common/frontend.h"
 #include "common/read_pieces.h"
 #include "common/tensorflow.h"
 
@@ -84,6 +85,10 @@ Source::Source(const GivenOptions& given) {
     if (!folder.has_filename()) folder = folder.parent_path();
     path_ = (made_.emplace().path() / folder.filename()).string() + ".onnx";
     convert_tensorflow(given, folder, path_);
+  } else if (given.has("framework") && given.text("framework") != "onnx") {
+    const fs::path file(model);
+    path_ = (made_.emplace().path() / file.stem()).string() + ".onnx";
+    convert_framework(given, given.text("framework"), file, path_);
   } else {
     if (Piped::is(model)) piped_ = std::make_unique<Piped>(model);
     path_ = piped_ ? piped_->path() : model_file(model);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -9,12 +10,15 @@ import sys
 import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
+from . import _exporters
 from ._gguf import gguf
-from ._onnx import ModelProto, onnx, package, read
+from ._onnx import ModelProto, load, onnx, package, read
 from .errors import FailedPreconditionError, FileMissingError, InvalidArgumentError, _path
 from .utils import get_logger
 
-__all__ = ["Frontend", "OnnxFrontend", "TensorflowFrontend", "get_frontend", "gguf"]
+__all__ = ["ExporterFrontend", "Frontend", "OnnxFrontend", "TensorflowFrontend", "convert", "get_frontend", "gguf"]
+
+FRAMEWORKS = ("onnx", "pytorch", "tensorflow", "keras", "paddle", "sklearn", "lightgbm", "xgboost")
 
 _Names = Union[str, Sequence[str], None]
 
@@ -161,12 +165,112 @@ class TensorflowFrontend(Frontend):
 
 
 def get_frontend(path: Union[str, "os.PathLike[str]"], framework: str = "onnx", **kwargs: Any) -> Frontend:
-    """Returns the front end of a framework, "onnx" or "tensorflow". Further arguments are passed to it."""
+    """Returns the front end of a framework; see ``convert`` for their names. Further arguments are passed to it."""
     if framework == "onnx":
         return OnnxFrontend(path, **kwargs)
     if framework == "tensorflow":
         return TensorflowFrontend(path, **kwargs)
-    raise InvalidArgumentError(f"framework: expected onnx or tensorflow, found {framework!r}")
+    return ExporterFrontend(path, framework, **kwargs)
+
+
+def _tensorflow(request: _exporters.Request) -> ModelProto:
+    """A SavedModel, a Keras model, or its file (.keras, .h5)."""
+    path, model = request.path, request.model
+    options: dict[str, Any] = dict(request.options)
+    if request.opset is not None:
+        options["opset"] = request.opset
+    if request.input_shape:
+        options["input_shape"] = {name: request.reshape(shape) for name, shape in request.input_shape.items()}
+    if path is not None and os.path.isdir(path):
+        return TensorflowFrontend(path, **options).load_model()
+    request.need("tf2onnx", "tf2onnx tensorflow")
+    tf = request.need("tensorflow")
+    if path is not None:
+        model = tf.keras.models.load_model(path, compile=False)
+    with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
+        saved = os.path.join(folder, "model")
+        if hasattr(model, "export"):
+            model.export(saved)
+        else:
+            tf.saved_model.save(model, saved)
+        options.setdefault("opset", 15)
+        return TensorflowFrontend(saved, **options).load_model()
+
+
+
+_exporters.EXPORTERS.update(tensorflow=_tensorflow, keras=_tensorflow)
+
+
+class ExporterFrontend(Frontend):
+    """A file of another framework. The arguments are those of ``convert``."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], framework: str, **kwargs: Any):
+        super().__init__(path)
+        self.framework = _known(framework)
+        self.arguments = kwargs
+
+    def load_model(self) -> ModelProto:
+        return convert(self.path, self.framework, **self.arguments)
+
+
+def convert(model_or_path: Any, framework: Optional[str] = None, *, example_inputs: Any = None,
+            input_shape: Mapping[str, Sequence[Optional[int]]] = {}, opset: Optional[int] = None, **options: Any) -> ModelProto:
+    """Converts a model of a framework to an onnx.ModelProto by the exporter of that framework, which must be installed.
+
+    ``framework`` is one of the following; None recognises objects, and paths with the endings listed:
+
+    - "pytorch": a torch.nn.Module, a TorchScript file (.pt), an ExportedProgram (.pt2); by torch.onnx
+    - "tensorflow" and "keras": a SavedModel (a folder), a Keras model or its file (.keras, .h5); by tf2onnx
+    - "paddle": a paddle.nn.Layer, or a file of paddle.jit.save (.pdmodel); by paddle2onnx
+    - "sklearn": an estimator or a pipeline, or a file of joblib, which can run any code; by skl2onnx
+    - "lightgbm" and "xgboost": a model or its file; by onnxmltools
+    - "onnx": a path (.onnx), bytes, or an onnx.ModelProto
+
+    ``example_inputs`` are the inputs with which torch.onnx runs the model, or whose width is that of a table.
+    ``input_shape`` contains shapes of float inputs by name instead; None is a variable dimension. ``opset`` is the
+    version of ONNX's operators. Further options are passed to the exporter.
+
+    Raises InvalidArgumentError (an unknown framework, or an argument that the exporter needs), FileMissingError, and
+    ImportError with the command that installs a missing package.
+    """
+    found = _known(framework) if framework is not None else _exporters.framework_of(model_or_path)
+    if found is None:
+        what = f"'{os.fspath(model_or_path)}'" if isinstance(model_or_path, (str, os.PathLike)) else f"a {type(model_or_path).__name__}"
+        raise InvalidArgumentError(f"convert: the framework of {what} is not recognised; give framework, one of {', '.join(FRAMEWORKS)}")
+    if found == "onnx":
+        for name in options:
+            get_logger().warning("convert has no use for argument '%s' of an ONNX model", name)
+        is_path = isinstance(model_or_path, (str, os.PathLike))
+        return OnnxFrontend(model_or_path).load_model() if is_path else load(model_or_path, "convert")
+    return _exporters.EXPORTERS[found](_exporters.Request(model_or_path, f"convert of {found}", example_inputs, input_shape, opset, options))
+
+
+def _known(framework: str) -> str:
+    if framework not in FRAMEWORKS:
+        raise InvalidArgumentError(f"framework: expected one of {', '.join(FRAMEWORKS)}, found {framework!r}")
+    return framework
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """``python3 -m poprt.frontend --framework NAME --output ONNX [--input_shape NAME=D,D ...] MODEL`` converts a file.
+    Command ``poprt --framework`` runs it."""
+    parser = argparse.ArgumentParser(prog="python3 -m poprt.frontend")
+    parser.add_argument("--framework", choices=FRAMEWORKS, required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--input_shape", nargs="*", default=[])
+    parser.add_argument("model")
+    given = parser.parse_args(arguments)
+    try:
+        shapes: dict[str, list[Optional[int]]] = {}
+        for word in given.input_shape:
+            name, _, dims = word.partition("=")
+            shapes[name] = [int(d) if int(d) > 0 else None for d in dims.split(",") if d]
+        model = convert(given.model, given.framework, input_shape=shapes)
+        onnx("convert").save(model, given.output)
+    except Exception as error:  # an exporter raises anything; the command prints one line
+        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _list(names: _Names) -> list[str]:
@@ -190,3 +294,7 @@ def _metas(tensors: Iterable[Any]) -> dict[str, tuple[list[int], Any]]:
         shape = tensor.shape
         found[tensor.name] = [d or 0 for d in shape.as_list()] if shape.rank is not None else [], dtype
     return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -65,10 +65,14 @@ constexpr OptionRow kOptions[] = {
      .group = kFiles,
      .kind = text,
      .value = "NAME",
-     .help = "Framework of the model: onnx or tensorflow",
-     .note = "tensorflow runs the Python package tf2onnx, which must be installed",
+     .help =
+         "Framework of the model: onnx, tensorflow, pytorch, keras, paddle, sklearn, lightgbm or "
+         "xgboost",
+     .note =
+         "tensorflow runs the Python package tf2onnx, the others run the exporter of the framework "
+         "(poprt.frontend); these must be installed",
      .standard = "onnx",
-     .choices = "onnx,tensorflow",
+     .choices = "onnx,tensorflow,pytorch,keras,paddle,sklearn,lightgbm,xgboost",
      .since = "1.2",
      .command = true},
     {.name = "config_yaml",

@@ -207,7 +207,7 @@ class FrontEnds(unittest.TestCase):
     def test_get_frontend(self):
         self.assertIsInstance(get_frontend("m.onnx"), OnnxFrontend)
         self.assertIsInstance(get_frontend("m", framework="tensorflow", tag="serve"), TensorflowFrontend)
-        with self.assertRaisesRegex(InvalidArgumentError, "expected onnx or tensorflow, found 'torch'"):
+        with self.assertRaisesRegex(InvalidArgumentError, "expected one of onnx, pytorch, .*, found 'torch'"):
             get_frontend("m", framework="torch")
         with self.assertLogs("poprt", "WARNING"):
             get_frontend("m.onnx", opset=11)
