@@ -248,6 +248,10 @@ void run(Graph& graph, PassContext& context) {
     at->second.replace(mask);
   }
   for (auto& [input, numbered] : found) numbered.finish();
+  if (found.empty())
+    log().warn(
+        "insert_attention_mask: the model is unchanged: no attention has a mask that is computed "
+        "from an input [rows, length] alone; rows cannot contain several sequences");
 }
 
 }  // namespace

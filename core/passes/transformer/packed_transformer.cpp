@@ -153,8 +153,22 @@ class Packing {
   size_t combining_nodes_ = 0;  // number of nodes that combine tokens
 };
 
-// Selects the named inputs, or all inputs with as many rows and places as the first two-dimensional
-// one.
+// The values that are computed from a value.
+std::unordered_set<const Value*> computed_from(const Value* from) {
+  std::unordered_set<const Value*> seen;
+  std::vector<const Value*> work{from};
+  while (!work.empty()) {
+    const Value* v = work.back();
+    work.pop_back();
+    if (!seen.insert(v).second) continue;
+    for (const ir::Use& use : v->uses())
+      for (const Value* made : use.node->outputs()) work.push_back(made);
+  }
+  return seen;
+}
+
+// Selects the named inputs and those with their rows and places that the model combines with them,
+// or without names all inputs with as many rows and places as the first two-dimensional one.
 void Packing::select_inputs() {
   const auto named = [&](const std::string& name) {
     Value* v = graph_.find(name);
@@ -180,16 +194,22 @@ void Packing::select_inputs() {
          "segment_max_size has {} places in total, but input '{}' has rows of {}; give the model "
          "an input_shape with rows as long as the longest sequence",
          now_.length, first->name(), old_.length);
+  std::unordered_set<const Value*> of_named;
+  for (const std::string& name : settings_.inputs)
+    if (const Value* v = graph_.find(name)) of_named.merge(computed_from(v));
+  const auto is_combined = [&](const Value* v) {
+    return std::ranges::any_of(computed_from(v),
+                               [&](const Value* made) { return of_named.contains(made); });
+  };
   for (Value* v : graph_.inputs()) {
     const bool fits = v->type.is_static() && v->shape().size() >= 2 && !v->is_constant() &&
                       v->shape()[0] == old_.rows && v->shape()[1] == old_.length;
-    const bool wanted =
-        settings_.inputs.empty() ? fits : std::ranges::count(settings_.inputs, v->name()) > 0;
-    if (wanted && !fits)
+    const bool is_named = std::ranges::count(settings_.inputs, v->name()) > 0;
+    if (is_named && !fits)
       fail(ErrorCode::invalid_argument,
            "dynamic_groups: input '{}' is {}, expected [{},{},...] as '{}'", v->name(),
            ir::type_string(v->type), old_.rows, old_.length, first->name());
-    if (wanted) inputs_.push_back(v);
+    if (fits && (is_named || settings_.inputs.empty() || is_combined(v))) inputs_.push_back(v);
   }
   for (Value* v : inputs_) {
     packed_[v] = Tokens::matrix;
@@ -568,8 +588,9 @@ const PassDef def = {
          "the length of the longest sequence; the sizes of its parts joined by + if it has several",
          "", true},
         {"dynamic_groups", ParameterKind::text,
-         "[[INPUT,...],...]: the inputs that are packed; empty: all with as many rows and places "
-         "as the first",
+         "[[INPUT,...],...]: inputs that are packed, and with them those of the same rows and "
+         "places that are combined with them; empty: all with the sizes of the first "
+         "two-dimensional input",
          ""},
         {"head_pattern", ParameterKind::text,
          "'s:0->OP:KEY->...->e:1','...': chains of additional nodes that read each sequence in its "
