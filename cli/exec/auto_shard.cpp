@@ -2,17 +2,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 
 #include "base/log_level.h"
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/standard_streams.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/shard_trial.h"
 #include "onnx/export.h"
 #include "ops/op.h"
+#include "passes/common/input_shapes.h"
 #include "passes/pass.h"
 
 namespace poprt::cli {
@@ -27,9 +30,25 @@ struct AutoShardArguments {
   bool optimal_perf = false, json = false;
 };
 
+// Makes variable dimensions of inputs 1, because cuts depend on the bytes of values.
+void fix_variable_inputs(ir::Graph& graph) {
+  passes::InputShapes wanted;
+  for (const ir::Value* v : graph.inputs()) {
+    if (v->is_constant() || !v->type.has_shape || v->type.is_static()) continue;
+    Shape shape = v->shape();
+    std::ranges::replace_if(shape, [](int64_t d) { return d < 0; }, 1);
+    wanted.shapes.emplace(v->name(), std::move(shape));
+  }
+  if (!passes::fix_input_shapes(graph, wanted)) return;
+  for (const auto& [name, shape] : wanted.shapes)
+    print_error("poprt_exec auto_shard: input '{}' has variable dimensions; it is cut as {}\n",
+                name, shape_string(shape));
+}
+
 // Reads the graph and gives its nodes unique names and types.
 std::unique_ptr<ir::Graph> named_graph(const std::string& path) {
   auto graph = compiler::read_model({.path = path});
+  fix_variable_inputs(*graph);
   ops::infer(*graph);
   passes::run_passes(*graph, std::vector{&passes::pass_of("unique_name_for_nodes")});
   return graph;

@@ -26,6 +26,13 @@ class AutoShard(CommandTest):
         self.assertEqual(dumped["models"][0]["num_ipus"], 2)
         self.assertIn("poprt.shards", [blob["name"] for blob in dumped["opaque_blobs"]])
 
+    def test_a_variable_batch_is_one(self):
+        """As in PopRT's example of sharding, whose model has not been converted."""
+        ran = self.run_command("-i", DIGITS, "--num_ipus", "2", "--runs", "5", "--output_model", "v.onnx")
+        self.assertEqual(ran.code, 0, ran.err)
+        self.assertIn("input 'image' has variable dimensions; it is cut as [1,1,8,8]", ran.err)
+        self.assertTrue(os.path.exists(self.path("v.onnx")))
+
     def sharded(self, nodes, weights, words, outputs="y"):
         """The nodes at which a model of x[1,w] is cut, IPU by IPU."""
         self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [1, 64])], [onnx.value(outputs, onnx.F32, [1, "n"])], weights))

@@ -29,6 +29,8 @@ class PoprtRunPopef(CommandTest):
         self.assertEqual(self.report(self.affine(), "--runner", "packRunner", "--dynamicInputName", "x", "--iteration", "20",
                                      "--numThreads", "3", "--packTimeout", "500", "--maxValidNum", "2", "--batchSize", "2"),
                          ("packRunner", "3", "20", "1"))
+        self.assertEqual(self.report(self.affine(), "--runner", "packRunner", "--iteration", "20", "--batchSize", "1"),
+                         ("packRunner", "1", "20", "1"))
         concat = {"x": {"tensor_name": "x", "input_tensor_names": ["a", "b"], "shape": [2, 4], "data_size_bytes": 32}}
         blob = json.dumps({"HostConcatRunnerConfig": json.dumps(concat)})
         popef = self.affine("--compiler_options", "opaque_blobs=" + blob)

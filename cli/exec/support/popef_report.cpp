@@ -10,8 +10,8 @@
 namespace poprt::cli {
 
 uint64_t item_bytes(uint64_t bytes, const std::vector<int64_t>& shape, double part) {
-  if (shape.size() < 2 || shape[0] == 0 || shape[1] == 0) return bytes;
-  const uint64_t place = bytes / static_cast<uint64_t>(shape[0]) / static_cast<uint64_t>(shape[1]);
+  if (shape.size() < 2 || shape[0] != 1 || shape[1] == 0) return bytes;
+  const uint64_t place = bytes / static_cast<uint64_t>(shape[1]);
   const auto places = static_cast<uint64_t>(part * static_cast<double>(shape[1]));
   return place * std::max<uint64_t>(1, places);
 }

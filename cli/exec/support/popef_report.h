@@ -8,7 +8,7 @@
 namespace poprt::cli {
 
 // Returns the bytes of an item that fills the fraction `part` (0 to 1) of the places of one row of
-// an input [rows, places, ...], and at least one place. An input without places is used completely.
+// an input [1, places, ...], and at least one place. An input of another form is used completely.
 uint64_t item_bytes(uint64_t bytes, const std::vector<int64_t>& shape, double part);
 
 // The times of the requests of one process.

@@ -7,15 +7,16 @@ namespace {
 
 // [4,8,3] of two bytes each has 192 bytes, of which a place has six.
 TEST(PopefReport, ItemFillsWholePlacesOfOneRow) {
-  EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0.5), 24);
-  EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0.6), 24);
-  EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0.625), 30);
-  EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0.999), 42);
-  EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0), 6);
-  EXPECT_EQ(item_bytes(64, {2, 8}, 0.25), 8);
+  EXPECT_EQ(item_bytes(48, {1, 8, 3}, 0.5), 24);
+  EXPECT_EQ(item_bytes(48, {1, 8, 3}, 0.6), 24);
+  EXPECT_EQ(item_bytes(48, {1, 8, 3}, 0.625), 30);
+  EXPECT_EQ(item_bytes(48, {1, 8, 3}, 0.999), 42);
+  EXPECT_EQ(item_bytes(48, {1, 8, 3}, 0), 6);
+  EXPECT_EQ(item_bytes(32, {1, 8}, 0.25), 8);
 }
 
 TEST(PopefReport, InputWithoutPlacesIsWhole) {
+  EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0.5), 192);  // places of other sizes
   EXPECT_EQ(item_bytes(12, {3}, 0.5), 12);
   EXPECT_EQ(item_bytes(4, {}, 0.5), 4);
   EXPECT_EQ(item_bytes(0, {0, 3}, 0.5), 0);
