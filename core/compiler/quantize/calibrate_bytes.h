@@ -1,12 +1,5 @@
-// Chooses the values of a model that are stored in bytes, and their ranges on data.
-//
-// The products (Conv, MatMul, Gemm with constant weights) that have kernels for bytes read bytes.
-// In addition, these values become bytes, so that no value is converted to floats between products:
-//
-//   Conv -> Relu, Clip           the result, because a convolution of bytes writes bytes
-//   Conv -> Add -> Relu          both operands and the result
-//   MaxPool, Reshape ... of bytes  the result, with the same range
-//   Concat of bytes              the result
+// Chooses the ranges of the values of a model that are stored in bytes on data. The products that
+// have kernels for bytes read bytes, and so do values between them (passes/common/byte_values.h).
 #pragma once
 
 #include <map>

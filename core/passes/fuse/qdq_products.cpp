@@ -387,6 +387,15 @@ Tensor exchanged(const Tensor& t) {
   return out;
 }
 
+// Whether an Add of both has the shape of `to`, [M, N]: `v` has one element, N or M x N.
+bool broadcasts_to(const Value& v, const Value& to) {
+  if (!v.type.is_static()) return false;
+  const int64_t count = element_count(v.shape()), columns = to.shape().back();
+  return same_static_shape(&v, &to) ||
+         (v.shape().size() <= to.shape().size() &&
+          (count == 1 || (count == columns && v.shape().back() == columns)));
+}
+
 // A MatMul or Gemm of bytes whose result is not quantised: the sums are converted to f32 and
 // multiplied by the scales.
 void to_floats_of_sums(Node& n, PassContext& context) {
@@ -402,6 +411,7 @@ void to_floats_of_sums(Node& n, PassContext& context) {
     return;
   const size_t columns = transposed ? 0 : 1;
   Value* c = gemm ? n.input(2) : nullptr;
+  if (c && !broadcasts_to(*c, *n.output())) return;
   if ((b->axis >= 0 && b->axis != static_cast<int64_t>(columns)) || !sums_fit(*b, columns) ||
       !context.allow())
     return;

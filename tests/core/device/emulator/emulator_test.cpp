@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -110,6 +111,47 @@ TEST(Emulator, AnyNumberOfThreadsGivesTheSameBits) {
     EXPECT_EQ(std::memcmp(x.data(), y.data(), kCount * 4), 0);
     EXPECT_EQ(std::memcmp(model.constants.data(), c.data(), kCount * 4), 0);
   }
+}
+
+// Eight models that run at the same time, each with a caller, and the workers of one.
+TEST(Emulator, ModelsShareTheWorkersOfTheProcess) {
+  constexpr size_t kCount = 1 << 20;
+  const auto workers = [] {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream file(entry.path() / "comm");
+      std::string name;
+      std::getline(file, name);
+      count += name == "poprt-worker";
+    }
+    return count;
+  };
+  const int before = workers();
+  setenv("POPRT_THREADS", "4", 1);
+  const CopyModel model(kCount);
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (int i = 0; i < 8; i++) engines.push_back(EmulatedDevice().load(model.image(), threads(0)));
+  unsetenv("POPRT_THREADS");
+  EXPECT_EQ(workers(), before + 3);
+  const std::vector<float> x = random_floats(kCount);
+  std::atomic<int> equal{0};
+  std::vector<std::thread> callers;
+  for (const auto& engine : engines)
+    callers.emplace_back([&, own = engine.get()] {
+      EXPECT_EQ(own->threads(), 4);
+      std::vector<float> y(kCount), c(kCount);
+      const void* inputs[] = {x.data()};
+      void* outputs[] = {y.data(), c.data()};
+      for (int run = 0; run < 10; run++) {
+        std::fill(y.begin(), y.end(), 0.0f);
+        own->run(Flow::main, inputs, outputs);
+        equal += x == y && model.constants == c;
+      }
+    });
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(equal, 80);
+  engines.clear();
+  EXPECT_EQ(workers(), before);
 }
 
 TEST(Emulator, LittleWorkMakesNoThreads) {
