@@ -285,11 +285,11 @@ TEST(OptionGrammar, WhatGoesTogether) {
   const Words data = {{"calibration_with_data", "True"}, {"data_preprocess", "x"}};
   Words with = data;
   EXPECT_EQ(create(with),
-            "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not "
+            "`calibration_with_data` goes with `precision` fp8, fp8_weight or int8, not "
             "with none");
   with.push_back({"precision", "fp16"});
   EXPECT_EQ(create(with),
-            "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not "
+            "`calibration_with_data` goes with `precision` fp8, fp8_weight or int8, not "
             "with fp16");
   with.back() = weights;
   EXPECT_EQ(create(with), "ok");
