@@ -131,6 +131,21 @@ public class ContractTest
     }
 
     [Test]
+    public void Scenario29DefaultsOfArguments()
+    {
+        using (var manager = new DeviceManager(4))
+        using (Device device = manager.GetDevice())
+        using (Device model = manager.CreateIpuModelDevice())
+        using (Device small = manager.CreateSmallIpuModelDevice())
+        {
+            Assert.That(device.NumIpus, Is.EqualTo(1));
+            Assert.That(device.IsIpuModel, Is.False);
+            Assert.That(new[] { model.NumIpus, model.IpuVersion, model.TilesPerIpu }, Is.EqualTo(new[] { 1, 2, 1472 }));
+            Assert.That(new[] { small.NumIpus, small.IpuVersion, small.TilesPerIpu }, Is.EqualTo(new[] { 1, 2, 4 }));
+        }
+    }
+
+    [Test]
     public void Scenario21SizesOfNothing()
     {
         using (ModelRunner runner = Runner(Affine(0)))
