@@ -345,7 +345,7 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
                FIELD(Runner, overlap_io), FIELD(Runner, batches_per_step),
                FIELD(Runner, device_wait_timeout_ns), FIELD(Runner, device_wait_sleep_ns),
                FIELD(Runner, faults), FIELD(Runner, numerics), FIELD(Runner, load),
-               FIELD(Runner, verify), FIELD(Runner, reserved));
+               FIELD(Runner, verify), FIELD(Runner, max_shapes));
   Runner batching = sized<Runner>();
   batching.use_batching_dim = 1;
   bent<Runner>("poprt_runner_create, batching", batching, make_runner, FIELD(Runner, batching_dim),

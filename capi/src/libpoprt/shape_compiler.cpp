@@ -131,7 +131,7 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::load() {
     const poprt_library_source from = source();
     call_with_sink([&](std::span<const std::byte> bytes) { model_hash_ += text_of(bytes); },
                    [&](const poprt_library_sink* sink, poprt_library_error* error) {
-                     compiler_library().hash(&from, o.allow_links, sink, error);
+                     compiler_library().hash(&from, &o, sink, error);
                    });
     const auto key = cache_key(o, model_hash_ + kOnDemandKey, source_.name);
     if (auto model = cache_->find(key)) {
