@@ -420,7 +420,7 @@ void scenario_84_shapes_are_removed(void** state) {
   check_rows(r, 1);
   check_rows(r, 2);
   check_rows(r, 3);
-  check_rows(r, 1);
+  check_rows(r, 4);
   check_statistics(r, "\"removed\": 3");
   remove_cache(r, folder);
 }

@@ -426,7 +426,7 @@ TEST(scenario, s84_shapes_are_removed) {
   RuntimeConfig c = config();
   c.maxShapes = 1;
   OnDemand on_demand({}, c);
-  for (const size_t rows : {1, 2, 3, 1}) check_rows(*on_demand.runner, rows);
+  for (const size_t rows : {1, 2, 3, 4}) check_rows(*on_demand.runner, rows);
   const std::string json = on_demand.runner->statistics();
   EXPECT_NE(json.find("\"removed\": 3"), std::string::npos) << json;
 }

@@ -512,7 +512,7 @@ public sealed class RunTest
     {
         using (ModelRunner runner = OnDemand(new CompilerOptions(), new RuntimeConfig { MaxShapes = 1 }))
         {
-            foreach (int rows in new[] { 1, 2, 3, 1 }) CheckRows(runner, rows);
+            foreach (int rows in new[] { 1, 2, 3, 4 }) CheckRows(runner, rows);
             StringAssert.Contains("\"removed\": 3", runner.Statistics);
         }
     }

@@ -91,7 +91,7 @@ func TestScenario83ShapeSets(t *testing.T) {
 
 func TestScenario84ShapesAreRemoved(t *testing.T) {
 	r := loaded(t, model("affine.onnx"), nil, &poprt.RunnerOptions{MaxShapes: 1})
-	for _, rows := range []int{1, 2, 3, 1} {
+	for _, rows := range []int{1, 2, 3, 4} {
 		checkRows(t, r, rows)
 	}
 	if statistics := must(r.Statistics()); !strings.Contains(statistics, `"removed": 3`) {

@@ -568,7 +568,7 @@ class RunTest extends Scenarios {
   void scenario_84_shapes_are_removed(@TempDir Path cache) {
     try (ModelRunner runner =
         onDemand(cache, new CompilerOptions(), new RuntimeConfig().maxShapes(1))) {
-      for (int rows : new int[] {1, 2, 3, 1}) checkRows(runner, rows);
+      for (int rows : new int[] {1, 2, 3, 4}) checkRows(runner, rows);
       assertTrue(runner.statistics().contains("\"removed\": 3"), runner.statistics());
     }
   }

@@ -738,10 +738,10 @@ for _ in range(8):
 
     def test_scenario_84_shapes_are_removed(self):
         runner = self.on_demand(max_shapes=1)
-        for rows in (1, 2, 3, 1):
+        for rows in (1, 2, 3, 4):
             self.check_rows(runner, rows)
         shapes = runner.statistics()["shapes"]
-        self.assertEqual((shapes["removed"], len(shapes["kept"]), shapes["kept"][0]["sizes"]), (3, 1, {"N": 1}))
+        self.assertEqual((shapes["removed"], len(shapes["kept"]), shapes["kept"][0]["sizes"]), (3, 1, {"N": 4}))
 
     def test_scenario_33_runner_statistics(self):
         runner = self.runner(flush_on_waiting_outputs=True)
