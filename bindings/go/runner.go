@@ -266,6 +266,10 @@ func number(on bool) int {
 
 // WarmUpShapes is [Runner.WarmUp] with the shapes of the inputs by name, in any number of sets. Since 1.0.
 func (r *Runner) WarmUpShapes(sets ...map[string][]int64) error {
+	if err := r.h.hold(); err != nil {
+		return err
+	}
+	defer r.h.release()
 	for _, set := range sets {
 		var lines []string
 		for name, shape := range set {

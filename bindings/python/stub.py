@@ -26,21 +26,23 @@ class Stub:
             return name
         return self.classes[name]  # a KeyError names a class that the tables above lack
 
-    def result_of(self, function):
+    def result_of(self, function, owner=None):
         c_type = function.returns.value
+        if c_type == "poprt_result *" and function.name == "create":
+            return owner
         if c_type == "poprt_result *":  # SWIG treats the error argument of static functions as the result
             c_type = re.search(rf"([\w ]+?[ *]+){function.name}\(", self.interfaces).group(1)
             c_type = re.sub(r"^static ", "", c_type.strip())
         return self.type_of(c_type)
 
-    def function(self, node, indent=""):
+    def function(self, node, indent="", owner=None):
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
         arguments = []
         for argument in node.args.args:
             typed = "" if argument.annotation is None else self.type_of(argument.annotation.value)
             typed = f"Optional[{typed}]" if typed in OPTIONAL else typed
             arguments.append(argument.arg + (typed and ": " + typed))
-        result = "None" if node.name == "__init__" else self.result_of(node)
+        result = "None" if node.name == "__init__" else self.result_of(node, owner)
         lines = [f"{indent}@staticmethod"] if static else []
         return lines + [f"{indent}def {node.name}({', '.join(arguments)}) -> {result}: ..."]
 
@@ -49,7 +51,7 @@ class Stub:
         for child in node.body:
             if isinstance(child, ast.FunctionDef) and (child.name == "__init__" or not child.name.startswith("_")):
                 if child.args.vararg is None:  # otherwise it has no constructor
-                    lines += self.function(child, "    ")
+                    lines += self.function(child, "    ", node.name)
             elif isinstance(child, ast.AnnAssign):
                 lines.append(f"    {child.target.id}: {self.type_of(child.annotation.value)}")
         return [f"class {node.name}:"] + (lines or ["    ..."])

@@ -257,7 +257,7 @@ class Precision(OptionTest):
         text = self.graph("digits.optimized.onnx")
         self.assertEqual(len(re.findall(r"_int8\"? : s8\[", text)), 4)
         for layer in ("/3/Conv", "/7/Conv", "/13/Gemm", "/15/Gemm"):
-            self.assertRegex(text, rf'_dequantized"?, %\S+\) \{{.*\}} "{layer}"\n')
+            self.assertRegex(text, rf'\(%\S+_dequantized"?, %\S+_DequantizeLinear\S*, %\S+\) \{{.*\}} "{layer}"\n')
         self.succeeds("-i", "digits.optimized.onnx", "--popef_name", "again.popef", "--output_model", "again.onnx", "--lowest_opset", "0")
         results = []
         for popef in ("int8.popef", "again.popef"):

@@ -490,6 +490,11 @@ namespace Poprt
         /// out.</param>
         public void WarmUp(IDictionary<string, long[]> shapes)
         {
+            if (shapes == null)
+            {
+                WarmUp((string)null); // reports it, or that the runner is closed
+                return;
+            }
             var lines = new List<string>();
             foreach (KeyValuePair<string, long[]> input in shapes)
                 lines.Add(input.Key + "=" + (input.Value.Length == 0 ? "[]" : string.Join(",", input.Value)));

@@ -154,7 +154,7 @@ class _Converter:
         else:
             bits, numbers, scales, added = blocks
             inputs = [x, self.constant(stored, numbers), self.constant(stored + "_scales", scales.reshape(-1))]
-            level = {"accuracy_level": self.accuracy_level} if self.accuracy_level else {}
+            level: dict[str, Any] = {"accuracy_level": self.accuracy_level} if self.accuracy_level else {}
             y = self.add("MatMulNBits", inputs, domain="com.microsoft", K=depth, N=rows, bits=bits, block_size=_BLOCK, **level)
             if added is not None:
                 rest = self.constant(stored + "_added", added.T)
@@ -282,7 +282,7 @@ class _Converter:
         types = self.field("tokenizer.ggml.token_type", [1] * len(tokens))
         added = [{"id": i, "content": token, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
                   "special": types[i] == 3} for i, token in enumerate(tokens) if types[i] in (3, 4)]
-        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+        byte_level: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
         before = self.field("tokenizer.ggml.pre", "default")
         if before in _SPLITS:
             split = {"type": "Split", "pattern": {"Regex": _SPLITS[before]}, "behavior": "Isolated", "invert": False}

@@ -30,6 +30,9 @@ class Sequence:
         self._raw: Optional[_raw.RawSequence] = raw
         self._processor: Optional[Callable[[Any], Any]] = None
 
+    def __repr__(self) -> str:
+        return "<Sequence, closed>" if self._raw is None else "<Sequence of a generator>"
+
     def _open(self) -> _raw.RawSequence:
         if self._raw is None:
             raise ValueError("the sequence is closed")
@@ -170,6 +173,9 @@ class Generator:
         self._tokenizer: Any = None
         self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
             self._path, max_length, slots, prefill, threads, reuse_prefixes)
+
+    def __repr__(self) -> str:
+        return f"<Generator of {self._path!r}>"
 
     def _open(self) -> _raw.RawGenerator:
         if self._raw is None:

@@ -556,9 +556,8 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
     const poprt_library_source from = shapes->source();
     std::map<std::string, std::string> files;
     if (o.embed_source) files = embedded(from, o);
-    const capi::Source note{
-        path.empty() ? "" : fs::path(path).filename().string(),
-        shapes->model_hash().empty() ? hash_of(from, o) : shapes->model_hash()};
+    const capi::Source note{path.empty() ? "" : fs::path(path).filename().string(),
+                            shapes->model_hash().empty() ? hash_of(from, o) : shapes->model_hash()};
     made->model = with_options(made->model, options.options, note, std::move(files));
   }
   if (shapes->is_open()) made->shapes = std::move(shapes);

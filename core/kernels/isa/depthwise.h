@@ -151,7 +151,9 @@ void run_depthwise_rows(const ConvShape& s, int64_t task_rows, const X* x, const
                              &s.epilogue};
         store_activated(sums, 0, o, s.ow, 1);
       } else if (s.epilogue.mode == Epilogue::general) {
-        const StoredOut o = {r.y, r.residual, 16, 0, false, false, &s.epilogue};
+        // depthwise_finish() has added a residual that is an operand of the activation.
+        const Y* residual_after = s.epilogue.residual_after ? r.residual : nullptr;
+        const StoredOut o = {r.y, residual_after, 16, 0, false, false, &s.epilogue};
         store_activated(static_cast<const float*>(static_cast<void*>(r.y)), 0, o, s.ow, 1);
       }
     }

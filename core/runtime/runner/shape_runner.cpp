@@ -245,16 +245,21 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
                                             const RequestCallback& callback) {
   const auto now = pool->clock.now();
   const auto deadline = deadline_after(now, waiting->options.timeout);
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (stopped) fail_stopped_runner();
-  if (shape->state == KeptShape::failed) throw Error(*shape->failure);
   if (shape->state == KeptShape::ready) return {};
   RequestPtr request(pool->take(1, callback, now, deadline));
   request->submitted = now;
-  if (deadline != Clock::TimePoint::max()) watch.add(request);
   waiting->request = request;
-  shape->waiting.push_back(std::move(waiting));
   Counters::add(counters.submitted);
+  if (shape->state == KeptShape::failed) {  // as if it had failed after this call
+    const Failure failure = shape->failure;
+    lock.unlock();
+    fail_waiting(std::move(waiting), failure);
+    return request;
+  }
+  if (deadline != Clock::TimePoint::max()) watch.add(request);
+  shape->waiting.push_back(std::move(waiting));
   return request;
 }
 

@@ -242,7 +242,7 @@ static void scenario_11_12_13_wrong_files(void** state) {
   OK(poprt_compiler_create(NULL, &compiler));
   FAILS(poprt_executable_open("missing.popef", &e), POPRT_NOT_FOUND, "missing.popef");
   FAILS(poprt_compiler_compile_file(compiler, "missing.onnx", &e), POPRT_NOT_FOUND, "missing.onnx");
-  FAILS(poprt_executable_open(DATA "/affine.onnx", &e), POPRT_DATA_LOSS, "affine.onnx");
+  FAILS(poprt_executable_open(DATA "/affine.onnx", &e), POPRT_INVALID_ARGUMENT, "affine.onnx");
   FAILS(poprt_compiler_compile_file(compiler, DATA "/unknown_op.onnx", &e), POPRT_UNIMPLEMENTED,
         "Frobnicate");
   assert_ptr_equal(e, UNTOUCHED(poprt_executable));

@@ -30,11 +30,12 @@ TEST(scenario, s74_options_by_name) {
   EXPECT_EQ(metadata.engineOptions().at(1).name(), "num_io_tiles");
   EXPECT_EQ(metadata.engineOptions().at(1).value(), "32");
   EXPECT_NE(Compiler::listOptions().find("num_io_tiles"), std::string::npos);
-  for (const auto& [name, code] : {std::pair("nonsense", ErrorCode::invalid_argument),
-                                   std::pair("compiler_options", ErrorCode::unimplemented)}) {
-    options.options = {{name, "virtual_graph_mode=executionPhases"}};
-    fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, code, {name});
-  }
+  options.options = {{"nonsense", "1"}};
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"nonsense"});
+  options.options = {{"compiler_options", "virtual_graph_mode=executionPhases"}};
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::unimplemented,
+        {"virtual_graph_mode"});
 }
 
 TEST(scenario, s51_read_a_popef_file) {

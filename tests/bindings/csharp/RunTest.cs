@@ -486,7 +486,7 @@ public sealed class RunTest
         {
             runner.WarmUp(new Dictionary<string, long[]> { { "x", new long[] { 2, 4 } } });
             runner.WarmUp("x=8,4/9,4");
-            StringAssert.Contains("\"compiled\": 3", runner.Statistics);
+            StringAssert.Contains("\"compiled\": 3", runner.Statistics());
             Fails(ErrorCode.NotFound,
                 () => runner.WarmUp(new Dictionary<string, long[]> { { "z", new long[] { 2, 4 } } }), "z");
             Fails(ErrorCode.Unimplemented, () => settled.WarmUp("x=2,4"), "fixed");
@@ -499,7 +499,8 @@ public sealed class RunTest
         var options = new CompilerOptions();
         foreach (long rows in new[] { 1L, 4L })
             options.ShapeSets.Add(new Dictionary<string, long[]> { { "x", new[] { rows, 4 } } });
-        using (Executable executable = Compiler.Compile(Path("affine.onnx"), options))
+        using (var compiler = new Compiler(options))
+        using (Executable executable = compiler.Compile(Path("affine.onnx")))
         using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
         {
             foreach (int rows in new[] { 3, 1, 4 }) CheckRows(runner, rows);
@@ -513,7 +514,7 @@ public sealed class RunTest
         using (ModelRunner runner = OnDemand(new CompilerOptions(), new RuntimeConfig { MaxShapes = 1 }))
         {
             foreach (int rows in new[] { 1, 2, 3, 4 }) CheckRows(runner, rows);
-            StringAssert.Contains("\"removed\": 3", runner.Statistics);
+            StringAssert.Contains("\"removed\": 3", runner.Statistics());
         }
     }
 

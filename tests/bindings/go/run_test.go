@@ -34,7 +34,7 @@ func loaded(t *testing.T, path string, compile *poprt.CompileOptions, options *p
 }
 
 func affineRunner(t *testing.T, options *poprt.RunnerOptions) *poprt.Runner {
-	return loaded(t, model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}}, options)
+	return loaded(t, model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, Shapes: "fixed"}, options)
 }
 
 func checkRows(t *testing.T, r *poprt.Runner, rows int) {

@@ -156,7 +156,7 @@ def objects():
 ARGUMENTS = {"input": {"x": np.zeros((2, 4), np.float32)}, "output": {"y": np.zeros((2, 4), np.float32)}, "index": 0, "name": "x",
              "inputs": {"x": np.zeros((2, 4), np.float32)}, "outputs": {"y": np.zeros((2, 4), np.float32)}, "path": "never.popef",
              "output_names": {"x": np.zeros((2, 4), np.float32)}, "dimension": 0, "handler": lambda *_: True, "indices": [0],
-             "array": np.zeros((2, 4), np.float32), "replica": 0, "memo": {}}
+             "array": np.zeros((2, 4), np.float32), "replica": 0, "memo": {}, "shapes": "x=2,4"}
 
 
 class Closing(unittest.TestCase):

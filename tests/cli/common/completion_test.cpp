@@ -25,10 +25,9 @@ TEST(Completion, BashHasACaseForEachOptionOfChoices) {
        "    *)\n      words=\"tf2onnx -h --help -i --input_model --output_model ",
        " --calibration_with_data --quantize --calibration_loss_type --quantize_loss_type ",
        "      case \"$previous\" in\n        --framework) COMPREPLY=($(compgen -W \"onnx "
-       "tensorflow\" -- \"$current\")); return ;;\n",
+       "tensorflow pytorch keras paddle sklearn lightgbm xgboost\" -- \"$current\")); return ;;\n",
        "        --calibration_loss_type|--quantize_loss_type) COMPREPLY=($(compgen -W \"mse mae "
-       "snr "
-       "kld cos_dist gptq\" -- \"$current\")); return ;;\n",
+       "snr kld cos_dist gptq minmax percentile entropy\" -- \"$current\")); return ;;\n",
        "      esac\n      ;;\n  esac\n", "\ncomplete -F _poprt poprt\n"});
   EXPECT_EQ(text.find("--output_dir)"), std::string::npos);
 }
@@ -44,7 +43,7 @@ TEST(Completion, ZshSaysWhatAnOptionIs) {
        "      '*:file:_files'\n    return\n  fi\n  _arguments \\\n      '-i[ONNX model, a folder ",
        ":input_model:_files' \\\n      '--input_model[ONNX model, a folder ",
        "      '--show[Only print name, dtype and shape of every input and output]' \\\n",
-       ":framework:(onnx tensorflow)' \\\n",
+       ":framework:(onnx tensorflow pytorch keras paddle sklearn lightgbm xgboost)' \\\n",
        "with a warning; 0\\: the model'\\''s]:lowest_opset:_files'", "\\\\n in TEXT is a line feed",
        "segment_max_size=N\\[+N...\\] ", "      '*:file:_files'\n}\n", "compdef _poprt poprt\n"});
 }

@@ -45,7 +45,8 @@ TEST(OptionTable, HasWhatTheLibrarySays) {
   EXPECT_EQ(info("available_memory_proportion").above, 0);
   EXPECT_TRUE(info("show").is_flag());
   EXPECT_EQ(info("perf_tuner").note, "PopRT never had it either");
-  EXPECT_EQ(info("framework").choices, (Words{"onnx", "tensorflow"}));
+  EXPECT_EQ(info("framework").choices, (Words{"onnx", "tensorflow", "pytorch", "keras", "paddle",
+                                              "sklearn", "lightgbm", "xgboost"}));
   EXPECT_GT(std::ranges::count(option_tables().compiler_fields, "num_ipus"), 0);
 }
 

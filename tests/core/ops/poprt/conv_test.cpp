@@ -333,6 +333,7 @@ TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
          .activation = "silu",
          .residual = true,
          .after = true});
+  check({.c = 24, .h = 6, .w = 9, .m = 24, .group = 24, .activation = "silu", .residual = true});
   check({.c = 32,
          .h = 12,
          .w = 14,

@@ -336,7 +336,6 @@ TEST(Session, APredicateMayExcludeTheDataOfAnInput) {
   // These select programs.
   namespace predicates = predicate_factory::anchor_callbacks;
   EXPECT_EQ(result(predicates::pred_program_flow_main(flow)), given);
-  EXPECT_EQ(result(predicates::pred_program_flow_save(flow)), given);
   EXPECT_EQ(
       result(predicates::or_bind(
           AnchorCallbackPolicy::bind_user_cb, AnchorCallbackPolicy::bind_empty_cb,

@@ -449,6 +449,7 @@ public class ModelRunner implements AutoCloseable {
    * @since 1.0
    */
   public void warmUp(Map<String, long[]> shapes) {
+    use().close(); // a closed runner is the first error
     StringBuilder text = new StringBuilder();
     shapes.forEach(
         (name, shape) -> {
