@@ -80,10 +80,9 @@ inline const std::vector<OneCall>& all_calls() {
 
 // Kernels that no compiled graph of compiled_calls_test.cpp calls, but the sample of an operator.
 inline constexpr std::string_view kKernelsOfSamples[] = {
-    "check_numbers",    "conv_bf16",    "conv_stem_bf16", "crop_and_resize", "dynamic_time_warping",
-    "expert_rows",      "fill",         "inverse",        "label_map",       "label_table",
-    "linear_attention", "random",       "shift",          "sum_bytes",       "svm_classify",
-    "tf_idf",           "tree_ensemble"};
+    "check_numbers", "crop_and_resize", "dynamic_time_warping", "expert_rows", "fill",  "inverse",
+    "label_map",     "label_table",     "linear_attention",     "random",      "shift", "sum_bytes",
+    "svm_classify",  "tf_idf",          "tree_ensemble"};
 
 // Memory in front of a page that cannot be touched. Operands that are aligned as an arena does have
 // up to 63 bytes between their end and the page; those hold a pattern that must not change.

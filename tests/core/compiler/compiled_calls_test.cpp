@@ -11,8 +11,7 @@
 namespace poprt::test {
 namespace {
 
-void add_calls_of(ir::Graph& graph, std::vector<OneCall>& calls) {
-  compiler::Options options;
+void add_calls_of(ir::Graph& graph, std::vector<OneCall>& calls, compiler::Options options = {}) {
   options.winograd = compiler::Winograd::fast;
   compiler::convert(graph, options);
   const compiler::Executable executable = compiler::compile(graph, options);
@@ -60,6 +59,26 @@ constexpr const char* kLayers = R"(graph "g" opset {"": 17, "com.microsoft": 1} 
     output %recurrent
   })";
 
+// Convolutions with products of bf16: one of few channels, and two that pass bf16 to each other.
+constexpr const char* kBf16Layers = R"(graph "g" opset {"": 17} {
+    input %x : f32[1,3,16,16]
+    const %stem : f32[32,3,3,3] = fill 0.5
+    const %w : f32[64,32,1,1] = fill 0.5
+    const %w2 : f32[32,64,3,3] = fill 0.5
+    %a : ? = Conv(%x, %stem) {strides = [2, 2]}
+    %b : ? = Relu(%a)
+    %c : ? = Conv(%b, %w)
+    %d : ? = Conv(%c, %w2) {strides = [2, 2]}
+    output %d
+  })";
+
+compiler::Options bf16_products() {
+  compiler::Options options;
+  for (const char* pass : {"narrow_weights", "bf16_convolutions"})
+    options.pass_arguments[pass]["products"] = std::string_view("bf16");
+  return options;
+}
+
 }  // namespace
 
 // Those of compiled graphs.
@@ -67,6 +86,7 @@ const std::vector<OneCall>& found_calls() {
   static const std::vector<OneCall> calls = [] {
     std::vector<OneCall> found;
     add_calls_of(*ir::parse_text(kLayers), found);
+    add_calls_of(*ir::parse_text(kBf16Layers), found, bf16_products());
     for (const std::string_view profile : profiles())
       for (uint64_t seed = 0; seed < 150; seed++) {
         Choices choices(seed);
