@@ -265,6 +265,27 @@ TEST_F(OnDemand, OptionsThatExcludeEachOtherAreRefused) {
   EXPECT_EQ(answer("buckets", {one, other}), "ok");
 }
 
+TEST_F(OnDemand, AnEstimateNeedsOneShape) {
+  const std::string path = write(kProduct);
+  poprt_compile_options o = options();
+  poprt_option estimate{"estimate", "True"};
+  o.options = &estimate;
+  o.option_count = 1;
+  o.shapes = "on_demand";
+  load(path, o,
+       "unimplemented: `estimate` is for a model at one shape, and `shapes` is on_demand: give "
+       "fixed");
+  const int64_t sizes[] = {2, 3};
+  const poprt_input_shape shape{"x", sizes, 2};
+  o.input_shapes = &shape;
+  o.input_shape_count = 1;
+  o.shapes = nullptr;
+  const Executable executable = load(path, o);
+  poprt_string* json = nullptr;
+  EXPECT_EQ(said(poprt_executable_estimate(executable.get(), &json)), "ok");
+  poprt_string_free(json);
+}
+
 TEST_F(OnDemand, WhatNeedsAnExecutableIsRefusedWithoutAShape) {
   const Executable executable = load(write(kProduct));
   const std::string answer =

@@ -532,10 +532,14 @@ bool is_popef(const std::string& path) {
 bool compiles_on_demand(const poprt_compiler& compiler, bool loads) {
   const poprt_compile_options& o = compiler.options;
   const std::string_view shapes = o.shapes ? o.shapes : "";
+  const bool estimates = capi::named_option(o, "estimate") != nullptr;
+  if (shapes == "on_demand" && estimates)
+    fail(ErrorCode::unimplemented,
+         "`estimate` is for a model at one shape, and `shapes` is on_demand: give fixed");
   if (!shapes.empty()) return shapes == "on_demand";
   // These options concern one executable, or inputs whose types are known after the compilation.
   return loads && !has_several_shapes(o) && o.input_length_count == 0 && !o.variable_weights &&
-         !o.after_pass && !capi::named_option(o, "serialize_ir");
+         !o.after_pass && !estimates && !capi::named_option(o, "serialize_ir");
 }
 
 std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compiler> compiler,
