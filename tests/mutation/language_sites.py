@@ -12,7 +12,7 @@ import re
 
 LANGUAGES = {"python": ("bindings/python", ".py"), "java": ("bindings/java/src", ".java"), "csharp": ("bindings/csharp/src", ".cs"),
              "go": ("bindings/go", ".go"), "cpp": ("capi/include/poprt", ".hpp")}
-# Tools that build or install the packages, and what is generated from the C ABI.
+# Tools that build or install the packages, and files that are generated from the C ABI.
 OTHERS = re.compile(r"bindings/python/\w+\.py$|/internal/native/poprt_raw|_test\.go$|bindings/(go|python)/(generate|package)\.py$")
 WEIGHTS = {"constant": 1, "relational": 1, "condition": 1, "lock": 1}  # others 2
 # Lines that only make a text for people.

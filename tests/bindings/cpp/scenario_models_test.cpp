@@ -368,7 +368,7 @@ TEST(scenario, s58_profile_of_a_session) {
   fails([&] { run(false)->profile(); }, ErrorCode::failed_precondition, {"profiling"});
 }
 
-// A runner of affine whose shapes are compiled on demand, with a cache of its own.
+// A runner of affine whose shapes are compiled on demand, with a separate cache.
 struct OnDemand {
   explicit OnDemand(CompilerOptions options = {}, RuntimeConfig c = config()) {
     ::mkdtemp(folder);

@@ -30,7 +30,7 @@ STRUCTS = {"runner": "poprt_runner_options", "request": "poprt_request_options",
            "apply": "poprt_apply_options"}
 # Sizes, and pointers that only the library follows.
 IGNORED = re.compile(r"(size_t (struct_size|\w+_count)|int32_t reserved\w*|void\* \w+|.* runner)")
-DAY = 86_400_002_001_000  # 1 day, 2 ms and 1 us: days, and what is less than a millisecond
+DAY = 86_400_002_001_000  # 1 day, 2 ms and 1 us: a unit that is lost changes the number
 TEXT = "gr\u00f6\u00dfe \U0001f680"
 VALUES = {
     "python": {"int": "3", "long": "5_000_000_000", "number": "0.25", "duration": f"{DAY}", "text": f'"{TEXT}"'},
