@@ -32,40 +32,39 @@ _WRONG_REQUEST = (AttributeError, InvalidArgumentError, KeyError, NotFoundError,
 class Predictor:
     """A runner that accepts any number of rows, which are the first dimension of all inputs and outputs.
 
-    ``model`` is the path of a PopEF file, or of an ONNX file, which is compiled with ``compiler_options`` and stored in
-    the engine cache. ``threads`` is that of ``RuntimeConfig``. Arrays are converted to the types of the inputs if this
-    loses nothing but precision. Raises InvalidArgumentError if the model has one shape and its rows affect each other.
-    Any thread may call it. Since 1.0."""
+    ``model`` is the path of a PopEF file, or of an ONNX file, which is compiled with ``compiler_options`` (for each number
+    of rows when it first arrives) and stored in the engine cache. ``threads`` is that of ``RuntimeConfig``. Floats are
+    converted to the types of the inputs, and integers if the type represents them. Raises InvalidArgumentError if a
+    PopEF file has one shape and its rows affect each other. Any thread may call it. Since 1.0."""
 
     def __init__(self, model: Model, *, threads: int = 0, compiler_options: Optional[CompilerOptions] = None):
         executable = Executable.load(model, compiler_options) if _is_model(model) else Executable(model)
-        with Runner(executable) as described:
-            self.inputs, self.outputs = described.get_inputs(), described.get_outputs()
-        for d in (*self.inputs, *self.outputs):
-            if not d.shape:
-                kind = "output" if d in self.outputs else "input"
-                raise InvalidArgumentError(f"{os.fspath(model)}: expected tensors whose first dimension is rows, found {kind} "
-                                           f"'{d.name}' with shape []")
         config = RuntimeConfig(threads=threads)
-        #: The largest number of rows of one request; None: any number.
-        self.most: Optional[int] = None
-        refusal = executable.batching_refusal(0)
-        if not refusal:
-            config.batching_dim, config.timeout_ns = 0, 1  # an incomplete batch does not wait for other requests
-        elif "several shapes" in refusal:
-            self.most = int(self.inputs[0].shape[0])
-        else:
-            raise InvalidArgumentError(f"{os.fspath(model)}: expected a model whose rows are independent; {refusal}")
+        refusal = ""
+        if all(size >= 0 for d in executable.get_inputs() for size in d.shape):  # otherwise shapes are compiled on demand
+            try:
+                refusal = executable.batching_refusal(0)
+            except InvalidArgumentError as error:  # an input without dimensions
+                refusal = str(error)
+            if not refusal:
+                config.batching_dim, config.timeout_ns = 0, 1  # an incomplete batch does not wait for other requests
+            elif "several shapes" not in refusal:
+                raise InvalidArgumentError(f"{os.fspath(model)}: expected a model whose rows are independent; {refusal}")
         self._runner = Runner(executable, config)
+        self.inputs, self.outputs = self._runner.get_inputs(), self._runner.get_outputs()
+        #: The largest number of rows of one request; None: any number.
+        self.most: Optional[int] = int(self.inputs[0].shape[0]) if refusal else None
 
     def _parts(self, inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Returns the requests that compute the rows of ``inputs``."""
         known = {d.name: d.numpy_data_type() for d in self.inputs}
         arrays: dict[str, Any] = {}
         for name, value in inputs.items():
-            array = np.asarray(value)
-            same = name not in known or array.dtype == known[name]
-            arrays[name] = array if same else array.astype(known[name], casting="same_kind")
+            array, wanted = np.asarray(value), known.get(name)
+            # The runner checks the values of other integers, and refuses other types.
+            if wanted is not None and (array.dtype.kind == wanted.kind == "f" or np.can_cast(array.dtype, wanted)):
+                array = array.astype(wanted, copy=False)
+            arrays[name] = array
         rows = {name: len(array) for name, array in arrays.items()}
         if len(set(rows.values())) != 1:
             raise InvalidArgumentError(f"expected inputs with the same number of rows, given {rows}")
@@ -77,7 +76,7 @@ class Predictor:
         if len(parts) == 1:
             return parts[0]
         return {d.name: np.concatenate([part[d.name] for part in parts]) if parts
-                else np.empty((0, *d.shape[1:]), d.numpy_data_type()) for d in self.outputs}
+                else np.empty((0, *(max(n, 0) for n in d.shape[1:])), d.numpy_data_type()) for d in self.outputs}
 
     def __call__(self, inputs: Mapping[str, Any]) -> Arrays:
         """Returns the outputs by name for inputs with the same number of rows."""

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 from poprt import serving
@@ -21,6 +22,7 @@ class Serving(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.enterClassContext(mock.patch.dict(os.environ, POPART_CACHE_DIR=os.path.join(cls.folder, "cache")))
         cls.fixed, cls.shapes = (os.path.join(cls.folder, name) for name in ("fixed.popef", "shapes.popef"))
         Compiler.compile(DIGITS, None, CompilerOptions(batch_size=8)).save(cls.fixed)
         sets = CompilerOptions(input_shape={"image": [[1, 1, 8, 8], [4, 1, 8, 8], [20, 1, 8, 8]]})
@@ -34,6 +36,7 @@ class Serving(unittest.TestCase):
         yield "fixed", serving.Predictor(self.fixed, threads=1)
         yield "shapes", serving.Predictor(self.shapes, threads=1)
         yield "onnx", serving.Predictor(DIGITS, compiler_options=CompilerOptions(batch_size=3))
+        yield "on demand", serving.Predictor(DIGITS)
 
     def test_any_number_of_rows(self):
         for name, predictor in self.models():
@@ -56,15 +59,27 @@ class Serving(unittest.TestCase):
         predictor = serving.Predictor(self.fixed)
         found = predictor({"image": self.images[:3].astype(np.float64)})
         np.testing.assert_allclose(found["scores"], self.scores[:3], rtol=1e-4, atol=1e-4)
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(InvalidArgumentError, "'image'.*f32.*c64"):
             predictor({"image": self.images[:3].astype(np.complex64)})
         with self.assertRaisesRegex(InvalidArgumentError, "same number of rows.*'image': 3.*'other': 2"):
             predictor({"image": self.images[:3], "other": self.images[:2]})
         with self.assertRaisesRegex(Exception, "'picture'"):
             predictor({"picture": self.images[:3]})
 
+    def test_integers_keep_their_values_or_are_refused(self):
+        path = os.path.join(BINDINGS, "data", "types.onnx")
+        with Runner(path) as runner:
+            inputs = {d.name: np.zeros(d.shape, d.numpy_data_type()) for d in runner.get_inputs()}
+        name = next(n for n, a in inputs.items() if a.dtype == np.int32)
+        predictor, size = serving.Predictor(path), inputs[name].size
+        wide = np.arange(size, dtype=np.int64).reshape(inputs[name].shape) - 2
+        found = predictor({**inputs, name: wide})
+        self.assertTrue(any(np.array_equal(value, wide) for value in found.values() if value.dtype == np.int32))
+        with self.assertRaisesRegex(InvalidArgumentError, f"'{name}'"):
+            predictor({**inputs, name: wide + 2**40})
+
     def test_a_model_that_mixes_rows_is_refused_with_its_reason(self):
-        for name, reason in (("lookup", "rows are independent; .*Gather"), ("cache", "first dimension is rows, found input 'step' with shape")):
+        for name, reason in (("lookup", "rows are independent; .*Gather"), ("cache", "rows are independent; there is no dimension 0: 'step' has shape")):
             path = os.path.join(self.folder, name + ".popef")
             Compiler.compile(os.path.join(BINDINGS, "data", name + ".onnx")).save(path)
             with self.subTest(name), self.assertRaisesRegex(InvalidArgumentError, f"{name}.popef: expected .*{reason}"):
