@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "base/error.h"
 #include "base/fork_mutex.h"
 #include "base/pause.h"
+#include "base/threads.h"
 
 namespace poprt {
 namespace {
@@ -323,20 +323,18 @@ void ThreadPool::Workers::stop() noexcept {
 
 void ThreadPool::Workers::start() {
   workers_.reserve(static_cast<size_t>(threads_ - 1));
-  // Signals belong to the application: workers inherit a mask that blocks all of them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
-  for (int i = 1; i < threads_ && !error; i++) {
-    try {
-      workers_.emplace_back([this, i] { worker_loop(i); });
-      pthread_setname_np(workers_.back().native_handle(), "poprt-worker");
-    } catch (const std::system_error& e) {
-      error = e.code().value();
+  {
+    const BlockedSignals blocked;  // workers inherit the mask
+    for (int i = 1; i < threads_ && !error; i++) {
+      try {
+        workers_.emplace_back([this, i] { worker_loop(i); });
+        pthread_setname_np(workers_.back().native_handle(), "poprt-worker");
+      } catch (const std::system_error& e) {
+        error = e.code().value();
+      }
     }
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error) {
     stop();
     fail(ErrorCode::resource_exhausted, "cannot start {} threads: {}", threads_ - 1,

@@ -1,7 +1,6 @@
 #include "runtime/queue/deadline_watch.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "base/time_slice.h"
 
 namespace poprt::runtime {
@@ -45,19 +45,14 @@ struct DeadlineWatch::State {
   void clean();
 };
 
-// Signals belong to the application: the thread blocks all of them.
 void DeadlineWatch::State::start(const std::shared_ptr<State>& self) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   try {
     std::thread([self] { self->serve(); }).detach();
   } catch (const std::system_error& e) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     fail(ErrorCode::resource_exhausted, "cannot start the thread that watches deadlines: {}",
          e.what());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   started = true;
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/runner/pack_runner.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "base/log.h"
 #include "runtime/queue/request_queue.h"
 #include "runtime/runner/pack_description.h"
+#include "runtime/runner/runner_thread.h"
 #include "runtime/session/anchor_lookup.h"
 
 namespace poprt::runtime {
@@ -508,26 +508,7 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
 }
 
 void PackRunner::State::start_thread() {
-  if (process) {
-    if (process != getpid())
-      fail(ErrorCode::failed_precondition,
-           "process {} was forked from {}, which has the runner's thread: make a new runner",
-           getpid(), process);
-    return;
-  }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  finished = false;
-  try {
-    std::thread([self = shared_from_this()] { self->serve(); }).detach();
-  } catch (const std::system_error& e) {
-    finished = true;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  process = getpid();
+  start_runner_thread(process, finished, [self = shared_from_this()] { self->serve(); });
 }
 
 void PackRunner::State::finish(Request& request, ErrorCode code, Failure failure) noexcept {

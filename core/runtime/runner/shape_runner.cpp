@@ -1,7 +1,6 @@
 #include "runtime/runner/shape_runner.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "runtime/queue/deadline_watch.h"
 #include "runtime/runner/open_sizes.h"
 #include "runtime/runner/padded_rows.h"
+#include "runtime/runner/runner_thread.h"
 #include "runtime/session/tensor_check.h"
 
 namespace poprt::runtime {
@@ -265,26 +265,7 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
 
 // Requires the mutex.
 void ShapeRunner::State::start_thread() {
-  if (process) {
-    if (process != getpid())
-      fail(ErrorCode::failed_precondition,
-           "process {} was forked from {}, which has the runner's thread: make a new runner",
-           getpid(), process);
-    return;
-  }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  finished = false;
-  try {
-    std::thread([self = shared_from_this()] { self->serve(); }).detach();
-  } catch (const std::system_error& e) {
-    finished = true;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  process = getpid();
+  start_runner_thread(process, finished, [self = shared_from_this()] { self->serve(); });
 }
 
 // Compiles shapes, and removes those whose requests are done.

@@ -1,33 +1,27 @@
 #include "runtime/session/io_overlap.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
+#include "base/threads.h"
 
 namespace poprt::runtime {
 
 IoOverlap::IoOverlap() : process_(getpid()) {
-  // Signals belong to the application: the threads block all of them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const auto restore = [&] { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
+  const BlockedSignals blocked;
   try {
     loading_ = std::thread([this] { serve(true); });
     storing_ = std::thread([this] { serve(false); });
   } catch (const std::system_error& e) {
-    restore();
     ending_.store(true);
     changed_.notify();
     if (loading_.joinable()) loading_.join();
     fail(ErrorCode::resource_exhausted, "cannot start the session's threads for I/O: {}", e.what());
   }
-  restore();
 }
 
 IoOverlap::~IoOverlap() {

@@ -1,0 +1,38 @@
+// The thread of a runner, which starts with its first request.
+#pragma once
+
+#include <unistd.h>
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/threads.h"
+
+namespace poprt::runtime {
+
+// Starts `serve` on a detached thread if `process`, the process that started it, is 0. `finished`
+// becomes false; `serve` sets it to true at its end. The caller holds the lock of both. Throws
+// failed_precondition in a process that was forked from `process`, and resource_exhausted.
+template <class Flag, class Serve>
+void start_runner_thread(pid_t& process, Flag& finished, Serve serve) {
+  if (process) {
+    if (process != getpid())
+      fail(ErrorCode::failed_precondition,
+           "process {} was forked from {}, which has the runner's thread: make a new runner",
+           getpid(), process);
+    return;
+  }
+  const BlockedSignals blocked;
+  finished = false;
+  try {
+    std::thread(std::move(serve)).detach();
+  } catch (const std::system_error& e) {
+    finished = true;
+    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
+  }
+  process = getpid();
+}
+
+}  // namespace poprt::runtime
