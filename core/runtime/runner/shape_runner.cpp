@@ -148,6 +148,8 @@ struct ShapeRunner::State : std::enable_shared_from_this<State> {
   std::vector<ShapePtr> shapes;  // compiling and ready, without `ahead`
   std::deque<ShapePtr> to_compile;
   std::vector<ShapePtr> removed;  // with requests that are not done
+  // Requests whose shape failed before they could wait for it. Callbacks run on the thread.
+  std::vector<std::pair<std::unique_ptr<Waiting>, Failure>> late;
   ShapesStatistics totals;
   RunnerStatistics removed_requests;  // of shapes that were removed
   bool stopped = false, ended = false, finished = true;
@@ -245,7 +247,7 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
                                             const RequestCallback& callback) {
   const auto now = pool->clock.now();
   const auto deadline = deadline_after(now, waiting->options.timeout);
-  std::unique_lock lock(mutex);
+  const std::lock_guard lock(mutex);
   if (stopped) fail_stopped_runner();
   if (shape->state == KeptShape::ready) return {};
   RequestPtr request(pool->take(1, callback, now, deadline));
@@ -253,9 +255,8 @@ RequestPtr ShapeRunner::State::submit_later(const ShapePtr& shape, std::unique_p
   waiting->request = request;
   Counters::add(counters.submitted);
   if (shape->state == KeptShape::failed) {  // as if it had failed after this call
-    const Failure failure = shape->failure;
-    lock.unlock();
-    fail_waiting(std::move(waiting), failure);
+    late.emplace_back(std::move(waiting), shape->failure);
+    changed.notify_all();
     return request;
   }
   if (deadline != Clock::TimePoint::max()) watch.add(request);
@@ -274,15 +275,22 @@ void ShapeRunner::State::serve() noexcept {
   thread_id = std::this_thread::get_id();
   std::unique_lock lock(mutex);
   while (!ended) {
+    if (!late.empty()) {
+      auto failed = std::exchange(late, {});
+      lock.unlock();
+      for (auto& [waiting, failure] : failed) fail_waiting(std::move(waiting), failure);
+      lock.lock();
+      continue;
+    }
     if (!to_compile.empty()) {
       compile_next(lock);
       continue;
     }
-    const auto told = [&] { return ended || !to_compile.empty(); };
+    const auto has_work = [&] { return ended || !late.empty() || !to_compile.empty(); };
     if (removed.empty() || drop_removed(lock))
-      changed.wait(lock, [&] { return told() || !removed.empty(); });
+      changed.wait(lock, [&] { return has_work() || !removed.empty(); });
     else
-      changed.wait_for(lock, kRemovalPause, told);
+      changed.wait_for(lock, kRemovalPause, has_work);
   }
   finished = true;
   changed.notify_all();
@@ -380,7 +388,10 @@ bool ShapeRunner::State::drop_removed(std::unique_lock<std::mutex>& lock) {
     // No thread can get another reference, so the last one means that no call is in progress.
     if (s.use_count() > 1) return false;
     const RunnerStatistics statistics = s->runner->statistics();
-    if (statistics.in_flight > 0) return false;
+    // A request leaves the queue before it is counted as done.
+    const uint64_t done_requests =
+        statistics.completed + statistics.failed + statistics.cancelled + statistics.timed_out;
+    if (statistics.in_flight > 0 || done_requests < statistics.submitted) return false;
     removed_requests += statistics;
     removed_requests.queue_capacity = 0;
     done.push_back(std::move(s));
@@ -445,6 +456,8 @@ void ShapeRunner::State::refuse_requests() noexcept {
       std::ranges::move(s->waiting, std::back_inserter(waiting));
       s->waiting.clear();
     }
+    for (auto& request : late) waiting.push_back(std::move(request.first));
+    late.clear();
     changed.notify_all();
   }
   for (auto& w : waiting) fail_waiting(std::move(w), stopped_failure());
