@@ -376,7 +376,10 @@ struct OnDemand {
     options.enableEngineCaching = true;
     runner = std::make_unique<ModelRunner>(*Compiler::load(model("affine.onnx"), options), c);
   }
-  ~OnDemand() { std::filesystem::remove_all(folder); }
+  ~OnDemand() {
+    runner.reset();  // waits until the compiling thread has written its cache entry
+    std::filesystem::remove_all(folder);
+  }
   OnDemand(const OnDemand&) = delete;
   OnDemand& operator=(const OnDemand&) = delete;
 
