@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "poprt/poprt.h"
+#include "support/sanitized.h"
 
 namespace {
 
@@ -101,6 +102,14 @@ TEST_F(LoneLibrary, SaysWhatIsNoCompiler) {
               fmt::format("the compiler '{}' has version 0, this library has {}: install both "
                           "from one build",
                           compiler_, POPRT_VERSION)));
+}
+
+// Python's TensorFlow loads its own protobuf so.
+TEST_F(LoneLibrary, CompilesNextToAnotherProtobuf) {
+  if (POPRT_TEST_SANITIZED) GTEST_SKIP() << "sanitizers do not allow RTLD_DEEPBIND";
+  fs::copy_file(COMPILER, compiler_);
+  ASSERT_NE(::dlopen(OTHER_PROTOBUF, RTLD_NOW | RTLD_GLOBAL), nullptr) << ::dlerror();
+  EXPECT_EQ(refusal(), Refusal(POPRT_OK, std::string()));
 }
 
 TEST_F(LoneLibrary, RefusesTheCompilerOfAnotherVersion) {

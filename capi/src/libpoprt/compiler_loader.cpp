@@ -38,9 +38,17 @@ std::filesystem::path own_folder() {
   return (error ? std::filesystem::path(info.dli_fname) : path).parent_path();
 }
 
+// Some programs load another protobuf with RTLD_GLOBAL; Python's TensorFlow does. Its symbols
+// precede those of the compiler's own dependencies unless the compiler is bound to them first.
+// Programs without such a library keep the normal order because a preloaded malloc needs it.
+int binding() {
+  constexpr const char* kVtableOfMessage = "_ZTVN6google8protobuf7MessageE";
+  return dlsym(RTLD_DEFAULT, kVtableOfMessage) ? RTLD_DEEPBIND : 0;
+}
+
 const poprt_compiler_library* load() {
   const std::string path = (own_folder() / kFile).string();
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | binding());
   if (!library) {
     const char* why = dlerror();
     fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}", path,

@@ -6,6 +6,8 @@ Prints one line for each framework: "NAME: equal" or "NAME: not installed". expo
 interpreter POPRT_FRONTENDS_PYTHON, for example of a virtual environment with
 
     pip install numpy onnx scikit-learn skl2onnx lightgbm xgboost onnxmltools packaging torch onnxscript
+
+TensorFlow (tensorflow-cpu tf2onnx) and Paddle (paddlepaddle paddle2onnx) need an environment each.
 """
 
 import importlib.util
