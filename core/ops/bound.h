@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/calls/check_index.h"
 #include "ops/common/folding_builder.h"
 #include "ops/item.h"
 
@@ -137,9 +138,16 @@ class BoundContext {
   }
   // The places along the sized axis, with the padding replaced by the first place.
   ir::Value* from_front(const Item& at, ir::Value* size);
-  // Converts indices `at` along `axis` of x, where negative indices count from the end of the real
-  // part.
-  ir::Value* real_places(const Item& x, size_t axis, ir::Value* at);
+  // The indices as s64, none of them negative. A run fails if one of them is outside [-size, size),
+  // and the index becomes `invalid`. Padding becomes 0. If the last axis of the indices is a tuple,
+  // only number `component` of it is checked.
+  ir::Value* checked_index(const Item& at, ir::Value* size, int64_t invalid,
+                           std::optional<size_t> component = std::nullopt);
+  // The numbers as s64. A run fails if one of them is outside [0, most], and it is clamped.
+  ir::Value* checked_number(kernels::calls::Fitting what, ir::Value* number, ir::Value* most);
+  // Makes an axis of input i that has no places one place long, so that padding of indices, which
+  // is 0, has a place.
+  void ensure_place(size_t i, size_t axis);
   // Flattens x up to its sized axis to rows, and moves the real rows to the front.
   Item compacted(const Item& x);
 
@@ -148,6 +156,10 @@ class BoundContext {
   AxisSize broadcast_size(std::span<const AxisSize> all);
   // x repeated along its sized axis to the size `common`, if its own size is 1.
   ir::Value* broadcast_to(const Item& x, const AxisSize& common);
+
+ private:
+  ir::Value* checked(kernels::calls::Fitting what, const Item& at, ir::Value* size, int64_t invalid,
+                     std::optional<size_t> component);
 };
 
 // The rule for operators that state none: elementwise operators, and those whose axis map carries

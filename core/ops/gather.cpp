@@ -44,8 +44,13 @@ BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   const Item x = in[0], at = in[1];
   const size_t axis = ctx.axis_attr(0);
-  in[1].value = ctx.real_places(x, axis, at.size ? ctx.zero_filled(at) : at.value);
   if (at.size && x.size && x.axis != axis) ctx.refuse_size(x);
+  const int64_t room = x.value->shape()[axis];
+  if (x.sized_along(axis) || (at.size && room == 0))
+    in[1].value = ctx.checked_index(at, x.size ? x.size : ctx.build.integer(0), room);
+  else if (at.size)
+    in[1].value = ctx.zero_filled(at);
+  if (at.size) ctx.ensure_place(0, axis);
   if (at.size) return {at.size, axis + at.axis};
   if (x.axis == axis) return {};
   return {x.size, x.axis < axis ? x.axis : x.axis + at.value->shape().size() - 1};

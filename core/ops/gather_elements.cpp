@@ -43,11 +43,22 @@ BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   const Item x = in[0], at = in[1];
   const size_t axis = ctx.axis_attr(0);
-  in[1].value = ctx.real_places(x, axis, at.size ? ctx.zero_filled(at) : at.value);
-  if (at.size) return {at.size, at.axis};
-  // If the indices have fewer places than the bound, all of them refer to real rows.
-  const bool all = at.value->shape()[x.axis] == x.value->shape()[x.axis];
-  if (x.axis != axis && all) return {x.size, x.axis};
+  const int64_t room = x.value->shape()[axis];
+  if (x.sized_along(axis) || (at.size && room == 0))
+    in[1].value = ctx.checked_index(at, x.size ? x.size : ctx.build.integer(0), room);
+  else if (at.size)
+    in[1].value = ctx.zero_filled(at);
+  if (at.size) {
+    ctx.ensure_place(0, axis);
+    return {at.size, at.axis};
+  }
+  if (x.axis == axis) return {};
+  const int64_t rows = at.value->shape()[x.axis];
+  if (rows == x.value->shape()[x.axis]) return {x.size, x.axis};
+  // Indices of fewer rows than the bound read as many rows of the data.
+  Item read = at;
+  read.sized(ctx.checked_number(calls::Fitting::rows, ctx.build.integer(rows), x.size), x.axis);
+  in[1].value = ctx.checked_index(read, ctx.build.integer(room), room);
   return {};
 }
 

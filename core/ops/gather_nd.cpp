@@ -54,11 +54,22 @@ void lower(LowerContext& ctx) {
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
-  const Item& at = in[1];
-  if (in[0].size || n.int_attr("batch_dims", 0) != 0 || at.axis + 1 >= at.value->shape().size())
-    return ctx.refuse_sizes();
-  if (at.size) in[1].value = ctx.zero_filled(at);
-  return {at.size, at.axis};
+  const Item x = in[0], at = in[1];
+  const size_t heads = at.value->shape().size() - 1;
+  const auto depth = static_cast<size_t>(at.value->shape().back());
+  if (n.int_attr("batch_dims", 0) != 0 || (at.size && at.axis >= heads)) return ctx.refuse_sizes();
+  if (x.size && at.size && x.axis >= depth) ctx.refuse_size(x);
+  if (x.size && x.axis < depth)
+    in[1].value = ctx.checked_index(at, x.size, x.value->shape()[x.axis], x.axis);
+  else if (at.size)
+    in[1].value = ctx.zero_filled(at);
+  for (size_t d = 0; at.size && d < depth; d++) {
+    if (x.value->shape()[d] == 0 && !x.sized_along(d))
+      in[1].value = ctx.checked_index(Item(in[1]), ctx.build.integer(0), 0, d);
+    ctx.ensure_place(0, d);
+  }
+  if (at.size || !x.size || x.axis < depth) return {at.size, at.axis};
+  return {x.size, heads + x.axis - depth};
 }
 
 void map_axes(AxesContext& ctx) {

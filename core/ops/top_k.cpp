@@ -1,8 +1,10 @@
 // Below opset 10, k is an attribute; from opset 10 on it is an input, which must be constant.
 #include "kernels/calls/top_k.h"
 
+#include <algorithm>
 #include <array>
 
+#include "ir/newest.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
@@ -55,26 +57,51 @@ void lower(LowerContext& ctx) {
   if (narrow) finish_f32(ctx, 0, values);
 }
 
+// Whether k is known not to exceed the size: it is the size, 0, a checked number, or a minimum of
+// the size and other numbers.
+bool is_at_most(BoundContext& ctx, ir::Value* k, const ir::Value* size) {
+  if (same_size(k, size)) return true;
+  if (k->is_constant()) return k->constant().to_int64s()[0] <= 0;
+  const ir::Node* n = k->producer();
+  if (!n) return false;
+  if (n->is("CheckIndex", "poprt")) return same_size(n->input(1), size);
+  const bool is_least = n->op_type == "Min" && ir::is_onnx_domain(n->domain);
+  if (!is_least &&
+      (facts_of(*n).source != ElementSource::chosen || extremum_of(*n) != Extremum::least))
+    return false;
+  return std::ranges::any_of(n->inputs().subspan(is_least ? 0 : 1), [&](ir::Value* v) {
+    return v->type.is_static() && element_count(v->shape()) == 1 &&
+           is_at_most(ctx, ctx.element_of(v, 0), size);
+  });
+}
+
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
   const Item x = in[0];
   const auto axis = static_cast<size_t>(
       normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(x.value->shape().size())));
+  const int64_t room = x.value->shape()[axis];
   ir::Value* count = nullptr;
   if (in.size() > 1 && in[1].actual) {
     const Extent k = ctx.extents(1)[0];
     if (x.size && x.axis != axis) ctx.refuse_shape(in[1]);
     count = k.actual;
     // ONNX limits k to the length of the axis, which may be less than the bound of k.
-    if (const int64_t room = x.value->shape()[axis]; count && k.most > room) {
+    if (count && k.most > room) {
       in[1].value = ctx.build.integers(std::array{room});
-      count = ctx.build.newest("Min", {count, ctx.build.integer(room)});
+      count =
+          ctx.checked_number(calls::Fitting::k, count, x.size ? x.size : ctx.build.integer(room));
     }
   }
   if (!x.size) return {count, axis};
   if (x.axis != axis) return {x.size, x.axis};
-  in[0].value = ctx.filled(x, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
+  Item real = x;
+  const int64_t constant = in.size() > 1 ? ctx.constant_ints(1).at(0) : n.int_attr("k", 0);
+  if (ir::Value* k = count ? count : ctx.build.integer(constant); !is_at_most(ctx, k, x.size))
+    // The maximum is the size itself, unless k is invalid. It keeps the check alive.
+    real.size = ctx.build.newest("Max", {x.size, ctx.checked_number(calls::Fitting::k, k, x.size)});
+  in[0].value = ctx.filled(real, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
   return {count, axis};
 }
 

@@ -20,8 +20,11 @@ bool any_below(const Value* v, double number) {
 }
 
 bool same_size(const Value* a, const Value* b) {
-  return a == b || (a && b && a->is_constant() && b->is_constant() &&
-                    a->constant().to_int64s() == b->constant().to_int64s());
+  const auto is_known = [](const Value* v) {
+    return v && v->is_constant() && (v->dtype() == DType::s64 || v->dtype() == DType::s32);
+  };
+  return a == b ||
+         (is_known(a) && is_known(b) && a->constant().to_int64s() == b->constant().to_int64s());
 }
 
 bool is_linear_in(const Value* size, const Value* of) {
@@ -255,15 +258,33 @@ Value* BoundContext::from_front(const Item& at, Value* size) {
       at, build.newest("Where", {build.newest("Less", {place, size}), place, build.integer(0)}));
 }
 
-Value* BoundContext::real_places(const Item& x, size_t axis, Value* at) {
-  if (!x.size || x.axis != axis) return at;
-  if (at->is_constant()) {
-    const std::vector<int64_t> v = at->constant().to_int64s();
-    if (std::all_of(v.begin(), v.end(), [](int64_t k) { return k >= 0; })) return at;
-  }
-  Value* place = build.make1("Cast", {at}, {{"to", onnx_from_dtype(DType::s64).value()}});
-  return build.newest("Where", {build.newest("Less", {place, build.integer(0)}),
-                                build.newest("Add", {place, x.size}), place});
+Value* BoundContext::checked(kernels::calls::Fitting what, const Item& at, Value* size,
+                             int64_t invalid, std::optional<size_t> component) {
+  Value* y = build.make1("CheckIndex", {at.value, size, at.size},
+                         {{"what", static_cast<int64_t>(what)},
+                          {"invalid", invalid},
+                          {"axis", static_cast<int64_t>(at.axis)},
+                          {"component", component ? static_cast<int64_t>(*component) : -1}},
+                         "poprt");
+  // The error names the node of the model.
+  if (y->producer())
+    y->producer()->name = build.scope() + (node.name.empty() ? node.output()->name() : node.name);
+  return y;
+}
+
+Value* BoundContext::checked_index(const Item& at, Value* size, int64_t invalid,
+                                   std::optional<size_t> component) {
+  return checked(kernels::calls::Fitting::index, at, size, invalid, component);
+}
+
+Value* BoundContext::checked_number(kernels::calls::Fitting what, Value* number, Value* most) {
+  return checked(what, Item::of(number), most, 0, std::nullopt);
+}
+
+void BoundContext::ensure_place(size_t i, size_t axis) {
+  Item x = Item::of(in[i].value);
+  x.axis = axis;
+  if (x.value->shape()[axis] == 0) in[i].value = with_bound(x, 1);
 }
 
 Item BoundContext::compacted(const Item& x) {

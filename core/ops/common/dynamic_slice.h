@@ -2,14 +2,14 @@
 // input 1.
 #pragma once
 
-#include "ops/common/expansion.h"
+#include "ops/common/check_index.h"
 
 namespace poprt::ops {
 
 struct DynamicWindow {
   std::vector<size_t> axes;
   std::vector<int64_t> sizes;
-  std::vector<ir::Value*> starts;  // s64 [1]; a start that would leave the tensor is clamped
+  std::vector<ir::Value*> starts;  // s64 [1]; a start that would leave the tensor fails the run
 };
 
 inline DynamicWindow dynamic_window(Expansion& e) {
@@ -19,16 +19,18 @@ inline DynamicWindow dynamic_window(Expansion& e) {
               element_count(e.shape(1)) == static_cast<int64_t>(axes.size()),
           "axes, sizes and the index must have equal lengths");
   DynamicWindow w;
-  ir::Value* index = e.reshape(e.cast(e.in(1), DType::s64), {static_cast<int64_t>(axes.size())});
+  std::vector<int64_t> most;
   for (size_t i = 0; i < axes.size(); i++) {
-    const auto n = static_cast<int64_t>(i);
     w.axes.push_back(static_cast<size_t>(normalize_axis(axes[i], static_cast<int64_t>(x.size()))));
     e.check(sizes[i] >= 0 && sizes[i] <= x[w.axes[i]], "sizes are larger than the tensor");
     w.sizes.push_back(sizes[i]);
-    ir::Value* start = e.slice(index, 0, n, n + 1);
-    start = e.newest("Min", {start, e.ints({x[w.axes[i]] - sizes[i]})});
-    w.starts.push_back(e.newest("Max", {start, e.ints({0})}));
+    most.push_back(x[w.axes[i]] - sizes[i]);
   }
+  const Shape parts = {std::ssize(axes)};
+  ir::Value* index = e.in(1);
+  if (!index->is_constant()) index = e.reshape(e.cast(index, DType::s64), parts);
+  index = e.reshape(checked_index(e, index, most, calls::Fitting::start), parts);
+  for (int64_t i = 0; i < std::ssize(axes); i++) w.starts.push_back(e.slice(index, 0, i, i + 1));
   return w;
 }
 

@@ -73,13 +73,25 @@ void lower_scatter_elements(LowerContext& ctx) {
            {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 
+namespace {
+
+// The indices with negative ones converted, if they address the sized axis of x. Padding becomes 0.
+ir::Value* scatter_places(BoundContext& ctx, const Item& x, const Item& at, bool elements) {
+  const Shape& shape = x.value->shape();
+  if (x.size && elements && x.axis == ctx.axis_attr(0))
+    return ctx.checked_index(at, x.size, shape[x.axis]);
+  if (x.size && !elements && static_cast<int64_t>(x.axis) < at.value->shape().back())
+    return ctx.checked_index(at, x.size, shape[x.axis], x.axis);
+  return at.size ? ctx.zero_filled(at) : at.value;
+}
+
+}  // namespace
+
 BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
   const Item x = in[0];
   Item at = in[1], updates = in[2];
-  const auto rank = static_cast<int64_t>(x.value->shape().size());
-  const auto along = static_cast<size_t>(normalize_axis(n.int_attr("axis", 0), rank));
   const BoundResult out{x.size, x.axis};
   if (!elements && at.size && at.axis + 1 >= at.value->shape().size()) ctx.refuse_size(at);
   if (at.size && updates.size && at.axis != updates.axis) ctx.refuse_size(updates);
@@ -99,25 +111,10 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   }
   if (!at.size && updates.size)
     at.sized(ctx.build.integer(at.value->shape()[updates.axis]), updates.axis);
-  if (x.size && (!elements || x.axis == along)) {
-    // A negative index counts from the end of the real part.
-    ir::Value *place = ctx.build.newest("Cast", {at.value},
-                                        {{"to", onnx_from_dtype(DType::s64).value()}}),
-              *length = x.size;
-    if (!elements) {
-      std::vector<ir::Value*> dims;
-      for (int64_t d = 0; d < at.value->shape().back(); d++) {
-        const auto k = static_cast<size_t>(d);
-        dims.push_back(k == x.axis ? ctx.build.reshape(x.size, {1})
-                                   : ctx.build.integers(std::array{x.value->shape()[k]}));
-      }
-      length = dims.empty() ? ctx.build.integer(0)
-                            : ctx.build.make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
-    }
-    at.value = ctx.build.newest("Where", {ctx.build.newest("Less", {place, ctx.build.integer(0)}),
-                                          ctx.build.newest("Add", {place, length}), place});
-  }
-  in[1].value = at.value;
+  // Padding of the indices has no place in an empty tensor.
+  if (at.size && element_count(x.value->shape()) == 0)
+    return {.size = x.size, .axis = x.axis, .whole = x.value};
+  in[1].value = at.value = scatter_places(ctx, x, at, elements);
   if (!at.size) return out;
   const int64_t bound = std::min(at.value->shape()[at.axis], updates.value->shape()[at.axis]);
   updates.sized(at.size, at.axis);

@@ -15,12 +15,15 @@
 // size.
 #include <limits>
 
+#include "ops/common/check_index.h"
 #include "ops/common/contrib_attention.h"
 #include "ops/common/dimension.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::microsoft_group_query_attention_op {
 namespace {
+
+constexpr int64_t kMostTokens = int64_t{1} << 40;
 
 // Expands the node step by step.
 class GroupQueryAttention {
@@ -115,10 +118,14 @@ class GroupQueryAttention {
     const bool known = e_.in(6)->is_constant();
     if (!known && cache_ == 0) e_.const_ints(6);
     total_ = known ? e_.const_ints(6).at(0) : cache_;
-    e_.check(total_ >= 0 && total_ < (int64_t{1} << 40), "total_sequence_length is out of range");
-    if (!slides_) check_places(n_, 5, std::max(cache_, total_), "seqlens_k");
+    e_.check(total_ >= 0 && total_ < kMostTokens, "total_sequence_length is out of range");
+    // The text in a cache that slides may have any length.
+    const int64_t longest = slides_ ? kMostTokens : std::max(cache_, total_);
+    check_places(n_, 5, longest, "seqlens_k");
     prompt_ = known && total_ == tokens_;
-    lengths_ = e_.plus(e_.cast(e_.reshape(e_.in(5), {batch_}), DType::s64), 1);
+    ir::Value* last = e_.in(5);
+    if (longest > 0) last = checked_index(e_, last, {longest - 1}, calls::Fitting::seqlens_k);
+    lengths_ = e_.plus(e_.cast(e_.reshape(last, {batch_}), DType::s64), 1);
     start_ = prompt_ ? e_.constant(Tensor::zeros(DType::s64, {batch_}))
                      : e_.plus(lengths_, -static_cast<double>(tokens_));
   }

@@ -447,6 +447,7 @@ std::string result_of(const Executable& e, const OutsideCase& c, const std::vect
     else
       places.mutable_values<int32_t>()[k] = static_cast<int32_t>(at[k]);
   feeds["at"] = places;
+  feeds["total"] = Tensor::scalar(int32_t{3});
   if (!c.u.empty()) {
     feeds["u"] = Tensor::zeros(DType::f32, u);
     for (float& v : feeds["u"].mutable_values<float>()) v = 9;
@@ -619,6 +620,42 @@ const std::vector<NumberCase>& number_cases() {
          "nonpad_kv_seqlen 3 at place 0 is outside [0, 2]",
          "0 0"},
     };
+    all.push_back({"",
+                   "ai.graphcore.DynamicSlice(%x, %at) {axes = [0, 1], sizes = [1, 2]}",
+                   "f32[2,3]",
+                   "s32[2]",
+                   {1, 1},
+                   {1, 2},
+                   "start 2 at place 1 is outside [0, 1]",
+                   "5 6"});
+    all.push_back(all.back());
+    all.back().outside = {-1, 0};
+    all.back().failure = "start -1 at place 0 is outside [0, 1]";
+    all.back().zero = "1 2";
+    all.push_back({"const %u : f32[1,3] = [7.0, 8.0, 9.0]\n",
+                   "ai.graphcore.DynamicUpdate(%x, %at, %u) {axes = [0], sizes = [1]}",
+                   "f32[2,3]",
+                   "s64[1]",
+                   {1},
+                   {2},
+                   "start 2 at place 0 is outside [0, 1]",
+                   "1 2 3 7 8 9"});
+    // The new key and value are written after the cached ones, of which the last token has room.
+    all.push_back(
+        {"const %kv : f32[1,1,2] = [1.0, 2.0]\nconst %cache : f32[1,1,3,2] = fill 0.5\n"
+         "input %total : s32[]\n",
+         "com.microsoft.GroupQueryAttention(%x, %kv, %kv, %cache, %cache, %at, %total) "
+         "{num_heads = 1, kv_num_heads = 1}",
+         "f32[1,1,2]",
+         "s32[1]",
+         {2},
+         {3},
+         "seqlens_k 3 at place 0 is outside [0, 2]",
+         ""});
+    all.push_back(all.back());
+    all.back().outside = {-1};
+    all.back().failure = "seqlens_k -1 at place 0 is outside [0, 2]";
+    all.back().zero = "1 2";
     for (const char* loss : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
       all.push_back({"",
                      std::string(loss) + "(%x, %at) {reduction = \"none\"}",
@@ -669,8 +706,8 @@ const std::vector<NumberCase>& number_cases() {
 TEST(OutOfRange, ANumberThatChoosesAPlaceIsAFailureOfTheRunUnlessZeroIsChosen) {
   for (const NumberCase& c : number_cases()) {
     const std::string text =
-        "graph \"g\" opset {\"\": 24, \"com.microsoft\": 1} {\ninput %x : " + c.x +
-        "\ninput %at : " + c.at + "\n" + c.before + "%y : ? = " + c.node +
+        "graph \"g\" opset {\"\": 24, \"com.microsoft\": 1, \"ai.graphcore\": 1} {\ninput %x : " +
+        c.x + "\ninput %at : " + c.at + "\n" + c.before + "%y : ? = " + c.node +
         " \"picks\"\noutput %y\n}";
     OutsideCase run{.node = c.node, .x = c.x, .at = c.at};
     const Executable e = test::compile_text(text);
@@ -681,7 +718,8 @@ TEST(OutOfRange, ANumberThatChoosesAPlaceIsAFailureOfTheRunUnlessZeroIsChosen) {
     Options options;
     options.zero_out_of_range = true;
     const Executable lenient = test::compile_text(text, options);
-    EXPECT_EQ(result_of(lenient, run, c.outside), c.zero) << c.node;
+    const std::string zero = result_of(lenient, run, c.outside);
+    EXPECT_EQ(zero, c.zero.empty() ? inside : c.zero) << c.node;
     EXPECT_EQ(result_of(lenient, run, c.inside), inside) << c.node;
   }
 }

@@ -240,10 +240,6 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
        along("i", 0, 5)},
       {"gathered from another axis", square + places + "%y : ? = Gather(%s, %i) {axis = 1}\n",
        along("i", 0, 5)},
-      {"GatherND of a tensor with a size from data",
-       "%i : ? = Constant() {value = s64[1,1] [0]}\n"
-       "%y : ? = GatherND(%z, %i)\n",
-       along("z", 0, 5)},
       {"GatherND with batches", square + places + "%y : ? = GatherND(%x, %i) {batch_dims = 1}\n",
        along("i", 0, 5)},
       {"compressed along another axis",
