@@ -30,6 +30,7 @@ SUITES = {
     "tests/core/passes/bent_cases_test.cpp",  # the same and others, with one fact changed
     "tests/core/passes/copied_cases_test.cpp",  # the same twice, in branches and without types
     "tests/core/passes/cases_test.cpp",  # before and after of every pass, from tests/data/passes
+    "tests/core/compiler/transforms_test.cpp",  # checkpoints of run_compile_stages
     "tests/core/compiler/flow/sized_indices_test.cpp",  # indices into axes whose size depends on data
     "tests/core/compiler/flow/sized_limits_test.cpp",  # bounds and refusals of OpDef::bound and size_ranges.cpp
     "tests/core/compiler/flow/sized_test.cpp",  # OpDef::bound of every operator, compiled and run

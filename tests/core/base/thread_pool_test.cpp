@@ -259,6 +259,37 @@ TEST(ThreadPool, WorkersHelpTheRunOfAnySharedPool) {
   }
 }
 
+// As many runs as threads share the workers. The next one computes its tasks alone, in one call.
+TEST(ThreadPool, RunsBeyondTheNumberOfThreadsComputeAlone) {
+  struct Calls {
+    std::atomic<int> calls{0};
+    std::atomic<int64_t> tasks{0};
+    static void run(void* context, int64_t begin, int64_t end, int) noexcept {
+      auto& self = *static_cast<Calls*>(context);
+      self.calls++;
+      self.tasks += end - begin;
+    }
+  };
+  const auto calls = [](ThreadPool& pool) {
+    Calls counted;
+    pool.parallel_for(300, Calls::run, &counted);
+    EXPECT_EQ(counted.tasks, 300);
+    return counted.calls.load();
+  };
+  std::vector<std::unique_ptr<ThreadPool>> pools;
+  for (int i = 0; i < 4; i++) {
+    pools.push_back(ThreadPool::shared(3));
+    pools.back()->begin_run();
+  }
+  EXPECT_GT(calls(*pools[0]), 1);
+  EXPECT_GT(calls(*pools[2]), 1);
+  EXPECT_EQ(calls(*pools[3]), 1);
+  for (const auto& pool : pools) pool->end_run();
+  pools[3]->begin_run();
+  EXPECT_GT(calls(*pools[3]), 1);
+  pools[3]->end_run();
+}
+
 // With n runs of pools of 4 threads, at most 4 threads are in tasks, and all are used.
 TEST(ThreadPool, RunsOfSharedPoolsUseNoMoreThreadsThanOne) {
   struct InTasks {

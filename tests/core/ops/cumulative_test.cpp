@@ -103,6 +103,20 @@ OPS_SAMPLE(Det) {
         }
         return SampleValues{y};
       });
+  // Pivots of 0 exchange rows. The last matrix is singular.
+  samples.add("Det", 11)
+      .input(Tensor::of<float>({3, 3, 3}, {0, 2, 1, 3, 0, 4, 5, 6, 0, 0, 0, 1, 0, 1,
+                                           0, 1, 0, 0, 0, 0, 1, 0, 0, 2, 3, 4, 5}))
+      .shape({3})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y;
+        for (size_t i = 0; i < 27; i += 9) {
+          const double* m = in[0].data() + i;
+          y.push_back(m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
+                      m[2] * (m[3] * m[7] - m[4] * m[6]));
+        }
+        return SampleValues{y};
+      });
 }
 
 OPS_SAMPLE(Unique) {
