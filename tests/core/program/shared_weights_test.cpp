@@ -80,6 +80,76 @@ TEST(SharedWeights, NothingChangesIfNoWeightIsEqual) {
   EXPECT_EQ(second.builder.weight_records()[1].offset, kAlignment);
 }
 
+// Some buffers are parts of a weight. Small weights follow large ones, so that no record ends
+// before it begins.
+TEST(SharedWeights, PartsOfWeightsAreFoundAtTheirNewPlaces) {
+  const Tensor large = floats_of(std::vector<float>(40, 5)), small = floats_of({7, 8, 9});
+  Copies first, second;
+  first.add(floats_of({1, 2, 3}), "a");
+  first.add(small, "b");
+  second.add(large, "a");
+  second.add(small, "b");
+  second.add(floats_of({4, 5, 6}), "c");
+  Program& p = second.builder.program();
+  std::vector<BufferId> parts;
+  for (const size_t at : {1, 2}) {
+    Buffer part = p.buffers[p.main[at].operands[0]];
+    part.offset += 4;
+    part.bytes = 8;
+    part.shape = {2};
+    p.buffers.push_back(part);
+    parts.push_back(static_cast<BufferId>(p.buffers.size() - 1));
+  }
+  WeightTable table;
+  table.assign(first.builder.program(), first.builder.weight_records());
+  share_weights(p, second.builder.weight_records(), table);
+  const LoadedProgram given =
+      load_in_memory(first.builder.program(), first.builder.weight_records());
+  const LoadedProgram own = load_in_memory(p, second.builder.weight_records());
+  const auto number = [&](BufferId id) {
+    const Buffer& b = p.buffers[id];
+    float value = 0;
+    std::memcpy(&value, (b.space == Space::input ? given : own).weights.data() + b.offset,
+                sizeof value);
+    return value;
+  };
+  EXPECT_EQ(p.buffers[parts[0]].space, Space::input);
+  EXPECT_EQ(number(parts[0]), 8);
+  EXPECT_EQ(p.buffers[parts[1]].space, Space::weights);
+  EXPECT_EQ(number(parts[1]), 5);
+  EXPECT_EQ(number(p.main[0].operands[0]), 5);
+  EXPECT_EQ(number(p.main[2].operands[0]), 4);
+}
+
+TEST(SharedWeights, RecordsWithGapsKeepTheirPlacesIfNothingIsShared) {
+  Copies first, second;
+  first.add(floats_of({1, 2, 3}), "a");
+  second.add(floats_of({1, 2, 4}), "a");
+  second.add(floats_of({1, 2}), "b");
+  std::vector<Weight>& weights = second.builder.weight_records();
+  weights[0].offset = kAlignment;
+  weights[1].offset = 5 * kAlignment;
+  WeightTable table;
+  table.assign(first.builder.program(), first.builder.weight_records());
+  share_weights(second.builder.program(), weights, table);
+  ASSERT_EQ(weights.size(), 2u);
+  EXPECT_EQ(weights[0].offset, kAlignment);
+  EXPECT_EQ(weights[1].offset, 5 * kAlignment);
+}
+
+TEST(SharedWeights, ATableForgetsTheProgramBefore) {
+  Copies first, second;
+  first.add(floats_of({1, 2, 3}), "a");
+  second.add(floats_of({4, 5}), "a");
+  WeightTable table;
+  table.assign(first.builder.program(), first.builder.weight_records());
+  table.assign(second.builder.program(), second.builder.weight_records());
+  const WeightForm *before = form_of(first.builder.weight_records()[0]),
+                   *now = form_of(second.builder.weight_records()[0]);
+  EXPECT_EQ(table.find(*before, 12), std::nullopt);
+  EXPECT_EQ(table.find(*now, 8), 0u);
+}
+
 TEST(SharedWeights, WeightsThatHaveNoFormStay) {
   Copies first;
   first.add(floats_of({1, 2, 3}), "a");
