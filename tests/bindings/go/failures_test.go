@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -105,4 +106,14 @@ func TestAllVersionsOf32BitsReachTheLibrary(t *testing.T) {
 		_, err = m.SmallIPUModelDevice(1, version)
 		fails(t, err, poprt.InvalidArgument, message)
 	}
+}
+
+func TestPredicatesOfQueuesMayPanic(t *testing.T) {
+	s := session(t, affine(t))
+	mine := errors.New("of the test")
+	panics(t, mine, func() {
+		s.NewQueueManager(&poprt.QueueOptions{UserAnchors: func(string, bool, []uint32) bool { panic(mine) }})
+	})
+	must(s.NewQueueManager(nil))
+	ok(t, s.VerifyConnected())
 }
