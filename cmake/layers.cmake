@@ -115,6 +115,10 @@ function(poprt_isa_sources target)
     target_compile_definitions(${target}_${isa} PRIVATE POPRT_ISA=${isa} POPRT_ISA_${isa}=1)
     target_compile_options(${target}_${isa} PRIVATE ${POPRT_ISA_FLAGS_${isa}} ${optimized} -ffp-contract=fast
       -fno-exceptions -fno-rtti -fno-trapping-math -Wno-conversion -Wno-psabi)
+    if(isa STREQUAL "avx512" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # Intrinsics of GCC 12 pass an uninitialized register on purpose (_mm512_undefined_epi32, GCC bug 105593).
+      target_compile_options(${target}_${isa} PRIVATE -Wno-uninitialized)
+    endif()
     if(POPRT_ISA_FLAGS_${isa})  # vec.h includes the compiler's intrinsics, which take most of the time to parse a file
       target_precompile_headers(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core/kernels/isa/math.h)
     endif()

@@ -224,7 +224,7 @@ class Dimensions {
       const int64_t rise = std::abs(sizes[k] - sizes[0]), run = std::abs(from[k] - from[0]);
       if (rise == 0 || (sizes[k] > sizes[0]) != (from[k] > from[0])) return nullptr;
       const int64_t divisor = std::gcd(rise, run), times = rise / divisor, over = run / divisor;
-      const auto scaled = [&](int64_t size) { return (times * size + over - 1) / over; };
+      const auto scaled = [&](int64_t part) { return (times * part + over - 1) / over; };
       const int64_t plus = sizes[0] - scaled(from[0]);
       if (std::abs(plus) > kMostPlus) return nullptr;
       for (size_t i = 0; i < sizes.size(); i++)

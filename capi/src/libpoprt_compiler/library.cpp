@@ -12,6 +12,7 @@
 #include "compiler/driver.h"
 #include "compiler/ir_file.h"
 #include "compiler/outputs.h"
+#include "compiler/quantize/calibrate.h"
 #include "driver_options.h"
 #include "engine_options.h"
 #include "estimate.h"

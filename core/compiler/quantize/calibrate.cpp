@@ -13,6 +13,7 @@
 #include "compiler/quantize/format_search.h"
 #include "compiler/quantize/gptq.h"
 #include "compiler/quantize/samples.h"
+#include "ops/facts.h"
 #include "passes/common/weighted_products.h"
 
 namespace poprt::compiler {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/common/conv.h"
 #include "ops/common/window.h"
+#include "program/weight_form.h"
 
 namespace poprt::ops {
 namespace {

@@ -112,8 +112,8 @@ bool keeps_state(const Model& model) {
 }  // namespace
 
 struct ShapeRunner::State : std::enable_shared_from_this<State> {
-  State(program::OpenShapes shapes, CompileShape c, ShapeRunnerConfig given)
-      : open(std::move(shapes)), compile(std::move(c)), config(std::move(given)) {}
+  State(program::OpenShapes accepted, CompileShape c, ShapeRunnerConfig given)
+      : open(std::move(accepted)), compile(std::move(c)), config(std::move(given)) {}
 
   void describe(const std::shared_ptr<const Model>& model);
   ShapePtr find(const Sizes& sizes);

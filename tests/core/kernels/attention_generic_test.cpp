@@ -185,7 +185,7 @@ TEST_P(AttentionGeneric, OfAnyMaskWindowAndLengthIsWhatLoopsGive) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AttentionGeneric, testing::Values(DType::f32, DType::f64),
-                         [](const auto& info) { return std::string(dtype_name(info.param)); });
+                         [](const auto& type) { return std::string(dtype_name(type.param)); });
 
 TEST(AttentionGenericRefusals, HeadsThatAreNoMultipleAndOtherTypes) {
   std::mt19937 rng(1);

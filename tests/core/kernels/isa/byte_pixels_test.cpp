@@ -122,7 +122,7 @@ void expect_exact_channels(const Build& b, int64_t lines, int64_t width, int64_t
 
 TEST(BytePixels, ChannelsByThemselvesAreExact) {
   for (const Build& b : builds())
-    for (const auto [lines, width] :
+    for (const auto& [lines, width] :
          {std::pair{1, 1}, {1, 3}, {3, 3}, {5, 5}, {7, 7}, {9, 3}, {2, 9}})
       for (const int64_t shift : {0, 1, 2, 3})
         for (int64_t rows = 1; rows <= isa::kPixelRows; rows++)
