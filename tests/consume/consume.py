@@ -4,11 +4,13 @@ Usage: consume.py install|deb --build DIR --cmake CMAKE --cc CC --cxx CXX --mode
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples")
 PROGRAMS = ("c11", "cpp20")  # of the CMake project; pkg-config serves C99, C11 and C++17
 # Programs for PopRT, PopEF and Model Runtime, and the libraries that their users give to the linker.
 FRAMEWORKS = {"executor": ("model_runtime", "popef"), "handlers": ("model_runtime", "popef"), "backend": ("poprt_runtime", "pvti"),
@@ -68,10 +70,35 @@ def use_pkg_config(options, prefix, folder):
 
 def use_cmake(options, prefix, folder):
     run([options.cmake, "-S", os.path.join(HERE, "project"), "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
-         f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}"])
+         f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}",
+         f"-DDIGITS_SOURCE={os.path.join(EXAMPLES, 'c', 'digits.c')}"])
     run([options.cmake, "--build", folder])
     for name in PROGRAMS:
         expect_answer([os.path.join(folder, name), options.model])
+
+
+def use_static_library(options, prefix, folder, cmake_folder):
+    """examples/c/digits.c with libpoprt.a, by pkg-config and by CMake, and without any shared library of poprt at run time."""
+    archive = found(prefix, "libpoprt.a")
+    exported = {line.split()[-1] for line in run(["nm", "-g", "--defined-only", archive]).splitlines() if len(line.split()) == 3}
+    with open(os.path.join(os.path.dirname(EXAMPLES), "capi", "poprt.map"), encoding="utf-8") as file:
+        expected = set(re.findall(r"^ +(poprt_\w+);", file.read(), re.M))
+    assert exported == expected, f"libpoprt.a has other global symbols than capi/poprt.map: {sorted(exported ^ expected)}"
+    digits = os.path.join(EXAMPLES, "digits")
+    here = dict(os.environ)
+    if options.kind == "deb":
+        here["LD_LIBRARY_PATH"] = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
+    run([f"{prefix}/bin/poprt", "-i", f"{digits}/digits.onnx", "--input_shape", "image=8,1,8,8", "--output_dir", folder,
+         "--export_popef"], env=here)
+    environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt-static.pc")))
+    flags = run(["pkg-config", "--cflags", "--libs", "poprt-static"], env=environment).split()
+    program = os.path.join(folder, "digits_static")
+    run([options.cc, "-std=c11", os.path.join(EXAMPLES, "c", "digits.c"), "-o", program, *flags])
+    for built in (program, os.path.join(cmake_folder, "digits_static")):
+        assert "poprt" not in run(["readelf", "-d", built]), f"{built} needs a shared library of poprt"
+        printed = run([built, f"{folder}/executable.popef", f"{digits}/heldout-images.idx3-ubyte", f"{digits}/heldout-labels.idx1-ubyte"],
+                      env={k: v for k, v in os.environ.items() if not k.startswith("LD_")})
+        assert "360 held-out images, accuracy 0.9" in printed, printed
 
 
 def use_frameworks(options, prefix, folder, cmake_folder):
@@ -114,7 +141,7 @@ def use_tools(options, prefix, folder):
 
 def use_plugins(options, prefix, folder):
     """examples/plugins, built with the installed headers alone."""
-    source = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples", "plugins")
+    source = os.path.join(EXAMPLES, "plugins")
     environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
     run([options.cmake, "-S", source, "-B", folder, f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}"],
         env=environment)
@@ -160,6 +187,7 @@ def main():
         check_layout(prefix)
         use_pkg_config(options, prefix, folder)
         use_cmake(options, prefix, os.path.join(folder, "project"))
+        use_static_library(options, prefix, os.path.join(folder, "static"), os.path.join(folder, "project"))
         use_frameworks(options, prefix, folder, os.path.join(folder, "project"))
         use_tools(options, prefix, folder)
         use_plugins(options, prefix, os.path.join(folder, "plugins"))
