@@ -14,6 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))
 import archive  # noqa: E402
 import metadata  # noqa: E402
+import sbom  # noqa: E402
 
 SKIPPED = {"CMakeLists.txt", "generate.py", "package.py", "poprt_lang.i"}
 
@@ -40,6 +41,7 @@ def main():
     files = {name: data for name, data in archive.tree(HERE, base).items()
              if not SKIPPED.intersection(name[len(base):].split("/")) and not name[len(base):].startswith(".")}
     files[base + "LICENSE"] = archive.read(os.path.join(ROOT, "LICENSE"))
+    files[base + "sbom.cdx.json"] = sbom.document(module, []).encode()
     path = archive.write_zip(os.path.join(folder, version + ".zip"), files)
     print(path)
 

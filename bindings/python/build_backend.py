@@ -28,6 +28,9 @@ def pkg_config(*arguments):
 
 def check_tools():
     """Reports all missing parts in one message."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):  # its extensions cannot use the stable ABI
+        raise MissingTools("poprt: free-threaded builds of CPython are not supported (found "
+                           f"{sysconfig.get_python_version()}t); use a build with the global interpreter lock")
     missing = []
     if not shutil.which(compiler()[0]):
         missing.append(f"a C++ compiler ({compiler()[0]} is not there; Debian package g++)")
@@ -64,6 +67,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = f"{package.NAME}-{metadata.version()}.dist-info"
     for name in ("LICENSE", "THIRD_PARTY_NOTICES"):
         files[f"{info}/{name}"] = archive.read(os.path.join(HERE, name))
+    files[f"{info}/sboms/poprt.cdx.json"] = archive.read(os.path.join(HERE, "sbom.cdx.json"))
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     return os.path.basename(package.write_wheel(files, wheel_directory, platform))
 

@@ -89,10 +89,13 @@ def make_wheel(options):
     info = f"{NAME}-{metadata.version()}.dist-info"
     files[f"{info}/LICENSE"] = archive.read(os.path.join(bundle, "LICENSE"))
     files[f"{info}/THIRD_PARTY_NOTICES"] = archive.read(os.path.join(bundle, "THIRD_PARTY_NOTICES.commands"))
+    files[f"{info}/sboms/poprt.cdx.json"] = archive.read(os.path.join(bundle, "sbom.commands.cdx.json"))
     return write_wheel(files, options.out, platform, [f"poprt/bin/{c}" for c in COMMANDS])
 
 
 def make_sdist(options):
+    import sbom  # not in the sdist, which imports this file
+
     base = f"{NAME}-{metadata.version()}/"
     files = {base + "PKG-INFO": core_metadata().encode()}
     for package in PACKAGES:
@@ -101,6 +104,7 @@ def make_sdist(options):
                  *(f"../../cmake/packages/{n}" for n in ("archive.py", "metadata.py", "metadata.json"))):
         files[base + os.path.basename(name)] = archive.read(os.path.join(HERE, name))
     files[base + "THIRD_PARTY_NOTICES"] = b"The source distribution holds nothing of others.\n"
+    files[base + "sbom.cdx.json"] = sbom.document(NAME, []).encode()
     files[base + "VERSION"] = metadata.version().encode() + b"\n"
     files[base + "src/poprt_raw_wrap.cxx"] = archive.read(os.path.join(options.build, "bindings/python/poprt_raw_stable.cxx"))
     for name in ("poprt/poprt_raw.py", "poprt/poprt_raw.pyi"):

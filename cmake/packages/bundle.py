@@ -1,5 +1,5 @@
 """Collects the native files of the language packages: the stripped libraries, the shared libraries that they need
-beyond those of every Linux, and the notices. Standard library and binutils.
+beyond those of every Linux, the notices and the bills of materials. Standard library and binutils.
 
 Usage: bundle.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
 
@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 
 import metadata
+import sbom
 
 # The libraries that manylinux requires of every system: the C library, the C++ and GCC runtimes, zlib.
 SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z)\.so|ld-linux|linux-vdso)")
@@ -81,6 +82,8 @@ def main():
             shutil.copy(path, f"{out}/commands/{name}")
     write(out + "/THIRD_PARTY_NOTICES", metadata.notices(["libraries"], bundled.values()))
     write(out + "/THIRD_PARTY_NOTICES.commands", metadata.notices(["libraries", "commands"], [*bundled.values(), *commands.values()]))
+    write(out + "/sbom.cdx.json", sbom.document("poprt", ["libraries"], bundled.values()))
+    write(out + "/sbom.commands.cdx.json", sbom.document("poprt", ["libraries", "commands"], [*bundled.values(), *commands.values()]))
     shutil.copy(os.path.join(metadata.ROOT, "LICENSE"), out)
 
 

@@ -18,6 +18,7 @@ import tempfile
 import textwrap
 
 import metadata
+import sbom
 
 PACKAGES = {
     "libpoprt1": {
@@ -34,9 +35,9 @@ PACKAGES = {
         "description": "The library that libpoprt loads when a program compiles a model: it reads ONNX, runs passes over "
                        "the graph, plans memory and writes PopEF. Programs that only run models do not need it."},
     "libpoprt-dev": {
-        "component": "dev", "section": "libdevel", "notices": [], "multi_arch": "same",
+        "component": "dev", "section": "libdevel", "notices": ["libraries"], "multi_arch": "same",
         "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-compiler1 (= {version})",
-        "summary": "headers, pkg-config file and CMake package of libpoprt",
+        "summary": "headers, static library, pkg-config and CMake files of libpoprt",
         "description": "Development files for programs in C11 or C++17 and for the Go module."},
     "poprt-tools": {
         "component": "tools", "section": "science", "notices": ["libraries", "commands"],
@@ -140,6 +141,7 @@ def stage(options, package, root):
     write(documents + "/changelog.gz", compressed(changelog()))
     if what["notices"]:
         write(documents + "/THIRD_PARTY_NOTICES.gz", compressed(metadata.notices(what["notices"])))
+    write(documents + "/sbom.cdx.json", sbom.document(package, what["notices"]))
 
 
 def shared_libraries(folder, package, root, private):

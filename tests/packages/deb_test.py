@@ -62,6 +62,22 @@ class Content(unittest.TestCase):
         self.assertRegex(field("libpoprt1", "Depends"), r"^libc6 \(>= [0-9.]+\)$")
         self.assertNotIn("libpoprt_compiler", listed(deb("libpoprt1")))
 
+    def test_printed_commands_name_packages_and_only_the_inspector_brings_mesa(self):
+        with open(os.path.join(SOURCE, "docs/install.md"), encoding="utf-8") as file:
+            commands = re.findall(r"\| `apt install ([^`]+)` \|", file.read())
+        self.assertEqual(len(commands), 6)
+        for command in commands:
+            names = [re.fullmatch(r"\./([\w-]+)_\*\.deb", word).group(1) for word in command.split()]
+            if "poprt-serve" in names and not glob.glob(os.path.join(DEBS, "poprt-serve_*")):
+                continue
+            if "poprt-inspector" in names:
+                continue
+            for name in names:
+                depends = field(name, "Depends") + "," + field(name, "Recommends")
+                self.assertNotRegex(depends, r"libgl|mesa|glfw|poprt-inspector", name)
+                for own in re.findall(r"\b(libpoprt[\w-]*|poprt-[\w-]+) \(", field(name, "Depends")):
+                    self.assertIn(own, names, command)
+
     def test_compiler_brings_what_reads_onnx(self):
         depends = field("libpoprt-compiler1", "Depends")
         for package in ("libpoprt1 (= ", "libonnx1", "libprotobuf32"):
@@ -75,7 +91,7 @@ class Content(unittest.TestCase):
             self.assertEqual(field(name, "Multi-Arch"), "same")
 
     def test_each_has_licence_notices_and_changes(self):
-        for name, notices in (("libpoprt1", True), ("libpoprt-compiler1", True), ("libpoprt-dev", False), ("poprt-tools", True),
+        for name, notices in (("libpoprt1", True), ("libpoprt-compiler1", True), ("libpoprt-dev", True), ("poprt-tools", True),
                               ("poprt-triton", True), ("poprt-tensorflow", True)):
             paths = listed(deb(name))
             for file in ("copyright", "changelog.gz", *["THIRD_PARTY_NOTICES.gz"] * notices):

@@ -69,6 +69,30 @@ class Languages(unittest.TestCase):
             said = root.run(["python3", "-c", f"from poprt._commands import {command}; {command}()", "--help"])
             self.assertIn("Usage: " + command, said)
 
+    @unittest.skipUnless(package("python/*.whl") and there("python3-numpy", "python3-venv"), "there is no wheel or no venv")
+    def test_printed_lines_install_the_wheel(self):
+        """The lines of README.md and docs/install.md as printed, without network, after the line that builds the wheel."""
+        for page in ("README.md", "docs/install.md"):
+            with self.subTest(page), open(os.path.join(SOURCE, page), encoding="utf-8") as file:
+                block = re.search(r"```\ncmake --build build/release --target package_python\n(.*?)```", file.read(), re.S).group(1)
+                work = os.path.join(self.folder, os.path.basename(page))
+                os.makedirs(os.path.join(work, "build"))
+                os.symlink(BUILD, os.path.join(work, "build/release"))
+                output(["bash", "-e", "-c", block], cwd=work, env={**os.environ, "PIP_NO_INDEX": "1", "PATH": "/usr/bin:/bin"})
+                said = output([work + "/venv/bin/python", "-c", "import poprt.runtime; print(poprt.runtime.__file__)"], cwd=work)
+                self.assertTrue(said.startswith(work + "/venv/lib/"), said)
+
+    def test_free_threaded_builds_get_a_clear_error(self):
+        """The build of the sdist refuses them before it looks for tools."""
+        backend = os.path.join(SOURCE, "bindings/python/build_backend.py")
+        code = ("import sys, sysconfig; sys.path[:0] = sys.argv[1:]; real = sysconfig.get_config_var; "
+                "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else real(name); "
+                "import build_backend; build_backend.check_tools()")
+        done = subprocess.run([sys.executable, "-c", code, os.path.dirname(backend), os.path.join(SOURCE, "cmake/packages")],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^poprt: free-threaded builds of CPython are not supported \(found 3\.\d+t\)")
+
     @unittest.skipUnless(package("java/poprt-*[0-9].jar") and there("openjdk-17-jre-headless"), "there is no jar")
     def test_java(self):
         jar = package("java/poprt-*[0-9].jar")
