@@ -1,9 +1,12 @@
 // popef_dump: prints the contents of a PopEF file.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "common/arguments.h"
 #include "common/file_signals.h"
 #include "common/interrupt.h"
+#include "common/waiting.h"
 
 namespace {
 
@@ -58,6 +61,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     poprt_string* text = nullptr;
+    std::optional<Waiting> waiting;
+    if (verify) waiting.emplace("verify " + file);
     check(poprt_popef_dump(file.c_str(),
                            json           ? POPRT_POPEF_JSON
                            : all          ? POPRT_POPEF_ALL
@@ -66,6 +71,7 @@ int main(int argc, char** argv) {
                            : user_anchors ? POPRT_POPEF_USER_ANCHORS
                                           : POPRT_POPEF_SUMMARY,
                            &text));
+    waiting.reset();
     fmt::print("{}", take(text));
     return 0;
   });

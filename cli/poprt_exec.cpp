@@ -1,10 +1,38 @@
 // poprt_exec: runs, measures, compares and analyses models. Each command is a file in exec/.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "common/arguments.h"
 #include "common/file_signals.h"
+#include "common/help_topics.h"
 #include "common/interrupt.h"
 #include "exec/commands.h"
+
+namespace {
+
+// Describes a command that does not exist, with the one that the user probably means.
+std::string unknown_command(const poprt::cli::Command& app, const std::string& command) {
+  constexpr std::pair<const char*, const char*> kOtherNames[] = {
+      {"perf", "bench"},    {"benchmarks", "bench"}, {"measure", "bench"}, {"infer", "run"},
+      {"predict", "run"},   {"execute", "run"},      {"diff", "compare"},  {"show", "inspect"},
+      {"dump", "inspect"},  {"optimize", "opt"},     {"optimise", "opt"},  {"operators", "ops"},
+      {"profile", "bench"}, {"shard", "auto_shard"}, {"chat", "generate"}, {"monitor", "top"}};
+  const auto names = app.command_names();
+  std::string similar = poprt::cli::similar_word(names, command);
+  for (const auto& [other, name] : kOtherNames)
+    if (command == other) similar = name;
+  std::string text = fmt::format("there is no command '{}'", command);
+  if (!similar.empty()) text += fmt::format(", did you mean {}?", similar);
+  if (command == "convert" || command == "compile")
+    text += ", poprt -i MODEL converts and compiles";
+  return text;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace poprt::cli;
@@ -18,16 +46,31 @@ int main(int argc, char** argv) {
 #define POPRT_COMMAND(name) add_##name(app, action);
 #include "exec/commands.inc"
 #undef POPRT_COMMAND
-  const std::string command = argc > 1 ? argv[1] : "";
-  if (!command.empty() && command != "-h" && command != "--help" && command != "-v" &&
-      command != "--version" && !app.has_command(command)) {
-    print_error("poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
-                command[0] == '-' ? "option" : "command", printable(command));
+  app.footer(
+      "poprt_exec COMMAND --help describes a command, and poprt_exec help TOPIC prints a document: "
+      "precision, shapes, fusion, generation, estimate, cache, ...");
+  app.example("poprt_exec run model.onnx --random", "Compile a model and run it on random inputs");
+  app.example("poprt_exec bench model.popef --clients 2", "Measure latency and throughput");
+  app.example("poprt_exec inspect model.popef", "Show what a file contains");
+  std::string command = argc > 1 ? argv[1] : "";
+  std::vector<char*> words(argv, argv + argc);
+  std::string help = "--help";
+  if (command == "help" && argc == 3 && app.has_command(argv[2])) {
+    command = argv[2];  // help bench: bench --help
+    words = {argv[0], argv[2], help.data()};
+  }
+  const std::vector<std::string> own = {"",           "help", "-h",       "--help",
+                                        "--help-all", "-v",   "--version"};
+  if (std::ranges::count(own, command) == 0 && !app.has_command(command)) {
+    print_error("poprt_exec: {}; see poprt_exec --help\n",
+                printable(command[0] == '-' ? fmt::format("there is no option '{}'", command)
+                                            : unknown_command(app, command)));
     return 2;
   }
-  const bool of_a_command = !command.empty() && command[0] != '-';
+  const bool of_a_command = !command.empty() && command[0] != '-' && command != "help";
   return guarded((of_a_command ? "poprt_exec " + command : "poprt_exec").c_str(), [&] {
-    if (const auto code = app.parse(argc, argv)) return *code;
+    if (command == "help") return *handle_help("poprt_exec", argc, argv);
+    if (const auto code = app.parse(static_cast<int>(words.size()), words.data())) return *code;
     load_given_plugins();
     return action();
   });

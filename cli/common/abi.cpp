@@ -1,12 +1,16 @@
 #include "common/abi.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <sstream>
+
+#include "common/arguments.h"
 
 namespace poprt::cli {
 
@@ -45,6 +49,7 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
     poprt_compiler* compiler = nullptr;
     check(poprt_compiler_create(settings.get(), &compiler));
     const Compiler owner(compiler);
+    settings.check_names(path);
     check(poprt_compiler_compile_file(compiler, path.c_str(), &executable));
   }
   return Executable(executable);
@@ -123,6 +128,60 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
     out.push_back(std::move(named));
   }
   return out;
+}
+
+namespace {
+
+// No messages are logged while the object exists. Commands have no other receiver of messages.
+class NoMessages {
+ public:
+  NoMessages() {
+    poprt_log_set_callback([](poprt_log_level, const char*, void*) {}, nullptr);
+  }
+  ~NoMessages() { poprt_log_set_callback(nullptr, nullptr); }
+  NoMessages(const NoMessages&) = delete;
+  NoMessages& operator=(const NoMessages&) = delete;
+};
+
+}  // namespace
+
+void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
+                       bool allow_links) {
+  poprt_compile_options options = {};
+  options.struct_size = sizeof options;
+  options.allow_links = allow_links;
+  poprt_compiler* made = nullptr;
+  check(poprt_compiler_create(&options, &made));
+  const Compiler compiler(made);
+  poprt_string* shown = nullptr;
+  poprt_error* error = nullptr;
+  {
+    const NoMessages quiet;  // the compiler prints the warnings about the model later
+    error = poprt_compiler_show_file(made, onnx.c_str(), &shown);
+  }
+  check(error);
+  std::istringstream lines(take(shown));
+  constexpr std::string_view kInput = "input ";
+  std::vector<std::string> inputs;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kInput))
+      inputs.push_back(line.substr(kInput.size(), line.rfind(": dtype - ") - kInput.size()));
+  for (const std::string& name : names) {
+    if (std::ranges::count(inputs, name) > 0) continue;
+    const std::string similar = similar_word(inputs, name);
+    throw Usage(fmt::format(
+        "--input_shape: the model has no input '{}'{}; its inputs are: {}; --allow_unknown_inputs "
+        "ignores the name",
+        name, similar.empty() ? "" : fmt::format(", did you mean '{}'?", similar),
+        fmt::join(inputs, ", ")));
+  }
+}
+
+void CompileSettings::check_names(const std::string& onnx) const {
+  if (input_shape.empty() || allow_unknown_inputs) return;
+  std::vector<std::string> names;
+  for (const NamedShape& shape : parse_shapes(input_shape)) names.push_back(shape.name);
+  check_input_names(names, onnx, allow_links);
 }
 
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words) {

@@ -87,6 +87,9 @@ struct NamedShape {
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
 // Also throws Usage if an input has several shapes.
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
+// Throws Usage with the most similar input if the ONNX file has no input with one of these names.
+void check_input_names(const std::vector<std::string>& names, const std::string& onnx,
+                       bool allow_links);
 // Splits "NAME=VALUE" at the first '='. Throws Usage with the name of the option.
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
 
@@ -97,12 +100,16 @@ struct CompileSettings {
   std::string precision, winograd;
   std::vector<std::string> passes, skip_passes;
   int64_t max_tensor_size = -1, convert_version = 0;
-  bool allow_links = false, strict = false;
+  bool allow_links = false, strict = false, allow_unknown_inputs = false;
   poprt_progress_fn progress = nullptr;
   void* user_data = nullptr;
 
   // The result is valid until the next call, as long as this object exists.
   const poprt_compile_options* get();
+  // Throws Usage if an input shape is for an input that the ONNX file does not have.
+  void check_names(const std::string& onnx) const;
+  // The axis of batch_size, or -1 without a batch size.
+  int64_t axis() const { return batch_size <= 0 ? -1 : batch_axis >= 0 ? batch_axis : 0; }
   // Whether any option was set.
   bool any_given() const;
 

@@ -4,10 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <iostream>
+
+#include "common/help.h"
 
 namespace poprt::cli {
 namespace {
+
+constexpr const char* kHelpAll = "help-all";
 
 // No option accepts an empty word, such as the value of an unset shell variable.
 void refuse_empty(const CLI::App& app) {
@@ -17,13 +22,27 @@ void refuse_empty(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
 }
 
+// Options are the same with dashes and with underscores between words.
+std::string with_underscores(std::string name) {
+  std::replace(name.begin() + 2, name.end(), '-', '_');
+  return name;
+}
+
+// Returns the spelling that the command has for `word`, or an empty text if it has no such option.
+std::string same_option(const CLI::App& command, const std::string& word) {
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames())
+      if (with_underscores("--" + name) == with_underscores(word)) return "--" + name;
+  return {};
+}
+
 // Returns the long options that start with `word`. Each is represented by its first name that
-// does.
+// does. --help-all cannot be abbreviated, because --help would be ambiguous.
 std::vector<std::string> beginning_with(const CLI::App& command, const std::string& word) {
   std::vector<std::string> found;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames())
-      if (("--" + name).starts_with(word)) {
+      if (name != kHelpAll && with_underscores("--" + name).starts_with(with_underscores(word))) {
         found.push_back("--" + name);
         break;
       }
@@ -55,7 +74,10 @@ std::vector<std::string> with_whole_names(const CLI::App& program, int argc, cha
     }
     const std::string name = word.substr(0, word.find('='));
     std::vector<std::string> meant;
-    if (!is_option(*command, name)) meant = beginning_with(*command, name);
+    if (!is_option(*command, name)) {
+      const std::string same = same_option(*command, name);
+      meant = same.empty() ? beginning_with(*command, name) : std::vector{same};
+    }
     if (meant.size() > 1)
       throw Usage(
           fmt::format("option '{}' is ambiguous, it could be {}", name, fmt::join(meant, ", ")));
@@ -78,7 +100,8 @@ std::string unknown_option(const CLI::App& program, const std::vector<std::strin
     size_t distance = 3;
     for (const CLI::Option* option : command->get_options())
       for (const std::string& name : option->get_lnames())
-        if (const size_t d = edit_distance("--" + name, word); d < distance) {
+        if (const size_t d = edit_distance(with_underscores("--" + name), with_underscores(word));
+            d < distance) {
           distance = d;
           closest = name;
         }
@@ -195,6 +218,15 @@ Option* Option::check(Check check) {
       CLI::Validator([check = std::move(check)](std::string& word) { return check(word); }, ""));
   return this;
 }
+Option* Option::choose(std::vector<std::string> words) {
+  option_->transform(CLI::Validator(
+      [words](std::string& word) {
+        if (const std::string* same = same_word(words, word)) word = *same;
+        return std::string();
+      },
+      ""));
+  return check(one_of(std::move(words)));
+}
 Option* Option::capture_default_str() {
   option_->capture_default_str();
   return this;
@@ -249,15 +281,38 @@ std::vector<std::string> Option::words() const { return option_->results(); }
 std::vector<std::string> Option::reduced() const { return option_->reduced_results(); }
 
 Command::Command(const std::string& description, const std::string& name)
-    : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {}
+    : program_(std::make_unique<CLI::App>(description, name)),
+      app_(program_.get()),
+      help_(std::make_shared<HelpFormatter>()) {
+  app_->formatter(help_);
+  app_->set_help_flag("-h,--help", "Print help");
+  app_->set_help_all_flag("--" + std::string(kHelpAll), "Print help with every option and command");
+}
 
-Command::Command(CLI::App* app) : app_(app) {}
+Command::Command(CLI::App* app) : app_(app), help_(std::make_shared<HelpFormatter>()) {
+  app_->formatter(help_);
+}
+
+void Command::start_here(std::vector<std::string> options) { help_->first = std::move(options); }
+
+void Command::example(const std::string& line, const std::string& effect) {
+  help_->examples.emplace_back(line, effect);
+}
+
+void Command::footer(const std::string& text) { help_->footer = text; }
 
 Command::~Command() = default;
 
 Command* Command::add_command(const std::string& name, const std::string& description) {
   commands_.emplace_back(new Command(app_->add_subcommand(name, description)));
   return commands_.back().get();
+}
+
+void Command::group(const std::string& name) { group_ = name; }
+
+Option* Command::keep(CLI::Option* option) {
+  if (!group_.empty()) option->group(group_);
+  return &options_.emplace_back(option);
 }
 
 Option* Command::add_option(const std::string& names, std::string& to, const std::string& help) {
@@ -300,6 +355,12 @@ void Command::require_subcommand() { app_->require_subcommand(1); }
 bool Command::has_command(const std::string& name) const {
   return std::ranges::any_of(app_->get_subcommands({}),
                              [&](const CLI::App* command) { return command->get_name() == name; });
+}
+
+std::vector<std::string> Command::command_names() const {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app_->get_subcommands({})) names.push_back(command->get_name());
+  return names;
 }
 
 bool Command::parsed() const { return app_->parsed(); }
@@ -368,6 +429,32 @@ std::string versions() {
                      poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
 }
 
+const std::string* same_word(const std::vector<std::string>& words, const std::string& word) {
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  const auto exact = std::ranges::find(words, word);
+  if (exact != words.end()) return &*exact;
+  const auto same =
+      std::ranges::find_if(words, [&](const std::string& w) { return lower(w) == lower(word); });
+  return same == words.end() ? nullptr : &*same;
+}
+
+std::string similar_word(const std::vector<std::string>& words, const std::string& word) {
+  std::string closest;
+  size_t distance = std::min<size_t>(3, word.size());
+  for (const std::string& w : words)
+    if (const size_t d = edit_distance(w, word); d < distance) {
+      distance = d;
+      closest = w;
+    }
+  if (!closest.empty() || word.size() < 3) return closest;
+  for (const std::string& w : words)
+    if (w.starts_with(word) || (w.size() > 2 && word.starts_with(w))) return w;
+  return closest;
+}
+
 Check one_of(std::vector<std::string> words) {
   return [words = std::move(words)](const std::string& word) -> std::string {
     if (std::find(words.begin(), words.end(), word) != words.end()) return {};
@@ -401,13 +488,11 @@ void add_winograd_option(Command& command, std::string& choice) {
 }
 
 void add_batch_options(Command& command, int64_t& size, int64_t& axis) {
-  auto* s =
-      command.add_option("--batch_size", size, "Batch size of every input; with --batch_axis")
-          ->check(at_least<int64_t>(1));
-  auto* a = command.add_option("--batch_axis", axis, "Axis of the batch; with --batch_size")
-                ->check(at_least<int64_t>(0));
-  s->needs(a);
-  a->needs(s);
+  auto* s = command.add_option("--batch_size", size, "Batch size of every input")
+                ->check(at_least<int64_t>(1));
+  command.add_option("--batch_axis", axis, "Axis of the batch, with --batch_size [0]")
+      ->check(at_least<int64_t>(0))
+      ->needs(s);
 }
 
 }  // namespace poprt::cli

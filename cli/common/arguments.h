@@ -32,12 +32,16 @@ namespace poprt::cli {
 // Returns the error of a word that a user gave, or an empty text if it is valid.
 using Check = std::function<std::string(const std::string& word)>;
 
+class HelpFormatter;
+
 // An option or a positional argument. The functions are those of CLI::Option with the same names.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
   Option* required();
   Option* check(Check check);
+  // Accepts one of these words in upper or lower case; the value has the spelling in the list.
+  Option* choose(std::vector<std::string> words);
   Option* capture_default_str();
   Option* expected(int least, int most);
   Option* many();  // accepts one or more values
@@ -82,7 +86,17 @@ class Command {
   void set_version_flag(const std::string& names, const std::string& text);
   void callback(std::function<void()> function);  // parse() of this command calls it
   void require_subcommand();
+  // Options that are added from now on belong to this group of --help.
+  void group(const std::string& name);
+  // --help describes these options first, and lists the others only by name. --help-all describes
+  // all of them.
+  void start_here(std::vector<std::string> options);
+  // Adds a command line and its effect to --help.
+  void example(const std::string& line, const std::string& effect);
+  // The last paragraph of --help.
+  void footer(const std::string& text);
   bool has_command(const std::string& name) const;
+  std::vector<std::string> command_names() const;
   bool parsed() const;
 
   // Parses the command line. Returns the exit code if the program should end, because help was
@@ -91,16 +105,24 @@ class Command {
 
  private:
   explicit Command(CLI::App* app);
-  Option* keep(CLI::Option* option) { return &options_.emplace_back(option); }
+  Option* keep(CLI::Option* option);
 
   std::unique_ptr<CLI::App> program_;  // null for a command of a program
   CLI::App* app_;
+  std::shared_ptr<HelpFormatter> help_;
+  std::string group_;
   std::deque<Option> options_;
   std::vector<std::unique_ptr<Command>> commands_;
 };
 
 // Number of edits between two words, for suggestions of similar names.
 size_t edit_distance(std::string_view a, std::string_view b);
+
+// Returns the element of `words` that equals `word` in upper or lower case, or null.
+const std::string* same_word(const std::vector<std::string>& words, const std::string& word);
+
+// Returns the element of `words` that the user of `word` probably means, or an empty text.
+std::string similar_word(const std::vector<std::string>& words, const std::string& word);
 
 // Escapes control characters, so that names from untrusted sources stay on one line.
 std::string printable(std::string_view message);

@@ -41,6 +41,19 @@ OptionInfo read(const Json& j) {
   return option;
 }
 
+// Replaces the names of documents by the commands that print them, because packages contain the
+// documents only as text of the commands.
+std::string with_topics(std::string text) {
+  constexpr std::string_view kFolder = "docs/", kEnding = ".md";
+  for (size_t at = 0; (at = text.find(kFolder, at)) != text.npos; at++) {
+    const size_t end = text.find(kEnding, at);
+    const std::string name = text.substr(at + kFolder.size(), end - at - kFolder.size());
+    if (end == text.npos || name.find_first_of(" /") != name.npos) continue;
+    text.replace(at, end + kEnding.size() - at, "poprt help " + name);
+  }
+  return text;
+}
+
 // Returns the text that --help shows.
 std::string help_of(const OptionInfo& option) {
   std::string text = option.help;
@@ -48,7 +61,7 @@ std::string help_of(const OptionInfo& option) {
   if (option.effect == "recorded") text += " (recorded for the model of the chip)";
   if (option.effect == "warns") text += " (without effect: " + option.note + ")";
   if (option.effect == "fails") text += " (refused: " + option.note + ")";
-  return text;
+  return with_topics(text);
 }
 
 template <class T>
@@ -100,8 +113,14 @@ const OptionTables& option_tables() {
   return tables;
 }
 
+std::vector<std::string> canonical(const OptionInfo& option, std::vector<std::string> words) {
+  for (std::string& word : words)
+    if (const std::string* same = same_word(option.choices, word)) word = *same;
+  return words;
+}
+
 std::string value_error(const OptionInfo& o, const std::string& word) {
-  if (!o.choices.empty() && std::ranges::find(o.choices, word) == o.choices.end())
+  if (!o.choices.empty() && !same_word(o.choices, word))
     return fmt::format("expected {}, found '{}'", fmt::join(o.choices, " or "), word);
   if (o.kind != "integer" && o.kind != "number") return {};
   std::optional<double> value;
@@ -141,7 +160,7 @@ void GivenOptions::take() {
   for (const auto& [option, parsed] : parsed_) {
     if (parsed->count() == 0) continue;
     if (!option->is_flag())
-      words_[option->name] = parsed->reduced();
+      words_[option->name] = canonical(*option, parsed->reduced());
     else if (parsed->is_true())
       words_[option->name] = {"True"};
   }
@@ -161,7 +180,7 @@ void GivenOptions::add(const OptionInfo& option, std::vector<std::string> words)
   const auto same = [&](const auto& entry) { return entry.first == &option; };
   const auto parsed = std::ranges::find_if(parsed_, same);
   if (parsed != parsed_.end() && parsed->second->count() > 0) return;
-  words_[option.name] = std::move(words);
+  words_[option.name] = canonical(option, std::move(words));
 }
 
 void GivenOptions::move_pass(const std::string& pass, const std::string& option) {

@@ -34,6 +34,10 @@ struct OptionTables {
 };
 const OptionTables& option_tables();
 
+// Returns the words with the spelling of the option's choices, which users may write in upper or
+// lower case.
+std::vector<std::string> canonical(const OptionInfo& option, std::vector<std::string> words);
+
 // Describes why a word is not a valid value. Returns an empty text if it is valid.
 std::string value_error(const OptionInfo& option, const std::string& word);
 

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <optional>
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/waiting.h"
 #include "exec/commands.h"
 #include "exec/support/cases.h"
 #include "exec/support/clients.h"
@@ -18,6 +21,28 @@ namespace poprt::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Set by the first SIGINT while requests are measured. The second one ends the process.
+volatile std::sig_atomic_t stopped_by_user = 0;
+
+void stop_measuring(int) { stopped_by_user = 1; }
+
+// Makes SIGINT end the measurement, so that its results until then are printed.
+class StopOnInterrupt {
+ public:
+  StopOnInterrupt() {
+    struct sigaction action{};
+    action.sa_handler = stop_measuring;
+    action.sa_flags = SA_RESETHAND;
+    ::sigaction(SIGINT, &action, &before_);
+  }
+  ~StopOnInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
+  StopOnInterrupt(const StopOnInterrupt&) = delete;
+  StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
 
 struct BenchArguments {
   std::string model, through = "runner";
@@ -97,6 +122,7 @@ size_t in_flight_of(int64_t batches) {
 void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t in_flight,
             Clock::time_point until, std::vector<double>& ms) {
   const auto more = [&] {
+    if (stopped_by_user && !ms.empty()) return false;
     return a.iterations > 0 ? static_cast<int64_t>(ms.size()) < a.iterations
                             : Clock::now() < until || ms.empty();
   };
@@ -141,15 +167,15 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
 
 // Returns the latencies of all clients in any order.
 SessionTimes through_runner(const BenchArguments& a, const Runner& runner, const Case& c,
-                            size_t in_flight) {
+                            size_t in_flight, double share) {
   {
     Buffers b(c, a);
-    for (int i = 0; i < a.warmup; i++) b.execute(runner.get());
+    for (int i = 0; i < a.warmup && !stopped_by_user; i++) b.execute(runner.get());
   }
   std::vector<std::vector<double>> each(static_cast<size_t>(a.clients));
   const auto begin = Clock::now();
-  const auto until =
-      begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(a.seconds));
+  const auto until = begin + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(a.seconds * share));
   run_clients(each.size(),
               [&](size_t i) { client(runner.get(), c, a, in_flight, until, each[i]); });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -172,6 +198,7 @@ SessionTimes through_session(const BenchArguments& a, const Executable& executab
   b.inputs_pb = a.inputs_pb;
   Clock::time_point until;
   return bench_session(b, [&](size_t done) {
+    if (stopped_by_user && done > 0) return false;
     if (a.iterations > 0) return static_cast<int64_t>(done) < a.iterations;
     if (done == 0)
       until = Clock::now() +
@@ -208,8 +235,11 @@ std::vector<Measured> measure(const BenchArguments& a, const Executable& executa
   }
   const Cases cases = cases_of(executable.get(), runner.get());
   check_inputs(a, cases, runner.get());
-  for (const Case& c : cases.list)
-    measured.emplace_back(c.name, through_runner(a, runner, c, in_flight));
+  const double share = 1.0 / static_cast<double>(cases.list.size());
+  for (const Case& c : cases.list) {
+    if (stopped_by_user && !measured.empty()) break;
+    measured.emplace_back(c.name, through_runner(a, runner, c, in_flight, share));
+  }
   return measured;
 }
 
@@ -218,12 +248,22 @@ int bench(BenchArguments& a) {
   if (session && (a.clients > 1 || a.async))
     throw Usage(fmt::format("--through {} has one client, without --async", a.through));
   const auto t0 = Clock::now();
+  std::optional<Waiting> waiting;
+  waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
   const Executable executable = load_model(a.model, a.compile);
   Runner runner;
   if (!session) runner = make_runner(executable.get(), {.threads = a.threads});
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
   const size_t in_flight = a.async || session ? in_flight_of(batches_per_step(executable)) : 1;
-  const std::vector<Measured> measured = measure(a, executable, runner, in_flight);
+  waiting.emplace("measure");
+  std::vector<Measured> measured;
+  {
+    const StopOnInterrupt stop;
+    measured = measure(a, executable, runner, in_flight);
+  }
+  waiting.reset();
+  constexpr int kInterrupted = 130;  // as shells report SIGINT
+  const int code = stopped_by_user ? kInterrupted : 0;
   const bool one = measured.size() == 1 && measured[0].name.empty();
   if (a.json) {
     nlohmann::json j = {{"model", a.model},
@@ -235,7 +275,7 @@ int bench(BenchArguments& a) {
     for (const Measured& m : measured)
       if (!one) (j["cases"].emplace_back(m.latencies.json()))["name"] = m.name;
     print_json(j);
-    return 0;
+    return code;
   }
   const std::string how = a.async   ? fmt::format(", {} requests in flight each", in_flight)
                           : session ? fmt::format(", through {}", a.through)
@@ -248,7 +288,7 @@ int bench(BenchArguments& a) {
     if (!one) fmt::print("{}: {} requests\n", printable(m.name), m.latencies.count());
     fmt::print("{}", m.latencies.text());
   }
-  return 0;
+  return code;
 }
 
 }  // namespace
@@ -269,7 +309,7 @@ void add_bench(Command& app, std::function<int()>& action) {
       ->capture_default_str();
   c->add_option("--iterations", a->iterations, "Requests of each client [by time]")
       ->check(at_least<int64_t>(1));
-  c->add_option("--seconds", a->seconds, "Seconds to measure")
+  c->add_option("--seconds", a->seconds, "Seconds to measure in total, for all models and shapes")
       ->check(between(1e-3, 1e6))
       ->capture_default_str();
   c->add_option("--warmup", a->warmup, "Runs before measuring")

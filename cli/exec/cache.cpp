@@ -1,7 +1,7 @@
 // poprt_exec cache: lists and removes the files of the engine cache.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -28,6 +28,36 @@ int64_t seconds_since_1970(std::filesystem::file_time_type time) {
   return std::chrono::system_clock::to_time_t(then);
 }
 
+// Returns the name of the model in a cache file, or an empty text if the file is damaged.
+std::string model_of(const runtime::CacheEntry& entry) {
+  poprt_executable* opened = nullptr;
+  if (poprt_error* error = poprt_executable_open(entry.path.c_str(), &opened)) {
+    poprt_error_free(error);
+    return {};
+  }
+  return poprt_executable_name(Executable(opened).get());
+}
+
+std::string size_text(uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  if (bytes < 1000000) return fmt::format("{:.1f} kB", size / 1e3);
+  return bytes < 1000000000 ? fmt::format("{:.1f} MB", size / 1e6)
+                            : fmt::format("{:.1f} GB", size / 1e9);
+}
+
+// Returns the time since `then`, such as "3 days ago".
+std::string age_text(int64_t then, int64_t now) {
+  const int64_t seconds = std::max<int64_t>(now - then, 0);
+  const auto text = [](int64_t count, const char* unit) {
+    return fmt::format("{} {}{} ago", count, unit, count == 1 ? "" : "s");
+  };
+  if (seconds < 60) return text(seconds, "second");
+  if (seconds < 3600) return text(seconds / 60, "minute");
+  if (seconds < 86400) return text(seconds / 3600, "hour");
+  return text(seconds / 86400, "day");
+}
+
 void print_entries(const std::vector<runtime::CacheEntry>& entries) {
   auto files = nlohmann::json::array();
   uint64_t bytes = 0;
@@ -35,6 +65,7 @@ void print_entries(const std::vector<runtime::CacheEntry>& entries) {
     files.push_back({{"file", e.path.filename().string()},
                      {"bytes", e.bytes},
                      {"last_used", seconds_since_1970(e.last_used)},
+                     {"model", model_of(e)},
                      {"damaged", e.description.empty()},
                      {"description", e.description}});
     bytes += e.bytes;
@@ -69,13 +100,15 @@ int run(const CacheSettings& s) {
   }
   uint64_t bytes = 0;
   const auto entries = cache.list();
+  const int64_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   if (s.json) {
     print_entries(entries);
     return 0;
   }
   for (const runtime::CacheEntry& e : entries) {
-    fmt::print("{:%Y-%m-%d %H:%M:%S}  {:>12}  {}  {}\n",
-               fmt::localtime(static_cast<std::time_t>(seconds_since_1970(e.last_used))), e.bytes,
+    const std::string name = model_of(e);
+    fmt::print("{:<24}  {:>9}  {:>14}  {}  {}\n", name.empty() ? "?" : printable(name),
+               size_text(e.bytes), age_text(seconds_since_1970(e.last_used), now),
                e.path.filename().string(), e.description.empty() ? "damaged" : e.description);
     bytes += e.bytes;
   }

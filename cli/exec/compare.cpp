@@ -12,6 +12,7 @@
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/waiting.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/any_shape.h"
@@ -83,8 +84,7 @@ void shapes_from_data(CompareArguments& a) {
     const size_t number = at++;
     const auto fixed = std::any_of(named.begin(), named.end(),
                                    [&](const NamedShape& n) { return n.name == v->name(); });
-    if (v->type.is_static() || fixed || (a.compile.batch_size > 0 && a.compile.batch_axis >= 0))
-      continue;
+    if (v->type.is_static() || fixed || a.compile.batch_size > 0) continue;
     std::string path = a.data_set.empty() ? "" : numbered(a, "input", number);
     for (const auto* words : {&a.inputs, &a.inputs_pb})
       for (const std::string& word : *words)
@@ -253,6 +253,7 @@ class Run {
 int run(CompareArguments& a) {
   const Accepted tolerance = tolerance_of(a);
   shapes_from_data(a);
+  const Waiting waiting("compare");
   const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), {.threads = a.threads});
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());

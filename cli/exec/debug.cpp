@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "common/temporary_folder.h"
+#include "common/waiting.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
@@ -48,8 +50,8 @@ void save(const ir::Graph& graph, const std::string& source, const std::string& 
 // Sub-command compare.
 
 struct Comparison {
-  std::string src_model, dst_model, src_backend = "onnxruntime", dst_backend = "poprt";
-  std::string methods = "mse", mark_outputs, dump_dir = "compare_output";
+  std::string src_model, dst_model, src_backend = "poprt", dst_backend = "poprt";
+  std::string methods = "rel,mse", mark_outputs, dump_dir = "compare_output";
   std::vector<std::string> input_data, mapping;
   bool dump_data = false, json = false;
   CompileSettings compile;
@@ -57,6 +59,14 @@ struct Comparison {
 
 // Names of a tensor in the source and in the other model.
 using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// Returns the results of all nodes in the order of the graph.
+std::vector<std::string> results_in_order(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Node* node : graph.nodes())
+    for (const ir::Value* value : node->outputs()) names.push_back(value->name());
+  return names;
+}
 
 std::set<std::string> made_by_nodes(const ir::Graph& graph) {
   std::set<std::string> names;
@@ -74,7 +84,7 @@ Pairs tensors_to_compare(const Comparison& c, const ir::Graph& source, const ir:
   if (!c.mark_outputs.empty()) {
     const bool all = c.mark_outputs == "all";
     std::vector<std::string> wanted = names_in(c.mark_outputs);
-    if (all) wanted.assign(first.begin(), first.end());
+    if (all) wanted = results_in_order(source);
     for (const std::string& name : wanted) {
       const bool both = first.contains(name) && second.contains(name);
       if (!both && !all)
@@ -103,6 +113,12 @@ Pairs tensors_to_compare(const Comparison& c, const ir::Graph& source, const ir:
       if (same && other.is_output(same)) pairs.emplace_back(value->name(), value->name());
     }
   }
+  std::map<std::string, size_t> place;
+  for (const std::string& name : results_in_order(source)) place.emplace(name, place.size());
+  std::ranges::sort(pairs, {}, [&](const auto& pair) {
+    const auto found = place.find(pair.first);  // an output may be an input of the model
+    return std::pair(found == place.end() ? 0 : found->second, pair.second);
+  });
   if (pairs.empty())
     throw Usage(
         fmt::format("'{}' and '{}' have no {} in common; give pairs with --mark_io_mapping A=B",
@@ -194,6 +210,7 @@ int compare(const Comparison& c) {
     first_names.push_back(from);
     second_names.push_back(to);
   }
+  const Waiting waiting("debug compare");
   const TemporaryFolder folder;
   CompileSettings settings = c.compile;  // the files define the shapes
   settings.input_shape.clear();
@@ -222,14 +239,17 @@ void add_debug_compare(Command& debug, std::function<int()>& action) {
     return one_of({"onnxruntime", "poprt"})(word);
   };
   a->add_option("--src_model,--model", c->src_model, "Source model (.onnx)")->required();
-  a->add_option("--src_backend", c->src_backend, "onnxruntime (a Python package) or poprt")
+  a->add_option("--src_backend", c->src_backend, "poprt, or onnxruntime (a Python package)")
       ->check(backend)
       ->capture_default_str();
   a->add_option("--dst_model", c->dst_model, "The model to compare with it (.onnx)")->required();
   a->add_option("--dst_backend", c->dst_backend, "The same for the other model")
       ->check(backend)
       ->capture_default_str();
-  a->add_option("--compare_method", c->methods, "mse, rmse, mae, mape, r2; separated by commas")
+  a->add_option(
+       "--compare_method", c->methods,
+       "rel (the largest error as a fraction of the largest value), mse, rmse, mae, mape, r2; "
+       "separated by commas")
       ->capture_default_str();
   a->add_option("--input_data", c->input_data,
                 "NAME=zeros, ones, rand or FILE.npy, for each input of the source")

@@ -211,7 +211,8 @@ int run(EstimateArguments a) {
 
 void add_estimate(Command& app, std::function<int()>& action) {
   Command* c = app.add_command(
-      "estimate", "Estimate the cycles and the memory of a model on an IPU (docs/chip.md)");
+      "estimate",
+      "Estimate the cycles and the memory of a model on an IPU (poprt_exec help estimate)");
   const auto a = std::make_shared<EstimateArguments>();
   c->add_option("MODEL", a->model, "Model (.onnx), or .popef whose source is known")->required();
   c->add_option("--target", a->target,

@@ -70,7 +70,7 @@ compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOpti
   options.shapes = compiler::shape_sets_of(shapes);
   options.as_cut = true;
   options.batch_size = a.batch_size;
-  options.batch_axis = a.batch_axis;
+  options.batch_axis = a.batch_size > 0 && a.batch_axis < 0 ? 0 : a.batch_axis;
   options.skip_passes = a.skip_passes;
   options.stop_after = a.stop_after;
   options.strict = a.strict;

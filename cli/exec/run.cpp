@@ -8,6 +8,7 @@
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/waiting.h"
 #include "exec/commands.h"
 #include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
@@ -267,6 +268,8 @@ int run(RunArguments& a) {
   };
   Files files;
   for (const std::string& word : a.outputs) files.push_back(split_pair(word, "--output"));
+  std::optional<Waiting> waiting;
+  waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
   const PreparedModel model =
       load_with_values(a.model, a.compile, {a.inputs, a.inputs_pb, a.random});
   const auto texts = take_texts(model, files);
@@ -274,6 +277,7 @@ int run(RunArguments& a) {
   if (model.executable) execution.emplace(a, model);
   if (!execution && !files.empty())
     throw Failure(fmt::format("the model has no output '{}'", files[0].first));
+  waiting.reset();
   const double load_ms = passed();
   std::vector<double> ms;
   if (execution) ms = execution->run(a.iterations, files);

@@ -9,6 +9,7 @@
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/text_width.h"
 #include "exec/commands.h"
 #include "exec/support/telemetry_table.h"
 #include "poprt/telemetry.h"
@@ -39,7 +40,8 @@ int run(const TopSettings& s) {
     if (s.json)
       fmt::print("{}\n", text);
     else
-      fmt::print("{}{}", screen ? "\x1b[H\x1b[2J" : "", table.text(parse_json(text)));
+      fmt::print("{}{}", screen ? "\x1b[H\x1b[2J" : "",
+                 table.text(parse_json(text), screen ? screen_width() : TelemetryTable::kAnyWidth));
     std::fflush(stdout);
   }
   return 0;

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "common/abi.h"
 #include "common/check_report.h"
 #include "common/progress.h"
 #include "common/scripts.h"
+#include "common/temporary_folder.h"
 #include "poprt/convert.h"
 #include "poprt/given.h"
 #include "poprt/made_folder.h"
@@ -22,6 +26,57 @@ namespace poprt::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Removes the converted model that this process wrote unless keep() is called, so that an error of
+// the compilation leaves no file. A file that existed before is not removed.
+class NewModel {
+ public:
+  explicit NewModel(const std::string& path) : path_(path), existed_(exists(path)) {}
+  ~NewModel() {
+    std::error_code error;
+    if (!kept_ && !existed_) fs::remove(path_, error);
+  }
+  NewModel(const NewModel&) = delete;
+  NewModel& operator=(const NewModel&) = delete;
+  // Prints the path, too, if `writes` is set.
+  void keep(bool writes) {
+    if (!kept_ && writes) fmt::print("converted model: {}\n", path_.string());
+    kept_ = true;
+  }
+
+ private:
+  static bool exists(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(path, error);
+  }
+  fs::path path_;
+  bool existed_, kept_ = false;
+};
+
+// Throws Usage if --input_shape names an input that the model does not have.
+void check_shape_names(const GivenOptions& given, const std::string& input) {
+  if (!given.has("input_shape") || given.has("allow_unknown_inputs")) return;
+  std::vector<std::string> names;
+  std::istringstream words(given.joined("input_shape"));
+  for (std::string word; std::getline(words, word);)
+    names.push_back(word.substr(0, word.find('=')));
+  check_input_names(names, input, given.has("allow_symlinks"));
+}
+
+// Whether the conversion compares or calibrates, and writes files about it.
+bool reports(const GivenOptions& given) {
+  return given.has("check") || given.has("precision_compare") || given.has("calibration_with_data");
+}
+
+void print_reports(const GivenOptions& given, const fs::path& folder) {
+  if (given.has("check")) fmt::print("{}", check_lines(folder));
+  if (given.has("precision_compare")) fmt::print("{}", precision_lines(folder));
+  if (given.text("precision", "") == "int8") fmt::print("{}", accuracy_lines(folder));
+}
+
+}  // namespace
+
 void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
   const bool scripts = has_scripts(given);
@@ -30,22 +85,27 @@ void convert_and_compile(const GivenOptions& given) {
           .make();
   const Source source(given);
   const std::string& input = source.path();
+  check_shape_names(given, input);
   show_model(given, compiler.get(), input);
   if (only_prints(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
-  const bool exports = exports_popef(given);
-  const std::string converted = converted_path(given, input);
+  const bool exports = exports_popef(given), writes = writes_converted(given);
+  std::optional<TemporaryFolder> unkept;  // of the model that scripts convert for the compiler
+  if (!writes && scripts) unkept.emplace();
+  const std::string converted = unkept ? (unkept->path() / fs::path(input).filename()).string()
+                                       : converted_path(given, input);
   const std::string popef =
       exports ? popef_path(given, scripts ? converted : input).string() : std::string();
-  bar.begin("PopRT conversion");
-  const std::string model = convert(given, compiler.get(), input, converted);
-  bar.finish();
-  made.keep();
-  fmt::print("converted model: {}\n", converted);
-  const fs::path folder = fs::path(converted).parent_path();
-  if (given.has("check")) fmt::print("{}", check_lines(folder));
-  if (given.has("precision_compare")) fmt::print("{}", precision_lines(folder));
-  if (given.text("precision", "") == "int8") fmt::print("{}", accuracy_lines(folder));
+  NewModel written(converted);
+  std::string model = input;
+  if (writes || scripts) {
+    bar.begin("PopRT conversion");
+    model = convert(given, compiler.get(), input, converted);
+    bar.finish();
+  }
+  // A report of a check is printed even if the compilation fails, and its files stay.
+  if (reports(given) || (!exports && !given.has("run"))) written.keep(writes);
+  print_reports(given, fs::path(converted).parent_path());
   if (!exports) warn_of_executable(given);
   const Compiler second =
       scripts ? CompilerSettings(options_after_scripts(given), given, bar).make() : nullptr;
@@ -56,9 +116,11 @@ void convert_and_compile(const GivenOptions& given) {
     check(poprt_compiler_compile_to_popef(last, model.c_str(), replaced.temporary_path().c_str()));
     bar.finish();
     replaced.commit();
+    written.keep(writes);
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
                static_cast<double>(fs::file_size(popef)) / 1e6);
   }
+  made.keep();
   if (!given.has("run")) return;
   const Estimate estimate = estimate_of(given, last, model);
   poprt_executable* executable = nullptr;
@@ -68,6 +130,7 @@ void convert_and_compile(const GivenOptions& given) {
     bar.begin("Graph compilation");
     check(poprt_compiler_compile_file(last, model.c_str(), &executable));
     bar.finish();
+    written.keep(writes);
   }
   run_random(Executable(executable).get());
   print_estimate(estimate.get());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "common/arguments.h"
@@ -39,9 +40,11 @@ void Fusion::run() {
   const std::string converted = converted_path(given_, kName);
   const std::string popef =
       exports_popef(given_) ? popef_path(given_, kName).string() : std::string();
-  convert(converted);
+  if (writes_converted(given_) || std::ranges::any_of(models_, writes_converted)) {
+    convert(converted);
+    fmt::print("converted model: {}\n", converted);
+  }
   made.keep();
-  fmt::print("converted model: {}\n", converted);
   if (popef.empty() && !given_.has("run")) {
     for (const GivenOptions& model : models_) warn_of_executable(model);
     return;

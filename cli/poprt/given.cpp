@@ -52,6 +52,18 @@ void warn_of_options(const GivenOptions& given) {
                 option_tables().find("perf_tuner")->note);
 }
 
+void set_batch_axis(GivenOptions& given) {
+  if (given.has("batch_size") && !given.has("batch_axis"))
+    given.add(*option_tables().find("batch_axis"), {"0"});
+}
+
+bool writes_converted(const GivenOptions& given) {
+  for (const char* name : {"keep_converted", "output_model", "output_dir", "export_popef",
+                           "popef_name", "check", "precision_compare", "calibration_with_data"})
+    if (given.has(name)) return true;
+  return !given.has("output") && !given.has("run");
+}
+
 void check_popef_names(const GivenOptions& given) {
   for (const char* name : {"output", "popef_name"})
     if (const std::string value = given.text(name); given.has(name) && !value.ends_with(".popef"))

@@ -19,6 +19,13 @@ void warn_of_executable(const GivenOptions& given);
 // Warns about options that are accepted without their full effect.
 void warn_of_options(const GivenOptions& given);
 
+// Adds --batch_axis 0 if only --batch_size is given.
+void set_batch_axis(GivenOptions& given);
+
+// Whether the converted model is written. PopRT always writes it, and so does the command unless
+// only an executable (--output) or a measurement (--run) is requested.
+bool writes_converted(const GivenOptions& given);
+
 // Throws Usage for invalid names of the executable.
 void check_popef_names(const GivenOptions& given);
 

@@ -9,6 +9,7 @@
 #include "common/completion.h"
 #include "common/config_yaml.h"
 #include "common/file_signals.h"
+#include "common/help_topics.h"
 #include "common/interrupt.h"
 #include "common/option_table.h"
 #include "common/standard_streams.h"
@@ -36,11 +37,27 @@ bool handle_information_options(const GivenOptions& given) {
   return true;
 }
 
+// Adds the texts that --help shows in addition to the options.
+void describe(Command& app) {
+  app.start_here({"--input_model", "--output", "--run", "--show", "--input_shape", "--batch_size",
+                  "--precision", "--output_dir", "--export_popef", "--check", "--config_yaml",
+                  "--help", "--help-all", "--version"});
+  app.example("poprt -i model.onnx --show", "Print the inputs and outputs");
+  app.example("poprt -i model.onnx --batch_size 8 --run", "Compile and measure with random inputs");
+  app.example("poprt -i model.onnx --input_shape x=1,3,224,224 --precision fp16 -o model.popef",
+              "Write an executable in half precision for one shape");
+  app.footer(
+      "poprt help TOPIC prints a document: precision, shapes, fusion, generation, estimate, cache, "
+      "...; poprt help lists them. poprt_exec runs, measures and compares models.");
+}
+
 int main_checked(int argc, char** argv) {
+  if (const auto code = handle_help("poprt", argc, argv)) return *code;
   Command app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
               "poprt");
   Command* tensorflow =
       app.add_command("tf2onnx", "Options of --framework tensorflow; must be last");
+  describe(app);
   GivenOptions given;
   given.add_to(app, option_tables().options);
   given.add_to(*tensorflow, option_tables().tf2onnx);
@@ -54,9 +71,11 @@ int main_checked(int argc, char** argv) {
     if (model.has("manual_sharding_config"))
       read_sharding_yaml(model.text("manual_sharding_config"), model);
   given.move_pass(kComparison, "precision_compare");
+  set_batch_axis(given);
   given.check_needs();
   for (GivenOptions& model : models) {
     model.move_pass(kComparison, "precision_compare");
+    set_batch_axis(model);
     model.check_needs();
   }
 

@@ -71,7 +71,7 @@ void print_estimate(const poprt_estimate* estimate) {
   check(poprt_estimate_cycle_quality(estimate, &cycles));
   check(poprt_estimate_memory_quality(estimate, &memory));
   fmt::print(
-      "Estimate for a chip ({}), not measured (docs/chip.md):\n"
+      "Estimate for a chip ({}), not measured (poprt help estimate):\n"
       "  Latency: {:.{}f}ms, {} cycles [{}]\n"
       "  Tput: {:.0f}\n"
       "  Memory: {} of {} bytes on the busiest tile, {} [{}]\n",

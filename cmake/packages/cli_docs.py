@@ -12,7 +12,8 @@ import metadata
 
 ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(.+))?$")
 CHOICES = re.compile(r"^(\w+(?:, \w+)* or \w+)\b")
-COLUMN = 30  # the column of the text of an option in CLI11's help
+WIDTH = "100"  # of the text; entries() joins the lines
+COLUMN = 30  # the column of the text of an option in the help
 
 
 class Command:
@@ -20,11 +21,14 @@ class Command:
 
     def __init__(self, words):
         self.words = words
-        text = subprocess.run([*words, "--help"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run([*words, "--help-all"], check=True, capture_output=True, text=True,
+                              env={**os.environ, "COLUMNS": WIDTH}).stdout
+        text = re.split(r"^=== .* ===$", text, maxsplit=1, flags=re.M)[0]  # the commands follow
         head, *sections = re.split(r"^([A-Z][\w ,]+):\n", text, flags=re.M)
-        self.summary, self.usage = re.search(r"^(.*?)\nUsage: (.*)$", head, re.S).groups()
+        self.summary, self.usage = re.search(r"^(.*?)\nUsage: (.*?)(?:\n\n|$)", head, re.S).groups()
         self.usage = self.usage.strip()
         parts = dict(zip(sections[::2], sections[1::2]))
+        self.examples = re.findall(r"^  (\S.*)\n      (.*)$", parts.pop("Examples", ""), re.M)
         self.positionals = entries(parts.get("Positionals", ""))
         self.options = [e for title, part in parts.items() if title not in ("Positionals", "Subcommands") for e in entries(part)]
         self.commands = [Command([*words, e.names[0]]) for e in entries(parts.get("Subcommands", ""))]
@@ -43,7 +47,7 @@ class Entry:
     def __init__(self, head, text):
         names, _, rest = head.partition(" ")
         self.names, self.text = names.split(","), text
-        value = re.match(r"(?!Needs:|Excludes:)(\w+)(?:=\S*)?", rest)
+        value = re.match(r"(\w+)", rest)
         self.value = value.group(1) if value else ""
         self.rest = rest
 
@@ -69,12 +73,19 @@ def roff(text):
     return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
 
 
+def shown(example):
+    """One example in roff: the command line and its effect."""
+    return [".TP", f".B {roff(example[0])}", roff(example[1])]
+
+
 def described(command, heading):
     lines = []
     if heading:
         lines += [f".SS {roff(command.name)}", roff(command.summary), ".PP", f".B {roff(command.usage)}"]
     for entry in [*command.positionals, *command.options]:
         lines += [".TP", f".B {roff(', '.join(entry.names))}" + (f" {roff(entry.rest)}" if entry.rest else ""), roff(entry.text)]
+    if heading:
+        lines += [line for example in command.examples for line in shown(example)]
     return lines
 
 
@@ -89,6 +100,8 @@ def manual(command):
         lines.append(".SH COMMANDS")
     for sub in command.commands:
         lines += described(sub, True)
+    if command.examples:
+        lines += [".SH EXAMPLES", *(line for example in command.examples for line in shown(example))]
     lines += [".SH EXIT STATUS", "0 when all went well, 1 when it did not (one line on stderr gives the reason), 2 for wrong usage.",
               ".SH AUTHOR", roff(data["authors"]), ".SH SEE ALSO",
               ", ".join(f"{n}(1)" for n in ("poprt", "poprt_exec", "popef_dump") if n != command.name)]

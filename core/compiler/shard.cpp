@@ -387,8 +387,9 @@ ir::Placement take_placement(Graph& graph, const Options& options) {
     const int64_t count = manual ? static_cast<int64_t>(stages.size()) : options.num_ipus;
     if (options.batches_per_step % count != 0)
       fail(ErrorCode::invalid_argument,
-           "batches_per_step={} must be a multiple of the {} stages of the pipeline",
-           options.batches_per_step, count);
+           "batches_per_step={} must be a multiple of the {} stages of the pipeline: give "
+           "batches_per_step {}",
+           options.batches_per_step, count, (options.batches_per_step + count - 1) / count * count);
   }
   ir::remove_placement(graph);
   return placement;

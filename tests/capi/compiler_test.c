@@ -152,8 +152,8 @@ static void shows_models_as_they_are(void** state) {
   poprt_string* text = NULL;
   OK(poprt_compiler_show_file(c, DATA "/identity.onnx", &text));
   assert_string_equal(poprt_string_data(text),
-                      "input x: dtype - f32, shape - [0, 4]\n"
-                      "output y: dtype - f32, shape - [0, 4]\n");
+                      "input x: dtype - f32, shape - [N, 4]\n"
+                      "output y: dtype - f32, shape - [N, 4]\n");
   poprt_string_free(text);
   FAILS(poprt_compiler_show_file(c, "/no/such.onnx", &text), POPRT_NOT_FOUND, "/no/such.onnx");
   FAILS(poprt_compiler_show_file(NULL, "x", &text), POPRT_INVALID_ARGUMENT, "'compiler'");

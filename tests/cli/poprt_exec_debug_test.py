@@ -99,10 +99,10 @@ class Compare(DebugTest):
 
     def test_all_tensors_and_text(self):
         out = self.succeeds(*self.WORDS, "x=ones", "--mark_outputs", "all")
-        self.assertEqual(out.splitlines(), ["m - shape: [2,2]", "    mse - diff: 0.25", "r/0 - shape: [2,2]", "    mse - diff: 0.25",
-                                            "y - shape: [2,2]", "    mse - diff: 0.25"])
+        self.assertEqual(out.splitlines(), [line for name, rel in (("m", "0.25"), ("r/0", "0.25"), ("y", "0.166667"))
+                                            for line in (f"{name} - shape: [2,2]", f"    rel - diff: {rel}", "    mse - diff: 0.25")])
         self.assertEqual(self.succeeds(*self.WORDS, "x=zeros", "--mark_outputs", "m").splitlines(),
-                         ["m - shape: [2,2]", "    mse - diff: 0"])
+                         ["m - shape: [2,2]", "    rel - diff: 0", "    mse - diff: 0"])
         self.assertEqual(self.succeeds(*self.WORDS, "x=rand", "--json"), self.succeeds(*self.WORDS, "x=rand", "--json"))
 
     def test_names_that_differ(self):
@@ -129,7 +129,7 @@ class Compare(DebugTest):
     def test_wrong_words(self):
         self.misused([*self.WORDS, "z=ones"], "'z' is not an input of 'one.onnx'")
         self.misused([*self.WORDS, "x=ones", "--mark_outputs", "none"], "'none' is not in both models")
-        self.misused([*self.WORDS, "x=ones", "--compare_method", "psnr"], "expected mse or rmse or mae or mape or r2, found 'psnr'")
+        self.misused([*self.WORDS, "x=ones", "--compare_method", "psnr"], "expected rel or mse or rmse or mae or mape or r2, found 'psnr'")
         self.misused([*self.WORDS, "x=ones", "--dst_backend", "torch"], "expected onnxruntime or poprt, found 'torch'")
         self.misused([*self.WORDS, "x=ones", "--dst_backend", "tensorflow"], "--framework tensorflow")
         self.misused(self.WORDS[:-1], "input 'x' (f32[2,2]) is missing")
@@ -140,7 +140,7 @@ class Compare(DebugTest):
 
     @unittest.skipUnless(PYTHON, "no Python with NumPy")
     def test_onnxruntime_in_python(self):
-        words = [w for w in self.WORDS if w not in ("--src_backend", "poprt")]
+        words = ["onnxruntime" if w == "poprt" else w for w in self.WORDS]
         self.write("onnxruntime.py", ORT)
         with mock.patch.dict(os.environ, {"POPRT_PYTHON": PYTHON, "PYTHONPATH": self.folder}):
             rows = json.loads(self.succeeds(*words, "x=x.npy", "--json"))

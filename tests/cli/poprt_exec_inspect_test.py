@@ -117,6 +117,7 @@ class Inspect(CommandTest):
         self.write("cuts.yaml", b"- {node: node_r0, device: 0, stage: 0}\n- {node: node_r1, device: 1, stage: 1}\n")
         self.write("devices.yaml", b"- {node: node_r1, device: 0}\n")
         self.write("fusion.yaml", b"""output: fused.popef
+keep_converted: True
 model_fusion:
   - {input_model: chain.onnx, manual_sharding_config: devices.yaml, compiler_options: [num_ipus=2, virtual_graph_mode=manual]}
   - {input_model: open.onnx, input_shape: ['x=3,4']}

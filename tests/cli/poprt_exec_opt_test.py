@@ -84,7 +84,7 @@ class Opt(CommandTest):
         self.misused([], "MODEL")
         self.misused(["g.ir", "--stage", "half"], "--stage", "half")
         self.misused(["g.ir", "--rewrite_limit", "-1"], "--rewrite_limit", "'-1'")
-        self.misused(["g.ir", "--batch_size", "1"], "--batch_axis")
+        self.misused(["g.ir", "--batch_axis", "1"], "--batch_size")
         self.misused(["g.ir", "--input_shape", "x"], "--input_shape", "'x'")
 
     def test_errors(self):

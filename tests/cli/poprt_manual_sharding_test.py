@@ -94,7 +94,7 @@ class ManualSharding(CommandTest):
                                  ("piped", ", enable_pipelining=True, batches_per_step=4", ", compiler_options: [batches_per_step=4]")):
             each = models if more is not None else ["input_model: m.onnx{}"] * 3
             listed = "".join(f"  - {{{text.format(end)}}}\n" for text, end in zip(each, (more or "", more or "", last)))
-            self.write("c.yaml", f"output: {name}.popef\noverwrite: True\nmodel_fusion:\n{listed}".encode())
+            self.write("c.yaml", f"output: {name}.popef\noverwrite: True\nkeep_converted: True\nmodel_fusion:\n{listed}".encode())
             self.succeeds("--config_yaml", "c.yaml")
         dumped = json.loads(self.succeeds("--json", "piped.popef", command="popef_dump"))
         self.assertEqual(dumped["models"][0]["num_ipus"], 4)

@@ -29,15 +29,18 @@ class ShapesBatchOpset(OptionTest):
         self.fails(["-i", "m.onnx", "--input_shape", "x=[]", "--output_dir", "out"], "has another rank")
 
     def test_input_shape_of_an_input_that_the_model_lacks(self):
-        said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2")
+        said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2", "--allow_unknown_inputs")
         self.assertIn("the model has no input 'mask'; its inputs are: image", said)
+        self.misused(["-i", DIGITS, "--input_shape", "imag=1,1,8,8"], "the model has no input 'imag', did you mean 'image'?",
+                     "--allow_unknown_inputs")
 
     def test_batch_size_and_batch_axis(self):
         inputs = [onnx.value(n, onnx.F32, ["n", 3]) for n in "ab"]
         self.write("m.onnx", onnx.model([onnx.node("Add", ["a", "b"], ["c"])], inputs, [onnx.value("c", onnx.F32, ["n", 3])]))
         self.succeeds("-i", "m.onnx", "--batch_size", "5", "--batch_axis", "0")
         self.assertEqual(self.succeeds("-i", "m.optimized.onnx", "--show").count("[5, 3]"), 3)
-        self.misused(["-i", "m.onnx", "--batch_size", "5"], "--batch_axis")
+        self.succeeds("-i", "m.onnx", "--batch_size", "7")
+        self.assertEqual(self.succeeds("-i", "m.optimized.onnx", "--show").count("[7, 3]"), 3)
         self.misused(["-i", "m.onnx", "--batch_axis", "0"], "--batch_size")
 
     def test_infer_shape_ahead(self):

@@ -76,7 +76,7 @@ class CustomOperators(PluginTest):
     """The demonstration of PopRT's manual: LeakyRelu(alpha 0.01)."""
 
     def test_leaky_relu_runs_as_the_manual_has_it(self):
-        said = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"), "--run")
+        said = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"), "--run", "--keep_converted")
         self.assertRegex(said, r"Bs: 4\nLatency: [0-9.]+ms\nTput: [0-9]+\n")
         with open(self.path("leaky.optimized.onnx"), "rb") as file:
             self.assertIn(b"LeakyRelu", file.read())

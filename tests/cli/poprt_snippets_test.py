@@ -61,7 +61,7 @@ class QuickStart(SnippetTest):
     def test_a_model_that_is_dynamic_needs_its_shape(self):
         self.bert_like()
         self.fails(["-i", "bert.onnx", "--output_dir", "out"], "'input_ids:0' is f32[unk__1,4]", "--input_shape input_ids:0=")
-        self.assertEqual(self.succeeds("-i", "bert.onnx", "--show").splitlines()[0], "input input_ids:0: dtype - f32, shape - [0, 4]")
+        self.assertEqual(self.succeeds("-i", "bert.onnx", "--show").splitlines()[0], "input input_ids:0: dtype - f32, shape - [unk__1, 4]")
 
 
     def test_dimensions_that_paddle_and_others_leave_open(self):
@@ -70,7 +70,8 @@ class QuickStart(SnippetTest):
             with self.subTest(dims):
                 self.write("m.onnx", onnx.model([onnx.node("GlobalAveragePool", ["x"], ["y"])], [onnx.value("x", onnx.F32, dims)],
                                                 [onnx.value("y", onnx.F32, [dims[0], 3, 1, 1])], opset=11))
-                self.assertEqual(self.succeeds("-i", "m.onnx", "--show").splitlines()[0], "input x: dtype - f32, shape - [0, 3, 0, 0]")
+                shown = ", ".join(str(d) if d in (3, "p2o.DynamicDimension.0", "p2o.DynamicDimension.1") else "?" for d in dims)
+                self.assertEqual(self.succeeds("-i", "m.onnx", "--show").splitlines()[0], f"input x: dtype - f32, shape - [{shown}]")
                 self.succeeds("-i", "m.onnx", "--input_shape", "x=1,3,48,192", "--check", "--run")
                 self.assertIn("shape - [1, 3, 48, 192]", self.succeeds("-i", "m.optimized.onnx", "--show"))
 
@@ -104,7 +105,8 @@ class Float8(SnippetTest):
 
     def test_formats_for_images(self):
         """As for ResNet50: scales -3, and the first Conv and the last Gemm stay fp16."""
-        self.succeeds(*FP8, "--precision", "fp8", "--fp8_params", "F143,F143,-3,-3", "--fp8_skip_op_names", "/0/Conv, /15/Gemm", "--run")
+        self.succeeds(*FP8, "--precision", "fp8", "--fp8_params", "F143,F143,-3,-3", "--fp8_skip_op_names", "/0/Conv, /15/Gemm", "--run",
+                      "--keep_converted")
         found = self.ops("digits.optimized.onnx")
         self.assertEqual((found.count("FP8Conv"), found.count("FP8MatMul")), (2, 1))
         text = self.graph("digits.optimized.onnx")
@@ -144,7 +146,7 @@ class Performance(SnippetTest):
     def shape(self):
         name = self.succeeds("-i", TRANSFORMER, "--show").split()[1].rstrip(":")
         dims = re.search(r"shape - \[(.*)\]", self.succeeds("-i", TRANSFORMER, "--show"))[1].split(", ")
-        return ["--input_shape", f"{name}=" + ",".join("2" if d == "0" else d for d in dims)]
+        return ["--input_shape", f"{name}=" + ",".join(d if d.isdigit() else "2" for d in dims)]
 
     def test_passes_that_benchmarks_name(self):
         remap = ["--enable_insert_remap", "--remap_mode"]

@@ -17,7 +17,7 @@ class Poprt(CommandTest):
     command = "poprt"
 
     def test_help_names_every_option(self):
-        text = self.succeeds("--help")
+        text = self.succeeds("--help-all")
         for option in ("--input_model", "--output_model", "--output_dir", "--export_popef", "--run", "--show",
                        "--input_shape", "--batch_size", "--batch_axis", "--precision", "--convert_version",
                        "--winograd", "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size",
@@ -43,8 +43,8 @@ class Poprt(CommandTest):
     def test_show_prints_inputs_and_outputs_and_writes_nothing(self):
         before = self.tree()
         text = self.succeeds("-i", DIGITS, "--show")
-        self.assertEqual(text.splitlines(), ["input image: dtype - f32, shape - [0, 1, 8, 8]",
-                                             "output scores: dtype - f32, shape - [0, 10]"])
+        self.assertEqual(text.splitlines(), ["input image: dtype - f32, shape - [N, 1, 8, 8]",
+                                             "output scores: dtype - f32, shape - [N, 10]"])
         self.assertEqual(self.tree(), before)
 
     def test_convert_writes_the_default_name(self):
@@ -56,7 +56,7 @@ class Poprt(CommandTest):
 
     def test_negative_dimensions_are_unknown(self):
         shown = self.succeeds("-i", model("negative"), "--show").splitlines()
-        self.assertEqual(shown, ["input x: dtype - f32, shape - [0, 3]", "output y: dtype - f32, shape - [0, 3]"])
+        self.assertEqual(shown, ["input x: dtype - f32, shape - [?, 3]", "output y: dtype - f32, shape - [?, 3]"])
         self.fails(["-i", model("negative")], "input 'x' is f32[?,3]", "--input_shape x=")
         for fixed in (["--input_shape", "x=4,3"], ["--batch_size", "4", "--batch_axis", "0"]):
             self.succeeds("-i", model("negative"), *fixed, "--run", "--export_popef")
@@ -131,7 +131,7 @@ class Poprt(CommandTest):
             ran = subprocess.run(self.arguments(["-i", "-", "--output", "relu.popef"]), cwd=self.folder, stdin=file,
                                  capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
-        self.assertEqual(sorted(self.tree()), ["model.optimized.onnx", "relu.popef"])
+        self.assertEqual(sorted(self.tree()), ["relu.popef"])
         self.fails(["-i", "-"], "nothing could be read from the standard input")
         with open(__file__, "rb") as file:
             ran = subprocess.run(self.arguments(["-i", "-"]), cwd=self.folder, stdin=file, capture_output=True, text=True, timeout=300,
@@ -274,7 +274,6 @@ class WrongUsage(CommandTest):
         self.misused(["-i", DIGITS, "--precision", "int3"], "--precision", "int3", "fp16")
 
     def test_batch_options_belong_together(self):
-        self.misused(["-i", DIGITS, "--batch_size", "4"], "--batch_size", "--batch_axis")
         self.misused(["-i", DIGITS, "--batch_axis", "0"], "--batch_size", "--batch_axis")
 
     def test_numbers_out_of_range(self):
@@ -333,7 +332,7 @@ class Errors(CommandTest):
                        "--input_shape image=")
 
     def test_shape_for_an_unknown_input(self):
-        ran = self.run_command("-i", DIGITS, "--input_shape", "foo=1,2")
+        ran = self.run_command("-i", DIGITS, "--input_shape", "foo=1,2", "--allow_unknown_inputs")
         self.assertEqual((ran.code, ran.err.count("\n")), (1, 2))
         for fact in (" WARNING [poprt] ", "'foo'", "--input_shape image="):
             self.assertIn(fact, ran.err)
@@ -461,7 +460,7 @@ class Errors(CommandTest):
         ran = subprocess.run(self.arguments(["-i", "/dev/stdin", *DIGITS_SHAPE, "--output", "digits.popef"]), input=data,
                              cwd=self.folder, capture_output=True, timeout=300)
         self.assertEqual((ran.returncode, ran.stderr), (0, b""))
-        self.assertIn("model.optimized.onnx", self.tree())
+        self.assertEqual(list(self.tree()), ["digits.popef"])
         self.fails(["-i", "/dev/null"], "nothing could be read from '/dev/null'")
 
     def test_a_model_without_its_option(self):

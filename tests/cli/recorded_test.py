@@ -13,7 +13,7 @@ import unittest
 from support import DATA, DIGITS, RecordedTest, model
 
 MOST = 60  # lines of an output
-OPTION = re.compile(r"^ +((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
+OPTION = re.compile(r"^  ((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
 
 
 def options_in(text):

@@ -24,7 +24,7 @@ class SameBytes(CommandTest):
         """The files that compiling a model makes, in a folder of its own."""
         os.makedirs(self.path(folder))
         shutil.copy(onnx, self.path(folder))
-        command = self.arguments(["-i", os.path.basename(onnx), "-o", "a.popef", *words])
+        command = self.arguments(["-i", os.path.basename(onnx), "-o", "a.popef", "--keep_converted", *words])
         ran = subprocess.run(command, cwd=self.path(folder), env={**os.environ, **environment}, text=True, timeout=300,
                              stdin=subprocess.DEVNULL, capture_output=True,
                              preexec_fn=lambda: os.sched_setaffinity(0, cpus))

@@ -33,8 +33,8 @@ class Tools:
             raise RuntimeError(err)
         words = []
         for name, dims in re.findall(r"^input (.*): dtype - \S+, shape - \[(.*)\]$", out, re.M):
-            fixed = [d if d != "0" else str(self.dimension) for d in dims.split(", ")] if dims else []
-            if "0" in dims.split(", "):
+            fixed = [d if d.isdigit() else str(self.dimension) for d in dims.split(", ")] if dims else []
+            if fixed != dims.split(", ") and dims:
                 words.append(f"{name}={','.join(fixed)}")
         return ["--input_shape", *words] if words else []
 

@@ -694,7 +694,7 @@ poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler, const char
   return text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
     capi::required(compiler, "compiler");
     const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
-    capi::compiler_library().show(&source, sink, error);
+    capi::compiler_library().show(&compiler->options, &source, sink, error);
   });
 }
 

@@ -49,7 +49,8 @@ constexpr OptionRow kOptions[] = {
      .command = true},
     {.name = "show",
      .group = kFiles,
-     .help = "Only print name, dtype and shape of every input and output",
+     .help = "Only print name, dtype and shape of every input and output; --input_shape and "
+             "--batch_size are applied",
      .command = true},
     {.name = "show_io_stat",
      .group = kFiles,
@@ -150,6 +151,11 @@ constexpr OptionRow kOptions[] = {
      .group = kFiles,
      .help = "Store the model in the executable for poprt_exec recompile",
      .since = ""},
+    {.name = "keep_converted",
+     .group = kFiles,
+     .help = "Also write the converted model with --output or --run, which write none otherwise",
+     .since = "",
+     .command = true},
 
     // -- shapes, batch, opset
     {.name = "input_shape",
@@ -159,6 +165,11 @@ constexpr OptionRow kOptions[] = {
      .help =
          "Fix variable dimensions (several words); NAME=d0,d1/e0,e1 compiles the model at several "
          "shapes in one executable"},
+    {.name = "allow_unknown_inputs",
+     .group = kShapes,
+     .help = "A name in --input_shape that the model does not have is a warning, not an error",
+     .since = "",
+     .command = true},
     {.name = "max_padding",
      .group = kShapes,
      .kind = number,
@@ -194,7 +205,7 @@ constexpr OptionRow kOptions[] = {
      .group = kShapes,
      .kind = integer,
      .value = "N",
-     .help = "Batch size of every input; with --batch_axis",
+     .help = "Batch size of every input; the commands use axis 0 without --batch_axis",
      .since = "1.3",
      .needs = "batch_axis",
      .least = 1},

@@ -35,9 +35,8 @@ void fix_shapes(ir::Graph& graph, const CompileSettings& settings) {
   const auto named = parse_single_shapes(settings.input_shape);
   for (ir::Value* value : graph.inputs()) {
     Shape& shape = value->type.shape;
-    if (settings.batch_size > 0 && settings.batch_axis >= 0 &&
-        settings.batch_axis < static_cast<int64_t>(shape.size()))
-      shape[static_cast<size_t>(settings.batch_axis)] = settings.batch_size;
+    if (settings.batch_size > 0 && settings.axis() < static_cast<int64_t>(shape.size()))
+      shape[static_cast<size_t>(settings.axis())] = settings.batch_size;
     for (const NamedShape& n : named)
       if (n.name == value->name()) value->type = ir::ValueType::of(value->dtype(), n.shape);
   }

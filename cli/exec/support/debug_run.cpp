@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kMetrics[] = {"mse", "rmse", "mae", "mape", "r2"};
+constexpr const char* kMetrics[] = {"rel", "mse", "rmse", "mae", "mape", "r2"};
 
 constexpr const char* kOnnxRuntime = R"python(import json, sys
 sys.path[:1] = []
@@ -127,14 +127,18 @@ NamedTensors run_poprt(const std::string& path, const NamedTensors& inputs,
 
 double metric(const std::string& name, const std::vector<double>& a, const std::vector<double>& b) {
   const auto n = static_cast<double>(a.size());
-  double squares = 0, absolute = 0, relative = 0, mean = 0, spread = 0;
+  double squares = 0, absolute = 0, relative = 0, largest = 0, error = 0, mean = 0, spread = 0;
   for (size_t i = 0; i < a.size(); i++) {
     const double d = a[i] - b[i];
     squares += d * d;
+    if (std::isfinite(a[i])) largest = std::max(largest, std::fabs(a[i]));
+    // A difference that is NaN is larger than every number.
+    if (!(std::fabs(d) <= error)) error = std::fabs(d);
     absolute += std::fabs(d);
     if (d != 0) relative += std::fabs(d / a[i]);
     mean += a[i] / n;
   }
+  if (name == "rel") return error == 0 ? 0 : error / largest;
   if (name == "mse") return squares / n;
   if (name == "rmse") return std::sqrt(squares / n);
   if (name == "mae") return absolute / n;

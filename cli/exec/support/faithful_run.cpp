@@ -19,7 +19,7 @@ compiler::DriverOptions options_of(const CompileSettings& s) {
     o.input_shape[shape.name] = shape.shape;
   if (s.batch_size > 0) {
     o.batch_size = s.batch_size;
-    o.batch_axis = s.batch_axis;
+    o.batch_axis = s.axis();
   }
   if (s.precision == "fp16") o.precision = compiler::Precision::fp16;
   o.passes = s.passes;

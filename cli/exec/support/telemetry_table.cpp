@@ -16,6 +16,16 @@ std::string duration(double ns) {
   return fmt::format("{:.1f} s", ns / 1e9);
 }
 
+std::string cut_lines(const std::string& text, size_t width) {
+  std::string cut;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    cut += text.substr(at, std::min(end - at, width)) + "\n";
+    at = end + 1;
+  }
+  return cut;
+}
+
 }  // namespace
 
 // Runs per second since the previous sample, and the fraction of the time that they took.
@@ -42,11 +52,22 @@ std::string TelemetryTable::variants(const nlohmann::json& segment, const Sample
   return text;
 }
 
-std::string TelemetryTable::text(const nlohmann::json& segments) {
+std::string TelemetryTable::text(const nlohmann::json& segments, size_t width) {
+  if (segments.empty()) {
+    before_.clear();
+    return "no process publishes telemetry; set POPRT_TELEMETRY=1 in the process to watch\n";
+  }
+  constexpr size_t kAllColumns = 131, kOtherColumns = 52;
+  const bool narrow = width < kAllColumns;
+  const size_t names = std::max<size_t>(narrow ? width - std::min(width, kOtherColumns) : 24, 8);
   std::string text =
-      fmt::format("{:>8} {:<24} {:>3} {:>6} {:>12} {:>12} {:>6} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
-                  "pid", "model", "rep", "state", "requests/s", "runs/s", "busy", "in flight",
-                  "failed", "p50", "p99", "max");
+      narrow
+          ? fmt::format("{:>8} {:<{}.{}} {:>6} {:>12} {:>6} {:>10}\n", "pid", "model", names, names,
+                        "state", "requests/s", "busy", "p99")
+          : fmt::format(
+                "{:>8} {:<24} {:>3} {:>6} {:>12} {:>12} {:>6} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+                "pid", "model", "rep", "state", "requests/s", "runs/s", "busy", "in flight",
+                "failed", "p50", "p99", "max");
   std::map<std::string, Sample> now;
   for (const auto& s : segments) {
     const auto& requests = s["requests"];
@@ -58,13 +79,21 @@ std::string TelemetryTable::text(const nlohmann::json& segments) {
     const Sample last = found == before_.end() ? Sample{s["started_ns"]} : found->second;
     const double elapsed = std::max(sample.ns - last.ns, 1.0);
     now[key] = sample;
-    text +=
-        fmt::format("{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
-                    s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
-                    s["alive"].get<bool>() ? "alive" : "dead",
-                    (sample.completed - last.completed) / elapsed * 1e9, rates(sample, last),
-                    requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
-                    duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
+    if (narrow) {
+      text += fmt::format(
+          "{:>8} {:<{}.{}} {:>6} {:>12.1f} {:>5.1f}% {:>10}\n", s["pid"].get<uint64_t>(), name,
+          names, names, s["alive"].get<bool>() ? "alive" : "dead",
+          (sample.completed - last.completed) / elapsed * 1e9,
+          (sample.busy_ns - last.busy_ns) / elapsed * 100, duration(latency["p99"]));
+    } else {
+      text +=
+          fmt::format("{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+                      s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
+                      s["alive"].get<bool>() ? "alive" : "dead",
+                      (sample.completed - last.completed) / elapsed * 1e9, rates(sample, last),
+                      requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
+                      duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
+    }
     text += variants(s, sample, last, key, now);
     for (const auto& q : s["queues"])
       text += fmt::format("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n",
@@ -73,7 +102,7 @@ std::string TelemetryTable::text(const nlohmann::json& segments) {
                           q["high_water"].get<uint64_t>(), q["stalls"].get<uint64_t>());
   }
   before_ = std::move(now);
-  return text;
+  return narrow ? cut_lines(text, width) : text;
 }
 
 }  // namespace poprt::cli

@@ -1,6 +1,8 @@
 // The table of sessions that poprt_exec top prints from telemetry.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,8 +13,10 @@ namespace poprt::cli {
 // previous table, or to the start of a new session.
 class TelemetryTable {
  public:
-  // `segments` is the result of poprt_telemetry_read().
-  std::string text(const nlohmann::json& segments);
+  static constexpr size_t kAnyWidth = SIZE_MAX;
+  // `segments` is the result of poprt_telemetry_read(). Lines have at most `width` columns; a
+  // narrow table has fewer columns. Without segments, the text says so.
+  std::string text(const nlohmann::json& segments, size_t width = kAnyWidth);
 
  private:
   struct Sample {

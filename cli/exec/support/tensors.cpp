@@ -51,17 +51,19 @@ void load_given_plugins() {
 
 void add_compile_options(Command& command, CompileSettings& s,
                          const std::vector<std::string>& precisions) {
+  command.group("Compilation of ONNX models");
   add_plugin_option(command);
   command
-      .add_option("--input_shape", s.input_shape,
-                  "NAME=d0,d1,...: fix variable dimensions of an ONNX model")
+      .add_option(
+          "--input_shape", s.input_shape,
+          "NAME=d0,d1,...: fix variable dimensions (several words); NAME=d0,d1/e0,e1 compiles "
+          "several shapes")
       ->many();
   add_batch_options(command, s.batch_size, s.batch_axis);
   std::string list = precisions.front();
   for (size_t i = 1; i < precisions.size(); i++)
     list += (i + 1 < precisions.size() ? ", " : " or ") + precisions[i];
-  command.add_option("--precision", s.precision, list + " [the model's own]")
-      ->check(one_of(precisions));
+  command.add_option("--precision", s.precision, list + " [the model's own]")->choose(precisions);
   add_winograd_option(command, s.winograd);
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
@@ -69,8 +71,11 @@ void add_compile_options(Command& command, CompileSettings& s,
   command.add_flag(
       "--allow_symlinks", s.allow_links,
       "Also read external data through symbolic and hard links; only for trusted models");
+  command.add_flag("--allow_unknown_inputs", s.allow_unknown_inputs,
+                   "Warn about a name in --input_shape that the model does not have");
   command.add_flag("--strict", s.strict,
                    "Treat warnings about the model, such as unknown attributes, as errors");
+  command.group("");
 }
 
 std::vector<int64_t> shape_of(const poprt_anchor* anchor) {

@@ -73,7 +73,7 @@ compiler::Options options_of(const CompileSettings& settings, const Values& valu
   for (const auto& [name, t] : values.tensors) options.input_shape[name] = t.shape();
   options.input_length = values.lengths;
   options.batch_size = settings.batch_size;
-  options.batch_axis = settings.batch_axis;
+  options.batch_axis = settings.axis();
   options.strict = settings.strict;
   return options;
 }

@@ -25,6 +25,8 @@ class Debug : public CommandTest {
   static Ran compare(std::vector<std::string> more, const char* other = "two.onnx") {
     more.insert(more.begin(), {"compare", "--src_model", "one.onnx", "--src_backend", "poprt",
                                "--dst_model", other});
+    if (std::ranges::count(more, "--compare_method") == 0)
+      more.insert(more.end(), {"--compare_method", "mse"});
     return debug(more);
   }
   static std::string refused(const Ran& ran, int code = 2) {
@@ -147,15 +149,15 @@ TEST_F(Debug, ShapesThatDiffer) {
   const Ran ran = compare(words, "wide.onnx");
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.out,
-            "y - shapes differ: [2,2] and [4,2] (y)\nm - shape: [2,2]\n    mse - diff: 9\n");
+            "m - shape: [2,2]\n    mse - diff: 9\ny - shapes differ: [2,2] and [4,2] (y)\n");
   std::vector<std::string> json = words;
   json.push_back("--json");
   const Ran rows = compare(json, "wide.onnx");
   EXPECT_EQ(rows.code, 1);
   EXPECT_EQ(rows.json(),
             (nlohmann::json::array(
-                {{{"src", "y"}, {"dst", "y"}, {"shape", {2, 2}}, {"dst_shape", {4, 2}}},
-                 {{"src", "m"}, {"dst", "m"}, {"shape", {2, 2}}, {"mse", 9.0}}})));
+                {{{"src", "m"}, {"dst", "m"}, {"shape", {2, 2}}, {"mse", 9.0}},
+                 {{"src", "y"}, {"dst", "y"}, {"shape", {2, 2}}, {"dst_shape", {4, 2}}}})));
 }
 
 TEST_F(Debug, VariableShapesAreFixedInBothModels) {

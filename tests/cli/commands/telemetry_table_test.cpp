@@ -84,6 +84,19 @@ TEST(TelemetryTable, SessionsAreToldApart) {
   EXPECT_EQ(rows(table.text(all({session(4, 150, 0, 0)})))[0][5], "37.5");
 }
 
+TEST(TelemetryTable, NarrowTablesFitAndAnEmptyOneSaysSo) {
+  TelemetryTable table;
+  EXPECT_NE(table.text(Json::array()).find("no process publishes telemetry"), std::string::npos);
+  for (const size_t width : {40, 60, 80, 130}) {
+    std::istringstream lines(table.text(all({session(2, 150, 5e8, 70)}), width));
+    size_t count = 0;
+    for (std::string line; std::getline(lines, line); count++)
+      EXPECT_LE(line.size(), width) << line;
+    EXPECT_GE(count, 2U);
+  }
+  EXPECT_NE(table.text(all({session(3, 200, 6e8, 90)}), 80).find("alive"), std::string::npos);
+}
+
 TEST(TelemetryTable, TimesHaveUnits) {
   const std::pair<double, Words> times[] = {{0, {"0", "ns"}},
                                             {999, {"999", "ns"}},

@@ -42,7 +42,8 @@ TEST(Completion, ZshSaysWhatAnOptionIs) {
        "SavedModel]' \\\n      '--signature_def[Signature to convert]:signature_def:_files' \\\n",
        "      '*:file:_files'\n    return\n  fi\n  _arguments \\\n      '-i[ONNX model, a folder ",
        ":input_model:_files' \\\n      '--input_model[ONNX model, a folder ",
-       "      '--show[Only print name, dtype and shape of every input and output]' \\\n",
+       "      '--show[Only print name, dtype and shape of every input and output; --input_shape "
+       "and --batch_size are applied]' \\\n",
        ":framework:(onnx tensorflow pytorch keras paddle sklearn lightgbm xgboost)' \\\n",
        "with a warning; 0\\: the model'\\''s]:lowest_opset:_files'", "\\\\n in TEXT is a line feed",
        "segment_max_size=N\\[+N...\\] ", "      '*:file:_files'\n}\n", "compdef _poprt poprt\n"});

@@ -54,7 +54,8 @@ TEST(DebugModel, ShapesOfInputsAreFixed) {
   CompileSettings settings;
   const std::string plain = shapes(settings);
   settings.batch_size = 4;
-  EXPECT_EQ(shapes(settings), plain);  // no axis
+  EXPECT_NE(shapes(settings), plain);
+  EXPECT_EQ(shapes(settings), "f32[4,3] s64[4] ");  // axis 0 without an axis
   settings.batch_axis = 0;
   EXPECT_EQ(shapes(settings), "f32[4,3] s64[4] ");
   settings.batch_axis = 1;

@@ -39,7 +39,7 @@ TEST(DebugRun, NamesOfMetricsAreChecked) {
   EXPECT_NO_THROW(check_metrics({"mse", "rmse", "mae", "mape", "r2"}));
   EXPECT_NO_THROW(check_metrics({}));
   EXPECT_EQ(message_of<Usage>([] { check_metrics({"mse", "psnr"}); }),
-            "--compare_method: expected mse or rmse or mae or mape or r2, found 'psnr'");
+            "--compare_method: expected rel or mse or rmse or mae or mape or r2, found 'psnr'");
 }
 
 TEST(DebugRun, ModelsRunOnOurs) {
