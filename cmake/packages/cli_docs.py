@@ -26,7 +26,7 @@ class Command:
         text = re.split(r"^=== .* ===$", text, maxsplit=1, flags=re.M)[0]  # the commands follow
         head, *sections = re.split(r"^([A-Z][\w ,]+):\n", text, flags=re.M)
         self.summary, self.usage = re.search(r"^(.*?)\nUsage: (.*?)(?:\n\n|$)", head, re.S).groups()
-        self.usage = self.usage.strip()
+        self.summary, self.usage = " ".join(self.summary.split()), " ".join(self.usage.split())
         parts = dict(zip(sections[::2], sections[1::2]))
         self.examples = re.findall(r"^  (\S.*)\n      (.*)$", parts.pop("Examples", ""), re.M)
         self.positionals = entries(parts.get("Positionals", ""))

@@ -1,0 +1,80 @@
+"""tests/support/steps.py: counts, progress, failures with their output, skipped tests with reasons."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tree
+
+sys.path.insert(0, f"{tree.ROOT}/tests/support")
+import steps  # noqa: E402
+
+LINES = """Test project /b
+      Start  1: a.one
+1/4 Test  #1: a.one ............................   Passed    0.01 sec
+      Start  2: a.two
+2/4 Test  #2: a.two ............................***Failed    0.50 sec
+expected 3, found 4
+
+      Start  3: b.three
+3/4 Test  #3: b.three ..........................***Skipped   0.10 sec
+      Start  4: b.four
+4/4 Test  #4: b.four ...........................***Timeout  10.00 sec
+
+75% tests passed, 2 tests failed out of 4
+Errors while running CTest
+"""
+LOG = """1/4 Testing: a.one
+Output: fine
+3/4 Testing: b.three
+3/4 Test: b.three
+Command: "x" "--skip"
+x_test.cpp:5: Skipped
+this CPU has no fp16 arithmetic
+"""
+
+
+class Steps(unittest.TestCase):
+    def test_results_are_counted_and_failures_shown(self):
+        shown = []
+        step = steps.Step(shown.append)
+        for line in LINES.splitlines():
+            step.take(line)
+        self.assertEqual((step.passed, step.failed, step.skipped), (1, ["a.two", "b.four"], ["b.three"]))
+        self.assertIn("expected 3, found 4", shown)
+        self.assertNotIn("      Start  3: b.three", shown)
+        self.assertFalse([line for line in shown if "a.one" in line])
+        self.assertEqual(shown[-2:], ["75% tests passed, 2 tests failed out of 4", "Errors while running CTest"])
+        self.assertEqual(step.counts(), "1 passed, 2 failed, 1 skipped, ")
+
+    def test_reasons_of_skipped_tests(self):
+        self.assertEqual(steps.reasons(LOG), {"b.three": "this CPU has no fp16 arithmetic"})
+
+    def ran(self, *command):
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "x.log")
+            ran = subprocess.run([sys.executable, f"{tree.ROOT}/tests/support/steps.py", "build", log, *command], text=True,
+                                 capture_output=True, check=False)
+            with open(log, encoding="utf-8") as file:
+                return ran, file.read()
+
+    def test_a_step_is_a_few_lines(self):
+        code = "for i in range(1, 201): print(f'[{i}/200] Building x{i}')"
+        ran, log = self.ran(sys.executable, "-c", code)
+        self.assertEqual((ran.returncode, log.count("\n")), (0, 200))
+        lines = ran.stdout.splitlines()
+        self.assertLess(len(lines), 15)
+        self.assertEqual(lines[0], "== build")
+        self.assertRegex(lines[-1], r"^== build: done in \d+ s; whole output: ")
+
+    def test_a_failed_step_shows_the_end_of_its_output_and_its_code(self):
+        ran, _ = self.ran(sys.executable, "-c", "print('x.cpp:3: error: no'); raise SystemExit(7)")
+        self.assertEqual(ran.returncode, 7)
+        self.assertIn("x.cpp:3: error: no", ran.stdout)
+        self.assertIn("== build: failed with code 7", ran.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
