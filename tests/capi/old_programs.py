@@ -23,7 +23,9 @@ CHANGED = {
         ('"not negative"', '"negative"', "text")],
     "compiler": [
         ("assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 1);",
-         "assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 2);", "blobs of the library in a file")],
+         "assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 2);", "blobs of the library in a file"),
+        ("input x: dtype - f32, shape - [0, 4]", "input x: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions"),
+        ("output y: dtype - f32, shape - [0, 4]", "output y: dtype - f32, shape - [N, 4]", "text: names of unknown dimensions")],
     "executable": [
         ('"poprt 0"', '"poprt 1"', "the version in the package of an executable"),
         ('poprt_executable_open(DATA "/identity.onnx", &e), POPRT_DATA_LOSS', 'poprt_executable_open(DATA "/identity.onnx", &e), '
