@@ -2,9 +2,11 @@
 
     python generation.py [--tokens 256] [--seed 1] [--only NAME] [--keep FOLDER]      with poprt, numpy, onnx and onnxruntime
 
-The architectures are Llama, Qwen (biases), Gemma (soft caps, windows), Phi (partial rotation, parallel layers), GPT-2 and Mixtral
-(experts). Attention has the forms of GroupQueryAttention, MultiHeadAttention, Attention-23 and MatMul-Softmax with caches that grow by
-Concat. Weights are f32 or 4-bit (MatMulNBits). Each model is checked in three ways:
+The architectures are Llama, Qwen (biases; norms of heads), Gemma (soft caps, windows), Phi (partial rotation, parallel layers),
+GPT-2 and Mixtral (experts). Attention has the forms of GroupQueryAttention, MultiHeadAttention, Attention-23 and MatMul-Softmax with
+caches that grow by Concat. Weights are f32 or 4-bit (MatMulNBits).
+
+Each model is checked in three ways:
 
 * teacher-forced: the logits of each of the tokens that ONNX Runtime chooses, within BOUND of the greatest logit;
 * alone, with 1, 3 and 8 slots: equal tokens, until ONNX Runtime's two best logits are closer than twice that bound;
@@ -42,7 +44,7 @@ class Family:
     def __init__(self, name, attention="gqa", bits=0, level=None, **different):
         self.given = {"name": name, "attention": attention, "bits": bits, "level": level, **different}
         self.name, self.attention, self.bits, self.level = name, attention, bits, level
-        self.biases = self.layer_norm = self.parallel = self.places = self.experts = False
+        self.biases = self.layer_norm = self.parallel = self.places = self.experts = self.head_norm = False
         self.softcap, self.logit_cap, self.window, self.rotated, self.scale = 0.0, 0.0, 0, WIDTH, 1.0
         self.activation = "silu"
         self.__dict__.update(different)
@@ -50,7 +52,9 @@ class Family:
 
 
 QWEN = {"biases": True}
+QWEN3 = {"head_norm": True}
 GEMMA = {"softcap": 20.0, "logit_cap": 10.0, "window": 24, "scale": HIDDEN ** 0.5 / 4, "activation": "gelu"}
+GEMMA_WITHOUT_WINDOW = {**GEMMA, "window": 0}
 PHI = {"layer_norm": True, "biases": True, "parallel": True, "rotated": WIDTH // 2, "activation": "gelu_mlp"}
 GPT2 = {"layer_norm": True, "biases": True, "places": True, "rotated": 0, "activation": "gelu_mlp"}
 
@@ -58,6 +62,8 @@ FAMILIES = [
     Family("llama-gqa"), Family("llama-gqa-int4", bits=4), Family("llama-gqa-int4-level4", bits=4, level=4),
     Family("llama-concat", "concat"), Family("llama-concat-int4", "concat", bits=4), Family("llama-attention23", "attention"),
     Family("qwen-gqa", **QWEN), Family("qwen-gqa-int4", bits=4, **QWEN), Family("qwen-concat", "concat", **QWEN),
+    Family("qwen3-gqa-int4", bits=4, **QWEN3), Family("qwen3-concat", "concat", **QWEN3),
+    Family("gemma-concat", "concat", **GEMMA_WITHOUT_WINDOW), Family("gemma-attention23", "attention", **GEMMA_WITHOUT_WINDOW),
     Family("gemma-gqa", **GEMMA), Family("gemma-gqa-int4", bits=4, **GEMMA),
     Family("phi-gqa", **PHI), Family("phi-gqa-int4", bits=4, **PHI), Family("phi-concat", "concat", **PHI),
     Family("gpt2-concat", "concat", **GPT2), Family("gpt2-concat-int4", "concat", bits=4, **GPT2),
@@ -105,10 +111,10 @@ class Graph:
             y = self.add("MatMul", x, self.weight(k, n, scale=scale))
         return self.add("Add", y, self.weight(n, scale=0.2)) if bias else y
 
-    def norm(self, x):
-        scale = self.weight(HIDDEN, scale=0.1, offset=1.0)
+    def norm(self, x, width=HIDDEN):
+        scale = self.weight(width, scale=0.1, offset=1.0)
         if self.f.layer_norm:
-            return self.add("LayerNormalization", x, scale, self.weight(HIDDEN, scale=0.1), epsilon=1e-5)
+            return self.add("LayerNormalization", x, scale, self.weight(width, scale=0.1), epsilon=1e-5)
         if self.f.attention == "gqa":
             return self.add("SimplifiedLayerNormalization", x, scale, epsilon=1e-5, axis=-1, stash_type=1)
         mean = self.add("ReduceMean", self.add("Pow", x, self.f32(2)), self.constant([-1]), keepdims=1)
@@ -208,6 +214,9 @@ def repeat_heads(g, x, kv):
 def attend(g, i, y, shared):
     f = g.f
     q, k, v = (g.linear(y, HIDDEN, n * WIDTH, f.biases, gain) for n, gain in ((HEADS, 2.5), (f.kv, 2.5), (f.kv, 1.0)))
+    if f.head_norm:
+        q, k = (g.add("Reshape", g.norm(g.add("Reshape", x, g.constant([0, 0, n, WIDTH])), WIDTH), g.constant([0, 0, n * WIDTH]))
+                for x, n in ((q, HEADS), (k, f.kv)))
     past = [f"past_key_values.{i}.key", f"past_key_values.{i}.value"]
     results = [f"attention{i}", f"present.{i}.key", f"present.{i}.value"]
     if f.attention == "gqa":
@@ -224,12 +233,15 @@ def attend(g, i, y, shared):
     q, k, v = split_heads(g, q, HEADS), split_heads(g, k, f.kv), split_heads(g, v, f.kv)
     q, k = (rotate(g, x, shared["cos"], shared["sin"]) for x in (q, k))
     if f.attention == "attention":
-        y = g.add("Attention", q, k, v, shared["mask"], *past, outputs=results, scale=WIDTH ** -0.5)
+        y = g.add("Attention", q, k, v, shared["mask"], *past, outputs=results, scale=WIDTH ** -0.5, softcap=f.softcap)
     else:
         k, v = (g.add("Concat", p, x, outputs=[r], axis=-2) for p, x, r in zip(past, (k, v), results[1:]))
         k, v = repeat_heads(g, k, f.kv), repeat_heads(g, v, f.kv)
         scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 1, 3, 2]))
-        scores = g.add("Add", g.add("Mul", scores, g.f32(WIDTH ** -0.5)), shared["mask"])
+        scores = g.add("Mul", scores, g.f32(WIDTH ** -0.5))
+        if f.softcap:
+            scores = g.add("Mul", g.add("Tanh", g.add("Div", scores, g.f32(f.softcap))), g.f32(f.softcap))
+        scores = g.add("Add", scores, shared["mask"])
         y = g.add("MatMul", g.add("Softmax", scores, axis=-1), v)
     return g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), g.constant([0, 0, HIDDEN]))
 
