@@ -33,6 +33,8 @@ constexpr std::array<std::pair<poprt_dtype, const char*>, 13> kDatatypes = {{
 
 // The blob that describes several models or shapes (core/runtime/session/variants.h).
 constexpr const char* kVariantsBlob = "poprt.branches";
+// The blob of a generator (core/compiler/generation.h).
+constexpr const char* kGenerationBlob = "poprt.generation";
 // The ending of the output that contains the real size of another one.
 constexpr std::string_view kRealShape = ":shape";
 
@@ -135,6 +137,13 @@ std::string row_dimension(const TensorSpec& spec, const Json& entries) {
 }
 
 }  // namespace
+
+bool is_generator(const std::string& popef_file) {
+  poprt_executable* executable = nullptr;
+  check(poprt_executable_open(popef_file.c_str(), &executable));
+  const Executable owner(executable);
+  return !opaque_blob(executable, kGenerationBlob).empty();
+}
 
 const char* datatype_name(poprt_dtype dtype) {
   for (const auto& [type, name] : kDatatypes)

@@ -56,6 +56,10 @@ size_t tensor_bytes(poprt_dtype dtype, const std::vector<int64_t>& shape);
 // file. Throws Error (not_found).
 std::vector<std::string> find_files(const std::string& folder, const LoadOptions& options);
 
+// Whether a PopEF file is for a generator (poprt_generator_create). Throws Error if the file cannot
+// be opened.
+bool is_generator(const std::string& popef_file);
+
 class ServedModel {
  public:
   // Opens the model in a folder. Throws Error: those of poprt_executable_open_files and

@@ -74,7 +74,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
                                  inference::ModelReadyResponse* response) override {
     return answer(context, "ModelReady", [&] {
       try {
-        shared_.repository.find(request->name(), request->version());
+        shared_.repository.check_ready(request->name(), request->version());
         response->set_ready(true);
       } catch (const Error& e) {
         if (e.code() != POPRT_UNAVAILABLE) throw;
@@ -287,8 +287,7 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
     tls.pem_key_cert_pairs.push_back({options.key, options.certificate});
     credentials = grpc::SslServerCredentials(tls);
   }
-  builder.AddListeningPort(options.address + ":" + std::to_string(options.port), credentials,
-                           &port_);
+  builder.AddListeningPort(place_text(options.address, options.port), credentials, &port_);
   builder.RegisterService(&state_->service);
   builder.SetMaxReceiveMessageSize(static_cast<int>(
       std::min<size_t>(options.limits.request_bytes, std::numeric_limits<int>::max())));
@@ -300,7 +299,7 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
   state_->server = builder.BuildAndStart();
   if (!state_->server || port_ == 0)
     throw Error(POPRT_UNAVAILABLE,
-                "gRPC cannot listen on " + options.address + ":" + std::to_string(options.port));
+                "gRPC cannot listen on " + place_text(options.address, options.port));
 }
 
 void GrpcServer::stop() {

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +24,11 @@ bool has_token(const std::string& header, const std::string& token) {
   for (size_t i = 0; i < header.size(); i++)
     difference |= static_cast<unsigned>(header[i] ^ expected[i % expected.size()]);
   return difference == 0;
+}
+
+std::string place_text(const std::string& address, int port) {
+  const bool brackets = address.find(':') != std::string::npos;
+  return (brackets ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
 namespace {
@@ -60,8 +66,11 @@ struct Exchange {
   bool begun = false;      // whether the first call has checked the header
   bool submitted = false;  // whether the runner or the worker has the request
   bool counted = false;    // in State::answering
+  bool too_large = false;  // the body is read and not kept
+  size_t discarded = 0;
   Result result;
   std::string model;
+  std::shared_ptr<Completion> completion;
 };
 
 // Splits "/v2/models/NAME/infer" at slashes and decodes %XX.
@@ -94,6 +103,8 @@ struct HttpServer::State {
   void suspend(MHD_Connection* connection, Exchange& exchange);
   void change(MHD_Connection* connection, Exchange& exchange, const std::string& name, bool load);
   void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version);
+  MHD_Result complete(MHD_Connection* connection, Exchange& exchange);
+  MHD_Result stream(MHD_Connection* connection, Exchange& exchange);
   MHD_Result send(MHD_Connection* connection, Exchange& exchange, Answer answer);
 
   const Shared shared;
@@ -122,6 +133,7 @@ MHD_Result on_request(void* state, MHD_Connection* connection, const char* url, 
 
 void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
   const std::unique_ptr<Exchange> ended(static_cast<Exchange*>(*exchange));
+  if (ended && ended->completion) ended->completion->close();
   if (ended && ended->counted) static_cast<HttpServer::State*>(state)->answering--;
   *exchange = nullptr;
 }
@@ -139,13 +151,24 @@ MHD_Result HttpServer::State::receive(MHD_Connection* connection, Exchange& exch
   if (*size > 0) {
     std::string& body = exchange.request.body;
     if (body.size() + *size > options.limits.request_bytes) {
-      // Without Content-Length, the size is known only now. The rest is not read.
-      return MHD_NO;
+      // Without Content-Length, the size is known only now. The library sends an answer only at the
+      // end of the body, so some more of it is read.
+      exchange.too_large = true;
+      body = {};
     }
-    body.append(data, *size);
+    if (exchange.too_large) {
+      exchange.discarded += *size;
+      if (exchange.discarded / 4 > options.limits.request_bytes) return MHD_NO;
+    } else {
+      body.append(data, *size);
+    }
     *size = 0;
     return MHD_YES;
   }
+  if (exchange.too_large)
+    return send(connection, exchange,
+                failure(413, "the body has more bytes than the limit, which is " +
+                                 std::to_string(options.limits.request_bytes)));
   return respond(connection, exchange);
 }
 
@@ -210,6 +233,8 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
       if (answer.json_size) answer.type = "application/octet-stream";
       return send(connection, exchange, std::move(answer));
     }
+    if (exchange.method == "POST" && exchange.path == "/v1/completions")
+      return complete(connection, exchange);
     const bool changes = exchange.method == "POST" && parts.size() == 5 &&
                          parts[1] == "repository" && parts[2] == "models" &&
                          (parts[4] == "load" || parts[4] == "unload");
@@ -223,6 +248,83 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
   } catch (const Error& e) {
     return send(connection, exchange, failure(http_status(e.code()), e.what()));
   }
+}
+
+namespace {
+
+struct Stream {
+  std::shared_ptr<Completion> completion;
+  MHD_Connection* connection;
+};
+
+ssize_t read_stream(void* state, uint64_t, char* to, size_t capacity) {
+  const auto& stream = *static_cast<Stream*>(state);
+  try {
+    return stream.completion->read(to, capacity,
+                                   [&] { MHD_suspend_connection(stream.connection); });
+  } catch (const std::exception&) {
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+  }
+}
+
+void free_stream(void* state) { delete static_cast<Stream*>(state); }
+
+// Whether the client has not closed its side.
+bool is_open(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  pollfd state = {info ? info->connect_fd : -1, POLLRDHUP, 0};
+  return poll(&state, 1, 0) <= 0 || !(state.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+}  // namespace
+
+// POST /v1/completions. The connection is suspended while there is nothing to send.
+MHD_Result HttpServer::State::complete(MHD_Connection* connection, Exchange& exchange) {
+  if (exchange.submitted) {
+    if (exchange.result.error) throw *exchange.result.error;
+    return send(connection, exchange, {200, exchange.completion->format()});
+  }
+  if (exchange.request.body.size() > options.limits.json_bytes)
+    return send(
+        connection, exchange,
+        failure(413, "the JSON has " + std::to_string(exchange.request.body.size()) +
+                         " bytes; the limit is " + std::to_string(options.limits.json_bytes)));
+  auto completion = std::make_shared<Completion>(parse_completion(exchange.request.body));
+  const auto generator = shared.repository.find_generator(completion->request.model);
+  completion->wake = [connection] { MHD_resume_connection(connection); };
+  completion->is_connected = [connection] { return is_open(connection); };
+  exchange.completion = completion;
+  if (completion->request.stream) {
+    shared.generations.start(generator, completion);
+    return stream(connection, exchange);
+  }
+  suspend(connection, exchange);
+  try {
+    shared.generations.start(generator, completion);
+  } catch (const Error& e) {
+    exchange.result.error = e;
+    MHD_resume_connection(connection);
+  }
+  return MHD_YES;
+}
+
+// Answers with events as the texts continue.
+MHD_Result HttpServer::State::stream(MHD_Connection* connection, Exchange& exchange) {
+  exchange.counted = true;
+  answering++;
+  shared.log.write("http", exchange.method + " " + exchange.path, 200, exchange.request.body.size(),
+                   0, exchange.begin);
+  auto state = std::make_unique<Stream>(Stream{exchange.completion, connection});
+  MHD_Response* response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream,
+                                                             state.get(), free_stream);
+  if (!response) return MHD_NO;
+  static_cast<void>(state.release());  // the response owns it
+  MHD_add_response_header(response, "Content-Type", "text/event-stream");
+  MHD_add_response_header(response, "Cache-Control", "no-store");
+  const MHD_Result queued = MHD_queue_response(connection, 200, response);
+  MHD_destroy_response(response);
+  return queued;
 }
 
 void HttpServer::State::suspend(MHD_Connection* connection, Exchange& exchange) {
@@ -277,6 +379,8 @@ Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
   if (parts == std::vector<std::string>{"metrics"})
     return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4",
             0};
+  if (parts == std::vector<std::string>{"v1", "models"})
+    return {200, format_generators(shared.repository.generators())};
   if (parts[0] == "v2" && parts.size() == 1)
     return {200, nlohmann::json{{"name", "poprt_serve"},
                                 {"version", poprt_version_string()},
@@ -292,8 +396,10 @@ Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
     const std::vector<std::string> rest(parts.begin() + (version ? 5 : 3), parts.end());
     const bool asks_ready = rest == std::vector<std::string>{"ready"};
     if (rest.empty() || asks_ready) {
-      const auto model = shared.repository.find(parts[2], version ? parts[4] : "");
-      return {200, asks_ready ? R"({"ready":true})" : format_metadata(*model)};
+      const std::string wanted = version ? parts[4] : "";
+      if (!asks_ready) return {200, format_metadata(*shared.repository.find(parts[2], wanted))};
+      shared.repository.check_ready(parts[2], wanted);
+      return {200, R"({"ready":true})"};
     }
   }
   return failure(404, "there is no such resource");
@@ -337,14 +443,21 @@ MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchang
 
 HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
     : state_(std::make_unique<State>(shared, options)) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(options.port));
-  if (inet_pton(AF_INET, options.address.c_str(), &address.sin_addr) != 1)
-    throw Error(POPRT_INVALID_ARGUMENT, "'" + options.address + "' is not an IPv4 address");
+  sockaddr_in ip4 = {};
+  ip4.sin_family = AF_INET;
+  ip4.sin_port = htons(static_cast<uint16_t>(options.port));
+  sockaddr_in6 ip6 = {};
+  ip6.sin6_family = AF_INET6;
+  ip6.sin6_port = ip4.sin_port;
+  const bool is_ip6 = inet_pton(AF_INET6, options.address.c_str(), &ip6.sin6_addr) == 1;
+  if (!is_ip6 && inet_pton(AF_INET, options.address.c_str(), &ip4.sin_addr) != 1)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "'" + options.address + "' is not an address of IPv4 or IPv6");
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+  // The address :: also accepts clients of IPv4.
+  if (is_ip6) flags |= options.address == "::" ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;
   std::vector<MHD_OptionItem> items = {
-      {MHD_OPTION_SOCK_ADDR, 0, &address},
+      {MHD_OPTION_SOCK_ADDR, 0, is_ip6 ? static_cast<void*>(&ip6) : &ip4},
       {MHD_OPTION_EXTERNAL_LOGGER, reinterpret_cast<intptr_t>(ignore_log), nullptr},
       {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), state_.get()},
       {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(options.limits.connections), nullptr},
@@ -364,7 +477,7 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
                                     MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
   if (!state_->daemon)
     throw Error(POPRT_UNAVAILABLE,
-                "HTTP cannot listen on " + options.address + ":" + std::to_string(options.port));
+                "HTTP cannot listen on " + place_text(options.address, options.port));
   const MHD_DaemonInfo* info = MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT);
   port_ = info ? info->port : options.port;
 }

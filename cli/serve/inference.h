@@ -22,6 +22,7 @@ struct Limits {
   size_t header_bytes = size_t{32} << 10;
   unsigned connections = 4096;  // of HTTP
   int64_t waiting = 1024;       // requests in flight
+  int64_t texts = 64;           // of generators, that wait or are generated
   int64_t request_ns = 0;       // how long a request may wait for its computation; 0: no limit
 };
 

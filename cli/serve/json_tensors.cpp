@@ -36,13 +36,6 @@ bool is_deep(std::string_view text) {
   return false;
 }
 
-Json parse(std::string_view text) {
-  if (is_deep(text)) refuse("the JSON is nested deeper than " + std::to_string(kDepth));
-  Json json = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (!json.is_object()) refuse("the body is not a JSON object");
-  return json;
-}
-
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return {};
@@ -213,8 +206,15 @@ void parse_input(const Json& given, JsonRequest& request, size_t& at) {
 
 }  // namespace
 
+Json parse_object(std::string_view text) {
+  if (is_deep(text)) refuse("the JSON is nested deeper than " + std::to_string(kDepth));
+  Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (!json.is_object()) refuse("the body is not a JSON object");
+  return json;
+}
+
 void parse_request(JsonRequest& request, size_t json_size) {
-  const Json json = parse(std::string_view(request.body).substr(0, json_size));
+  const Json json = parse_object(std::string_view(request.body).substr(0, json_size));
   request.id = text_of(json, "id");
   request.binary = flag(json, "binary_data_output", false);
   size_t at = json_size;

@@ -7,6 +7,7 @@
 //   {"inputs": [{..., "parameters": {"binary_data_size": 256}}]}<256 bytes>
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@
 #include "serve/inference.h"
 
 namespace poprt::serve {
+
+// Parses an object. Throws Error (invalid_argument), also if it is nested too deeply.
+nlohmann::ordered_json parse_object(std::string_view text);
 
 // An infer request. Inputs point into `body`, or into `converted`.
 struct JsonRequest {

@@ -32,7 +32,8 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("repository", s.repository.folder,
                  "Folder with NAME.popef, NAME.onnx or NAME/1/executable.popef")
       ->required();
-  app.add_option("--address", s.server.address, "IPv4 address to listen on")->capture_default_str();
+  app.add_option("--address", s.server.address, "Address of IPv4 or IPv6 to listen on")
+      ->capture_default_str();
   app.add_option("--http_port", s.http_port, "Port of HTTP; 0: a free one, -1: none")
       ->capture_default_str();
   app.add_option("--grpc_port", s.grpc_port, "Port of gRPC; 0: a free one, -1: none")
@@ -52,6 +53,17 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--max_waiting", s.server.limits.waiting,
                  "Requests in flight; further ones fail with 429")
       ->capture_default_str();
+  app.add_option("--max_texts", s.server.limits.texts,
+                 "Texts of generators that wait or are generated; further ones fail with 429")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--slots", s.repository.slots,
+                 "Texts that a generator computes together, if it is compiled; 0: 4")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--max_length", s.repository.max_length,
+                 "Tokens of prompt and text, if a generator is compiled; 0: the context of the "
+                 "model, at most 2048")
+      ->check(CLI::Range(0, 1 << 24));
   app.add_option("--max_connections", s.server.limits.connections, "Connections of HTTP")
       ->capture_default_str();
   app.add_option("--max_request_mib", s.max_request_mib,
@@ -135,8 +147,9 @@ void serve(Settings& settings) {
   Inference inference(settings.server.limits);
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<GrpcServer> grpc;
+  Generations generations(settings.server.limits.texts, settings.server.limits.request_ns);
   auto worker = std::make_unique<Worker>();
-  const Shared shared = {repository, inference, log, *worker};
+  const Shared shared = {repository, inference, log, *worker, generations};
   ServerOptions options = settings.server;
   options.port = settings.http_port;
   if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
@@ -147,19 +160,22 @@ void serve(Settings& settings) {
     std::fprintf(stderr, "poprt_serve: model '%s': %s%s%s\n", status.name.c_str(),
                  status.state.c_str(), status.reason.empty() ? "" : ": ", status.reason.c_str());
   const auto place = [&](bool runs, int port) {
-    return runs ? options.address + ":" + std::to_string(port) : std::string("off");
+    return runs ? place_text(options.address, port) : std::string("off");
   };
   std::fprintf(stderr, "poprt_serve: http %s, grpc %s\n",
                place(http != nullptr, http ? http->port() : 0).c_str(),
                place(grpc != nullptr, grpc ? grpc->port() : 0).c_str());
   wait_for_signal(repository, settings.poll_seconds);
   inference.stop();
+  generations.stop();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
-  while (inference.in_flight() > 0 && std::chrono::steady_clock::now() < end) usleep(1000);
+  const auto busy = [&] { return inference.in_flight() > 0 || generations.in_flight() > 0; };
+  while (busy() && std::chrono::steady_clock::now() < end) usleep(1000);
   for (const ModelStatus& status : repository.index())
     if (status.state == "READY" && inference.in_flight() > 0) repository.unload(status.name);
-  while (inference.in_flight() > 0) usleep(1000);
+  generations.cancel();
+  while (busy()) usleep(1000);
   if (http) http->drain(std::max(end, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
   if (grpc) grpc->stop();
   worker.reset();  // no connection is suspended any more

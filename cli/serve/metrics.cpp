@@ -15,6 +15,38 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+void format_generators_metrics(
+    std::string& text, const std::vector<std::shared_ptr<const LoadedGenerator>>& generators) {
+  if (generators.empty()) return;
+  const auto family = [&](const char* name, const char* type, const char* help, auto&& value) {
+    text += fmt::format("# HELP poprt_{0} {1}\n# TYPE poprt_{0} {2}\n", name, help, type);
+    for (const auto& generator : generators)
+      text += fmt::format("poprt_{}{{model=\"{}\"}} {}\n", name, escaped(generator->name),
+                          value(*generator));
+  };
+  using G = const LoadedGenerator&;
+  const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+  family("texts_succeeded_total", "counter", "Texts that ended with a reason of their own.",
+         [](G g) { return g.counters->succeeded.load(); });
+  family("texts_failed_total", "counter", "Texts that failed or were cancelled.",
+         [](G g) { return g.counters->failed.load(); });
+  family("completions_rejected_total", "counter", "Requests beyond the limit of texts.",
+         [](G g) { return g.counters->rejected.load(); });
+  family("prompt_tokens_total", "counter", "Tokens of prompts.",
+         [](G g) { return g.counters->prompt_tokens.load(); });
+  family("generated_tokens_total", "counter", "Tokens that were generated.",
+         [](G g) { return g.counters->tokens.load(); });
+  family("time_to_first_token_seconds_sum", "counter",
+         "Sum of the times from the start of a text to its first token.",
+         [&](G g) { return seconds(g.counters->first_token_ns.load()); });
+  family("time_to_first_token_seconds_count", "counter", "Texts that had a first token.",
+         [](G g) { return g.counters->first_tokens.load(); });
+  family("texts_in_flight", "gauge", "Texts that wait or are generated.",
+         [](G g) { return g.counters->in_flight.load(); });
+  family("generator_slots", "gauge", "Texts that one step computes together.",
+         [](G g) { return poprt_generator_slots(g.generator.get()); });
+}
+
 }  // namespace
 
 std::string format_metrics(const ModelRepository& repository, const Inference& inference) {
@@ -51,6 +83,7 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
   family("padded_rows_total", "counter", "Rows that only fill batches, since the model was loaded.",
          [&](M m) { return device(m).padded_rows; });
   family("model_ready", "gauge", "1 for each model that is ready.", [](M) { return 1; });
+  format_generators_metrics(text, repository.generators());
   text += fmt::format(
       "# HELP poprt_requests_in_flight Requests that wait or are computed.\n"
       "# TYPE poprt_requests_in_flight gauge\npoprt_requests_in_flight {}\n",

@@ -1,5 +1,6 @@
 #include "serve/model_repository.h"
 
+#include <algorithm>
 #include <set>
 
 namespace poprt::serve {
@@ -10,6 +11,24 @@ namespace fs = std::filesystem;
 bool valid_name(const std::string& name) {
   return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
+}
+
+// The folder or file of a generator at a place; "" if it has none. Files of a generator that is
+// compiled are a folder of onnxruntime-genai or optimum.
+std::string generator_at(const std::string& folder, const std::string& file) {
+  std::error_code failed;
+  if (file.empty())
+    for (const char* config : {"genai_config.json", "config.json"})
+      if (fs::is_regular_file(fs::path(folder) / config, failed)) return folder;
+  std::string popef = file;
+  if (file.empty())
+    for (const auto& entry : fs::directory_iterator(folder, failed)) {
+      if (entry.path().extension() != ".popef") continue;
+      if (!popef.empty()) return {};
+      popef = entry.path().filename().string();
+    }
+  const std::string path = (fs::path(folder) / popef).string();
+  return popef.ends_with(".popef") && serving::is_generator(path) ? path : std::string();
 }
 
 }  // namespace
@@ -39,13 +58,24 @@ std::vector<std::string> ModelRepository::names() const {
   return {found.begin(), found.end()};
 }
 
-std::string ModelRepository::stamp_of(const std::string& name) const {
+std::vector<std::string> ModelRepository::files_of(const Place& place) const {
+  std::error_code failed;
+  if (place.file.empty() && generator_at(place.folder, "") == place.folder) {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(place.folder, failed))
+      files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    return files;
+  }
   serving::LoadOptions load;
   load.compile = options_.compile;
-  const Place place = place_of(name);
   load.file = place.file;
+  return serving::find_files(place.folder, load);
+}
+
+std::string ModelRepository::stamp_of(const std::string& name) const {
   std::string stamp;
-  for (const std::string& file : serving::find_files(place.folder, load)) {
+  for (const std::string& file : files_of(place_of(name))) {
     std::error_code failed;
     stamp += file + " " + std::to_string(fs::file_size(file, failed)) + " " +
              std::to_string(fs::last_write_time(file, failed).time_since_epoch().count()) + "\n";
@@ -80,6 +110,8 @@ void ModelRepository::load(const std::string& name) {
     counters = entry.counters;
   }
   try {
+    const std::string generator = generator_at(place.folder, place.file);
+    if (!generator.empty()) return load_generator(name, generator);
     serving::LoadOptions load;
     load.file = place.file;
     load.compile = options_.compile;
@@ -96,6 +128,7 @@ void ModelRepository::load(const std::string& name) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[name];
     entry.model.swap(loaded);
+    entry.generator.reset();
     entry.reason.clear();
     entry.stamp = stamp;
   } catch (const std::exception& e) {
@@ -105,13 +138,42 @@ void ModelRepository::load(const std::string& name) {
   }
 }
 
+void ModelRepository::load_generator(const std::string& name, const std::string& path) {
+  const bool compiled = path.ends_with(".popef");
+  if (!compiled && !options_.compile)
+    throw Error(POPRT_UNIMPLEMENTED,
+                "'" + path + "' must be compiled, and compiling is not allowed; see --compile");
+  if (!compiled && !options_.compile_options.empty())
+    throw Error(POPRT_INVALID_ARGUMENT, "--compile_option has no effect on generators");
+  const std::string stamp = stamp_of(name);
+  poprt_generator_options options = {};
+  options.struct_size = sizeof options;
+  options.threads = options_.threads;
+  if (!compiled) {
+    options.max_length = options_.max_length;
+    options.slots = options_.slots ? options_.slots : 4;
+  }
+  poprt_generator* made = nullptr;
+  serving::check(poprt_generator_create(path.c_str(), &options, &made));
+  GeneratorHandle handle(made);
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[name];
+  entry.generator = std::make_shared<const LoadedGenerator>(
+      LoadedGenerator{name, std::move(handle), entry.generator_counters});
+  entry.model.reset();
+  entry.reason.clear();
+  entry.stamp = stamp;
+}
+
 void ModelRepository::unload(const std::string& name) {
   std::shared_ptr<const LoadedModel> removed;
+  std::shared_ptr<const LoadedGenerator> removed_generator;
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(name);
-  if (entry == entries_.end() || !entry->second.model)
+  if (entry == entries_.end() || !entry->second.is_ready())
     throw Error(POPRT_NOT_FOUND, "model '" + name + "' is not loaded");
   removed.swap(entry->second.model);
+  removed_generator.swap(entry->second.generator);
   entry->second.wanted = false;
   entry->second.reason = "unloaded";
 }
@@ -121,7 +183,7 @@ void ModelRepository::reload_changed() {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, entry] : entries_)
-      if (entry.model) loaded_stamps.emplace_back(name, entry.stamp);
+      if (entry.is_ready()) loaded_stamps.emplace_back(name, entry.stamp);
   }
   for (const auto& [name, stamp] : loaded_stamps) try {
       if (stamp_of(name) != stamp) load(name);
@@ -129,18 +191,40 @@ void ModelRepository::reload_changed() {
     }
 }
 
-std::shared_ptr<const LoadedModel> ModelRepository::find(const std::string& name,
-                                                         const std::string& version) const {
-  const std::lock_guard lock(mutex_);
+const ModelRepository::Entry& ModelRepository::entry_of(const std::string& name,
+                                                        const std::string& version) const {
   const auto entry = entries_.find(name);
   if (entry == entries_.end() || (!version.empty() && version != "1"))
     throw Error(POPRT_NOT_FOUND, "there is no model '" + name + "'" +
                                      (version.empty() ? "" : " of version '" + version + "'"));
-  if (!entry->second.model)
+  if (!entry->second.is_ready())
     throw Error(POPRT_UNAVAILABLE,
                 "model '" + name + "' is not ready: " +
                     (entry->second.reason.empty() ? "it loads" : entry->second.reason));
-  return entry->second.model;
+  return entry->second;
+}
+
+std::shared_ptr<const LoadedModel> ModelRepository::find(const std::string& name,
+                                                         const std::string& version) const {
+  const std::lock_guard lock(mutex_);
+  const Entry& entry = entry_of(name, version);
+  if (!entry.model)
+    throw Error(POPRT_INVALID_ARGUMENT, "model '" + name + "' is a generator; use /v1/completions");
+  return entry.model;
+}
+
+std::shared_ptr<const LoadedGenerator> ModelRepository::find_generator(
+    const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const Entry& entry = entry_of(name, "");
+  if (!entry.generator)
+    throw Error(POPRT_INVALID_ARGUMENT, "model '" + name + "' is not a generator");
+  return entry.generator;
+}
+
+void ModelRepository::check_ready(const std::string& name, const std::string& version) const {
+  const std::lock_guard lock(mutex_);
+  entry_of(name, version);
 }
 
 std::vector<ModelStatus> ModelRepository::index() const {
@@ -148,7 +232,7 @@ std::vector<ModelStatus> ModelRepository::index() const {
   std::vector<ModelStatus> all;
   for (const auto& [name, entry] : entries_)
     all.push_back({name,
-                   entry.model            ? "READY"
+                   entry.is_ready()       ? "READY"
                    : entry.reason.empty() ? "LOADING"
                                           : "UNAVAILABLE",
                    entry.reason});
@@ -158,7 +242,7 @@ std::vector<ModelStatus> ModelRepository::index() const {
 bool ModelRepository::ready() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_)
-    if (entry.wanted && !entry.model) return false;
+    if (entry.wanted && !entry.is_ready()) return false;
   return !entries_.empty();
 }
 
@@ -168,6 +252,14 @@ std::vector<std::shared_ptr<const LoadedModel>> ModelRepository::loaded() const 
   for (const auto& [name, entry] : entries_)
     if (entry.model) models.push_back(entry.model);
   return models;
+}
+
+std::vector<std::shared_ptr<const LoadedGenerator>> ModelRepository::generators() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const LoadedGenerator>> generators;
+  for (const auto& [name, entry] : entries_)
+    if (entry.generator) generators.push_back(entry.generator);
+  return generators;
 }
 
 }  // namespace poprt::serve

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/generation.h"
 #include "serve/inference.h"
 
 namespace poprt::serve {
@@ -18,6 +19,8 @@ struct RepositoryOptions {
   int32_t threads = 0;        // of each model
   int64_t batch_wait_ns = 0;  // how long an incomplete batch waits
   std::vector<std::pair<std::string, std::string>> compile_options;
+  // Of generators that are compiled; 0: as in poprt_generator_options, and 4 slots.
+  int64_t slots = 0, max_length = 0;
 };
 
 struct ModelStatus {
@@ -44,15 +47,23 @@ class ModelRepository {
   // Throws Error: not_found, unavailable (with the reason).
   std::shared_ptr<const LoadedModel> find(const std::string& name,
                                           const std::string& version) const;
+  // A generator. Throws Error: not_found, unavailable, invalid_argument (the model is not one).
+  std::shared_ptr<const LoadedGenerator> find_generator(const std::string& name) const;
+  // Throws Error (not_found, unavailable) unless a model or generator is loaded.
+  void check_ready(const std::string& name, const std::string& version) const;
   std::vector<ModelStatus> index() const;
   // Whether all models that were loaded at the start are ready.
   bool ready() const;
   std::vector<std::shared_ptr<const LoadedModel>> loaded() const;
+  std::vector<std::shared_ptr<const LoadedGenerator>> generators() const;
 
  private:
   struct Entry {
     std::shared_ptr<const LoadedModel> model;
+    std::shared_ptr<const LoadedGenerator> generator;  // instead of a model
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
+    std::shared_ptr<GeneratorCounters> generator_counters = std::make_shared<GeneratorCounters>();
+    bool is_ready() const { return model || generator; }
     std::string reason;
     std::string stamp;  // sizes and dates of the files
     bool wanted = false;
@@ -62,7 +73,10 @@ class ModelRepository {
   };
   Place place_of(const std::string& name) const;
   std::vector<std::string> names() const;
+  std::vector<std::string> files_of(const Place& place) const;
   std::string stamp_of(const std::string& name) const;
+  void load_generator(const std::string& name, const std::string& path);
+  const Entry& entry_of(const std::string& name, const std::string& version) const;  // under mutex_
 
   const RepositoryOptions options_;
   std::mutex load_mutex_;  // one load at a time

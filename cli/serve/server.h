@@ -5,6 +5,7 @@
 #include <string>
 
 #include "serve/access_log.h"
+#include "serve/generation.h"
 #include "serve/inference.h"
 #include "serve/model_repository.h"
 #include "serve/worker.h"
@@ -12,12 +13,12 @@
 namespace poprt::serve {
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";
-  int port = 0;             // 0: a free one
-  std::string token;        // that clients must send; "": none
-  std::string certificate;  // PEM; "": no TLS
-  std::string key;          // PEM
-  int threads = 2;          // of HTTP
+  std::string address = "127.0.0.1";  // IPv4 or IPv6
+  int port = 0;                       // 0: a free one
+  std::string token;                  // that clients must send; "": none
+  std::string certificate;            // PEM; "": no TLS
+  std::string key;                    // PEM
+  int threads = 2;                    // of HTTP
   Limits limits;
 };
 
@@ -26,7 +27,11 @@ struct Shared {
   Inference& inference;
   AccessLog& log;
   Worker& worker;
+  Generations& generations;
 };
+
+// "ADDRESS:PORT", with brackets if the address is one of IPv6.
+std::string place_text(const std::string& address, int port);
 
 // Whether a value of header Authorization is "Bearer TOKEN". The time does not depend on the
 // position of the first difference.

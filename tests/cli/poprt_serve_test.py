@@ -22,6 +22,7 @@ from support import BIN, DIGITS, ROOT, model
 SERVE = os.path.join(BIN, "poprt_serve")
 MODELS = os.path.join(ROOT, "tests", "bindings", "data")
 DATA = os.path.join(ROOT, "examples", "digits")
+GENERATION = os.path.join(ROOT, "tests", "data", "generation")
 PROTO = os.path.join(ROOT, "cli", "serve", "inference.proto")
 try:
     import grpc
@@ -48,7 +49,7 @@ def serving(repository, *options):
             line = process.stderr.readline()
             assert line, f"the server ended: {lines}"
             lines.append(line)
-        http, grpc_port = re.findall(r":(\d+)", lines[-1])
+        http, grpc_port = re.findall(r":(\d+)(?:,|$)", lines[-1].strip())
         yield int(http), int(grpc_port), process
     finally:
         if process.poll() is None:
@@ -282,7 +283,9 @@ class Limits(ServeTest):
             path = os.path.join(self.folder, "large")
             with open(path, "wb") as file:
                 file.truncate(2 << 20)
-            self.assertEqual(curl(port, "/v2/models/digits/infer", "--data-binary", "@" + path)[0], 413)
+            for header in ("Accept: */*", "Transfer-Encoding: chunked"):
+                said = curl(port, "/v2/models/digits/infer", "--data-binary", "@" + path, "-H", header)
+                self.assertEqual(said[0], 413, header)
             self.assertIn('poprt_requests_rejected_total{model="digits"} 1', curl(port, "/metrics")[2].decode())
 
     def test_token_and_tls(self):
@@ -378,6 +381,160 @@ class Repository(ServeTest):
                               text=True, check=False)
         self.assertEqual(said.returncode, 1)
         self.assertIn("poprt_serve: '", said.stderr)
+
+
+@unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
+class Completions(unittest.TestCase):
+    """Generators: a compiled PopEF file and a folder of onnxruntime-genai, next to another model."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        with open(os.path.join(GENERATION, "expected.json"), encoding="utf-8") as file:
+            cls.expected = json.load(file)
+        cls.repository = os.path.join(cls.folder, "models")
+        os.makedirs(os.path.join(cls.repository, "text"))
+        subprocess.run([os.path.join(BIN, "poprt_exec"), "generate", os.path.join(GENERATION, "genai"), "--ids", "1",
+                        "--max-new-tokens", "1", "--slots", "2", "--save", os.path.join(cls.repository, "saved.popef")],
+                       check=True, capture_output=True)
+        shutil.copytree(os.path.join(GENERATION, "genai"), os.path.join(cls.repository, "text", "1"))
+        compiled(DIGITS, os.path.join(cls.repository, "digits.popef"), "--input_shape", "image=8,1,8,8")
+        cls.port, cls.grpc_port, _ = cls.enterClassContext(serving(cls.repository, "--compile", "--max_texts", "128"))
+
+    def complete(self, model="saved", text=1, **more):
+        wanted = self.expected["genai"][text]
+        request = {"model": model, "prompt": wanted["prompt"], "max_tokens": 8, "temperature": 0, "ignore_eos": True, **more}
+        return call(self.port, "/v1/completions", request)
+
+    def events(self, **more):
+        request = {"model": "saved", "prompt": self.expected["genai"][1]["prompt"], "max_tokens": 8, "temperature": 0,
+                   "ignore_eos": True, "stream": True, **more}
+        status, header, body = curl(self.port, "/v1/completions", "--data-binary", "@-", "--no-buffer",
+                                    data=json.dumps(request).encode())
+        self.assertEqual(status, 200)
+        self.assertIn("Content-Type: text/event-stream", header)
+        parts = body.decode().split("\n\n")
+        self.assertEqual(parts[-2:], ["data: [DONE]", ""])
+        return [json.loads(part.removeprefix("data: ")) for part in parts[:-2]]
+
+    def metric(self, name, model="saved"):
+        text = curl(self.port, "/metrics")[2].decode()
+        return float(re.search(rf'^poprt_{name}{{model="{model}"}} (\S+)$', text, re.M)[1])
+
+    def test_models_are_listed_and_ready(self):
+        listed = call(self.port, "/v1/models")[1]
+        self.assertEqual([(m["id"], m["max_model_len"]) for m in listed["data"]], [("saved", 64), ("text", 64)])
+        self.assertEqual(call(self.port, "/v2/models/saved/ready"), (200, {"ready": True}))
+        self.assertEqual(call(self.port, "/v2/health/ready"), (200, {"ready": True}))
+        self.assertIn("is a generator", call(self.port, "/v2/models/saved/infer", image_request(1))[1]["error"])
+        self.assertEqual(call(self.port, "/v2/models/digits/infer", image_request(1))[0], 200)
+
+    def test_tokens_are_those_of_the_reference(self):
+        for model in ("saved", "text"):
+            for text, wanted in enumerate(self.expected["genai"]):
+                status, answer = self.complete(model, text, logprobs=0)
+                self.assertEqual((status, answer["object"], answer["model"]), (200, "text_completion", model))
+                (choice,) = answer["choices"]
+                self.assertEqual(choice["token_ids"], wanted["tokens"][:8])
+                for a, b in zip(choice["logprobs"]["token_logprobs"], wanted["log_probabilities"]):
+                    self.assertAlmostEqual(a, b, 3)
+                self.assertEqual(choice["finish_reason"], "length")
+                count = len(wanted["prompt"])
+                self.assertEqual(answer["usage"], {"prompt_tokens": count, "completion_tokens": 8, "total_tokens": count + 8})
+
+    def test_a_stream_has_an_event_for_each_token(self):
+        events = self.events(stream_options={"include_usage": True})
+        wanted = self.expected["genai"][1]
+        choices = [e["choices"][0] for e in events[:-1]]
+        self.assertEqual([c["token_ids"] for c in choices], [[t] for t in wanted["tokens"][:8]] + [[]])
+        self.assertEqual([c["finish_reason"] for c in choices], [None] * 8 + ["length"])
+        self.assertEqual(events[-1]["usage"]["completion_tokens"], 8)
+
+    def test_several_prompts_and_texts(self):
+        texts = self.expected["genai"][:2]
+        _, answer = self.complete(prompt=[t["prompt"] for t in texts], n=2)
+        self.assertEqual([c["token_ids"] for c in answer["choices"]], [t["tokens"][:8] for t in texts for _ in range(2)])
+        self.assertEqual([c["index"] for c in answer["choices"]], [0, 1, 2, 3])
+        found = {}
+        for event in self.events(prompt=[t["prompt"] for t in texts]):
+            for choice in event["choices"]:
+                found.setdefault(choice["index"], []).extend(choice["token_ids"])
+        self.assertEqual(found, {i: t["tokens"][:8] for i, t in enumerate(texts)})
+
+    def test_options_of_sampling(self):
+        def tokens(**more):
+            return [c["token_ids"] for c in self.complete(temperature=2, max_tokens=12, **more)[1]["choices"]]
+        self.assertEqual(tokens(seed=1), tokens(seed=1))
+        self.assertNotEqual(tokens(seed=1), tokens(seed=2))
+        self.assertEqual(tokens(seed=1, n=2), tokens(seed=1) + tokens(seed=2))
+        greedy = self.expected["genai"][1]["tokens"]
+        self.assertEqual(tokens(top_p=1e-6), [greedy[:12]])
+        _, stopped = self.complete(stop_token_ids=[greedy[2]])
+        self.assertEqual((stopped["choices"][0]["token_ids"], stopped["choices"][0]["finish_reason"]), (greedy[:3], "stop"))
+
+    def test_refusals_name_the_field(self):
+        for more, fact in (({"prompt": "Hello"}, "no tokenizer"), ({"prompt": []}, "'prompt'"), ({"prompt": [1.5]}, "'prompt'"),
+                           ({"prompt": [[1], "x"]}, "'prompt'"), ({"prompt": [-1]}, "'prompt'"), ({"prompt": [53]}, "token 53"),
+                           ({"prompt": [[]]}, "prompt"), ({"prompt": [1] * 100000}, "100000 tokens"), ({"prompt": {"a": 1}}, "'prompt'"),
+                           ({"max_tokens": 0}, "'max_tokens'"), ({"max_tokens": "8"}, "'max_tokens'"), ({"max_tokens": 1e300}, "max_new_tokens"),
+                           ({"temperature": -1}, "temperature"), ({"top_p": 2}, "top_p"), ({"seed": -1}, "'seed'"), ({"n": 0}, "'n'"),
+                           ({"n": 129}, "'n'"), ({"prompt": [[1]] * 65, "n": 2}, "more than 128 texts"), ({"stream": 1}, "'stream'"),
+                           ({"logprobs": 5}, "'logprobs'"), ({"stop": ["x"]}, "'stop_token_ids'"), ({"best_of": 2}, "'best_of'"),
+                           ({"stop_token_ids": [99]}, "token 99"), ({"model": 3}, "'model'"), ({"model": "digits"}, "not a generator")):
+            status, answer = self.complete(**more)
+            self.assertEqual(status, 400, (more, answer))
+            self.assertIn(fact, answer["error"])
+            if "model" not in more:
+                self.assertEqual(self.complete(**{**more, "stream": more.get("stream", True)})[0], 400)
+        self.assertEqual(self.complete(model="nothing")[0], 404)
+        for body in ("{", "[]", "[" * 100000, '{"model":"saved"}'):
+            self.assertEqual(call(self.port, "/v1/completions", body)[0], 400)
+        self.assertEqual(curl(self.port, "/v1/completions")[0], 404)
+        self.assertEqual(self.complete()[0], 200)
+
+    def test_clients_share_the_generator(self):
+        wanted = self.expected["genai"]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for i, (status, answer) in enumerate(pool.map(lambda i: self.complete(text=i % len(wanted)), range(32))):
+                self.assertEqual((status, answer["choices"][0]["token_ids"]), (200, wanted[i % len(wanted)]["tokens"][:8]))
+        self.assertGreater(self.metric("generated_tokens_total"), 32 * 8 - 1)
+        self.assertGreater(self.metric("time_to_first_token_seconds_sum"), 0)
+        self.assertEqual(self.metric("generator_slots"), 2)
+
+    def wait_until(self, happened):
+        end = time.monotonic() + 60
+        while not happened():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_texts_end_when_the_client_disconnects(self):
+        for stream in (True, False):
+            body = json.dumps({"model": "saved", "prompt": [7], "max_tokens": 60, "n": 128, "ignore_eos": True, "stream": stream})
+            failed, prompts = self.metric("texts_failed_total"), self.metric("prompt_tokens_total")
+            with socket.create_connection(("127.0.0.1", self.port), 10) as client:
+                client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+                if stream:
+                    self.assertIn(b" 200 ", client.recv(1000))
+                self.wait_until(lambda prompts=prompts: self.metric("prompt_tokens_total") > prompts)
+            self.wait_until(lambda failed=failed: self.metric("texts_failed_total") > failed)
+            self.wait_until(lambda: self.metric("texts_in_flight") == 0)
+        self.assertEqual(self.complete()[0], 200)
+
+    def test_a_client_that_does_not_read_delays_no_other(self):
+        body = json.dumps({"model": "saved", "prompt": [7], "max_tokens": 60, "n": 100, "ignore_eos": True, "stream": True})
+        with socket.create_connection(("127.0.0.1", self.port), 10) as client:
+            client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            self.assertEqual(self.complete()[0], 200)
+
+    def test_limit_of_texts(self):
+        with serving(self.repository, "--compile", "--max_texts", "1", "--address", "::1") as (port, _, _):
+            request = json.dumps({"model": "saved", "prompt": [1], "n": 2})
+            said = subprocess.run(["curl", "-s", "-g", "-i", "-d", request, f"http://[::1]:{port}/v1/completions"],
+                                  capture_output=True, text=True, check=True).stdout
+            self.assertIn(" 429 ", said.splitlines()[0])
+            self.assertIn("Retry-After: 1", said)
+            self.assertIn("more than 1 texts wait", said)
 
 
 @unittest.skipUnless(grpc, "there is no Python package grpc")

@@ -1,0 +1,391 @@
+#include "serve/generation.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "serve/json_tensors.h"
+
+namespace poprt::serve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMostTexts = 128;         // of one request
+constexpr int64_t kTickNs = 100'000'000;    // between two checks of the connection
+constexpr uint64_t kMostSeed = 1ULL << 53;  // the option of a sequence is a double
+
+// Fields of a request that are options of a sequence.
+struct Field {
+  std::string_view name;
+  const char* option;
+  double otherwise;
+};
+constexpr std::array kFields = {
+    Field{"max_tokens", "max_new_tokens", 16},
+    Field{"temperature", "temperature", 1},
+    Field{"top_p", "top_p", 1},
+    Field{"top_k", "top_k", 0},
+    Field{"min_p", "min_p", 0},
+    Field{"repetition_penalty", "repetition_penalty", 1},
+    Field{"min_tokens", "min_new_tokens", 0},
+};
+
+[[noreturn]] void refuse_field(std::string_view name, const std::string& expected) {
+  throw Error(POPRT_INVALID_ARGUMENT, "'" + std::string(name) + "': " + expected);
+}
+
+std::vector<int64_t> read_tokens(const Json& list, std::string_view name) {
+  std::vector<int64_t> tokens;
+  if (!list.is_array()) refuse_field(name, "expected an array of tokens");
+  for (const Json& token : list) {
+    if (!token.is_number_integer() || token.get<double>() < 0 || token.get<double>() > 1e15)
+      refuse_field(name, "expected an array of tokens, which are numbers from 0");
+    tokens.push_back(token.get<int64_t>());
+  }
+  return tokens;
+}
+
+void read_prompt(const Json& prompt, CompletionRequest& request) {
+  const bool list = prompt.is_array() && !prompt.empty();
+  if (prompt.is_string() || (list && prompt[0].is_string()))
+    refuse_field("prompt",
+                 "the model has no tokenizer; expected an array of tokens, such as [1, 15, 27]");
+  if (!list) refuse_field("prompt", "expected an array of tokens, or an array of such arrays");
+  if (!prompt[0].is_array()) {
+    request.prompts.push_back(read_tokens(prompt, "prompt"));
+    return;
+  }
+  for (const Json& one : prompt) request.prompts.push_back(read_tokens(one, "prompt"));
+}
+
+bool read_flag(const Json& value, std::string_view name) {
+  if (!value.is_boolean()) refuse_field(name, "expected true or false");
+  return value.get<bool>();
+}
+
+// Reads a field that is not an option of a sequence. Returns false if it has no meaning here.
+bool read_field(const std::string& name, const Json& value, CompletionRequest& request) {
+  if (name == "model") {
+    if (!value.is_string()) refuse_field(name, "expected the name of a generator");
+    request.model = value.get<std::string>();
+  } else if (name == "prompt") {
+    read_prompt(value, request);
+  } else if (name == "stream") {
+    request.stream = read_flag(value, name);
+  } else if (name == "ignore_eos") {
+    request.options.emplace_back("ignore_stop", read_flag(value, name) ? 1 : 0);
+  } else if (name == "stop_token_ids") {
+    request.stop_tokens = read_tokens(value, name);
+  } else if (name == "seed") {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > kMostSeed - kMostTexts)
+      refuse_field(name, "expected a whole number from 0 to 2^53 - 128");
+    request.seed = value.get<uint64_t>();
+  } else if (name == "n") {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() < 1 ||
+        value.get<uint64_t>() > static_cast<uint64_t>(kMostTexts))
+      refuse_field(name, "expected a whole number from 1 to " + std::to_string(kMostTexts));
+    request.n = value.get<int64_t>();
+  } else if (name == "logprobs") {
+    if (!value.is_number_integer() || value.get<double>() != 0)
+      refuse_field(name, "expected 0, because only chosen tokens have logarithms of probabilities");
+    request.log_probabilities = true;
+  } else if (name == "stream_options") {
+    if (!value.is_object()) refuse_field(name, "expected an object");
+    for (const auto& [key, flag] : value.items()) {
+      if (key != "include_usage") refuse_field(name, "'" + key + "' is not known");
+      request.include_usage = read_flag(flag, key);
+    }
+  } else if (name == "stop") {
+    refuse_field(name, "the model has no tokenizer; use 'stop_token_ids'");
+  } else {
+    return name == "user";  // describes the sender
+  }
+  return true;
+}
+
+int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string new_id() {
+  static std::atomic<uint64_t> count{0};
+  return "cmpl-" + std::to_string(seconds_now()) + "-" + std::to_string(++count);
+}
+
+Json choice_json(size_t index, const Choice& choice, size_t from, bool log_probabilities) {
+  Json json = {{"index", index}, {"text", ""}, {"token_ids", Json::array()}};
+  Json names = Json::array(), logs = Json::array();
+  for (size_t i = from; i < choice.tokens.size(); i++) {
+    json["token_ids"].push_back(choice.tokens[i]);
+    names.push_back("token_id:" + std::to_string(choice.tokens[i]));
+    logs.push_back(choice.log_probabilities[i]);
+  }
+  json["logprobs"] = nullptr;
+  if (log_probabilities) json["logprobs"] = {{"tokens", names}, {"token_logprobs", logs}};
+  json["finish_reason"] = nullptr;
+  if (!choice.finish_reason.empty()) json["finish_reason"] = choice.finish_reason;
+  return json;
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+SequenceHandle make_sequence(const LoadedGenerator& generator, const CompletionRequest& request,
+                             const std::vector<int64_t>& prompt, uint64_t seed) {
+  poprt_sequence* made = nullptr;
+  serving::check(poprt_generator_new_sequence(generator.generator.get(), &made));
+  SequenceHandle sequence(made);
+  const auto length = static_cast<size_t>(poprt_generator_max_length(generator.generator.get()));
+  if (prompt.size() >= length)
+    throw Error(POPRT_INVALID_ARGUMENT, "the prompt has " + std::to_string(prompt.size()) +
+                                            " tokens; prompt and text have at most " +
+                                            std::to_string(length));
+  for (const int64_t token : prompt) serving::check(poprt_sequence_append(made, token));
+  for (const int64_t token : request.stop_tokens)
+    serving::check(poprt_sequence_add_stop_token(made, token));
+  for (const auto& [name, value] : request.options)
+    serving::check(poprt_sequence_set_option(made, name.c_str(), value));
+  serving::check(poprt_sequence_set_option(made, "seed", static_cast<double>(seed)));
+  return sequence;
+}
+
+}  // namespace
+
+CompletionRequest parse_completion(std::string_view body) {
+  const Json json = parse_object(body);
+  CompletionRequest request;
+  for (const Field& field : kFields) {
+    const auto given = json.find(field.name);
+    const bool set = given != json.end() && !given->is_null();
+    if (set && !given->is_number()) refuse_field(field.name, "expected a number");
+    if (set && field.name == "max_tokens" && given->get<double>() < 1)
+      refuse_field(field.name, "expected at least 1");
+    request.options.emplace_back(field.option, set ? given->get<double>() : field.otherwise);
+  }
+  for (const auto& [name, value] : json.items()) {
+    const bool option = std::any_of(kFields.begin(), kFields.end(),
+                                    [&](const Field& field) { return field.name == name; });
+    if (!option && !value.is_null() && !read_field(name, value, request))
+      refuse_field(name, "the field is not supported");
+  }
+  if (request.model.empty()) refuse_field("model", "expected the name of a generator");
+  if (request.prompts.empty()) refuse_field("prompt", "expected an array of tokens");
+  if (static_cast<int64_t>(request.prompts.size()) > kMostTexts / request.n)
+    throw Error(POPRT_INVALID_ARGUMENT, "the request has more than " + std::to_string(kMostTexts) +
+                                            " texts, counting 'n' for each prompt");
+  return request;
+}
+
+Completion::Completion(CompletionRequest given)
+    : request(std::move(given)),
+      id_(new_id()),
+      created_(seconds_now()),
+      choices_(request.prompts.size() * static_cast<size_t>(request.n)) {}
+
+Json Completion::envelope() const {
+  return {{"id", id_},
+          {"object", "text_completion"},
+          {"created", created_},
+          {"model", request.model},
+          {"choices", Json::array()}};
+}
+
+Json Completion::usage() const {
+  size_t prompt = 0, text = 0;
+  for (const auto& tokens : request.prompts) prompt += tokens.size();
+  for (const Choice& choice : choices_) text += choice.tokens.size();
+  return {{"prompt_tokens", prompt}, {"completion_tokens", text}, {"total_tokens", prompt + text}};
+}
+
+void Completion::add_event(const std::string& json) { events_ += "data: " + json + "\n\n"; }
+
+void Completion::notify() {
+  if (!waits_ || closed_) return;
+  waits_ = false;
+  wake();
+}
+
+void Completion::add_token(size_t index, int64_t token, double log_probability) {
+  const std::lock_guard lock(mutex_);
+  Choice& choice = choices_[index];
+  choice.tokens.push_back(token);
+  choice.log_probabilities.push_back(log_probability);
+  if (!request.stream) return;
+  Json event = envelope();
+  event["choices"].push_back(
+      choice_json(index, choice, choice.tokens.size() - 1, request.log_probabilities));
+  add_event(text_of(event));
+  notify();
+}
+
+void Completion::end_choice(size_t index, std::string reason, std::optional<Error> error) {
+  const std::lock_guard lock(mutex_);
+  Choice& choice = choices_[index];
+  choice.finish_reason = std::move(reason);
+  if (error && !error_) error_ = error;
+  running_--;
+  if (request.stream) {
+    Json event = error ? Json{{"error", {{"message", error->what()}}}} : envelope();
+    if (!error)
+      event["choices"].push_back(
+          choice_json(index, choice, choice.tokens.size(), request.log_probabilities));
+    add_event(text_of(event));
+    if (running_ == 0 && request.include_usage) {
+      Json last = envelope();
+      last["usage"] = usage();
+      add_event(text_of(last));
+    }
+    if (running_ == 0) add_event("[DONE]");
+  }
+  if (request.stream || running_ == 0) notify();
+}
+
+bool Completion::abandoned() {
+  const std::lock_guard lock(mutex_);
+  return closed_ || !is_connected();
+}
+
+void Completion::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+int64_t Completion::read(char* to, size_t capacity, const std::function<void()>& suspend) {
+  const std::lock_guard lock(mutex_);
+  if (sent_ == events_.size()) {
+    events_.clear();
+    sent_ = 0;
+    if (running_ == 0) return -1;
+    waits_ = true;
+    suspend();
+    return 0;
+  }
+  const size_t size = std::min(capacity, events_.size() - sent_);
+  std::memcpy(to, events_.data() + sent_, size);
+  sent_ += size;
+  return static_cast<int64_t>(size);
+}
+
+std::string Completion::format() const {
+  const std::lock_guard lock(mutex_);
+  if (error_) throw *error_;
+  Json json = envelope();
+  for (size_t i = 0; i < choices_.size(); i++)
+    json["choices"].push_back(choice_json(i, choices_[i], 0, request.log_probabilities));
+  json["usage"] = usage();
+  return text_of(json);
+}
+
+void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
+                        const std::shared_ptr<Completion>& completion) {
+  if (stopping_) throw Error(POPRT_UNAVAILABLE, "the server stops");
+  const CompletionRequest& request = completion->request;
+  const uint64_t seed = request.seed ? *request.seed : std::random_device{}();
+  std::vector<SequenceHandle> sequences;
+  for (const auto& prompt : request.prompts)
+    for (int64_t i = 0; i < request.n; i++)
+      sequences.push_back(
+          make_sequence(*generator, request, prompt, seed + static_cast<uint64_t>(i)));
+  const auto count = static_cast<int64_t>(sequences.size());
+  if (in_flight_.fetch_add(count) + count > most_) {
+    in_flight_ -= count;
+    generator->counters->rejected++;
+    throw Error(POPRT_RESOURCE_EXHAUSTED,
+                "more than " + std::to_string(most_) + " texts wait; try again later");
+  }
+  try {
+    for (const SequenceHandle& sequence : sequences)
+      serving::check(poprt_sequence_start(sequence.get()));
+  } catch (const Error&) {
+    in_flight_ -= count;
+    throw;
+  }
+  completion->running_ = completion->choices_.size();
+  completion->waits_ = !request.stream;
+  for (const auto& prompt : request.prompts)
+    generator->counters->prompt_tokens += prompt.size() * static_cast<size_t>(request.n);
+  for (size_t i = 0; i < sequences.size(); i++) {
+    try {
+      std::thread([this, i, model = generator, shared = completion,
+                   sequence = std::move(sequences[i])]() mutable {
+        model->counters->in_flight++;
+        read_text(*model, *shared, i, sequence.get());
+        model->counters->in_flight--;
+        sequence.reset();
+        shared.reset();
+        model.reset();
+        in_flight_--;  // the last use of this object
+      }).detach();
+    } catch (const std::system_error& e) {
+      completion->end_choice(i, "error", Error(POPRT_RESOURCE_EXHAUSTED, e.what()));
+      in_flight_--;
+    }
+  }
+}
+
+void Generations::read_text(const LoadedGenerator& generator, Completion& completion, size_t index,
+                            poprt_sequence* sequence) {
+  GeneratorCounters& counters = *generator.counters;
+  const auto begin = Clock::now();
+  const auto elapsed = [&] { return (Clock::now() - begin).count(); };
+  std::optional<Error> error;
+  std::string reason;
+  bool first = true;
+  try {
+    for (int64_t token = 0;;) {
+      poprt_error* failed = poprt_sequence_next(sequence, kTickNs, &token);
+      if (cancelled_ || completion.abandoned()) poprt_sequence_cancel(sequence);
+      if (failed && poprt_error_get_code(failed) == POPRT_DEADLINE_EXCEEDED) {
+        poprt_error_free(failed);
+        if (!first || wait_ns_ == 0 || elapsed() < wait_ns_) continue;
+        poprt_sequence_cancel(sequence);
+        throw Error(POPRT_DEADLINE_EXCEEDED, "the text had no token within the time limit");
+      }
+      serving::check(failed);
+      if (token < 0) break;
+      if (first) {
+        counters.first_tokens++;
+        counters.first_token_ns += static_cast<uint64_t>(elapsed());
+      }
+      first = false;
+      counters.tokens++;
+      completion.add_token(index, token, poprt_sequence_log_probability(sequence));
+    }
+    poprt_string* text = nullptr;
+    serving::check(poprt_sequence_finish_reason(sequence, &text));
+    reason = serving::take(text);
+    if (reason == "error") throw Error(POPRT_INTERNAL, "the generator failed");
+    if (reason == "cancelled") throw Error(POPRT_UNAVAILABLE, "the text was cancelled");
+  } catch (const Error& e) {
+    error = e;
+  } catch (const std::exception& e) {
+    error = Error(POPRT_INTERNAL, e.what());
+  }
+  (error ? counters.failed : counters.succeeded)++;
+  completion.end_choice(index, error ? "error" : reason, error);
+}
+
+std::string format_generators(
+    const std::vector<std::shared_ptr<const LoadedGenerator>>& generators) {
+  Json list = {{"object", "list"}, {"data", Json::array()}};
+  for (const auto& generator : generators)
+    list["data"].push_back(
+        {{"id", generator->name},
+         {"object", "model"},
+         {"created", 0},
+         {"owned_by", "poprt"},
+         {"max_model_len", poprt_generator_max_length(generator->generator.get())}});
+  return text_of(list);
+}
+
+}  // namespace poprt::serve

@@ -1,0 +1,128 @@
+// Texts of generators for /v1/completions. A thread reads the tokens of each text, so that a slow
+// client delays no other one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serving/handles.h"
+
+namespace poprt::serve {
+
+using serving::Error;
+using GeneratorHandle = std::unique_ptr<poprt_generator, serving::Free<poprt_generator_free>>;
+using SequenceHandle = std::unique_ptr<poprt_sequence, serving::Free<poprt_sequence_free>>;
+
+// Counters of a generator for /metrics. They continue after a reload.
+struct GeneratorCounters {
+  std::atomic<uint64_t> succeeded{0}, failed{0}, rejected{0};  // texts, but requests for rejected
+  std::atomic<uint64_t> prompt_tokens{0}, tokens{0};
+  std::atomic<uint64_t> first_tokens{0}, first_token_ns{0};
+  std::atomic<int64_t> in_flight{0};
+};
+
+// A generator that is ready.
+struct LoadedGenerator {
+  std::string name;
+  GeneratorHandle generator;
+  std::shared_ptr<GeneratorCounters> counters;
+};
+
+// A request to /v1/completions.
+struct CompletionRequest {
+  std::string model;
+  std::vector<std::vector<int64_t>> prompts;
+  std::vector<int64_t> stop_tokens;
+  std::vector<std::pair<std::string, double>> options;  // of poprt_sequence_set_option
+  std::optional<uint64_t> seed;
+  int64_t n = 1;  // texts for each prompt
+  bool stream = false, include_usage = false, log_probabilities = false;
+};
+
+// Throws Error (invalid_argument) that names the field.
+CompletionRequest parse_completion(std::string_view body);
+
+// One text of a request.
+struct Choice {
+  std::vector<int64_t> tokens;
+  std::vector<double> log_probabilities;
+  std::string finish_reason;  // empty while the text continues
+};
+
+// The texts of one request. The threads that read them and the connection share it.
+class Completion {
+ public:
+  explicit Completion(CompletionRequest request);
+
+  // Takes the next bytes of a stream: at most `capacity`, 0 if there are none, -1 at the end. If
+  // there are none, calls `suspend` under the lock; the next bytes call `wake`.
+  int64_t read(char* to, size_t capacity, const std::function<void()>& suspend);
+  // The answer without streaming, after `wake` was called. Throws the error of a text.
+  std::string format() const;
+  // Cancels the texts; `wake` is not called any more.
+  void close();
+
+  CompletionRequest request;
+  std::function<void()> wake;          // set before the start
+  std::function<bool()> is_connected;  // likewise; called under the lock while not closed
+
+ private:
+  friend class Generations;
+  nlohmann::ordered_json envelope() const;
+  nlohmann::ordered_json usage() const;
+  void add_event(const std::string& json);
+  void add_token(size_t index, int64_t token, double log_probability);
+  void end_choice(size_t index, std::string reason, std::optional<Error> error);
+  bool abandoned();
+  void notify();
+
+  const std::string id_;
+  const int64_t created_;
+  mutable std::mutex mutex_;
+  std::vector<Choice> choices_;  // guarded by mutex_, likewise the following
+  size_t running_ = 0;
+  std::string events_;  // of the stream that are not sent
+  size_t sent_ = 0;     // bytes of events_
+  bool waits_ = false;  // whether `wake` must be called
+  bool closed_ = false;
+  std::optional<Error> error_;
+};
+
+// Starts texts and limits how many there are.
+class Generations {
+ public:
+  // `most`: texts that wait or are generated; `wait_ns`: how long one waits for its first token.
+  Generations(int64_t most, int64_t wait_ns) : most_(most), wait_ns_(wait_ns) {}
+
+  // Throws Error: invalid_argument and out_of_range (the prompt or an option), resource_exhausted,
+  // unavailable (the server stops). Then no text has started.
+  void start(const std::shared_ptr<const LoadedGenerator>& generator,
+             const std::shared_ptr<Completion>& completion);
+  int64_t in_flight() const { return in_flight_.load(); }
+  // Refuses requests from now on.
+  void stop() { stopping_ = true; }
+  // Ends all texts.
+  void cancel() { cancelled_ = true; }
+
+ private:
+  void read_text(const LoadedGenerator& generator, Completion& completion, size_t index,
+                 poprt_sequence* sequence);
+
+  const int64_t most_, wait_ns_;
+  std::atomic<int64_t> in_flight_{0};
+  std::atomic<bool> stopping_{false}, cancelled_{false};
+};
+
+// The answer to GET /v1/models.
+std::string format_generators(
+    const std::vector<std::shared_ptr<const LoadedGenerator>>& generators);
+
+}  // namespace poprt::serve
