@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
+#include "common/help.h"
 #include "serve/server.h"
 
 namespace {
@@ -187,6 +189,8 @@ void serve(Settings& settings) {
 int main(int argc, char** argv) {
   CLI::App app("Serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.",
                "poprt_serve");
+  app.formatter(std::make_shared<poprt::cli::HelpFormatter>());
+  app.set_help_all_flag("--help-all", "Print this help");
   Settings settings;
   add_options(app, settings);
   CLI11_PARSE(app, argc, argv);
