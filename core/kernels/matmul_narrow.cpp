@@ -1,5 +1,7 @@
 // matmul_narrow (calls/matmul_narrow.h). Round 0 converts the rows of a if products are not f32; a
-// task of the last round is a block of rows of some panels.
+// task of the last round is a block of rows of some panels. If few rows are split into pieces
+// (isa/narrow_pieces.h), each call of run() splits them in its scratch memory, which takes about a
+// microsecond.
 #include <algorithm>
 
 #include "kernels/calls/matmul_narrow.h"
@@ -12,6 +14,8 @@ namespace {
 using calls::NarrowProducts;
 using isa::NarrowFormat;
 
+constexpr uint64_t kBufferBytes = isa::kNarrowBuffer * sizeof(float);
+
 enum Operand : size_t { kA, kPanels, kScales, kZeros, kBias, kResidual, kY, kRows };
 
 struct Params {
@@ -20,6 +24,7 @@ struct Params {
   // The products of this CPU; if they are not f32, rows are converted.
   calls::NarrowProducts products;
   bool vnni;
+  bool pieces;  // whether f32 products use pieces
   int64_t panels, task_rows, task_panels, row_tasks, tasks;
 };
 
@@ -37,7 +42,12 @@ isa::NarrowOperands operands_of(const Params& p, void* const* data) {
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const isa::NarrowOperands o = operands_of(p, data);
+  isa::NarrowOperands o = operands_of(p, data);
+  bool pieces = p.pieces;
+  if (pieces) {
+    o.rows = reinterpret_cast<uint8_t*>(scratch + kBufferBytes);
+    pieces = p.table->to_pieces(p.shape, o);
+  }
   for (int64_t i = begin; i < end; i++) {
     if (p.products != NarrowProducts::f32 && i < p.tasks) {
       const auto convert =
@@ -52,7 +62,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                                     std::min(p.panels, panel + p.task_panels)};
     switch (p.products) {
       case NarrowProducts::f32:
-        p.table->widened(p.shape, o, range, reinterpret_cast<float*>(scratch));
+        if (pieces)
+          p.table->pieces(p.shape, o, range);
+        else
+          p.table->widened(p.shape, o, range, reinterpret_cast<float*>(scratch));
         break;
       case NarrowProducts::bytes: p.table->bytes(p.vnni, p.shape, o, range); break;
       case NarrowProducts::bf16: p.table->pairs(p.shape, o, range); break;
@@ -125,12 +138,15 @@ Plan prepare(const Call& call) {
        .half_scales = false,
        .epilogue = make_epilogue(c.epilogue),
        .part = c.part,
-       .parts = (c.k + c.part - 1) / c.part};
+       .parts = (c.k + c.part - 1) / c.part,
+       .in_order = call.reproducible};
   p->panels = (s.n + isa::kNarrowPanel - 1) / isa::kNarrowPanel;
   check(r, c, *p);
   p->table = &POPRT_SELECT_ISA(narrow);
   p->vnni = cpu_has_vnni();
   p->products = products_of_cpu(c.products, s.format, *p->table);
+  p->pieces = p->products == NarrowProducts::f32 && p->table->pieces && p->vnni && !s.in_order &&
+              isa::narrow_pieces_fit(s);
 
   const auto rows = static_cast<double>(s.m),
              products = static_cast<double>(s.n) * static_cast<double>(s.k);
@@ -145,7 +161,9 @@ Plan prepare(const Call& call) {
               rows * static_cast<double>(s.n) * epilogue_ns(s.epilogue);
   split(*p, plan);
   plan.rounds = p->products == NarrowProducts::f32 ? 1 : 2;
-  if (p->products == NarrowProducts::f32) plan.scratch_bytes = isa::kNarrowBuffer * sizeof(float);
+  if (p->products == NarrowProducts::f32) plan.scratch_bytes = kBufferBytes;
+  if (p->pieces)
+    plan.scratch_bytes += static_cast<uint64_t>(checked_mul(s.m, isa::narrow_piece_bytes(s)));
   plan.params = std::move(p);
   return plan;
 }

@@ -45,6 +45,8 @@ struct MatmulNarrow {
     epilogue.fields(f);
     const int64_t group = isa::narrow_group(format);
     f.require(block % group == 0, "a block is not a whole number of groups");
+    f.require(products != NarrowProducts::bf16 || format == isa::NarrowFormat::bf16,
+              "products of bf16 require weights of bf16");
     f.require(
         products != NarrowProducts::bytes || (isa::is_integer(format) && part % group == 0 &&
                                               block % part == 0 && part % 16 == 0 && part <= 1024),

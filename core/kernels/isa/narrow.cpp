@@ -4,6 +4,7 @@
 #include "kernels/isa/math.h"
 #include "kernels/isa/narrow_bytes.h"
 #include "kernels/isa/narrow_pairs.h"
+#include "kernels/isa/narrow_pieces.h"
 #include "kernels/isa/narrow_weights.h"
 
 namespace poprt::kernels::isa {
@@ -160,7 +161,7 @@ void many_rows(const NarrowShape& s, const NarrowOperands& o, const NarrowRange&
 void widened(const NarrowShape& s, const NarrowOperands& o, const NarrowRange& range,
              float* buffer) noexcept {
   with_narrow_weights(s, o.zeros != nullptr, [&]<class W>() {
-    if (range.row_end - range.row_begin <= kNarrowRows)
+    if (!s.in_order && range.row_end - range.row_begin <= kNarrowRows)
       few_rows<W>(s, o, range);
     else
       many_rows<W>(s, o, range, buffer);
@@ -214,7 +215,7 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
 }  // namespace
 
 extern const NarrowTable POPRT_ISA_NAME(narrow);
-const NarrowTable POPRT_ISA_NAME(narrow) = {widened, POPRT_NARROW_BYTES, to_bytes,
-                                            POPRT_NARROW_PAIRS, to_pairs};
+const NarrowTable POPRT_ISA_NAME(narrow) = {
+    widened, POPRT_NARROW_BYTES, to_bytes, POPRT_NARROW_PAIRS, to_pairs, POPRT_NARROW_PIECES};
 
 }  // namespace poprt::kernels::isa

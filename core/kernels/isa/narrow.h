@@ -61,6 +61,8 @@ struct NarrowShape {
   Epilogue epilogue;
   // Of products of bytes: rows of bytes are in blocks of `part` values, a divisor of `block`.
   int64_t part, parts;
+  // The f32 products of a row do not depend on the number of rows (Call::reproducible).
+  bool in_order = false;
 };
 
 struct NarrowOperands {
@@ -97,6 +99,13 @@ struct NarrowTable {
   // Rounds rows of a to bf16.
   void (*to_pairs)(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
                    int64_t row_end) noexcept;
+  // Computes at most kNarrowRows rows of integer products with three bytes for each value of a,
+  // which is as exact as f32 (isa/narrow_pieces.h); o.rows has rows of narrow_piece_bytes(). Null
+  // if this instruction set has no dots of bytes.
+  void (*pieces)(const NarrowShape& s, const NarrowOperands& o, const NarrowRange& range) noexcept;
+  // Splits all rows of o.a into pieces in o.rows. Returns false if a value is not finite or a part
+  // is too small; then the result has no meaning.
+  bool (*to_pieces)(const NarrowShape& s, const NarrowOperands& o) noexcept;
 };
 POPRT_DECLARE_ISA(NarrowTable, narrow)
 
@@ -107,6 +116,15 @@ namespace {
 }
 [[maybe_unused]] constexpr int64_t narrow_row_bytes(const NarrowShape& s) {
   return (narrow_row_values(s) + 8 * s.parts + 63) / 64 * 64;
+}
+// A row in pieces: three times the bytes of the values, a scale and three sums for each part.
+[[maybe_unused]] constexpr int64_t narrow_piece_bytes(const NarrowShape& s) {
+  return (3 * narrow_row_values(s) + 16 * s.parts + 63) / 64 * 64;
+}
+// The sums of a part in pieces are floats without rounding, and a part is whole groups.
+[[maybe_unused]] constexpr bool narrow_pieces_fit(const NarrowShape& s) {
+  return is_integer(s.format) && s.m <= kNarrowRows && s.part % 16 == 0 && s.part <= 128 &&
+         s.part % narrow_group(s.format) == 0 && s.block % s.part == 0;
 }
 // Rows of bf16 are a line longer, so that rows of a tile are in different sets of the L1 cache.
 [[maybe_unused]] constexpr int64_t narrow_pair_bytes(int64_t k) { return (k + 31) / 32 * 64 + 64; }
