@@ -69,6 +69,83 @@ def plain(path, rows, depth, columns, layers=1):
     save(path, nodes, constants, rows, depth, columns)
 
 
+class DecodeStep:
+    """One token of GPT-2 small with 128 past tokens; all products with weights are MatMulNBits of 4 bits in blocks of 32."""
+
+    WIDTH, HEADS, PAST, VOCABULARY = 768, 12, 128, 50257
+
+    def __init__(self, level):
+        self.level = level
+        self.nodes, self.constants = [], []
+
+    def name(self):
+        return f"v{len(self.nodes) + len(self.constants)}"
+
+    def constant(self, values):
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), self.name() + "c"))
+        return self.constants[-1].name
+
+    def numbers(self, shape, deviation=0.02, mean=0.0):
+        return self.constant((RANDOM.standard_normal(shape, np.float32) * np.float32(deviation) + np.float32(mean)))
+
+    def node(self, kind, *inputs, results=1, **attributes):
+        outputs = [f"{self.name()}_{i}" for i in range(results)]
+        self.nodes.append(helper.make_node(kind, inputs, outputs, **attributes))
+        return outputs if results > 1 else outputs[0]
+
+    def product(self, x, depth, columns, bias=True):
+        weights = self.constant(RANDOM.integers(0, 256, (columns, depth // 32, 16), dtype=np.uint8))
+        block_scales = self.constant(scales(columns * depth // 32) / np.float32(np.sqrt(depth) / 20))
+        y = self.node("MatMulNBits", x, weights, block_scales, domain="com.microsoft", N=columns, K=depth, bits=4,
+                      block_size=32, accuracy_level=self.level)
+        return self.node("Add", y, self.numbers(columns)) if bias else y
+
+    def normalized(self, x):
+        return self.node("LayerNormalization", x, self.numbers(self.WIDTH, mean=1.0), self.numbers(self.WIDTH))
+
+    def heads(self, x):
+        shape = self.constant(np.array([1, 1, self.HEADS, -1]))
+        return self.node("Transpose", self.node("Reshape", x, shape), perm=[0, 2, 1, 3])
+
+    def attention(self, layer, x):
+        split = self.node("Split", self.product(self.normalized(x), self.WIDTH, 3 * self.WIDTH), results=3, axis=2,
+                          num_outputs=3)
+        query, key, value = (self.heads(part) for part in split)
+        keys, values = f"present_key_{layer}", f"present_value_{layer}"
+        self.nodes.append(helper.make_node("Concat", [f"past_key_{layer}", key], [keys], axis=2))
+        self.nodes.append(helper.make_node("Concat", [f"past_value_{layer}", value], [values], axis=2))
+        scores = self.node("MatMul", query, self.node("Transpose", keys, perm=[0, 1, 3, 2]))
+        scores = self.node("Div", scores, self.constant(np.float32(np.sqrt(self.WIDTH / self.HEADS))))
+        y = self.node("MatMul", self.node("Softmax", scores, axis=-1), values)
+        y = self.node("Reshape", self.node("Transpose", y, perm=[0, 2, 1, 3]), self.constant(np.array([1, 1, -1])))
+        return self.node("Add", x, self.product(y, self.WIDTH, self.WIDTH))
+
+    def feed_forward(self, x):
+        y = self.product(self.normalized(x), self.WIDTH, 4 * self.WIDTH)
+        y = self.node("Gelu", y, approximate="tanh")
+        return self.node("Add", x, self.product(y, 4 * self.WIDTH, self.WIDTH))
+
+    def save(self, path, layers=12):
+        x = self.node("Gather", self.numbers((self.VOCABULARY, self.WIDTH), 0.05), "input_ids", axis=0)
+        x = self.node("Add", x, self.numbers((1, 1, self.WIDTH)))
+        for layer in range(layers):
+            x = self.feed_forward(self.attention(layer, x))
+        y = self.product(self.normalized(x), self.WIDTH, self.VOCABULARY, bias=False)
+        self.nodes.append(helper.make_node("Identity", [y], ["logits"]))
+
+        def cache(name, tokens):
+            shape = [1, self.HEADS, tokens, self.WIDTH // self.HEADS]
+            return [helper.make_tensor_value_info(f"{name}_{kind}_{layer}", TensorProto.FLOAT, shape)
+                    for layer in range(layers) for kind in ("key", "value")]
+
+        inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT32, [1, 1]), *cache("past", self.PAST)]
+        outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 1, self.VOCABULARY]),
+                   *cache("present", self.PAST + 1)]
+        graph = helper.make_graph(self.nodes, "decode", inputs, outputs, self.constants)
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -81,6 +158,8 @@ def main():
     nbits(folder / "int4_zeros_level4_1.onnx", 1, 4096, 4096, 4, 4, zeros=True)
     nbits(folder / "int8_level4_1.onnx", 1, 4096, 4096, 8, 4)
     nbits(folder / "int2_level4_1.onnx", 1, 4096, 4096, 2, 4)
+    for level in 0, 4:
+        DecodeStep(level).save(folder / f"decode4_level{level}.onnx")
     dequantized(folder / "dequantized4_1.onnx", 1, 4096, 4096, 4, 32)
     dequantized(folder / "dequantized8_1.onnx", 1, 4096, 4096, 8, 0)
     plain(folder / "plain_1_cold.onnx", 1, 4096, 4096, layers=4)
