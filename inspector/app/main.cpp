@@ -108,6 +108,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
   if (!ImGui_ImplOpenGL3_Init("#version 330"))
     fail(ErrorCode::unavailable, "ImGui cannot use this OpenGL");
   std::optional<std::string> problem;
+  bool damaged = false;  // the picture shows the error, and the exit code reports it
   {
     Workspace workspace(std::move(settings), {}, static_cast<float>(a.scale));
     prepare(workspace, a);
@@ -171,13 +172,13 @@ int take_screenshot(const Arguments& a, Settings settings) {
     }
     if (!problem && !a.screenshot.empty()) write_png(a.screenshot, width, height, context.pixels());
     const auto document = workspace.document();
-    if (document && !document->error.empty())
-      fmt::print(stderr, "poprt-inspector: {}\n", document->error);
+    damaged = document && !document->error.empty();
+    if (damaged && !problem) fmt::print(stderr, "poprt-inspector: {}\n", document->error);
   }
   ImGui_ImplOpenGL3_Shutdown();
   ImGui::DestroyContext();
   if (problem) fail(ErrorCode::not_found, "{}", *problem);
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 // Window events of GLFW between two frames.

@@ -164,16 +164,28 @@ void draw_tip(const Area& area, const std::vector<PlotLine>& lines, const Texts&
   area.draw->AddLine({mouse, area.least.y}, {mouse, area.most.y}, with_alpha(colours().text, 0.4f));
   std::string tip = x_text(static_cast<double>(x));
   for (const PlotLine& l : lines) {
-    const ImVec2* nearest = nullptr;
-    for (const ImVec2& p : l.points)
-      if (!std::isnan(p.y) && (!nearest || std::abs(p.x - x) < std::abs(nearest->x - x)))
-        nearest = &p;
-    if (nearest) tip += "\n" + l.name + "  " + y_text(static_cast<double>(nearest->y));
+    if (const auto y = value_at(l, x, 4 * (area.to - area.from) / (area.most.x - area.least.x)))
+      tip += "\n" + l.name + "  " + y_text(static_cast<double>(*y));
   }
+  mark("tip " + tip, area.least, area.most);
   ImGui::SetTooltip("%s", tip.c_str());
 }
 
 }  // namespace
+
+std::optional<float> value_at(const PlotLine& line, float x, float reach) {
+  const ImVec2 *before = nullptr, *after = nullptr;
+  for (const ImVec2& p : line.points) {
+    if (p.x <= x) before = &p;
+    if (p.x >= x && !after) after = &p;
+  }
+  const bool left = before && !std::isnan(before->y), right = after && !std::isnan(after->y);
+  if (left && right) return x - before->x <= after->x - x ? before->y : after->y;
+  // Outside of a run of points, its end is shown only to a pointer that is almost on it.
+  if (left && x - before->x <= reach) return before->y;
+  if (right && after->x - x <= reach) return after->y;
+  return std::nullopt;
+}
 
 PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
                float to, const Texts& y_text, const Texts& x_text,

@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct PlotInput {
   float at = 0;        // x of the pointer
   bool again = false;  // whether there was a double click
 };
+// Returns the value of the point nearest to x. Returns nothing in a gap and before the first or
+// after the last point, unless the end of the line is within `reach` of x.
+std::optional<float> value_at(const PlotLine& line, float x, float reach);
 // Draws lines over [from, to]. y ranges from 0 to the largest visible value, or to `least_top` if
 // that is larger. A tooltip at the pointer shows the values of all lines.
 PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,

@@ -437,9 +437,11 @@ void RunView::draw_results(ImVec2 size) {
     ImGui::PopTextWrapPos();
   }
   if (!result_ && !bench_result_) {
+    ImGui::PushTextWrapPos(0);
     ui::dim_text(
         "Press Run: outputs appear here, with their largest elements, pictures and plots. Drop a "
         ".npy file or a picture on the window to use it as an input.");
+    ImGui::PopTextWrapPos();
     return;
   }
   const float bench = bench_result_ ? std::min(190 * ui::scale(), size.y * 0.4f) : 0;

@@ -277,6 +277,19 @@ void mark(std::string_view name, ImVec2 least, ImVec2 most) {
   state().marks.push_back({std::string(shown.empty() ? name : shown), least, most});
 }
 
+namespace {
+
+// Marks the last item as a text, so that a test can check that it is visible.
+void mark_text(std::string_view line) {
+  mark(line);
+  Mark& last = state().marks.back();
+  last.list = ImGui::GetWindowDrawList();
+  last.clip_least = last.list->GetClipRectMin();
+  last.clip_most = last.list->GetClipRectMax();
+}
+
+}  // namespace
+
 const Mark* find_mark(std::string_view name) {
   for (const Mark& m : state().marks)
     if (m.name == name) return &m;
@@ -309,7 +322,7 @@ bool pick(std::string_view line, bool chosen) {
 
 void text(std::string_view line) {
   ImGui::TextUnformatted(line.data(), line.data() + line.size());
-  mark(line);
+  mark_text(line);
 }
 
 std::string fitted(std::string_view line, float room, Cut cut) {
@@ -339,7 +352,7 @@ std::string fitted(std::string_view line, float room, Cut cut) {
 void fitted_text(std::string_view line) {
   const std::string shown = fitted(line, ImGui::GetContentRegionAvail().x);
   ImGui::TextUnformatted(shown.data(), shown.data() + shown.size());
-  mark(line);
+  mark_text(line);
   if (shown != line) tooltip(line);
 }
 
@@ -354,7 +367,7 @@ void fitted_dim_text(std::string_view line) {
   const std::string shown = fitted(line, ImGui::GetContentRegionAvail().x, Cut::end);
   ImGui::TextUnformatted(shown.data(), shown.data() + shown.size());
   ImGui::PopStyleColor();
-  mark(line);
+  mark_text(line);
   if (shown != line) tooltip(line);
 }
 

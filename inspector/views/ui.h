@@ -78,6 +78,10 @@ bool pressed(int key, bool control = false, bool shift = false);
 struct Mark {
   std::string name;
   ImVec2 least, most;
+  // Of texts: the draw list and the rectangle outside of which nothing is visible. Null: not a
+  // text.
+  const ImDrawList* list = nullptr;
+  ImVec2 clip_least = {}, clip_most = {};
 };
 // Widgets and texts of the current frame in the order of drawing.
 std::vector<Mark>& marks();

@@ -71,10 +71,10 @@ class Program(unittest.TestCase):
         return subprocess.run([PROGRAM, *words], env=self.environment, cwd=self.folder, text=True, timeout=120,
                               stdin=subprocess.DEVNULL, capture_output=True)
 
-    def shoot(self, *words, size="1280x800"):
+    def shoot(self, *words, size="1280x800", code=0):
         picture = self.path("picture.png")
         result = self.run_inspector(*words, "--screenshot", picture, "--size", size)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, code, result.stderr)
         width, height, rows = pixels(picture)
         self.assertEqual(f"{width}x{height}", size)
         return width, height, rows, result.stderr
@@ -132,11 +132,11 @@ class Pictures(Program):
         bad = {"empty.onnx": b"", "noise.onnx": bytes(range(256)) * 8, "cut.onnx": onnx[:len(onnx) // 2], "empty.popef": b"",
                "noise.popef": b"\xff" * 5000, "half.popef": popef[:100], "broken.ir": TEXT[:80], "bad.telemetry": b"{}\n"}
         for name, data in bad.items():
-            _, _, rows, errors = self.shoot(self.path(name, data))
+            _, _, rows, errors = self.shoot(self.path(name, data), code=1)
             self.assertIn(name, errors)
             self.assertEqual(errors.count("\n"), 1, errors)
             self.assertGreater(len(colours(rows, 0, 0, 1280, 200)), 20)
-        _, _, _, errors = self.shoot(self.path("missing.onnx"))
+        _, _, _, errors = self.shoot(self.path("missing.onnx"), code=1)
         self.assertIn("missing.onnx", errors)
 
     def test_a_run_is_drawn_with_its_input(self):
