@@ -19,7 +19,7 @@ ALLOWED = {
     "capi/src/libpoprt_images/": ["core/"],
     "cmake/": [],
     "cli/": ["capi/include/"],
-    "cli/serve/": ["bindings/serving/", "capi/include/"],
+    "cli/serve/": ["cli/", "bindings/serving/", "capi/include/"],
     # Developer commands.
     "cli/exec/": ["cli/", "capi/include/", "core/", "inspector/model/"],
     "cli/poprt_exec.cpp": ["cli/", "cli/exec/", "capi/include/", "core/"],
