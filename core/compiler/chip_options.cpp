@@ -66,6 +66,7 @@ EstimateOptions chip_options(const OptionText& option) {
       chip_number<double>(option, "available_memory_proportion", 0.6, 0, 1);
   const char* partials = option("partials_type");
   chip.float_partials = partials && std::string_view(partials) == "float";
+  chip.fast_reduce = chip_flag(option, "enable_fast_reduce");
   chip.use_128bit_conv_unit_load = chip_flag(option, "use_128bit_conv_unit_load");
   chip.outline_threshold =
       chip_number<double>(option, "outline_threshold", chip.outline_threshold, -1e9, 1e9);

@@ -19,8 +19,9 @@ ipu::Target chip_target(std::string_view word);
 
 // Reads the options that change an estimate: estimate_target (else ipu_version, else c600),
 // precision, num_ipus, num_io_tiles, batches_per_step, available_memory_proportion, partials_type,
-// use_128bit_conv_unit_load, enable_pipelining, enable_outlining and outline_threshold. Other
-// options have no effect. Throws invalid_argument for a value outside its range.
+// use_128bit_conv_unit_load, enable_fast_reduce, enable_pipelining, enable_outlining and
+// outline_threshold. Other options have no effect. Throws invalid_argument for a value outside its
+// range.
 EstimateOptions chip_options(const OptionText& option);
 
 // Reads, converts and estimates a model. Tensors in external files may be missing. `remedies`, if

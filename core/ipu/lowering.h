@@ -49,10 +49,12 @@ struct ChipOptions {
   double outline_threshold = 1.0;
   int64_t replicas = 1;
   bool overlap = false;  // host transfers overlap with computation
+  bool fast_reduce = false;
   bool operator==(const ChipOptions&) const = default;
 
   PlanOptions plan_options(const Target& target) const {
-    return {target.tiles - num_io_tiles, available_memory_proportion, use_128bit_conv_unit_load};
+    return {target.tiles - num_io_tiles, available_memory_proportion, use_128bit_conv_unit_load,
+            fast_reduce};
   }
 };
 

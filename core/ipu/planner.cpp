@@ -144,7 +144,7 @@ bool Evaluation::cost(Method method, const Split& s, TileWork& w, PlanCost& c) c
     const int64_t share = ceil_div(outputs, s.in);
     c.reduce_bytes = chip_bytes(p.partials, share) * s.in;
     c.reduce_exchange = exchange(chip_bytes(p.partials, share) * (s.in - 1), false) + sync;
-    c.reduce = reduce_add_cycles(target, p.partials, share, s.in);
+    c.reduce = reduce_add_cycles(target, p.partials, share, s.in, options.fast_reduce);
     reduced_bytes = c.reduce_bytes;
   }
   if (widened) {

@@ -44,6 +44,8 @@ struct PlanOptions {
   int64_t tiles = 0;  // 0: all tiles of the target
   double memory_proportion = 0.6;
   bool wide_loads = false;  // use128BitConvUnitLoad
+  // enableFastReduce: partial sums are contiguous, so a vertex needs no pointer for each.
+  bool fast_reduce = false;
   bool operator==(const PlanOptions&) const = default;
 };
 

@@ -123,9 +123,12 @@ int64_t transpose_cycles(const Target& t, DType type, int64_t n) {
   return 7 + t.workers * worker;
 }
 
-int64_t reduce_add_cycles(const Target& t, DType type, int64_t n, int64_t depth) {
+int64_t reduce_add_cycles(const Target& t, DType type, int64_t n, int64_t depth, bool contiguous) {
   const int64_t accumulators = is_half(type) ? 8 : 4;
   const int64_t loops = ceil_div(ceil_div(n, accumulators), t.workers);
+  // A loop loads the accumulators of a partial sum over the data path: two cycles, and one more for
+  // the pointer to it unless the partial sums are contiguous.
+  if (contiguous) return 33 + t.workers * (20 + (2 * depth + 8) * loops);
   return t.workers * (32 + (3 * depth + 8) * loops);
 }
 

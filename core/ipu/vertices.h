@@ -52,8 +52,9 @@ int64_t copy_cycles(const Target& target, int64_t bytes, int64_t piece);
 int64_t rearrangement_cycles(int64_t bytes, int64_t piece);
 // Blocks of 4x4 halves, or 2x2 floats.
 int64_t transpose_cycles(const Target& target, DType type, int64_t n);
-// Sums `depth` partial results of `n` elements each.
-int64_t reduce_add_cycles(const Target& target, DType type, int64_t n, int64_t depth);
+// Sums `depth` partial results of `n` elements each, which are separate or contiguous.
+int64_t reduce_add_cycles(const Target& target, DType type, int64_t n, int64_t depth,
+                          bool contiguous = false);
 // Reduces n elements to `results`; `contiguous`: neighbours are summed.
 int64_t reduce_cycles(const Target& target, DType type, int64_t n, int64_t results,
                       bool contiguous);

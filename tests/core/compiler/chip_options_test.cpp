@@ -34,6 +34,7 @@ TEST(ChipOptions, EveryOptionHasItsField) {
                                   {"available_memory_proportion", "0.25"},
                                   {"partials_type", "float"},
                                   {"use_128bit_conv_unit_load", "True"},
+                                  {"enable_fast_reduce", "True"},
                                   {"enable_pipelining", "True"},
                                   {"outline_threshold", "7.5"}});
   EXPECT_EQ(o.target.name, "mk2");
@@ -44,6 +45,7 @@ TEST(ChipOptions, EveryOptionHasItsField) {
   EXPECT_EQ(o.chip.available_memory_proportion, 0.25);
   EXPECT_TRUE(o.chip.float_partials);
   EXPECT_TRUE(o.chip.use_128bit_conv_unit_load);
+  EXPECT_TRUE(o.chip.fast_reduce);
   EXPECT_TRUE(o.chip.overlap);
   EXPECT_EQ(o.chip.outline_threshold, 7.5);
   EXPECT_LT(read({{"enable_outlining", "False"}}).chip.outline_threshold, 0);

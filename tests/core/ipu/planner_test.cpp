@@ -11,6 +11,25 @@
 namespace poprt::ipu {
 namespace {
 
+TEST(Planner, ContiguousPartialSumsAreReducedFaster) {
+  const Target& t = target_of("mk2");
+  Product p;
+  p.matmul = true;
+  p.batch = 16;
+  p.in = 1024;
+  p.out = 64;
+  Split split;
+  split.in = 16;
+  split.out = 4;
+  PlanOptions options;
+  const PlanCost plain = plan_with(t, p, options, Method::amp, split).cost;
+  options.fast_reduce = true;
+  const PlanCost fast = plan_with(t, p, options, Method::amp, split).cost;
+  EXPECT_GT(plain.reduce, fast.reduce);
+  EXPECT_EQ(plain.total - fast.total, plain.reduce - fast.reduce);
+  EXPECT_LE(plan_product(t, p, options).cost.total, plan_product(t, p, {}).cost.total);
+}
+
 Product matmul_of(int64_t rows, int64_t in, int64_t out) {
   Product p;
   p.matmul = true;

@@ -14,6 +14,7 @@ TEST(Vertices, ThePublishedFormulasByHand) {
   EXPECT_EQ(elementwise_cycles(t, Elementwise::add, DType::f16, 1536, 2), 11 + 6 * (26 + 64 * 3));
   EXPECT_EQ(elementwise_cycles(t, Elementwise::relu, DType::f16, 1536), 9 + 6 * (25 + 64));
   EXPECT_EQ(reduce_add_cycles(t, DType::f16, 48, 4), 6 * (32 + 20));
+  EXPECT_EQ(reduce_add_cycles(t, DType::f16, 48, 4, true), 33 + 6 * (20 + 16));
   EXPECT_EQ(fill_cycles(t, DType::f16, 2400), 11 + 6 * (26 + 100));
 }
 
