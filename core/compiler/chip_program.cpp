@@ -41,6 +41,7 @@ class Maker {
   bool is_weight(const ir::Value* v) const;
   void add(const ir::Node& node, int64_t repeats);
   void add_subgraphs(const ir::Node& node, int64_t repeats);
+  size_t state_of(const ipu::ChipOp& op);
   void set_layout(const ir::Node& node, const ops::OpDef* op);
   void set_lives();
   void add_transfers();
@@ -114,6 +115,18 @@ void Maker::find_equal(ipu::ChipOp& op, const ir::Node& node) {
   if (!is_new) op.same_as = at->second;
 }
 
+// A cache exists always, as a weight does.
+size_t Maker::state_of(const ipu::ChipOp& op) {
+  ipu::ChipTensor t;
+  t.name = op.name + ":state";
+  t.kind = ipu::TensorKind::weight;
+  t.bytes = op.cost.state_bytes;
+  t.share = lowering_.share(DType::u8, t.bytes);
+  t.tiles = lowering_.spread(DType::u8, t.bytes);
+  program_.tensors.push_back(std::move(t));
+  return program_.tensors.size() - 1;
+}
+
 void Maker::add_subgraphs(const ir::Node& node, int64_t repeats) {
   const auto times = ops::facts_of(node).repeats;
   const int64_t rounds = times ? std::max<int64_t>(1, times(node)) : 1;
@@ -173,6 +186,7 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
     if (to.bytes <= from.bytes && to.alias_of < 0)
       to.alias_of = from.alias_of >= 0 ? from.alias_of : static_cast<int64_t>(op.inputs[0]);
   }
+  if (op.cost.state_bytes > 0) op.inputs.push_back(state_of(op));
   find_equal(op, node);
   program_.ops.push_back(std::move(op));
 }

@@ -31,6 +31,7 @@ struct Superstep {
 struct OpCost {
   std::vector<Superstep> steps;
   int64_t temporary_bytes = 0;             // of the busiest tile, during the operation
+  int64_t state_bytes = 0;                 // of all tiles, from one run to the next: a cache
   std::vector<std::string_view> vertices;  // types of vertices, whose code is on the tiles
   std::optional<Plan> plan;                // of a product
   bool has_rule = true;
@@ -107,6 +108,8 @@ class Lowering {
   void step(std::string_view what, int64_t bytes, int64_t compute, int64_t tiles,
             bool shared = false);
   void temporary(int64_t bytes_per_tile);
+  // n elements stay on the chip from one run to the next.
+  void state(DType type, int64_t n) { cost_.state_bytes += chip_bytes(type, n); }
   void no_rule() { cost_.has_rule = false; }
   // Steps that are appended until end_repeat() run `rounds` times.
   void begin_repeat(int64_t rounds) { rounds_ *= rounds; }

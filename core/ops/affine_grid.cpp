@@ -2,6 +2,7 @@
 #include "kernels/calls/affine_grid.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::affine_grid_op {
 namespace {
@@ -48,6 +49,7 @@ const OpDef def = {.name = "AffineGrid",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::affine_grid,
                    .facts = {.shape_inputs = 0b10,
                              .constant_inputs = 0b10,
                              .trial = {"T[1,2,3]; s64[4] = [1, 1, 2, 2]"}}};

@@ -5,6 +5,7 @@
 // the attribute requests it.
 #include "kernels/calls/conv_generic.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
@@ -87,6 +88,7 @@ const OpDef def = {.name = "CausalConvWithState",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::causal_conv,
                    .facts = {.trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
 
 }  // namespace poprt::ops::causal_conv_with_state_op

@@ -3,6 +3,7 @@
 #include "kernels/calls/deform_conv.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops::deform_conv_op {
@@ -64,6 +65,7 @@ const OpDef def = {.name = "DeformConv",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::deform_conv,
                    .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]; T[1,2,4,4]"}}};
 
 }  // namespace poprt::ops::deform_conv_op

@@ -1,6 +1,7 @@
 #include "kernels/calls/det.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::det_op {
 namespace {
@@ -31,6 +32,7 @@ const OpDef def = {.name = "Det",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::batch_of_matrices,
+                   .cost = cost::det,
                    .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::det_op

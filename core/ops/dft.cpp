@@ -4,6 +4,7 @@
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/reduce.h"
 #include "ops/common/signal.h"
 
@@ -96,6 +97,7 @@ const OpDef def = {.name = "DFT",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::dft,
                    .facts = {.constant_inputs = 0b110, .trial = {"T[1,4,2]"}}};
 
 }  // namespace poprt::ops::dft_op

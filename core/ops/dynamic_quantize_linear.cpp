@@ -1,5 +1,6 @@
 #include "kernels/calls/dynamic_quantize.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops::dynamic_quantize_linear_op {
@@ -23,6 +24,7 @@ const OpDef def = {.name = "DynamicQuantizeLinear",
                          c.emit(calls::DynamicQuantize{}, {c.in(0), c.out(0), c.out(1), c.out(2)});
                        },
                    .axes = axes::none,
+                   .cost = cost::dynamic_quantize,
                    .facts = {.trial = {"T[4,4]", "", 3}}};
 
 }  // namespace poprt::ops::dynamic_quantize_linear_op

@@ -1,6 +1,7 @@
 // The compiler computes the result from a constant input (ops/common/images.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::image_decoder_op {
 namespace {
@@ -25,6 +26,7 @@ const OpDef def = {.name = "ImageDecoder",
                    .infer = infer,
                    .lower = lower_image,
                    .axes = axes::none,
+                   .cost = cost::image_decoder,
                    .facts = {.constant_inputs = 0b1}};
 
 }  // namespace poprt::ops::image_decoder_op

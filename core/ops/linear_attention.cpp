@@ -6,6 +6,7 @@
 #include "kernels/calls/linear_attention.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::linear_attention_op {
 namespace {
@@ -124,6 +125,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::linear_attention,
     .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]",
                         R"(q_num_heads = 2, kv_num_heads = 2, update_rule = "linear")", 2}}};
 

@@ -2,6 +2,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
 #include "ops/common/check_numbers.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::max_roi_pool_op {
 namespace {
@@ -58,6 +59,7 @@ const OpDef def = {.name = "MaxRoiPool",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::max_roi_pool,
                    .facts = {.trial = {"T[2,4,4,4]; T[1,5]", "pooled_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops::max_roi_pool_op

@@ -2,6 +2,7 @@
 // output_shape may be larger.
 #include "kernels/calls/max_unpool.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/value_range.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
@@ -68,6 +69,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes::none,
+    .cost = cost::max_unpool,
     .facts = {.constant_inputs = 0b100,
               .trial = {"T[1,4,2,2]; s64[1,4,2,2]", "kernel_shape = [2, 2], strides = [2, 2]"}}};
 

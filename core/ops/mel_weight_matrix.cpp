@@ -5,6 +5,7 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/axes.h"
 #include "ops/common/constant_result.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::mel_weight_matrix_op {
 namespace {
@@ -67,6 +68,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes::by_place,
+    .cost = cost::mel_weight_matrix,
     .facts = {.constant_inputs = 0b11111,
               .trial = {"T[]; s64[] = 16; s64[] = 8192; f32[] = 0.0; f32[] = 4096.0"}}};
 

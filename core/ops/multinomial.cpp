@@ -1,5 +1,6 @@
 // Draws sample_size classes for each row of x [batch, classes], which holds log probabilities.
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/random.h"
 
 namespace poprt::ops::multinomial_op {
@@ -25,6 +26,7 @@ const OpDef def = {.name = "Multinomial",
                    .infer = infer,
                    .lower = [](LowerContext& c) { lower_random(c, RandomKind::multinomial); },
                    .axes = axes::random_samples,
+                   .cost = cost::multinomial,
                    .pure = false};
 
 }  // namespace poprt::ops::multinomial_op

@@ -5,6 +5,7 @@
 
 #include "ops/bound.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/non_max_suppression.h"
 
 namespace poprt::ops::non_max_suppression_op {
@@ -61,6 +62,7 @@ const OpDef def = {.name = "NonMaxSuppression",
                    .infer = infer,
                    .lower = lower_non_max_suppression,
                    .axes = axes::none,
+                   .cost = cost::non_max_suppression,
                    .facts = {.data_sized = true,
                              .shape_inputs = 0b100,
                              .constant_inputs = 0b11100,

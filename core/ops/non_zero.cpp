@@ -4,6 +4,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::non_zero_op {
 namespace {
@@ -44,6 +45,7 @@ const OpDef def = {.name = "NonZero",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
+                   .cost = cost::non_zero,
                    .facts = {.data_sized = true, .trial = {"T[4,4]"}},
                    .bound = bound};
 

@@ -5,6 +5,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
 #include "ops/common/check_numbers.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_range.h"
@@ -73,6 +74,7 @@ const OpDef def = {.name = "RoiAlign",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::roi_align,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}},
                    .bound = bound};
 

@@ -1,6 +1,7 @@
 // Output 1 is the log softmax along axis 1.
 #include "kernels/calls/softmax.h"
 #include "ops/common/as_real.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/loss.h"
 #include "ops/common/reduce.h"
 
@@ -28,6 +29,7 @@ const OpDef def = {.name = "SoftmaxCrossEntropyLoss",
                    .infer = infer_loss,
                    .lower = lower,
                    .axes = axes_of_loss,
+                   .cost = cost::softmax_cross_entropy,
                    .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops::softmax_cross_entropy_loss_op

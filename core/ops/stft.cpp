@@ -3,6 +3,7 @@
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/signal.h"
 
 namespace poprt::ops::stft_op {
@@ -82,6 +83,7 @@ const OpDef def = {.name = "STFT",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::batch,
+                   .cost = cost::stft,
                    .facts = {.constant_inputs = 0b1010,
                              .misjudged_by_onnx = misjudged_by_onnx,
                              .trial = {"T[1,8]; s64[] = 2; _; s64[] = 4"}}};

@@ -3,6 +3,7 @@
 
 #include "kernels/calls/tf_idf.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops::tf_idf_vectorizer_op {
@@ -67,6 +68,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::tf_idf,
     .facts = {
         .trial = {"T[4]",
                   R"(mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0,

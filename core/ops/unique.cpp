@@ -7,6 +7,7 @@
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops::unique_op {
@@ -139,6 +140,7 @@ const OpDef def = {.name = "Unique",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
+                   .cost = cost::unique,
                    .facts = {.data_sized = true, .trial = {"T[4]", "sorted = 1", 4}},
                    .bound = bound};
 

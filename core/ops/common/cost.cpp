@@ -531,7 +531,9 @@ void add_cost(CostContext& ctx) {
   });
   const bool inputs_static = std::ranges::all_of(
       ctx.node.inputs(), [](const ir::Value* v) { return !v || v->type.is_static(); });
-  if (!op || !is_static || !inputs_static) return ctx.out.no_rule();
+  // The rule of an operator whose results have a size that depends on data reads only its inputs.
+  if (!op || !inputs_static || (!is_static && !(op->cost && op->facts.data_sized)))
+    return ctx.out.no_rule();
   if (op->cost) return op->cost(ctx);
   if (op->sharing.view || op->facts.from_shapes) return;
   if (op->facts.per_element) return cost::elementwise(ctx);

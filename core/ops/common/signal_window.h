@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -18,6 +19,7 @@ void lower_signal_window(LowerContext& ctx, double a0, double a1, double a2);
                        .infer = infer_signal_window,                                         \
                        .lower = [](LowerContext& c) { lower_signal_window(c, a0, a1, a2); }, \
                        .axes = axes::by_place,                                               \
+                       .cost = cost::window,                                                 \
                        .facts = {.constant_inputs = 0b1, .trial = {"T[]"}}};                 \
   }
 

@@ -8,6 +8,7 @@
 #include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::microsoft_bifurcation_detector_op {
 namespace {
@@ -40,6 +41,7 @@ const OpDef def = {.name = "BifurcationDetector",
                    .infer = infer,
                    .lower = lower_container,
                    .axes = axes::none,
+                   .cost = cost::bifurcation,
                    .facts = {.data_sized = true, .trial = {"T[4]; T[4]; T[1]; T[4]", "", 2}},
                    .bound = bound};
 

@@ -5,6 +5,7 @@
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
 #include "ops/common/check_numbers.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::microsoft_crop_and_resize_op {
@@ -60,6 +61,7 @@ const OpDef def = {.name = "CropAndResize",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::crop_and_resize,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s32[1] = [0]; s32[2] = [2, 2]"}}};
 
 }  // namespace poprt::ops::microsoft_crop_and_resize_op

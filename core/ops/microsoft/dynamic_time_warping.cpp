@@ -3,6 +3,7 @@
 #include "ops/bound.h"
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::microsoft_dynamic_time_warping_op {
 namespace {
@@ -37,6 +38,7 @@ const OpDef def = {.name = "DynamicTimeWarping",
                    .infer = infer,
                    .lower = lower_container,
                    .axes = axes::none,
+                   .cost = cost::dynamic_time_warping,
                    .facts = {.data_sized = true, .trial = {"T[4,4]"}},
                    .bound = bound};
 

@@ -2,6 +2,7 @@
 #include "kernels/calls/inverse.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::microsoft_inverse_op {
 namespace {
@@ -35,6 +36,7 @@ const OpDef def = {.name = "Inverse",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::batch_of_matrices,
+                   .cost = cost::inverse,
                    .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::microsoft_inverse_op

@@ -1,6 +1,7 @@
 // MaxPool of bytes with the channels last: X is [N, spatial..., C].
 #include "kernels/calls/max_pool_bytes.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
 
@@ -49,6 +50,7 @@ const OpDef def = {.name = "NhwcMaxPool",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::nhwc_max_pool,
                    .facts = {.trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops::microsoft_nhwc_maxpool_op

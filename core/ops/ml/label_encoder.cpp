@@ -7,6 +7,7 @@
 #include "kernels/calls/label_map.h"
 #include "kernels/calls/label_table.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/label_table.h"
 #include "ops/op.h"
 
@@ -95,6 +96,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes::elementwise_first,
+    .cost = cost::label_encoder,
     .facts = {.text_form = TextForm::translates,
               .text_inputs = 0b1,
               .trial = {"T[4,4]", "keys_tensor = T[1] fill @, values_tensor = T[1] fill @"}}};

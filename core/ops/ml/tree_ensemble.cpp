@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/common/cost_special.h"
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops::ml_tree_ensemble_op {
@@ -106,6 +107,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes_of_trees,
+    .cost = cost::tree_ensemble,
     .facts = {.trial = {"T[4,4]",
                         "nodes_featureids = [0], nodes_truenodeids = [0], nodes_trueleafs = [1], "
                         "nodes_falsenodeids = [0], "

@@ -1,4 +1,5 @@
 // Input: X. Outputs: the labels [rows] and the scores [rows, classes].
+#include "ops/common/cost_special.h"
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops::ml_tree_ensemble_classifier_op {
@@ -38,6 +39,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes_of_trees,
+    .cost = cost::tree_ensemble,
     .facts = {
         .class_numbers = "classlabels_int64s",
         .trial = {"T[4,4]",

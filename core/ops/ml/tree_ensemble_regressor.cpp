@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/common/cost_special.h"
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops::ml_tree_ensemble_regressor_op {
@@ -37,6 +38,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = axes_of_trees,
+    .cost = cost::tree_ensemble,
     .facts = {
         .trial = {"T[4,4]",
                   R"(nodes_nodeids = [0], nodes_treeids = [0], nodes_featureids = [0], nodes_modes =

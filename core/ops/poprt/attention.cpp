@@ -11,6 +11,7 @@
 // Output: [B,S,H*D].
 #include "kernels/calls/attention.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_attention_op {
@@ -90,6 +91,7 @@ const OpDef def = {
     .infer = infer,
     .lower = lower,
     .axes = map_axes,
+    .cost = cost::projected_attention,
     .facts = {.attends = true,
               .trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]", "heads = 2, head_size = 2"}}};
 

@@ -2,6 +2,7 @@
 #include "kernels/calls/count.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::poprt_count_op {
 namespace {
@@ -17,7 +18,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "Count", .domain = "poprt", .infer = infer, .lower = lower, .axes = axes::none};
+const OpDef def = {.name = "Count",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = axes::none,
+                   .cost = cost::sum};
 
 }  // namespace poprt::ops::poprt_count_op

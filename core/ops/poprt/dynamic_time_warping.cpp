@@ -3,6 +3,7 @@
 #include "kernels/calls/dynamic_time_warping.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::poprt_dynamic_time_warping_op {
 namespace {
@@ -39,6 +40,7 @@ const OpDef def = {.name = "DynamicTimeWarping",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
+                   .cost = cost::dynamic_time_warping,
                    .facts = {.trial = {"T[4,4]", "", 2}}};
 
 }  // namespace poprt::ops::poprt_dynamic_time_warping_op

@@ -4,6 +4,7 @@
 #include "kernels/calls/expert_rows.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::poprt_expert_rows_op {
 namespace {
@@ -48,6 +49,7 @@ const OpDef def = {.name = "ExpertRows",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::expert_rows,
                    .facts = {.s64_inputs = 1U << 2,
                              .weight_inputs = 1U << 1,
                              .trial = {"T[2,4]; T[2,3,4]; s64[4] = [0, 1, 1, 0]", "share = 2"}}};

@@ -2,6 +2,7 @@
 // selected. Rows after the last selected box contain -1. The limits must be constant.
 #include "ops/common/non_max_suppression.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 
 namespace poprt::ops::poprt_non_max_suppression_op {
 namespace {
@@ -18,6 +19,7 @@ const OpDef def = {.name = "NonMaxSuppression",
                    .infer = infer,
                    .lower = lower_non_max_suppression,
                    .axes = axes::none,
+                   .cost = cost::non_max_suppression,
                    .facts = {.shape_inputs = 0b100,
                              .constant_inputs = 0b11100,
                              .trial = {"T[1,4,4]; T[1,1,4]; s64[] = 2"}}};

@@ -1,6 +1,7 @@
 // poprt.NonZero: NonZero at run time, with room for every element. Columns after the last one
 // contain -1.
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_non_zero_op {
@@ -22,6 +23,7 @@ const OpDef def = {.name = "NonZero",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
+                   .cost = cost::non_zero,
                    .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::poprt_non_zero_op

@@ -2,6 +2,7 @@
 // newest first. `slots` states are used in turn by step; step 0 fills all of them with zeros.
 #include "kernels/calls/shift.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::poprt_shift_op {
@@ -40,6 +41,7 @@ const OpDef def = {.name = "Shift",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
+                   .cost = cost::shift,
                    .pure = false,
                    .stateful = true,
                    .facts = {.trial = {"s32[]; T[4,4]", "axis = 0, length = 8"}}};

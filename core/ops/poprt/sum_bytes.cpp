@@ -1,6 +1,7 @@
 // poprt.SumBytes: exact sums of u8 or s8 over axis 1 of [outer, n, inner], as s32 [outer, inner].
 #include "kernels/calls/sum_bytes.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_sum_bytes_op {
@@ -33,6 +34,7 @@ const OpDef def = {.name = "SumBytes",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::sum,
                    .facts = {.trial = {"T[4,4,4]"}}};
 
 }  // namespace poprt::ops::poprt_sum_bytes_op

@@ -6,6 +6,7 @@
 
 #include "kernels/calls/svm_classify.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops::poprt_svm_votes_op {
@@ -57,6 +58,7 @@ const OpDef def = {.name = "SvmVotes",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::batch,
+                   .cost = cost::svm_votes,
                    .facts = {.trial = {"T[4,1]", "labels = [0, 1]", 2}}};
 
 }  // namespace poprt::ops::poprt_svm_votes_op

@@ -1,6 +1,7 @@
 // poprt.Unique: Unique at run time, with room for every item. Places after the last item contain 0.
 #include "base/checked.h"
 #include "ops/common/axes.h"
+#include "ops/common/cost_special.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_unique_op {
@@ -30,6 +31,7 @@ const OpDef def = {.name = "Unique",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
+                   .cost = cost::unique,
                    .facts = {.trial = {"T[4]", "sorted = 1", 4}}};
 
 }  // namespace poprt::ops::poprt_unique_op

@@ -3,6 +3,7 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
+#include "ops/common/cost.h"
 
 namespace poprt::ops::poprt_unspecified_op {
 namespace {
@@ -20,6 +21,7 @@ const OpDef def = {.name = "Unspecified",
                    .infer = infer,
                    .lower = lower_container,
                    .axes = axes::none,
+                   .cost = cost::none,
                    .pure = false,
                    .facts = {.marker = Marker::unspecified}};
 

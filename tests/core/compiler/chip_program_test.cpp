@@ -4,6 +4,7 @@
 
 #include "core/compiler/chip_models.h"
 #include "ipu/report.h"
+#include "ops/op.h"
 
 namespace poprt::compiler {
 namespace {
@@ -114,6 +115,31 @@ TEST(ChipProgram, TheHostWritesInputsOfProductsWhereTheyAreRead) {
   const int64_t direct = cycles();
   o.chip.num_io_tiles = 32;
   EXPECT_GT(cycles(), direct + 4096 * 4096 * 2 / 32 / 4);
+}
+
+TEST(ChipProgram, CachesStayOnTheChip) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  g.opsets["poprt"] = 1;
+  ir::Value* step = g.add_input("step", ir::ValueType::of(DType::s32, {}));
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f16, {16, 1, 1024}));
+  ir::Node* cache = g.add_node("Shift", "poprt", {step, x});
+  cache->name = "keys";
+  cache->attributes["axis"] = int64_t{1};
+  cache->attributes["length"] = int64_t{512};
+  cache->attributes["slots"] = int64_t{2};
+  ops::infer(*cache);
+  g.add_output(cache->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  const auto e = ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+  EXPECT_TRUE(e.without_rule.empty());
+  EXPECT_GT(e.cycles, 0);
+  const int64_t bytes = 2 * 16 * 512 * 1024 * 2;
+  EXPECT_NEAR(static_cast<double>(
+                  e.memory[0].total_by_category[static_cast<size_t>(ipu::Category::weights)]),
+              static_cast<double>(bytes), 0.01 * static_cast<double>(bytes));
+  EXPECT_EQ(e.memory[0].largest[0].name, "keys:state");
 }
 
 TEST(ChipProgram, EqualLayersShareTheirPrograms) {
