@@ -40,10 +40,14 @@ std::filesystem::path own_folder() {
 
 // Some programs load another protobuf with RTLD_GLOBAL; Python's TensorFlow does. Its symbols
 // precede those of the compiler's own dependencies unless the compiler is bound to them first.
-// Programs without such a library keep the normal order because a preloaded malloc needs it.
+// Other programs keep the normal order because a preloaded malloc needs it.
 int binding() {
-  constexpr const char* kVtableOfMessage = "_ZTVN6google8protobuf7MessageE";
-  return dlsym(RTLD_DEFAULT, kVtableOfMessage) ? RTLD_DEEPBIND : 0;
+  const void* vtable = dlsym(RTLD_DEFAULT, "_ZTVN6google8protobuf7MessageE");
+  Dl_info info{};
+  if (!vtable || !dladdr(vtable, &info) || !info.dli_fname) return 0;
+  const bool same =
+      std::filesystem::path(info.dli_fname).filename().string().starts_with(POPRT_PROTOBUF);
+  return same ? 0 : RTLD_DEEPBIND;
 }
 
 const poprt_compiler_library* load() {
