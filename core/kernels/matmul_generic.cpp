@@ -2,6 +2,7 @@
 // kPlainRows rows if the rows of b are dense and of f64 or of wide integers.
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/half.h"
 #include "kernels/calls/matmul_generic.h"
 #include "kernels/common/strided_matmul.h"
@@ -26,7 +27,7 @@ struct Arithmetic<T> {
   static Sum scale(Sum v, float by) {
     if (by == 1) return v;
     return static_cast<Sum>(
-        static_cast<int64_t>(static_cast<double>(static_cast<T>(v)) * static_cast<double>(by)));
+        saturate_cast<int64_t>(static_cast<double>(static_cast<T>(v)) * static_cast<double>(by)));
   }
 };
 struct HalfArithmetic {
