@@ -28,7 +28,9 @@ std::string list_item(const std::string& head, const std::string& text, size_t w
 std::string head_of(const CLI::Option& option) {
   const bool positional = option.get_positional();
   std::string head = positional ? option.get_name(true) : option.get_name(false, true);
-  const std::string value = option.get_type_name();
+  // CLI11 prints a range as "INT:INT in [2 - 64]".
+  std::string value = option.get_type_name();
+  value.erase(0, value.find(':') + 1);
   if (!positional && option.get_items_expected_max() > 0 && !value.empty()) head += " " + value;
   if (option.get_items_expected_max() > 1 && !positional) head += " ...";
   return head;
