@@ -45,6 +45,11 @@ TEST(InsertAttentionMask, DebertaSeesOnesWhereTokensAre) {
   expect_as_alone(transformer({masked_embedding(), outer_mask(), where()}));
 }
 
+// Distances inside a sequence are those of the row.
+TEST(InsertAttentionMask, DebertaChoosesScoresByDistance) {
+  expect_as_alone(transformer({masked_embedding(), outer_mask(), disentangled()}));
+}
+
 // Without heads the mask is [rows, length, length], so rows do not share it.
 TEST(InsertAttentionMask, ScoresOfThreeDimensions) {
   expect_as_alone(R"(

@@ -142,6 +142,30 @@ inline std::string where() {
   return "const %lowest : f32[] = -3.4028235e+38\n%sm = Where(%m, %lowest, %s)\n";
 }
 
+// DeBERTa adds scores of content to position: each query chooses those of the distances to its
+// keys.
+inline std::string disentangled() {
+  constexpr int64_t kPairs = kPackLength * kPackLength;
+  std::string distances, weights;
+  for (int64_t i = 0; i < kPackRows * 3 * kPairs; i++) {
+    const int64_t query = i % kPairs / kPackLength, key = i % kPackLength;
+    distances += fmt::format("{}{}", i ? ", " : "", query - key + kPackLength);
+  }
+  for (int64_t i = 0; i < 3 * 4 * 2 * kPackLength; i++)
+    weights += fmt::format("{}{:.3f}", i ? ", " : "", static_cast<double>(i * 29 % 31) / 16.0 - 1);
+  return fmt::format(
+      R"(
+const %lowest : f32[] = -3.4028235e+38
+const %by_distance : f32[1,3,4,{2}] = [{4}]
+const %distances : s64[{0},3,{1},{1}] = [{3}]
+%c1 = MatMul(%q, %by_distance)
+%c2 = GatherElements(%c1, %distances) {{axis = 3}}
+%both = Add(%s, %c2)
+%sm = Where(%m, %lowest, %both)
+)",
+      kPackRows, kPackLength, 2 * kPackLength, distances, weights);
+}
+
 inline std::string transformer(const Writing& w) {
   const std::string x = w.embedding.find("%x_masked") == std::string::npos ? "%x" : "%x_masked";
   std::string text =

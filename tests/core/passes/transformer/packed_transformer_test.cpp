@@ -89,6 +89,18 @@ TEST(PackedTransformer, DebertaMasksPairsAndEmbeddings) {
   expect_as_alone(transformer({masked_embedding(), outer_mask(), where()}), "8", {3, 8, 5});
 }
 
+// The distances are a constant with the rows and the length of the unpacked model.
+TEST(PackedTransformer, DebertaThatChoosesScoresByDistanceIsRefused) {
+  const auto graph = parsed(transformer({masked_embedding(), outer_mask(), disentangled()}));
+  const std::vector<passes::PassCall> calls{packed_call("8")};
+  try {
+    passes::run_passes(*graph, calls);
+    FAIL() << "it is packed";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("'both' combines tokens"), std::string::npos) << e.what();
+  }
+}
+
 TEST(PackedTransformer, AModelWithoutAMaskGetsOne) {
   expect_as_alone(transformer({bert_embedding(), "", "%sm = Identity(%s)\n"}), "8", {8, 4, 4},
                   transformer({bert_embedding(), chain_mask(), added()}));
