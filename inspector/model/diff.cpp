@@ -57,8 +57,9 @@ std::string difference_text(const Tensor& left, const Tensor& right) {
                      left.count(), number_text(largest));
 }
 
-void add_tensors(const std::map<std::string, Tensor>& left,
-                 const std::map<std::string, Tensor>& right, const char* category,
+using Tensors = std::map<std::string, Tensor, NaturalLess>;
+
+void add_tensors(const Tensors& left, const Tensors& right, const char* category,
                  DocumentDiff& diff, Progress& progress) {
   size_t done = 0;
   for (const auto& [name, a] : left) {
@@ -82,8 +83,8 @@ void add_tensors(const std::map<std::string, Tensor>& left,
       diff.rows.push_back({category, name, "", tensor_text(b), Change::added, kNone, kNone});
 }
 
-std::map<std::string, Tensor> weights_of(const GraphModel& g) {
-  std::map<std::string, Tensor> weights;
+Tensors weights_of(const GraphModel& g) {
+  Tensors weights;
   for (const GraphValue& v : g.values())
     if (v.constant.defined()) weights.emplace(v.name, v.constant);
   return weights;
@@ -177,7 +178,7 @@ void diff_popef(const PopefFile& left, const PopefFile& right, DocumentDiff& dif
   add_texts(anchors_of(left), anchors_of(right), "anchor", diff.rows);
   add_texts(metadata_of(left), metadata_of(right), "metadata", diff.rows);
   add_texts(opaque_of(left), opaque_of(right), "opaque", diff.rows);
-  std::map<std::string, Tensor> x, y;
+  Tensors x, y;
   for (size_t i = 0; i < left.data().size(); i++) x[left.data()[i].name] = left.tensor(i);
   for (size_t i = 0; i < right.data().size(); i++) y[right.data()[i].name] = right.tensor(i);
   add_tensors(x, y, "data", diff, progress);

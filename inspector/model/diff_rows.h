@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "model/diff.h"
+#include "model/format.h"
 
 namespace poprt::inspector {
 
-using Texts = std::map<std::string, std::string>;
+using Texts = std::map<std::string, std::string, NaturalLess>;
 
 // Adds a row for each name that only one side has, and for each different text.
 inline void add_texts(const Texts& left, const Texts& right, const char* category,

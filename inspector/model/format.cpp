@@ -100,4 +100,29 @@ bool contains_text(std::string_view text, std::string_view needle) {
          needle.empty();
 }
 
+bool natural_less(std::string_view a, std::string_view b) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  // Returns the digits at `at` without leading zeros, and moves `at` behind them.
+  const auto number = [&](std::string_view text, size_t& at) {
+    const size_t first = at;
+    while (at < text.size() && digit(text[at])) at++;
+    const std::string_view digits = text.substr(first, at - first);
+    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+  };
+  size_t i = 0, k = 0;
+  while (i < a.size() && k < b.size()) {
+    if (digit(a[i]) && digit(b[k])) {
+      const std::string_view x = number(a, i), y = number(b, k);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a[i] != b[k]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[k]);
+      i++;
+      k++;
+    }
+  }
+  const size_t left = a.size() - i, right = b.size() - k;
+  return left != right ? left < right : a < b;
+}
+
 }  // namespace poprt::inspector

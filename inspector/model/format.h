@@ -22,4 +22,11 @@ std::string printable(std::string_view text);
 // Case-insensitive (ASCII). Every text contains an empty needle.
 bool contains_text(std::string_view text, std::string_view needle);
 
+// Orders names as people read them: digits compare as numbers, so "n_11" is before "n_103".
+// Different texts are never equal, so that it also orders the keys of a map.
+bool natural_less(std::string_view a, std::string_view b);
+struct NaturalLess {
+  bool operator()(std::string_view a, std::string_view b) const { return natural_less(a, b); }
+};
+
 }  // namespace poprt::inspector

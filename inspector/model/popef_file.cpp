@@ -237,7 +237,7 @@ std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn
     const AnchorRow& x = anchors_[descending ? b : a];
     const AnchorRow& y = anchors_[descending ? a : b];
     if (column == AnchorColumn::bytes || column == AnchorColumn::shape) return x.bytes < y.bytes;
-    return anchor_cell(x, column) < anchor_cell(y, column);
+    return natural_less(anchor_cell(x, column), anchor_cell(y, column));
   });
   return rows;
 }

@@ -396,7 +396,8 @@ void ChipView::draw_operations(ImVec2 size) {
   if (operations_.sort_column <= kType) {
     std::ranges::sort(order);
     if (operations_.sort_column == kType)
-      stable_order(order, [&](size_t a, size_t b) { return ops[a].type < ops[b].type; });
+      stable_order(order,
+                   [&](size_t a, size_t b) { return natural_less(ops[a].type, ops[b].type); });
     if (operations_.descending) std::ranges::reverse(order);
   } else {
     stable_order(order, [&](size_t a, size_t b) {

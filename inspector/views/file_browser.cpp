@@ -47,7 +47,7 @@ void FileBrowser::enter(const std::filesystem::path& folder) {
   if (error) return;
   folder_ = absolute;
   std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
-    return a.folder != b.folder ? a.folder : a.name < b.name;
+    return a.folder != b.folder ? a.folder : natural_less(a.name, b.name);
   });
   entries_ = std::move(found);
   filter_.clear();

@@ -67,7 +67,7 @@ std::vector<size_t> ProgramView::rows() const {
   const bool by_name = state_.sort_column >= kFlow && state_.sort_column <= kNode;
   stable_order(rows, [&](size_t a, size_t b) {
     if (state_.descending) std::swap(a, b);
-    return by_name ? name(a) < name(b) : key(a) < key(b);
+    return by_name ? natural_less(name(a), name(b)) : key(a) < key(b);
   });
   return rows;
 }

@@ -43,6 +43,18 @@ TEST_F(DiffTest, OtherShapesOfTheSameNodeAreShapes) {
   EXPECT_FALSE(find(rows, "node", "r"));
 }
 
+TEST_F(DiffTest, WeightsAreListedByTheValueOfTheirNumbers) {
+  const auto text = [](const std::string& w) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : f32[1]\n const %n_103 : f32[1] = [" + w +
+           "]\n const %n_11 : f32[1] = [" + w +
+           "]\n %a : f32[1] = Add(%x, %n_103)\n %y : f32[1] = Add(%a, %n_11)\n output %y\n}\n";
+  };
+  std::vector<std::string> names;
+  for (const DiffRow& row : rows_of(load("a.ir", text("1.0")), load("b.ir", text("2.0"))))
+    if (row.category == "weight") names.push_back(row.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"n_11", "n_103"}));
+}
+
 TEST_F(DiffTest, WeightsDifferWhereTheirElementsDo) {
   const auto text = [](const std::string& w, const std::string& v) {
     return "graph \"g\" opset {\"\": 17} {\n input %x : f32[4]\n const %w : f32[4] = [" + w +

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "inspector/sample_files.h"
+#include "model/format.h"
 #include "model/profile.h"
 #include "model/report.h"
 #include "model/settings.h"
@@ -63,6 +64,20 @@ TEST_F(DocumentTest, BadFilesSayWhatIsWrong) {
   Progress progress;
   EXPECT_NE(load_document(folder.path / "missing.onnx", progress).error.find("missing.onnx"),
             std::string::npos);
+}
+
+TEST(Format, NamesAreOrderedByTheValueOfTheirNumbers) {
+  const std::vector<std::string> ordered = {"",      "n",      "n_2",   "n_02",  "n_11",
+                                            "n_11a", "n_11a3", "n_103", "n_103", "o1"};
+  for (size_t i = 0; i < ordered.size(); i++)
+    for (size_t k = 0; k < ordered.size(); k++) {
+      // Of two names with equal numbers, the one that is smaller as text is the first.
+      const bool equal_numbers = (i == 2 && k == 3) || (i == 3 && k == 2);
+      const bool before =
+          equal_numbers ? ordered[i] < ordered[k] : i < k && ordered[i] != ordered[k];
+      EXPECT_EQ(natural_less(ordered[i], ordered[k]), before) << ordered[i] << ' ' << ordered[k];
+    }
+  EXPECT_TRUE(natural_less("x99999999999999999999998", "x99999999999999999999999"));
 }
 
 TEST_F(DocumentTest, LoadingCanBeCancelled) {
@@ -161,8 +176,8 @@ TEST_F(PopefFileTest, AnchorsSortByEveryColumnBothWays) {
         EXPECT_LE(d.popef->anchors()[up[i - 1]].bytes, d.popef->anchors()[up[i]].bytes);
     else if (column != AnchorColumn::shape)
       for (size_t i = 1; i < up.size(); i++)
-        EXPECT_LE(anchor_cell(d.popef->anchors()[up[i - 1]], column),
-                  anchor_cell(d.popef->anchors()[up[i]], column));
+        EXPECT_FALSE(natural_less(anchor_cell(d.popef->anchors()[up[i]], column),
+                                  anchor_cell(d.popef->anchors()[up[i - 1]], column)));
     EXPECT_EQ(anchor_cell(d.popef->anchors()[up.front()], column),
               anchor_cell(d.popef->anchors()[down.back()], column));
   }

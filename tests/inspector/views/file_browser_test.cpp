@@ -18,6 +18,19 @@ TEST_F(WorkspaceTest, BrowsesForAFile) {
   EXPECT_EQ(workspace->document_count(), 2u);
 }
 
+TEST_F(WorkspaceTest, TheBrowserSortsNumbersByTheirValue) {
+  for (const char* name : {"n_103.ir", "n_11.ir", "n_2.ir"}) folder.write(name, kSampleText);
+  workspace->open(folder.path / "n_2.ir");
+  settle();
+  workspace->browse();
+  settle();
+  const ui::Mark *a = ui::find_mark("n_2.ir"), *b = ui::find_mark("n_11.ir"),
+                 *c = ui::find_mark("n_103.ir");
+  ASSERT_TRUE(a && b && c);
+  EXPECT_LT(a->least.y, b->least.y);
+  EXPECT_LT(b->least.y, c->least.y);
+}
+
 TEST_F(WorkspaceTest, TheBrowserOffersRecentFiles) {
   std::filesystem::create_directories(folder.path / "inside");
   const std::string path = folder.write("inside/first.ir", kSampleText).string();
