@@ -17,6 +17,32 @@ std::string anchor_label(const std::string& anchor) {
   return fmt::format("anchor {}", shortened(printable(anchor), 24));
 }
 
+// The name of the model that a PopEF file contains, because such files are often called
+// executable.popef; the file name of other documents.
+std::string model_name(const std::filesystem::path& path, const Document* document) {
+  if (document && document->popef && !document->popef->metadata().empty())
+    if (const std::string& name = document->popef->metadata()[0].executable(); !name.empty())
+      return printable(name);
+  return printable(path.filename().string());
+}
+
+// Names that are equal get the folder in front of them, or are replaced by the file name if the
+// folder is the same.
+std::vector<std::string> distinct_names(const std::vector<std::filesystem::path>& paths,
+                                        const std::vector<std::string>& names) {
+  std::vector<std::string> distinct = names;
+  for (size_t i = 0; i < names.size(); i++)
+    for (size_t k = 0; k < names.size(); k++) {
+      if (i == k || names[i] != names[k]) continue;
+      if (paths[i].parent_path() == paths[k].parent_path()) {
+        distinct[i] = printable(paths[i].filename().string());
+        break;
+      }
+      distinct[i] = printable(paths[i].parent_path().filename().string()) + "/" + names[i];
+    }
+  return distinct;
+}
+
 }  // namespace
 
 // Titles are shortened until all fit. Below a readable width the bar scrolls.
@@ -25,11 +51,17 @@ void Workspace::draw_tabs(float width) {
   const float extra =
       4 * style.FramePadding.x + ImGui::CalcTextSize("x").x + 1 + style.ItemSpacing.x;
   const float each = width / static_cast<float>(std::max<size_t>(1, tabs_.size())) - extra;
+  std::vector<std::filesystem::path> paths;
   std::vector<std::string> titles;
-  float all = 0;
   for (const auto& tab : tabs_) {
-    titles.push_back(shortened(printable(tab->path.filename().string()), 32));
-    all += ImGui::CalcTextSize(titles.back().c_str()).x + extra;
+    paths.push_back(tab->path);
+    titles.push_back(model_name(tab->path, tab->document.get()));
+  }
+  titles = distinct_names(paths, titles);
+  float all = 0;
+  for (std::string& title : titles) {
+    title = shortened(title, 32);
+    all += ImGui::CalcTextSize(title.c_str()).x + extra;
   }
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::BeginChild("tabs", {std::max(width, 1.0f), ImGui::GetFrameHeight()}, false,

@@ -124,6 +124,22 @@ TEST_F(WorkspaceTest, AnotherModelInTheSameFileIsInSight) {
   EXPECT_TRUE(sees("node ")) << "no empty canvas";
 }
 
+TEST_F(WorkspaceTest, TabsHaveTheNamesOfModelsAndFoldersWhenTheyAreEqual) {
+  for (const char* inside : {"bert", "left", "right"}) {
+    std::filesystem::create_directories(folder.path / inside);
+    const std::string name = inside == std::string("bert") ? "bert_base" : "net";
+    workspace->open(folder.write(std::string(inside) + "/executable.popef", sample_popef(name)));
+  }
+  settle();
+  for (const char* tab : {"tab bert_base", "tab left/net", "tab right/net"})
+    EXPECT_TRUE(ui::find_mark(tab)) << tab;
+  EXPECT_FALSE(sees("tab executable.popef"));
+  workspace->open(folder.write("right/copy.popef", sample_popef("net")));
+  settle();
+  for (const char* tab : {"tab left/net", "tab executable.popef", "tab copy.popef"})
+    EXPECT_TRUE(ui::find_mark(tab)) << tab;
+}
+
 TEST_F(WorkspaceTest, ManyTabsAndToolsHaveRoom) {
   ImGui::GetIO().DisplaySize = {900, 600};
   for (int i = 0; i < 8; i++)
