@@ -1,10 +1,13 @@
-// poprt_exec bench: measures latency and throughput with one or several clients.
+// poprt_exec bench: measures latency and throughput with one or several clients, and the speed of
+// texts of a language model.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "common/arguments.h"
@@ -13,6 +16,7 @@
 #include "exec/commands.h"
 #include "exec/support/cases.h"
 #include "exec/support/clients.h"
+#include "exec/support/generation_bench.h"
 #include "exec/support/latencies.h"
 #include "exec/support/session_bench.h"
 #include "exec/support/tensors.h"
@@ -24,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 // Set by the first SIGINT while requests are measured. The second one ends the process.
 volatile std::sig_atomic_t stopped_by_user = 0;
+constexpr int kInterrupted = 130;  // as shells report SIGINT
 
 void stop_measuring(int) { stopped_by_user = 1; }
 
@@ -52,6 +57,9 @@ struct BenchArguments {
   double seconds = 2;
   bool async = false, json = false;
   CompileSettings compile;
+  bool generate = false;
+  std::vector<std::string> sequences = {"1"};
+  GenerationSettings generation;
 };
 
 // The memory of one client for one request.
@@ -243,7 +251,74 @@ std::vector<Measured> measure(const BenchArguments& a, const Executable& executa
   return measured;
 }
 
+void check_generation(const BenchArguments& a) {
+  const std::pair<bool, const char*> others[] = {{!a.inputs.empty(), "--input"},
+                                                 {!a.inputs_pb.empty(), "--input-pb"},
+                                                 {a.clients != 1, "--clients"},
+                                                 {a.async, "--async"},
+                                                 {a.through != "runner", "--through"}};
+  for (const auto& [given, name] : others)
+    if (given) throw Usage(fmt::format("{} has no effect with --generate", name));
+  if (a.compile.any_given() || a.compile.allow_unknown_inputs || a.compile.batch_axis >= 0)
+    throw Usage(
+        "options of the compilation have no effect with --generate; poprt_exec generate --save "
+        "writes a PopEF file");
+}
+
+int bench_generation(const BenchArguments& a) {
+  check_generation(a);
+  std::vector<int64_t> numbers;
+  for (const std::string& word : a.sequences) numbers.push_back(std::stoll(word));
+  GenerationSettings settings = a.generation;
+  settings.model = a.model;
+  settings.threads = a.threads;
+  settings.warmup = a.warmup;
+  settings.most_sequences = std::ranges::max(numbers);
+  std::vector<GenerationTimes> measured;
+  // Before anything is measured, SIGINT ends the process.
+  std::optional<StopOnInterrupt> stop;
+  for (const int64_t sequences : numbers) {
+    if (stopped_by_user) break;
+    std::optional<Waiting> waiting;
+    waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
+    GenerationBench bench(settings, sequences);
+    if (!stop) stop.emplace();
+    waiting.emplace("measure");
+    const auto until =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                           a.seconds / static_cast<double>(numbers.size())));
+    GenerationTimes times = bench.measure(
+        [&](int64_t done) {
+          return a.iterations > 0 ? done < a.iterations : done == 0 || Clock::now() < until;
+        },
+        [] { return stopped_by_user != 0; });
+    waiting.reset();
+    if (times.repetitions == 0) break;
+    // Each row is printed at once, because the next model may take long to compile.
+    if (!a.json && measured.empty())
+      fmt::print("prompts of {} tokens, {} new tokens; min / median / max of all sequences\n{}",
+                 settings.prompt_tokens, settings.new_tokens, GenerationTimes::header());
+    if (!a.json) fmt::print("{}", times.row());
+    std::fflush(stdout);
+    measured.push_back(std::move(times));
+  }
+  if (a.json) {
+    nlohmann::json j = {{"model", a.model},
+                        {"prompt_tokens", settings.prompt_tokens},
+                        {"new_tokens", settings.new_tokens},
+                        {"seed", settings.seed},
+                        {"interrupted", stopped_by_user != 0},
+                        {"cases", nlohmann::json::array()}};
+    for (const GenerationTimes& times : measured) j["cases"].push_back(times.json());
+    print_json(j);
+  }
+  return stopped_by_user ? kInterrupted : 0;
+}
+
 int bench(BenchArguments& a) {
+  if (a.generate) return bench_generation(a);
+  if (std::filesystem::is_directory(a.model))
+    throw Usage(fmt::format("'{}' is a folder; a language model needs --generate", a.model));
   const bool session = a.through != "runner";
   if (session && (a.clients > 1 || a.async))
     throw Usage(fmt::format("--through {} has one client, without --async", a.through));
@@ -262,7 +337,6 @@ int bench(BenchArguments& a) {
     measured = measure(a, executable, runner, in_flight);
   }
   waiting.reset();
-  constexpr int kInterrupted = 130;  // as shells report SIGINT
   const int code = stopped_by_user ? kInterrupted : 0;
   const bool one = measured.size() == 1 && measured[0].name.empty();
   if (a.json) {
@@ -291,12 +365,42 @@ int bench(BenchArguments& a) {
   return code;
 }
 
+void add_generation_options(Command& c, BenchArguments& a) {
+  c.group("Language models");
+  GenerationSettings& g = a.generation;
+  const Option* generate = c.add_flag("--generate", a.generate,
+                                      "Measure texts: tokens per second of prompts and new tokens, "
+                                      "and the time to the first token");
+  c.add_option("--sequences", a.sequences, "1,3,8: numbers of texts that run together [1]")
+      ->delimiter(',')
+      ->check(between(int64_t{1}, int64_t{1024}))
+      ->needs(generate);
+  c.add_option("--prompt_tokens", g.prompt_tokens, "Tokens of each prompt, which are random")
+      ->check(between(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str()
+      ->needs(generate);
+  c.add_option("--new_tokens", g.new_tokens, "Tokens of each text after its prompt")
+      ->check(between(int64_t{2}, int64_t{1} << 24))
+      ->capture_default_str()
+      ->needs(generate);
+  c.add_option("--max_length", g.max_length,
+               "Tokens that the caches have room for [the context of the model, at most 2048]")
+      ->check(between(int64_t{1}, int64_t{1} << 24))
+      ->needs(generate);
+  c.add_option("--prefill", g.prefill, "Tokens of a prompt that one run computes [64]")
+      ->check(between(int64_t{1}, int64_t{1} << 24))
+      ->needs(generate);
+  c.add_option("--seed", g.seed, "Seed of the prompts")->capture_default_str()->needs(generate);
+}
+
 }  // namespace
 
 void add_bench(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<BenchArguments>();
   Command* c = app.add_command("bench", "Measure latency and throughput");
-  c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
+  c->add_option("MODEL", a->model,
+                ".popef, or .onnx (compiled first); with --generate also a folder, as of generate")
+      ->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy (other inputs are random)")->many();
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->many();
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
@@ -307,17 +411,23 @@ void add_bench(Command& app, std::function<int()>& action) {
   c->add_option("--through", a->through, "runner, or only a session's callbacks or queues")
       ->check(one_of({"runner", "callbacks", "queues"}))
       ->capture_default_str();
-  c->add_option("--iterations", a->iterations, "Requests of each client [by time]")
+  c->add_option("--iterations", a->iterations,
+                "Requests of each client, or texts of each sequence [by time]")
       ->check(at_least<int64_t>(1));
-  c->add_option("--seconds", a->seconds, "Seconds to measure in total, for all models and shapes")
+  c->add_option("--seconds", a->seconds,
+                "Seconds to measure in total, for all models, shapes and --sequences")
       ->check(between(1e-3, 1e6))
       ->capture_default_str();
-  c->add_option("--warmup", a->warmup, "Runs before measuring")
-      ->check(at_least(0))
-      ->capture_default_str();
+  const Option* warmup =
+      c->add_option("--warmup", a->warmup, "Runs before measuring [3, with --generate 1]")
+          ->check(at_least(0));
   c->add_flag("--json", a->json, "Report as JSON");
+  add_generation_options(*c, *a);
   add_compile_options(*c, a->compile);
-  c->callback([a, &action] { action = [a] { return bench(*a); }; });
+  c->callback([a, warmup, &action] {
+    if (a->generate && !warmup->count()) a->warmup = 1;
+    action = [a] { return bench(*a); };
+  });
 }
 
 }  // namespace poprt::cli

@@ -1,12 +1,17 @@
-"""poprt_exec bench: latency and throughput. Nothing here asserts a time."""
+"""poprt_exec bench: latency and throughput, and texts with --generate. Nothing here asserts a time."""
 
 import json
+import os
 import re
 import resource
+import signal
+import subprocess
 import time
 import unittest
 
-from support import DIGITS, CommandTest, model
+from support import DIGITS, RECORDS, CommandTest, model
+
+TEXTS = os.path.join(RECORDS, "generation", "genai")  # 53 tokens, a context of 64
 
 
 class Bench(CommandTest):
@@ -163,6 +168,99 @@ class Bench(CommandTest):
         self.fails([model("relu"), "--input", "z=x.npy"], "'z'")
         self.npy("x.npy", "f4", [3, 2], [0.0] * 6)
         self.fails([model("relu"), "--input", "x=x.npy"], "f32[2,3]", "f32[3,2]")
+
+
+class BenchGenerate(CommandTest):
+    command = "poprt_exec bench --generate"
+    sizes = ["--prompt_tokens", "20", "--new_tokens", "16"]
+
+    def refused(self, words, *facts, code=1):
+        self.command = "poprt_exec bench"
+        self.fails(["--generate", *words], *facts, code=code)
+        self.command = BenchGenerate.command
+
+    def test_each_number_of_sequences(self):
+        begin = time.monotonic()
+        report = json.loads(self.succeeds(TEXTS, *self.sizes, "--sequences", "1,3,8", "--iterations", "3", "--json"))
+        took = time.monotonic() - begin
+        self.assertEqual([report[name] for name in ("prompt_tokens", "new_tokens", "seed", "interrupted")], [20, 16, 0, False])
+        self.assertEqual([(c["sequences"], c["repetitions"]) for c in report["cases"]], [(1, 3), (3, 3), (8, 3)])
+        for case in report["cases"]:
+            count = case["sequences"]
+            for name in ("prefill_tokens_per_second", "decode_tokens_per_second", "decode_tokens_per_step", "first_token_ms"):
+                values = [case[name][key] for key in ("min", "median", "max")]
+                self.assertEqual(values, sorted(values), name)
+                self.assertGreater(values[0], 0, name)
+            # All prompts and all new tokens but the first ones were computed in the time of this process.
+            self.assertGreater(case["prefill_tokens_per_second"]["max"], 20 * count * 3 / took)
+            self.assertGreater(case["decode_tokens_per_second"]["max"], count / took)
+            self.assertLessEqual(case["decode_tokens_per_step"]["max"], count)
+            self.assertLess(case["first_token_ms"]["max"] + case["load_ms"], 1000 * took)
+            self.assertTrue(1 << 20 < case["private_bytes"] < 1 << 32, case["private_bytes"])
+        self.assertEqual(report["cases"][0]["decode_tokens_per_step"]["min"], 1)
+
+    def test_table(self):
+        lines = self.succeeds(TEXTS, *self.sizes, "--sequences", "1,2", "--iterations", "2").splitlines()
+        self.assertEqual(lines[0], "prompts of 20 tokens, 16 new tokens; min / median / max of all sequences")
+        self.assertEqual(re.split("  +", lines[1].strip()), ["sequences", "repetitions", "prefill tokens/s", "decode tokens/s",
+                                                             "first token ms", "load ms", "private MB"])
+        self.assertEqual([re.split("  +", line.strip())[:2] for line in lines[2:]], [["1", "2"], ["2", "2"]])
+        for line in lines[2:]:
+            self.assertRegex(line, r"( +[\d.]+ / [\d.]+ / [\d.]+){3} +[\d.]+ +[\d.]+$")
+
+    def test_seconds_are_for_all_numbers(self):
+        begin = time.monotonic()
+        report = json.loads(self.succeeds(TEXTS, *self.sizes, "--sequences", "1,2", "--seconds", "0.4", "--warmup", "0", "--json"))
+        self.assertGreater(time.monotonic() - begin, 0.4)
+        self.assertTrue(all(case["repetitions"] >= 1 for case in report["cases"]))
+        self.assertGreater(sum(case["repetitions"] for case in report["cases"]), 2)
+
+    def test_a_saved_model_has_its_slots(self):
+        self.succeeds(TEXTS, "--ids", "1", "--max-new-tokens", "2", "--slots", "2", "--save", "two.popef", command="poprt_exec generate")
+        report = json.loads(self.succeeds("two.popef", *self.sizes, "--sequences", "1,2", "--iterations", "1", "--json"))
+        self.assertEqual([case["sequences"] for case in report["cases"]], [1, 2])
+        self.refused(["two.popef", *self.sizes, "--sequences", "1,3"], "--sequences 3: 'two.popef' was compiled for 2 at once", "--slots 3")
+
+    def test_the_context_is_not_exceeded(self):
+        self.refused([TEXTS, "--prompt_tokens", "40", "--new_tokens", "25"], "are 65 tokens", "room for 64")
+        self.succeeds(TEXTS, "--prompt_tokens", "40", "--new_tokens", "24", "--iterations", "1")
+        self.refused([TEXTS, *self.sizes, "--max_length", "35"], "are 36 tokens", "room for 35")
+        self.refused([TEXTS, *self.sizes, "--max_length", "65"], "context of 64")
+
+    def test_models_that_generate_nothing(self):
+        self.refused([model("relu")], "input_ids")
+        self.refused([self.popef(model("relu"))], "generator")
+        self.refused(["nowhere"], "there is no model 'nowhere'")
+        self.command = "poprt_exec bench"
+        self.misused([TEXTS], "is a folder", "--generate")
+
+    def test_options_of_the_other_measurement_are_refused(self):
+        for words in (["--async"], ["--clients", "2"], ["--through", "queues"], ["--input", "x=x.npy"], ["--input-pb", "x=x.pb"]):
+            self.refused([TEXTS, *words], f"{words[0]} has no effect with --generate", code=2)
+        for words in (["--strict"], ["--allow_unknown_inputs"], ["--precision", "fp16"]):
+            self.refused([TEXTS, *words], "options of the compilation have no effect with --generate", code=2)
+        self.refused([TEXTS, "--sequences", "1,0"], "--sequences", "'0'", code=2)
+        self.refused([TEXTS, "--new_tokens", "1"], "--new_tokens", "'1'", code=2)
+        self.command = "poprt_exec bench"
+        for word in ("--sequences", "--prompt_tokens", "--new_tokens", "--max_length", "--prefill", "--seed"):
+            self.misused([model("relu"), word, "2"], word, "--generate")
+
+    def test_an_interrupt_prints_what_was_measured(self):
+        words = [TEXTS, *self.sizes, "--sequences", "1,2", "--seconds", "600", "--json"]
+        with subprocess.Popen(self.arguments(words), cwd=self.folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            used = 0
+            while process.poll() is None and used < 2 * os.sysconf("SC_CLK_TCK"):  # the model is loaded before
+                with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+                    used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=300)
+        self.assertEqual((process.returncode, err), (130, ""))
+        report = json.loads(out)
+        self.assertTrue(report["interrupted"])
+        self.assertEqual([case["sequences"] for case in report["cases"]], [1])
+        self.assertGreater(report["cases"][0]["repetitions"], 0)
 
 
 if __name__ == "__main__":
