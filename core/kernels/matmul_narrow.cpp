@@ -111,9 +111,11 @@ void check(const Operands& r, const calls::MatmulNarrow& c, Params& p) {
     r.needs(kRows, DType::u8, {s.m, isa::narrow_pair_bytes(s.k)});
 }
 
-// The fastest products that this CPU has and the call allows.
+// The fastest products that this CPU has and the call allows. `in_order` requires f32, the only
+// products that every instruction set rounds equally.
 NarrowProducts products_of_cpu(NarrowProducts allowed, NarrowFormat format,
-                               const isa::NarrowTable& table) {
+                               const isa::NarrowTable& table, bool in_order) {
+  if (in_order) return NarrowProducts::f32;
   const bool has_bytes = table.bytes && (cpu_has_vnni() || format != NarrowFormat::u8);
   if (allowed == NarrowProducts::bytes && has_bytes) return allowed;
   if (allowed != NarrowProducts::bf16) return NarrowProducts::f32;
@@ -144,7 +146,7 @@ Plan prepare(const Call& call) {
   check(r, c, *p);
   p->table = &POPRT_SELECT_ISA(narrow);
   p->vnni = cpu_has_vnni();
-  p->products = products_of_cpu(c.products, s.format, *p->table);
+  p->products = products_of_cpu(c.products, s.format, *p->table, s.in_order);
   p->pieces = p->products == NarrowProducts::f32 && p->table->pieces && p->vnni && !s.in_order &&
               isa::narrow_pieces_fit(s);
 

@@ -2,8 +2,13 @@
 // 1 to 17 rows, on each instruction set.
 #include "kernels/calls/matmul_narrow.h"
 
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -227,9 +232,10 @@ TEST(MatmulNarrow, IntegersEqualF64WithinTheBoundOnEveryInstructionSet) {
     ::unsetenv("POPRT_ISA");
 }
 
-// The results of the product of these operands with Call::reproducible.
+// The results of the product of these operands with Call::reproducible. Tasks are divided into one
+// range for each thread.
 std::vector<float> reproducible_results(const calls::MatmulNarrow& call,
-                                        std::vector<Tensor>& operands) {
+                                        std::vector<Tensor>& operands, int threads = 1) {
   std::vector<Operand> given;
   std::vector<void*> data;
   for (Tensor& t : operands) {
@@ -238,10 +244,12 @@ std::vector<float> reproducible_results(const calls::MatmulNarrow& call,
   }
   const calls::Encoded encoded = calls::encode(call);
   const Plan plan = find_kernel(calls::MatmulNarrow::kKernel)
-                        ->prepare({given, encoded.ints, encoded.floats, 1, true});
+                        ->prepare({given, encoded.ints, encoded.floats, threads, true});
   Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
-  plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
-           static_cast<std::byte*>(scratch.mutable_data()));
+  const int64_t all = plan.tasks * plan.rounds;
+  for (int64_t i = 0; i < threads; i++)
+    plan.run(plan.params.get(), data.data(), all * i / threads, all * (i + 1) / threads,
+             static_cast<std::byte*>(scratch.mutable_data()));
   const auto y = operands[6].values<float>();
   return {y.begin(), y.end()};
 }
@@ -262,6 +270,77 @@ TEST(MatmulNarrow, ReproducibleRowsDoNotDependOnTheNumberOfRows) {
     const std::vector<float> few = reproducible_results(call, operands);
     EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin())) << rows << " rows";
   }
+}
+
+// The bits of all reproducible products: 2, 4 and 8 bits, in f32 and in bytes, of 1 to 17 rows.
+std::vector<float> bits_of_reproducible_products() {
+  std::vector<float> bits;
+  std::mt19937 rng(17);
+  for (int format = 0; format < 3; format++)
+    for (int64_t m = 1; m <= 17; m++) {
+      Case c = random_case(m, rng);
+      c.format = static_cast<NarrowFormat>(format);
+      for (const auto products : {calls::NarrowProducts::f32, calls::NarrowProducts::bytes}) {
+        Product p(c, rng);
+        calls::MatmulNarrow call = p.call();
+        call.products = products;
+        const isa::NarrowShape shape = {.m = c.m,
+                                        .n = c.n,
+                                        .k = c.k,
+                                        .format = c.format,
+                                        .block = call.block,
+                                        .blocks = (c.k + call.block - 1) / call.block,
+                                        .part = call.part,
+                                        .parts = (c.k + call.part - 1) / call.part};
+        if (products == calls::NarrowProducts::bytes)
+          p.operands().push_back(Tensor::zeros(DType::u8, {c.m, isa::narrow_row_bytes(shape)}));
+        const std::vector<float> one = reproducible_results(call, p.operands());
+        for (const int threads : {2, 3, 5})
+          EXPECT_EQ(reproducible_results(call, p.operands(), threads), one) << threads;
+        bits.insert(bits.end(), one.begin(), one.end());
+      }
+    }
+  return bits;
+}
+
+// The first process writes its bits to the file of POPRT_TEST_BITS, and the others compare theirs.
+void check_bits_of_file() {
+  const std::vector<float> bits = bits_of_reproducible_products();
+  const auto size = static_cast<std::streamsize>(bits.size() * sizeof(float));
+  std::vector<float> first(bits.size());
+  const char* path = std::getenv("POPRT_TEST_BITS");
+  if (std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(first.data()), size))
+    EXPECT_EQ(std::memcmp(first.data(), bits.data(), static_cast<size_t>(size)), 0);
+  else
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bits.data()), size);
+}
+
+TEST(MatmulNarrow, ReproducibleBitsAreEqualOnEveryInstructionSet) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  std::optional<std::string> before;
+  if (const char* old = std::getenv("POPRT_ISA")) before = old;
+  std::string path = testing::TempDir() + "bits_XXXXXX";
+  const bool makes_file = std::getenv("POPRT_TEST_BITS") == nullptr;
+  if (makes_file) {
+    ::close(::mkstemp(path.data()));
+    ::setenv("POPRT_TEST_BITS", path.c_str(), 1);
+  }
+  const auto check = [] {
+    check_bits_of_file();
+    std::exit(testing::Test::HasFailure() ? 1 : 0);
+  };
+  for (const char* isa : {"avx2", "avx512"}) {
+    ::setenv("POPRT_ISA", isa, 1);
+    EXPECT_EXIT(check(), testing::ExitedWithCode(0), "") << isa;
+  }
+  if (makes_file) {
+    ::unsetenv("POPRT_TEST_BITS");
+    std::remove(path.c_str());
+  }
+  if (before)
+    ::setenv("POPRT_ISA", before->c_str(), 1);
+  else
+    ::unsetenv("POPRT_ISA");
 }
 
 TEST(MatmulNarrow, ProductsOfBf16RequireWeightsOfBf16) {
