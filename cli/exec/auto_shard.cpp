@@ -10,8 +10,10 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "common/standard_streams.h"
+#include "compiler/chip_options.h"
 #include "compiler/driver.h"
 #include "exec/commands.h"
+#include "exec/support/shard_estimate.h"
 #include "exec/support/shard_trial.h"
 #include "onnx/export.h"
 #include "ops/op.h"
@@ -24,9 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct AutoShardArguments {
-  std::string input_model, output_model;
+  std::string input_model, output_model, target;
   int64_t num_ipus = 0, num_processes = 2, runs = 200;
-  double memory_proportion = 0.6;
+  double memory_proportion = 0.6, available_memory = 0.6;
   bool optimal_perf = false, json = false;
 };
 
@@ -56,7 +58,7 @@ std::unique_ptr<ir::Graph> named_graph(const std::string& path) {
 
 struct Found {
   Candidate best;
-  size_t tried = 0;  // number of compiled plans
+  size_t tried = 0;  // number of compiled or estimated plans
 };
 
 // Starts with parts of equal bytes. With --optimal_perf, it then balances the measured time of the
@@ -80,24 +82,47 @@ Found search(const AutoShardArguments& a, const ir::Graph& graph) {
   return {best, tried};
 }
 
+// The same by estimates: nothing is compiled or measured. Parts of equal bytes are tried first, so
+// that a model fits whose weights are the limit.
+Found search_by_estimate(const AutoShardArguments& a, const ir::Graph& graph) {
+  std::vector<SubGraph> parts = sub_graphs(graph);
+  const auto ipus = static_cast<size_t>(a.num_ipus);
+  const ShardEstimate estimate(graph, parts, compiler::chip_target(a.target), a.available_memory);
+  estimate.set_times(parts);
+  std::atomic<size_t> tried = 0;
+  const CompilePlan plan = [&](const Plan& p) {
+    tried++;
+    return estimate.estimate(p);
+  };
+  Candidate best =
+      compile_fitting(balanced(amounts_by_bytes(parts), ipus), a.memory_proportion, plan);
+  improve(best, balanced(amounts_by_time(parts), ipus),
+          {a.memory_proportion, 1, plan, [](Candidate&) {}});
+  return {best, tried};
+}
+
 void print(const AutoShardArguments& a, const Found& found) {
   const Candidate& c = found.best;
   if (a.json) {
     nlohmann::ordered_json ipus = nlohmann::ordered_json::array();
     for (size_t i = 0; i < c.bytes.size(); i++)
       ipus.push_back({{"ipu", i}, {"cut", c.cuts[i]}, {"bytes", c.bytes[i]}});
-    print_json({{"input_model", a.input_model},
-                {"output_model", a.output_model},
-                {"ipus", ipus},
-                {"tried", found.tried},
-                {"latency_ms", c.latency_ms},
-                {"throughput", c.per_second}});
+    nlohmann::json json = {{"input_model", a.input_model},
+                           {"output_model", a.output_model},
+                           {"ipus", ipus},
+                           {"tried", found.tried},
+                           {"latency_ms", c.latency_ms},
+                           {"throughput", c.per_second}};
+    if (!a.target.empty()) json["estimated_for"] = a.target;
+    print_json(json);
     return;
   }
   for (size_t i = 0; i < c.bytes.size(); i++)
     fmt::print("IPU {}: {:.1f} MB, {}\n", i, static_cast<double>(c.bytes[i]) / 1e6,
                c.cuts[i].empty() ? std::string("the rest")
                                  : fmt::format("cut at {}", fmt::join(c.cuts[i], ", ")));
+  if (!a.target.empty())
+    fmt::print("Estimate for {}, not measured (docs/chip.md):\n", printable(a.target));
   fmt::print("Latency: {:.2f} ms\nThroughput: {:.1f}/s\nsharded model: {}\n", c.latency_ms,
              c.per_second, a.output_model);
 }
@@ -114,8 +139,15 @@ int run(AutoShardArguments a) {
   std::error_code error;
   if (fs::equivalent(a.input_model, a.output_model, error))
     throw Usage("--output_model: the sharded model would overwrite its source");
+  if (!a.target.empty() && a.optimal_perf)
+    throw Usage("--optimal_perf measures, and --target estimates: give one of them");
+  const AutoShardArguments standard;
+  if (!a.target.empty() && (a.runs != standard.runs || a.num_processes != standard.num_processes))
+    throw Usage("--runs and --num_processes act on measurements: leave them out with --target");
+  if (a.target.empty() && a.available_memory != standard.available_memory)
+    throw Usage("--available_memory_proportion needs --target");
   const auto graph = named_graph(a.input_model);
-  const Found found = search(a, *graph);
+  const Found found = a.target.empty() ? search(a, *graph) : search_by_estimate(a, *graph);
   onnx::export_file(*cut_graph(*graph, found.best.cuts), a.output_model);
   print(a, found);
   return 0;
@@ -148,6 +180,14 @@ void add_auto_shard(Command& app, std::function<int()>& action) {
       ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", a->json, "The result as JSON");
+  command->add_option("--target", a->target,
+                      "Cut by the estimate of a chip (docs/chip.md) instead of the bytes and times "
+                      "of the emulated IPU: mk1, mk2, bow, c600, or a JSON file");
+  command
+      ->add_option("--available_memory_proportion", a->available_memory,
+                   "With --target: fraction of a tile's memory for temporary data of products")
+      ->check(between(0.0, 1.0))
+      ->capture_default_str();
   command->callback([&action, a] { action = [a] { return run(*a); }; });
 }
 

@@ -33,10 +33,27 @@ class AutoShard(CommandTest):
         self.assertIn("input 'image' has variable dimensions; it is cut as [1,1,8,8]", ran.err)
         self.assertTrue(os.path.exists(self.path("v.onnx")))
 
+    def test_a_model_is_cut_by_the_estimate_of_a_chip(self):
+        """Equal products are equal parts, whatever the host measures."""
+        nodes, weights = self.chain([64] * 9)
+        found = self.sharded(nodes, weights, ["--num_ipus", "2", "--target", "bow"])
+        self.assertEqual(found["estimated_for"], "bow")
+        self.assertEqual([row["cut"] for row in found["ipus"]], [["node_v3"], []])
+        self.assertGreater(found["latency_ms"], 0)
+        slower = self.sharded(nodes, weights, ["--num_ipus", "2", "--target", "mk2"])
+        self.assertLess(slower["throughput"], found["throughput"])
+        printed = self.succeeds("-i", "m.onnx", "--num_ipus", "2", "--target", "c600")
+        self.assertIn("Estimate for c600, not measured", printed)
+        self.misused(["-i", "m.onnx", "--num_ipus", "2", "--target", "c600", "--optimal_perf"], "--optimal_perf")
+        self.misused(["-i", "m.onnx", "--num_ipus", "2", "--target", "c600", "--runs", "3"], "--runs")
+        self.misused(["-i", "m.onnx", "--num_ipus", "2", "--available_memory_proportion", "0.2"], "--target")
+        self.fails(["-i", "m.onnx", "--num_ipus", "2", "--target", "ipu9"], "ipu9")
+
     def sharded(self, nodes, weights, words, outputs="y"):
         """The nodes at which a model of x[1,w] is cut, IPU by IPU."""
         self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [1, 64])], [onnx.value(outputs, onnx.F32, [1, "n"])], weights))
-        ran = self.run_command("-i", "m.onnx", "--runs", "1", "--json", *words)
+        runs = [] if "--target" in words else ["--runs", "1"]
+        ran = self.run_command("-i", "m.onnx", *runs, "--json", *words)
         self.assertEqual(ran.code, 0, ran.err)
         return json.loads(ran.out)
 

@@ -31,7 +31,7 @@ std::vector<Candidate> compile_unseen(const std::vector<Plan>& plans, const Impr
 }  // namespace
 
 double Candidate::fullest() const {
-  return static_cast<double>(std::ranges::max(bytes)) / kChipBytes;
+  return static_cast<double>(std::ranges::max(bytes)) / chip_bytes;
 }
 
 std::vector<double> amounts_by_bytes(const std::vector<SubGraph>& parts) {
@@ -69,7 +69,7 @@ Candidate compile_fitting(const Plan& plan, double proportion, const CompilePlan
   if (least.fullest() > 1)
     fail(ErrorCode::resource_exhausted,
          "an IPU would need {:.0f} MB, more than its {:.0f} MB; give a larger --num_ipus",
-         least.fullest() * kChipBytes / 1e6, kChipBytes / 1e6);
+         least.fullest() * least.chip_bytes / 1e6, least.chip_bytes / 1e6);
   if (least.fullest() > proportion)
     print_error("poprt_exec: an IPU is {:.0f} % full, --memory_proportion allows {:.0f} %\n",
                 least.fullest() * 100, proportion * 100);

@@ -26,6 +26,7 @@ struct Candidate {
   std::vector<uint64_t> bytes;                 // weights and memory, by IPU
   std::shared_ptr<const runtime::Model> model;
   double latency_ms = 0, per_second = 0;
+  double chip_bytes = kChipBytes;  // of one IPU
 
   // The fraction of its memory that the fullest IPU uses.
   double fullest() const;
