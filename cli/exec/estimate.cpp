@@ -54,7 +54,7 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
     throw Usage(fmt::format("--partials_type: '{}' is not half or float", printable(a.partials)));
   o.chip.float_partials = a.partials == "float";
   o.chip.use_128bit_conv_unit_load = a.wide_loads;
-  if (a.fast_reduce) log().warn("--enable_fast_reduce has no effect on the estimate");
+  o.chip.fast_reduce = a.fast_reduce;
   if (!a.compile.winograd.empty())
     log().warn("--winograd has no effect on the estimate: it chooses kernels of the host");
   o.chip.outline_threshold = a.outline_threshold;
@@ -111,48 +111,86 @@ void write_svg(const std::string& path, const ipu::Estimate& e) {
   file.commit();
 }
 
-// --sweep batch_size=1,2,4: a line for each batch, and the best one that fits.
-int sweep(const EstimateArguments& a) {
-  const auto [name, list] = split_pair(a.sweep, "--sweep");
-  if (name != "batch_size") throw Usage("--sweep: expected batch_size=N,N,...");
-  if (!a.svg.empty() || !a.compare.empty() || a.operations || a.plans)
-    throw Usage(
-        "--sweep prints one line for each batch: leave out --svg, --compare, --verbose, --plans");
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  const auto options = options_of(a);
-  int64_t best = 0;
-  double most = 0;
+int64_t busiest_bytes(const ipu::Estimate& e) {
+  int64_t bytes = 0;
+  for (const ipu::TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
+  return bytes;
+}
+
+// The words of --sweep NAME=WORD,WORD,...
+std::vector<std::string> sweep_words(const std::string& list) {
+  std::vector<std::string> words;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
-    const std::string word = list.substr(begin, end - begin);
+    words.push_back(list.substr(begin, end - begin));
     begin = end + 1;
-    int64_t batch = 0;
-    if (!word.empty() && word.size() < 8 &&
-        std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; }))
-      batch = std::stoll(word);
-    if (batch < 1) throw Usage(fmt::format("--sweep: '{}' is not a batch size", printable(word)));
-    const ipu::Estimate e = estimate_of(*converted(a, batch), options);
-    int64_t bytes = 0;
-    for (const ipu::TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
-    rows.push_back({{"batch_size", batch},
+  }
+  return words;
+}
+
+int64_t batch_of(const std::string& word) {
+  int64_t batch = 0;
+  if (!word.empty() && word.size() < 8 &&
+      std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; }))
+    batch = std::stoll(word);
+  if (batch < 1) throw Usage(fmt::format("--sweep: '{}' is not a batch size", printable(word)));
+  return batch;
+}
+
+double proportion_of(const std::string& word) {
+  char* end = nullptr;
+  const double proportion = std::strtod(word.c_str(), &end);
+  if (word.empty() || *end || !(proportion >= 0 && proportion <= 1))
+    throw Usage(fmt::format("--sweep: '{}' is not a proportion from 0 to 1", printable(word)));
+  return proportion;
+}
+
+// --sweep batch_size=1,2,4 or available_memory_proportion=0.1,0.2: a line for each value, and the
+// one with the highest throughput that fits.
+int sweep(const EstimateArguments& a) {
+  const auto [name, list] = split_pair(a.sweep, "--sweep");
+  const bool batches = name == "batch_size";
+  if (!batches && name != "available_memory_proportion")
+    throw Usage("--sweep: expected batch_size=N,N,... or available_memory_proportion=P,P,...");
+  if (!a.svg.empty() || !a.compare.empty() || a.operations || a.plans)
+    throw Usage(
+        "--sweep prints one line for each value: leave out --svg, --compare, --verbose, --plans");
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  auto options = options_of(a);
+  // A wrong word fails before the first line.
+  std::vector<nlohmann::ordered_json> values;
+  for (const std::string& word : sweep_words(list)) {
+    if (batches)
+      values.emplace_back(batch_of(word));
+    else
+      values.emplace_back(proportion_of(word));
+  }
+  const auto fixed = batches ? nullptr : converted(a, 0);
+  nlohmann::ordered_json best = 0;  // the value that fits, else 0
+  double most = 0;
+  for (const nlohmann::ordered_json& value : values) {
+    if (!batches) options.chip.available_memory_proportion = value;
+    const ipu::Estimate e = estimate_of(batches ? *converted(a, value) : *fixed, options);
+    rows.push_back({{name, value},
                     {"cycles", e.cycles},
                     {"throughput", e.throughput},
-                    {"bytes", bytes},
+                    {"bytes", busiest_bytes(e)},
                     {"fits", e.fits()}});
     if (e.fits() && e.throughput > most) {
       most = e.throughput;
-      best = batch;
+      best = value;
     }
     if (!a.json)
-      fmt::print("batch_size {:>6}: {:>12} cycles {:>12.1f} samples/s {:>8} bytes {}\n", batch,
-                 e.cycles, e.throughput, bytes, e.fits() ? "fits" : "does not fit");
+      fmt::print("{} {:>6}: {:>12} cycles {:>12.1f} samples/s {:>8} bytes {}\n", name,
+                 to_text(value), e.cycles, e.throughput, busiest_bytes(e),
+                 e.fits() ? "fits" : "does not fit");
   }
   if (a.json)
     fmt::print("{}\n", to_text(nlohmann::ordered_json{{"sweep", rows}, {"best", best}}, 2));
-  else if (best)
-    fmt::print("best batch_size that fits: {}\n", best);
+  else if (most > 0)
+    fmt::print("best {} that fits: {}\n", name, to_text(best));
   else
-    fmt::print("no batch_size fits\n");
+    fmt::print("no {} fits\n", name);
   return 0;
 }
 
@@ -228,12 +266,13 @@ void add_estimate(Command& app, std::function<int()>& action) {
                 "Value from which equal operations share their code; below 0: none [1]");
   c->add_flag("--use_128bit_conv_unit_load", a->wide_loads, "Load weights with 128 bits");
   c->add_flag("--enable_fast_reduce", a->fast_reduce,
-              "Accepted with a warning; it does not change the estimate");
+              "Sum contiguous partial results, which needs fewer cycles");
   c->add_flag("--enable_pipelining", a->pipelining, "IPUs work on different batches");
   c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
   c->add_option("--compare", a->compare, "Compare with another target");
   c->add_option("--sweep", a->sweep,
-                "batch_size=N,N,...: estimate each and name the best that fits");
+                "batch_size=N,N,... or available_memory_proportion=P,P,...: estimate each and name "
+                "the best that fits");
   c->add_option("--svg", a->svg, "Write a picture of memory, phases and operators to this file");
   c->add_flag("--verbose", a->operations, "Also each operation with its supersteps");
   c->add_flag("--plans", a->plans, "Also the plan of each product");

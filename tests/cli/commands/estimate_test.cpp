@@ -94,6 +94,33 @@ TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
   EXPECT_EQ(estimated(kEstimated, {"--sweep", "width=1"}).code, 2);
 }
 
+TEST_F(EstimateCommand, SweepsTheAvailableMemory) {
+  const Ran ran = estimated(
+      kEstimated, with_batch({"--sweep", "available_memory_proportion=0.001,0.2,0.6", "--json"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const nlohmann::json json = ran.json();
+  ASSERT_EQ(json["sweep"].size(), 3u);
+  EXPECT_EQ(json["sweep"][1]["available_memory_proportion"], 0.2);
+  double most = 0;
+  for (const auto& row : json["sweep"]) most = std::max(most, row["throughput"].get<double>());
+  for (const auto& row : json["sweep"])
+    if (row["available_memory_proportion"] == json["best"]) {
+      EXPECT_EQ(row["throughput"].get<double>(), most);
+      EXPECT_EQ(row["fits"], true);
+    }
+  const Ran text =
+      estimated(kEstimated, with_batch({"--sweep", "available_memory_proportion=0.2,0.6"}));
+  EXPECT_NE(text.out.find("best available_memory_proportion that fits: 0."), std::string::npos)
+      << text.out;
+  for (const char* wrong : {"-0.1", "1.5", "0.2,", "x", "0.2x", "nan", ""})
+    EXPECT_EQ(
+        estimated(kEstimated,
+                  with_batch({"--sweep", std::string("available_memory_proportion=") + wrong}))
+            .code,
+        2)
+        << wrong;
+}
+
 TEST_F(EstimateCommand, PrintsPlansAndWritesAPicture) {
   const Ran ran = estimated(kEstimated, with_batch({"--plans", "--svg", "m.svg"}));
   EXPECT_EQ(ran.code, 0) << ran.err;
