@@ -210,13 +210,33 @@ void take_recorded(EstimateArguments& a) {
   number("available_memory_proportion", a.proportion, standard.proportion);
   number("batch_size", a.compile.batch_size, standard.compile.batch_size);
   number("batch_axis", a.compile.batch_axis, standard.compile.batch_axis);
+  number("outline_threshold", a.outline_threshold, standard.outline_threshold);
+  const auto flag = [&](const char* name, bool& value) {
+    const std::string text = s.option(name, "");
+    value = value || text == "True" || text == "1";
+  };
+  flag("use_128bit_conv_unit_load", a.wide_loads);
+  flag("enable_fast_reduce", a.fast_reduce);
+  flag("enable_pipelining", a.pipelining);
   if (a.partials == standard.partials) a.partials = s.option("partials_type", a.partials);
   if (a.compile.precision.empty()) a.compile.precision = s.option("precision", "");
   if (a.target.empty()) a.target = s.option("ipu_version", "c600");
   if (a.compile.input_shape.empty()) a.compile.input_shape = s.input_shape;
 }
 
+// An option whose values --sweep names must not have another value.
+void check_sweep(const EstimateArguments& a) {
+  const EstimateArguments standard;
+  const bool batch = a.compile.batch_size != standard.compile.batch_size;
+  const bool proportion = a.proportion != standard.proportion;
+  if ((batch && a.sweep.starts_with("batch_size=")) ||
+      (proportion && a.sweep.starts_with("available_memory_proportion=")))
+    throw Usage(fmt::format("--sweep names the values of --{0}: leave out --{0}",
+                            a.sweep.substr(0, a.sweep.find('='))));
+}
+
 int run(EstimateArguments a) {
+  check_sweep(a);
   a.source = chip_source(a.model);
   take_recorded(a);
   if (!a.sweep.empty()) return sweep(a);

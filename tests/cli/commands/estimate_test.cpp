@@ -94,6 +94,18 @@ TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
   EXPECT_EQ(estimated(kEstimated, {"--sweep", "width=1"}).code, 2);
 }
 
+TEST_F(EstimateCommand, AnOptionThatIsSweptHasNoOtherValue) {
+  const Ran batch = estimated(kEstimated, {"--sweep", "batch_size=1,2", "--batch_size", "4"});
+  EXPECT_EQ(batch.code, 2);
+  EXPECT_NE(batch.err.find("leave out --batch_size"), std::string::npos) << batch.err;
+  const Ran memory =
+      estimated(kEstimated, with_batch({"--sweep", "available_memory_proportion=0.2,0.6",
+                                        "--available_memory_proportion", "0.3"}));
+  EXPECT_EQ(memory.code, 2);
+  EXPECT_NE(memory.err.find("leave out --available_memory_proportion"), std::string::npos)
+      << memory.err;
+}
+
 TEST_F(EstimateCommand, SweepsTheAvailableMemory) {
   const Ran ran = estimated(
       kEstimated, with_batch({"--sweep", "available_memory_proportion=0.001,0.2,0.6", "--json"}));
