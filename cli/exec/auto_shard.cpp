@@ -122,7 +122,7 @@ void print(const AutoShardArguments& a, const Found& found) {
                c.cuts[i].empty() ? std::string("the rest")
                                  : fmt::format("cut at {}", fmt::join(c.cuts[i], ", ")));
   if (!a.target.empty())
-    fmt::print("Estimate for {}, not measured (docs/chip.md):\n", printable(a.target));
+    fmt::print("Estimate for {}, not measured (poprt_exec help estimate):\n", printable(a.target));
   fmt::print("Latency: {:.2f} ms\nThroughput: {:.1f}/s\nsharded model: {}\n", c.latency_ms,
              c.per_second, a.output_model);
 }
@@ -180,9 +180,10 @@ void add_auto_shard(Command& app, std::function<int()>& action) {
       ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", a->json, "The result as JSON");
-  command->add_option("--target", a->target,
-                      "Cut by the estimate of a chip (docs/chip.md) instead of the bytes and times "
-                      "of the emulated IPU: mk1, mk2, bow, c600, or a JSON file");
+  command->add_option(
+      "--target", a->target,
+      "Cut by the estimate of a chip (poprt_exec help estimate) instead of the bytes and times "
+      "of the emulated IPU: mk1, mk2, bow, c600, or a JSON file");
   command
       ->add_option("--available_memory_proportion", a->available_memory,
                    "With --target: fraction of a tile's memory for temporary data of products")

@@ -42,7 +42,8 @@ TEST(Cost, EverySampleHasACost) {
     // A rule that costs nothing is for views, and for what is computed before the program runs.
     if (cost.has_rule && s.domain.empty() && cost.cycles() == 0) free.insert(s.op);
   }
-  EXPECT_EQ(fmt::format("{}", fmt::join(without, " ")), "ByteMap CheckSize Resize Select");
+  EXPECT_EQ(fmt::format("{}", fmt::join(without, " ")),
+            "ByteMap CheckIndex CheckSize Resize Select");
   for (const char* op : {"AffineGrid",
                          "CausalConvWithState",
                          "DFT",
@@ -77,11 +78,12 @@ TEST(Cost, EveryOperatorOfTheCompilerHasARule) {
     if (!has_rule) without.insert(fmt::format("{}.{}", op->domain, op->name));
   }
   // These are made by layout and lowering passes, which run after the estimate.
-  EXPECT_EQ(fmt::format("{}", fmt::join(without, " ")),
-            "poprt.AveragePool poprt.Block poprt.ByteMap poprt.CheckSize poprt.Conv "
-            "poprt.ConvTranspose poprt.GlobalAveragePool poprt.GuardBegin poprt.GuardEnd "
-            "poprt.Linear poprt.LoopBegin poprt.LoopEnd poprt.MaxPool poprt.QLinearConv "
-            "poprt.Resize poprt.ScaledMatMulInteger poprt.Select poprt.Unblock");
+  EXPECT_EQ(
+      fmt::format("{}", fmt::join(without, " ")),
+      "poprt.AveragePool poprt.Block poprt.ByteMap poprt.CheckIndex poprt.CheckSize "
+      "poprt.Conv poprt.ConvTranspose poprt.GlobalAveragePool poprt.GuardBegin poprt.GuardEnd "
+      "poprt.Linear poprt.LoopBegin poprt.LoopEnd poprt.MaxPool poprt.QLinearConv "
+      "poprt.Resize poprt.ScaledMatMulInteger poprt.Select poprt.Unblock");
 }
 
 namespace {
