@@ -90,10 +90,7 @@ class Bench(CommandTest):
             self.assertGreaterEqual(r["requests"], 60)
 
     def test_clients_for_whom_there_is_no_thread_are_one_line(self):
-        with open(self.arguments([])[0], "rb") as file:
-            code = file.read()
-        if b"__asan_init" in code or b"__tsan_init" in code:
-            self.skipTest("sanitizers need all of the address space")
+        self.skip_if_sanitized()
         m = self.popef(model("relu"))
         limits = resource.getrlimit(resource.RLIMIT_AS)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_AS, limits)

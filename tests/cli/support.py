@@ -64,6 +64,13 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((result.code, result.err), (0, ""), f"{words}: {result.err}")
         return result.out
 
+    def skip_if_sanitized(self):
+        """Skips a test that limits the address space or the data of the command."""
+        with open(self.arguments([])[0], "rb") as file:
+            code = file.read()
+        if b"__asan_init" in code or b"__tsan_init" in code:
+            self.skipTest("sanitizers need all of the address space")
+
     def tree(self):
         """Every file with its content and every folder under self.folder."""
         found = {}
