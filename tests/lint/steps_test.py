@@ -49,6 +49,14 @@ class Steps(unittest.TestCase):
         self.assertEqual(shown[-2:], ["75% tests passed, 2 tests failed out of 4", "Errors while running CTest"])
         self.assertEqual(step.counts(), "1 passed, 2 failed, 1 skipped, ")
 
+    def test_reasons_from_the_junit_file_of_ctest(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write('<testsuite><testcase name="a.one"><skipped/><system-out>SKIPPED: no wheel &amp; no net</system-out></testcase>'
+                       '<testcase name="a.two"><system-out>fine</system-out></testcase></testsuite>')
+            file.flush()
+            self.assertEqual(steps.reasons(steps.outputs(file.name)), {"a.one": "SKIPPED: no wheel & no net"})
+        self.assertEqual(steps.outputs("/no/such/file.xml"), "")
+
     def test_reasons_of_skipped_tests(self):
         self.assertEqual(steps.reasons(LOG), {"b.three": "this CPU has no fp16 arithmetic"})
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 PROGRESS = re.compile(r"^\s*\[?(\d+)/(\d+)[\] ]")
 RESULT = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (\S+) [. ]*(\*\*\*\S.*?|Passed)\s+[\d.]+ sec")
@@ -20,7 +21,7 @@ TAIL = 60  # lines of a failed step
 
 
 def reasons(log):
-    """Test -> why it was skipped, from the output that CTest keeps (LastTest.log)."""
+    """Test -> why it was skipped, from the output of each test after a line "N/N Testing: NAME"."""
     found = {}
     for part in re.split(r"^\d+/\d+ Testing: ", log, flags=re.M)[1:]:
         name, _, rest = part.partition("\n")
@@ -31,6 +32,15 @@ def reasons(log):
                 found[name.strip()] = after[:160]
                 break
     return found
+
+
+def outputs(path):
+    """The outputs of tests in the file of `ctest --output-junit`. Tests that call CTest overwrite LastTest.log."""
+    try:
+        cases = xml.etree.ElementTree.parse(path).iter("testcase")
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return ""
+    return "".join(f"1/1 Testing: {case.get('name')}\n{case.findtext('system-out', '')}\n" for case in cases)
 
 
 class Step:
@@ -111,13 +121,7 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     done, code, seconds = main(sys.argv[1], sys.argv[2], sys.argv[3:])
     if done.skipped:
-        import glob
-        logs = sorted(glob.glob(sys.argv[2].rsplit("/", 1)[0] + "/Testing/Temporary/LastTest*.log"))
-        text = ""
-        for file in logs:
-            with open(file, encoding="utf-8", errors="replace") as stream:
-                text += stream.read()
-        report_skipped(done, text)
+        report_skipped(done, outputs(sys.argv[2].rsplit(".", 1)[0] + ".xml"))
     print(f"== {sys.argv[1]}: {done.counts()}{'failed with code ' + str(code) if code else 'done'} in {seconds:.0f} s; "
           f"whole output: {sys.argv[2]}", flush=True)
     sys.exit(code if code >= 0 else 128 - code)
