@@ -46,7 +46,7 @@ class Steps(unittest.TestCase):
         self.assertIn("expected 3, found 4", shown)
         self.assertNotIn("      Start  3: b.three", shown)
         self.assertFalse([line for line in shown if "a.one" in line])
-        self.assertEqual(shown[-2:], ["75% tests passed, 2 tests failed out of 4", "Errors while running CTest"])
+        self.assertEqual(step.summary[-2:], ["75% tests passed, 2 tests failed out of 4", "Errors while running CTest"])
         self.assertEqual(step.counts(), "1 passed, 2 failed, 1 skipped, ")
 
     def test_reasons_from_the_junit_file_of_ctest(self):

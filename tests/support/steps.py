@@ -49,13 +49,11 @@ class Step:
     def __init__(self, show, terminal=False):
         self.show, self.terminal = show, terminal
         self.passed, self.failed, self.skipped = 0, [], []
-        self.percent, self.through, self.summary = -1, False, False
+        self.percent, self.through, self.summary = -1, False, []
 
     def take(self, line):
-        if SUMMARY.match(line):
-            self.summary = True
-        if self.summary:
-            self.show(line)
+        if self.summary or SUMMARY.match(line):
+            self.summary.append(line)
             return
         if NEXT.match(line):
             self.through = False
@@ -124,4 +122,5 @@ if __name__ == "__main__":
         report_skipped(done, outputs(sys.argv[2].rsplit(".", 1)[0] + ".xml"))
     print(f"== {sys.argv[1]}: {done.counts()}{'failed with code ' + str(code) if code else 'done'} in {seconds:.0f} s; "
           f"whole output: {sys.argv[2]}", flush=True)
+    print("".join(line + "\n" for line in done.summary), end="", flush=True)
     sys.exit(code if code >= 0 else 128 - code)
