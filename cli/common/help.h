@@ -1,5 +1,5 @@
-// The text of --help and --help-all, and the width of the terminal. Only arguments.cpp and help.cpp
-// include this header, because CLI11's headers are slow to compile.
+// The text of --help and --help-all. Commands include arguments.h instead, because CLI11's headers
+// are slow to compile; poprt_serve uses CLI11 itself.
 #pragma once
 
 #include <CLI/CLI.hpp>

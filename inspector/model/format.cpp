@@ -102,7 +102,7 @@ bool contains_text(std::string_view text, std::string_view needle) {
 
 bool natural_less(std::string_view a, std::string_view b) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  // Returns the digits at `at` without leading zeros, and moves `at` behind them.
+  // Returns the digits at `at` without leading zeros, and moves `at` to their end.
   const auto number = [&](std::string_view text, size_t& at) {
     const size_t first = at;
     while (at < text.size() && digit(text[at])) at++;

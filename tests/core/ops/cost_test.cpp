@@ -39,7 +39,7 @@ TEST(Cost, EverySampleHasACost) {
     for (const ipu::Superstep& step : cost.steps) EXPECT_GE(step.compute, 0) << s.op;
     const OpDef* op = find_op(g.node->domain, g.node->op_type, g.node->opset());
     if (!cost.has_rule && !(op && expands(*op))) without.insert(s.op);
-    // A rule that costs nothing is for views, and for what is computed before the program runs.
+    // Views, and values that are computed before the program runs, cost nothing.
     if (cost.has_rule && s.domain.empty() && cost.cycles() == 0) free.insert(s.op);
   }
   EXPECT_EQ(fmt::format("{}", fmt::join(without, " ")),
