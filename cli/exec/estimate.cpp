@@ -27,6 +27,7 @@ struct EstimateArguments {
   bool wide_loads = false, fast_reduce = false, pipelining = false;
   bool json = false, operations = false, plans = false;
   CompileSettings compile;
+  compiler::Precision precision = compiler::Precision::keep;
   ChipSource source;
 };
 
@@ -44,7 +45,7 @@ compiler::Precision precision_of(const std::string& word) {
 compiler::EstimateOptions options_of(const EstimateArguments& a) {
   compiler::EstimateOptions o;
   o.target = compiler::chip_target(a.target);
-  o.precision = precision_of(a.compile.precision);
+  o.precision = a.precision;
   o.weights = a.weights;
   o.chip.num_ipus = a.num_ipus;
   o.chip.num_io_tiles = a.num_io_tiles;
@@ -194,33 +195,42 @@ int sweep(const EstimateArguments& a) {
   return 0;
 }
 
+// The options that a PopEF file records, or the standard values. A target of the command line
+// replaces the recorded one, which may be a file of another machine.
+compiler::EstimateOptions recorded_options(const ChipSource& s, bool has_target) {
+  return compiler::chip_options([&](std::string_view name) -> const char* {
+    if (has_target && (name == "estimate_target" || name == "ipu_version")) return nullptr;
+    const auto at = s.options.find(std::string(name));
+    return at == s.options.end() ? nullptr : at->second.c_str();
+  });
+}
+
 // Options of a PopEF file apply unless the command line has them.
 void take_recorded(EstimateArguments& a) {
   const ChipSource& s = a.source;
   const EstimateArguments standard;
-  const auto number = [&](const char* name, auto& value, const auto& usual) {
-    const std::string text = s.option(name, "");
-    if (text.empty() || value != usual) return;
-    const double parsed = std::strtod(text.c_str(), nullptr);
-    value = static_cast<std::remove_reference_t<decltype(value)>>(parsed);
+  const compiler::EstimateOptions recorded = recorded_options(s, !a.target.empty());
+  const auto take = [](auto& value, const auto& usual, const auto& other) {
+    if (value == usual) value = other;
   };
-  number("num_ipus", a.num_ipus, standard.num_ipus);
-  number("num_io_tiles", a.num_io_tiles, standard.num_io_tiles);
-  number("batches_per_step", a.batches_per_step, standard.batches_per_step);
-  number("available_memory_proportion", a.proportion, standard.proportion);
-  number("batch_size", a.compile.batch_size, standard.compile.batch_size);
-  number("batch_axis", a.compile.batch_axis, standard.compile.batch_axis);
-  number("outline_threshold", a.outline_threshold, standard.outline_threshold);
-  const auto flag = [&](const char* name, bool& value) {
+  take(a.num_ipus, standard.num_ipus, recorded.chip.num_ipus);
+  take(a.num_io_tiles, standard.num_io_tiles, recorded.chip.num_io_tiles);
+  take(a.batches_per_step, standard.batches_per_step, recorded.chip.batches_per_step);
+  take(a.proportion, standard.proportion, recorded.chip.available_memory_proportion);
+  take(a.outline_threshold, standard.outline_threshold, recorded.chip.outline_threshold);
+  take(a.wide_loads, standard.wide_loads, recorded.chip.use_128bit_conv_unit_load);
+  take(a.fast_reduce, standard.fast_reduce, recorded.chip.fast_reduce);
+  take(a.pipelining, standard.pipelining, recorded.chip.overlap);
+  if (recorded.chip.float_partials) take(a.partials, standard.partials, std::string("float"));
+  a.precision =
+      a.compile.precision.empty() ? recorded.precision : precision_of(a.compile.precision);
+  if (a.target.empty()) a.target = s.option("estimate_target", s.option("ipu_version", "c600"));
+  const auto integer = [&](const char* name, int64_t usual) {
     const std::string text = s.option(name, "");
-    value = value || text == "True" || text == "1";
+    return text.empty() ? usual : static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 10));
   };
-  flag("use_128bit_conv_unit_load", a.wide_loads);
-  flag("enable_fast_reduce", a.fast_reduce);
-  flag("enable_pipelining", a.pipelining);
-  if (a.partials == standard.partials) a.partials = s.option("partials_type", a.partials);
-  if (a.compile.precision.empty()) a.compile.precision = s.option("precision", "");
-  if (a.target.empty()) a.target = s.option("ipu_version", "c600");
+  take(a.compile.batch_size, standard.compile.batch_size, integer("batch_size", 0));
+  take(a.compile.batch_axis, standard.compile.batch_axis, integer("batch_axis", -1));
   if (a.compile.input_shape.empty()) a.compile.input_shape = s.input_shape;
 }
 

@@ -94,6 +94,32 @@ TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
   EXPECT_EQ(estimated(kEstimated, {"--sweep", "width=1"}).code, 2);
 }
 
+// An executable is estimated with the options that it records, unless the command line has others.
+TEST_F(EstimateCommand, RecordedOptionsAreThoseOfTheCommandLine) {
+  onnx("recorded.onnx", kEstimated);
+  const auto cycles = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "estimate");
+    words.emplace_back("--json");
+    const Ran ran = run_command(add_estimate, words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code ? 0 : ran.json()["milliseconds"].get<double>();
+  };
+  const std::string shape = "x=64,512";
+  popef("half.popef", "recorded.onnx",
+        {{"input_shape", shape.c_str()}, {"precision", "bf16"}, {"ipu_version", "ipu2"}});
+  EXPECT_EQ(cycles({"half.popef"}), cycles({"recorded.onnx", "--input_shape", shape, "--precision",
+                                            "fp16", "--target", "mk2"}));
+  EXPECT_EQ(cycles({"half.popef", "--precision", "fp32", "--target", "c600"}),
+            cycles({"recorded.onnx", "--input_shape", shape, "--precision", "fp32"}));
+  popef("chip.popef", "recorded.onnx",
+        {{"input_shape", shape.c_str()},
+         {"num_io_tiles", "64"},
+         {"available_memory_proportion", "0.1"}});
+  EXPECT_EQ(cycles({"chip.popef"}),
+            cycles({"recorded.onnx", "--input_shape", shape, "--num_io_tiles", "64",
+                    "--available_memory_proportion", "0.1"}));
+}
+
 TEST_F(EstimateCommand, AnOptionThatIsSweptHasNoOtherValue) {
   const Ran batch = estimated(kEstimated, {"--sweep", "batch_size=1,2", "--batch_size", "4"});
   EXPECT_EQ(batch.code, 2);
