@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "base/half.h"
 #include "base/quarter.h"
+#include "core/kernels/every_isa.h"
 #include "core/kernels/run_call.h"
 #include "kernels/calls/cast.h"
 #include "kernels/calls/dynamic_quantize.h"
@@ -211,27 +211,14 @@ void check_requantize() {
     }
 }
 
-// Each process selects its instruction set once, so each runs the checks in another process.
 TEST(ExtremeValues, AreConvertedByTheRulesOnEveryInstructionSet) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  std::optional<std::string> before;
-  if (const char* old = std::getenv("POPRT_ISA")) before = old;
-  const auto check = [] {
+  test::expect_on_isas({"baseline", "avx2", "avx512"}, [] {
     check_casts_to_integers();
     check_casts_to_reals();
     check_quantize();
     check_dynamic_quantize();
     check_requantize();
-    std::exit(testing::Test::HasFailure() ? 1 : 0);
-  };
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
-    ::setenv("POPRT_ISA", isa, 1);
-    EXPECT_EXIT(check(), testing::ExitedWithCode(0), "") << isa;
-  }
-  if (before)
-    ::setenv("POPRT_ISA", before->c_str(), 1);
-  else
-    ::unsetenv("POPRT_ISA");
+  });
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <string>
 
+#include "core/kernels/every_isa.h"
 #include "core/kernels/run_call.h"
 #include "kernels/common/cpu.h"
 #include "kernels/common/pack_narrow.h"
@@ -212,24 +212,11 @@ void check_numbers_without_pieces() {
   }
 }
 
-// Each process selects its instruction set once, so each runs the checks in another process.
 TEST(MatmulNarrow, IntegersEqualF64WithinTheBoundOnEveryInstructionSet) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  std::optional<std::string> before;
-  if (const char* old = std::getenv("POPRT_ISA")) before = old;
-  const auto check = [] {
+  test::expect_on_isas({"baseline", "avx2", "avx512"}, [] {
     check_random_products();
     check_numbers_without_pieces();
-    std::exit(testing::Test::HasFailure() ? 1 : 0);
-  };
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
-    ::setenv("POPRT_ISA", isa, 1);
-    EXPECT_EXIT(check(), testing::ExitedWithCode(0), "") << isa;
-  }
-  if (before)
-    ::setenv("POPRT_ISA", before->c_str(), 1);
-  else
-    ::unsetenv("POPRT_ISA");
+  });
 }
 
 // The results of the product of these operands with Call::reproducible. Tasks are divided into one
@@ -316,31 +303,17 @@ void check_bits_of_file() {
 }
 
 TEST(MatmulNarrow, ReproducibleBitsAreEqualOnEveryInstructionSet) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  std::optional<std::string> before;
-  if (const char* old = std::getenv("POPRT_ISA")) before = old;
   std::string path = testing::TempDir() + "bits_XXXXXX";
   const bool makes_file = std::getenv("POPRT_TEST_BITS") == nullptr;
   if (makes_file) {
     ::close(::mkstemp(path.data()));
     ::setenv("POPRT_TEST_BITS", path.c_str(), 1);
   }
-  const auto check = [] {
-    check_bits_of_file();
-    std::exit(testing::Test::HasFailure() ? 1 : 0);
-  };
-  for (const char* isa : {"avx2", "avx512"}) {
-    ::setenv("POPRT_ISA", isa, 1);
-    EXPECT_EXIT(check(), testing::ExitedWithCode(0), "") << isa;
-  }
+  test::expect_on_isas({"avx2", "avx512"}, check_bits_of_file);
   if (makes_file) {
     ::unsetenv("POPRT_TEST_BITS");
     std::remove(path.c_str());
   }
-  if (before)
-    ::setenv("POPRT_ISA", before->c_str(), 1);
-  else
-    ::unsetenv("POPRT_ISA");
 }
 
 TEST(MatmulNarrow, ProductsOfBf16RequireWeightsOfBf16) {
