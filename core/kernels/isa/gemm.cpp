@@ -14,22 +14,24 @@ constexpr int kVectors = 1, kRows = 6;
 constexpr int kVectors = 1, kRows = 3;
 #endif
 
-struct Way {
-  // Data that is prefetched into the caches while a tile runs, and its bytes for each k.
+// Data that is prefetched into the caches while a tile runs. Two words, which are passed in
+// registers: with a third field of one byte the copy on the stack was written in parts and read
+// whole, and the processor waited 1.5 % of the time of a matrix product for that.
+struct Prefetch {
   const char* next;
-  int64_t step;
-  bool in_order;  // GemmShape::in_order
+  int64_t step;  // bytes for each k
 };
 
 template <int P, int Q>
-void tile(const float* a, int64_t lda, const float* b, int64_t k, Way way, const TileOut& o) {
+void tile(const float* a, int64_t lda, const float* b, int64_t k, Prefetch prefetch, bool in_order,
+          const TileOut& o) {
   f32x16 acc[P][Q];
   tile_begin(acc, o);
   int64_t i = 0;
   if constexpr (P * Q <= 6) {
     // With few accumulators, three more sets hide the latency of the additions.
     f32x16 acc1[P][Q] = {}, acc2[P][Q] = {}, acc3[P][Q] = {};
-    for (; !way.in_order && i + 4 <= k; i += 4, b += 4 * kPanel) {
+    for (; !in_order && i + 4 <= k; i += 4, b += 4 * kPanel) {
       POPRT_UNROLL for (int line = 0; line < 12; line++)
           __builtin_prefetch(reinterpret_cast<const char*>(b) + 4096 + 64 * line);
       tile_step(acc, a + i, lda, b, 16);
@@ -41,14 +43,15 @@ void tile(const float* a, int64_t lda, const float* b, int64_t k, Way way, const
         (acc[r][q] + acc1[r][q]) + (acc2[r][q] + acc3[r][q]);
   }
   for (; i < k; i++, b += kPanel) {
-    __builtin_prefetch(way.next, 0, 2);
-    way.next += way.step;
+    __builtin_prefetch(prefetch.next, 0, 2);
+    prefetch.next += prefetch.step;
     tile_step(acc, a + i, lda, b, 16);
   }
   tile_store(acc, o);
 }
 
-using TileFn = void (*)(const float*, int64_t, const float*, int64_t, Way, const TileOut&);
+using TileFn = void (*)(const float*, int64_t, const float*, int64_t, Prefetch, bool,
+                        const TileOut&);
 struct Tiles {
   TileFn at[kRows + 1][kVectors + 1] = {};
 };
@@ -104,8 +107,8 @@ void run(const GemmShape& s, const float* a, const float* packed_b, const float*
           const int64_t rows = even_piece(row_end - row, kRows);
           o.c = c + row * s.ldc + column + v;
           o.residual = residual ? residual + row * s.ld_residual + column + v : nullptr;
-          kTiles.at[rows][vectors](a + row * s.lda + k0, s.lda, b + v, kc,
-                                   {ahead, step, s.in_order}, o);
+          kTiles.at[rows][vectors](a + row * s.lda + k0, s.lda, b + v, kc, {ahead, step},
+                                   s.in_order, o);
           ahead += step * kc;
           row += rows;
         }
