@@ -12,6 +12,7 @@ if(NOT POPRT_STATIC_LIBRARY)
 endif()
 string(APPEND POPRT_STATIC_LIBRARY /libpoprt.a)
 
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS poprt.map)
 file(STRINGS poprt.map symbols REGEX "^ +poprt_[a-z0-9_]+;")
 list(TRANSFORM symbols REPLACE "[ ;]" "")
 list(JOIN symbols "\n" symbols)

@@ -98,6 +98,11 @@ POPRT_HANDLE(raw_queue, RawQueue)
   }
   // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
   poprt_result verify_connected() { return poprt_session_verify_connected($self->session); }
+  bool run_main_programs_unless_stopped(poprt_result* error) {
+    int32_t value = 0;
+    *error = poprt_session_run_main_programs_unless_stopped($self->session, &value);
+    return value != 0;
+  }
   poprt_text profile(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_session_profile($self->session, &text);

@@ -129,6 +129,7 @@ TEST_F(Recorded, NullsOfSessions) {
   const auto callbacks = sized<poprt_stream_callbacks>();
   float data[16] = {};
   const uint32_t programs[] = {0};
+  int32_t ran = 0;
   nulls("poprt_session_create", poprt_session_create, copies, nullptr, &made_session);
   nulls("poprt_session_popef_model", poprt_session_popef_model, session, &model);
   nulls("poprt_session_bind_to_device", poprt_session_bind_to_device, session, nullptr);
@@ -140,6 +141,8 @@ TEST_F(Recorded, NullsOfSessions) {
   nulls("poprt_session_verify_connected", poprt_session_verify_connected, session);
   nulls("poprt_session_run_load_programs", poprt_session_run_load_programs, session);
   nulls("poprt_session_run_main_programs", poprt_session_run_main_programs, session);
+  nulls("poprt_session_run_main_programs_unless_stopped",
+        poprt_session_run_main_programs_unless_stopped, session, &ran);
   nulls("poprt_session_run_save_programs", poprt_session_run_save_programs, session);
   nulls("poprt_session_run_programs", poprt_session_run_programs, session, programs, 1);
   nulls("poprt_session_profile", poprt_session_profile, session, &text);

@@ -106,11 +106,17 @@ static void a_stream_without_data_ends_the_run(void** state) {
   poprt_session* session = session_of(DATA "/copies.popef", NULL);
   stream x = {.refuse = 1}, y = {0}, c = {0};
   connect(session, &x, &y, &c);
+  int32_t ran = 2;
   FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "");
+  FAILS(poprt_session_run_main_programs_unless_stopped(session, &ran), POPRT_CANCELLED, "'x'");
   x.refuse = 0;
   OK(poprt_session_run_main_programs(session));
+  OK(poprt_session_run_main_programs_unless_stopped(session, &ran));
+  assert_int_equal(ran, 1);
   poprt_session_stop(session);
   FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "stopped");
+  OK(poprt_session_run_main_programs_unless_stopped(session, &ran));
+  assert_int_equal(ran, 0);
   poprt_session_free(session);
 }
 
@@ -214,6 +220,7 @@ static void queues_serve_the_streams(void** state) {
   (void)state;
   poprt_session* session = session_of(DATA "/copies.popef", NULL);
   int timeouts = 0;
+  int32_t ran = 2;
   poprt_queue_options options = {.struct_size = sizeof options};
   options.buffers = 3;
   options.timeout_ns = 1000000;
@@ -260,7 +267,9 @@ static void queues_serve_the_streams(void** state) {
   poprt_queue_manager_disconnect_all(queues);
   assert_int_equal(a.cancelled, 2);
   FAILS(poprt_queue_enqueue_input(x, in, 4, answer, &a), POPRT_CANCELLED, "disconnected");
-  FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "");
+  FAILS(poprt_session_run_main_programs(session), POPRT_CANCELLED, "'x' was disconnected");
+  OK(poprt_session_run_main_programs_unless_stopped(session, &ran));
+  assert_int_equal(ran, 0);
   poprt_session_free(session);
 }
 

@@ -191,10 +191,15 @@ namespace Poprt
 
         /// <summary>Runs the main programs once; each stream is transferred once for each device iteration and replica
         /// of the executable.</summary>
-        /// <exception cref="PoprtException">As for RunLoadPrograms.</exception>
-        public void RunMainPrograms()
+        /// <returns>False if Stop or DisconnectAll ended the programs or prevented them from running, so that a thread
+        /// which calls this in a loop ends without an exception.</returns>
+        /// <exception cref="PoprtException">Cancelled: a handler had no data, or the session left its device;
+        /// FailedPrecondition: anchors are not connected, or it is on no device.</exception>
+        public bool RunMainPrograms()
         {
-            Run(raw.run_main_programs);
+            bool ran = false;
+            Run(() => ran = raw.run_main_programs_unless_stopped());
+            return ran;
         }
 
         /// <summary>Runs the save programs.</summary>

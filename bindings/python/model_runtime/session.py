@@ -246,18 +246,21 @@ class Session:
         """The anchors that the caller must serve."""
         return list(self._outputs)
 
-    def _run(self, what: Callable[..., Any], *arguments: Any) -> None:
+    def _run(self, what: Callable[..., Any], *arguments: Any) -> Any:
         with _callbacks.Running(self):
-            self._call(what, *arguments)
+            return self._call(what, *arguments)
 
     def runLoadPrograms(self) -> None:
         """Runs the load programs. Raises CancelledError (stopped, or no data) and FailedPreconditionError (not
         connected, or on no device)."""
         self._run(_raw.RawSession.run_load_programs)
 
-    def runMainPrograms(self) -> None:
-        """Runs the main programs once; errors as ``runLoadPrograms``."""
-        self._run(_raw.RawSession.run_main_programs)
+    def runMainPrograms(self) -> bool:
+        """Runs the main programs once. Returns False if ``stop()`` or ``disconnectAll()`` ended the programs or prevented
+        them from running, so that a thread which calls it in a loop ends without an exception. Raises CancelledError (a
+        handler had no data, or the session left its device) and FailedPreconditionError (not connected, or on no
+        device)."""
+        return bool(self._run(_raw.RawSession.run_main_programs_unless_stopped))
 
     def runSavePrograms(self) -> None:
         """Runs the save programs; errors as ``runLoadPrograms``."""

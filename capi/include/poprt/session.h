@@ -169,6 +169,13 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* 
 /* Checks that every anchor that the user serves has a handler or a queue. Errors:
  * failed_precondition (some have none; the message names them). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt_session* session);
+/* Runs the main programs once. The result is false if a stop of the session or `disconnect_all` of
+ * its queues ended the programs or prevented them from running, so that a thread which calls it in
+ * a loop ends without an error. Errors: cancelled (a handler had no data, or the session left its
+ * device); failed_precondition (anchors are not connected, or the session is on no device).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs_unless_stopped(
+    poprt_session* session, int32_t* out_ran);
 /* A JSON object with the times of every instruction since the last upload, in the format of the
  * runner's profile. Errors: failed_precondition (the session was created without the option
  * `profile`, or is on no device). Since 1.0. */

@@ -1,7 +1,6 @@
 // Sessions, queues and telemetry as C++17, with the names of Model Runtime. poprt.hpp includes it.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -272,23 +271,10 @@ class TimeoutCallback {
   std::function<void(InputQueue&)> call_;
 };
 
-namespace impl {
-
-// The requests to end the programs of a session, which runMainPrograms() does not report as errors.
-struct Endings {
-  std::atomic<uint64_t> count{0};
-  std::atomic<bool> stopped{false};       // since the session was bound to its device
-  std::atomic<bool> disconnected{false};  // the present queues
-};
-
-}  // namespace impl
-
 // Borrowed from a session. Copies refer to the same manager.
 class QueueManager {
  public:
-  explicit QueueManager(poprt_queue_manager* handle,
-                        std::shared_ptr<impl::Endings> endings = std::make_shared<impl::Endings>())
-      : handle_(handle), endings_(std::move(endings)) {}
+  explicit QueueManager(poprt_queue_manager* handle) : handle_(handle) {}
   InputQueue& inputQueue(const std::string& name) const {
     return find(found_->inputs, poprt_queue_manager_input_queue, name);
   }
@@ -296,11 +282,7 @@ class QueueManager {
     return find(found_->outputs, poprt_queue_manager_output_queue, name);
   }
   void flushAll() const { poprt_queue_manager_flush_all(handle_); }
-  void disconnectAll() const {
-    endings_->disconnected = true;
-    endings_->count++;  // before the programs end
-    poprt_queue_manager_disconnect_all(handle_);
-  }
+  void disconnectAll() const { poprt_queue_manager_disconnect_all(handle_); }
   // Model Runtime returns pointers to objects of the session.
   operator QueueManager*() { return this; }
   QueueManager* operator->() { return this; }
@@ -322,7 +304,6 @@ class QueueManager {
     return queues.emplace(name, Q(queue)).first->second;
   }
   poprt_queue_manager* handle_;
-  std::shared_ptr<impl::Endings> endings_;
   std::shared_ptr<Found> found_ = std::make_shared<Found>();
 };
 
@@ -368,21 +349,13 @@ class Session {
   }
 
   void bindToDevice(const std::shared_ptr<Device>& device = nullptr) {
-    state_->endings->stopped = false;
     detail::check(poprt_session_bind_to_device(handle_.get(), device ? device->handle() : nullptr));
   }
   void unloadFromDevice() { poprt_session_unload_from_device(handle_.get()); }
-  void reload() {
-    state_->endings->stopped = false;
-    detail::check(poprt_session_reload(handle_.get()));
-  }
+  void reload() { detail::check(poprt_session_reload(handle_.get())); }
   bool isLoaded() const { return poprt_session_is_loaded(handle_.get()) != 0; }
   // Ends a run in another thread: runMainPrograms() returns there.
-  void stop() {
-    state_->endings->stopped = true;
-    state_->endings->count++;  // before the programs end
-    poprt_session_stop(handle_.get());
-  }
+  void stop() { poprt_session_stop(handle_.get()); }
   // QueueManager::disconnectAll() of the session's queues, if it has any. Since 1.0.
   void disconnectAll() {
     if (state_->queues) state_->queues->disconnectAll();
@@ -410,16 +383,9 @@ class Session {
   // Returns false if the programs did not run or did not end because of stop() or disconnectAll(),
   // so that a thread which calls it in a loop ends without an exception.
   bool runMainPrograms() {
-    const impl::Endings& endings = *state_->endings;
-    const uint64_t before = endings.count;
-    poprt_error* error = poprt_session_run_main_programs(handle_.get());
-    if (poprt_error_get_code(error) == POPRT_CANCELLED &&
-        (endings.stopped || endings.disconnected || endings.count != before)) {
-      poprt_error_free(error);
-      return false;
-    }
-    detail::check(error);
-    return true;
+    int32_t ran = 0;
+    detail::check(poprt_session_run_main_programs_unless_stopped(handle_.get(), &ran));
+    return ran != 0;
   }
   void runSavePrograms() { detail::check(poprt_session_run_save_programs(handle_.get())); }
   void runPrograms(const std::vector<uint32_t>& indices) {
@@ -450,8 +416,7 @@ class Session {
     poprt_queue_manager* manager = nullptr;
     detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
     state_->timeout = std::move(timer);
-    state_->endings->disconnected = false;
-    state_->queues = std::make_unique<QueueManager>(manager, state_->endings);
+    state_->queues = std::make_unique<QueueManager>(manager);
     return *state_->queues;
   }
 
@@ -503,7 +468,6 @@ class Session {
   };
   // State of the callbacks, which outlives the handle.
   struct State {
-    std::shared_ptr<impl::Endings> endings = std::make_shared<impl::Endings>();
     Anchors anchors;  // of the metadata
     Asked asked;
     std::unique_ptr<TimeoutCallback> timeout;

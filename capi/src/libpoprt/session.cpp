@@ -215,6 +215,14 @@ poprt_error* poprt_session_run_main_programs(poprt_session* session) {
   return capi::guard([&] { session_of(session).run_main_programs(); });
 }
 
+poprt_error* poprt_session_run_main_programs_unless_stopped(poprt_session* session,
+                                                            int32_t* out_ran) {
+  return capi::guard([&] {
+    auto& ran = capi::required(out_ran, "out_ran");
+    ran = session_of(session).run_main_programs_unless_stopped() ? 1 : 0;
+  });
+}
+
 poprt_error* poprt_session_run_save_programs(poprt_session* session) {
   return capi::guard([&] { session_of(session).run_save_programs(); });
 }

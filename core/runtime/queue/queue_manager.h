@@ -63,6 +63,9 @@ class StreamQueue : public StreamCallback {
   void invalidate_prefetched() noexcept override;
   void interrupt() noexcept override;
   void resume() noexcept override;
+  bool is_disconnected() const noexcept override {
+    return disconnected_.load(std::memory_order_acquire);
+  }
 
  protected:
   StreamQueue(const program::Anchor& anchor, size_t buffers, bool is_input);

@@ -35,6 +35,9 @@ class StreamCallback {
   // Returns not_available only after interrupt(), or if there will be no more data: then the run
   // ends.
   virtual Result fetch(void* p) noexcept = 0;
+  // Whether fetch() returned not_available because a caller ended the transfers on purpose, by
+  // QueueManager::disconnect_all(). Any thread may call it.
+  virtual bool is_disconnected() const noexcept { return false; }
   // Reports that the transfer is finished; the next call is for the next transfer.
   virtual void complete() noexcept {}
   // Reports that the prefetched data will not be used.

@@ -62,8 +62,13 @@ std::string list(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
+// The error of programs that a caller ended on purpose.
+struct Stopped : Error {
+  using Error::Error;
+};
+
 [[noreturn]] void fail_stopped() {
-  fail(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
+  throw Stopped(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
 }
 
 // `copies` is the number of copies of the model that have separate devices.
@@ -407,6 +412,15 @@ void Session::run_load_programs() { run_flow(Flow::load); }
 void Session::run_main_programs() { run_flow(Flow::main); }
 void Session::run_save_programs() { run_flow(Flow::save); }
 
+bool Session::run_main_programs_unless_stopped() {
+  try {
+    run_main_programs();
+    return true;
+  } catch (const Stopped&) {
+    return false;
+  }
+}
+
 void Session::run_programs(std::span<const uint32_t> indices) {
   const popef::ProgramFlow& flow = model_->metadata.programFlow();
   std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program without effect
@@ -486,13 +500,23 @@ void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
     }
 }
 
+void Session::fail_if_ended() const {
+  if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  if (evicting_.load(std::memory_order_acquire))
+    fail(ErrorCode::cancelled,
+         "executable '{}' left its device while it ran; reload() loads it again", model_->name);
+}
+
 void Session::fail_transfer(const Stream& s, std::string_view did) const {
-  if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
-    fail_stopped();
+  fail_if_ended();
+  if (s.callback->is_disconnected())
+    throw Stopped(ErrorCode::cancelled,
+                  fmt::format("the queue of '{}' was disconnected; make queues again or set a "
+                              "handler",
+                              s.anchor->name));
   fail(ErrorCode::cancelled,
-       "the callback of '{}' {} no data: its queue was disconnected, or its handler failed; make "
-       "queues again or set another handler",
-       s.anchor->name, did);
+       "the callback of '{}' {} no data: its handler failed; set another handler", s.anchor->name,
+       did);
 }
 
 // Begins a transfer for a stream with a callback.
@@ -630,8 +654,7 @@ void Session::run_engine(Flow flow, const void* const* inputs, void* const* outp
     engine_->run(flow, inputs, outputs);
   }
   const std::optional<Error> failure = engine_->take_failure();
-  if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
-    fail_stopped();
+  fail_if_ended();
   if (failure) throw *failure;
 }
 

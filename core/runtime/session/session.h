@@ -137,6 +137,9 @@ class Session final : private device::Occupant {
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
+  // run_main_programs(), but returns false, instead of throwing cancelled, if stop() or
+  // QueueManager::disconnect_all() ended the programs or prevented them from running.
+  bool run_main_programs_unless_stopped();
   // Runs programs by PopEF's indices, in this order; the flows and the programs map define them.
   // The device runs a flow as a whole, so adjacent programs of one flow are one run. It calls the
   // callbacks of the anchors that these programs use; other inputs keep their last value. A
@@ -222,6 +225,8 @@ class Session final : private device::Occupant {
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
   void run_and_answer(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
+  // Throws cancelled if the session was stopped or is leaving its device.
+  void fail_if_ended() const;
   [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
   void* input_pointer(Stream& s);
   void* own_data(Stream& s);

@@ -191,15 +191,17 @@ internal static class Lifetime
         InputQueue queue = full.CreateQueueManager().InputQueue("x");
         using (var begun = new CountdownEvent(3))
         {
-            foreach (Action call in new Action[] { busy.RunMainPrograms, waiting.RunMainPrograms,
-                () => queue.Enqueue(new float[8]) })
+            Func<bool> enqueue = () => { queue.Enqueue(new float[8]); return true; };
+            foreach (Func<bool> call in new Func<bool>[] { busy.RunMainPrograms, waiting.RunMainPrograms, enqueue })
             {
                 var thread = new Thread(() =>
                 {
                     begun.Signal();
                     try
                     {
-                        for (;;) call();
+                        while (call())
+                        {
+                        }
                     }
                     catch (PoprtException)
                     {

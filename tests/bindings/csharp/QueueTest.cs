@@ -104,8 +104,8 @@ public sealed class QueueTest
                 Timeout = TimeSpan.FromMilliseconds(1),
                 OnTimeout = queue => { throw mine; }
             }).OutputQueue("y").Enqueue(y);
-            Assert.That(Assert.Throws<InvalidOperationException>(session.RunMainPrograms), Is.SameAs(mine));
-            Fails(ErrorCode.Cancelled, session.RunMainPrograms, "stopped");
+            Assert.That(Assert.Throws<InvalidOperationException>(() => session.RunMainPrograms()), Is.SameAs(mine));
+            Assert.That(session.RunMainPrograms(), Is.False); // the exception stopped the session
         }
     }
 
@@ -127,7 +127,7 @@ public sealed class QueueTest
             queues.DisconnectAll();
             Assert.That(IsCancelled(late), Is.True);
             Fails(ErrorCode.Cancelled, () => input.Enqueue(Numbers(3)), "disconnected");
-            Fails(ErrorCode.Cancelled, session.RunMainPrograms);
+            Assert.That(session.RunMainPrograms(), Is.False);
             // Others take their place, also while a run waits for the first.
             QueueManager second = session.CreateQueueManager();
             Closed(() => GC.KeepAlive(input.ReadAvailable));
@@ -138,7 +138,7 @@ public sealed class QueueTest
                 Task run = Task.Run(() =>
                 {
                     begun.Set();
-                    Fails(ErrorCode.Cancelled, session.RunMainPrograms);
+                    Assert.That(session.RunMainPrograms(), Is.False);
                 });
                 begun.Wait();
                 QueueManager third = session.CreateQueueManager();

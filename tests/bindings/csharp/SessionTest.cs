@@ -97,7 +97,7 @@ public sealed class SessionTest
             Assert.That(Names(session.UserInputs), Is.EqualTo("x f32[2,4]"));
             Assert.That(Names(session.UserOutputs), Is.EqualTo("y f32[2,4]"));
             Fails(ErrorCode.FailedPrecondition, session.VerifyConnected, "'x'", "'y'");
-            Fails(ErrorCode.FailedPrecondition, session.RunMainPrograms, "'x'", "'y'");
+            Fails(ErrorCode.FailedPrecondition, () => session.RunMainPrograms(), "'x'", "'y'");
             var numbers = new Numbers();
             var results = new Results();
             session.SetUserInputHandler("x", numbers);
@@ -118,7 +118,7 @@ public sealed class SessionTest
             session.UnloadFromDevice();
             Assert.That(numbers.Invalidated, Is.EqualTo(1));
             Assert.That(session.IsLoaded, Is.False);
-            Fails(ErrorCode.FailedPrecondition, session.RunMainPrograms, "on no device");
+            Fails(ErrorCode.FailedPrecondition, () => session.RunMainPrograms(), "on no device");
             session.Reload();
             session.RunMainPrograms();
             Assert.That(results.Taken[4], Is.EqualTo(Expected(4)));
@@ -126,7 +126,7 @@ public sealed class SessionTest
             Fails(ErrorCode.NotFound, () => session.RunPrograms(1, 9), "9");
             Fails(ErrorCode.NotFound, () => session.RunPrograms(-1));
             session.SetUserInputHandler("x", (InputHandler)null);
-            Fails(ErrorCode.FailedPrecondition, session.RunMainPrograms, "'x'");
+            Fails(ErrorCode.FailedPrecondition, () => session.RunMainPrograms(), "'x'");
         }
     }
 
@@ -138,15 +138,15 @@ public sealed class SessionTest
             bool refuse = true;
             session.SetUserInputHandler("x", data => !refuse);
             session.SetUserOutputHandler("y", data => true);
-            Fails(ErrorCode.Cancelled, session.RunMainPrograms);
+            Fails(ErrorCode.Cancelled, () => session.RunMainPrograms());
             refuse = false;
             session.RunMainPrograms();
             var mine = new InvalidOperationException("thrown by the test");
             session.SetUserInputHandler("x", data => { throw mine; });
-            Assert.That(Assert.Throws<InvalidOperationException>(session.RunMainPrograms), Is.SameAs(mine));
+            Assert.That(Assert.Throws<InvalidOperationException>(() => session.RunMainPrograms()), Is.SameAs(mine));
             session.SetUserInputHandler("x", data => true);
             session.SetUserOutputHandler("y", data => { throw mine; });
-            Assert.That(Assert.Throws<InvalidOperationException>(session.RunMainPrograms), Is.SameAs(mine));
+            Assert.That(Assert.Throws<InvalidOperationException>(() => session.RunMainPrograms()), Is.SameAs(mine));
             session.SetUserOutputHandler("y", data => true);
             session.RunMainPrograms();
         }
@@ -160,21 +160,22 @@ public sealed class SessionTest
             var patient = new Patient();
             session.SetUserInputHandler("x", patient);
             session.SetUserOutputHandler("y", data => true);
-            Task run = Task.Run(() => Fails(ErrorCode.Cancelled, session.RunMainPrograms));
+            Task<bool> run = Task.Run(() => session.RunMainPrograms());
             patient.Waiting.Wait();
             session.Stop();
-            run.Wait();
-            Fails(ErrorCode.Cancelled, session.RunMainPrograms, "stopped");
+            Assert.That(run.Result, Is.False);
+            Assert.That(session.RunMainPrograms(), Is.False);
+            Fails(ErrorCode.Cancelled, session.RunSavePrograms, "stopped");
             session.SetUserInputHandler("x", data => true);
             session.Reload();
-            session.RunMainPrograms();
+            Assert.That(session.RunMainPrograms(), Is.True);
             // A handler may stop its session.
             session.SetUserInputHandler("x", data =>
             {
                 session.Stop();
                 return true;
             });
-            Fails(ErrorCode.Cancelled, session.RunMainPrograms, "stopped");
+            Assert.That(session.RunMainPrograms(), Is.False);
         }
     }
 
@@ -268,12 +269,12 @@ public sealed class SessionTest
         var patient = new Patient();
         session.SetUserInputHandler("x", patient);
         session.SetUserOutputHandler("y", data => true);
-        Task run = Task.Run(() => Fails(ErrorCode.Cancelled, session.RunMainPrograms));
+        Task<bool> run = Task.Run(() => session.RunMainPrograms());
         patient.Waiting.Wait();
         session.Dispose();
         session.Dispose();
-        run.Wait();
-        Closed(session.RunMainPrograms);
+        Assert.That(run.Result, Is.False);
+        Closed(() => session.RunMainPrograms());
         Closed(session.Stop);
         Closed(() => session.SetUserInputHandler("x", patient));
         Closed(() => session.CreateQueueManager());

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.poprt.Bindings;
 import org.poprt.Compiler;
@@ -191,17 +192,17 @@ final class Lifetime {
     Session full = new Session(shared, new SessionOptions().threads(1));
     InputQueue queue = full.createQueueManager().inputQueue("x");
     CountDownLatch begun = new CountDownLatch(3);
-    for (Runnable call :
-        new Runnable[] {
-          busy::runMainPrograms,
-          waiting::runMainPrograms,
-          () -> queue.enqueue(queue.anchor().allocate())
-        }) {
+    List<BooleanSupplier> calls =
+        List.of(
+            busy::runMainPrograms,
+            waiting::runMainPrograms,
+            () -> queue.enqueue(queue.anchor().allocate()) != null);
+    for (BooleanSupplier call : calls) {
       Thread thread =
           new Thread(
               () -> {
                 begun.countDown();
-                while (true) call.run();
+                while (call.getAsBoolean()) {}
               });
       thread.setDaemon(true);
       thread.start();

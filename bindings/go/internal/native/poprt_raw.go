@@ -891,6 +891,7 @@ extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_362 arg2, swig_type_363 arg3);
 extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
+extern _Bool _wrap_RawSession_run_main_programs_unless_stopped_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_popef_model_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_364 arg2, swig_type_365 arg3, swig_type_366 arg4);
@@ -5372,6 +5373,14 @@ func (arg1 SwigcptrRawSession) Verify_connected() (_swig_ret uintptr) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawSession) Run_main_programs_unless_stopped(arg2 *uintptr) (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (bool)(C._wrap_RawSession_run_main_programs_unless_stopped_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
 func (arg1 SwigcptrRawSession) Profile(arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
@@ -5443,6 +5452,7 @@ type RawSession interface {
 	Run_save_programs() (_swig_ret uintptr)
 	Run_programs(arg2 []int64, arg3 int64) (_swig_ret uintptr)
 	Verify_connected() (_swig_ret uintptr)
+	Run_main_programs_unless_stopped(arg2 *uintptr) (_swig_ret bool)
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
 	Popef_model(arg2 *uintptr) (_swig_ret RawPopefModel)
 	Update_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)

@@ -1167,6 +1167,11 @@ SWIGINTERN poprt_result raw_session_run_programs(raw_session *self,poprt_values 
     return self->run_programs(values, count);
   }
 SWIGINTERN poprt_result raw_session_verify_connected(raw_session *self){ return poprt_session_verify_connected(self->session); }
+SWIGINTERN bool raw_session_run_main_programs_unless_stopped(raw_session *self,poprt_result *error){
+    int32_t value = 0;
+    *error = poprt_session_run_main_programs_unless_stopped(self->session, &value);
+    return value != 0;
+  }
 SWIGINTERN poprt_text raw_session_profile(raw_session *self,poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_session_profile(self->session, &text);
@@ -7824,6 +7829,21 @@ poprt_result _wrap_RawSession_verify_connected_native(raw_session *_swig_go_0) {
   
   result = raw_session_verify_connected(arg1);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawSession_run_main_programs_unless_stopped_native(raw_session *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (bool)raw_session_run_main_programs_unless_stopped(arg1,arg2);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

@@ -449,8 +449,37 @@ TEST(Session, ARunOverDisconnectedQueuesSaysSo) {
   session.create_queue_manager(2).disconnect_all();
   const Error e = error_of([&] { session.run_main_programs(); });
   EXPECT_EQ(e.code(), ErrorCode::cancelled);
-  EXPECT_NE(std::string(e.what()).find("callback of 'x'"), std::string::npos) << e.what();
-  EXPECT_NE(std::string(e.what()).find("disconnected"), std::string::npos) << e.what();
+  EXPECT_NE(std::string(e.what()).find("the queue of 'x' was disconnected"), std::string::npos)
+      << e.what();
+}
+
+// A caller that ends the programs gets no error; a callback without data and a session that leaves
+// its device are errors.
+TEST(Session, ARunThatIsEndedOnPurposeReturnsFalse) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  session.create_queue_manager(2).disconnect_all();
+  EXPECT_FALSE(session.run_main_programs_unless_stopped());
+  const ConnectedSession at(session, 4);
+  EXPECT_TRUE(session.run_main_programs_unless_stopped());
+  at.x->blocked = true;
+  bool ran = true;
+  std::thread runner([&] { ran = session.run_main_programs_unless_stopped(); });
+  while (at.x->fetches == 0) std::this_thread::yield();
+  session.stop();
+  runner.join();
+  EXPECT_FALSE(ran);
+  EXPECT_FALSE(session.run_main_programs_unless_stopped());
+  session.reload();
+  Error left(ErrorCode::ok, "");
+  at.x->fetches = 0;
+  std::thread another(
+      [&] { left = error_of([&] { (void)session.run_main_programs_unless_stopped(); }); });
+  while (at.x->fetches == 0) std::this_thread::yield();
+  session.unload_from_device();
+  another.join();
+  EXPECT_EQ(left.code(), ErrorCode::cancelled);
+  EXPECT_NE(std::string(left.what()).find("left its device"), std::string::npos) << left.what();
 }
 
 TEST(Session, StopEndsABlockedRun) {

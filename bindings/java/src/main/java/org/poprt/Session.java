@@ -276,10 +276,15 @@ public final class Session implements AutoCloseable {
    * Runs the main programs once; each stream is transferred as often as the executable's device
    * iterations and replicas determine.
    *
-   * @throws PoprtException as {@link #runLoadPrograms}
+   * @return false if {@link #stop} or {@link QueueManager#disconnectAll} ended the programs or
+   *     prevented them from running, so that a thread which calls this in a loop ends without an
+   *     exception
+   * @throws PoprtException with {@link ErrorCode#CANCELLED} (a handler had no data, or the session
+   *     left its device) or {@link ErrorCode#FAILED_PRECONDITION} (anchors are not connected, or it
+   *     is on no device)
    */
-  public void runMainPrograms() {
-    call(RawSession::run_main_programs);
+  public boolean runMainPrograms() {
+    return ask(RawSession::run_main_programs_unless_stopped);
   }
 
   /**
