@@ -12,7 +12,7 @@ namespace poprt::generate {
 
 void Decoder::Free::operator()(std::byte* p) const { std::free(p); }
 
-// The places that no token has written must not be NaN, because a mask multiplies them by 0.
+// The memory is zeroed: attention multiplies places without a token by 0, so they must not be NaN.
 Decoder::Memory Decoder::allocate(uint64_t bytes) {
   constexpr uint64_t kAlignment = 64;
   const uint64_t size = align_up(std::max<uint64_t>(bytes, 1), kAlignment);
@@ -90,8 +90,8 @@ void Decoder::copy(size_t from, size_t to) {
   lengths_[to] = lengths_[from];
 }
 
-// The program for the next tokens of a slot: the smallest that takes all of them, if its padding
-// fits the cache, else the largest that fits.
+// Returns the program for the next tokens of a slot: the smallest one that takes all of them, if
+// its padding fits the cache, otherwise the largest one without padding that fits.
 size_t Decoder::shape_for(int64_t length, size_t tokens) const {
   std::optional<size_t> enough, largest;
   for (size_t i = 0; i < d_.shapes.size(); i++) {
@@ -120,7 +120,8 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
   }
   if (d_.position) position_.put(row, length);
   if (!d_.mask) return;
-  // In the cache: the old tokens, and the new ones if they are written before they are read.
+  // The mask covers the cache, which contains the old tokens. With `grows`, the places of the new
+  // tokens follow it; otherwise they are in the cache, because the program writes them first.
   const auto width = static_cast<size_t>(d_.max_length + (d_.grows ? shape.tokens : 0));
   const auto valid = static_cast<size_t>(length + (d_.grows ? 0 : shape.tokens));
   const size_t added = width - (d_.grows ? count : 0);
@@ -158,7 +159,8 @@ size_t Decoder::prefill(size_t slot, std::span<const int64_t> tokens) {
 }
 
 void Decoder::decode(std::span<const int64_t> tokens) {
-  // A slot without a token computes one, whose key is in the place after its sequence.
+  // The program computes a token for every slot. The key of a slot without one is written to the
+  // place after its sequence, where the next run overwrites it.
   for (size_t slot = 0; slot < tokens.size(); slot++) {
     const int64_t token = std::max<int64_t>(tokens[slot], 0);
     if (tokens[slot] >= 0 && lengths_[slot] + 1 >= d_.max_length)

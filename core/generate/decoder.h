@@ -2,8 +2,8 @@
 //
 // The caches stay in the memory of the decoder, which is also memory of the device: each run gets
 // the same memory for past and present, and writes only the places of the new tokens. A sequence
-// has a slot, a row of each cache. Its length is a number of the host, so a roll back moves no
-// memory, and places after the length have any contents.
+// has a slot, which is a row of each cache. The host stores its length, so a roll back moves no
+// memory. The places after the length have unspecified contents.
 #pragma once
 
 #include <cstddef>
@@ -32,12 +32,13 @@ class Decoder {
   // Makes slot `to` equal to slot `from`.
   void copy(size_t from, size_t to);
 
-  // Appends tokens to a slot, in one run, and returns how many: at most as many as one program
-  // takes. The logits are those after the last of them. Throws failed_precondition unless the slot
-  // has room for all tokens and one more, which a step for other slots may write.
+  // Appends the first tokens to a slot, in one run, and returns their number, which is at most what
+  // one program takes. The logits are those after the last appended token. Throws
+  // failed_precondition unless the slot has room for all tokens and one more, because decode()
+  // writes to the place after the sequence.
   size_t prefill(size_t slot, std::span<const int64_t> tokens);
-  // Appends a token to each slot with one; -1: none. The logits of slot s are row s. Throws as
-  // above.
+  // Appends tokens[s] to slot s, unless it is -1. The logits of slot s are row s. Throws
+  // failed_precondition if a slot has no room for its token and one more.
   void decode(std::span<const int64_t> tokens);
 
   // The logits of the last run: of one slot after prefill(), of each slot after decode().

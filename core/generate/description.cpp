@@ -123,7 +123,8 @@ class DescriptionReader {
     }
   }
 
-  // The number of elements that a run at the largest shape reads or writes.
+  // Throws unless the anchor has `elements` elements, as many as a run at the largest shape reads
+  // or writes, and a type that the generator can convert.
   void check_anchor(const program::Anchor& a, int64_t elements, bool floats) const {
     const bool type = floats ? a.dtype == DType::f32
                              : a.dtype == DType::s64 || a.dtype == DType::s32 ||
@@ -133,7 +134,8 @@ class DescriptionReader {
            shape_string(a.shape), elements);
   }
 
-  // Each input has one meaning, and the program has a variant for each shape.
+  // Throws if an input has two meanings, or if the program has another number of variants than
+  // shapes.
   void check_roles() const {
     std::vector<size_t> roles = {d_.ids, d_.last, d_.variant};
     for (const auto& role : {d_.mask, d_.positions, d_.position})

@@ -1,5 +1,5 @@
-// What an executable for generation contains: the opaque blob kGeneration (compiler/generation.h),
-// checked against the program.
+// The description of an executable for generation: the opaque blob kGeneration
+// (compiler/generation.h), checked against the program.
 //
 //   {"version": 1, "max_length": 2048, "slots": 4, "grows": false,
 //    "input_ids": "input_ids", "attention_mask": "attention_mask", "position_ids": "",
@@ -28,7 +28,7 @@ struct ProgramShape {
 
 // The past keys, values or states of all slots. Each slot has `row_bytes`.
 struct Cache {
-  size_t input = 0, output = 0;  // anchors
+  size_t input = 0, output = 0;  // indices of the anchors
   uint64_t row_bytes = 0;
   bool in_place = false;  // past and present may have the same memory
 };
@@ -41,7 +41,7 @@ struct Description {
   std::vector<ProgramShape> shapes;
   std::vector<Cache> caches;
   std::vector<int64_t> stop_tokens;  // of the model
-  // Anchors.
+  // Indices of anchors.
   size_t ids = 0, last = 0, logits = 0, variant = 0;
   std::optional<size_t> mask, positions, position;
 };

@@ -110,7 +110,7 @@ class FolderReader {
     read_stop_tokens(model);
   }
 
-  // A file of the folder. A configuration must not name another file of the machine.
+  // Returns the path of a file in the folder. A configuration must not name a file outside it.
   fs::path inside(const std::string& name) const {
     const fs::path given(name);
     if (given.is_absolute() || std::ranges::find(given, fs::path("..")) != given.end())
@@ -141,7 +141,8 @@ class FolderReader {
     if (config.value("is_encoder_decoder", json(false)) == json(true))
       fail(ErrorCode::unimplemented, "'{}': models with an encoder are not supported",
            folder_.string());
-    // Masks of a window count keys by their place, and free places are before the new tokens.
+    // A window counts keys by their places, and there may be free places between the old tokens and
+    // the new ones. So the window must not exclude any token: it limits the length of texts.
     const auto window = number(config, "sliding_window");
     const bool used = config.value("use_sliding_window", json(true)) != json(false);
     if (window && used) found_.context_length = std::min(found_.context_length, *window);

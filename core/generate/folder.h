@@ -1,10 +1,10 @@
-// Finds the model of a folder that an exporter wrote, and what a generator must know about it:
+// Finds the model in a folder that an exporter wrote, and the settings that a generator needs:
 //
 //   genai_config.json          onnxruntime-genai: names of inputs and outputs, stop tokens, context
 //   config.json                optimum: the context; stop tokens also in generation_config.json
 //   model.onnx, decoder_model.onnx, decoder_with_past_model.onnx, or the file that genai names
 //
-// A file .onnx or .popef is its own model.
+// The path may also be that of a .onnx or .popef file, which has no settings.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct ModelFolder {
   bool is_popef = false;
   int64_t context_length = 0;        // 0: unknown
   std::vector<int64_t> stop_tokens;  // that end a text
-  // Names of the model's inputs and outputs; empty: those that exporters use.
+  // The names of inputs and outputs; if empty, the names that exporters use.
   std::string input_ids, attention_mask, position_ids, logits;
 };
 
 // Throws not_found (no such path, or no model in the folder), data_loss (a configuration that is
-// not JSON, or a wrong type in it), unimplemented (an encoder, or a model whose attention has a
-// window that the caches do not have), and permission_denied for a file outside of the folder.
+// not JSON, or a wrong type in it), resource_exhausted (a very large configuration), unimplemented
+// (an encoder, or a decoder of several models), and permission_denied (a model outside the folder).
 ModelFolder open_folder(const std::filesystem::path& path);
 
-// The options of the compilation as JSON (compiler/generation.h). 0 and empty lists are defaults:
-// the context, at most kDefaultLength; one slot; prompts in pieces of 64.
+// Returns the options of the compilation as JSON (compiler/generation.h). 0 and empty lists select
+// the defaults: the context, at most kDefaultLength; one slot; prompts in pieces of 64.
 inline constexpr int64_t kDefaultLength = 2048;
 struct GenerationSizes {
   int64_t max_length = 0, slots = 0;

@@ -160,11 +160,12 @@ std::string Generator::statistics() const {
                                           {"decode_seconds", c.decode_seconds}});
 }
 
-// Whether a run or an end is due. Requires the lock.
+// Whether a sequence must run or end now. Requires the lock.
 bool Generator::has_work() const {
   if (stopping_) return true;
-  const auto ended = [](const SequencePtr& s) { return s && s->cancelled_; };
-  if (std::ranges::any_of(slots_, ended) || std::ranges::any_of(waiting_, ended)) return true;
+  const auto cancelled = [](const SequencePtr& s) { return s && s->cancelled_; };
+  if (std::ranges::any_of(slots_, cancelled) || std::ranges::any_of(waiting_, cancelled))
+    return true;
   if (!waiting_.empty() && std::ranges::count(slots_, nullptr)) return true;
   return std::ranges::any_of(slots_, [](const SequencePtr& s) { return s && !s->waits_; });
 }
@@ -172,7 +173,7 @@ bool Generator::has_work() const {
 void Generator::work() {
   std::unique_lock lock(shared_->mutex);
   for (;;) {
-    // Time limits of sequences that wait for a slot or for their caller need no run.
+    // Sequences that wait for a slot or for their caller may reach their time limit without a run.
     constexpr std::chrono::milliseconds kCheck{10};
     while (!has_work()) {
       const bool limited =
@@ -218,8 +219,8 @@ void Generator::drop_ended() {
   std::erase_if(waiting_, [&](const SequencePtr& s) { return drop(*s); });
 }
 
-// The free slot for a sequence, and the slot that has the longest part of its prompt: that slot
-// itself, or another one to copy from.
+// Returns a free slot for a sequence. With reuse_prefixes, `from` becomes the slot that contains
+// the longest part of the prompt, if there is one. It is the returned slot if that is free.
 size_t Generator::free_slot_for(const Sequence& s, std::optional<size_t>& from) const {
   size_t best = 0, slot = slots_.size();
   for (size_t i = 0; i < slots_.size(); i++) {
@@ -308,7 +309,8 @@ void Generator::run_prompt() {
   }
 }
 
-// Runs a decoding step for all sequences that have their prompt, and do not wait for their callers.
+// Runs a decoding step for all sequences whose prompt was computed and that do not wait for their
+// callers.
 void Generator::run_step() {
   std::vector<int64_t> tokens(slots_.size(), -1);
   std::vector<SequencePtr> resumed;

@@ -4,9 +4,9 @@
 //   submit() ─► waiting ─► a free slot ─► prompt, one piece a round ─► a token each round ─► done
 //
 // In each round the thread admits waiting sequences to free slots in the order of submission, runs
-// one piece of one prompt, in turn, and one decoding step for all sequences that have their prompt.
-// So a long prompt delays other sequences by one piece at most. Each sequence is computed in its
-// row of the caches, so its tokens do not depend on the others.
+// one piece of one prompt, in turn, and one decoding step for all sequences whose prompt was
+// computed. So a long prompt delays other sequences by at most one piece in each round. Each
+// sequence is computed in its row of the caches, so its tokens do not depend on the others.
 #pragma once
 
 #include <chrono>
@@ -27,15 +27,16 @@
 
 namespace poprt::generate {
 
-// stop: a stop token was chosen. length: max_new_tokens, or the maximum length of the model.
-// deadline: the time limit. cancelled: by the caller. error: next() throws it.
+// The reason why a sequence ended. stop: a stop token was chosen. length: max_new_tokens or the
+// maximum length of the model was reached. cancelled: the caller cancelled it. deadline: the time
+// limit was reached. error: a run failed, and next() throws the error.
 enum class Finish : uint8_t { none, stop, length, cancelled, deadline, error };
 std::string_view finish_name(Finish finish);
 
 struct SequenceOptions {
   SamplingOptions sampling;
-  std::chrono::nanoseconds time_limit{};  // from submission; 0: none
-  // The sequence waits after each run for the caller, who may change the logits, until resume().
+  std::chrono::nanoseconds time_limit{};  // from submission; 0: no limit
+  // The sequence waits after each run until the caller, who may change the logits, calls resume().
   bool wait_for_logits = false;
 };
 
@@ -56,14 +57,14 @@ class Sequence {
   // timeout waits without limit. Throws deadline_exceeded if there is none in time, the error of
   // the run, and failed_precondition if the sequence waits for resume().
   std::optional<Token> next(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
-  // none while the sequence continues; it ends before its last tokens are read.
+  // Returns none while the sequence continues. Its last tokens may be unread when it has ended.
   Finish finish() const;
-  // The sequence ends before its next token. Tokens that were generated can still be read.
+  // Ends the sequence before its next token. Tokens that were generated can still be read.
   void cancel();
   size_t prompt_length() const noexcept { return prompt_length_; }
 
-  // With wait_for_logits: waits for the logits of the next token; empty if the sequence has ended.
-  // Throws as next().
+  // Waits for the logits of the next token; returns none if the sequence has ended. Requires
+  // wait_for_logits. Throws the errors of next().
   std::vector<float> logits(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
   // Continues with these logits. Throws invalid_argument for a wrong number, and
   // failed_precondition if the sequence does not wait.

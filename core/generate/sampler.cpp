@@ -19,7 +19,7 @@ void check_tokens(std::span<const int64_t> tokens, int64_t vocabulary, const cha
            vocabulary);
 }
 
-size_t greatest(std::span<const float> logits) {
+size_t index_of_greatest(std::span<const float> logits) {
   size_t best = 0;
   for (size_t i = 0; i < logits.size(); i++) {
     if (std::isnan(logits[i]))
@@ -29,7 +29,7 @@ size_t greatest(std::span<const float> logits) {
   return best;
 }
 
-double log_sum(std::span<const float> logits, float most) {
+double log_sum_exp(std::span<const float> logits, float most) {
   double sum = 0;
   for (const float v : logits) sum += std::exp(static_cast<double>(v) - static_cast<double>(most));
   return static_cast<double>(most) + std::log(sum);
@@ -73,8 +73,8 @@ void Sampler::penalise(std::span<float> logits, std::span<const int64_t> tokens)
 
 Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
                       std::span<const int64_t> hidden) {
-  const float most = logits[greatest(logits)];
-  const double sum = log_sum(logits, most);
+  const float most = logits[index_of_greatest(logits)];
+  const double sum = log_sum_exp(logits, most);
   const bool changes = options_.repetition_penalty != 1;
   std::vector<float> original;
   if (changes) original.assign(logits.begin(), logits.end());
@@ -83,7 +83,7 @@ Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
     for (const int64_t t : list)
       if (t >= 0 && t < static_cast<int64_t>(logits.size()))
         logits[static_cast<size_t>(t)] = kHidden;
-  const size_t best = greatest(logits);
+  const size_t best = index_of_greatest(logits);
   if (logits[best] == kHidden)
     fail(ErrorCode::failed_precondition, "no token is left: all have a logit of -inf");
   const size_t id = options_.temperature == 0 ? best : static_cast<size_t>(draw(logits));
@@ -97,7 +97,7 @@ int64_t Sampler::draw(std::span<const float> logits) {
     if (logits[i] > kHidden)
       candidates_.push_back(
           {static_cast<int64_t>(i), static_cast<double>(logits[i]) / options_.temperature});
-  // The more probable one is first, and of equal ones that with the lower number.
+  // The more probable token is first; of equal ones, the one with the lower number.
   const auto before = [](const Candidate& a, const Candidate& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
   };

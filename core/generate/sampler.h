@@ -1,8 +1,8 @@
 // Chooses the next token of a sequence from the logits of a model.
 //
 // Steps, in this order: repetition penalty, bad tokens, stop tokens before the minimal length; then
-// greedy choice (temperature 0), or temperature, top-k, top-p, min-p and a draw. A seed gives the
-// same tokens on every machine for equal logits.
+// greedy choice (temperature 0), or temperature, top-k, top-p, min-p and a draw. Equal logits and
+// an equal seed result in the same tokens on every machine.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct SamplingOptions {
   double min_p = 0;               // keeps tokens of at least this part of the greatest probability
   double repetition_penalty = 1;  // divides logits above 0 and multiplies those below
   uint64_t seed = 0;
-  std::vector<int64_t> bad_tokens;   // are never chosen
-  std::vector<int64_t> stop_tokens;  // end the sequence, in addition to those of the model
+  std::vector<int64_t> bad_tokens;   // that are never chosen
+  std::vector<int64_t> stop_tokens;  // that end the sequence, in addition to those of the model
   bool ignore_stop = false;          // the stop tokens of the model do not end the sequence
   int64_t max_new_tokens = 0;        // 0: until the maximum length
   int64_t min_new_tokens = 0;        // stop tokens are not chosen before
 };
 
-// Throws invalid_argument with the name of the option.
+// Throws invalid_argument with the name of the option if one is out of range.
 void check(const SamplingOptions& options, int64_t vocabulary);
 
 struct Token {
