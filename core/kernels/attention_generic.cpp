@@ -47,8 +47,8 @@ Range keys_of(const Params& p, void* const* data, int64_t b, int64_t i) {
   return {first, std::max(end, first)};
 }
 
-// The keys that any query of the block may see. Other keys are not read, because caches are often
-// much longer than their content. All keys if the scores are an output.
+// Returns the keys that any query of the block may see, or all keys if the scores are an output.
+// Other keys are not read, because caches are often much longer than their content.
 Range keys_of_block(const Params& p, void* const* data, int64_t b, int64_t first, int64_t last) {
   if (data[6]) return {0, p.keys};
   return {keys_of(p, data, b, first).first, keys_of(p, data, b, last - 1).end};

@@ -15,8 +15,8 @@
 namespace poprt::kernels::cast_kernel {
 namespace {
 
-constexpr int64_t kTaskElements =
-    8192;  // even, so that no two tasks share a byte of 4-bit elements
+// Even, so that no two tasks share a byte of 4-bit elements.
+constexpr int64_t kTaskElements = 8192;
 
 // An element during conversion: integers exactly, floats as double.
 struct Value {
@@ -120,9 +120,8 @@ T floating(const Value& v) {
   return v.is_unsigned64 ? static_cast<T>(static_cast<uint64_t>(v.whole)) : static_cast<T>(v.whole);
 }
 
-// Rounding to odd keeps the second rounding correct: from double through float to a float of 16
-// bits or fewer.
-float narrow(const Value& v) {
+// Rounds to odd, which keeps a second rounding to a float of 16 bits or fewer correct.
+float to_float_odd(const Value& v) {
   if (!v.is_float) return floating<float>(v);
   const auto f = static_cast<float>(v.real);
   const auto back = static_cast<double>(f);
@@ -142,8 +141,8 @@ void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
   switch (t) {
     case DType::f32: return put(data, i, floating<float>(v));
     case DType::f64: return put(data, i, floating<double>(v));
-    case DType::f16: return put(data, i, to_f16(narrow(v)));
-    case DType::bf16: return put(data, i, to_bf16(narrow(v)));
+    case DType::f16: return put(data, i, to_f16(to_float_odd(v)));
+    case DType::bf16: return put(data, i, to_bf16(to_float_odd(v)));
     case DType::s8: return put(data, i, static_cast<int8_t>(small()));
     case DType::u8: return put(data, i, static_cast<uint8_t>(small()));
     case DType::s16: return put(data, i, static_cast<int16_t>(small()));
@@ -160,9 +159,9 @@ void write(DType t, void* data, int64_t i, const Value& v, const Params& p) {
     case DType::u4: return put_packed(data, i, 4, static_cast<int>(small() & 15));
     case DType::s2:
     case DType::u2: return put_packed(data, i, 2, static_cast<int>(small() & 3));
-    case DType::f4e2m1: return put_packed(data, i, 4, float_to_quarter(t, narrow(v), true));
-    case DType::f8e8m0: return put(data, i, float_to_e8m0(narrow(v), p.rounding, p.saturate));
-    default: return put(data, i, float_to_quarter(t, narrow(v), p.saturate));
+    case DType::f4e2m1: return put_packed(data, i, 4, float_to_quarter(t, to_float_odd(v), true));
+    case DType::f8e8m0: return put(data, i, float_to_e8m0(to_float_odd(v), p.rounding, p.saturate));
+    default: return put(data, i, float_to_quarter(t, to_float_odd(v), p.saturate));
   }
 }
 
@@ -216,14 +215,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   for (int64_t i = first; i < last; i++) write(p.to, data[1], i, read(p.from, data[0], i), p);
 }
 
-bool numeric(DType t) { return dtype_bits(t) > 0 && t != DType::c64 && t != DType::c128; }
+bool is_numeric(DType t) { return dtype_bits(t) > 0 && t != DType::c64 && t != DType::c128; }
 
 Plan prepare(const Call& call) {
   expect(call.operands.size() == 2 && call.operands[0].present && call.operands[1].present, "cast",
          "expected operands from, to");
   const auto c = calls::decode<calls::Cast>(call);
   const Operand &from = call.operands[0], &to = call.operands[1];
-  expect(numeric(from.dtype) && numeric(to.dtype), "cast", "an operand is not numeric");
+  expect(is_numeric(from.dtype) && is_numeric(to.dtype), "cast", "an operand is not numeric");
   const int64_t count = element_count(from.shape);
   expect(count == element_count(to.shape), "cast", "element counts differ");
   Plan plan;

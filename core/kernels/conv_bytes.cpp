@@ -331,7 +331,7 @@ Plan prepare(const Call& call) {
   read_residual(r, c, *p);
   choose_block(*p);
   p->blocks = (p->out_pixels + p->block - 1) / p->block;
-  // Each task recomputes the table of pointers of its block, so there should be few of them.
+  // Each task recomputes the table of pointers of its block, so there should be few tasks.
   const int64_t least = call.threads > 1 ? kLeastTasks : 1;
   const int64_t wanted = (least + n * p->blocks - 1) / std::max<int64_t>(1, n * p->blocks);
   p->panels_of_task = (p->panels + wanted - 1) / std::max<int64_t>(1, wanted);

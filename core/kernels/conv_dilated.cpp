@@ -37,7 +37,7 @@ Plan prepare(const Call& call) {
   isa::DilatedBlocking& b = p->blocking;
   b.vectors = p->table->best_vectors(s);
   b.oc_tasks = ceil_div(s.oc_blocks, b.vectors);
-  // About eight tasks.
+  // There are about eight tasks.
   const int64_t others = checked_mul(checked_mul(s.batch, s.groups), b.oc_tasks);
   b.rows = ceil_div(s.oh, std::clamp<int64_t>(8 / others, 1, s.oh));
   b.row_tasks = ceil_div(s.oh, b.rows);

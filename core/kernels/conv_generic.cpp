@@ -129,7 +129,7 @@ void run_any(const void* params, void* const* data, int64_t begin, int64_t end,
   }
 }
 
-double same(double v) { return v; }
+double unchanged(double v) { return v; }
 float widen_f16(f16_t v) { return to_float(v); }
 float widen_bf16(bf16_t v) { return to_float(v); }
 
@@ -158,7 +158,7 @@ Plan prepare(const Call& call) {
       plan.scratch_bytes = static_cast<size_t>(std::min(kBlockK, k_total) * isa::kPanel * 4 + 8192);
       break;
     }
-    case DType::f64: plan.run = run_any<double, double, same, same>; break;
+    case DType::f64: plan.run = run_any<double, double, unchanged, unchanged>; break;
     case DType::f16: plan.run = run_any<f16_t, float, widen_f16, to_f16>; break;
     case DType::bf16: plan.run = run_any<bf16_t, float, widen_bf16, to_bf16>; break;
     default: fail(ErrorCode::unimplemented, "kernel conv_generic: dtype {}", dtype_name(p.dtype));

@@ -18,7 +18,7 @@ struct Params {
   const isa::IntegerTable* table;
   int64_t panels;
   bool x_signed, w_signed, w_filters;
-  // For one channel in each group.
+  // Used only if each group has one channel.
   const isa::VnniTable* quads;
   const isa::QuantizeTable* quantize;
   std::array<int64_t, 3> padded;
@@ -135,7 +135,7 @@ void run_depthwise(const void* params, void* const* data, int64_t begin, int64_t
   }
 }
 
-// Plans the float version, unless the planes are too large or the pads unusual.
+// Plans the float version, unless the planes are too large or a pad is negative.
 void plan_depthwise(Params& all, Plan& plan) {
   const GenericConv& p = all.conv;
   if (p.c != 1 || p.taps > kExactTaps) return;

@@ -58,7 +58,8 @@ void plan_blocking(Params& p) {
   const isa::ConvShape& s = p.phases[0].shape;
   const int64_t k = checked_mul(s.c, taps), segments = checked_mul(s.c_blocks, taps);
   isa::ConvBlocking& b = p.blocking;
-  // As for `conv`; the sums of all blocks of a task fit into the L2 cache as well.
+  // Chosen as in plan_blocked_conv(), but the sums of all blocks of a task also fit in the L2
+  // cache.
   b.pixels = std::clamp<int64_t>(65536 / k, 56, 256);
   b.pixels = ceil_div(pixels, ceil_div(pixels, b.pixels));
   b.segments = std::clamp<int64_t>(std::min(5120 / b.pixels, isa::kSummedSegments), 1, segments);

@@ -35,8 +35,9 @@ Plan prepare(const Call& call) {
   const double work =
       conv_ns(c, products * 2 * static_cast<double>(s.c) * static_cast<double>(s.oc_blocks) * 16) +
       products * static_cast<double>(s.c_blocks + s.oc_blocks) * 1.5;
-  // About eight tasks of at least 20 microseconds. If the weights fit into the L2 cache, each task
-  // has fewer tiles; otherwise it has fewer output channels, and its inputs are transformed again.
+  // There are about eight tasks of at least 20 microseconds. If the weights fit into the L2 cache,
+  // each task has fewer tiles; otherwise it has fewer output channels, and its inputs are
+  // transformed again.
   const auto wanted =
       static_cast<int64_t>(std::clamp(work / 20e3 / static_cast<double>(s.batch), 1.0, 8.0));
   const bool small_weights = positions * s.c * s.oc_blocks * 64 <= 768 << 10;

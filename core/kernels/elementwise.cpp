@@ -48,8 +48,8 @@ struct BoundStep {
   int64_t op = 0;
   int arity = 1;
   std::array<int32_t, 3> from{};  // value indices
-  int64_t slot = -1;              // scratch block, or
-  int32_t output = -1;            // the f32 output to which the step writes directly
+  int64_t slot = -1;              // the scratch block of the result; -1 if there is none
+  int32_t output = -1;            // the f32 output to which the step writes directly; -1: none
 };
 
 struct Output {
@@ -219,7 +219,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   if (p.streams) p.table->finish_stream();
 }
 
-bool loadable(DType t) {
+bool is_loadable(DType t) {
   switch (t) {
     case DType::f32:
     case DType::f16:
@@ -271,9 +271,10 @@ double cost(int64_t code) {
 // loads and stores, and joins other steps.
 struct Program {
   std::vector<std::array<int64_t, 4>> steps;  // op, a, b, c
-  std::vector<int64_t> outputs;               // values
+  std::vector<int64_t> outputs;               // codes of the values that are outputs
 };
 
+// Returns whether the type is a byte, and stores its vectorised form.
 bool byte_type(DType t, isa::Whole* byte) {
   *byte = t == DType::s8 ? isa::Whole::s8 : isa::Whole::u8;
   return t == DType::s8 || t == DType::u8;
@@ -446,7 +447,7 @@ class Planner {
     check(any, "no output");
     std::vector<std::span<const int64_t>> shapes;
     for (int64_t i = 0; i < ins_; i++) {
-      check(input(i).present && loadable(input(i).dtype),
+      check(input(i).present && is_loadable(input(i).dtype),
             "an input is missing or has an unsupported type");
       shapes.push_back(input(i).shape);
     }

@@ -114,7 +114,7 @@ T remainder_python(T a, T b) {
 }
 
 template <class T>
-bool nan_of(T x) {
+bool is_nan_number(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
   return false;
 }
@@ -168,7 +168,7 @@ T value1(T x) {
                                typename std::conditional_t<std::is_floating_point_v<T>,
                                                            std::type_identity<T>, WrapOf<T>>::type>;
   switch (op) {
-    case Op::sign: return nan_of(x) ? x : static_cast<T>((x > 0) - (x < 0));
+    case Op::sign: return is_nan_number(x) ? x : static_cast<T>((x > 0) - (x < 0));
     case Op::relu: return x < 0 ? T(0) : x;
     case Op::square: return static_cast<T>(static_cast<M>(x) * static_cast<M>(x));
     case Op::cube: return static_cast<T>(static_cast<M>(x) * static_cast<M>(x) * static_cast<M>(x));
@@ -217,8 +217,8 @@ T value2(T x, T y) {
     case Op::div: return divide(x, y);
     case Op::mod: return remainder_python(x, y);
     case Op::fmod: return remainder_c(x, y);
-    case Op::min: return x < y || nan_of(x) ? x : y;
-    default: return x > y || nan_of(x) ? x : y;  // max
+    case Op::min: return x < y || is_nan_number(x) ? x : y;
+    default: return x > y || is_nan_number(x) ? x : y;  // max
   }
 }
 
@@ -259,7 +259,7 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
       const double x = static_cast<double>(a[i * step[0]]);
       flags[i] = std::isinf(x) && (x < 0 ? b[i * step[1]] != 0 : c[i * step[2]] != 0);
     } else if constexpr (op == Op::is_nan) {
-      flags[i] = nan_of(a[i * step[0]]);
+      flags[i] = is_nan_number(a[i * step[0]]);
     } else if constexpr (op == Op::logical_not) {
       flags[i] = a[i * step[0]] == 0;
     } else if constexpr (op == Op::to_bool) {
@@ -274,8 +274,8 @@ void row(void* out, const void* const* from, const int64_t* step, int64_t n) noe
   }
 }
 
-// Only the operations of the type: f64 has all except the bit operations, integers have no
-// transcendental functions.
+// Returns null for an operation that the type does not have: f64 has no bit operations, and
+// integers have no transcendental functions.
 template <class T>
 RowFn row_of(Op wanted) {
 #define ROW(name) \
@@ -377,7 +377,7 @@ RowFn moving_row(Op op, int bits) {
   }
 }
 
-RowFn select(Op op, DType t) {
+RowFn find_row(Op op, DType t) {
   if (op == Op::where || op == Op::copy) {
     const RowFn fast =
         POPRT_SELECT_ISA(integer_rows).find(static_cast<int64_t>(op), dtype_bits(t) / 8, false);
@@ -423,7 +423,7 @@ Plan prepare(const Call& call) {
   }
   check(out.present && out.dtype == (elementwise_gives_bool(op) ? DType::boolean : t),
         "the result has the wrong type");
-  p->row = select(op, t);
+  p->row = find_row(op, t);
   if (!p->row)
     fail(ErrorCode::unimplemented, "kernel elementwise_generic: operation {} on {}",
          static_cast<int64_t>(op), dtype_name(t));

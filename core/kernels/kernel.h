@@ -37,8 +37,8 @@ struct Call {
   // The number of threads that will run the call. It may affect how work is split, but never a bit
   // of the result.
   int64_t threads = 1;
-  // Whether the bits of a result may also not depend on the instruction set (from AVX2 on), nor on
-  // the place of a row in its tensor. Kernels for which they do then add in a fixed order.
+  // Whether a result must have the same bits on every instruction set from AVX2 on, and at every
+  // place of a row in its tensor. Kernels then add in a fixed order where this is not the default.
   bool reproducible = false;
 };
 

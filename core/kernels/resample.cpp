@@ -126,7 +126,7 @@ RunFn run_for(bool widens, bool narrows, int64_t last_taps) {
 }
 
 // `last_taps` is 2 or 4 along the last axis, otherwise 0.
-RunFn select(DType from, DType to, int64_t last_taps) {
+RunFn find_run(DType from, DType to, int64_t last_taps) {
   const bool same = from == to;
   const auto wide = [](DType t) {
     return t == DType::f64 || t == DType::s32 || t == DType::s64 ? DType::f64 : DType::f32;
@@ -181,7 +181,7 @@ Plan prepare(const Call& call) {
   const bool all_inside =
       std::all_of(p.index.begin(), p.index.end(), [](int32_t i) { return i >= 0; });
   const bool last = !exact && p.inner == 1 && all_inside && (p.taps == 2 || p.taps == 4);
-  plan.run = select(from.dtype, to.dtype, last ? p.taps : 0);
+  plan.run = find_run(from.dtype, to.dtype, last ? p.taps : 0);
   if (result == 0) p.rows = 0;
   if (last) {
     for (int64_t t = 0; t < p.taps; t++)

@@ -85,7 +85,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         for (int64_t c = 0; c < p.scores && !single; c++) y[c] = static_cast<double>(s[c]);
       }
     }
-    // As in ONNX and ONNX Runtime, independent of which of the two scores is greater.
+    // ONNX and ONNX Runtime choose this class even if the other one has the greater score.
     if (k == 2 && p.all_positive && high >= 0.5) best = 1;
     if (data[4]) static_cast<int64_t*>(data[4])[row] = labels[best];
     if (single)

@@ -14,7 +14,7 @@
 
 namespace poprt::kernels::calls {
 
-// What the numbers are, for the message. The values are part of the file format.
+// The kind of the numbers, for the message. The values are part of the file format.
 enum class Fitting : int64_t {
   index = 0,
   k = 1,          // the number of elements that TopK returns

@@ -1,13 +1,13 @@
 // check_numbers: operand [from]. A number outside [0, end) that is not the ignored one is a failure
 // of the run. Numbers are s32, s64, f32 or f64 and `step` elements apart. Operators emit this call
-// before the kernel that reads the numbers, which treats an invalid one as before.
+// before the kernel that reads the numbers, which continues with a defined result.
 #pragma once
 
 #include "kernels/calls/call.h"
 
 namespace poprt::kernels::calls {
 
-// What the numbers are, for the message. The values are part of the file format.
+// The kind of the numbers, for the message. The values are part of the file format.
 enum class Number : int64_t {
   batch_index = 0,
   sequence_length = 1,

@@ -38,7 +38,7 @@ struct ConvBytes {
   int64_t n = 0;
   int64_t c = 1;       // input channels
   int64_t m = 1;       // output channels
-  int64_t groups = 1;  // or c = m, a multiple of 16
+  int64_t groups = 1;  // 1, or c if c = m is a multiple of 16
   int64_t x_zero = 0;
   int64_t y_zero = 0;
   int64_t residual_zero = 0;

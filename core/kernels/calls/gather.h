@@ -1,7 +1,7 @@
 // gather: operands [from [outer, axis, inner], indices (s32 or s64, any shape), to [outer, count of
 // indices, inner]]. to[o, i, :] = from[o, indices[i], :]. A negative index counts from the end. An
-// index outside [-axis, axis), which is an error in ONNX, selects zero bytes and, if
-// `checked`, is a failure of the run.
+// index outside [-axis, axis), which is an error in ONNX, selects zero bytes and, if `checked`, is
+// a failure of the run.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -30,7 +30,7 @@ struct MatmulNarrow {
   NarrowProducts products = NarrowProducts::f32;
   int64_t block = 16;  // values of k with one scale; the last block may be shorter
   int64_t part = 16;   // values of k of a row with one scale, for products of bytes
-  int64_t zero = 0;    // the zero point if there are no zero points
+  int64_t zero = 0;    // the zero point if the operand `zeros` is omitted
   Epilogue epilogue;
 
   void fields(Fields& f) {

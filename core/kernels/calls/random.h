@@ -11,8 +11,8 @@ enum class RandomKind : int64_t {
   uniform = 0,    // in [a, b)
   normal = 1,     // with mean a and deviation b
   bernoulli = 2,  // 1 with probability x[i], otherwise 0
-  multinomial =
-      3,  // y [count, samples] s32 / s64: classes with probability exp(x [count, classes])
+  // y [count, samples] s32 / s64: classes with probability exp(x [count, classes])
+  multinomial = 3,
 };
 
 struct Random {

@@ -1,6 +1,6 @@
 // scatter_elements: operands [indices (s32 or s64), updates, to]. to[i with its axis replaced by
-// indices[i]] OP= updates[i], in the order of i. An index outside the axis is ignored;
-// if `checked`, it is a failure of the run.
+// indices[i]] OP= updates[i], in the order of i. An index outside the axis is ignored; if
+// `checked`, it is a failure of the run.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,7 +1,7 @@
 // scatter_nd: operands [indices [batch, count, depth] (s32 or s64), updates [batch, count, slice],
 // to [batch, dims..., slice]]. The slice of the result at index tuple t OP= slice t of the updates,
-// in the order of t. A tuple outside the data is ignored; if `checked`,
-// it is a failure of the run.
+// in the order of t. A tuple outside the data is ignored; if `checked`, it is a failure of the
+// run.
 #pragma once
 
 #include "kernels/calls/call.h"

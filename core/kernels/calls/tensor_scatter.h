@@ -1,7 +1,7 @@
 // tensor_scatter: operands [update [batch, outer, count, bytes], indices? [batch] (s64), cache
 // [batch, outer, slots, bytes]]. Writes the update into the cache: rows of batch b start at slot
-// indices[b], or at 0 without indices. Rows outside the cache are
-// dropped and, if `checked`, are a failure of the run.
+// indices[b], or at 0 without indices. Rows outside the cache are dropped and, if `checked`, are a
+// failure of the run.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -16,9 +16,9 @@ void warn_of_isa();
 
 // Whether the CPU has the AVX-512 instructions for 8-bit products.
 bool cpu_has_vnni();
-// Whether the CPU has the AVX-512 dots of bf16.
+// Whether the CPU has the AVX-512 dot products of bf16.
 bool cpu_has_bf16();
-// Warns, once in a process, that products of bf16 are computed in f32 because the CPU has no dots.
+// Warns, once in a process, that products of bf16 are computed in f32 because the CPU has none.
 void warn_without_bf16();
 // Whether the CPU has the AVX-512 byte permutations.
 bool cpu_has_vbmi();

@@ -1,5 +1,5 @@
 // Reports an index outside its tensor as a failure of the run (Plan::take_failure). The hot loop of
-// a kernel treats such an index as before, by a zero or by no effect, and only then calls found().
+// a kernel reads a zero for such an index or writes nothing, and only then calls found().
 #pragma once
 
 #include <atomic>

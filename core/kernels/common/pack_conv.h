@@ -44,10 +44,10 @@ void pack_conv_transpose(const ConvWeights& w, std::span<float> packed);
 // other.
 void pack_transposed_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
                             std::span<float> packed);
-// The number of those floats.
+// The number of floats that pack_transposed_phases() writes.
 int64_t transposed_floats(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v);
-// The same (groups = 1) with the common taps of all phases, whose output channels are [phase of
-// height][phase of width][m].
+// The weights for one convolution of all phases (groups = 1): the form of pack_conv() for the
+// common taps of all phases, whose output channels are [phase of height][phase of width][m].
 void pack_merged_phases(const ConvWeights& w, const TransposedAxis& h, const TransposedAxis& v,
                         std::span<float> packed);
 

@@ -14,7 +14,7 @@ namespace poprt::kernels {
 // There is one parameter for all, one for each of n, or [outer, ceil(n / block), inner].
 struct QuantizationGrid {
   int64_t outer = 1, n = 1, inner = 1, block = 1;
-  // step of the parameter for a step of each dimension
+  // The distance between the parameters of elements that are adjacent along each dimension.
   int64_t step_outer = 0, step_n = 0, step_inner = 0;
   int64_t parameters = 1;
 

@@ -9,7 +9,7 @@ namespace {
 
 int64_t choose_vectors(int64_t pixels, int64_t blocks) { return best_vectors(pixels, blocks); }
 
-struct AsItIs {
+struct Unchanged {
   POPRT_INLINE f32x16 operator()(f32x16 v) const { return v; }
 };
 struct Normalized {
@@ -42,7 +42,7 @@ void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const flo
     const int64_t block_of_all = image * s.groups * s.c_blocks + block;
     const float* from = x + block_of_all * s.in_pixels() * 16;
     if (!prologue) {
-      gather_tap(s, seg % taps, pixel, pixels, CopyFloats<AsItIs>{{}, from, to});
+      gather_tap(s, seg % taps, pixel, pixels, CopyFloats<Unchanged>{{}, from, to});
       continue;
     }
     const int64_t scale = prologue->scale_of_image ? block_of_all : block;

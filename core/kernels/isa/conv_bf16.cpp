@@ -18,8 +18,8 @@ POPRT_INLINE PairsOf16 splat_pair(const uint8_t* p) {
   return PairsOf16{} + *reinterpret_cast<const loose_pair*>(p);
 }
 
-// The tiles below are compiled for CPUs with AVX512-BF16. Those with FusedPairs have no variable of
-// type bf16, for which alone a compiler emits such instructions.
+// The tiles below are compiled for CPUs with AVX512-BF16. A compiler emits instructions of this
+// extension only for variables of type bf16, and the tiles with FusedPairs have none.
 #if defined(__AVX512F__)
 #define POPRT_PAIRS __attribute__((target("avx512bf16")))
 struct DotPairs {

@@ -1,4 +1,4 @@
-// What the tasks of blocked convolutions share: their ranges, and the walk over their inputs.
+// Code that the tasks of blocked convolutions share: their ranges, and the walk over their inputs.
 #pragma once
 
 #include "kernels/isa/conv.h"
@@ -41,7 +41,8 @@ POPRT_INLINE void gather_tap(const ConvShape& s, int64_t tap, int64_t pixel, int
   }
 }
 
-// What a task computes: pixels from `pixel` on of blocks [oc_begin, oc_end) of a group of an image.
+// The results of a task: pixels from `pixel` on of blocks [oc_begin, oc_end) of a group of an
+// image.
 struct BlockedTask {
   int64_t image, group, oc_begin, oc_end, pixel, pixels;
   BlockedTask(const ConvShape& s, const ConvBlocking& b, int64_t at) {

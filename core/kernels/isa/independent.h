@@ -1,5 +1,5 @@
-// Is placed before a loop in which result i depends on operands i only, although the result may
-// share memory with them.
+// POPRT_INDEPENDENT is placed before a loop in which result i depends on operands i only, although
+// the result may share memory with them.
 #pragma once
 
 #if !defined(__clang__)

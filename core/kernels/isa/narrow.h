@@ -7,9 +7,8 @@
 //   u2, u4, u8   [16 columns][4 bytes]; field j of byte i of a column is k = 4 j + i of the group
 //   f16          [4 k][16 columns]
 //   bf16         [2 pairs of k][16 columns][2]
-//   f8           [4 k][16 columns]; a byte is read as the upper bits of an f16 (for f8_143, with
-//   the
-//                exponent one bit lower), and the scale corrects the bias of the exponent
+//   f8           [4 k][16 columns]; a byte is read as the upper bits of an f16, and the scale
+//                corrects the bias of the exponent (for f8_143, the exponent is one bit lower)
 //
 // So a group of integers is one register: a shift and a mask select one k (or, for products of
 // bytes, four) of all columns. K is padded to whole groups. Scales and zero points of a panel are
@@ -56,7 +55,7 @@ struct NarrowShape {
   NarrowFormat format;
   int64_t block;   // values of k with one scale, a multiple of the group
   int64_t blocks;  // of a column
-  int64_t zero;    // the zero point if there are no zero points
+  int64_t zero;    // the zero point of all blocks if `zeros` is null
   bool half_scales;
   Epilogue epilogue;
   // Of products of bytes: rows of bytes are in blocks of `part` values, a divisor of `block`.

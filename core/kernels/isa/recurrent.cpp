@@ -7,8 +7,8 @@
 namespace poprt::kernels::isa {
 namespace {
 
-// Not inlined: inlined, the rare activations would be compiled in each of 48 places, for all
-// numbers of rows and gates, which took half of the compile time of this file.
+// Not inlined, because the rare activations would be compiled in 48 places, once for each number of
+// rows and each gate, which doubles the time to compile this file.
 [[gnu::noinline]] f32x16 activate_rarely(const RecurrentCell& cell, int which, f32x16 x) {
   const float a = cell.alpha[which], b = cell.beta[which];
   switch (cell.activation[which]) {

@@ -9,7 +9,8 @@ namespace {
 
 // F(4x4) evaluates its polynomials at 0, the positive and negative square roots of 1/2 and 2, and
 // infinity. The transforms for these points take a few more multiplications than those for the
-// usual points (1 and 2), but rounding errors are a quarter as large (docs/design.md).
+// usual points (1 and 2), but rounding errors are a quarter as large
+// (docs/decisions/convolution-accuracy.md).
 constexpr float kNear = 0.70710678f, kFar = 1.41421356f;
 
 // One row or column of B^T d.
