@@ -90,7 +90,7 @@ Status attempt(Function&& function) noexcept {
 }
 
 struct Options {
-  std::vector<std::string> input_names, output_names;  // empty: the model's order
+  std::vector<std::string> input_names, output_names;  // if empty: all, in the model's order
   int64_t timeout_us = 0;  // how long an incomplete batch waits for rows of other calls
   int64_t threads = 0;     // 0: the runner's default
 };
@@ -120,7 +120,7 @@ class Model {
   serving::Runner runner_;
 };
 
-// Returns the model of a file that the process has open, or opens it.
+// Returns the model of a file. Opens the file unless the process has it open with these options.
 std::shared_ptr<Model> shared_model(const std::string& path, const Options& options) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, int64_t, int64_t>, std::weak_ptr<Model>> models;
@@ -131,9 +131,9 @@ std::shared_ptr<Model> shared_model(const std::string& path, const Options& opti
   return model;
 }
 
-// Returns the anchors with these names; all of them if there are no names.
-std::vector<const TensorSpec*> anchors(const std::vector<TensorSpec>& specs, const char* kind,
-                                       const std::vector<std::string>& names) {
+// Returns the anchors with these names, or all anchors if there are no names.
+std::vector<const TensorSpec*> find_anchors(const std::vector<TensorSpec>& specs, const char* kind,
+                                            const std::vector<std::string>& names) {
   std::vector<const TensorSpec*> found;
   for (const TensorSpec& spec : specs)
     if (names.empty()) found.push_back(&spec);
@@ -162,7 +162,7 @@ class Kernel {
   void compute(TF_OpKernelContext* context) {
     const std::vector<Tensor> tensors = inputs_of(context);
     const std::shared_ptr<Model> model = model_of(*tensors[0]);
-    const auto names = anchors(model->served().inputs(), "input", options_.input_names);
+    const auto names = find_anchors(model->served().inputs(), "input", options_.input_names);
     if (tensors.size() - 1 != names.size())
       throw Error(POPRT_INVALID_ARGUMENT, "expected " + std::to_string(names.size()) +
                                               " inputs, given " +
@@ -176,7 +176,7 @@ class Kernel {
     serving::check(poprt_runner_run(model->runner(), inputs.data(), inputs.size(), &computed));
     const serving::Outputs outputs(computed);
     write(context, outputs.get(),
-          anchors(model->served().outputs(), "output", options_.output_names));
+          find_anchors(model->served().outputs(), "output", options_.output_names));
   }
 
  private:
@@ -221,8 +221,8 @@ class Kernel {
     return tensors;
   }
 
-  // Returns the model of the file's name, a scalar. The name of an asset may change if a saved
-  // model is loaded from another folder.
+  // Returns the model of the file that the scalar `filename` names. The name may change between
+  // calls, because it depends on the folder from which a SavedModel is loaded.
   std::shared_ptr<Model> model_of(const TF_Tensor& filename) {
     if (TF_TensorType(&filename) != TF_STRING || TF_NumDims(&filename) != 0)
       throw Error(POPRT_INVALID_ARGUMENT, "filename: expected a scalar string");
@@ -295,7 +295,7 @@ void compute(void* kernel, TF_OpKernelContext* context) {
 
 void destroy(void* kernel) { delete static_cast<Kernel*>(kernel); }
 
-// The shapes of outputs are those of the file, which is known when the kernel runs.
+// All shapes are unknown, because the file is known only when the kernel runs.
 void infer(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeInferenceContextSetUnknownShape(context, status);
 }
