@@ -1,5 +1,5 @@
-// What the backend knows of a model of the server: the executable, the configuration and the
-// devices that its instances use.
+// The state of one model of the server: the executable, the configuration and the devices that its
+// instances use.
 #pragma once
 
 #include <mutex>
@@ -26,8 +26,9 @@ class ModelState {
   const Parameters& parameters() const { return parameters_; }
   int64_t max_batch() const { return max_batch_; }
 
-  // The device of the next instance: one that no other instance of the model uses. Null without
-  // parameter `devices`. Throws serving::Error (resource_exhausted, unavailable, not_found).
+  // Returns a device for a new instance, which no other instance of the model uses, and its number
+  // in `id`. Returns null without parameter `devices`. Throws serving::Error (resource_exhausted,
+  // unavailable, not_found).
   serving::Device take_device(int64_t& id);
   void return_device(int64_t id);
 

@@ -15,7 +15,7 @@ TRITONSERVER_Error* new_error(poprt_error_code code, const std::string& message)
 // If there is an error of Triton, frees it and throws serving::Error.
 void check(TRITONSERVER_Error* error);
 
-// Frees an error that cannot be reported to anyone else, and logs it.
+// Logs and frees an error that cannot be returned to the server.
 void log_error(TRITONSERVER_Error* error);
 void log(TRITONSERVER_LogLevel level, const std::string& message);
 
