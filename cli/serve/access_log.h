@@ -12,7 +12,8 @@ namespace poprt::serve {
 
 class AccessLog {
  public:
-  // `path`: "" writes nothing, "-" to stdout. Throws std::runtime_error if it cannot be opened.
+  // If `path` is "", nothing is written; "-" is stdout. Throws std::runtime_error if the file
+  // cannot be opened.
   explicit AccessLog(const std::string& path);
   bool on() const { return file_ != nullptr; }
   // `what` is a path or the name of a method.

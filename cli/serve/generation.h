@@ -23,7 +23,8 @@ using SequenceHandle = std::unique_ptr<poprt_sequence, serving::Free<poprt_seque
 
 // Counters of a generator for /metrics. They continue after a reload.
 struct GeneratorCounters {
-  std::atomic<uint64_t> succeeded{0}, failed{0}, rejected{0};  // texts, but requests for rejected
+  std::atomic<uint64_t> succeeded{0}, failed{0};  // texts
+  std::atomic<uint64_t> rejected{0};              // requests
   std::atomic<uint64_t> prompt_tokens{0}, tokens{0};
   std::atomic<uint64_t> first_tokens{0}, first_token_ns{0};
   std::atomic<int64_t> in_flight{0};
@@ -62,10 +63,11 @@ class Completion {
  public:
   explicit Completion(CompletionRequest request);
 
-  // Takes the next bytes of a stream: at most `capacity`, 0 if there are none, -1 at the end. If
-  // there are none, calls `suspend` under the lock; the next bytes call `wake`.
+  // Copies the next bytes of a stream and returns their number: at most `capacity`, 0 if there are
+  // none yet, -1 at the end. If there are none yet, calls `suspend` under the lock, and `wake` is
+  // called when there are some.
   int64_t read(char* to, size_t capacity, const std::function<void()>& suspend);
-  // The answer without streaming, after `wake` was called. Throws the error of a text.
+  // Returns the answer without streaming, after `wake` was called. Throws the error of a text.
   std::string format() const;
   // Cancels the texts; `wake` is not called any more.
   void close();
@@ -89,14 +91,14 @@ class Completion {
   mutable std::mutex mutex_;
   std::vector<Choice> choices_;  // guarded by mutex_, likewise the following
   size_t running_ = 0;
-  std::string events_;  // of the stream that are not sent
-  size_t sent_ = 0;     // bytes of events_
+  std::string events_;  // of a stream; the first `sent_` bytes are sent
+  size_t sent_ = 0;
   bool waits_ = false;  // whether `wake` must be called
   bool closed_ = false;
   std::optional<Error> error_;
 };
 
-// Starts texts and limits how many there are.
+// Starts texts and limits their number.
 class Generations {
  public:
   // `most`: texts that wait or are generated; `wait_ns`: how long one waits for its first token.

@@ -74,10 +74,10 @@ class Inference {
  public:
   explicit Inference(const Limits& limits) : limits_(limits) {}
 
-  // Submits a request. `wanted` are names of outputs; none: all. The memory of the inputs must stay
-  // valid until `done` is called. Throws Error: invalid_argument, not_found,
-  // resource_exhausted (too many requests in flight), unavailable (the server stops), and those of
-  // poprt_runner_submit; then `done` is not called.
+  // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. The
+  // memory of the inputs must stay valid until `done` is called. Throws Error: invalid_argument,
+  // not_found, resource_exhausted (too many requests in flight), unavailable (the server stops),
+  // and those of poprt_runner_submit; then `done` is not called.
   void submit(std::shared_ptr<const LoadedModel> model, const std::vector<InputTensor>& inputs,
               const std::vector<std::string>& wanted, Done done);
 

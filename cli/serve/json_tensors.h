@@ -37,10 +37,10 @@ void parse_request(JsonRequest& request, size_t json_size);
 // 0.
 std::string format_response(const Result& result, const JsonRequest& request, size_t& json_size);
 
-// {"error": MESSAGE}.
+// Returns {"error": MESSAGE}.
 std::string format_error(std::string_view message);
 
-// The metadata of a model.
+// Returns the metadata of a model.
 std::string format_metadata(const LoadedModel& model);
 
 }  // namespace poprt::serve

@@ -132,7 +132,7 @@ void wait_for_signal(ModelRepository& repository, double poll_seconds) {
 }
 
 void serve(Settings& settings) {
-  // Before any thread exists, so that all of them block the signals.
+  // The signals are blocked before any thread exists, because threads inherit the mask.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

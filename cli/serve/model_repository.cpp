@@ -13,8 +13,8 @@ bool valid_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-// The folder or file of a generator at a place; "" if it has none. Files of a generator that is
-// compiled are a folder of onnxruntime-genai or optimum.
+// Returns the folder or the file of a generator, or "" if there is none. A generator that is
+// compiled is a folder of onnxruntime-genai or optimum.
 std::string generator_at(const std::string& folder, const std::string& file) {
   std::error_code failed;
   if (file.empty())
@@ -187,7 +187,7 @@ void ModelRepository::reload_changed() {
   }
   for (const auto& [name, stamp] : loaded_stamps) try {
       if (stamp_of(name) != stamp) load(name);
-    } catch (const Error&) {  // the old one stays loaded
+    } catch (const Error&) {  // the old model stays loaded
     }
 }
 

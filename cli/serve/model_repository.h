@@ -19,7 +19,8 @@ struct RepositoryOptions {
   int32_t threads = 0;        // of each model
   int64_t batch_wait_ns = 0;  // how long an incomplete batch waits
   std::vector<std::pair<std::string, std::string>> compile_options;
-  // Of generators that are compiled; 0: as in poprt_generator_options, and 4 slots.
+  // For generators that are compiled. 0 selects 4 slots, and the default of max_length in
+  // poprt_generator_options.
   int64_t slots = 0, max_length = 0;
 };
 
@@ -36,12 +37,12 @@ class ModelRepository {
   // Loads all models of the folder that are not loaded. A model that fails has its reason in
   // index(). Throws Error (not_found) if the folder has no model.
   void load_all();
-  // Loads the model, or loads it again. The old one answers its requests. Throws Error: not_found,
-  // and those of ServedModel.
+  // Loads the model, or loads it again. The old one still answers the requests that it received.
+  // Throws Error (not_found), and the errors of ServedModel.
   void load(const std::string& name);
-  // Throws Error (not_found).
+  // Unloads the model. Throws Error (not_found).
   void unload(const std::string& name);
-  // Loads models whose files have changed and that are loaded.
+  // Loads the loaded models again whose files have changed.
   void reload_changed();
 
   // Throws Error: not_found, unavailable (with the reason).

@@ -1,4 +1,4 @@
-// What the servers of both protocols share.
+// Declarations that the servers of both protocols share.
 #pragma once
 
 #include <memory>
@@ -56,7 +56,7 @@ class GrpcServer {
 // The HTTP server. Stops when it is destroyed.
 class HttpServer {
  public:
-  struct State;  // what the callbacks of the library get
+  struct State;  // the argument of the library's callbacks
 
   // Throws Error (unavailable, invalid_argument).
   HttpServer(const Shared& shared, const ServerOptions& options);
