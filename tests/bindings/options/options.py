@@ -1,13 +1,13 @@
-"""Sets every option alone, in a language, and compares what reaches the C ABI.
+"""Sets each option of a language in a separate case, and compares the fields that reach the C ABI.
 
 Usage: options.py LANGUAGE WORK BUILD [TOOL...]   (TOOL: javac and jar of the bindings, mcs, go, c++)
 
-The cases come from capi/options.toml (each name of each option of a language, older names included) and from cases.toml,
-which has the values of options that are not simple, those of the structs that options.toml does not describe, and what
-differs between languages. They are put into program.LANGUAGE.in, and the program runs with record.cpp in LD_PRELOAD. A case
-passes if exactly the expected fields of the C structs differ from the defaults. No call may leave objects behind. A field of a C struct that no case changes,
-and an option without a case, is a failure. tests/mutation runs it with the bindings of a copy, OPTIONS_PYTHON, OPTIONS_MONO
-(folders) and OPTIONS_INCLUDE (C++)."""
+The cases come from capi/options.toml (each name of each option of a language, including older names) and from cases.toml,
+which contains the values of options that are not simple, the options of structs that options.toml does not describe, and
+the differences between languages. They are put into program.LANGUAGE.in, and the program runs with record.cpp in
+LD_PRELOAD. A case passes if exactly the expected fields of the C structs differ from the defaults. No call may leak
+objects. A field of a C struct that no case changes is a failure, and so is an option without a case. tests/mutation runs
+this test with the bindings of a copy: OPTIONS_PYTHON, OPTIONS_MONO (folders) and OPTIONS_INCLUDE (C++)."""
 
 import glob
 import os
@@ -58,7 +58,8 @@ WITHOUT = {"python": ("apply",)}  # Python's PassManager applies passes one by o
 
 
 class Case:
-    """`expected` has the fields that change, {} if nothing reaches the library; then `error` is in the message."""
+    """`expected` contains the fields that change. It is {} if the language refuses the option with a message that contains
+    `error`."""
 
     def __init__(self, struct, name, code, expected, error="", maker=""):
         self.struct, self.name, self.code, self.expected, self.error = struct, name, code, expected, error
@@ -70,7 +71,7 @@ def structs(language):
 
 
 def fields_of(struct):
-    """[(declaration, name)] of the fields of a C struct."""
+    """Returns [(declaration, name)] of the fields of a C struct."""
     for path in sorted(glob.glob(os.path.join(ROOT, "capi/include/poprt/*.h"))):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
@@ -80,8 +81,8 @@ def fields_of(struct):
     raise SystemExit(f"there is no {STRUCTS[struct]}")
 
 
-def recorder():
-    """fields.h of record.cpp."""
+def fields_header():
+    """Returns the text of fields.h, which record.cpp includes."""
     lines = []
     for struct in STRUCTS:
         lines.append(f"void show(Record& r, const {STRUCTS[struct]}& o) {{")
@@ -98,13 +99,13 @@ def recorder():
 
 
 def counters():
-    """[(counter, its number in the test)]. Times have days, and numbers that are below a millisecond."""
+    """Returns [(counter, its value in the test)]. Times consist of days and of less than a millisecond."""
     known = counter_fields.read()
     return [(c, i * 86_400_000_002_100 if c.kind == "time" else i) for i, c in enumerate(known, 1)]
 
 
-def fill():
-    """The function of record.cpp that sets the counters."""
+def fill_function():
+    """Returns the text of the function of record.cpp that sets the counters."""
     lines = ["void fill(poprt_runner_counters& c) {"]
     for c, value in counters():
         if c.by_hand:
@@ -121,7 +122,8 @@ READ = {"java": ("{}()", "{}().toNanos()", 'Arrays.toString(c.{}()).replaceAll("
 
 
 def counter_lines(language):
-    """The statements that print all counters of `c`. Python has them as JSON, and C++ has the C struct."""
+    """Returns the statements that print all counters of `c`. They are empty for Python, which returns JSON, and for C++,
+    which uses the C struct."""
     lines = []
     for c, _ in counters() if language in READ else []:
         name = camel(c.key, language != "java")
@@ -138,12 +140,12 @@ def wrong_counters(found):
             yield f"counter {c.key}: expected {wanted}, found {found.get('counters.' + c.key)}"
 
 
-def observed(struct):
+def observed_fields(struct):
     return [f"{struct}.{name}" for declared, name in fields_of(struct) if not IGNORED.fullmatch(declared)]
 
 
-def derived(field, language):
-    """The cases of an option that follow from its kind: [(suffix, code)], and the fields that change."""
+def derived_cases(field, language):
+    """Returns the statements that follow from the kind of an option, and the fields that they change."""
     kind, name = field.kind, field.name(language)
     if kind == "flag":
         value = "true" if language == "go" and "negated" in field.row or not field.on else "false"
@@ -161,8 +163,8 @@ def derived(field, language):
     return codes, {f"{field.struct}.{field.c_name()}": EXPECTED[kind]}
 
 
-def model_runner(field, codes, expected):
-    """The cases of C++'s ModelRunnerConfig, which has other names and durations."""
+def model_runner_cases(field, codes, expected):
+    """Yields the cases of C++'s ModelRunnerConfig, which has other names and durations."""
     name = option_fields.model_runtime_name(field)
     for i, code in enumerate(codes):
         code = re.sub(rf"\bo\.{field.name('cpp')}\b", f"o.{name}", code)
@@ -171,33 +173,33 @@ def model_runner(field, codes, expected):
         yield Case(field.struct, f"model_runner.{field.key}" + (f".{i + 1}" if i else ""), code, expected, maker="modelRunner")
 
 
-def changes(lines):
+def parse_fields(lines):
     return dict(line.split("=", 1) for line in lines)
 
 
 def cases_of(language):
-    """All cases of a language, and problems of the tables."""
+    """Returns all cases of a language, the tables, and the problems of the tables."""
     table, rows = option_fields.read(), tomllib.load(open(os.path.join(HERE, "cases.toml"), "rb"))
     cases, problems = [], []
     for struct in structs(language):
         known = {key: option_fields.Field(struct, key, row, table["names"]) for key, row in table.get(struct, {}).items()}
         for key in [*known, *(k for k in rows.get(struct, {}) if k not in known)]:
             row, field = rows.get(struct, {}).get(key, {}), known.get(key)
-            codes, expected = derived(field, language) if field and field.made(language) else ([], {})
+            codes, expected = derived_cases(field, language) if field and field.made(language) else ([], {})
             if language in row:
                 codes = row[language] if isinstance(row[language], list) else [row[language]]
-            expected = changes(row.get("expect_" + language, row.get("expect", []))) or expected
+            expected = parse_fields(row.get("expect_" + language, row.get("expect", []))) or expected
             error = row.get("fails_" + language, "")
             if not codes and field and field.made(language) and language not in row.get("without", {}):
                 problems.append(f"cases.toml: {struct}.{key} has no case for {language}")
             for i, code in enumerate(codes):
                 cases.append(Case(struct, f"{struct}.{key}" + (f".{i + 1}" if i else ""), code, {} if error else expected, error))
             if language == "cpp" and struct == "runner" and key in option_fields.MODEL_RUNTIME:
-                cases += model_runner(field, codes, expected)
+                cases += model_runner_cases(field, codes, expected)
     return cases, rows, problems
 
 
-def program(language, cases):
+def program_text(language, cases):
     with open(os.path.join(HERE, f"program.{language}.in"), encoding="utf-8") as file:
         template = file.read()
     lines = []
@@ -209,8 +211,8 @@ def program(language, cases):
     return template.replace("@CASES@", "\n".join(lines)).replace("@COUNTERS@", counter_lines(language))
 
 
-def recorded(path):
-    """Case -> (fields, errors), and case -> numbers of living objects, in the record of a program."""
+def read_record(path):
+    """Reads the record of a program: {case: (fields, errors)}, and {case: numbers of living objects}."""
     found, alive, now, case = {}, {}, None, ""
     with open(path, encoding="utf-8") as file:
         for line in file.read().splitlines():
@@ -227,8 +229,8 @@ def recorded(path):
 
 
 def leaks(language, alive):
-    """The default of each struct is used 200 times at the end. If a call leaves an object behind, their number grows by 100 in
-    the last 100 calls."""
+    """Yields a message for each struct whose calls leak objects. The default of each struct is used 200 times at the end. If
+    a call leaks an object, the number of objects grows by 100 in the last 100 calls."""
     for struct in structs(language):
         numbers = alive.get(f"{struct}.leak", [])
         if struct == "queue" and language in ("java", "csharp", "go"):
@@ -240,7 +242,7 @@ def leaks(language, alive):
 
 
 def compare(language, cases, rows, found):
-    """What differs from the expectations."""
+    """Returns the differences from the expectations."""
     problems, changed = [], set()
     for case in cases:
         fields, errors = found.get(case.name, ({}, ["the program does not have it"]))
@@ -260,7 +262,7 @@ def compare(language, cases, rows, found):
             zero = value in ("0", "null", "", "0.000000") if name not in wanted else value == wanted[name]
             if not zero:
                 problems.append(f"{name}: the default is {value}, expected {wanted.get(name, 'zero')}")
-        for name in observed(struct):
+        for name in observed_fields(struct):
             row = rows.get(struct, {}).get(name.split(".")[1], {})
             absent = any(s == struct and option_fields.SPELLED[language] == spelled and name.endswith("." + field)
                          for s, spelled, field, _ in option_fields.absent())
@@ -270,7 +272,7 @@ def compare(language, cases, rows, found):
 
 
 def build(language, work, out, tools):
-    """Compiles the program of the folder `work`; the command that runs it."""
+    """Compiles the program in the folder `work`. Returns the command that runs it."""
     libraries = os.path.join(out, "lib")
     if language == "python":
         return [sys.executable, "-W", "error", os.path.join(work, "options_program.py")]
@@ -305,7 +307,7 @@ def main():
     tools = [os.path.abspath(t) if os.path.exists(t) else t for t in tools]
     os.makedirs(work, exist_ok=True)
     cases, rows, problems = cases_of(language)
-    for name, content in (("fields.h", recorder() + fill()), (NAMES[language], program(language, cases))):
+    for name, content in (("fields.h", fields_header() + fill_function()), (NAMES[language], program_text(language, cases))):
         with open(os.path.join(work, name), "w", encoding="utf-8") as file:
             file.write(content)
     spy = os.path.join(work, "librecord.so")
@@ -324,7 +326,7 @@ def main():
                    "POPRT_DEVICES": "16", "OPTIONS_MODELS": os.path.join(HERE, "../data"),
                    "POPRT_TELEMETRY_DIR": os.path.join(work, "telemetry")}
     subprocess.run(command, cwd=work, env=environment, check=True, timeout=240)
-    found, alive = recorded(record)
+    found, alive = read_record(record)
     problems += leaks(language, alive)
     problems += compare(language, cases, rows, found)
     problems += wrong_counters(found["counters"][0]) if language in READ else []

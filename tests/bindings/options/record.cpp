@@ -3,10 +3,10 @@
 // of its structs to the file OPTIONS_RECORD, a line "STRUCT.FIELD<tab>VALUE" each, and then calls
 // the library.
 //
-// Each record has the number of C++ objects that are alive, so that objects that a language does
-// not free are noticed.
+// Each record contains the number of C++ objects that are alive, because a language could forget to
+// free some.
 //
-// The file FIELDS has a function `show` for each struct; options.py makes it from the headers.
+// The file FIELDS contains a function `show` for each struct; options.py creates it from headers.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 std::atomic<int64_t> alive{0};
 }
 
-// In place of those of libstdc++, which all libraries use.
+// These operators replace those of libstdc++ in all libraries, and count the objects.
 void* operator new(size_t size) {
   void* const made = malloc(size ? size : 1);
   if (!made) throw std::bad_alloc();
@@ -63,30 +63,34 @@ std::string device(const poprt_device* d) {
   return d ? std::to_string(library<decltype(poprt_device_id)>("poprt_device_id")(d)) : "null";
 }
 
-std::string shown(const char* s) { return text(s); }
-std::string shown(const poprt_device* d) { return device(d); }
-std::string shown(double v) { return std::to_string(v); }
-std::string shown(int32_t v) { return std::to_string(v); }
-std::string shown(uint32_t v) { return std::to_string(v); }
-std::string shown(int64_t v) { return std::to_string(v); }
-std::string shown(uint64_t v) { return std::to_string(v); }
+std::string value_text(const char* s) { return text(s); }
+std::string value_text(const poprt_device* d) { return device(d); }
+std::string value_text(double v) { return std::to_string(v); }
+std::string value_text(int32_t v) { return std::to_string(v); }
+std::string value_text(uint32_t v) { return std::to_string(v); }
+std::string value_text(int64_t v) { return std::to_string(v); }
+std::string value_text(uint64_t v) { return std::to_string(v); }
 template <class... A, class R>
-std::string shown(R (*function)(A...)) {
+std::string value_text(R (*function)(A...)) {
   return function ? "given" : "null";
 }
-std::string shown(const poprt_input_shape& s) {
+std::string value_text(const poprt_input_shape& s) {
   std::string all = s.name;
   for (size_t i = 0; i < s.rank; i++) all += (i ? "x" : ":") + std::to_string(s.shape[i]);
   return all;
 }
-std::string shown(const poprt_input_length& l) { return l.name + (":" + std::to_string(l.length)); }
-std::string shown(const poprt_opaque_blob& b) { return b.name + (":" + bytes(b.data, b.bytes)); }
-std::string shown(const poprt_option& o) { return o.name + std::string("=") + o.value; }
-std::string shown(const poprt_replica_device& r) {
+std::string value_text(const poprt_input_length& l) {
+  return l.name + (":" + std::to_string(l.length));
+}
+std::string value_text(const poprt_opaque_blob& b) {
+  return b.name + (":" + bytes(b.data, b.bytes));
+}
+std::string value_text(const poprt_option& o) { return o.name + std::string("=") + o.value; }
+std::string value_text(const poprt_replica_device& r) {
   return std::to_string(r.replica) + ":" + device(r.device);
 }
-std::string shown(const poprt_input& i) { return i.name + (":" + bytes(i.data, i.bytes)); }
-std::string shown(const poprt_output& o) { return o.name + (":" + std::to_string(o.bytes)); }
+std::string value_text(const poprt_input& i) { return i.name + (":" + bytes(i.data, i.bytes)); }
+std::string value_text(const poprt_output& o) { return o.name + (":" + std::to_string(o.bytes)); }
 
 class Record {
  public:
@@ -99,12 +103,12 @@ class Record {
   }
   template <class T>
   void put(const char* name, const T& value) {
-    line(name, shown(value));
+    line(name, value_text(value));
   }
   template <class T>
   void list(const char* name, const T* values, size_t count) {
     std::string all;
-    for (size_t i = 0; i < count; i++) all += (i ? "," : "") + shown(values[i]);
+    for (size_t i = 0; i < count; i++) all += (i ? "," : "") + value_text(values[i]);
     line(name, all);
   }
   void line(const std::string& name, const std::string& value) {
@@ -203,7 +207,7 @@ poprt_error* poprt_model_apply_passes(const void* model, size_t size, const char
   return LIBRARY(poprt_model_apply_passes)(model, size, folder, passes, count, options, out);
 }
 
-// Instead of the counters of the runner: known numbers, each different.
+// Returns known numbers, which are all different, instead of the counters of the runner.
 poprt_error* poprt_runner_get_counters(poprt_runner*, int64_t, poprt_runner_counters* out) {
   fill(*out);
   return nullptr;
