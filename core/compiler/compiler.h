@@ -19,7 +19,7 @@ enum class Precision { keep, fp32, fp16, fp8, fp8_weight, int8 };
 
 // Algorithms for 3x3 convolutions in addition to direct sums: none (`off`); Winograd's F(2x2),
 // whose rounding error is hardly larger (`exact`); also F(4x4) if it is faster (`fast`). With
-// `automatic`, each layer stays within 1e-4 of exact sums. docs/design.md states the errors.
+// `automatic`, each layer stays within 1e-4 of exact sums (docs/decisions/convolution-accuracy.md).
 enum class Winograd { automatic, off, exact, fast };
 
 // How nodes are assigned to several IPUs: as the model specifies (pass manual_sharding), or in

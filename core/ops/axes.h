@@ -111,7 +111,7 @@ bool depends(const AxisMap& map, size_t input, size_t output = 0);
 // Like carried(), if no axis of another input leads there: each place of the axis of the output
 // is computed from the same place of this input and from all of the other inputs. Axis 0 of the
 // images of a convolution is such an axis.
-std::optional<size_t> carried_alone(const AxisMap& map, InputAxis from, size_t output = 0);
+std::optional<size_t> carried_exclusively(const AxisMap& map, InputAxis from, size_t output = 0);
 
 // The interface of the hook. Axes are counted from 0 and must exist; statements about an absent
 // input or output are ignored.

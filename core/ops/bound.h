@@ -33,8 +33,8 @@ struct BoundResult {
   std::optional<size_t> twin = {};                   // Item::twin
   std::function<ir::Value*(ir::Value*)> after = {};  // converts result 0 to the final result
   ir::Value* whole = nullptr;                        // result 0, if no node is needed
-  Items results =
-      {};  // all results with their sizes, if no node is needed; the other fields are then ignored
+  // All results with their sizes, if no node is needed. The other fields are then ignored.
+  Items results = {};
 };
 
 // One element of a shape. `actual` is an s64 scalar, or null if the element is always `most`.

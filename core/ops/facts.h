@@ -66,7 +66,7 @@ enum class QdqForm : uint8_t {
 // (compiler/flow/class_labels.cpp). Operators whose QdqForm is `moves` pass input 0 on as well.
 enum class TextForm : uint8_t {
   none,
-  hands_on,    // the elements of output 0 are elements of text_inputs
+  passes_on,   // the elements of output 0 are elements of text_inputs
   to_text,     // the same for text; other types are converted to text
   compares,    // compares text_inputs with each other
   translates,  // translates text_inputs by a table of keys and values (ops/common/label_table.h)

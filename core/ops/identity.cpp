@@ -21,7 +21,7 @@ const OpDef def = {.name = "Identity",
                              .moves = true,
                              .narrows = true,
                              .source = ElementSource::itself,
-                             .text_form = TextForm::hands_on,
+                             .text_form = TextForm::passes_on,
                              .text_inputs = 0b1,
                              .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};
 

@@ -8,7 +8,7 @@ void expand(Expansion& e) {
   const Shape x = e.shape(0);
   e.check(x.size() == 4, "the input is not an image [N,C,H,W]");
   const std::vector<float> bias = e.node.floats_attr("bias");
-  ir::Value* y = line(e, e.in(0), e.node.float_attr("scale", 1), 0);
+  ir::Value* y = scale_and_shift(e, e.in(0), e.node.float_attr("scale", 1), 0);
   if (!bias.empty()) {
     e.check(static_cast<int64_t>(bias.size()) == x[1],
             "bias does not have one value for each channel");

@@ -4,7 +4,9 @@
 namespace poprt::ops::scale_op {
 namespace {
 
-void expand(Expansion& e) { e.out(0, line(e, e.in(0), e.node.float_attr("scale", 1), 0)); }
+void expand(Expansion& e) {
+  e.out(0, scale_and_shift(e, e.in(0), e.node.float_attr("scale", 1), 0));
+}
 
 }  // namespace
 }  // namespace poprt::ops::scale_op

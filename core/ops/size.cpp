@@ -37,7 +37,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Size",
                    .infer = infer,
                    .lower = lower,
-                   .axes = axes::shapes_alone,
+                   .axes = axes::shapes_only,
                    .cost = cost::none,
                    .facts = {.moves = true, .from_shapes = from_shapes},
                    .bound = bound};

@@ -106,11 +106,11 @@ def write_type_parameters():
             items.append('{"%s", "%s", %d, "%s"}' % (domain, name, since, word))
         before = (domain, name, word)
     write("ops/common/type_parameters.inc",
-          "{domain, operator, first opset, inputs}: equal letters are of one type, - of their own, + is a list of it.", items)
+          "{domain, operator, first opset, inputs}: Inputs with equal letters have one type; - has an independent type; + is a list.", items)
 
 
 def input_counts(schema):
-    """How many inputs must be there, and how many there are at most (-1: any number)."""
+    """Returns the number of required inputs and the largest number of inputs (-1: any number)."""
     option = onnx.defs.OpSchema.FormalParameterOption
     needed = 0
     for place in schema.inputs:
@@ -137,7 +137,7 @@ def write_input_counts():
             items.append('{"%s", %d, %d, %d}' % (name, since, *counts))
         before = (name, counts)
     write("ops/common/required_inputs.inc",
-          "{operator of ai.onnx, first opset, inputs that must be there, inputs at most; -1: any number}.", items)
+          "{operator of ai.onnx, first opset, number of required inputs, largest number of inputs (-1: any)}.", items)
 
 
 def write_placed_types():

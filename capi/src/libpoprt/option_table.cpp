@@ -561,7 +561,8 @@ constexpr OptionRow kOptions[] = {
      .help = "Number of runs of the model in one call of the host",
      .note =
          "deviceIterations of the PopEF file: a session's run transfers this number of batches, "
-         "and this number of requests in flight makes one step of a runner (docs/design.md)",
+         "and this number of requests in flight makes one step of a runner "
+         "(docs/decisions/batches-per-step.md)",
      .standard = "1",
      .aliases = "--batch_per_step",
      .executable = true,

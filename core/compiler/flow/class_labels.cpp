@@ -40,7 +40,7 @@ const std::vector<std::string>* classes_of(const Node& n) {
 TextForm form_of(const Node& n) {
   const ops::Facts& f = ops::facts_of(n);
   if (f.text_form_of) return f.text_form_of(n);
-  if (f.text_form == TextForm::none && f.qdq == ops::QdqForm::moves) return TextForm::hands_on;
+  if (f.text_form == TextForm::none && f.qdq == ops::QdqForm::moves) return TextForm::passes_on;
   return f.text_form;
 }
 
@@ -56,7 +56,7 @@ bool makes_text(const Node& n) {
 }
 
 bool returns_text(const Node& n) {
-  return form_of(n) == TextForm::hands_on || form_of(n) == TextForm::to_text;
+  return form_of(n) == TextForm::passes_on || form_of(n) == TextForm::to_text;
 }
 
 // Returns the text inputs that an operator returns, compares or looks up.

@@ -29,7 +29,7 @@ namespace {
 bool has_known_type(const ir::Value* v) { return !v || v->type.is_static(); }
 
 // Calls the hook for a node whose input types are static.
-void state(const OpDef& op, const ir::Node& node, AxisMap& map) {
+void call_axes_hook(const OpDef& op, const ir::Node& node, AxisMap& map) {
   for (size_t o = 0; o < node.outputs().size(); o++)
     map.outputs[o] = node.output(o)->type.is_static() ? node.output(o)->shape() : Shape();
   AxisMap stated = map;
@@ -55,7 +55,7 @@ AxisMap axis_map(const ir::Node& node) {
   const OpDef* op = find_op(node.domain, node.op_type, std::max<int64_t>(node.opset(), 1));
   if (!op || !op->axes || !std::ranges::all_of(node.inputs(), has_known_type)) return map;
   if (std::ranges::all_of(node.outputs(), has_known_type)) {
-    state(*op, node, map);
+    call_axes_hook(*op, node, map);
     return map;
   }
   const auto alone = isolate(node);
@@ -65,7 +65,7 @@ AxisMap axis_map(const ir::Node& node) {
   } catch (const Error&) {
     return map;  // inference of the graph reports the error
   }
-  state(*op, copy, map);
+  call_axes_hook(*op, copy, map);
   return map;
 }
 
@@ -146,7 +146,7 @@ bool depends(const AxisMap& map, size_t input, size_t output) {
   return std::ranges::count(map.independent, std::pair(input, output)) == 0;
 }
 
-std::optional<size_t> carried_alone(const AxisMap& map, InputAxis from, size_t output) {
+std::optional<size_t> carried_exclusively(const AxisMap& map, InputAxis from, size_t output) {
   const auto to = carried(map, from, output);
   if (!to) return std::nullopt;
   const bool met = std::ranges::any_of(map.links, [&](const AxisLink& l) {
@@ -204,7 +204,7 @@ namespace axes {
 
 void none(AxesContext&) {}
 
-void shapes_alone(AxesContext& ctx) {
+void shapes_only(AxesContext& ctx) {
   for (size_t o = 0; o < ctx.output_count(); o++)
     for (size_t i = 0; i < ctx.input_count(); i++) ctx.independent(i, o);
 }
@@ -219,7 +219,7 @@ void number_all(AxesContext& ctx) {
 }  // namespace
 
 void by_place(AxesContext& ctx) {
-  shapes_alone(ctx);
+  shapes_only(ctx);
   number_all(ctx);
 }
 
@@ -463,7 +463,7 @@ int64_t period(const AxisLink& l, int64_t from_places, int64_t to_places) {
 }
 
 // The canonical form of a link, in which equivalent links are equal.
-std::optional<AxisLink> tidied(AxisLink l, int64_t from_places, int64_t to_places) {
+std::optional<AxisLink> canonical_link(AxisLink l, int64_t from_places, int64_t to_places) {
   l.extent = period(l, from_places, to_places);
   const bool plain = l.input_block == 1 && l.output_block == 1 && l.shift == 0;
   if (plain && from_places == to_places && l.extent == kNoRepeat) l.extent = from_places;
@@ -485,7 +485,7 @@ std::optional<AxisLink> composed(const AxisLink& first, const AxisLink& second, 
     l.output_block = second.output_block;
     l.shift =
         checked_add(first.shift, checked_mul(second.shift, first.input_block, "axes"), "axes");
-    return tidied(l, from_places, to_places);
+    return canonical_link(l, from_places, to_places);
   }
   // The digits of the middle axis: the first link determines those from low1 to high1, the second
   // uses those from low2 to high2.
@@ -503,7 +503,7 @@ std::optional<AxisLink> composed(const AxisLink& first, const AxisLink& second, 
   l.input_block = checked_mul(first.input_block, low / low1, "axes");
   l.output_block = checked_mul(second.output_block, low / low2, "axes");
   l.shift = first.shift;
-  return tidied(l, from_places, to_places);
+  return canonical_link(l, from_places, to_places);
 }
 
 namespace {
@@ -517,7 +517,7 @@ struct Reach {
 
 // Adds the links of another path from the input to the value. Only links that both paths have are
 // kept. If only one path has a link, the number of the place along its axis affects the value.
-void add_way(Reach& reach, size_t input, const std::vector<AxisLink>& links) {
+void add_path(Reach& reach, size_t input, const std::vector<AxisLink>& links) {
   const auto [at, first] = reach.links.try_emplace(input, links);
   if (first) return;
   const auto keep_common = [&](const std::vector<AxisLink>& from,
@@ -632,7 +632,7 @@ void pass_through(const AxesContext& ctx, const ir::Node& n, Reached& reached) {
       const auto found = n.input(i) ? reached.find(n.input(i)) : reached.end();
       if (found == reached.end() || !depends(map, i, o)) continue;
       for (const auto& [input, links] : found->second.links)
-        add_way(made, input, links_through(links, map, ctx, i, o, made.numbered));
+        add_path(made, input, links_through(links, map, ctx, i, o, made.numbered));
       if (!in_mask(constant_inputs(n), i)) add_numbered(made, map, found->second.numbered, i, o);
     }
     reached[n.output(o)] = std::move(made);

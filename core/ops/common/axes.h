@@ -15,7 +15,7 @@ namespace poprt::ops::axes {
 void none(AxesContext& ctx);
 // The outputs depend on the shapes of the inputs only. Their elements are all equal, or each is the
 // number of its place.
-void shapes_alone(AxesContext& ctx);
+void shapes_only(AxesContext& ctx);
 void by_place(AxesContext& ctx);
 // Random numbers that depend on the place, for each element or sample of input 0.
 void random_elements(AxesContext& ctx);

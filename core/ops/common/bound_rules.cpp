@@ -43,7 +43,7 @@ std::optional<size_t> kept_apart(const BoundContext& ctx, int64_t more) {
   std::optional<size_t> axis;
   for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
     if (o > 0 && !is_read(ctx.node.output(o))) continue;
-    const auto to = carried_alone(map, {0, along}, o);
+    const auto to = carried_exclusively(map, {0, along}, o);
     if (!to || axis.value_or(*to) != *to) return std::nullopt;
     if (*to != 0 && !is_uniform(map, {o, *to})) return std::nullopt;
     axis = to;

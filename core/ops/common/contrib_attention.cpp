@@ -217,7 +217,7 @@ Value* packed_part(Expansion& e, Value* v, int64_t i, int64_t parts) {
 // Selects, for each row and key of a cache [rows,heads,M,D], the row that cache_indirection
 // [B,beams,M] (rows = B * beams) names: a beam of the same text. Keys from `start` [rows] on belong
 // to the row itself.
-Value* of_beams(Expansion& e, Value* cache, Value* beams, Value* start) {
+Value* select_beams(Expansion& e, Value* cache, Value* beams, Value* start) {
   const Shape c = e.shape_of(cache), b = e.shape_of(beams);
   e.check(b.size() == 3 && b[0] * b[1] == c[0] && b[2] == c[2],
           "cache_indirection must be [batch, beams, length of the cache]");
@@ -306,8 +306,8 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
     call.k = cached_k;
     call.v = cached_v;
     if (e.has(in.cache_indirection)) {
-      call.k = of_beams(e, cached_k, e.in(in.cache_indirection), start);
-      call.v = of_beams(e, cached_v, e.in(in.cache_indirection), start);
+      call.k = select_beams(e, cached_k, e.in(in.cache_indirection), start);
+      call.v = select_beams(e, cached_v, e.in(in.cache_indirection), start);
     }
   } else if (e.has(in.past_key)) {
     call.past_k = e.in(in.past_key);

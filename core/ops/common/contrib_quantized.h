@@ -21,7 +21,7 @@ inline void check_one_type(Expansion& e, size_t a, size_t b) {
 }
 
 // Sets result 0: y quantised to `dtype` with scale input `at` and optional zero point input at + 1.
-inline void quantized_result(Expansion& e, ir::Value* y, size_t at, DType dtype) {
+inline void set_quantized_result(Expansion& e, ir::Value* y, size_t at, DType dtype) {
   e.check(
       element_count(e.shape(at)) == 1 && (!e.has(at + 1) || element_count(e.shape(at + 1)) == 1),
       "the scale or zero point of the result should be one number");

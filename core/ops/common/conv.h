@@ -28,9 +28,9 @@ inline constexpr int64_t kLargestWinogradTile = 4;
 
 // The algorithms for a stride-1 3x3 convolution. conv_algorithm() returns the one with the least
 // estimated time on one core, among those whose Winograd tile is at most `largest_tile` (0, 2 or
-// 4). A larger tile rounds more (see docs/design.md). Winograd F(2x2,3x3) reads 16/9 of the
-// weights, F(4x4,3x3) four times as many. With `bf16`, a direct sum has products of bf16, which
-// take half of the time and of the weights.
+// 4). A larger tile rounds more (docs/decisions/convolution-accuracy.md). F(2x2,3x3) reads 16/9
+// of the weights, F(4x4,3x3) four times as many. With `bf16`, a direct sum has products of bf16,
+// which take half of the time and of the weights.
 enum class ConvAlgorithm { direct, winograd2, winograd4 };
 ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,
                              int64_t ow, int64_t largest_tile = kLargestWinogradTile,

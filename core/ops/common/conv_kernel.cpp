@@ -16,25 +16,25 @@ constexpr int64_t kLanes = 16;
 
 int64_t blocks(int64_t channels) { return (channels + kLanes - 1) / kLanes; }
 
-bool depthwise(const ConvProblem& p) { return p.groups > 1 && p.c == 1 && p.m == 1; }
+bool is_depthwise(const ConvProblem& p) { return p.groups > 1 && p.c == 1 && p.m == 1; }
 
 // Whether each block of channels contains whole groups.
-bool small_groups(const ConvProblem& p) {
+bool has_small_groups(const ConvProblem& p) {
   return p.groups > 1 && p.c == p.m && p.c <= kLanes && kLanes % p.c == 0;
 }
 
-bool whole_blocks(const ConvProblem& p) {
+bool has_whole_blocks(const ConvProblem& p) {
   return p.groups == 1 || (p.c % kLanes == 0 && p.m % kLanes == 0);
 }
 
 // Whether isa/depthwise.h has loops for the problem.
-bool common_depthwise(const ConvProblem& p) {
+bool has_depthwise_loops(const ConvProblem& p) {
   const ConvAxis &h = p.axes[1], &w = p.axes[2];
   return h.kernel == w.kernel && (h.kernel == 3 || h.kernel == 5) && h.stride == w.stride &&
          h.stride <= 2 && h.dilation == 1 && w.dilation == 1;
 }
 
-bool three_by_three(const ConvProblem& p) {
+bool is_three_by_three(const ConvProblem& p) {
   return !p.deep && std::all_of(p.axes.begin() + 1, p.axes.end(), [](const ConvAxis& a) {
     return a.kernel == 3 && a.stride == 1 && a.dilation == 1;
   });
@@ -48,7 +48,7 @@ struct Preferences {
 
 // The size of Winograd's tile, or 0 if another algorithm is used.
 int64_t winograd_tile_of(const ConvProblem& p, const Preferences& preferences) {
-  if (p.groups != 1 || !three_by_three(p)) return 0;
+  if (p.groups != 1 || !is_three_by_three(p)) return 0;
   if (preferences.winograd_tile >= 0) return preferences.winograd_tile;
   switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, preferences.largest_tile,
                          p.bf16)) {
@@ -73,20 +73,21 @@ double unpadded_share(const ConvProblem& p) {
   return share;
 }
 
-// Skipping taps in the padding shortens the runs of pixels, which costs about 15 % more for each
-// product.
-bool mostly_padding(const ConvProblem& p) {
+// Whether skipping taps in the padding pays. It shortens the runs of pixels, which costs about 15 %
+// more for each product.
+bool is_mostly_padding(const ConvProblem& p) {
   return !p.deep && p.taps() > 1 && p.axes[1].stride == 1 && p.axes[2].stride == 1 &&
          unpadded_share(p) < 0.85;
 }
 
-// Products of bf16 are twice as fast as those of f32, so that skipping half of them does not pay.
-bool dense_bf16(const ConvProblem& p) {
-  return p.bf16 && whole_blocks(p) && (!mostly_padding(p) || unpadded_share(p) >= 0.5);
+// Whether all products should be computed, in bf16. They are twice as fast as products of f32, so
+// skipping half of them does not pay.
+bool prefers_dense_bf16(const ConvProblem& p) {
+  return p.bf16 && has_whole_blocks(p) && (!is_mostly_padding(p) || unpadded_share(p) >= 0.5);
 }
 
-// conv_stem_bf16 copies rows as they are.
-bool stem_bf16(const ConvProblem& p) { return p.bf16 && !p.deep && p.axes[2].dilation == 1; }
+// Whether conv_stem_bf16 computes the problem. It copies rows without dilation of their columns.
+bool has_bf16_stem(const ConvProblem& p) { return p.bf16 && !p.deep && p.axes[2].dilation == 1; }
 
 kernels::calls::BlockedConv common_call(const ConvProblem& p, int64_t groups, int64_t c,
                                         int64_t m) {
@@ -170,7 +171,7 @@ constexpr ConvImplementation kImplementations[] = {
        k.packed = false;
        return k;
      }},
-    {[](const ConvProblem& p, const Preferences&) { return p.plain && stem_bf16(p); },
+    {[](const ConvProblem& p, const Preferences&) { return p.plain && has_bf16_stem(p); },
      [](const ConvProblem& p, const Preferences&) {
        return by_groups<kernels::calls::ConvStemBf16>(p);
      }},
@@ -183,12 +184,12 @@ constexpr ConvImplementation kImplementations[] = {
      }},
     // isa/depthwise.h has loops for this; other depthwise convolutions are groups of one channel.
     {[](const ConvProblem& p, const Preferences&) {
-       return depthwise(p) && !p.deep && common_depthwise(p);
+       return is_depthwise(p) && !p.deep && has_depthwise_loops(p);
      },
      [](const ConvProblem& p, const Preferences&) {
        return by_blocks<kernels::calls::ConvDepthwise>(p);
      }},
-    {[](const ConvProblem& p, const Preferences&) { return small_groups(p) && !p.deep; },
+    {[](const ConvProblem& p, const Preferences&) { return has_small_groups(p) && !p.deep; },
      [](const ConvProblem& p, const Preferences&) {
        ConvKernel k = by_blocks<kernels::calls::ConvGrouped>(p);
        std::get<kernels::calls::ConvGrouped>(k.call).size = p.c;
@@ -204,12 +205,12 @@ constexpr ConvImplementation kImplementations[] = {
        std::get<kernels::calls::ConvWinograd>(k.call).tile = k.winograd_tile;
        return k;
      }},
-    {[](const ConvProblem& p, const Preferences&) { return dense_bf16(p); },
+    {[](const ConvProblem& p, const Preferences&) { return prefers_dense_bf16(p); },
      [](const ConvProblem& p, const Preferences&) {
        return by_groups<kernels::calls::ConvBf16>(p);
      }},
     // Skips the taps in the padding.
-    {[](const ConvProblem& p, const Preferences&) { return mostly_padding(p); },
+    {[](const ConvProblem& p, const Preferences&) { return is_mostly_padding(p); },
      [](const ConvProblem& p, const Preferences&) {
        return by_groups<kernels::calls::ConvDilated>(p);
      }},
@@ -289,8 +290,8 @@ bool conv_kernel_exists(const ConvProblem& p) {
     if (a.pad < 0) return false;
   if (p.plain) return p.groups == 1 && p.c < kLanes && !p.normalized;
   if (p.plain_result) return false;
-  if (p.normalized) return whole_blocks(p);
-  return whole_blocks(p) || (small_groups(p) && !p.deep);
+  if (p.normalized) return has_whole_blocks(p);
+  return has_whole_blocks(p) || (has_small_groups(p) && !p.deep);
 }
 
 std::string_view ConvKernel::name() const {

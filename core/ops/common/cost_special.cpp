@@ -76,7 +76,7 @@ void elimination(CostContext& ctx, int64_t sides) {
 
 }  // namespace
 
-// The places of the result times the matrix of each image.
+// The places of the result are multiplied by the matrix of each image.
 void affine_grid(CostContext& ctx) {
   const Shape& theta = ctx.in(0);
   if (theta.size() != 3) return;
@@ -84,7 +84,7 @@ void affine_grid(CostContext& ctx) {
                   theta[1], true);
 }
 
-// A cosine of each place; other terms follow from it.
+// One cosine is computed for each place; the other terms follow from it.
 void window(CostContext& ctx) {
   const DType type = ctx.result_type();
   const int64_t n = ctx.result_count();
@@ -93,7 +93,8 @@ void window(CostContext& ctx) {
   ctx.out.elementwise(Elementwise::add, type, n, 2, true);
 }
 
-// A product with the matrix of cosines and sines; the chip's library has no fast transform.
+// The transform is a product with a matrix of cosines and sines, because the chip's library has no
+// fast transform.
 void dft(CostContext& ctx) {
   const Shape &x = ctx.in(0), &y = ctx.result();
   if (x.size() < 2) return;
@@ -324,7 +325,7 @@ void linear_attention(CostContext& ctx) {
   ctx.out.end_repeat(steps);
 }
 
-// The largest of the places of each part of a region.
+// Each result is the largest element of one part of a region.
 void max_roi_pool(CostContext& ctx) {
   const Shape &x = ctx.in(0), &y = ctx.result();
   if (x.size() != 4 || y.size() != 4 || !ctx.result_count()) return;
@@ -349,7 +350,7 @@ void max_unpool(CostContext& ctx) {
   ctx.out.scatter(ctx.result_type(), ctx.result_count(), 1, ctx.in_count(0));
 }
 
-// The two slopes of each filter, and the smaller of them.
+// Each filter is the smaller one of two slopes.
 void mel_weight_matrix(CostContext& ctx) {
   const DType type = ctx.result_type();
   const int64_t n = ctx.result_count();
@@ -410,7 +411,7 @@ void non_max_suppression(CostContext& ctx) {
   ctx.out.end_repeat(rounds);
 }
 
-// Each element that is not zero is written to the place that the running count names.
+// Each element that is not zero is written to the place that the running count states.
 void non_zero(CostContext& ctx) {
   const int64_t n = ctx.in_count(0);
   ctx.out.elementwise(Elementwise::compare, ctx.in_type(0), n, 2, true);
@@ -428,7 +429,8 @@ void tf_idf(CostContext& ctx) {
   ctx.out.reduce(DType::s32, compared, at_least_one(ctx.result_count()));
 }
 
-// Sorted, compared with their neighbours, and moved to the place that the running count names.
+// The elements are sorted, compared with their neighbours, and moved to the place that the running
+// count states.
 void unique(CostContext& ctx) {
   const DType type = ctx.in_type(0);
   const int64_t n = ctx.in_count(0);

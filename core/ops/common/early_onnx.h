@@ -7,7 +7,7 @@
 namespace poprt::ops {
 
 // factor * v + addend, with scalars of the type of v.
-inline ir::Value* line(Expansion& e, ir::Value* v, float factor, float addend) {
+inline ir::Value* scale_and_shift(Expansion& e, ir::Value* v, float factor, float addend) {
   if (!is_float(v->dtype())) e.fail_unsupported("element type {}", dtype_name(v->dtype()));
   if (factor != 1) v = e.newest("Mul", {v, e.number(v->dtype(), static_cast<double>(factor))});
   if (addend != 0) v = e.newest("Add", {v, e.number(v->dtype(), static_cast<double>(addend))});
@@ -18,8 +18,8 @@ inline ir::Value* line(Expansion& e, ir::Value* v, float factor, float addend) {
 inline void expand_scaled(Expansion& e, std::string_view f) {
   for (const char* name : {"alpha", "beta"})
     e.check(e.node.find_attr(name) != nullptr, fmt::format("attribute {} is missing", name));
-  ir::Value* x = line(e, e.in(0), e.node.float_attr("beta", 1), 0);
-  e.out(0, line(e, e.newest(f, {x}), e.node.float_attr("alpha", 1), 0));
+  ir::Value* x = scale_and_shift(e, e.in(0), e.node.float_attr("beta", 1), 0);
+  e.out(0, scale_and_shift(e, e.newest(f, {x}), e.node.float_attr("alpha", 1), 0));
 }
 
 // The shape of a filled tensor: attribute shape, or the shape of the input (with input_as_shape = 1

@@ -14,7 +14,7 @@ namespace {
 using BufferId = LowerContext::BufferId;
 using kernels::kElementwiseMaxInputs;
 
-bool allowed(DType t, ElementwiseTypes types) {
+bool is_allowed(DType t, ElementwiseTypes types) {
   switch (types) {
     case ElementwiseTypes::any: return t != DType::undefined;
     case ElementwiseTypes::numeric: return is_float(t) || is_integer(t);
@@ -220,7 +220,7 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
     if (!ctx.has(i)) continue;
     const ir::ValueType& t = ctx.in(i);
     if (t.dtype != DType::undefined) {
-      if (!allowed(t.dtype, types) && !(mixed && i > 0))
+      if (!is_allowed(t.dtype, types) && !(mixed && i > 0))
         ctx.fail_input("input {} is {}, which the operator does not take", i, dtype_name(t.dtype));
       if (dtype == DType::undefined) dtype = t.dtype;
       if (!mixed && t.dtype != dtype)

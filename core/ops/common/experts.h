@@ -22,10 +22,11 @@ struct ExpertsCall {
   ir::Value* shares = nullptr;  // [rows, top]: the weight of each chosen expert
 };
 
-// Reads router_probs [rows, experts] and attribute k; returns the best logits and their places.
+// The best logits of each row, and the numbers of their experts.
 struct Routed {
   ir::Value *logits, *chosen;  // [rows, top]
 };
+// Selects the k experts (attribute k) with the best router_probs [rows, experts].
 Routed route(Expansion& e, ir::Value* logits, int64_t rows, int64_t experts);
 
 // The result [rows, hidden]. Reads the attributes of the activation from the node.

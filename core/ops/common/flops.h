@@ -30,8 +30,8 @@ int64_t einsum(const ir::Node& node);
 int64_t pool(const ir::Node& node);
 int64_t per_input(const ir::Node& node);            // 1 for each element of input 0
 int64_t softmax(const ir::Node& node);              // 5 for each element of output 0
-int64_t normalization(const ir::Node& node);        // 7
-int64_t batch_normalization(const ir::Node& node);  // 2
+int64_t normalization(const ir::Node& node);        // 7 for each element of output 0
+int64_t batch_normalization(const ir::Node& node);  // 2 for each element of output 0
 
 }  // namespace flops
 }  // namespace poprt::ops

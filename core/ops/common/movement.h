@@ -34,8 +34,8 @@ void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId 
 // Checks that an index input is s32 or s64, the types that kernels read.
 void check_index_dtype(const InferContext& ctx, size_t i);
 
-// Checks that constant indices are inside [-size, size). Indices computed at run time are not
-// checked; out-of-range ones are harmless (see the kernels).
+// Checks that constant indices are inside [-size, size). The kernels check indices that are
+// computed at run time.
 void check_indices(const InferContext& ctx, size_t input, int64_t size, size_t axis);
 // The same for tuples of indices along the last dimension, which address the dimensions of `data`
 // from `first` on.

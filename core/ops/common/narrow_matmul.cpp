@@ -109,7 +109,7 @@ void add_blocks(LowerContext& ctx, const NarrowMatmul& p, NarrowCall& to) {
                             {c.n, blocks, p.scale_by_block, p.scale_by_n, DType::u8, middle, 1});
 }
 
-// What an 8-bit float is, divided by the f16 that a kernel reads.
+// The value of an 8-bit float divided by the f16 as which a kernel reads it.
 double quarter_factor(NarrowFormat format) { return format == NarrowFormat::f8_143 ? 0x1p7 : 1; }
 
 }  // namespace
@@ -144,7 +144,7 @@ std::optional<NarrowNumbers> narrow_numbers(const Tensor& weights) {
       return std::nullopt;
   auto form = narrowing.narrowest();
   if (!form) return std::nullopt;
-  // No kernel reads f8_152, which bf16 represents, and f16 if the exponents are not too small.
+  // No kernel reads f8_152. bf16 represents its numbers, and so does f16 unless they are too small.
   if (form->dtype == DType::f8_152) {
     const bool half = std::ranges::all_of(values, [](float v) { return to_float(to_f16(v)) == v; });
     *form = {0, 0, half ? DType::f16 : DType::bf16, 0};

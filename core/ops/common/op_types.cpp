@@ -61,7 +61,7 @@ std::string_view element(DType type) {
 
 // The kernels of an operator may accept more types than its definition, but the results for those
 // types are meaningless.
-bool allowed(const OpDef& op, DType type) {
+bool is_allowed_type(const OpDef& op, DType type) {
   const auto before = [](const Allowed& a, const Allowed& b) {
     return a.domain != b.domain ? a.domain < b.domain : a.op < b.op;
   };
@@ -220,7 +220,7 @@ OpSupport find_support(const OpDef& op) {
   };
   const bool text = op.lower == lower_text;
   for (const DType type : text ? std::span<const DType>(kText) : kTypes)
-    if (allowed(op, type)) try_type(type);
+    if (is_allowed_type(op, type)) try_type(type);
   if (s.types.empty()) return s;
   if (text) s.implementation = Implementation::compiler;
   // Passes replace the operator by a faster internal one.

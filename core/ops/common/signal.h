@@ -1,4 +1,4 @@
-// Lowering of DFT and STFT to kernel `dft`.
+// Helper of DFT and STFT.
 #pragma once
 
 #include "ops/op.h"

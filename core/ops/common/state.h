@@ -1,4 +1,4 @@
-// Operators with memory from one run to the next.
+// Operators that keep values from one run to the next.
 #pragma once
 
 #include <algorithm>

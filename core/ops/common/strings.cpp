@@ -397,43 +397,43 @@ Tensor full_match(const ir::Node& n, std::span<const Tensor> inputs) {
 // -- Movement -----------------------------------------------------------------------------------
 
 // Whether the outputs of an operator that only moves or compares elements are strings.
-enum class Made { first, all, none };
-const std::map<std::string_view, Made>& moving_operators() {
-  static const std::map<std::string_view, Made> kMovingOperators = {
-      {"Compress", Made::first},
-      {"Concat", Made::first},
-      {"ConstantOfShape", Made::first},
-      {"Equal", Made::none},
-      {"Expand", Made::first},
-      {"Flatten", Made::first},
-      {"Gather", Made::first},
-      {"GatherElements", Made::first},
-      {"GatherND", Made::first},
-      {"OneHot", Made::first},
-      {"Pad", Made::first},
-      {"Reshape", Made::first},
-      {"ReverseSequence", Made::first},
-      {"Scatter", Made::first},
-      {"ScatterElements", Made::first},
-      {"ScatterND", Made::first},
-      {"Shape", Made::none},
-      {"Size", Made::none},
-      {"Slice", Made::first},
-      {"Split", Made::all},
-      {"Squeeze", Made::first},
-      {"TfIdfVectorizer", Made::none},
-      {"Tile", Made::first},
-      {"Transpose", Made::first},
-      {"Unique", Made::first},
-      {"Unsqueeze", Made::first},
-      {"Where", Made::first},
+enum class StringOutputs { first, all, none };
+const std::map<std::string_view, StringOutputs>& moving_operators() {
+  static const std::map<std::string_view, StringOutputs> kMovingOperators = {
+      {"Compress", StringOutputs::first},
+      {"Concat", StringOutputs::first},
+      {"ConstantOfShape", StringOutputs::first},
+      {"Equal", StringOutputs::none},
+      {"Expand", StringOutputs::first},
+      {"Flatten", StringOutputs::first},
+      {"Gather", StringOutputs::first},
+      {"GatherElements", StringOutputs::first},
+      {"GatherND", StringOutputs::first},
+      {"OneHot", StringOutputs::first},
+      {"Pad", StringOutputs::first},
+      {"Reshape", StringOutputs::first},
+      {"ReverseSequence", StringOutputs::first},
+      {"Scatter", StringOutputs::first},
+      {"ScatterElements", StringOutputs::first},
+      {"ScatterND", StringOutputs::first},
+      {"Shape", StringOutputs::none},
+      {"Size", StringOutputs::none},
+      {"Slice", StringOutputs::first},
+      {"Split", StringOutputs::all},
+      {"Squeeze", StringOutputs::first},
+      {"TfIdfVectorizer", StringOutputs::none},
+      {"Tile", StringOutputs::first},
+      {"Transpose", StringOutputs::first},
+      {"Unique", StringOutputs::first},
+      {"Unsqueeze", StringOutputs::first},
+      {"Where", StringOutputs::first},
   };
   return kMovingOperators;
 }
 
 // Replaces strings by their ranks in sorted order, runs the operator on the ranks, and replaces
 // ranks in the results by strings.
-std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made made) {
+std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, StringOutputs made) {
   if (n.op_type.starts_with("Scatter"))  // ranks cannot be added
     if (const std::string reduction = n.string_attr("reduction", "none"); reduction != "none")
       fail_at(n, ErrorCode::unimplemented, "elements of type string have no reduction '{}'",
@@ -477,7 +477,8 @@ std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made
   infer(*copy);
   std::vector<Tensor> out = evaluate(*copy, numbers);
   for (size_t o = 0; o < out.size(); o++) {
-    if (made == Made::none || (made == Made::first && o > 0) || !out[o].defined()) continue;
+    if (made == StringOutputs::none || (made == StringOutputs::first && o > 0) || !out[o].defined())
+      continue;
     std::vector<std::string> text;
     for (const int64_t rank : out[o].to_int64s()) text.push_back(all.at(static_cast<size_t>(rank)));
     out[o] = Tensor::strings(out[o].shape(), std::move(text));

@@ -19,7 +19,7 @@
 //   token_search_beams.cpp    BeamSearch's choice among them
 //   token_search_tokens.cpp   the choice of GreedySearch and Sampling
 //
-// docs/design.md describes how the results differ from those of ONNX Runtime.
+// docs/decisions/text-generation.md describes how the results differ from those of ONNX Runtime.
 #pragma once
 
 #include <functional>

@@ -12,7 +12,7 @@ namespace poprt::ops {
 namespace {
 
 constexpr float kNoScore = -std::numeric_limits<float>::infinity();  // no hypothesis yet
-// disables all beams but the first before round 0, because they are equal
+// The score of all beams but the first before round 0. It disables them, because they are equal.
 constexpr float kUnlikely = -1e9F;
 
 }  // namespace

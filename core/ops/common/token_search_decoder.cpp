@@ -18,12 +18,11 @@
 //
 // Whisper (model_type 2): encoder and decoder
 //
-//   encoder_input_ids (floats), decoder_input_ids -> logits, encoder_hidden_states, key and value
-//   of
-//     self attention, of cross attention
-//   input_ids [rows, 1] (or all tokens), encoder_hidden_states?, key and value of self attention,
-//   of
-//     cross attention -> logits, key and value of self attention
+//   encoder_input_ids (floats), decoder_input_ids
+//     -> logits, encoder_hidden_states, key and value of self attention, of cross attention
+//
+//   input_ids [rows, 1] (or all tokens), encoder_hidden_states?,
+//   key and value of self attention, of cross attention -> logits, key and value of self attention
 #include <algorithm>
 
 #include "ops/common/token_search.h"

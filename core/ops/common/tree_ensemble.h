@@ -35,8 +35,8 @@ struct TreeWords {
   bool equals = false;              // some nodes compare with ==
   bool leaves_are_weights = false;  // leaves are numbered by their first weight
 };
-// Encodes trees for rows of type x (f32 or f64); `columns` and `aggregate` have the
-// meaning of TreeCall. emit_trees() has refused features that do not exist.
+// Encodes trees for rows of type x (f32 or f64); `columns` and `aggregate` have the meaning of
+// TreeCall. The features must exist, which emit_trees() checks.
 TreeWords tree_words(const Trees& trees, DType x, int64_t columns,
                      kernels::calls::TreeAggregate aggregate);
 

@@ -1,6 +1,6 @@
 // Checks of constant indices, lengths and positions. A constant outside its tensor is an error of
-// the model. Values computed at run time are harmless if they are out of range: docs/design.md
-// describes their effect.
+// the model. check_numbers.h and the kernels check values that are computed at run time
+// (docs/decisions/invalid-values.md).
 #pragma once
 
 #include <cstdint>

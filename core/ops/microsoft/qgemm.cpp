@@ -14,7 +14,7 @@ void expand(Expansion& e) {
       e.scaled(e.add("Mul", {e.in(1), e.in(4)}), static_cast<double>(n.float_attr("alpha", 1)));
   ir::Value* y = e.add("Mul", {e.cast(sums, DType::f32), scale});
   if (!e.has(7)) return e.out(0, y);
-  quantized_result(e, y, 7, e.has(8) ? e.dtype(8) : DType::u8);
+  set_quantized_result(e, y, 7, e.has(8) ? e.dtype(8) : DType::u8);
 }
 
 }  // namespace

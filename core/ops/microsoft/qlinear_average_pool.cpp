@@ -10,7 +10,7 @@ void expand(Expansion& e) {
   if (last) x = channels_first(e, x);
   ir::Value* y = e.add_like("AveragePool", {x}, {"channels_last"});
   if (last) y = channels_last(e, y);
-  quantized_result(e, y, 3, e.dtype(0));
+  set_quantized_result(e, y, 3, e.dtype(0));
 }
 
 }  // namespace

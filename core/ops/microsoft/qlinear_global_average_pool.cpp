@@ -24,7 +24,7 @@ void expand(Expansion& e) {
   if (e.has(2)) mean = e.add("Sub", {mean, e.cast(e.reshape(e.in(2), {}), DType::f32)});
   e.check(element_count(e.shape(1)) == 1, "x_scale must be one number");
   ir::Value* scale = e.cast(e.reshape(e.in(1), {}), DType::f32);
-  quantized_result(e, e.add("Mul", {mean, scale}), 3, e.dtype(0));
+  set_quantized_result(e, e.add("Mul", {mean, scale}), 3, e.dtype(0));
 }
 
 }  // namespace

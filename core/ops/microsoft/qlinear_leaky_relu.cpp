@@ -7,7 +7,7 @@ namespace {
 void expand(Expansion& e) {
   ir::Value* y =
       e.add("LeakyRelu", {dequantized(e, 0)}, {{"alpha", e.node.float_attr("alpha", 0.01f)}});
-  quantized_result(e, y, 3, e.dtype(0));
+  set_quantized_result(e, y, 3, e.dtype(0));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace {
 
 void expand(Expansion& e) {
   check_one_type(e, 0, 3);
-  quantized_result(e, e.add("Mul", {dequantized(e, 0), dequantized(e, 3)}), 6, e.dtype(0));
+  set_quantized_result(e, e.add("Mul", {dequantized(e, 0), dequantized(e, 3)}), 6, e.dtype(0));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 void expand(Expansion& e) {
   ir::Value* y = e.newest("ReduceMean", {dequantized(e, 0), e.ints(e.node.ints_attr("axes"))},
                           {{"keepdims", e.node.int_attr("keepdims", 1)}});
-  quantized_result(e, y, 3, e.dtype(0));
+  set_quantized_result(e, y, 3, e.dtype(0));
 }
 
 }  // namespace

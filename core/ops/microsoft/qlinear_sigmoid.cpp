@@ -5,7 +5,7 @@ namespace poprt::ops::microsoft_qlinear_sigmoid_op {
 namespace {
 
 void expand(Expansion& e) {
-  quantized_result(e, e.add("Sigmoid", {dequantized(e, 0)}), 3, e.dtype(0));
+  set_quantized_result(e, e.add("Sigmoid", {dequantized(e, 0)}), 3, e.dtype(0));
 }
 
 }  // namespace

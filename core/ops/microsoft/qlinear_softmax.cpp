@@ -19,7 +19,7 @@ void expand(Expansion& e) {
   } else {
     y = e.newest("Softmax", {x}, {{"axis", axis}});
   }
-  quantized_result(e, y, 3, e.dtype(0));
+  set_quantized_result(e, y, 3, e.dtype(0));
 }
 
 }  // namespace

@@ -19,5 +19,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops::ml_array_feature_extractor_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_array_feature_extractor_op, "ai.onnx.ml", "ArrayFeatureExtractor",
-                           expand, .text_form = TextForm::hands_on, .text_inputs = 0b1,
+                           expand, .text_form = TextForm::passes_on, .text_inputs = 0b1,
                            .trial = {"T[4,4]; s64[1]"})

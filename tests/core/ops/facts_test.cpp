@@ -323,7 +323,7 @@ std::set<std::string> ops_where(bool (*holds)(const Facts& facts)) {
 
 TEST(OperatorFacts, TextIsHandedOnComparedAndTranslated) {
   using Names = std::set<std::string>;
-  EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form == TextForm::hands_on; }),
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form == TextForm::passes_on; }),
             (Names{"ArrayFeatureExtractor", "Concat", "Gather", "Identity", "Where"}));
   EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form == TextForm::compares; }),
             Names{"Equal"});

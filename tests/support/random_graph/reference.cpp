@@ -359,7 +359,8 @@ class Runner {
     return results;
   }
 
-  // Rows of a scan output that a condition left out are zeros (docs/design.md).
+  // Rows of scan outputs after the condition ended the loop are zeros
+  // (docs/decisions/control-flow.md).
   std::vector<Tensor> run_loop(const Node& n, const std::vector<Tensor>& inputs,
                                const Values& outer) {
     const Graph& body = body_of(n, "body");

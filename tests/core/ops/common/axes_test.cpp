@@ -79,7 +79,7 @@ TEST(AxisMap, StatesNothingOfWhatIsNotKnown) {
 TEST(AxisMap, TellsWhatComputesSamplesByThemselves) {
   const std::string x = "input %x : f32[2,4,6]\n";
   const auto to = [](const std::string& node, const std::string& inputs) {
-    return carried_alone(map_of(node, inputs), {0, 0});
+    return carried_exclusively(map_of(node, inputs), {0, 0});
   };
   EXPECT_EQ(to("Conv(%x, %w)", x + "input %w : f32[3,4,2]\n"), size_t{0});
   EXPECT_EQ(to("GlobalMaxPool(%x)", x), size_t{0});

@@ -139,7 +139,7 @@ void check(const ConvCase& t) {
 }
 
 // The error of each way to compute a 3x3 convolution, as a part of the root mean square of the
-// exact sums of random numbers. docs/design.md states these bounds.
+// exact sums of random numbers. docs/decisions/convolution-accuracy.md states these bounds.
 struct Rounding {
   double rms, largest;
 };
