@@ -15,6 +15,7 @@ string(APPEND POPRT_STATIC_LIBRARY /libpoprt.a)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS poprt.map)
 file(STRINGS poprt.map symbols REGEX "^ +poprt_[a-z0-9_]+;")
 list(TRANSFORM symbols REPLACE "[ ;]" "")
+list(FILTER symbols EXCLUDE REGEX "^poprt_private_")  # for poprt_exec only
 list(JOIN symbols "\n" symbols)
 file(CONFIGURE OUTPUT static_symbols.txt CONTENT "${symbols}\n" @ONLY)
 

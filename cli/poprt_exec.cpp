@@ -11,6 +11,7 @@
 #include "common/help_topics.h"
 #include "common/interrupt.h"
 #include "exec/commands.h"
+#include "kernels/common/isa_builds.h"
 
 namespace {
 
@@ -37,6 +38,13 @@ std::string unknown_command(const poprt::cli::Command& app, const std::string& c
 int main(int argc, char** argv) {
   using namespace poprt::cli;
   hold_standard_streams();
+  using poprt::kernels::IsaBuilds;
+  const auto* const builds = static_cast<const IsaBuilds*>(poprt_private_isa_builds());
+  if (!poprt::kernels::borrow_isa_builds(*builds)) {
+    print_error(
+        "poprt_exec: libpoprt.so.1 comes from another build; install both from one build\n");
+    return 1;
+  }
   remove_temporaries_when_interrupted();
   handle_file_signals();
   Command app("Runs, measures, compares and analyses models.", "poprt_exec");

@@ -98,6 +98,91 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(POPRT_ISAS baseline)
 endif()
 
+# poprt_isa_builds(OUT): generates the functions foo_builds() of the tables that core/kernels/isa/*.h declare with
+# POPRT_DECLARE_ISA, and the functions of core/kernels/common/isa_builds.h.
+function(poprt_isa_builds out)
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/kernels/isa/*.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
+  set(includes "")
+  set(own "")
+  set(all "")
+  set(functions "")
+  set(sizes "")
+  set(index 0)
+  foreach(header ${headers})
+    file(STRINGS ${header} declared REGEX "^POPRT_DECLARE_ISA\\(")
+    foreach(line ${declared})
+      string(REGEX MATCH "\\(([A-Za-z0-9]+), ([a-z0-9_]+)\\)" _ "${line}")
+      set(table ${CMAKE_MATCH_1})
+      set(name ${CMAKE_MATCH_2})
+      get_filename_component(file ${header} NAME)
+      string(APPEND includes "#include \"kernels/isa/${file}\"\n")
+      list(TRANSFORM POPRT_ISAS REPLACE "(.+)" "&isa::${name}_\\1" OUTPUT_VARIABLE builds)
+      list(JOIN builds ", " builds)
+      string(APPEND own "constexpr const isa::${table}* k_${name}[] = {${builds}};\n")
+      string(APPEND all "    k_${name},\n")
+      string(APPEND functions "const isa::${table}* const* isa::${name}_builds() { return builds<isa::${table}>(${index}, OWN(k_${name})); }\n")
+      string(APPEND sizes "  hash = fold(hash, \"${name}\", sizeof(isa::${table}));\n")
+      math(EXPR index "${index} + 1")
+    endforeach()
+  endforeach()
+  file(GENERATE OUTPUT ${out} CONTENT
+"// Generated from core/kernels/isa by cmake/layers.cmake.
+#include \"kernels/common/isa_builds.h\"
+
+#include \"base/error.h\"
+${includes}
+namespace poprt::kernels {
+namespace {
+
+constexpr uint64_t fold(uint64_t hash, const char* name, uint64_t size) {
+  for (; *name; name++) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
+  return (hash ^ size) * 0x100000001b3;
+}
+constexpr uint64_t layout() {
+  uint64_t hash = 0xcbf29ce484222325;
+${sizes}  return hash;
+}
+
+#if defined(POPRT_BORROWED_ISA)
+const void* const* tables = nullptr;
+template <class Table>
+const Table* const* builds(int index, const void*) {
+  POPRT_ASSERT(tables);
+  return static_cast<const Table* const*>(tables[index]);
+}
+#define OWN(name) nullptr
+#else
+${own}
+constexpr const void* tables[] = {
+${all}};
+template <class Table>
+const Table* const* builds(int, const Table* const* own) {
+  return own;
+}
+#define OWN(name) name
+#endif
+
+}  // namespace
+
+#if defined(POPRT_BORROWED_ISA)
+bool borrow_isa_builds(const IsaBuilds& from) {
+  if (from.layout != layout()) return false;
+  tables = from.tables;
+  return true;
+}
+#else
+const IsaBuilds& own_isa_builds() {
+  static constexpr IsaBuilds own{layout(), tables};
+  return own;
+}
+#endif
+
+${functions}
+}  // namespace poprt::kernels
+")
+endfunction()
+
 function(poprt_isa_sources target)
   # Sanitizers check every access of every unrolled loop. With their checks as calls, at -O1, AVX2's conv_tile compiles
   # in 6 s instead of 18 s.

@@ -144,6 +144,9 @@ typedef struct poprt_compiler_library {
   void (*compile_open_model)(void* model, const poprt_compile_options* options, int first,
                              const poprt_library_sink* sink, poprt_library_error* error);
   void (*close_open_model)(void* model);
+  // Passes the tables of kernels of libpoprt.so, a kernels::IsaBuilds, before any other function is
+  // called. Returns 0 if the library was built for other tables.
+  int (*borrow_kernels)(const void* isa_builds);
 } poprt_compiler_library;
 
 // The only symbol of the library. Static storage.

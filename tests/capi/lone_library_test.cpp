@@ -1,6 +1,6 @@
-// libpoprt.so in a folder without a compiler, or with that of another version: it loads PopEF
-// files, and its errors name the missing library. The program is not linked with the library; each
-// test loads its own copy.
+// libpoprt.so in a folder without a compiler, or with that of another version or build: it loads
+// PopEF files, and its errors name the missing library. The program is not linked with the library;
+// each test loads its own copy.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "compiler_library.h"
+#include "kernels/common/isa_builds.h"
 #include "poprt/poprt.h"
 
 #ifndef __has_feature
@@ -125,6 +127,27 @@ TEST_F(LoneLibrary, RefusesTheCompilerOfAnotherVersion) {
               fmt::format("the compiler '{}' has version {}, this library has {}: install both "
                           "from one build",
                           compiler_, POPRT_VERSION + 1, POPRT_VERSION)));
+}
+
+TEST_F(LoneLibrary, RefusesTheCompilerOfAnotherBuild) {
+  fs::copy_file(OTHER_BUILD, compiler_);
+  EXPECT_EQ(refusal(), Refusal(POPRT_FAILED_PRECONDITION,
+                               fmt::format("the compiler '{}' comes from another build of version "
+                                           "{}: install both from one build",
+                                           compiler_, POPRT_VERSION)));
+}
+
+// The compiler computes with the kernels of libpoprt.so, whose tables must be those that it knows.
+TEST_F(LoneLibrary, TheCompilerBorrowsOnlyTheTablesThatItWasBuiltFor) {
+  void* const compiler = ::dlopen(COMPILER, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(compiler, nullptr) << ::dlerror();
+  const auto table = reinterpret_cast<decltype(&poprt_compiler_library_table)>(
+      ::dlsym(compiler, "poprt_compiler_library_table"));
+  const auto* const own = static_cast<const poprt::kernels::IsaBuilds*>(
+      function<decltype(poprt_private_isa_builds)>("poprt_private_isa_builds")());
+  const poprt::kernels::IsaBuilds other{own->layout + 1, own->tables};
+  EXPECT_EQ(table()->borrow_kernels(&other), 0);
+  EXPECT_EQ(table()->borrow_kernels(own), 1);
 }
 
 }  // namespace

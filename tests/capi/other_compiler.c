@@ -1,16 +1,14 @@
-/* A compiler library that has only a version, and not the version of this library. */
-#include <stdint.h>
+/* A compiler library of another version (OTHER_VERSION 1), or of another build of this version (0).
+ */
+#include "compiler_library.h"
 
-#include "poprt/version.h"
-
-typedef struct poprt_compiler_library {
-  int32_t version;
-} poprt_compiler_library;
-
-__attribute__((visibility("default"))) const poprt_compiler_library* poprt_compiler_library_table(
-    void);
+static int refuse(const void* isa_builds) {
+  (void)isa_builds;
+  return 0;
+}
 
 const poprt_compiler_library* poprt_compiler_library_table(void) {
-  static const poprt_compiler_library table = {POPRT_VERSION + 1};
+  static const poprt_compiler_library table = {.version = POPRT_VERSION + OTHER_VERSION,
+                                               .borrow_kernels = refuse};
   return &table;
 }

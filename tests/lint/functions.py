@@ -285,7 +285,8 @@ ENDINGS = {"java": ".java", "csharp": ".cs"}
 
 def version_map():
     """The lines of capi/poprt.map."""
-    return ["POPRT_1 {", "  global:"] + [f"    {name};" for name in sorted(symbols.declared())] + ["  local:", "    *;", "};"]
+    return (["POPRT_1 {", "  global:"] + [f"    {name};" for name in sorted(symbols.declared())] + ["  local:", "    *;", "};"] +
+            ["POPRT_PRIVATE {", "  global:"] + [f"    {name};" for name in sorted(symbols.PRIVATE)] + ["};"])
 
 
 def read():

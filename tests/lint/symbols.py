@@ -1,7 +1,9 @@
-"""The C ABI is one set: functions in the public headers == version map == symbols that the library exports.
+"""The C ABI is one set: functions in the public headers == version map == symbols that the library exports. The hot
+loops of the kernels are in libpoprt.so only; the other files borrow them (core/kernels/common/isa_builds.h).
 
-Usage: symbols.py LIBPOPRT_SO NM"""
+Usage: symbols.py LIBPOPRT_SO NM [BORROWER...]"""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +12,8 @@ import tree
 
 HEADERS = "capi/include/poprt/"
 MAP = "capi/poprt.map"
+PRIVATE = {"poprt_private_isa_builds"}  # for poprt_exec, no part of the C ABI
+HOT_LOOPS = re.compile(r" [bdr] poprt::kernels::isa::(\w+_(?:baseline|avx2|avx512))$", re.M | re.I)
 
 
 def without_comments(text):
@@ -56,15 +60,28 @@ def exported(library, nm):
     return {row[-1].split("@")[0] for row in rows if len(row) >= 2 and row[-2] != "A"}
 
 
+def hot_loops(file, nm):
+    """The tables of core/kernels/isa that are linked into an unstripped file."""
+    return set(HOT_LOOPS.findall(subprocess.run([nm, "-C", file], check=True, capture_output=True, text=True).stdout))
+
+
+def copies(library, nm, borrowers):
+    problems = [] if hot_loops(library, nm) else [f"{library} has no table of core/kernels/isa"]
+    for file in borrowers:
+        problems += [f"{os.path.basename(file)} contains {name}, which is in libpoprt.so already" for name in sorted(hot_loops(file, nm))]
+    return problems
+
+
 def main():
     library, nm = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "nm"
-    sets = {"declared in " + HEADERS: declared(), "listed in " + MAP: mapped(),
+    sets = {"declared in " + HEADERS: declared() | PRIVATE, "listed in " + MAP: mapped(),
             "exported by the library": exported(library, nm)}
     everything = set().union(*sets.values())
     problems = [f"{name} is not {place}" for name in sorted(everything)
                 for place, names in sets.items() if name not in names]
     if not everything:
         problems.append("there is no symbol at all")
+    problems += copies(library, nm, sys.argv[3:])
     tree.finish(problems, len(everything), "symbols")
 
 

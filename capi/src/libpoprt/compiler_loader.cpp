@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "kernels/common/isa_builds.h"
 #include "library_calls.h"
 #include "plugins/registry.h"
 
@@ -67,6 +68,12 @@ const poprt_compiler_library* load() {
     fail(ErrorCode::failed_precondition,
          "the compiler '{}' has version {}, this library has {}: install both from one build", path,
          version, POPRT_VERSION);
+  }
+  if (!compiler->borrow_kernels(&kernels::own_isa_builds())) {
+    dlclose(library);
+    fail(ErrorCode::failed_precondition,
+         "the compiler '{}' comes from another build of version {}: install both from one build",
+         path, POPRT_VERSION);
   }
   return compiler;
 }

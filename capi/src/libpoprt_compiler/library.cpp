@@ -19,6 +19,7 @@
 #include "estimate.h"
 #include "faithful.h"
 #include "kept.h"
+#include "kernels/common/isa_builds.h"
 #include "onnx/export.h"
 #include "onnx/model_hash.h"
 #include "open_models.h"
@@ -385,6 +386,9 @@ const poprt_compiler_library* poprt_compiler_library_table(void) {
       capi::open_model,
       capi::compile_open_model,
       capi::close_open_model,
+      [](const void* builds) -> int {
+        return kernels::borrow_isa_builds(*static_cast<const kernels::IsaBuilds*>(builds));
+      },
   };
   return &table;
 }

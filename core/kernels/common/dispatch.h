@@ -6,18 +6,19 @@
 
 #include "kernels/common/cpu.h"
 
+// Users of the tables select a build through foo_builds(), which is generated: isa_builds.h.
+#if defined(POPRT_ISA)
 #define POPRT_DECLARE_ISA(Table, name) \
   extern const Table name##_baseline;  \
   extern const Table name##_avx2;      \
   extern const Table name##_avx512;
-
-#if defined(POPRT_HAS_ISA_avx512)
-#define POPRT_SELECT_ISA(name)                                  \
-  (::poprt::kernels::cpu_isa() == ::poprt::kernels::Isa::avx512 \
-       ? ::poprt::kernels::isa::name##_avx512                   \
-   : ::poprt::kernels::cpu_isa() == ::poprt::kernels::Isa::avx2 \
-       ? ::poprt::kernels::isa::name##_avx2                     \
-       : ::poprt::kernels::isa::name##_baseline)
 #else
-#define POPRT_SELECT_ISA(name) ::poprt::kernels::isa::name##_baseline
+#define POPRT_DECLARE_ISA(Table, name) \
+  extern const Table name##_baseline;  \
+  extern const Table name##_avx2;      \
+  extern const Table name##_avx512;    \
+  const Table* const* name##_builds();
 #endif
+
+#define POPRT_SELECT_ISA(name) \
+  (*::poprt::kernels::isa::name##_builds()[static_cast<int>(::poprt::kernels::cpu_isa())])
