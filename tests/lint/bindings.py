@@ -52,6 +52,8 @@ for _language in ("C++", "Java", "C#"):
         EXEMPT[_language, _function] = "a part of poprt_runner_run; asynchronous runs have bindings of their own"
 for _function in ("poprt_runner_run", "poprt_outputs_crop"):
     EXEMPT["Python", _function] = "run() makes NumPy's arrays, and crops them"
+for _language in ("C++", "Java", "C#", "Python"):
+    EXEMPT[_language, "poprt_session_run_main_programs"] = "poprt_session_run_main_programs_unless_stopped does the same"
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
 EXEMPT["Python", "poprt_runner_get_counters"] = "statistics() has types"
 for _field in ("use_replica", "replica"):

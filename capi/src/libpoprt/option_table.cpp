@@ -562,7 +562,7 @@ constexpr OptionRow kOptions[] = {
      .note =
          "deviceIterations of the PopEF file: a session's run transfers this number of batches, "
          "and this number of requests in flight makes one step of a runner "
-         "(docs/decisions/batches-per-step.md)",
+         "(poprt help design)",
      .standard = "1",
      .aliases = "--batch_per_step",
      .executable = true,
