@@ -19,12 +19,12 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   dispatch_size(p.size, [&]<class T>(T) {
     const auto* source = static_cast<const T*>(data[0]);
     auto* result = static_cast<T*>(data[2]);
-    bool inside = true;
+    int64_t signs = 0;  // negative if an element is outside
     p.at.each(data[1], from, to, [&](int64_t i, int64_t element) {
       result[i] = element < 0 ? T{} : source[element];
-      inside &= element >= 0;
+      signs |= element;
     });
-    if (!inside) [[unlikely]]
+    if (signs < 0) [[unlikely]]
       p.at.report(p.outside, data[1], from, to);
   });
 }
