@@ -1,5 +1,5 @@
 # Debian packages: `cmake --build build/release --target deb` writes libpoprt1, libpoprt-compiler1, libpoprt-dev,
-# poprt-tools, poprt-triton, poprt-tensorflow and (if they are built) poprt-serve and poprt-inspector to
+# poprt-tools, poprt-triton, poprt-tensorflow and (if they are built) libpoprt-tokenizer1, poprt-serve and poprt-inspector to
 # build/release/packages/deb. They contain the components of cmake --install. Their texts and relations are in cmake/packages/deb.py, and the data of all packages in metadata.json.
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(NOT TARGET poprt OR NOT TARGET poprt_compiler_library OR NOT DPKG_SHLIBDEPS)
@@ -10,6 +10,6 @@ add_custom_target(deb
   COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/packages/deb.py --build ${PROJECT_BINARY_DIR}
           --out ${PROJECT_BINARY_DIR}/packages/deb --cmake ${CMAKE_COMMAND}
   DEPENDS poprt poprt_compiler_library $<TARGET_NAME_IF_EXISTS:poprt_images_library> poprt_tool popef_dump poprt_exec
-          triton_poprt tensorflow_poprt
+          triton_poprt tensorflow_poprt $<TARGET_NAME_IF_EXISTS:poprt_tokenizer_library>
           $<TARGET_NAME_IF_EXISTS:poprt_static> $<TARGET_NAME_IF_EXISTS:poprt_serve_manual> poprt_manuals $<TARGET_NAME_IF_EXISTS:poprt_inspector>
   VERBATIM)

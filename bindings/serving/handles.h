@@ -1,4 +1,5 @@
-// Owners and exceptions for the handles and errors of the C ABI, for programs that serve models.
+// Owners and exceptions for the handles and errors of the C ABI, for commands and programs that
+// serve models.
 #pragma once
 
 #include <poprt/poprt.h>
@@ -43,6 +44,8 @@ using Runner = std::unique_ptr<poprt_runner, Free<poprt_runner_free>>;
 using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
 using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
 using DeviceManager = std::unique_ptr<poprt_device_manager, Free<poprt_device_manager_free>>;
+using Generator = std::unique_ptr<poprt_generator, Free<poprt_generator_free>>;
+using Sequence = std::unique_ptr<poprt_sequence, Free<poprt_sequence_free>>;
 using Device = std::unique_ptr<poprt_device, Free<poprt_device_free>>;
 
 // Returns the text and frees the handle.

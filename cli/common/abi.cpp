@@ -30,12 +30,6 @@ void load_plugins(std::string_view paths) {
   }
 }
 
-std::string take(poprt_string* string) {
-  std::string text(poprt_string_data(string), poprt_string_size(string));
-  poprt_string_free(string);
-  return text;
-}
-
 Executable load_model(const std::string& path, CompileSettings& settings) {
   poprt_executable* executable = nullptr;
   if (path.ends_with(".popef")) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "serving/handles.h"
+
 namespace poprt::cli {
 
 // main() prints the message as one line on stderr and exits with 1.
@@ -30,21 +32,15 @@ void check(poprt_error* error);
 // or line feeds. Throws Failure.
 void load_plugins(std::string_view paths);
 
-template <auto free_function>
-struct Free {
-  template <class T>
-  void operator()(T* handle) const {
-    free_function(handle);
-  }
-};
-using Compiler = std::unique_ptr<poprt_compiler, Free<poprt_compiler_free>>;
-using Executable = std::unique_ptr<poprt_executable, Free<poprt_executable_free>>;
+using serving::Compiler;
+using serving::Executable;
+using serving::Free;
+using serving::Generator;
+using serving::Request;
+using serving::Runner;
+using serving::Sequence;
+using serving::take;
 using Estimate = std::unique_ptr<poprt_estimate, Free<poprt_estimate_free>>;
-using Runner = std::unique_ptr<poprt_runner, Free<poprt_runner_free>>;
-using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
-
-// Returns the text and frees the handle.
-std::string take(poprt_string* string);
 
 // The options of poprt_runner_options that commands use.
 struct RunnerOptions {

@@ -1,36 +1,39 @@
-// poprt_exec generate: generates texts of tokens with a language model.
+// poprt_exec generate: generates texts with a language model.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/text_stream.h"
+#include "common/tokenizer.h"
 #include "exec/commands.h"
 
 namespace poprt::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using GeneratorHandle = std::unique_ptr<poprt_generator, Free<poprt_generator_free>>;
-using SequenceHandle = std::unique_ptr<poprt_sequence, Free<poprt_sequence_free>>;
 
 struct GenerateArguments {
-  std::string model, save;
-  std::vector<std::string> ids;
-  std::vector<std::string> stop;
+  std::string model, save, tokenizer;
+  std::vector<std::string> ids, prompts;
+  std::vector<std::string> stop, stop_texts;
   int64_t max_length = 0, slots = 0, prefill = 0, max_new_tokens = 128, top_k = 0, seed = 0;
   double temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   int threads = 0;
-  bool json = false, ignore_stop = false;
+  bool json = false, ignore_stop = false, stream = false;
 };
 
 struct GeneratedText {
+  size_t index = 0;
   std::vector<int64_t> prompt, tokens;
   std::vector<double> log_probabilities;
+  std::string text;  // with a tokenizer
   std::string finish_reason;
   double first_token_ms = 0;
 };
@@ -55,27 +58,27 @@ std::vector<int64_t> read_tokens(const std::string& word, const char* option) {
   }
 }
 
-GeneratorHandle make_generator(const GenerateArguments& a) {
+Generator make_generator(const GenerateArguments& a) {
   poprt_generator_options options{};
   options.struct_size = sizeof options;
   options.max_length = a.max_length;
   // All texts together, unless the user wants fewer. A PopEF file has its own number.
   if (!a.model.ends_with(".popef"))
-    options.slots = a.slots ? a.slots : static_cast<int64_t>(a.ids.size());
+    options.slots = a.slots ? a.slots : static_cast<int64_t>(a.ids.size() + a.prompts.size());
   else
     options.slots = a.slots;
   options.prefill = a.prefill;
   options.threads = a.threads;
   poprt_generator* made = nullptr;
   check(poprt_generator_create(a.model.c_str(), &options, &made));
-  return GeneratorHandle(made);
+  return Generator(made);
 }
 
-SequenceHandle make_sequence(poprt_generator* generator, const GenerateArguments& a,
-                             const std::vector<int64_t>& prompt) {
+Sequence make_sequence(poprt_generator* generator, const GenerateArguments& a,
+                       const std::vector<int64_t>& prompt) {
   poprt_sequence* made = nullptr;
   check(poprt_generator_new_sequence(generator, &made));
-  SequenceHandle sequence(made);
+  Sequence sequence(made);
   for (const int64_t token : prompt) check(poprt_sequence_append(made, token));
   for (const std::string& word : a.stop)
     for (const int64_t token : read_tokens(word, "--stop"))
@@ -93,25 +96,95 @@ SequenceHandle make_sequence(poprt_generator* generator, const GenerateArguments
   return sequence;
 }
 
-// Reads a text to its end, and prints its tokens as they come.
-GeneratedText read_sequence(poprt_sequence* sequence, std::vector<int64_t> prompt, bool print,
+// Opens the tokenizer, or returns null if prompts and texts are tokens.
+std::unique_ptr<Tokenizer> open_tokenizer(const GenerateArguments& a) {
+  if (a.prompts.empty() && a.tokenizer.empty() && a.stop_texts.empty()) return nullptr;
+  std::filesystem::path file = a.tokenizer;
+  if (file.empty()) {
+    std::error_code failed;
+    const std::filesystem::path model = a.model;
+    if (!std::filesystem::exists(model, failed))
+      throw Failure(fmt::format("there is no model '{}'", a.model));
+    const auto folder = std::filesystem::is_directory(model, failed)
+                            ? model
+                            : std::filesystem::absolute(model).parent_path();
+    file = find_tokenizer(folder, true);
+    if (file.empty())
+      throw Failure(
+          fmt::format("'{}' has no tokenizer (tokenizer.model, spiece.model or tokenizer.json): "
+                      "give one by --tokenizer, or tokens by --ids",
+                      folder.string()));
+  }
+  return file.extension() == ".json" ? open_tokenizer_json(file) : open_sentencepiece(file);
+}
+
+void check_size(const Tokenizer& tokenizer, const poprt_generator* generator) {
+  const int64_t vocabulary = poprt_generator_vocabulary(generator);
+  if (tokenizer.size() > vocabulary)
+    throw Failure(
+        fmt::format("the tokenizer has {} tokens, and the model knows {}: it belongs to another "
+                    "model",
+                    tokenizer.size(), vocabulary));
+}
+
+// Prints what one token adds to a text: its number, or a piece if there is a tokenizer.
+void print_piece(const GenerateArguments& a, const GeneratedText& text, bool has_tokenizer,
+                 const std::string& piece) {
+  if (a.json) {
+    nlohmann::json line = {{"text", text.index}, {"token", text.tokens.back()}};
+    if (has_tokenizer) line["piece"] = piece;
+    fmt::print("{}\n", to_text(line, -1));
+  } else if (has_tokenizer) {
+    fmt::print("{}", piece);
+  } else {
+    fmt::print("{}{}", text.tokens.size() == 1 ? "" : " ", text.tokens.back());
+  }
+  std::fflush(stdout);
+}
+
+// Prints the rest of a text, or all of it without --stream.
+void print_end(const GenerateArguments& a, const GeneratedText& text, bool has_tokenizer,
+               const std::string& rest) {
+  if (a.json) {
+    if (a.stream && has_tokenizer && !rest.empty())
+      fmt::print("{}\n", to_text(nlohmann::json{{"text", text.index}, {"piece", rest}}, -1));
+  } else if (has_tokenizer) {
+    fmt::print("{}\n", a.stream ? rest : text.text);
+  } else {
+    fmt::print("{}\n", a.stream ? std::string() : fmt::format("{}", fmt::join(text.tokens, " ")));
+  }
+}
+
+// Reads a text to its end and prints it.
+GeneratedText read_sequence(poprt_sequence* sequence, const GenerateArguments& a, size_t index,
+                            std::vector<int64_t> prompt, const Tokenizer* tokenizer,
                             Clock::time_point begin) {
-  GeneratedText text{.prompt = std::move(prompt)};
-  for (;;) {
+  GeneratedText text{.index = index, .prompt = std::move(prompt)};
+  std::optional<TextStream> pieces;
+  if (tokenizer) pieces.emplace(*tokenizer, text.prompt, a.stop_texts);
+  while (!(pieces && pieces->stopped())) {
     int64_t token = 0;
     check(poprt_sequence_next(sequence, -1, &token));
     if (token < 0) break;
     if (text.tokens.empty()) text.first_token_ms = ms_since(begin);
     text.tokens.push_back(token);
     text.log_probabilities.push_back(poprt_sequence_log_probability(sequence));
-    if (!print) continue;
-    fmt::print("{}{}", text.tokens.size() == 1 ? "" : " ", token);
-    std::fflush(stdout);
+    const std::string piece = pieces ? pieces->add(token) : std::string();
+    text.text += piece;
+    if (a.stream) print_piece(a, text, tokenizer != nullptr, piece);
   }
-  poprt_string* reason = nullptr;
-  check(poprt_sequence_finish_reason(sequence, &reason));
-  text.finish_reason = take(reason);
-  if (print) fmt::print("\n");
+  std::string rest;
+  if (pieces) rest = pieces->finish();
+  text.text += rest;
+  if (pieces && pieces->stopped()) {
+    poprt_sequence_cancel(sequence);
+    text.finish_reason = "stop";
+  } else {
+    poprt_string* reason = nullptr;
+    check(poprt_sequence_finish_reason(sequence, &reason));
+    text.finish_reason = take(reason);
+  }
+  print_end(a, text, tokenizer != nullptr, rest);
   return text;
 }
 
@@ -120,45 +193,66 @@ double rate(const nlohmann::json& statistics, const char* tokens, const char* se
   return s > 0 ? statistics[tokens].get<double>() / s : 0;
 }
 
-int generate(const GenerateArguments& a) {
-  std::vector<std::vector<int64_t>> prompts;
-  for (const std::string& word : a.ids) prompts.push_back(read_tokens(word, "--ids"));
-  const auto start = Clock::now();
-  const GeneratorHandle generator = make_generator(a);
-  const double load_ms = ms_since(start);
-  if (!a.save.empty()) check(poprt_generator_save(generator.get(), a.save.c_str()));
-  std::vector<SequenceHandle> sequences;
-  for (const auto& prompt : prompts) sequences.push_back(make_sequence(generator.get(), a, prompt));
-  const auto begin = Clock::now();
-  for (const SequenceHandle& s : sequences) check(poprt_sequence_start(s.get()));
-  std::vector<GeneratedText> texts;
-  for (size_t i = 0; i < prompts.size(); i++)
-    texts.push_back(read_sequence(sequences[i].get(), prompts[i], !a.json, begin));
-  poprt_string* statistics_text = nullptr;
-  check(poprt_generator_statistics(generator.get(), &statistics_text));
-  const nlohmann::json statistics = parse_json(take(statistics_text));
+void print_report(const GenerateArguments& a, const std::vector<GeneratedText>& texts,
+                  const nlohmann::json& statistics, double load_ms, bool has_tokenizer) {
   const double prefill = rate(statistics, "prompt_tokens", "prompt_seconds");
   const double decode = rate(statistics, "decode_tokens", "decode_seconds");
-  if (a.json) {
-    nlohmann::json j;
-    j["model"] = a.model;
-    j["load_ms"] = load_ms;
-    j["prefill_tokens_per_second"] = prefill;
-    j["decode_tokens_per_second"] = decode;
-    for (const GeneratedText& t : texts)
-      j["texts"].push_back({{"prompt", t.prompt},
-                            {"tokens", t.tokens},
-                            {"log_probabilities", t.log_probabilities},
-                            {"finish_reason", t.finish_reason},
-                            {"first_token_ms", t.first_token_ms}});
-    print_json(j);
-    return 0;
+  if (!a.json) {
+    if (!a.save.empty()) fmt::print("wrote {}\n", a.save);
+    fmt::print(
+        "ready after {:.0f} ms; first token after {:.1f} ms; prefill {:.1f} tokens/s, decode "
+        "{:.1f} tokens/s\n",
+        load_ms, texts[0].first_token_ms, prefill, decode);
+    return;
   }
-  if (!a.save.empty()) fmt::print("wrote {}\n", a.save);
-  fmt::print(
-      "ready after {:.0f} ms; first token after {:.1f} ms; prefill {:.1f} tokens/s, decode {:.1f} "
-      "tokens/s\n",
-      load_ms, texts[0].first_token_ms, prefill, decode);
+  nlohmann::json j;
+  j["model"] = a.model;
+  j["load_ms"] = load_ms;
+  j["prefill_tokens_per_second"] = prefill;
+  j["decode_tokens_per_second"] = decode;
+  for (const GeneratedText& t : texts) {
+    nlohmann::json text = {{"prompt", t.prompt},
+                           {"tokens", t.tokens},
+                           {"log_probabilities", t.log_probabilities},
+                           {"finish_reason", t.finish_reason},
+                           {"first_token_ms", t.first_token_ms}};
+    if (has_tokenizer) text["text"] = t.text;
+    j["texts"].push_back(text);
+  }
+  if (a.stream)
+    fmt::print("{}\n", to_text(j, -1));
+  else
+    print_json(j);
+}
+
+void check_words(const GenerateArguments& a) {
+  if (a.ids.empty() == a.prompts.empty())
+    throw Usage("expected prompts as texts by --prompt, or as tokens by --ids");
+  for (const std::string& text : a.stop_texts)
+    if (text.empty()) throw Usage("--stop-text: the text is empty");
+}
+
+int generate(const GenerateArguments& a) {
+  check_words(a);
+  std::vector<std::vector<int64_t>> prompts;
+  for (const std::string& word : a.ids) prompts.push_back(read_tokens(word, "--ids"));
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(a);
+  for (const std::string& text : a.prompts) prompts.push_back(tokenizer->encode(text, true));
+  const auto start = Clock::now();
+  const Generator generator = make_generator(a);
+  const double load_ms = ms_since(start);
+  if (tokenizer) check_size(*tokenizer, generator.get());
+  if (!a.save.empty()) check(poprt_generator_save(generator.get(), a.save.c_str()));
+  std::vector<Sequence> sequences;
+  for (const auto& prompt : prompts) sequences.push_back(make_sequence(generator.get(), a, prompt));
+  const auto begin = Clock::now();
+  for (const Sequence& s : sequences) check(poprt_sequence_start(s.get()));
+  std::vector<GeneratedText> texts;
+  for (size_t i = 0; i < prompts.size(); i++)
+    texts.push_back(read_sequence(sequences[i].get(), a, i, prompts[i], tokenizer.get(), begin));
+  poprt_string* statistics = nullptr;
+  check(poprt_generator_statistics(generator.get(), &statistics));
+  print_report(a, texts, parse_json(take(statistics)), load_ms, tokenizer != nullptr);
   return 0;
 }
 
@@ -166,14 +260,16 @@ int generate(const GenerateArguments& a) {
 
 void add_generate(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<GenerateArguments>();
-  Command* c = app.add_command("generate", "Generate tokens with a language model");
+  Command* c = app.add_command("generate", "Generate texts with a language model");
   c->add_option("MODEL", a->model,
                 "A folder of onnxruntime-genai or optimum, an .onnx with past and present keys and "
                 "values, or a .popef of --save")
       ->required();
-  c->add_option("--ids", a->ids, "1,15,27: the tokens of a prompt; several prompts run together")
-      ->many()
-      ->required();
+  c->add_option("--prompt", a->prompts, "Text of a prompt; several prompts run together")->many();
+  c->add_option("--ids", a->ids, "1,15,27: the tokens of a prompt, instead of texts")->many();
+  c->add_option("--tokenizer", a->tokenizer,
+                "Model of sentencepiece, or a tokenizer.json, which Python's package tokenizers "
+                "reads [tokenizer.model, spiece.model or tokenizer.json next to the model]");
   c->add_option("--max-new-tokens", a->max_new_tokens, "Tokens of a text; 0: until --max-length")
       ->check(between(int64_t{0}, int64_t{1} << 24))
       ->capture_default_str();
@@ -188,6 +284,7 @@ void add_generate(Command& app, std::function<int()>& action) {
   c->add_option("--repetition-penalty", a->repetition_penalty, "1: none")->capture_default_str();
   c->add_option("--seed", a->seed, "Seed of the choices")->capture_default_str();
   c->add_option("--stop", a->stop, "2,7: further tokens that end a text")->many();
+  c->add_option("--stop-text", a->stop_texts, "A text ends before this text")->many();
   c->add_flag("--ignore-stop", a->ignore_stop, "Continue after the stop tokens of the model");
   c->add_option("--max-length", a->max_length,
                 "Tokens of prompt and text [the context of the model, at most 2048]");
@@ -195,6 +292,9 @@ void add_generate(Command& app, std::function<int()>& action) {
   c->add_option("--prefill", a->prefill, "Tokens of a prompt that one run computes [64]");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--save", a->save, "FILE.popef: write the compiled model");
+  c->add_flag("--stream", a->stream,
+              "Print each text as it comes; with --json, a line for each token and the report as "
+              "the last line");
   c->add_flag("--json", a->json, "Report as one JSON document");
   c->callback([a, &action] { action = [a] { return generate(*a); }; });
 }

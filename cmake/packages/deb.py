@@ -39,9 +39,15 @@ PACKAGES = {
         "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-compiler1 (= {version})",
         "summary": "headers, static library, pkg-config and CMake files of libpoprt",
         "description": "Development files for programs in C11 or C++17 and for the Go module."},
+    "libpoprt-tokenizer1": {
+        "component": "tokenizer", "section": "libs", "notices": [], "multi_arch": "same",
+        "library": ["libpoprt_tokenizer"], "program": "lib/libpoprt_tokenizer.so.1",
+        "summary": "tokenizers of language models for the commands of libpoprt",
+        "description": "The library that poprt_exec and poprt_serve load to read a model of sentencepiece, so that prompts of"
+                       " generators are texts."},
     "poprt-tools": {
         "component": "tools", "section": "science", "notices": ["libraries", "commands"],
-        "depends": "libpoprt1 (= {version}), libpoprt-compiler1 (= {version})",
+        "depends": "libpoprt1 (= {version}), libpoprt-compiler1 (= {version})", "recommends": "libpoprt-tokenizer1 (= {version})",
         "summary": "commands poprt, poprt_exec and popef_dump",
         "description": "Compile, run, measure, compare and examine models from the command line, with manual pages"
                        " and completion for bash and zsh."},
@@ -59,7 +65,8 @@ PACKAGES = {
                        " poprt in the folder of libraries. TensorFlow itself is not a package of Debian."},
     "poprt-serve": {
         "component": "serve", "section": "science", "notices": ["libraries", "commands"], "program": "bin/poprt_serve",
-        "depends": "libpoprt1 (= {version})", "suggests": "libpoprt-compiler1 (= {version})",
+        "depends": "libpoprt1 (= {version})", "recommends": "libpoprt-tokenizer1 (= {version})",
+        "suggests": "libpoprt-compiler1 (= {version})",
         "summary": "server of compiled models over HTTP and gRPC",
         "description": "Serves a folder of PopEF and ONNX files with the Open Inference Protocol, which clients of Triton"
                        " Inference Server and KServe speak. The unit of systemd is not enabled."},

@@ -2,11 +2,32 @@
 
 import json
 import os
+import shutil
+import sys
 import unittest
 
-from support import DATA, CommandTest
+from support import BIN, DATA, CommandTest
 
 FOLDER = os.path.join(os.path.dirname(DATA), "generation")
+TOKENIZERS = os.path.join(FOLDER, "tokenizers")
+SENTENCEPIECE = os.path.exists(os.path.join(BIN, "..", "lib", "libpoprt_tokenizer.so.1"))
+# A stand-in for PyPI's package tokenizers: a token is the index of a letter.
+PACKAGE = """
+LETTERS = " abcdefghijklmnopqrstuvwxyz"
+class Tokenizer:
+    @staticmethod
+    def from_file(path):
+        if open(path).read() != "{}":
+            raise Exception("no tokenizer")
+        return Tokenizer()
+    def get_vocab_size(self, with_added_tokens):
+        return len(LETTERS)
+    def encode(self, text, add_special_tokens):
+        self.ids = [LETTERS.index(c) for c in text]
+        return self
+    def decode(self, ids, skip_special_tokens):
+        return "".join(LETTERS[i] for i in ids)
+"""
 
 
 class Generate(CommandTest):
@@ -57,11 +78,84 @@ class Generate(CommandTest):
 
     def test_wrong_words(self):
         model = os.path.join(FOLDER, "genai")
+        self.fails([model], "--prompt", code=2)
+        self.fails([model, "--ids", "1", "--prompt", "a"], "--prompt", code=2)
+        self.fails([model, "--ids", "1", "--stop-text", ""], "--stop-text", code=2)
+        self.fails([model, "--prompt", "a"], "has no tokenizer (tokenizer.model, spiece.model or tokenizer.json)")
+        self.fails(["nowhere", "--prompt", "a"], "there is no model 'nowhere'")
         self.fails([model, "--ids", "1,x"], "expected numbers of tokens", code=2)
         self.fails([model, "--ids", "53"], "token 53")
         self.fails([model, "--ids", "1", "--top-p", "2"], "top_p")
         self.fails([model, "--ids", "1", "--max-length", "65"], "context of 64")
         self.fails(["nowhere", "--ids", "1"], "there is no model 'nowhere'")
+
+    @unittest.skipUnless(SENTENCEPIECE, "built without sentencepiece")
+    def test_texts_are_those_of_sentencepiece(self):
+        shutil.copytree(os.path.join(FOLDER, "genai"), self.path("model"))
+        shutil.copy(os.path.join(TOKENIZERS, "words.model"), self.path("model/tokenizer.model"))
+        with open(os.path.join(TOKENIZERS, "expected.json"), encoding="utf-8") as file:
+            texts = json.load(file)["words"]["texts"]
+        options = ["--max-new-tokens", "12", "--ignore-stop"]
+        for text in texts[:2]:
+            ids = [1, *text["tokens"]]  # <s>
+            (tokens,) = json.loads(self.succeeds("model", "--ids", ",".join(map(str, ids)), *options, "--json"))["texts"]
+            (said,) = json.loads(self.succeeds("model", "--prompt", text["text"], *options, "--json"))["texts"]
+            self.assertEqual((said["prompt"], said["tokens"]), (ids, tokens["tokens"]))
+            self.assertNotIn("text", tokens)
+            whole = self.succeeds("model", "--prompt", text["text"], *options).splitlines()[0]
+            self.assertEqual(whole, said["text"])
+            self.assertEqual(self.succeeds("model", "--prompt", text["text"], *options, "--stream").splitlines()[0], whole)
+            lines = [json.loads(line) for line in
+                     self.succeeds("model", "--prompt", text["text"], *options, "--stream", "--json").splitlines()]
+            self.assertEqual("".join(line["piece"] for line in lines[:-1]), whole)
+            self.assertEqual([line["token"] for line in lines if "token" in line], said["tokens"])
+            self.assertEqual(lines[-1]["texts"], [{**said, "first_token_ms": lines[-1]["texts"][0]["first_token_ms"]}])
+            given = os.path.join(TOKENIZERS, "words.model")
+            self.assertEqual(self.succeeds(os.path.join(FOLDER, "genai"), "--prompt", text["text"], "--tokenizer", given,
+                                           *options).splitlines()[0], whole)
+
+    @unittest.skipUnless(SENTENCEPIECE, "built without sentencepiece")
+    def test_a_text_ends_before_a_stop_text(self):
+        model = [os.path.join(FOLDER, "genai"), "--tokenizer", os.path.join(TOKENIZERS, "words.model"), "--prompt", "the cat",
+                 "--max-new-tokens", "12", "--ignore-stop", "--json"]
+        (whole,) = json.loads(self.succeeds(*model))["texts"]
+        stop = whole["text"][5:8]
+        (cut,) = json.loads(self.succeeds(*model, "--stop-text", "#", "--stop-text", stop))["texts"]
+        self.assertEqual((cut["text"], cut["finish_reason"]), (whole["text"][:whole["text"].index(stop)], "stop"))
+        self.assertEqual(cut["tokens"], whole["tokens"][:len(cut["tokens"])])
+        self.assertLess(len(cut["tokens"]), 12)
+
+    @unittest.skipUnless(SENTENCEPIECE, "built without sentencepiece")
+    def test_a_tokenizer_of_another_model_is_refused(self):
+        model = os.path.join(FOLDER, "genai")
+        self.fails([model, "--prompt", "a", "--tokenizer", os.path.join(TOKENIZERS, "bytes.model")],
+                   "the tokenizer has 309 tokens, and the model knows 53")
+        self.fails([model, "--prompt", "a", "--tokenizer", os.path.join(model, "model.onnx")], "is not a model of sentencepiece")
+
+    def test_the_package_tokenizers_reads_a_tokenizer_json(self):
+        shutil.copytree(os.path.join(FOLDER, "genai"), self.path("model"))
+        with open(self.path("model/tokenizer.json"), "w", encoding="utf-8") as file:
+            file.write("{}")
+        os.mkdir(self.path("packages"))
+        os.environ["POPRT_PYTHON"] = sys.executable
+        os.environ["PYTHONPATH"] = self.path("packages")
+        self.addCleanup(os.environ.pop, "POPRT_PYTHON")
+        self.addCleanup(os.environ.pop, "PYTHONPATH")
+        with open(self.path("packages/tokenizers.py"), "w", encoding="utf-8") as file:
+            file.write("raise ImportError('missing')")
+        words = ["model", "--prompt", "ab c", "--max-new-tokens", "12", "--ignore-stop"]
+        self.fails(words, "python3 -m pip install tokenizers")
+        with open(self.path("packages/tokenizers.py"), "w", encoding="utf-8") as file:
+            file.write(PACKAGE)
+        (said,) = json.loads(self.succeeds(*words, "--json"))["texts"]
+        self.assertEqual(said["prompt"], [1, 2, 0, 3])
+        letters = " abcdefghijklmnopqrstuvwxyz"
+        self.assertEqual(said["text"], "".join(letters[t] for t in said["tokens"] if t < len(letters)))
+        self.assertEqual(self.succeeds(*words).splitlines()[0], said["text"])
+        self.fails(["model", "--prompt", "A"], "substring not found")
+        with open(self.path("wrong.json"), "w", encoding="utf-8") as file:
+            file.write("[]")
+        self.fails([*words, "--tokenizer", "wrong.json"], "no tokenizer")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ def install_packages(options, prefix):
     packages = sorted(f for f in os.listdir(folder) if f.endswith(".deb"))
     names = [p.split("_")[0] for p in packages]
     # Those that are made where their libraries are installed.
-    names = [n for n in names if n not in ("poprt-inspector", "poprt-serve", "poprt-tensorflow", "poprt-triton")]
+    names = [n for n in names if n not in ("libpoprt-tokenizer1", "poprt-inspector", "poprt-serve", "poprt-tensorflow",
+                                      "poprt-triton")]
     assert names == ["libpoprt-compiler1", "libpoprt-dev", "libpoprt1", "poprt-tools"], f"found {packages}"
     root = os.path.dirname(prefix)
     for package in packages:

@@ -44,7 +44,7 @@ class Content(unittest.TestCase):
     def test_made_again_they_have_the_same_bytes(self):
         """The smallest one and one of several blocks after they are compressed too."""
         stored = ["libpoprt-compiler1", "poprt-tools", "poprt-triton", "poprt-tensorflow", "poprt-serve",
-                  "poprt-inspector"]
+                  "poprt-inspector", "libpoprt-tokenizer1"]
         with tempfile.TemporaryDirectory() as again:
             output([sys.executable, os.path.join(SOURCE, "cmake/packages/deb.py"), "--build", os.environ["POPRT_BUILD"],
                     "--out", again, "--cmake", os.environ["POPRT_CMAKE"], "--stored", *stored])
@@ -119,6 +119,14 @@ class Content(unittest.TestCase):
             self.assertIn(f"./{path}\n", paths)
         self.assertIn("libmicrohttpd12", field("poprt-serve", "Depends"))
         self.assertNotIn("libonnx1", field("poprt-serve", "Depends"))
+
+    @unittest.skipUnless(glob.glob(os.path.join(DEBS, "libpoprt-tokenizer1_*")), "it is built without sentencepiece")
+    def test_tokenizer_is_recommended_and_brings_sentencepiece(self):
+        self.assertIn("libsentencepiece0", field("libpoprt-tokenizer1", "Depends"))
+        for name in ("poprt-tools", "poprt-serve"):
+            if glob.glob(os.path.join(DEBS, name + "_*")):
+                self.assertIn("libpoprt-tokenizer1 (= ", field(name, "Recommends"))
+                self.assertNotIn("sentencepiece", field(name, "Depends"))
 
     def test_commands_have_pages_and_completions(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -128,7 +128,7 @@ std::vector<int64_t> GenerationBench::random_prompt() {
   return prompt;
 }
 
-GenerationBench::Sequence GenerationBench::new_sequence(int64_t new_tokens) {
+Sequence GenerationBench::new_sequence(int64_t new_tokens) {
   poprt_sequence* made = nullptr;
   check(poprt_generator_new_sequence(generator_.get(), &made));
   Sequence sequence(made);

@@ -49,8 +49,6 @@ class GenerationBench {
                           const std::function<bool()>& stopped);
 
  private:
-  using Generator = std::unique_ptr<poprt_generator, Free<poprt_generator_free>>;
-  using Sequence = std::unique_ptr<poprt_sequence, Free<poprt_sequence_free>>;
   using Stopped = std::function<bool()>;
 
   // The counts of the generator since it was created.

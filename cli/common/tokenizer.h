@@ -1,0 +1,44 @@
+// Tokenizers of generators: texts as numbers of tokens, and back.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace poprt::cli {
+
+// Its functions throw Failure. Those of a model of sentencepiece are thread-safe.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  // The number of tokens.
+  virtual int64_t size() const = 0;
+  // With `special`, the result also has the tokens that the model expects around a text, such as
+  // <s>.
+  virtual std::vector<int64_t> encode(std::string_view text, bool special) const = 0;
+  // Bytes that are not UTF-8 become U+FFFD. Tokens that are not in the tokenizer have no text.
+  virtual std::string decode(std::span<const int64_t> tokens) const = 0;
+  // The text of a token with the space that it may begin with; its name if it is a special token
+  // or a byte. Empty if it is not in the tokenizer.
+  virtual std::string name(int64_t token) const = 0;
+};
+
+// The tokenizer's file in a folder: tokenizer.model or spiece.model, which are models of
+// sentencepiece; if `json` is true, else tokenizer.json. Empty: there is none.
+std::filesystem::path find_tokenizer(const std::filesystem::path& folder, bool json);
+
+// Opens a model of sentencepiece. If tokenizer_config.json is in the same folder, its fields
+// add_bos_token and add_eos_token determine the special tokens; otherwise the token that begins a
+// text is one, if the model has it. Throws Failure: the file cannot be read, is damaged, or the
+// library of sentencepiece is not installed.
+std::unique_ptr<Tokenizer> open_sentencepiece(const std::filesystem::path& file);
+
+// Opens a tokenizer.json by Python's package tokenizers, in a child process. Throws Failure with
+// the command that installs the package if it is missing.
+std::unique_ptr<Tokenizer> open_tokenizer_json(const std::filesystem::path& file);
+
+}  // namespace poprt::cli
