@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "common/abi.h"
 #include "serve/json_tensors.h"
 
 namespace poprt::serve {
@@ -18,6 +19,9 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMostTexts = 128;         // of one request
+constexpr size_t kMostStops = 16;           // stop strings of a request
+constexpr size_t kMostStopBytes = 1024;     // of each
+constexpr size_t kMostTokenBytes = 64;      // of a token of a prompt, on average
 constexpr int64_t kTickNs = 100'000'000;    // between two checks of the connection
 constexpr uint64_t kMostSeed = 1ULL << 53;  // the option of a sequence is a double
 
@@ -52,17 +56,35 @@ std::vector<int64_t> read_tokens(const Json& list, std::string_view name) {
   return tokens;
 }
 
-void read_prompt(const Json& prompt, CompletionRequest& request) {
+Prompt read_prompt(const Json& prompt) {
+  if (prompt.is_string()) return {{}, prompt.get<std::string>()};
+  return {read_tokens(prompt, "prompt"), {}};
+}
+
+// A text, an array of tokens, or an array of such prompts.
+void read_prompts(const Json& prompt, CompletionRequest& request) {
   const bool list = prompt.is_array() && !prompt.empty();
-  if (prompt.is_string() || (list && prompt[0].is_string()))
-    refuse_field("prompt",
-                 "the model has no tokenizer; expected an array of tokens, such as [1, 15, 27]");
-  if (!list) refuse_field("prompt", "expected an array of tokens, or an array of such arrays");
-  if (!prompt[0].is_array()) {
-    request.prompts.push_back(read_tokens(prompt, "prompt"));
-    return;
-  }
-  for (const Json& one : prompt) request.prompts.push_back(read_tokens(one, "prompt"));
+  if (!list && !prompt.is_string())
+    refuse_field("prompt", "expected a text, an array of tokens, or an array of such prompts");
+  if (list && (prompt[0].is_array() || prompt[0].is_string()))
+    for (const Json& one : prompt) request.prompts.push_back(read_prompt(one));
+  else
+    request.prompts.push_back(read_prompt(prompt));
+}
+
+void read_stops(const Json& value, CompletionRequest& request) {
+  const std::string expected = "expected a text, or an array of up to " +
+                               std::to_string(kMostStops) + " texts, of 1 to " +
+                               std::to_string(kMostStopBytes) + " bytes";
+  const auto add = [&](const Json& text) {
+    if (!text.is_string() || text.get_ref<const std::string&>().empty() ||
+        text.get_ref<const std::string&>().size() > kMostStopBytes)
+      refuse_field("stop", expected);
+    request.stop_texts.push_back(text.get<std::string>());
+  };
+  if (!value.is_array()) return add(value);
+  if (value.size() > kMostStops) refuse_field("stop", expected);
+  for (const Json& text : value) add(text);
 }
 
 bool read_flag(const Json& value, std::string_view name) {
@@ -76,7 +98,7 @@ bool read_field(const std::string& name, const Json& value, CompletionRequest& r
     if (!value.is_string()) refuse_field(name, "expected the name of a generator");
     request.model = value.get<std::string>();
   } else if (name == "prompt") {
-    read_prompt(value, request);
+    read_prompts(value, request);
   } else if (name == "stream") {
     request.stream = read_flag(value, name);
   } else if (name == "ignore_eos") {
@@ -103,7 +125,9 @@ bool read_field(const std::string& name, const Json& value, CompletionRequest& r
       request.include_usage = read_flag(flag, key);
     }
   } else if (name == "stop") {
-    refuse_field(name, "the model has no tokenizer; use 'stop_token_ids'");
+    read_stops(value, request);
+  } else if (name == "add_special_tokens") {
+    request.add_special_tokens = read_flag(value, name);
   } else {
     return name == "user";  // describes the sender
   }
@@ -121,30 +145,46 @@ std::string new_id() {
   return "cmpl-" + std::to_string(seconds_now()) + "-" + std::to_string(++count);
 }
 
-Json choice_json(size_t index, const Choice& choice, size_t from, bool log_probabilities) {
-  Json json = {{"index", index}, {"text", ""}, {"token_ids", Json::array()}};
-  Json names = Json::array(), logs = Json::array();
-  for (size_t i = from; i < choice.tokens.size(); i++) {
-    json["token_ids"].push_back(choice.tokens[i]);
-    names.push_back("token_id:" + std::to_string(choice.tokens[i]));
-    logs.push_back(choice.log_probabilities[i]);
-  }
-  json["logprobs"] = nullptr;
-  if (log_probabilities) json["logprobs"] = {{"tokens", names}, {"token_logprobs", logs}};
-  json["finish_reason"] = nullptr;
-  if (!choice.finish_reason.empty()) json["finish_reason"] = choice.finish_reason;
-  return json;
+// The text of a token, or its number.
+std::string token_name(const LoadedGenerator& generator, int64_t token) {
+  std::string name;
+  if (generator.tokenizer) name = generator.tokenizer->name(token);
+  return name.empty() ? "token_id:" + std::to_string(token) : name;
 }
 
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-SequenceHandle make_sequence(const LoadedGenerator& generator, const CompletionRequest& request,
-                             const std::vector<int64_t>& prompt, uint64_t seed) {
+// Encodes the texts of the request. Throws Error (invalid_argument) if there is no tokenizer.
+void encode(const LoadedGenerator& generator, CompletionRequest& request) {
+  const Tokenizer* tokenizer = generator.tokenizer.get();
+  if (!tokenizer && !request.stop_texts.empty())
+    refuse_field("stop", generator.no_tokenizer + "; use 'stop_token_ids'");
+  const auto most =
+      static_cast<size_t>(poprt_generator_max_length(generator.generator.get())) * kMostTokenBytes;
+  for (Prompt& prompt : request.prompts) {
+    if (!prompt.text) continue;
+    if (!tokenizer)
+      refuse_field("prompt",
+                   generator.no_tokenizer + "; expected an array of tokens, such as [1, 15, 27]");
+    if (prompt.text->size() > most)
+      refuse_field("prompt", "the text has " + std::to_string(prompt.text->size()) +
+                                 " bytes; the limit is " + std::to_string(most));
+    try {
+      prompt.tokens = tokenizer->encode(*prompt.text, request.add_special_tokens);
+    } catch (const cli::Failure& e) {
+      refuse_field("prompt", e.what());
+    }
+    if (prompt.tokens.empty()) refuse_field("prompt", "the text has no tokens");
+  }
+}
+
+serving::Sequence make_sequence(const LoadedGenerator& generator, const CompletionRequest& request,
+                                const std::vector<int64_t>& prompt, uint64_t seed) {
   poprt_sequence* made = nullptr;
   serving::check(poprt_generator_new_sequence(generator.generator.get(), &made));
-  SequenceHandle sequence(made);
+  serving::Sequence sequence(made);
   const auto length = static_cast<size_t>(poprt_generator_max_length(generator.generator.get()));
   if (prompt.size() >= length)
     throw Error(POPRT_INVALID_ARGUMENT, "the prompt has " + std::to_string(prompt.size()) +
@@ -171,6 +211,8 @@ CompletionRequest parse_completion(std::string_view body) {
     if (set && field.name == "max_tokens" && given->get<double>() < 1)
       refuse_field(field.name, "expected at least 1");
     request.options.emplace_back(field.option, set ? given->get<double>() : field.otherwise);
+    if (field.name == "min_tokens")
+      request.min_tokens = static_cast<int64_t>(std::clamp(request.options.back().second, 0., 1e9));
   }
   for (const auto& [name, value] : json.items()) {
     const bool option = std::any_of(kFields.begin(), kFields.end(),
@@ -179,7 +221,7 @@ CompletionRequest parse_completion(std::string_view body) {
       refuse_field(name, "the field is not supported");
   }
   if (request.model.empty()) refuse_field("model", "expected the name of a generator");
-  if (request.prompts.empty()) refuse_field("prompt", "expected an array of tokens");
+  if (request.prompts.empty()) refuse_field("prompt", "expected a text or an array of tokens");
   if (static_cast<int64_t>(request.prompts.size()) > kMostTexts / request.n)
     throw Error(POPRT_INVALID_ARGUMENT, "the request has more than " + std::to_string(kMostTexts) +
                                             " texts, counting 'n' for each prompt");
@@ -202,9 +244,25 @@ Json Completion::envelope() const {
 
 Json Completion::usage() const {
   size_t prompt = 0, text = 0;
-  for (const auto& tokens : request.prompts) prompt += tokens.size();
+  for (const Prompt& one : request.prompts) prompt += one.tokens.size();
   for (const Choice& choice : choices_) text += choice.tokens.size();
   return {{"prompt_tokens", prompt}, {"completion_tokens", text}, {"total_tokens", prompt + text}};
+}
+
+Json Completion::choice_json(size_t index, size_t from, const std::string& text) const {
+  const Choice& choice = choices_[index];
+  Json json = {{"index", index}, {"text", text}, {"token_ids", Json::array()}};
+  Json names = Json::array(), logs = Json::array();
+  for (size_t i = from; i < choice.tokens.size(); i++) {
+    json["token_ids"].push_back(choice.tokens[i]);
+    names.push_back(token_name(*generator_, choice.tokens[i]));
+    logs.push_back(choice.log_probabilities[i]);
+  }
+  json["logprobs"] = nullptr;
+  if (request.log_probabilities) json["logprobs"] = {{"tokens", names}, {"token_logprobs", logs}};
+  json["finish_reason"] = nullptr;
+  if (!choice.finish_reason.empty()) json["finish_reason"] = choice.finish_reason;
+  return json;
 }
 
 void Completion::add_event(const std::string& json) { events_ += "data: " + json + "\n\n"; }
@@ -215,30 +273,31 @@ void Completion::notify() {
   wake();
 }
 
-void Completion::add_token(size_t index, int64_t token, double log_probability) {
+void Completion::add_token(size_t index, int64_t token, double log_probability,
+                           const std::string& text) {
   const std::lock_guard lock(mutex_);
   Choice& choice = choices_[index];
   choice.tokens.push_back(token);
   choice.log_probabilities.push_back(log_probability);
+  choice.text += text;
   if (!request.stream) return;
   Json event = envelope();
-  event["choices"].push_back(
-      choice_json(index, choice, choice.tokens.size() - 1, request.log_probabilities));
+  event["choices"].push_back(choice_json(index, choice.tokens.size() - 1, text));
   add_event(text_of(event));
   notify();
 }
 
-void Completion::end_choice(size_t index, std::string reason, std::optional<Error> error) {
+void Completion::end_choice(size_t index, std::string reason, const std::string& text,
+                            std::optional<Error> error) {
   const std::lock_guard lock(mutex_);
   Choice& choice = choices_[index];
   choice.finish_reason = std::move(reason);
+  choice.text += text;
   if (error && !error_) error_ = error;
   running_--;
   if (request.stream) {
     Json event = error ? Json{{"error", {{"message", error->what()}}}} : envelope();
-    if (!error)
-      event["choices"].push_back(
-          choice_json(index, choice, choice.tokens.size(), request.log_probabilities));
+    if (!error) event["choices"].push_back(choice_json(index, choice.tokens.size(), text));
     add_event(text_of(event));
     if (running_ == 0 && request.include_usage) {
       Json last = envelope();
@@ -281,7 +340,7 @@ std::string Completion::format() const {
   if (error_) throw *error_;
   Json json = envelope();
   for (size_t i = 0; i < choices_.size(); i++)
-    json["choices"].push_back(choice_json(i, choices_[i], 0, request.log_probabilities));
+    json["choices"].push_back(choice_json(i, 0, choices_[i].text));
   json["usage"] = usage();
   return text_of(json);
 }
@@ -289,13 +348,15 @@ std::string Completion::format() const {
 void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
                         const std::shared_ptr<Completion>& completion) {
   if (stopping_) throw Error(POPRT_UNAVAILABLE, "the server stops");
+  encode(*generator, completion->request);
+  completion->generator_ = generator;
   const CompletionRequest& request = completion->request;
   const uint64_t seed = request.seed ? *request.seed : std::random_device{}();
-  std::vector<SequenceHandle> sequences;
-  for (const auto& prompt : request.prompts)
+  std::vector<serving::Sequence> sequences;
+  for (const Prompt& prompt : request.prompts)
     for (int64_t i = 0; i < request.n; i++)
       sequences.push_back(
-          make_sequence(*generator, request, prompt, seed + static_cast<uint64_t>(i)));
+          make_sequence(*generator, request, prompt.tokens, seed + static_cast<uint64_t>(i)));
   const auto count = static_cast<int64_t>(sequences.size());
   if (in_flight_.fetch_add(count) + count > most_) {
     in_flight_ -= count;
@@ -304,7 +365,7 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
                 "more than " + std::to_string(most_) + " texts wait; try again later");
   }
   try {
-    for (const SequenceHandle& sequence : sequences)
+    for (const serving::Sequence& sequence : sequences)
       serving::check(poprt_sequence_start(sequence.get()));
   } catch (const Error&) {
     in_flight_ -= count;
@@ -312,8 +373,8 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
   }
   completion->running_ = completion->choices_.size();
   completion->waits_ = !request.stream;
-  for (const auto& prompt : request.prompts)
-    generator->counters->prompt_tokens += prompt.size() * static_cast<size_t>(request.n);
+  for (const Prompt& prompt : request.prompts)
+    generator->counters->prompt_tokens += prompt.tokens.size() * static_cast<size_t>(request.n);
   for (size_t i = 0; i < sequences.size(); i++) {
     try {
       std::thread([this, i, model = generator, shared = completion,
@@ -327,52 +388,71 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
         in_flight_--;  // the last use of this object
       }).detach();
     } catch (const std::system_error& e) {
-      completion->end_choice(i, "error", Error(POPRT_RESOURCE_EXHAUSTED, e.what()));
+      completion->end_choice(i, "error", "", Error(POPRT_RESOURCE_EXHAUSTED, e.what()));
       in_flight_--;
     }
   }
 }
 
-void Generations::read_text(const LoadedGenerator& generator, Completion& completion, size_t index,
-                            poprt_sequence* sequence) {
+// Reads the tokens of a text until its end or a stop string, and returns why it has ended.
+std::string Generations::read_tokens(const LoadedGenerator& generator, Completion& completion,
+                                     size_t index, poprt_sequence* sequence,
+                                     cli::TextStream* stream) {
   GeneratorCounters& counters = *generator.counters;
   const auto begin = Clock::now();
   const auto elapsed = [&] { return (Clock::now() - begin).count(); };
-  std::optional<Error> error;
-  std::string reason;
   bool first = true;
-  try {
-    for (int64_t token = 0;;) {
-      poprt_error* failed = poprt_sequence_next(sequence, kTickNs, &token);
-      if (cancelled_ || completion.abandoned()) poprt_sequence_cancel(sequence);
-      if (failed && poprt_error_get_code(failed) == POPRT_DEADLINE_EXCEEDED) {
-        poprt_error_free(failed);
-        if (!first || wait_ns_ == 0 || elapsed() < wait_ns_) continue;
-        poprt_sequence_cancel(sequence);
-        throw Error(POPRT_DEADLINE_EXCEEDED, "the text had no token within the time limit");
-      }
-      serving::check(failed);
-      if (token < 0) break;
-      if (first) {
-        counters.first_tokens++;
-        counters.first_token_ns += static_cast<uint64_t>(elapsed());
-      }
-      first = false;
-      counters.tokens++;
-      completion.add_token(index, token, poprt_sequence_log_probability(sequence));
+  for (int64_t token = 0;;) {
+    poprt_error* failed = poprt_sequence_next(sequence, kTickNs, &token);
+    if (cancelled_ || completion.abandoned()) poprt_sequence_cancel(sequence);
+    if (failed && poprt_error_get_code(failed) == POPRT_DEADLINE_EXCEEDED) {
+      poprt_error_free(failed);
+      if (!first || wait_ns_ == 0 || elapsed() < wait_ns_) continue;
+      poprt_sequence_cancel(sequence);
+      throw Error(POPRT_DEADLINE_EXCEEDED, "the text had no token within the time limit");
     }
-    poprt_string* text = nullptr;
-    serving::check(poprt_sequence_finish_reason(sequence, &text));
-    reason = serving::take(text);
+    serving::check(failed);
+    if (token < 0) break;
+    if (first) {
+      counters.first_tokens++;
+      counters.first_token_ns += static_cast<uint64_t>(elapsed());
+    }
+    first = false;
+    counters.tokens++;
+    completion.add_token(index, token, poprt_sequence_log_probability(sequence),
+                         stream ? stream->add(token) : "");
+    if (!stream || !stream->stopped()) continue;
+    poprt_sequence_cancel(sequence);
+    return "stop";
+  }
+  poprt_string* text = nullptr;
+  serving::check(poprt_sequence_finish_reason(sequence, &text));
+  return serving::take(text);
+}
+
+void Generations::read_text(const LoadedGenerator& generator, Completion& completion, size_t index,
+                            poprt_sequence* sequence) {
+  std::optional<Error> error;
+  std::string reason, rest;
+  try {
+    std::optional<cli::TextStream> stream;
+    const CompletionRequest& request = completion.request;
+    if (generator.tokenizer)
+      stream.emplace(*generator.tokenizer,
+                     request.prompts[index / static_cast<size_t>(request.n)].tokens,
+                     request.stop_texts, request.min_tokens);
+    reason = read_tokens(generator, completion, index, sequence, stream ? &*stream : nullptr);
     if (reason == "error") throw Error(POPRT_INTERNAL, "the generator failed");
     if (reason == "cancelled") throw Error(POPRT_UNAVAILABLE, "the text was cancelled");
+    if (stream) rest = stream->finish();
+    if (stream && stream->stopped()) reason = "stop";
   } catch (const Error& e) {
     error = e;
   } catch (const std::exception& e) {
     error = Error(POPRT_INTERNAL, e.what());
   }
-  (error ? counters.failed : counters.succeeded)++;
-  completion.end_choice(index, error ? "error" : reason, error);
+  (error ? generator.counters->failed : generator.counters->succeeded)++;
+  completion.end_choice(index, error ? "error" : reason, rest, error);
 }
 
 std::string format_generators(

@@ -13,13 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "common/text_stream.h"
+#include "common/tokenizer.h"
 #include "serving/handles.h"
 
 namespace poprt::serve {
 
+using cli::Tokenizer;
 using serving::Error;
-using GeneratorHandle = std::unique_ptr<poprt_generator, serving::Free<poprt_generator_free>>;
-using SequenceHandle = std::unique_ptr<poprt_sequence, serving::Free<poprt_sequence_free>>;
 
 // Counters of a generator for /metrics. They continue after a reload.
 struct GeneratorCounters {
@@ -33,19 +34,30 @@ struct GeneratorCounters {
 // A generator that is ready.
 struct LoadedGenerator {
   std::string name;
-  GeneratorHandle generator;
+  serving::Generator generator;
   std::shared_ptr<GeneratorCounters> counters;
+  std::unique_ptr<Tokenizer> tokenizer;  // of sentencepiece; null: prompts are tokens
+  std::string no_tokenizer;              // why there is none
+};
+
+// A prompt as tokens, or as a text until the tokenizer is known.
+struct Prompt {
+  std::vector<int64_t> tokens;
+  std::optional<std::string> text;
 };
 
 // A request to /v1/completions.
 struct CompletionRequest {
   std::string model;
-  std::vector<std::vector<int64_t>> prompts;
+  std::vector<Prompt> prompts;
   std::vector<int64_t> stop_tokens;
+  std::vector<std::string> stop_texts;
   std::vector<std::pair<std::string, double>> options;  // of poprt_sequence_set_option
   std::optional<uint64_t> seed;
   int64_t n = 1;  // texts for each prompt
+  int64_t min_tokens = 0;
   bool stream = false, include_usage = false, log_probabilities = false;
+  bool add_special_tokens = true;
 };
 
 // Throws Error (invalid_argument) that names the field.
@@ -55,6 +67,7 @@ CompletionRequest parse_completion(std::string_view body);
 struct Choice {
   std::vector<int64_t> tokens;
   std::vector<double> log_probabilities;
+  std::string text;           // if the generator has a tokenizer
   std::string finish_reason;  // empty while the text continues
 };
 
@@ -81,8 +94,11 @@ class Completion {
   nlohmann::ordered_json envelope() const;
   nlohmann::ordered_json usage() const;
   void add_event(const std::string& json);
-  void add_token(size_t index, int64_t token, double log_probability);
-  void end_choice(size_t index, std::string reason, std::optional<Error> error);
+  nlohmann::ordered_json choice_json(size_t index, size_t from, const std::string& text) const;
+  void add_token(size_t index, int64_t token, double log_probability, const std::string& text);
+  // `text`: the rest of the text.
+  void end_choice(size_t index, std::string reason, const std::string& text,
+                  std::optional<Error> error);
   bool abandoned();
   void notify();
 
@@ -96,6 +112,7 @@ class Completion {
   bool waits_ = false;  // whether `wake` must be called
   bool closed_ = false;
   std::optional<Error> error_;
+  std::shared_ptr<const LoadedGenerator> generator_;  // set before the start
 };
 
 // Starts texts and limits their number.
@@ -117,6 +134,8 @@ class Generations {
  private:
   void read_text(const LoadedGenerator& generator, Completion& completion, size_t index,
                  poprt_sequence* sequence);
+  std::string read_tokens(const LoadedGenerator& generator, Completion& completion, size_t index,
+                          poprt_sequence* sequence, cli::TextStream* stream);
 
   const int64_t most_, wait_ns_;
   std::atomic<int64_t> in_flight_{0};

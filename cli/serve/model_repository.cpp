@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "common/abi.h"
+
 namespace poprt::serve {
 namespace {
 
@@ -29,6 +31,33 @@ std::string generator_at(const std::string& folder, const std::string& file) {
     }
   const std::string path = (fs::path(folder) / popef).string();
   return popef.ends_with(".popef") && serving::is_generator(path) ? path : std::string();
+}
+
+// Gives a generator the tokenizer of its folder, or the reason why it has none. Throws Error.
+void add_tokenizer(LoadedGenerator& generator, const std::string& folder, const std::string& file) {
+  const fs::path found = file.empty() ? cli::find_tokenizer(folder, false) : fs::path();
+  std::error_code failed;
+  if (found.empty()) {
+    generator.no_tokenizer =
+        std::string(
+            "the model has no tokenizer: expected a model of sentencepiece, tokenizer.model or "
+            "spiece.model, in ") +
+        (file.empty() ? "its folder" : "folder NAME/1 with the model");
+    if (file.empty() && fs::exists(fs::path(folder) / "tokenizer.json", failed))
+      generator.no_tokenizer += " (tokenizer.json is not read)";
+    return;
+  }
+  try {
+    generator.tokenizer = cli::open_sentencepiece(found);
+  } catch (const cli::Failure& e) {
+    throw Error(POPRT_INVALID_ARGUMENT, e.what());
+  }
+  const int64_t vocabulary = poprt_generator_vocabulary(generator.generator.get());
+  if (generator.tokenizer->size() > vocabulary)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "'" + found.string() + "' has " + std::to_string(generator.tokenizer->size()) +
+                    " tokens, and the model knows " + std::to_string(vocabulary) +
+                    ": it belongs to another model");
 }
 
 }  // namespace
@@ -70,7 +99,12 @@ std::vector<std::string> ModelRepository::files_of(const Place& place) const {
   serving::LoadOptions load;
   load.compile = options_.compile;
   load.file = place.file;
-  return serving::find_files(place.folder, load);
+  std::vector<std::string> files = serving::find_files(place.folder, load);
+  if (place.file.empty())
+    for (const char* name : {"tokenizer.model", "spiece.model", "tokenizer_config.json"})
+      if (fs::exists(fs::path(place.folder) / name, failed))
+        files.push_back((fs::path(place.folder) / name).string());
+  return files;
 }
 
 std::string ModelRepository::stamp_of(const std::string& name) const {
@@ -111,7 +145,7 @@ void ModelRepository::load(const std::string& name) {
   }
   try {
     const std::string generator = generator_at(place.folder, place.file);
-    if (!generator.empty()) return load_generator(name, generator);
+    if (!generator.empty()) return load_generator(name, place, generator);
     serving::LoadOptions load;
     load.file = place.file;
     load.compile = options_.compile;
@@ -138,7 +172,8 @@ void ModelRepository::load(const std::string& name) {
   }
 }
 
-void ModelRepository::load_generator(const std::string& name, const std::string& path) {
+void ModelRepository::load_generator(const std::string& name, const Place& place,
+                                     const std::string& path) {
   const bool compiled = path.ends_with(".popef");
   if (!compiled && !options_.compile)
     throw Error(POPRT_UNIMPLEMENTED,
@@ -155,11 +190,12 @@ void ModelRepository::load_generator(const std::string& name, const std::string&
   }
   poprt_generator* made = nullptr;
   serving::check(poprt_generator_create(path.c_str(), &options, &made));
-  GeneratorHandle handle(made);
+  LoadedGenerator loaded{.name = name, .generator = serving::Generator(made)};
+  add_tokenizer(loaded, place.folder, place.file);
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[name];
-  entry.generator = std::make_shared<const LoadedGenerator>(
-      LoadedGenerator{name, std::move(handle), entry.generator_counters});
+  loaded.counters = entry.generator_counters;
+  entry.generator = std::make_shared<const LoadedGenerator>(std::move(loaded));
   entry.model.reset();
   entry.reason.clear();
   entry.stamp = stamp;

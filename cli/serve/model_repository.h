@@ -76,7 +76,7 @@ class ModelRepository {
   std::vector<std::string> names() const;
   std::vector<std::string> files_of(const Place& place) const;
   std::string stamp_of(const std::string& name) const;
-  void load_generator(const std::string& name, const std::string& path);
+  void load_generator(const std::string& name, const Place& place, const std::string& path);
   const Entry& entry_of(const std::string& name, const std::string& version) const;  // under mutex_
 
   const RepositoryOptions options_;
