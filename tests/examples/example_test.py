@@ -1,6 +1,6 @@
 """Runs an example and checks its output.
 
-Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|batches|packing|replicas DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|guide|digits|serving|anchors|export|fusion|buckets|sharding|batches|packing|replicas DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
@@ -9,6 +9,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+LANGUAGE_MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data/generation/genai")
+# The lines of the chapters of examples/LANGUAGE/guide.*, which are the same in each language.
+CHAPTERS = """load: image
+load: scores
+run: 1 10
+async: [13]
+batch: 20 10
+shapes: [34] 10
+state: 33 33 24 21 43 37 34 43
+serve: 40
+.* at the 99th percentile
+errors: .*missing.onnx.*
+"""
 
 
 def main():
@@ -39,7 +53,10 @@ def main():
             command += [os.path.join(os.path.dirname(data), "replicas", "cache.onnx")]
         elif kind == "packing":
             command += [os.path.join(os.path.dirname(data), "packing")]
-        done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
+        elif kind == "guide":
+            os.symlink(model, os.path.join(folder, "digits.onnx"))
+            os.symlink(LANGUAGE_MODEL, os.path.join(folder, "language_model"))
+        done = subprocess.run(command, cwd=folder if kind == "guide" else data, capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr)
     if done.returncode != 0:
         sys.exit(f"exit code {done.returncode}")
@@ -49,6 +66,8 @@ def main():
 def check(kind, data, printed):
     if kind == "readme":
         assert re.search(r"scores.*\[8, ?10\]", printed), "expected the scores' shape"
+    elif kind == "guide":
+        assert re.fullmatch(CHAPTERS, printed), f"expected the lines\n{CHAPTERS}"
     elif kind == "digits":
         reached = float(re.search(r"360 held-out images, accuracy ([0-9.]+)", printed).group(1))
         with open(os.path.join(data, "accuracy.json"), encoding="utf-8") as file:

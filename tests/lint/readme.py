@@ -2,7 +2,9 @@
 
 Usage: readme.py [FOLDER_OF_COMMANDS] [--fix]
 
-* A code block after a line that begins with a link to a file in examples/ is the text of that file.
+* A code block after a line that begins with a link to a file in examples/ is the text of that file. If the line ends with
+  ", chapter `NAME`", it is the lines between the comment [NAME] and the next such comment.
+* The pages of docs/languages have the same chapters in the same order, and each shows a program.
 * In a code block, a line `$ COMMAND` is followed by the output of the command. All commands of a page run in one empty
   folder, which contains a link to examples/. Times are not compared. Without FOLDER_OF_COMMANDS, no command runs.
 * The numbers of NUMBERS are those that a command or another page contains.
@@ -15,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import tree
 
@@ -22,20 +25,46 @@ PROGRAM = re.compile(r"^(\[(examples/[^\]\n]+)\]\([^)\n]+\)[^\n]*\n\n```\w*\n)(.
 TRANSCRIPT = re.compile(r"^```\w*\n(\$ .*?)^```$", re.M | re.S)
 TIMES = [(re.compile(pattern), mask) for pattern, mask in (
     (r"\b[\d.]+ ?(ns|us|ms|s)\b", r"T \1"), (r"Tput: [\d.]+", "Tput: N"))]
-FEWEST_PROGRAMS = 7
+CHAPTER = re.compile(r", chapter `(\w+)`")
+MARK = re.compile(r"^ *(?:#|//|/\*) \[(\w+)\](?: \*/)?\n", re.M)
+LANGUAGES = ("c", "cpp", "csharp", "go", "java", "python")
+CHAPTERS = ["Load", "Run", "Async", "Batch", "Shapes", "State", "Serve", "Errors", "Coming from ONNX Runtime"]
+FEWEST_PROGRAMS = 7 + len(LANGUAGES) * (len(CHAPTERS) - 1)
 FEWEST_COMMANDS = 7
 
 
 def pages():
-    return [f for f in tree.files() if f == "README.md" or re.fullmatch(r"docs/[\w-]+\.md", f)]
+    return [f for f in tree.files() if f == "README.md" or re.fullmatch(r"docs/(languages/)?[\w-]+\.md", f)]
+
+
+def program(name, head):
+    """The text of a file of examples/, or of the chapter that the line before the code block names."""
+    text, chapter = tree.read(name), CHAPTER.search(head)
+    if not chapter:
+        return text
+    marks = list(MARK.finditer(text))
+    for mark, after in zip(marks, marks[1:]):
+        if mark.group(1) == chapter.group(1):
+            return textwrap.dedent(text[mark.end():after.start()]).strip("\n") + "\n"
+    raise SystemExit(f"{name} has no comment [{chapter.group(1)}] that another one follows")
+
+
+def check_chapters(problems):
+    for language in LANGUAGES:
+        page = f"docs/languages/{language}.md"
+        parts = re.split(r"^## (.*)\n", tree.read(page), flags=re.M)
+        if parts[1::2] != CHAPTERS:
+            problems.append(f"{page} has the chapters {', '.join(parts[1::2])}, expected {', '.join(CHAPTERS)}")
+        problems += [f"{page}: chapter {title} shows no program" for title, body in zip(parts[1::2], parts[2::2])
+                     if title != CHAPTERS[-1] and not any(f"chapter `{title.lower()}`" in m.group(1) for m in PROGRAM.finditer(body))]
 
 
 def check_programs(page, text, problems):
     """Returns the page with the text of the files, and how many programs it shows."""
     found = list(PROGRAM.finditer(text))
     problems += [f"{page}: the program is not {m.group(2)}; run tests/lint/readme.py --fix"
-                 for m in found if m.group(3) != tree.read(m.group(2))]
-    return PROGRAM.sub(lambda m: m.group(1) + tree.read(m.group(2)) + "```", text), len(found)
+                 for m in found if m.group(3) != program(m.group(2), m.group(1))]
+    return PROGRAM.sub(lambda m: m.group(1) + program(m.group(2), m.group(1)) + "```", text), len(found)
 
 
 def without_times(text):
@@ -150,6 +179,7 @@ def main():
             with open(os.path.join(tree.ROOT, page), "w", encoding="utf-8") as file:
                 file.write(fixed)
     check_numbers(commands, problems)
+    check_chapters(problems)
     if programs < FEWEST_PROGRAMS:
         problems.append(f"pages show {programs} programs, expected at least {FEWEST_PROGRAMS}")
     if commands and lines < FEWEST_COMMANDS:
