@@ -1,4 +1,4 @@
-"""Builds all pages of the repository as a static site, with Debian's mkdocs, and checks every link in it.
+"""Builds all pages of the repository as a static site with a search, with Debian's mkdocs, and checks every link in it.
 
 Usage: site.py OUT
 
@@ -20,13 +20,20 @@ ROOT = os.path.dirname(HERE)
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 NAVIGATION = [
     {"poprt": "README.md"}, {"Installing": "docs/install.md"},
-    {"Languages": [{"Examples": "docs/languages.md"}, {"Bindings": "bindings/README.md"}, {"C": "capi/ABI.md"}, {"Python": "bindings/python/README.md"},
-                   {"Java": "bindings/java/README.md"}, {"C#": "bindings/csharp/README.md"}, {"Go": "bindings/go/README.md"}]},
-    {"Commands": "docs/commands.md"},
-    {"Examples": "examples/README.md"}, {"Operators": "docs/operators.md"}, {"Opsets": "docs/opsets.md"}, {"Options": "docs/options.md"},
-    {"Precisions": "docs/precision.md"}, {"Packing": "docs/packing.md"},
-    {"Plug-ins": "docs/plugins.md"}, {"Inspector": "docs/inspector.md"}, {"Performance": "docs/performance.md"},
-    {"Design": "docs/design.md"}, {"Inside": "core/README.md"}, {"PopEF": "core/popef/FORMAT.md"}, {"Release notes": "docs/CHANGELOG.md"},
+    {"Languages": [{"Examples": "docs/languages.md"}, {"C": "docs/languages/c.md"}, {"C++": "docs/languages/cpp.md"},
+                   {"Python": "docs/languages/python.md"}, {"Java": "docs/languages/java.md"}, {"C#": "docs/languages/csharp.md"},
+                   {"Go": "docs/languages/go.md"}, {"Bindings": "bindings/README.md"}, {"C ABI": "capi/ABI.md"},
+                   {"Package for Python": "bindings/python/README.md"}, {"Package for Java": "bindings/java/README.md"},
+                   {"Package for C#": "bindings/csharp/README.md"}, {"Module for Go": "bindings/go/README.md"},
+                   {"Programs": "examples/README.md"}]},
+    {"Using": [{"Commands": "docs/commands.md"}, {"Options": "docs/options.md"}, {"Precisions": "docs/precision.md"},
+               {"Generating text": "docs/generation.md"}, {"Serving": "docs/serving.md"}, {"Packing": "docs/packing.md"},
+               {"Plug-ins": "docs/plugins.md"}, {"Inspector": "docs/inspector.md"}, {"Chips": "docs/chip.md"}]},
+    {"Reference": [{"Operators": "docs/operators.md"}, {"Opsets": "docs/opsets.md"}, {"Passes": "docs/passes.md"},
+                   {"Performance": "docs/performance.md"}, {"PopEF": "core/popef/FORMAT.md"}, {"Security": "SECURITY.md"}]},
+    {"Developing": [{"Contributing": "CONTRIBUTING.md"}, {"Additions": "docs/contributing.md"}, {"Inside": "core/README.md"},
+                    {"Design": "docs/design.md"}]},
+    {"Release notes": "docs/CHANGELOG.md"},
 ]
 
 
@@ -111,6 +118,19 @@ def broken_links(site):
     return problems, sum(len(p.links) for p in parsed.values())
 
 
+def unlisted(navigation):
+    """Pages of docs/ that the navigation lacks; decisions are found from the page of the design."""
+    listed = set(re.findall(r'"([^"]+\.md)"', json.dumps(navigation)))
+    return [f"the navigation lacks {p}" for p in sorted(pages()) if re.fullmatch(r"docs/(languages/)?[\w-]+\.md", p) and p not in listed]
+
+
+def unsearchable(site):
+    """Pages of docs/ that the index of the search lacks."""
+    with open(os.path.join(site, "search/search_index.json"), encoding="utf-8") as file:
+        found = {entry["location"].split("#")[0] for entry in json.load(file)["docs"]}
+    return [f"the search lacks {p}" for p in pages() if p.startswith("docs/") and p[:-len("md")] + "html" not in found]
+
+
 def main():
     out = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -123,6 +143,7 @@ def main():
     if done.returncode != 0:
         sys.exit(done.stdout + done.stderr)
     problems, links = broken_links(out)
+    problems += unlisted(NAVIGATION) + unsearchable(out)
     print("\n".join([*problems, f"{out}: {links} links, {len(problems)} broken"]))
     sys.exit(1 if problems else 0)
 

@@ -1,6 +1,6 @@
-"""Every file that a Markdown page names exists.
+"""Every file that a Markdown page names exists, and so does every heading.
 
-Checked are the targets of links and the words in backticks that look like a path of this repository: they hold a
+Checked are the targets of links outside of code, with their headings, and the words in backticks that look like a path of this repository: they hold a
 slash, and their first part is a folder at the root, next to the page or in core/. `{a,b}` and `*` mean any that fits;
 words with a placeholder in capitals, `...` or `foo`, and places outside the repository, name no file."""
 
@@ -15,6 +15,28 @@ CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 WORD = re.compile(r"`([\w.+*{},/-]+/[\w.+*{},-]*)`")
 MADE = ("build/", "out/")  # by a build or an example, not in the repository
 PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}/|NAME|vX|\b(?:x|foo)(?:_\w+)?\.")
+
+
+CODE = re.compile(r"`[^`\n]*`")
+HEADING = re.compile(r"^#+ +(.*?) *#*$", re.M)
+
+
+def headings(page):
+    """The anchors that GitHub and mkdocs make of the headings of a page."""
+    found = {}
+    for title in HEADING.findall(CODE_BLOCK.sub("", tree.read(page))):
+        title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "")
+        slug = re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+        found[slug] = found.get(slug, -1) + 1
+    return {slug if i == 0 else f"{slug}-{i}" for slug, last in found.items() for i in range(last + 1)}
+
+
+def missing_heading(page, target, anchor):
+    """The message for a link to a heading that its page lacks, or None."""
+    path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+    if not anchor or not path.endswith(".md") or anchor in headings(path):
+        return None
+    return f"{page}: links to heading '{anchor}' of {path}, which does not exist"
 
 
 def choices(path):
@@ -39,15 +61,17 @@ def main():
     problems, checked = [], 0
     for page in (f for f in tree.files() if f.endswith(".md")):
         text, here = tree.read(page), os.path.dirname(page)
-        for match in LINK.finditer(text):
-            target = match.group(1).split("#")[0]
-            if not target or re.match(r"\w+:", target):
+        blank = CODE_BLOCK.sub("", text)
+        for match in LINK.finditer(CODE.sub("", blank)):
+            target, _, anchor = match.group(1).partition("#")
+            if re.match(r"\w+:", target):
                 continue
             checked += 1
-            if not exists([here], target):
+            if target and not exists([here], target):
                 problems.append(f"{page}: links to '{target}', which does not exist")
+            elif problem := missing_heading(page, target, anchor):
+                problems.append(problem)
         places = [here, "", "core"]
-        blank = CODE_BLOCK.sub("", text)
         for match in WORD.finditer(blank):
             word = match.group(1).rstrip(".,")
             if word.startswith(("/", *MADE)) or PLACEHOLDER.search(word):
