@@ -10,6 +10,7 @@ import atexit as _atexit
 import os as _os
 from typing import Any as _Any, Callable as _Callable, Union as _Union
 
+from . import _interpreter  # noqa: F401  before the extension
 from . import _load
 from . import poprt_raw as _raw
 from . import errors, compiler, runtime, utils, backends, backend, passes, quantizer, converter  # noqa: F401  in the order of their dependencies

@@ -2,6 +2,8 @@
 
 import ast
 import os
+import subprocess
+import sys
 import unittest
 
 import poprt
@@ -77,6 +79,17 @@ class Imports(unittest.TestCase):
         wrong = [name for name, path in known.items() if name.split(".")[0] == "poprt"
                  for other in imports(name, path, known) if other.split(".")[0] != "poprt"]
         self.assertEqual(wrong, [])
+
+
+class FreeThreaded(unittest.TestCase):
+    def test_each_package_names_the_reason(self):
+        """Without the check, the error would be that there is no module _poprt_raw."""
+        for package in ("poprt", "popef", "model_runtime"):
+            with self.subTest(package):
+                done = subprocess.run([sys.executable, "-c", f"import sys; sys.abiflags = 't'; import {package}"],
+                                      capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ROOT})
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, r"ImportError: poprt: free-threaded builds of CPython are not supported \(found 3\.\d+t\)")
 
 
 if __name__ == "__main__":
