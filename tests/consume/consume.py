@@ -45,7 +45,7 @@ def install_packages(options, prefix):
         path = os.path.join(folder, package)
         fields = run(["dpkg-deb", "--field", path])
         assert "Version: " in fields and "Architecture: " in fields, fields
-        if not package.startswith(("libpoprt1", "poprt-inspector")):
+        if not package.startswith(("libpoprt1", "libpoprt-tokenizer1", "poprt-inspector")):
             assert "libpoprt1 (= " in fields, f"{package} does not depend on its library: {fields}"
         run(["dpkg", "-x", path, root])
 

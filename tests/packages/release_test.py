@@ -213,7 +213,7 @@ class BillOfMaterials(unittest.TestCase):
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 unpack(deb, folder)
                 with open(f"{folder}/usr/share/doc/{name}/sbom.cdx.json", encoding="utf-8") as file:
-                    self.check(file.read(), self.LINKED)
+                    self.check(file.read(), set() if name == "libpoprt-tokenizer1" else self.LINKED)
 
     def test_archives(self):
         for pattern, entry in (("python/*.whl", r".*\.dist-info/sboms/poprt\.cdx\.json"), ("java/poprt-*[0-9].jar", r"META-INF/sbom/poprt\.cdx\.json"),
