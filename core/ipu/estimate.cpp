@@ -72,7 +72,7 @@ void add_host(Estimate& e) {
                      : 0;
 }
 
-// What the program contains that no published row has.
+// Whether the program contains something that no published row has.
 bool is_unmeasured(const Estimate& e) {
   if (e.options.num_ipus > 1 || !e.without_rule.empty()) return true;
   int64_t convolutions = 0, quarters = 0, products = 0;

@@ -84,7 +84,7 @@ void Lowering::broadcast(DType type, int64_t n, int64_t to) {
 }
 
 void Lowering::broadcast_rows(DType type, int64_t rows, int64_t to) {
-  // A tile has a block of rows, of at most so many columns.
+  // A tile has a block of rows with at most this number of columns.
   constexpr int64_t kColumns = 64;
   const int64_t columns = std::clamp<int64_t>(to / std::max<int64_t>(rows, 1), 1, kColumns);
   pending_bytes_ += chip_bytes(type, std::min(rows, ceil_div(share(type, to), columns)));
@@ -123,7 +123,7 @@ void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous) {
   results = std::clamp<int64_t>(results, 1, n);
   const int64_t depth = ceil_div(n, results);
   const int64_t here = share(type, n), on = spread(type, n);
-  // Partial results on each tile: its elements belong to so many results.
+  // The number of results to which the elements of one tile contribute.
   const int64_t own = std::max<int64_t>(1, ceil_div(here, depth));
   step("reduce", 0, reduce_cycles(target_, type, here, own, contiguous), on);
   if (on == 1) return;

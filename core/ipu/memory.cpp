@@ -14,8 +14,8 @@ namespace {
 // Sizes for which no public data exists (docs/chip.md): bytes on each tile.
 constexpr int64_t kCodeOfVertex = 700;      // of one type of vertex
 constexpr int64_t kControlOfStep = 48;      // of one superstep
-constexpr int64_t kExchangeOfStep = 64;     // of one exchange, and
-constexpr int64_t kBytesOfPiece = 2048;     // an instruction of 4 bytes for each so many bytes
+constexpr int64_t kExchangeOfStep = 64;     // of one exchange, without its pieces
+constexpr int64_t kBytesOfPiece = 2048;     // that one instruction of 4 bytes exchanges
 constexpr int64_t kStateOfVertex = 48;      // of one vertex
 constexpr int64_t kStack = 6 * 512 + 1024;  // of six workers and the supervisor
 constexpr int64_t kFixed = 6 * 1024;        // of the run time system

@@ -2,7 +2,7 @@
 //
 // A tensor occupies an equal share of consecutive tiles, which begin at a tile that depends on its
 // name (dithering), so that small tensors are not all on tile 0. Weights, code and buffers of the
-// host exist always. Other tensors exist from the operation that writes them to the last one that
+// host always exist. Other tensors exist from the operation that writes them to the last one that
 // reads them.
 #pragma once
 
@@ -41,13 +41,13 @@ struct TileMemory {
   int64_t bytes = 0;            // that it needs, without gaps
   int64_t bytes_with_gaps = 0;  // with gaps of addresses, alignment and interleaved memory
   int64_t available = 0;
-  int64_t always = 0;  // of `bytes`: what exists during the whole run
+  int64_t always = 0;  // the part of `bytes` that exists during the whole run
   int64_t total = 0;   // of all tiles, without gaps
   std::array<int64_t, kCategories> by_category = {};  // of the busiest tile
   std::array<int64_t, kCategories> total_by_category = {};
   size_t peak_op = 0;                  // the operation at which the busiest tile needs most
-  std::vector<int64_t> by_tile;        // the most that each tile needs
-  std::vector<int64_t> liveness;       // all tiles, by operation; without what exists always
+  std::vector<int64_t> by_tile;        // the largest number of bytes that each tile needs
+  std::vector<int64_t> liveness;       // of all tiles by operation, without `always`
   std::vector<LargestTensor> largest;  // on the busiest tile at the peak
 
   bool fits() const { return bytes_with_gaps <= available; }

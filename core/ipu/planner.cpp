@@ -16,8 +16,8 @@ namespace {
 constexpr std::array kMethods = {Method::amp, Method::slic, Method::vmac, Method::outer_product,
                                  Method::hmac};
 
-// The numbers of parts that give parts of different sizes: every other number gives the size of a
-// smaller one.
+// Returns the numbers of parts that result in different sizes of parts. Any other number has the
+// same size of parts as a smaller number.
 std::vector<int64_t> parts_of(int64_t size, int64_t limit) {
   std::vector<int64_t> parts;
   for (int64_t p = 1; p <= std::min(size, limit);) {
@@ -263,7 +263,7 @@ Product flattened(const Product& p) {
   return f;
 }
 
-// `factor` groups as one, whose weights are zero outside of blocks on the diagonal.
+// Joins `factor` groups to one, whose weights are zero outside the blocks on the diagonal.
 Product combined(const Product& p, int64_t factor) {
   Product c = p;
   c.groups = p.groups / factor;

@@ -7,7 +7,7 @@
 // left operand. Every axis is split into equal parts; a split of `in` needs a reduction of the
 // partial sums. The plan with the fewest cycles among those whose temporary memory is at most
 // memory_proportion of a tile is chosen. If there is none, the output channels are computed in a
-// loop (serial split), and at last the plan with the least memory is taken.
+// loop (serial split). If this does not suffice, the plan with the least memory is chosen.
 //
 // Worked example, [200,64] x [64,10000] in halves with float partials on mk2: the field is 10000,
 // the result has 200 channels, split 105 x 1 x 14. Every tile computes 96 x 64 x 16 products.
@@ -82,19 +82,19 @@ struct Plan {
   PlanCost cost;
 };
 
-// Chooses a plan. Equal arguments give equal plans. Throws invalid_argument if a size of the
+// Chooses a plan. Equal arguments result in equal plans. Throws invalid_argument if a size of the
 // product is not positive.
 Plan plan_product(const Target& target, const Product& product, const PlanOptions& options);
 
-// The costs of a given split, for tests and comparisons.
+// Returns the plan and the costs of a given split, for tests and comparisons.
 Plan plan_with(const Target& target, const Product& product, const PlanOptions& options,
                Method method, const Split& split);
 
-// The text that the chip's library logs for a plan.
+// Returns the text that the chip's library logs for a plan.
 std::string plan_text(const Target& target, const Plan& plan, const PlanOptions& options,
                       const std::string& name);
 
-// Plans that were made already.
+// Keeps the plans of products, because equal products are frequent.
 class PlanCache {
  public:
   PlanCache(const Target& target, PlanOptions options);

@@ -1,5 +1,5 @@
-// What the estimator knows about a program of the chip: operations in order, each with its
-// supersteps, and the tensors that they read and write.
+// A program of the chip for the estimator: operations in order, each with its supersteps, and the
+// tensors that they read and write.
 #pragma once
 
 #include <cstdint>
