@@ -18,7 +18,7 @@ struct BackendState {
 
 class ModelState {
  public:
-  // Opens the files of the model's version, completes the configuration if the server asks for it,
+  // Opens the files of the model's version, completes the configuration if the server requests it,
   // and checks it. Throws serving::Error.
   ModelState(TRITONBACKEND_Model* model, const BackendState& backend);
 

@@ -35,7 +35,7 @@ inline const char* named_option(const poprt_compile_options& o, std::string_view
   return nullptr;
 }
 
-// Whether option `load` asks for a copy of a file. Throws invalid_argument for an unknown word.
+// Whether option `load` requests a copy of a file. Throws invalid_argument for an unknown word.
 inline bool copies_file(const char* load) {
   const std::string_view word = load ? load : "";
   if (!word.empty() && word != "map" && word != "copy")

@@ -5,7 +5,7 @@ the same as the original bytes unless that mutant is active. Contexts that the c
 static_assert, template arguments, case labels, enumerators) and macros have no sites. Remaining mutants that do not
 compile are dropped after the build.
 
-Besides operators, constants and conditions there are kinds of what people get wrong: `lock` (a mutex is not locked), `order` (two
+In addition to operators, constants and conditions, there are kinds of typical errors: `lock` (a mutex is not locked), `order` (two
 statements change places), `field` (a line has the value of the line before it, as after copying it), `limit` (min, max or clamp
 gives its first or second argument: a lifetime that ends too early, an ignored quota), `clear` (memory keeps what an earlier
 request wrote), `nan` (NaN or infinity counts as a number) and `swallowed` (an error is not raised)."""
