@@ -171,7 +171,7 @@ inline void expect_digests(const RecordedLines& found, const std::string& path,
 }
 
 // Counts messages by their pattern. A line that begins with "taken" is kept unchanged.
-class SaidCounts {
+class MessageCounts {
  public:
   void add(const std::string& message) {
     counts_[message.starts_with("taken") ? message : plain(message)]++;
@@ -201,7 +201,7 @@ class SaidCounts {
   std::map<std::string, int> counts_;
 };
 
-// The message of a line "COUNT x MESSAGE" of SaidCounts, unless it was taken.
+// The message of a line "COUNT x MESSAGE" of MessageCounts, unless it was taken.
 inline std::string counted_message_of(const std::string& line) {
   const size_t at = line.find(" x ");
   return at == line.npos || line.compare(at + 3, 5, "taken") == 0 ? "" : line.substr(at + 3);

@@ -23,7 +23,7 @@ DType format_named(const std::string& name) {
   return name == "F143" ? DType::f8_143 : DType::f8_152;
 }
 
-// The lines of a kind, split into words.
+// Returns the lines of a kind, split into words.
 std::vector<std::vector<std::string>> probes(const std::string& kind) {
   std::ifstream file(POPRT_TEST_DATA "/quarters/gfloat.txt");
   std::vector<std::vector<std::string>> found;

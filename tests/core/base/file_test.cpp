@@ -201,7 +201,7 @@ TEST_F(File, OpenErrorsNameThePath) {
   EXPECT_NE(directory.message().find("directory"), std::string::npos);
 }
 
-// Each error of the system has a code; the message has the action and the path.
+// Each error of the system has a code; the message contains the action and the path.
 TEST_F(File, ErrorsHaveTheirKinds) {
   const auto said = [](const fs::path& path, bool write = false) {
     const Error e = error_of([&] {
@@ -271,8 +271,8 @@ TEST_F(File, OpeningAPipeDoesNotWait) {
   EXPECT_EQ(error_of([&] { MappedFile::open(dir / "pipe"); }).code(), ErrorCode::invalid_argument);
 }
 
-// Descriptors that this process holds, and mappings of files below `dir`.
-std::pair<ptrdiff_t, int> held(const fs::path& dir) {
+// Returns the numbers of open descriptors of this process, and of mappings of files below `dir`.
+std::pair<ptrdiff_t, int> descriptors_and_mappings(const fs::path& dir) {
   std::ifstream maps("/proc/self/maps");
   int mapped = 0;
   for (std::string line; std::getline(maps, line);)
@@ -283,27 +283,27 @@ std::pair<ptrdiff_t, int> held(const fs::path& dir) {
 TEST_F(File, DescriptorsAndMappingsAreGivenBack) {
   std::ofstream(dir / "a") << "some bytes";
   std::ofstream(dir / "empty").flush();
-  const auto before = held(dir);
+  const auto before = descriptors_and_mappings(dir);
   {
     const auto mapped = MappedFile::open(dir / "a"), empty = MappedFile::open(dir / "empty");
-    EXPECT_EQ(held(dir), std::pair(before.first, before.second + 1));
+    EXPECT_EQ(descriptors_and_mappings(dir), std::pair(before.first, before.second + 1));
   }
-  EXPECT_EQ(held(dir), before);
+  EXPECT_EQ(descriptors_and_mappings(dir), before);
   error_of([&] { MappedFile::open(dir); });
   error_of([&] { MappedFile::open(dir / "none"); });
-  EXPECT_EQ(held(dir), before);
+  EXPECT_EQ(descriptors_and_mappings(dir), before);
   {
     AtomicFile kept(dir / "b"), dropped(dir / "c");
-    EXPECT_EQ(held(dir).first, before.first + 2);
+    EXPECT_EQ(descriptors_and_mappings(dir).first, before.first + 2);
     kept.write(bytes_of("x"));
     kept.commit();
   }
   error_of([&] { AtomicFile(dir / "none" / "a"); });
   error_of([&] { AtomicFile(dir / ""); });
-  EXPECT_EQ(held(dir), before);
+  EXPECT_EQ(descriptors_and_mappings(dir), before);
 }
 
-// A writer that may die works in a separate process.
+// Runs a writer that may die in a separate process.
 template <class F>
 pid_t in_child(F&& f) {
   const pid_t child = ::fork();
@@ -319,7 +319,8 @@ void write_version(const fs::path& path, char version, size_t chunks) {
   file.commit();
 }
 
-// Both ways to write. The switch is for processes that are made by tests.
+// Tests writes with and without named temporary files. The variable is for the processes that the
+// tests start.
 class KilledWriter : public File, public testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {

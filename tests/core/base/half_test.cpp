@@ -45,7 +45,8 @@ TEST(F16, EveryCodeRoundTrips) {
   }
 }
 
-// Between each pair of neighbours: below the middle goes down, above goes up, the middle to even.
+// Between two neighbours, a value below the middle is rounded down, a value above it up, and the
+// middle to even.
 TEST(F16, RoundsToNearestEvenBetweenAllNeighbours) {
   for (unsigned bits = 0; bits < 0x7bff; bits++) {
     const double low = value_of_f16(bits), high = value_of_f16(bits + 1);

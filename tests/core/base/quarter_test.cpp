@@ -14,7 +14,7 @@
 namespace poprt {
 namespace {
 
-// The formats as their specifications describe them, decoded from scratch in double.
+// The formats as their specifications describe them, decoded independently in double.
 struct Format {
   DType dtype;
   int exponent_bits, mantissa_bits, bias;
@@ -49,7 +49,7 @@ double value_of(const Format& f, int code) {
 
 int codes(const Format& f) { return 2 << (f.exponent_bits + f.mantissa_bits); }
 
-// The codes whose value is nearest to `value`: all finite codes searched, no bit tricks.
+// Returns the value that is nearest to `value`, by a search through all finite codes.
 double nearest(const Format& f, double value) {
   double best = 0, best_distance = INFINITY;
   int best_code = 0;
@@ -178,7 +178,7 @@ TEST(Quarter, OverflowSaturatesOnlyWhenAsked) {
       }
 }
 
-// The largest value plus less than half a step still rounds down to it (to even at the middle).
+// A number that exceeds the largest value by less than half a step is rounded down to it.
 TEST(Quarter, OverflowStartsAtHalfAStep) {
   for (const Format& f : kFormats) {
     if (f.special == Format::no_special) continue;

@@ -63,7 +63,8 @@ TEST(Shape, BroadcastErrorNamesBothShapes) {
   }
 }
 
-// All pairs of small shapes against the rule of ONNX: from the right, equal or 1 or unknown.
+// Compares all pairs of small shapes with the rule of ONNX: from the right, sizes are equal, 1 or
+// unknown.
 TEST(Shape, BroadcastsEveryPairOfSmallShapes) {
   std::vector<Shape> shapes = {{}};
   for (size_t i = 0; i < shapes.size(); i++)

@@ -87,7 +87,7 @@ TEST_F(Temporaries, WithoutLocksAFileIsHeldWhileItIsThere) {
   ::close(fd);
 }
 
-// Of very many folders the first are forgotten, and listed again.
+// If there are very many folders, the first ones are forgotten and listed again.
 TEST_F(Temporaries, FoldersAreNotRememberedWithoutEnd) {
   sweep_temporaries_each_minute(dir);
   const fs::path dead = make(".poprt-1-2.tmp");

@@ -106,7 +106,7 @@ TEST(Tensor, ReadsFloatsOfAllWidths) {
   EXPECT_EQ(code_of([] { Tensor::strings({1}, {"a"}).to_doubles(); }), ErrorCode::invalid_argument);
 }
 
-// Sums of what a fixed run of bytes is in each type, whole and as integers.
+// The sums of fixed bytes that are read as each type, and of these values as integers.
 TEST(Tensor, RecordedValuesOfEveryType) {
   test::RecordedLines found;
   for (int i = 1; i < kDTypeCount; i++) {

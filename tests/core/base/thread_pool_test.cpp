@@ -72,7 +72,7 @@ TEST(ThreadPool, WorksOutsideARun) {
   EXPECT_EQ(counts.workers_seen, 1) << "workers sleep between runs";
 }
 
-// Short runs, so that workers wake inside a later run, or none, than the one that woke them.
+// Runs are short, so workers may wake in a later run than the one that woke them, or in none.
 TEST(ThreadPool, SurvivesLateWorkers) {
   for (int threads = 2; threads <= 4; threads++) {
     ThreadPool pool(threads);
@@ -117,7 +117,7 @@ TEST(ThreadPool, ManyLoopsInOneRunSeeTheirOwnData) {
 TEST(ThreadPool, WorkersJoinARunThatLastsLongEnough) {
   ThreadPool pool(2);
   pool.begin_run();
-  // Each loop holds the caller until the worker took something; ends as soon as it did.
+  // Each loop delays the caller until the worker has taken a task.
   std::atomic<bool> worker_came{false};
   for (int i = 0; i < 1000 && !worker_came; i++) {
     pool.parallel_for(
@@ -133,8 +133,8 @@ TEST(ThreadPool, WorkersJoinARunThatLastsLongEnough) {
   EXPECT_TRUE(worker_came);
 }
 
-// Each loop holds the caller until the worker took something, for at most ten seconds: true if it
-// came.
+// Delays the caller until the worker has taken a task, for at most ten seconds. Returns whether it
+// has.
 bool worker_joins(ThreadPool& pool) {
   std::atomic<bool> came{false};
   for (int i = 0; i < 600 && !came; i++)
@@ -161,7 +161,7 @@ TEST(ThreadPool, WorkersThatSleepAreWokenForARun) {
   }
 }
 
-// Processor time, not time: a busy machine makes it less.
+// The test measures processor time, because wall-clock time depends on the load of the machine.
 TEST(ThreadPool, WorkersThatWaitForARunUseNoProcessor) {
   const auto used = [] {
     timespec t{};
@@ -203,7 +203,7 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
   }
 }
 
-// The threads of this process that are called poprt-worker.
+// Returns the number of threads of this process with the name poprt-worker.
 int count_workers() {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -316,7 +316,7 @@ TEST(ThreadPool, RunsOfSharedPoolsUseNoMoreThreadsThanOne) {
         pool->begin_run();
         begun++;
         while (begun != runs) std::this_thread::yield();
-        // Workers that slept need some time to come.
+        // Sleeping workers need some time to wake up.
         for (int k = 0; k < 20; k++) pool->parallel_for(60, InTasks::run, &tasks);
         ended++;
         while (ended != runs) std::this_thread::yield();
@@ -417,7 +417,7 @@ TEST(ThreadPool, RefusesZeroThreads) {
   }
 }
 
-// volatile: computed at run time, in the mode of the calling thread.
+// Computes at run time, because of `volatile`, in the mode of the calling thread.
 float half_of(float x) {
   volatile float v = x;
   return v * 0.5f;

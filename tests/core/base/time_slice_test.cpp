@@ -15,26 +15,26 @@ namespace poprt {
 namespace {
 
 // The state of the calling thread, as the kernel reports it.
-struct Said {
+struct ThreadState {
   uint64_t slice = 0;  // 0: not reported
   int policy = 0, nice = 0;
 };
 
-Said said() {
+ThreadState thread_state() {
   std::array<uint64_t, 6> words = {};  // size and policy, flags, nice and priority, runtime ...
   EXPECT_EQ(syscall(SYS_sched_getattr, 0, words.data(), sizeof words, 0), 0);
   return {words[3], sched_getscheduler(0), getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))};
 }
 
-// On a separate thread, because the slice stays with the thread.
+// Runs a test on a separate thread, because the slice stays with the thread.
 void on_a_thread(const std::function<void()>& test) { std::thread(test).join(); }
 
 TEST(TimeSlice, WhoTellsMayInterruptWhoComputes) {
-  Said usual, shorter;
-  on_a_thread([&] { usual = said(); });
+  ThreadState usual, shorter;
+  on_a_thread([&] { usual = thread_state(); });
   on_a_thread([&] {
     request_short_time_slice();
-    shorter = said();
+    shorter = thread_state();
   });
   if (!usual.slice) GTEST_SKIP() << "this kernel has no slices of threads";
   EXPECT_LT(shorter.slice, usual.slice);
@@ -44,16 +44,16 @@ TEST(TimeSlice, SharesOfTheProcessorStay) {
   on_a_thread([] {
     ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 7), 0);
     request_short_time_slice();
-    EXPECT_EQ(said().policy & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
-    EXPECT_EQ(said().nice, 7);
+    EXPECT_EQ(thread_state().policy & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
+    EXPECT_EQ(thread_state().nice, 7);
   });
 }
 
 TEST(TimeSlice, AThreadThatIsStartedThenHasTheUsualOne) {
   on_a_thread([] {
-    const uint64_t usual = said().slice;
+    const uint64_t usual = thread_state().slice;
     request_short_time_slice();
-    on_a_thread([usual] { EXPECT_EQ(said().slice, usual); });
+    on_a_thread([usual] { EXPECT_EQ(thread_state().slice, usual); });
   });
 }
 
@@ -61,10 +61,10 @@ TEST(TimeSlice, ABackgroundThreadStaysOne) {
   on_a_thread([] {
     const sched_param none = {};
     ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
-    const Said before = said();
+    const ThreadState before = thread_state();
     request_short_time_slice();
-    EXPECT_EQ(said().slice, before.slice);
-    EXPECT_EQ(said().policy, SCHED_BATCH);
+    EXPECT_EQ(thread_state().slice, before.slice);
+    EXPECT_EQ(thread_state().policy, SCHED_BATCH);
   });
 }
 

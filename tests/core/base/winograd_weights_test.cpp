@@ -21,8 +21,8 @@ std::vector<std::vector<double>> table(int64_t tile) {
           {0, 0, 1}};
 }
 
-// Every element is (G g G^T)[i][j] of its window, summed in double, and zero where the block has no
-// output channel.
+// Expects that every element is (G g G^T)[i][j] of its window, summed in double, and zero if the
+// block has no output channel there.
 void expect_packed(int64_t m, int64_t c, int64_t tile) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;

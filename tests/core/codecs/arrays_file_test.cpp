@@ -44,7 +44,7 @@ std::string type(const std::string& code, const std::string& order = "<") {
   return call("numpy", "dtype") + text(code) + "\x89\x88\x87R"s + "(K\x03" + text(order) +
          "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"s;
 }
-// As NumPy pickles an array in protocol 4.
+// Returns an array as NumPy pickles it in protocol 4.
 std::string array(const std::string& shape, const std::string& dtype, const std::string& data,
                   bool columns_first = false) {
   return call("numpy.core.multiarray", "_reconstruct") + call("numpy", "ndarray") + "K\x00\x85"s +
@@ -87,7 +87,7 @@ TEST(PickledArrays, RefuseWhatIsNoneByOneLine) {
 }
 
 TEST(PickledArrays, NeverCallAnything) {
-  // cos\nsystem\n(S'...'\ntR. and the like.
+  // These pickles call functions, such as cos\nsystem\n(S'...'\ntR.
   expect_refused("cos\nsystem\n(X\x04\0\0\0lstR."s, "'os.system'");
   expect_refused("\x80\x04" + call("posix", "system") + text("touch /tmp/x") + "\x85R."s,
                  "'posix.system'");
@@ -130,7 +130,8 @@ TEST(PickledArrays, LongNumbersSayTheirLengthInOneByteOrFour) {
   EXPECT_EQ(arrays.at("x").shape(), (Shape{2, 3}));
 }
 
-// The array of one byte 5 whose only dimension is `one`, as `bytes` has it, under the name `name`.
+// Returns a pickle of an array of one byte 5. It begins with `name`, writes the only dimension as
+// `one` and the content as `bytes`.
 std::string spelled(const std::string& one, const std::string& bytes, const std::string& name) {
   return "\x80\x05}"s + name + call("numpy.core.multiarray", "_reconstruct") +
          call("numpy", "ndarray") + "K\x00\x85\x43\x01"s + "b\x87R(K\x01"s + one + "\x85"s +
@@ -173,7 +174,7 @@ TEST(PickledArrays, NumbersTextAndBytesHaveManyForms) {
   expect_refused(spelled("\x8a\x00"s, five, a), "has 1 bytes, expected 0");
 }
 
-// Latin-1 by way of UTF-8: one byte up to 0x7f, two from 0xc2 and 0xc3 on.
+// Latin-1 bytes that are stored as UTF-8: up to 0x7f in one byte, others in two.
 TEST(PickledArrays, EncodedTextIsLatin1) {
   const auto encoded = [](const std::string& utf8) {
     return spelled("K\x01"s, call("_codecs", "encode") + text(utf8) + text("latin1") + "\x86R"s,
@@ -215,7 +216,7 @@ TEST(PickledArrays, ABufferSaysItsShapeAndOrder) {
     expect_refused(wrong, "an array is described in a way that NumPy does not");
 }
 
-// Arrays as other protocols have them: lines of text, bytes that are Latin-1, values by number.
+// Arrays in other protocols: lines of text, bytes that are Latin-1, values by number.
 std::vector<std::pair<const char*, std::string>> pickles() {
   const std::string six = "\x01\x02\x03\x04\x05\x06";
   const std::string memo = "\x80\x04\x95\x00\x01\x00\x00\x00\x00\x00\x00}\x94("s + text("a") +
@@ -238,7 +239,7 @@ std::vector<std::pair<const char*, std::string>> pickles() {
           {"a scalar", scalar}};
 }
 
-std::string shown(const std::map<std::string, Tensor>& arrays) {
+std::string summary_of(const std::map<std::string, Tensor>& arrays) {
   std::string line = "taken:";
   for (const auto& [name, t] : arrays) {
     double sum = 0, weight = 1;
@@ -258,14 +259,14 @@ TEST(PickledArrays, RecordedAnswersToEveryByteChanged) {
       "(.02CIKMNRVX]bceghjlpqrstu})\x80\x85\x87\x88\x8a\x8c\x93\x94\x96\x00\x01"s
       "\xff>\n"s;
   for (const auto& [name, whole] : pickles()) {
-    test::SaidCounts said;
+    test::MessageCounts said;
     EXPECT_EQ(message_of(whole), "no error") << name;
     for (size_t i = 0; i < whole.size(); i++)
       for (const char other : others) {
         std::string bytes = whole;
         bytes[i] = other;
         try {
-          said.add(shown(parse(bytes)));
+          said.add(summary_of(parse(bytes)));
         } catch (const Error& e) {
           said.add(e.message());
         }
@@ -289,7 +290,7 @@ std::string npy_bytes(int version, const std::string& header, const std::string&
   return "\x93NUMPY"s + static_cast<char>(version) + '\0' + size + header + data;
 }
 
-// As numpy.savez writes it.
+// Returns an archive as numpy.savez writes it.
 std::string npz(const std::vector<std::pair<std::string, std::string>>& members,
                 const std::string& comment = "") {
   std::string file, directory;
@@ -323,7 +324,7 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
       {"nothing", npz({})}};
   test::RecordedLines found;
   for (const auto& [name, whole] : files) {
-    test::SaidCounts said;
+    test::MessageCounts said;
     const auto add = [&](const std::string& bytes) {
       try {
         const auto arrays = parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
@@ -334,7 +335,7 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
               line += " ";
               for (const char c : word) line += fmt::format("{:02x}", static_cast<uint8_t>(c));
             }
-        said.add(line.empty() ? shown(arrays) : "taken: text" + line);
+        said.add(line.empty() ? summary_of(arrays) : "taken: text" + line);
       } catch (const Error& e) {
         said.add(std::string(error_code_name(e.code())) + ": " + e.message());
       }

@@ -132,7 +132,7 @@ TEST(CapnpMessage, OtherTypesAreRefused) {
   EXPECT_NE(error({root, list_pointer(0, 4, 1), 0}, texts), "");
   EXPECT_NE(error({root, 2}, text), "");       // a far pointer
   EXPECT_NE(error({root, 3}, structure), "");  // a capability
-  // A list of structs whose elements do not fit in it, or whose tag is none.
+  // The elements of a list of structs do not fit in it, or its tag is not a tag.
   EXPECT_NE(error({root, list_pointer(0, 7, 1), struct_pointer(2, 1, 0), 0}, structs), "");
   EXPECT_NE(error({root, list_pointer(0, 7, 1), list_pointer(1, 1, 0), 0}, structs), "");
   EXPECT_EQ(error({root, list_pointer(0, 7, 1), struct_pointer(1, 1, 0), 0}, structs), "");
@@ -255,7 +255,7 @@ TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
   EXPECT_NE(error({struct_pointer(-2, 0, 0)}, nothing), "");
   EXPECT_EQ(error({struct_pointer(0, 1, 1), 0, 0}, nothing), "");
   EXPECT_NE(error({struct_pointer(0, 1, 2), 0, 0}, nothing), "");
-  // Eight bytes are a word, nine are two.
+  // Eight bytes take one word, nine bytes take two.
   EXPECT_EQ(error({root, list_pointer(0, 2, 8), 0}, text), "");
   EXPECT_NE(error({root, list_pointer(0, 2, 9), 0}, text), "");
   EXPECT_EQ(error({root, list_pointer(0, 2, 9), 0, 0}, text), "");
@@ -268,7 +268,7 @@ TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
                   }),
             "");
   EXPECT_NE(error({root, list_pointer(1, 4, 0)}, structs), "");
-  // One of structs has a word in front, which its count does not count.
+  // A list of structs begins with a word that its count does not include.
   EXPECT_EQ(error({root, list_pointer(0, 7, 0), 0}, structs), "");
   EXPECT_NE(error({root, list_pointer(0, 7, 0)}, structs), "");
   EXPECT_NE(error({root, list_pointer(0, 7, 1), struct_pointer(1, 1, 0)}, structs), "");
@@ -278,10 +278,10 @@ TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
       << "fewer than there is room for";
 }
 
-// Twice the words of the message and 1024 may be traversed.
+// A reader may traverse twice the words of the message plus 1024.
 TEST(CapnpMessage, TheBudgetMayBeSpentToTheLast) {
   const auto structs = [](const Struct& s) { (void)s.structs(0); };
-  // Three words; the root's one and the list's one are spent.
+  // The message has three words; reading the root and the list uses one each.
   const auto empty = [&](int32_t count) {
     return error({struct_pointer(0, 0, 1), list_pointer(0, 7, 0), struct_pointer(count, 0, 0)},
                  structs);
@@ -310,7 +310,7 @@ TEST(CapnpMessage, SixteenLevelsAreTaken) {
   EXPECT_EQ(depth, 16);
 }
 
-// Equal messages have equal bytes: no zeros at the end of data or pointers.
+// Equal messages have equal bytes, because zeros at the end of data or pointers are not stored.
 TEST(CapnpMessage, CanonicalFormOmitsWhatIsZero) {
   StructBuilder zeros;
   zeros.set<uint32_t>(12, 0);

@@ -15,7 +15,7 @@ uint32_t checksum(std::span<const std::byte> bytes) {
   return crc.value();
 }
 
-// The definition, bit by bit.
+// Computes the checksum by the definition, bit by bit.
 uint32_t defined(std::span<const std::byte> bytes) {
   uint32_t crc = ~uint32_t{0};
   for (const std::byte b : bytes) {

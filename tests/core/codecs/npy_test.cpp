@@ -166,7 +166,7 @@ TEST(Npy, HeadersOfEveryVersion) {
   EXPECT_EQ(blank(65537), no + "a header of 65537 bytes");
 }
 
-// The first and the last character of each length in UTF-8, and bytes that are no characters.
+// Tests the first and the last character of each length in UTF-8, and invalid characters.
 TEST(Npy, TextBecomesUtf8) {
   const std::pair<char32_t, const char*> characters[] = {{0x1, "\x01"},
                                                          {0x7f, "\x7f"},

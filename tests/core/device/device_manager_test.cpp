@@ -347,7 +347,7 @@ TEST_F(SharedDevices, AreBusyInOtherProcessesToo) {
         << e.what();
   }
   EXPECT_EQ(manager.get_device()->id(), 1);
-  // Devices that are not shared do not care.
+  // The setting does not affect devices that are not shared.
   EXPECT_EQ(DeviceManager(2).get_device()->id(), 0);
   kill_and_wait(child);
 }
@@ -373,7 +373,7 @@ TEST_F(SharedDevices, WaitingEndsWhenTheOtherProcessIsGone) {
   killer.join();
 }
 
-// Whether a thread of this process sleeps, which one that has no processor does not.
+// Whether a thread of this process sleeps. A thread that waits for a processor does not.
 bool sleeps(pid_t thread) {
   std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
   std::string line;
@@ -382,7 +382,7 @@ bool sleeps(pid_t thread) {
   return name != std::string::npos && line.compare(name, 3, ") S") == 0;
 }
 
-// A waiting thread of this process wakes up at once, however long its sleep is.
+// A waiting thread of this process wakes up immediately, however long its sleep time is.
 TEST(DeviceManager, WhoWaitsIsToldWhenADeviceIsFree) {
   struct State {
     std::atomic<pid_t> thread{0};

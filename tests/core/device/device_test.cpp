@@ -1,4 +1,4 @@
-// Hostile executables, up to the device: every accepted one runs.
+// Hostile executables on the device: every executable that is accepted runs.
 #include "device/device.h"
 
 #include <gtest/gtest.h>

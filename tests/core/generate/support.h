@@ -35,7 +35,7 @@ inline std::shared_ptr<const runtime::Model> compile_model_of(
   return runtime::open_payload("model", payload->bytes(), payload);
 }
 
-// The model of a folder. Compiled models are kept for the tests that follow.
+// Returns the model of a folder. Compiled models are kept for later tests.
 inline std::shared_ptr<const runtime::Model> generation_model(const std::string& kind,
                                                               generate::GenerationSizes sizes) {
   static std::map<std::string, std::shared_ptr<const runtime::Model>> made;

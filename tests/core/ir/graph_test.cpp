@@ -366,7 +366,7 @@ TEST(Graph, ReplaceAllUsesNamesOnlyWhatANodeOfTheGraphMakes) {
   EXPECT_EQ(c->name(), "c");
   EXPECT_EQ(g.outputs(), (std::vector<Value*>{c, c}));
   EXPECT_EQ(a->output()->name(), "result");
-  // A value that is no graph output gives its name to no other value.
+  // Only a graph output passes its name on to the value that replaces it.
   Node* b = g.add_node("B", "", {x});
   g.rename(b->output(), "other");
   Node* r = g.add_node("C", "", {a->output()});

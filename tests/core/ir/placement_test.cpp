@@ -11,8 +11,8 @@ std::unique_ptr<Graph> graph_of(const std::string& body) {
   return parse_text("graph \"g\" {\n" + body + "\n}");
 }
 
-// The placement of the nodes of `after`, "ipu stage" by their first result, after those of `before`
-// have been placed.
+// Returns the placement ("ipu stage") of the nodes of `after` by their first result, if the nodes
+// of `before` are already placed.
 std::map<std::string, std::string> seats(const std::string& before, const std::string& after) {
   const Placement placement(*graph_of(before));
   const auto graph = graph_of(after);

@@ -54,7 +54,7 @@ TEST(Schemas, AttributesThatNoOpsetHasCanBeIgnored) {
   told.clear();
   check_attributes(*One("Softmax", "", 17, "axis").n, ignored);
   EXPECT_EQ(told, "");
-  // What another opset has means something.
+  // An attribute of another opset has a meaning, so it is an error.
   EXPECT_THROW(check_attributes(*One("AveragePool", "", 11, "dilations").n, ignored), Error);
   EXPECT_THROW(check_attributes(*One("BatchNormalization", "", 9, "spatial").n, ignored), Error);
 }
@@ -90,14 +90,14 @@ TEST(Schemas, OtherAttributesAreRefusedAndTheRightOnesNamed) {
   refused({"Gelu", "com.microsoft", 1, "foo"}, {"com.microsoft.Gelu", "'foo'"});
 }
 
-// What this thread has computed, however busy the machine is.
+// Returns the processor time of this thread, which does not depend on the load of the machine.
 double cpu_milliseconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
 }
 
-// A table look-up for each node: no noticeable part of a compilation.
+// The check looks up a table for each node, which takes no noticeable part of a compilation.
 TEST(Schemas, AThousandNodesTakeLessThanAMillisecond) {
   const One o("Conv", "", 17, "group");
   double best = 1e9;

@@ -16,7 +16,7 @@ struct Range {
   std::string low, below, high, above;
 };
 
-// From the widths alone.
+// The limits follow from the widths.
 TEST(TextElement, IntegersAreOfTheirRange) {
   for (const Range& r :
        std::vector<Range>{{DType::u2, "0", "-1", "3", "4"},
@@ -149,7 +149,7 @@ TEST(TextElement, FloatsPrintAsFloats) {
   EXPECT_EQ(element_text(DType::f16, 0x3555), "0.33325195");
 }
 
-// Against a loop over single bits.
+// Compares with a loop over single bits.
 TEST(TextElement, IsStoredInItsBits) {
   std::mt19937 random(7);
   for (const DType dtype : {DType::u2, DType::s4, DType::f4e2m1, DType::u8, DType::f16, DType::s32,
@@ -256,7 +256,7 @@ TEST(TextElement, WhereListsEndAndHexBegins) {
   EXPECT_EQ(printed(bytes(DType::u4, 4, {0x33, 0x33}), two), "hex\"3333\"");
   EXPECT_EQ(printed(bytes(DType::boolean, 3, {1, 1, 1}), two), "fill true");
   EXPECT_EQ(printed(bytes(DType::boolean, 3, {2, 2, 2}), two), "hex\"020202\"");
-  // Lists would lose these bits.
+  // A list would lose these bits.
   EXPECT_EQ(printed(bytes(DType::boolean, 2, {1, 0})), "[true, false]");
   EXPECT_EQ(printed(bytes(DType::boolean, 2, {1, 2})), "hex\"0102\"");
   EXPECT_EQ(printed(bytes(DType::boolean, 2, {1, 2}), elided), "hex\"0102\"") << "not large";

@@ -1,5 +1,5 @@
-// The messages for text that is no graph, word for word. An @ in the text marks the position that
-// the message must have.
+// The exact messages for invalid text. An @ in the text marks the position that the message must
+// state.
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
@@ -22,8 +22,8 @@ struct Case {
   std::string said;
 };
 
-// Line and column of the @ are counted here.
-void expect_said(const Case& c) {
+// Checks the message, and the line and column of the @.
+void expect_parser_message(const Case& c) {
   const size_t at = c.text.find('@');
   ASSERT_NE(at, std::string::npos) << c.text;
   std::string text = c.text;
@@ -35,8 +35,8 @@ void expect_said(const Case& c) {
       << c.text;
 }
 
-void expect_said_in_body(const std::vector<Case>& cases) {
-  for (const Case& c : cases) expect_said({"graph \"g\" {\n " + c.text, c.said});
+void expect_parser_message_in_body(const std::vector<Case>& cases) {
+  for (const Case& c : cases) expect_parser_message({"graph \"g\" {\n " + c.text, c.said});
 }
 
 TEST(TextParser, OfHeads) {
@@ -63,12 +63,12 @@ TEST(TextParser, OfHeads) {
             "unknown escape in a string: expected \\\" \\\\ \\n \\r \\t or \\xHH"},
            {"graph \"\\x0@g\" {}",
             "unknown escape in a string: expected \\\" \\\\ \\n \\r \\t or \\xHH"}})
-    expect_said(c);
+    expect_parser_message(c);
 }
 
 TEST(TextParser, OfLines) {
   const std::string line = "expected 'input', 'const', 'output', a node or '}', found ";
-  expect_said_in_body({
+  expect_parser_message_in_body({
       {"@", line + "the end of the text"},
       {"@nothing }", line + "\"nothing\""},
       {"@inputs %x : f32[] }", line + "\"inputs\""},
@@ -91,7 +91,7 @@ TEST(TextParser, OfLines) {
 }
 
 TEST(TextParser, OfNodes) {
-  expect_said_in_body({
+  expect_parser_message_in_body({
       {"%y = Relu(@%nothing) }", "no value \"nothing\" is defined above"},
       {"%y = Relu(@nothing) }", "expected '%', found \"nothing\""},
       {"%y = Relu(@_x) }", "expected '%', found \"_x\""},
@@ -150,7 +150,7 @@ TEST(TextParser, OfAttributes) {
            {"a = tensors [@1]", "expected a type, found \"1\""},
            {"a = graphs [@1]", "expected 'graph', found \"1\""},
            {"a = s64[2] [1]@", "s64[2] needs 2 elements, found 1"}})
-    expect_said_in_body({{"%y = Op() {" + text + "} }", said}});
+    expect_parser_message_in_body({{"%y = Op() {" + text + "} }", said}});
 }
 
 TEST(TextParser, OfTypes) {
@@ -166,7 +166,7 @@ TEST(TextParser, OfTypes) {
            {"f32[N=@x]", "expected an integer of 64 bits, found \"x\""},
            {"f32[@99999999999999999999]",
             "expected an integer of 64 bits, found \"99999999999999999999\""}})
-    expect_said_in_body({{"input %x : " + text, said}});
+    expect_parser_message_in_body({{"input %x : " + text, said}});
   EXPECT_EQ(type_string(parse_text("graph \"g\" { input %x : f32[N=0,9] }")->find("x")->type),
             "f32[0,9]");
 }
@@ -197,7 +197,7 @@ TEST(TextParser, OfTensors) {
            {"string[2] = [\"a\"]@", "string[2] needs 2 elements, found 1"},
            {"string[] = @1", "expected '\"', found \"1\""},
            {"string[1] = @\"a\"", "expected '[', found \"\\\"\""}})
-    expect_said_in_body({{"const %c : " + text, said}});
+    expect_parser_message_in_body({{"const %c : " + text, said}});
 }
 
 TEST(TextParser, AFillMayReachTheLimit) {
@@ -218,8 +218,8 @@ TEST(TextParser, ASubgraphTooDeepIsPointedAt) {
     open += fmt::format("graph \"g\" {{ () = Op() {{a = {}", i == kMaxSubgraphDepth ? "@" : "");
     close += "} }";
   }
-  expect_said({open + "graph \"g\" { }" + close,
-               fmt::format("subgraphs are nested deeper than {}", kMaxSubgraphDepth)});
+  expect_parser_message({open + "graph \"g\" { }" + close,
+                         fmt::format("subgraphs are nested deeper than {}", kMaxSubgraphDepth)});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace poprt::ir {
 namespace {
 
-// Text that the printer writes exactly so.
+// The printer writes exactly this text.
 constexpr std::string_view kExample =
     R"(graph "g" opset {"": 17, "com.example": 1} metadata {"k": "v"} {
   input %x : f32[N,3]
@@ -125,7 +125,7 @@ TEST(Text, AListWithAFloatIsFloats) {
   EXPECT_EQ(g->nodes()[0]->floats_attr("a"), (std::vector<float>{1, 2.5f, 3}));
 }
 
-// Every element type, random bits, so NaN payloads, padding and odd booleans are among them.
+// Tensors of every element type with random bits, which include NaN payloads and invalid booleans.
 TEST(Text, TensorsRoundTripBitForBit) {
   std::mt19937 random(3);
   for (int d = 1; d < kDTypeCount; d++) {
@@ -320,7 +320,7 @@ TEST(Text, RecordedAnswersToEveryCharacterChanged) {
   const %e : f32[0] = []
   %many : s64[2,?], %more : ? = local.Many(%b, %t) {a = [1, 2], f = [1.5, -2.0], s = "text", l = ["x", "y"], t = s64[2] [3, 4], ts = tensors [u8[1] [1], string[1] ["a"]], gs = graphs [graph "one" {}], g = graph "in" { input %i : f32[] %o : f32[] = Neg(%i) output %o }, big = 9223372036854775807} "many"
 )");
-  test::SaidCounts said;
+  test::MessageCounts said;
   std::set<std::string> graphs;
   const auto add = [&](const std::string& text) {
     try {
@@ -347,7 +347,7 @@ TEST(Text, RecordedAnswersToEveryCharacterChanged) {
   test::RecordedLines found;
   said.write(found["text"]);
   found["graphs"].insert(std::to_string(graphs.size()));
-  // Of a message the part in front of the damaged text is recorded.
+  // The record contains the part of a message before the damaged text.
   const auto message_of = [](const std::string& line) {
     const std::string message = test::counted_message_of(line);
     return message.substr(0, message.find(", found "));

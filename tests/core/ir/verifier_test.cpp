@@ -210,7 +210,7 @@ TEST(Verifier, RefusesAValueNobodyDefines) {
   expect_refused(c.g, "'y'");
 }
 
-// Uses are searched one way for few readers and another way for many: both must miss nothing.
+// Uses are searched in two ways, for few and for many readers. Both must find every error.
 struct ManyReaders : testing::TestWithParam<int> {
   Graph g{"many"};
   Value* x = g.add_input("x", kVectorType);

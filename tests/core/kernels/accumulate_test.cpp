@@ -25,7 +25,7 @@ double combined(ScatterReduction reduction, double a, double b) {
   return b;
 }
 
-// Numbers are exact in every type, and so are their sums and products.
+// Numbers, their sums and their products are exact in every type.
 TEST(Accumulate, CombinesElementByElement) {
   std::mt19937 random(1);
   for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::s8, DType::u8,
@@ -47,7 +47,7 @@ TEST(Accumulate, CombinesElementByElement) {
     }
 }
 
-// Those of 16 bits are not made by the helper.
+// The helper does not create floats of 16 bits.
 TEST(Accumulate, SmallIntegersWrap) {
   const auto run = [](DType type, ScatterReduction reduction, auto a, auto b) {
     find_accumulate(type, reduction)(&a, &b, 1);

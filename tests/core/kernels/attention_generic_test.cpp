@@ -1,4 +1,4 @@
-// Kernel `attention_generic` against loops in double: every mask, window and length, every result.
+// Compares kernel `attention_generic` with loops in double, for all masks, windows and lengths.
 #include "kernels/calls/attention_generic.h"
 
 #include <cmath>

@@ -19,7 +19,7 @@ Broadcast broadcast(const Shape& out, const std::vector<Shape>& operands) {
   return make_broadcast("k", out, shapes);
 }
 
-// Where element `e` of the output is in an operand of that shape.
+// Returns the element of an operand of shape `shape` that element `e` of the output reads.
 int64_t place(const Shape& out, const Shape& shape, int64_t e) {
   int64_t at = 0, step = 1;
   for (size_t k = 0; k < out.size(); k++) {
@@ -48,7 +48,7 @@ void expect_walks(const Shape& out, const std::vector<Shape>& operands, std::mt1
     ASSERT_EQ(b.is_linear(i), linear) << shape_string(operands[i]) << " to " << shape_string(out);
     ASSERT_EQ(b.is_scalar(i), scalar) << shape_string(operands[i]) << " to " << shape_string(out);
   }
-  // In two pieces, for every position of the border.
+  // The output is divided into two pieces at every position.
   const int64_t middle = count ? static_cast<int64_t>(random() % static_cast<uint64_t>(count)) : 0;
   int64_t next = 0;
   for (const auto& [begin, end] : {std::pair(int64_t{0}, middle), std::pair(middle, count)})
@@ -106,7 +106,7 @@ TEST(Broadcast, RefusesShapesThatDoNotFit) {
   EXPECT_EQ(said({2, 3}, {1, 2, 3}),
             "invalid_argument: kernel k: [1,2,3] does not broadcast to [2,3]");
   EXPECT_EQ(said({1}, {3}), "invalid_argument: kernel k: [3] does not broadcast to [1]");
-  // Every other dimension is another one.
+  // Dimensions that broadcast alternate with others.
   const auto alternating = [](size_t rank) {
     Shape s(rank, 2);
     for (size_t d = 0; d < rank; d += 2) s[d] = 1;

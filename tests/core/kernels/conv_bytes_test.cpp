@@ -1,5 +1,5 @@
-// Kernel `conv_bytes` against loops over windows: all bytes are equal, whichever algorithm finds
-// the pixels.
+// Compares kernel `conv_bytes` with loops over windows: all bytes are equal, for each algorithm
+// that addresses the pixels.
 #include "kernels/calls/conv_bytes.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace poprt::kernels {
 namespace {
 
-// A random call with its operands; weights as [m][taps][c], or [c][taps] of single channels.
+// A random call with its operands. Weights are [m][taps][c], or [c][taps] for single channels.
 struct BytesCase {
   calls::ConvBytes call;
   bool x_signed = false, residual = false, residual_signed = false;

@@ -1,5 +1,5 @@
-// Kernels `conv_generic` and `conv_transpose_generic` against loops over pairs of a window and a
-// tap: any window, padding of both signs, groups and results that cover a part of the input.
+// Compares kernels `conv_generic` and `conv_transpose_generic` with loops over pairs of a window
+// and a tap: any window, padding of both signs, groups, and results that cover a part of the input.
 #include "kernels/calls/conv_generic.h"
 
 #include "core/kernels/run_call.h"
@@ -23,8 +23,8 @@ Shape shape_of(int64_t a, int64_t b, const Shape& rest) {
   return s;
 }
 
-// The element of `in` that a window and a tap meet, -1 where there is none.
-int64_t met(const PlainConv& c, int64_t window, int64_t tap, bool transposed) {
+// Returns the element of the input that a window reads at a tap, or -1 in the padding.
+int64_t element_at_tap(const PlainConv& c, int64_t window, int64_t tap, bool transposed) {
   int64_t at = 0, scale = 1;
   for (size_t d = c.axes.size(); d-- > 0;) {
     const WindowAxis& a = c.axes[d];
@@ -39,7 +39,7 @@ int64_t met(const PlainConv& c, int64_t window, int64_t tap, bool transposed) {
   return at;
 }
 
-// A tap that meets the input: which elements of x and y, and which of the filter.
+// The elements of x, y and the filter that one tap inside the input combines.
 struct Pair {
   int64_t from, to, tap;
 };
@@ -53,7 +53,7 @@ std::vector<double> naive(const PlainConv& c, const std::vector<Tensor>& operand
   std::vector<Pair> pairs;
   for (int64_t window = 0; window < (transposed ? in : out); window++)
     for (int64_t tap = 0; tap < taps; tap++)
-      if (const int64_t other = met(c, window, tap, transposed); other >= 0)
+      if (const int64_t other = element_at_tap(c, window, tap, transposed); other >= 0)
         pairs.push_back(transposed ? Pair{window, other, tap} : Pair{other, window, tap});
   const auto bias = operands[2].defined() ? operands[2].to_doubles() : std::vector<double>();
   std::vector<double> y(static_cast<size_t>(c.n * c.groups * c.m * out));

@@ -1,5 +1,5 @@
-// Kernels `conv_integer`, and `interleave_bytes` with `conv_vnni`, against loops over windows: all
-// integers equal, in one to three dimensions.
+// Compares kernels `conv_integer`, and `interleave_bytes` with `conv_vnni`, with loops over windows
+// in one to three dimensions. All integers are equal.
 #include <fmt/format.h>
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace poprt::kernels {
 namespace {
 
-// Random sizes and operands, and the sums that are wanted.
+// Random sizes and operands, and the expected sums.
 struct IntegerCase {
   calls::PlainConv conv;
   std::vector<int64_t> end;  // padding at the end of each axis

@@ -1,5 +1,5 @@
-// Blocks of numbers of every type are converted to floats and back and compared with single
-// numbers: from any place, of any length, and without a change of the memory around them.
+// Converts blocks of numbers of every type to floats and back, and compares them with conversions
+// of single numbers. Blocks have any place and length, and memory around them does not change.
 #include "kernels/common/convert_block.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// The least and the most number of an integer type that floats become.
+// The least and the greatest number of an integer type to which floats are converted.
 struct Range {
   DType type;
   double low, high;
@@ -101,7 +101,7 @@ TEST(ConvertBlock, EveryTypeWidens) {
   expect_widens<uint64_t>(DType::u64, {5, uint64_t{1} << 63, 7});
 }
 
-// Halves, doubles and quarters, as single numbers become them.
+// Halves, doubles and 8-bit floats are equal to conversions of single numbers.
 TEST(ConvertBlock, FloatsBecomeFloatsAtAnyPlace) {
   std::mt19937 rng(1);
   std::vector<float> x;

@@ -14,7 +14,7 @@
 namespace poprt::kernels {
 namespace {
 
-// As the compiler's run time finds it out.
+// Detects the instruction set by the functions of the compiler's run time.
 Isa best_isa() {
 #if defined(__x86_64__)
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

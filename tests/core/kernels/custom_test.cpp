@@ -1,4 +1,4 @@
-// Calls of a plug-in's operator that a program file may contain, and how they run.
+// The calls of plug-in operators that a program file may contain, and their runs.
 #include "kernels/common/custom.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ int32_t infer_same(const poprt_op_call* call, void*) {
 int32_t infer_needs_a_constant(const poprt_op_call* call, void*) {
   return call->host->fail(call, POPRT_INVALID_ARGUMENT, "input 0 must be a constant");
 }
-// Any number of rows; of any rank.
+// Infers a result of any number of rows and any rank.
 int32_t infer_rows(const poprt_op_call* call, void*) {
   const int64_t shape[] = {-1, 3};
   return call->host->set_output(call, 0, call->inputs[0]->dtype, 2, shape);
@@ -44,7 +44,7 @@ int32_t compute_behind(const poprt_op_call* call, void*, void*) {
   return compute_at(call, static_cast<int64_t>(call->outputs[0]->bytes));
 }
 int32_t compute_in_front(const poprt_op_call* call, void*, void*) { return compute_at(call, -1); }
-// A part is two elements.
+// Divides the work into parts of two elements.
 int32_t three_parts(const poprt_op_call*, void*, int64_t* parts, void*) {
   *parts = 3;
   return POPRT_OK;
@@ -159,7 +159,8 @@ TEST(Custom, ACallHasItsOutputs) {
   EXPECT_EQ(said(3, {there, there}), "kernel custom: expected an operand for each output");
 }
 
-// Runs it in two runs, one task at a time, the last of each round first; the sum of both.
+// Runs the plan twice, one task at a time from the last of each round to the first, and returns the
+// sum of both results.
 std::vector<float> run_twice(const Plan& plan) {
   const std::vector<float> x = {1, 2, 3, 4, 5, 6};
   std::vector<float> sum(6);

@@ -6,7 +6,7 @@
 namespace poprt::kernels {
 namespace {
 
-// Each input has some of the labels, in any order, and one more than once now and then.
+// Each input has some of the labels in any order, and sometimes one of them more than once.
 calls::Einsum random_call(std::mt19937& rng, bool empty, std::vector<int64_t>& elements) {
   calls::Einsum c;
   c.sizes.resize(rng() % 5);

@@ -36,13 +36,13 @@ T wrapped(Wide v) {
   return static_cast<T>(static_cast<std::make_unsigned_t<T>>(v));
 }
 
-// Modulo 2^128: that of the greatest u64 with itself does not fit.
+// Multiplies modulo 2^128, because the square of the greatest u64 does not fit.
 Wide product(Wide a, Wide b) {
   __extension__ using Bits = unsigned __int128;
   return static_cast<Wide>(static_cast<Bits>(a) * static_cast<Bits>(b));
 }
 
-// a to the b, from the highest bit of b on.
+// Returns a to the power of b, from the highest bit of b on.
 template <class T>
 T power(T a, T b) {
   if (b < 0) return a == 1 ? 1 : static_cast<Wide>(a) == -1 ? (b % 2 ? a : T(1)) : T(0);
@@ -229,7 +229,7 @@ TEST(ElementwiseGeneric, DoublesAreComputedAsDefined) {
   for (const auto& [op, f] : unary) {
     const auto got = results<double, double>(op, x, {}, {});
     for (size_t i = 0; i < x.size(); i++) {
-      // The definition has no value where it multiplies or divides infinities.
+      // The definition has no value if it multiplies or divides infinities.
       const double want = f(x[i]);
       if (std::isnan(want) && !std::isnan(x[i]) && std::isinf(x[i])) continue;
       expect_same(got[i], want, 1e-7,
@@ -291,7 +291,7 @@ TEST(ElementwiseGeneric, DoublesOfThreeOperands) {
             (std::vector<bool>{true, false, false}));
 }
 
-// A choice by booleans moves the bits of any type, and nothing computes on types it does not have.
+// `where` moves the bits of any type. Other operations refuse types that they do not have.
 TEST(ElementwiseGeneric, ChoicesOfEveryTypeAndRefusals) {
   for (const DType type :
        {DType::f16, DType::bf16, DType::f32, DType::f64, DType::u8, DType::s64}) {

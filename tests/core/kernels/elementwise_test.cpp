@@ -26,7 +26,7 @@ int64_t count(const Shape& s) {
   return n;
 }
 
-// The element of an operand of shape `s` that meets element i of `out`.
+// Returns the element of an operand of shape `s` that element i of `out` reads.
 size_t source(int64_t i, const Shape& out, const Shape& s) {
   int64_t at = 0, step = 1;
   for (size_t k = 0; k < out.size(); k++) {
@@ -99,7 +99,7 @@ TEST(Elementwise, RowsOfEveryLength) {
   }
 }
 
-// These are stored past the caches.
+// Results of this size bypass the caches.
 TEST(Elementwise, LargeResults) { check({2900, 2903}, {2900, 2903}, {2903}, {}); }
 
 // Programs of sums and products, whose steps may be joined, reordered and dropped. On whole numbers

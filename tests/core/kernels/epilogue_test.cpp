@@ -42,7 +42,7 @@ TEST(Epilogue, NothingAndClampingAreDoneInRegisters) {
   EXPECT_EQ(clip.high, 2.5f);
 }
 
-// A second pass over the results costs more than none.
+// A second pass over the results increases the cost.
 TEST(Epilogue, OthersCostASecondPass) {
   double in_registers = 0, second_pass = 0;
   for (int i = 0; i < kActivationCount; i++) {

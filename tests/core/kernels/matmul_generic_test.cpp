@@ -10,7 +10,8 @@ namespace {
 
 using calls::StridedProduct;
 
-// Both strides of a matrix: dense rows, rows with a gap between them, or the same for columns.
+// Returns both strides of a matrix with dense rows, with gaps between rows, or the same for
+// columns.
 std::pair<int64_t, int64_t> strides(int64_t rows, int64_t columns, std::mt19937& rng) {
   switch (rng() % 4) {
     case 0: return {1, rows};

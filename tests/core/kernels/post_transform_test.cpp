@@ -24,7 +24,8 @@ TEST(PostTransform, NoneAndLogisticAreOfEachScore) {
               {1 / (1 + std::exp(2.0)), 0.5, 1 / (1 + std::exp(-3.0))});
 }
 
-// Against the normal distribution that probit inverts, with the error that the approximation has.
+// Compares with the normal distribution, which probit inverts, up to the error of the
+// approximation.
 TEST(PostTransform, ProbitInvertsTheNormalDistribution) {
   for (double x = -2.5; x <= 2.5; x += 0.125) {
     const double p = 0.5 * std::erfc(-x / std::sqrt(2.0));

@@ -1,4 +1,4 @@
-// Which parameter belongs to an element of a tensor that is quantized by axis, in blocks, or whole.
+// The parameter of each element of a tensor that is quantised by axis, in blocks, or as a whole.
 #include "kernels/common/quantization.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ namespace {
 
 using calls::RandomKind;
 
-// What a call needs to read and write, with random numbers where it reads.
+// Returns the operands of a call, with random numbers in those that it reads.
 std::vector<Tensor> operands_of(const calls::Random& c, DType result, std::mt19937& rng) {
   const bool reads = c.kind == RandomKind::bernoulli || c.kind == RandomKind::multinomial;
   const int64_t classes = c.kind == RandomKind::multinomial ? c.classes : 1;
@@ -80,7 +80,7 @@ TEST(Random, BernoulliIsOneWithProbabilityX) {
     EXPECT_NEAR(ones[k] / (kCount / 4), chances[k], chances[k] == 0 || chances[k] == 1 ? 0 : 0.03);
 }
 
-// Each row by its own chances, which need not sum to one, nor fit exp().
+// Each row has its own probabilities. They need not sum to one, and exp() may overflow.
 TEST(Random, MultinomialDrawsClassesByTheirRow) {
   constexpr int64_t kSamples = 20000;
   const calls::Random c = {

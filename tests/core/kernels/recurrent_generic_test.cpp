@@ -15,10 +15,10 @@ namespace {
 using isa::RecurrentActivation;
 using isa::RecurrentKind;
 
-// Operands in their order.
+// The operands in the order of the call.
 enum { kX, kW, kR, kBias, kLens, kHFirst, kCFirst, kPeephole, kY, kHLast, kCLast, kOperands };
 
-// As ONNX defines them.
+// Returns the activation as ONNX defines it.
 double activated(const calls::CellActivation& a, double x) {
   const auto alpha = static_cast<double>(a.alpha), beta = static_cast<double>(a.beta);
   switch (a.code) {

@@ -56,7 +56,7 @@ class Reference {
     if (c_.ratio > 0) return c_.ratio;
     return bin > 0 ? static_cast<int64_t>(std::ceil(bin)) : 0;
   }
-  // What the four pixels around a place add to its value.
+  // The contribution of the four pixels around a place to its value.
   std::array<double, 4> corners(double y, double x) const {
     if (y < -1 || x < -1 || y > static_cast<double>(c_.h) || x > static_cast<double>(c_.w))
       return {};
@@ -123,7 +123,7 @@ TEST(RoiAlign, IsTheAverageOrTheMostOfSamples) {
   }
 }
 
-// More samples, or pixels, than there is room for are read one by one.
+// If there is no room for all samples or pixels, they are read one by one.
 TEST(RoiAlign, LargeRegionsGiveTheSame) {
   std::mt19937 rng(5);
   for (const auto& [size, ratio, out] :

@@ -1,4 +1,4 @@
-// Kernel `top_k` against a sort of the whole row, for every way that it chooses.
+// Compares kernel `top_k` with a sort of the whole row, for each of its algorithms.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -358,7 +358,7 @@ TEST(Export, WhatABodyHandsOutOfTheOuterGraphGoesThroughIdentity) {
   EXPECT_TRUE(body.output(0).has_type());
 }
 
-// An output that was left out stays out unless it is requested.
+// An output that was omitted stays omitted unless it is requested.
 TEST(Export, OmittedOutputsAreThoseThatNobodyReads) {
   ir::Graph g;
   g.opsets = {{"", 17}};

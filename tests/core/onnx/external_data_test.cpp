@@ -246,7 +246,7 @@ TEST_F(External, SaysWhatIsWrongWithAPathOrAPart) {
   fs::create_symlink("w.bin", dir_ / "model/link.bin");
   fs::create_hard_link(dir_ / "secret.bin", dir_ / "model/hard.bin");
   const auto said = [&](const Entries& entries) {
-    const std::string text = said_by([&] { load(entries); });
+    const std::string text = message_of_action([&] { load(entries); });
     const std::string start = (dir_ / "model/m.onnx").string() + ": initializer 'w': ";
     EXPECT_TRUE(text.starts_with(start)) << text;
     return text.substr(std::min(start.size(), text.size()));

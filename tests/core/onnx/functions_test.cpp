@@ -69,7 +69,7 @@ TEST(Functions, AreInlined) {
   EXPECT_EQ(ir::type_string(g->outputs()[0]->type), "f32[2]");
 }
 
-// IR 10's value_info is no field of the classes at hand.
+// The protobuf classes have no field for value_info of IR 10.
 void declare_inside(pb::FunctionProto& f, const std::string& name, std::vector<int64_t> dims) {
   pb::GraphProto holder;
   add_value(holder.mutable_value_info(), name, std::move(dims));
@@ -363,7 +363,7 @@ pb::NodeProto& add_call(auto& owner, const std::string& name, const std::vector<
   return n;
 }
 
-// With input x and output y, which nothing makes yet.
+// Returns a model with input x and output y, which no node produces yet.
 pb::ModelProto empty_model() {
   pb::ModelProto model = base_model();
   auto* import = model.add_opset_import();
@@ -417,7 +417,7 @@ TEST(Functions, ArgumentsThatAreLeftOutAreNotReturned) {
             "output 'b': it is an argument that the caller left out");
 }
 
-// Names of the model that a name made from a body's would take.
+// The model has names that are equal to names derived from a body.
 TEST(Functions, NamesOfTheWholeModelAreTaken) {
   using Fill = void (*)(pb::GraphProto&);
   const Fill takes[] = {
@@ -502,7 +502,7 @@ TEST(Functions, BodiesOfFunctionsCountAsDepth) {
 }
 
 TEST(Functions, CallsInBodiesCountAsDepth) {
-  // A call in a body in a function that the graph calls: each takes one.
+  // The graph calls a function with a body that contains a call: each one counts.
   const auto chain = [](int functions) {
     pb::ModelProto model = empty_model();
     for (int level = 0; level < functions; level++) {
@@ -678,10 +678,11 @@ TEST(Functions, UnknownDomainsOfFunctionsAreSaid) {
   other->set_version(3);
   EXPECT_EQ(refusal(model), "taken");
   const std::string bytes = model.SerializeAsString();
-  EXPECT_EQ(said_by([&] { import_bytes(bytes_of(bytes), std::nullopt, {.strict = true}); }),
-            "local.F node 'call': in function 'F': custom.Op node 'n': the function imports opset "
-            "2 of domain 'custom', the model 3, and 'Op' has no published definition to compare; "
-            "convert the model, or its function, to one opset");
+  EXPECT_EQ(
+      message_of_action([&] { import_bytes(bytes_of(bytes), std::nullopt, {.strict = true}); }),
+      "local.F node 'call': in function 'F': custom.Op node 'n': the function imports opset "
+      "2 of domain 'custom', the model 3, and 'Op' has no published definition to compare; "
+      "convert the model, or its function, to one opset");
 }
 
 TEST(Functions, TheMostNodesMayBeInlined) {

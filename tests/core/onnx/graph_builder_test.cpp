@@ -1,4 +1,4 @@
-// What the import makes of declarations, containers and names, to the letter.
+// The exact results of importing declarations, containers and names.
 #include "ir/text.h"
 #include "onnx/elem_type.h"
 #include "onnx/limits.h"
@@ -117,7 +117,7 @@ TEST(GraphBuilder, TypesAreOfSizesThatThereAre) {
   EXPECT_EQ(type_of(tensor_type(1, std::vector<int64_t>(65, 1))),
             "graph input 'z': it has 65 dimensions, at most 64 are supported");
   EXPECT_EQ(type_of(tensor_type(1, {0, 4})), "f32[0,4]");
-  // Also next to a zero.
+  // The same if another dimension is zero.
   EXPECT_NE(type_of(tensor_type(1, {0, INT64_MAX, 2})).find("overflow"), std::string::npos);
   EXPECT_NE(type_of(tensor_type(1, {INT64_MAX, 0, 2})).find("overflow"), std::string::npos);
   // Elements that can be counted, but not their bits.
@@ -250,7 +250,7 @@ TEST(GraphBuilder, ConstantsHaveNoInputOneOutputAndOneValue) {
                           "value_ints", "value_strings"})
     EXPECT_EQ(said({}, {"k"}, {key}),
               "Constant node 'c': attribute '" + std::string(key) + "' has the wrong type");
-  // Of another domain it is any node.
+  // A node of another domain is an ordinary node.
   pb::ModelProto model = relu_model();
   auto* import = model.add_opset_import();
   import->set_domain("d");
@@ -366,7 +366,7 @@ TEST(GraphBuilder, EachPieceOfTheHeadIsNeeded) {
   model.set_ir_version(2);
   expect_import_error(ErrorCode::invalid_argument, {"IR version 2 is not supported"}, model);
   const auto bytes = [](const std::string& s) {
-    return said_by([&] { import_bytes(bytes_of(s)); });
+    return message_of_action([&] { import_bytes(bytes_of(s)); });
   };
   EXPECT_EQ(bytes("PopEF "),
             "a PopEF file, not an ONNX model: it is compiled already, give it to a runner");

@@ -15,7 +15,7 @@ void set_floats(pb::TensorProto& t, const std::string& name, std::vector<float> 
   for (const float v : values) t.add_float_data(v);
 }
 
-// if (c) then_branch else else_branch; both hand out "r".
+// Returns a model with If; both branches have the output "r".
 pb::ModelProto if_model(const std::function<void(pb::GraphProto&)>& then_body) {
   pb::ModelProto model = base_model();
   pb::GraphProto& g = *model.mutable_graph();
@@ -487,7 +487,7 @@ TEST(Import, NegativeDimensionsOfElementsAreUnknown) {
   EXPECT_EQ(g->nodes()[0]->ints_attr("shape"), (Shape{kUnknownDim, 4}));
 }
 
-// What a log receiver has heard.
+// The messages that a log receiver received.
 std::string heard;
 
 // The warnings of importing the model, one a line.
@@ -570,7 +570,7 @@ TEST(Import, RefusesEmptyPieces) {
 }
 
 TEST(Import, BoundsNesting) {
-  // Past our limit, around that of protobuf's parser and far beyond both.
+  // Depths above our limit, around the limit of protobuf's parser, and far beyond both.
   for (const int depth : {30, 33, 60, 65, 66, 67, 70, 1000}) {
     pb::ModelProto model = relu_model();
     pb::GraphProto* g = model.mutable_graph();

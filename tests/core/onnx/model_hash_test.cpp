@@ -95,7 +95,7 @@ TEST_F(ModelHash, AFileThatIsTruncatedMeanwhileIsAnErrorIfItIsCopied) {
   EXPECT_EQ(copy_of(safe[0]), model.SerializeAsString());
 }
 
-// Every place of a model that may name a file does.
+// The model names a file at every place that may do so.
 TEST_F(ModelHash, FindsFilesWhereverTensorsStand) {
   const auto place = [](int i, pb::ModelProto& model) -> pb::TensorProto& {
     pb::GraphProto& graph = *model.mutable_graph();
@@ -135,7 +135,7 @@ TEST_F(ModelHash, FindsFilesWhereverTensorsStand) {
   }
 }
 
-// Files count once and in the order of their names; where one ends and the next begins counts.
+// Each file is hashed once, in the order of names, with its size.
 TEST_F(ModelHash, IsThatOfFilesInTheirOrder) {
   const auto model_of = [](std::initializer_list<const char*> names) {
     pb::ModelProto model;

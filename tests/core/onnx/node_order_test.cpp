@@ -15,7 +15,7 @@ std::string order_of(const pb::GraphProto& g) {
 std::string refusal(const std::vector<std::pair<std::string, std::vector<std::string>>>& nodes) {
   pb::GraphProto g;
   for (const auto& [out, ins] : nodes) add_node(g, "Op", ins, {out});
-  return said_by([&] { node_order(g.node()); });
+  return message_of_action([&] { node_order(g.node()); });
 }
 
 TEST(NodeOrder, IsTheOldOneWhereThatWorks) {
@@ -47,7 +47,7 @@ TEST(NodeOrder, CyclesAreShownFromReaderToMaker) {
   EXPECT_EQ(refusal({{"a", {"a"}}}), "the graph has a cycle of 1 nodes: 'a'");
   EXPECT_EQ(refusal({{"a", {"x", "c"}}, {"b", {"a"}}, {"c", {"b"}}}),
             "the graph has a cycle of 3 nodes: 'c' <- 'b' <- 'a'");
-  // One that waits for the cycle is not of it.
+  // A node that waits for the cycle is not part of it.
   EXPECT_EQ(refusal({{"y", {"z"}}, {"z", {"b"}}, {"a", {"b"}}, {"b", {"a"}}, {"ok", {"x"}}}),
             "the graph has a cycle of 2 nodes: 'a' <- 'b'");
   const auto round = [](int nodes) {

@@ -288,7 +288,7 @@ TEST(OnnxFields, RecordedAnswersToEveryFieldChanged) {
   const TemporaryDirectory folder;
   write_file(folder / "part.bin", std::string(32, '\x40'));
   write_file(folder / "x", std::string(32, '\x41'));
-  std::map<std::string, test::SaidCounts> said;
+  std::map<std::string, test::MessageCounts> said;
   std::set<std::string> graphs, hashes;
   pb::ModelProto model = rich_model();
   Bender([&](const std::string& field) {

@@ -103,7 +103,7 @@ inline void expect_import_error(ErrorCode code, std::vector<std::string> parts,
 
 // The message of the error that the action throws, or "taken".
 template <class Action>
-std::string said_by(Action&& action) {
+std::string message_of_action(Action&& action) {
   try {
     action();
   } catch (const Error& e) {
@@ -112,7 +112,7 @@ std::string said_by(Action&& action) {
   return "taken";
 }
 inline std::string refusal(const pb::ModelProto& model) {
-  return said_by([&] { import_proto(model); });
+  return message_of_action([&] { import_proto(model); });
 }
 
 // An empty directory, which the destructor removes.
@@ -140,8 +140,8 @@ inline void write_file(const std::filesystem::path& path, const std::string& byt
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Empty when equal, else the first difference. Values correspond by position; `map` holds the pairs
-// of outer graphs.
+// Returns the first difference, or "" if the graphs are equal. Values correspond by position; `map`
+// contains the pairs of outer graphs.
 class GraphDifference {
  public:
   std::string compare(const ir::Graph& a, const ir::Graph& b) {
@@ -150,7 +150,7 @@ class GraphDifference {
     auto metadata = [](const ir::Graph& g) {
       auto m = g.metadata;
       m.erase("ir_version");
-      // Exported without.
+      // The export omits it.
       std::erase_if(m, [](const auto& e) { return e.first.starts_with(ir::kDeclaredContainer); });
       return m;
     };

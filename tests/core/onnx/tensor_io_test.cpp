@@ -98,7 +98,9 @@ TEST(TensorFile, ListsComeFromSequencesAndOptionals) {
   EXPECT_EQ(read(tensors + field(3, two)), std::vector<double>{2});
   EXPECT_EQ(read(list), (std::vector<double>{1, 2}));
   EXPECT_EQ(read(sequences + field(5, list)), (std::vector<double>{1, 2}));
-  const auto said = [&](const std::string& bytes) { return said_by([&] { read(bytes); }); };
+  const auto said = [&](const std::string& bytes) {
+    return message_of_action([&] { read(bytes); });
+  };
   pb::TensorProto bad = of_number(1);
   bad.add_float_data(3);
   EXPECT_EQ(said(tensors + field(3, bad.SerializeAsString())),

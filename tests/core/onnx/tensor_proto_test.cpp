@@ -61,7 +61,7 @@ TEST(TensorProto, ReadsDoubleInt64AndUint64Data) {
   EXPECT_EQ(take(u32).values<uint32_t>()[0], UINT32_MAX);
 }
 
-// Every type that int32_data holds, as ONNX's onnx.proto lists them.
+// Every type that is stored in int32_data, in the order of onnx.proto.
 TEST(TensorProto, ReadsInt32DataOfNarrowTypes) {
   struct Case {
     int32_t elem_type;
@@ -220,7 +220,7 @@ TEST(SparseTensor, RefusesBadIndicesAndBombs) {
 }
 
 std::string refusal(const pb::TensorProto& proto) {
-  return said_by([&] { take(proto); });
+  return message_of_action([&] { take(proto); });
 }
 
 // Adds `count` ones to the field of that name.
@@ -347,7 +347,7 @@ TEST(TensorProto, EntriesOfExternalDataStandOnce) {
 }
 
 std::string refusal(const pb::SparseTensorProto& s) {
-  return said_by([&] { dense(s); });
+  return message_of_action([&] { dense(s); });
 }
 
 TEST(SparseTensor, SaysWhatIsWrong) {

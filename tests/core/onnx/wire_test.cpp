@@ -1,5 +1,5 @@
-// Damaged models: for any bytes, import gives a graph or an Error, and a graph that it
-// gives can be written and read again.
+// Damaged models: for any bytes, import returns a graph or throws an Error, and a graph can be
+// written and read again.
 #include "onnx/wire.h"
 
 #include <random>
@@ -12,7 +12,8 @@
 namespace poprt::onnx {
 namespace {
 
-// A bit of everything: initializers, sparse, external, subgraph, function, strings, attributes.
+// A model with initializers, sparse and external tensors, a subgraph, a function, strings and
+// attributes.
 std::string victim() {
   pb::ModelProto model = base_model();
   auto* import = model.add_opset_import();
@@ -68,7 +69,7 @@ std::string victim() {
   return model.SerializeAsString();
 }
 
-// Only Error may come out. True when a graph came.
+// Only Error may be thrown. Returns whether there is a graph.
 bool survives(const std::string& bytes) {
   std::unique_ptr<ir::Graph> g;
   try {
@@ -103,10 +104,10 @@ TEST(Hostile, EveryByteChanged) {
     }
 }
 
-// A check that is lost, or that fires where it must not, changes a count.
+// A lost check, or a check that refuses a valid model, changes a count.
 TEST(Hostile, RecordedAnswersToEveryByteChanged) {
   const std::string whole = victim();
-  test::SaidCounts said;
+  test::MessageCounts said;
   for (size_t n = 0; n < whole.size(); n++)
     for (const int x : {0x01, 0x02, 0x04, 0x10, 0x20, 0x80}) {
       std::string bytes = whole;
@@ -156,7 +157,7 @@ TEST(Hostile, EndlessNumbersAndGroups) {
   survives(std::string("\x08\x08\x3a\x90\x4e", 5) + std::string(10000, '\x0b'));
 }
 
-std::string said_of(const std::string& bytes) {
+std::string message_of_import(const std::string& bytes) {
   pb::ModelProto model;
   try {
     parse_message(bytes_of(bytes), kModelTags, "ONNX model", model);
@@ -212,17 +213,17 @@ TEST(Wire, SaysWhereTheBytesStopMakingSense) {
        "data_loss: the ONNX model is truncated or damaged at byte 0: a number does not end"},
   };
   for (const auto& [bytes, said] : cases)
-    EXPECT_EQ(said_of(bytes), said) << testing::PrintToString(bytes);
+    EXPECT_EQ(message_of_import(bytes), said) << testing::PrintToString(bytes);
   // An unknown field may follow a known one.
-  EXPECT_EQ(said_of(head + "\x7a\x01"
-                           "a"),
+  EXPECT_EQ(message_of_import(head + "\x7a\x01"
+                                     "a"),
             "taken");
-  EXPECT_EQ(said_of(head + "\xf9\x07"
-                           "12345678"),
+  EXPECT_EQ(message_of_import(head + "\xf9\x07"
+                                     "12345678"),
             "taken")
       << "eight bytes";
-  EXPECT_EQ(said_of(head + "\xfd\x07"
-                           "1234"),
+  EXPECT_EQ(message_of_import(head + "\xfd\x07"
+                                     "1234"),
             "taken")
       << "four bytes";
 }

@@ -50,7 +50,8 @@ OPS_SAMPLE(Attention) {
       });
 }
 
-// One query or two are done without panels; q and y are 3-D, four query heads to two of keys.
+// One or two queries are computed without panels. q and y are 3-D; there are four heads of queries
+// and two of keys.
 OPS_SAMPLE(AttentionOfFewQueries) {
   const int64_t batch = 2, heads = 4, kv = 2, size = 40, wide = 24;
   for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{1, 70}, {2, 33}})
@@ -91,7 +92,7 @@ OPS_SAMPLE(AttentionOfFewQueries) {
         });
 }
 
-// A mask of booleans, and the scores before it, of keys that no query sees, too.
+// Tests a mask of booleans, and the scores before it, including keys that no query sees.
 TEST(Attention, BooleanMasksAndScores) {
   constexpr int64_t kHeads = 2, kQueries = 3, kKeys = 70, kSize = 8, kWide = 5;
   for (const DType type : {DType::f32, DType::f64, DType::f16})
@@ -183,7 +184,7 @@ TEST(Attention, ReadsNoKeyThatNoQuerySees) {
           if (!causal && window >= 0) continue;
           auto k = random(kBatch * kKv * kKeys * kSize), v = random(kBatch * kKv * kKeys * kWide);
           const auto q = random(kBatch * kHeads * queries * kSize);
-          // What query i of batch b sees.
+          // The keys that query i of batch b sees.
           const auto range = [&](int64_t b, int64_t i) {
             const int64_t length = lengths[static_cast<size_t>(b)];
             const int64_t at = i + length - queries;
@@ -284,7 +285,8 @@ OPS_SAMPLE(RotaryEmbeddingInterleaved) {
 }
 
 OPS_SAMPLE(LinearAttentionFromAState) {
-  // Rule "linear": the state of one key times value before and two tokens; scale 1 / sqrt(3).
+  // Rule "linear": the first state is one key times value; there are two tokens; the scale is
+  // 1 / sqrt(3).
   samples.add("LinearAttention", 27)
       .input(random_f32({1, 2, 3}))
       .input(random_f32({1, 2, 3}, -1, 1, 2))

@@ -1,5 +1,5 @@
-// What every operator states about its axes, on its samples, its trial and nodes that are written
-// here (support/axes_contract.h).
+// Checks the axis maps of all operators on their samples, their trials, and the nodes below
+// (support/axes_contract.h).
 #include "ops/axes.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ std::optional<Tried> tried(const Sample& sample) {
   return std::nullopt;
 }
 
-// A node in the words of Trial (ops/trial.h): inputs with values are constants.
+// A node in the syntax of Trial (ops/trial.h): inputs with values are constants.
 struct Written {
   int64_t opset = 0;
   std::string_view op, inputs, attributes = "";
@@ -102,7 +102,7 @@ Tried tried(const Written& w, bool constants = false) {
   return t;
 }
 
-// Operators, or nodes, for which numbers show less, or more, than the map states.
+// Operators or nodes whose results do not show exactly the relations that the map states.
 const std::map<std::string, std::string_view>& inexact() {
   static const std::map<std::string, std::string_view> names = {
       {"Trilu", "one triangle becomes zeros"},
@@ -197,7 +197,7 @@ TEST(Axes, OfTrialsAreThoseThatNumbersShow) {
   EXPECT_GE(seen["poprt"], 15u);
 }
 
-// Attributes, opsets and shapes that samples do not have.
+// Nodes with attributes, opsets and shapes that no sample has.
 const Written kWritten[] = {
     // Broadcasting: unequal ranks, ones, axes before opset 7.
     {14, "Add", "f32[2,3,4]; f32[3,1]"},
@@ -210,7 +210,7 @@ const Written kWritten[] = {
     {13, "Clip", "f32[2,3]; f32[]; f32[]"},
     {19, "CastLike", "f32[2,3]; f64[3]"},
     {13, "Sum", "f32[2,3]; f32[3]; f32[2,1]"},
-    // Softmax of two meanings.
+    // Softmax before and from opset 13 on.
     {11, "Softmax", "f32[2,3,4]"},
     {11, "Softmax", "f32[2,3,4]", "axis = 2"},
     {11, "Softmax", "f32[2,3,4]", "axis = -2"},
@@ -336,7 +336,7 @@ const Written kWritten[] = {
     {13, "SoftmaxCrossEntropyLoss", "f32[2,3,4]; s64[2,4]; f32[3]", "reduction = \"none\"", 2},
     {19, "Resize", "f32[2,2,3,4]; _; f32[4] = [1.0, 1.0, 2.0, 1.0]", "mode = \"linear\""},
     {10, "ReverseSequence", "f32[3,4,2]; s64[3] = [1, 4, 2]", "batch_axis = 0, time_axis = 1"},
-    // Decompositions, whose maps are composed.
+    // Decompositions, whose maps are composed of the maps of other operators.
     {17, "com.microsoft.FusedMatMul", "f32[2,4,3]; f32[2,5,4]", "transA = 1, transB = 1"},
     {17, "com.microsoft.SkipLayerNormalization", "f32[2,3,4]; f32[2,3,4]; f32[4]; f32[4]"},
     {17, "com.microsoft.MultiHeadAttention", "f32[2,3,8]; f32[2,4,8]; f32[2,4,8]", "num_heads = 2"},

@@ -1,4 +1,4 @@
-// The samples of all operators, with types that are known in part only.
+// The samples of all operators with input types that are only partly known.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What every operator promises, checked for every operator without being listed.
+// Checks the contract of every operator. New operators are included automatically.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ TEST(OperatorContract, DefinitionsOfOneOperatorDoNotOverlap) {
       }
 }
 
-// Tested elsewhere: a sample compares one node with loops over flat lists, which does not fit
-// these.
+// These operators have other tests, because a sample compares one node with loops over flat lists,
+// which does not suit them.
 const std::set<std::string>& without_sample() {
   static const std::set<std::string> names = {
       // Values without inputs.
@@ -117,7 +117,7 @@ TEST_P(OperatorSample, MatchesItsReference) {
   }
 }
 
-// Operators that compute f64 in f64, on their samples' values moved off what f32 holds.
+// Operators that compute f64 in f64, on values of their samples that f32 cannot represent.
 TEST(OperatorContract, DoublesAreNotRoundedOnTheWay) {
   const std::set<std::string> names = {"Softmax",
                                        "LogSoftmax",

@@ -187,7 +187,7 @@ void expect_phases(const Transposed& t, std::mt19937& rng) {
                               {"output_shape", Ints{out[2], out[3]}},
                               {"activation", std::string("relu")}})
                        .run()[0];
-  // Lanes that are not channels must be finite.
+  // Unused lanes after the last channel must be finite.
   for (const float v : y.values<float>()) ASSERT_TRUE(std::isfinite(v));
   const Tensor got = BuiltNode("Unblock", "poprt", {{y, false}}, {{"channels", t.m}}).run()[0];
   Naive want(x, w, bias, out, t.group, t.strides, t.pads, t.dilations, true);

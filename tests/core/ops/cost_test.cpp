@@ -107,7 +107,7 @@ int64_t cycles_of(const char* op, int64_t opset, const std::vector<Shape>& input
 
 }  // namespace
 
-// The cost follows from the work: twice the rounds are twice the cycles, roughly.
+// The cost is proportional to the work: twice the rounds cost about twice the cycles.
 TEST(Cost, SpecialOperatorsCostWhatTheyCompute) {
   const auto det = [](int64_t size) { return cycles_of("Det", 11, {{16, size, size}}); };
   EXPECT_GT(det(128), 2 * det(64));

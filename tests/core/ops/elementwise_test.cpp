@@ -1,4 +1,4 @@
-// Samples of every elementwise operator, and what the shared lowering must get right.
+// Samples of every elementwise operator, and tests of their shared lowering.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -192,7 +192,7 @@ OPS_SAMPLE(QuarterNumbers) {
 OPS_SAMPLE(Integers) {
   exact<int32_t>(samples, "Div", 14, {7, -7, 5, INT32_MIN}, {2, 2, 0, -1},
                  {3, -3, 0, double(INT32_MIN)});
-  // On both sides of where quotients of doubles are exact.
+  // Numbers below and above the limit of exact quotients in double.
   constexpr int64_t kEdge = INT64_C(1) << 51, kOdd = 94906265;
   exact<int64_t>(
       samples, "Div", 14,

@@ -151,7 +151,7 @@ TEST(OperatorFacts, NeutralNumbersChangeNoReduction) {
   EXPECT_EQ(seen.size(), 9u);
 }
 
-// The unspecified lanes of a blocked value hold any finite number.
+// The unspecified lanes of a blocked value may be any finite number.
 TEST(OperatorFacts, BlockedFormsAreFiniteForFiniteArguments) {
   const std::vector<float> wide = {0, -0.5f, 3, 88, -88, 700, -700, 1e10f, -1e10f, 1e18f, -1e18f};
   const Shape shape = {static_cast<int64_t>(wide.size())};
@@ -238,7 +238,7 @@ TEST(OperatorFacts, EpiloguesComputeWhatTheOperatorComputes) {
   EXPECT_GE(seen.size(), 8u);
 }
 
-// Where the data decides the size, inference must not state one.
+// If data decides the size, inference must not state a size.
 TEST(OperatorFacts, DataSizedMeansThatInferenceLeavesTheSizeOpen) {
   std::set<std::string> seen;
   for (const Sample& s : samples_where([](const Facts& f) { return f.data_sized; })) {
@@ -253,7 +253,7 @@ TEST(OperatorFacts, DataSizedMeansThatInferenceLeavesTheSizeOpen) {
   EXPECT_GE(seen.size(), 3u);
 }
 
-// Each operand in turn goes through rising values while the others are constant.
+// Each operand in turn takes rising values while the others are constant.
 TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
   std::set<std::string> seen;
   std::vector<float> rising;
@@ -313,7 +313,8 @@ TEST(OperatorFacts, OfANodeDependOnItsOpset) {
   EXPECT_EQ(constant_inputs(*without), 0u);
 }
 
-// Names of the operators that something holds of, of ONNX's domains without theirs.
+// Returns the names of the operators for which the condition is true. Names of ONNX's domains are
+// omitted.
 std::set<std::string> ops_where(bool (*holds)(const Facts& facts)) {
   std::set<std::string> names;
   for (const OpDef* op : all_ops())

@@ -17,7 +17,7 @@ TEST(GRU, LinearBeforeReset) {
   check_recurrent_forms(c);
 }
 
-// As after a com.microsoft DynamicQuantizeLSTM whose shapes are not known yet.
+// The types are like those after a DynamicQuantizeLSTM whose shapes are unknown.
 TEST(GRU, TakesTheTypeOfItsWeightsWhereThatOfItsDataIsNotKnownYet) {
   ir::Graph graph;
   graph.opsets[""] = 17;

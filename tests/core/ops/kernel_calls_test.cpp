@@ -208,7 +208,7 @@ class Asked {
  public:
   explicit Asked(const OneCall& call) : call_(call) {}
 
-  void ask(test::SaidCounts& said) {
+  void ask(test::MessageCounts& said) {
     const auto bent = [&](auto&& change) {
       OneCall c = call_;
       change(c);
@@ -257,7 +257,7 @@ class Asked {
 };
 
 TEST(KernelRefusals, AreThoseThatAreRecorded) {
-  std::map<std::string, test::SaidCounts> said;
+  std::map<std::string, test::MessageCounts> said;
   for (const OneCall& call : all_calls()) Asked(call).ask(said[call.kernel]);
   test::RecordedLines found;
   for (const auto& [kernel, counts] : said) counts.write(found[kernel]);

@@ -1,4 +1,4 @@
-// Any operator with any inputs and attributes gives a result or an Error: nothing else.
+// Any operator with any inputs and attributes has a result or throws an Error.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -79,7 +79,7 @@ class Source {
   std::mt19937 engine_;
 };
 
-// A node that `random` makes: inferred, and run when that is cheap.
+// Infers a random node, and runs it if that is cheap.
 void attempt(const OpDef& op, Source& random) {
   ir::Graph g("g");
   g.opsets[std::string(op.domain)] =

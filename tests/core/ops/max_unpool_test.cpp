@@ -1,5 +1,4 @@
-// MaxUnpool: places count elements of the result that the attributes give; output_shape may be
-// larger.
+// MaxUnpool: indices address the result that the attributes determine; output_shape may be larger.
 #include "base/error.h"
 #include "core/ops/run_node.h"
 
@@ -28,7 +27,7 @@ std::string refusal_of(const NodeCase& c, ErrorCode code = ErrorCode::invalid_ar
   return "";
 }
 
-void expect_said(const std::string& said, const std::string& words) {
+void expect_contains(const std::string& said, const std::string& words) {
   EXPECT_NE(said.find(words), std::string::npos) << "'" << said << "' should say " << words;
 }
 
@@ -52,23 +51,24 @@ TEST(MaxUnpool, AnOutputShapeMayBeLarger) {
 }
 
 TEST(MaxUnpool, AnOutputShapeFitsTheInput) {
-  expect_said(refusal_of(unpool({0, 6, 9, 15}, ints({1, 5, 5}))),
-              "output_shape [1,5,5] does not fit [1,1,2,2]");
-  expect_said(refusal_of(unpool({0, 6, 9, 15}, ints({1, 1, 1, 5, 5}))),
-              "output_shape [1,1,1,5,5] does not fit [1,1,2,2]");
-  expect_said(refusal_of(unpool({0, 6, 9, 15}, ints({1, 1, -1, 5}))),
-              "output_shape [1,1,?,5] does not fit [1,1,2,2]");
+  expect_contains(refusal_of(unpool({0, 6, 9, 15}, ints({1, 5, 5}))),
+                  "output_shape [1,5,5] does not fit [1,1,2,2]");
+  expect_contains(refusal_of(unpool({0, 6, 9, 15}, ints({1, 1, 1, 5, 5}))),
+                  "output_shape [1,1,1,5,5] does not fit [1,1,2,2]");
+  expect_contains(refusal_of(unpool({0, 6, 9, 15}, ints({1, 1, -1, 5}))),
+                  "output_shape [1,1,?,5] does not fit [1,1,2,2]");
   for (const auto& small : {ints({1, 1, 3, 5}), ints({1, 1, 5, 3})})
-    expect_said(refusal_of(unpool({0, 6, 9, 15}, small), ErrorCode::unimplemented),
-                "is smaller than [1,1,4,4]");
+    expect_contains(refusal_of(unpool({0, 6, 9, 15}, small), ErrorCode::unimplemented),
+                    "is smaller than [1,1,4,4]");
 }
 
 TEST(MaxUnpool, IndicesLieInTheResultThatTheAttributesGive) {
   EXPECT_EQ(refusal_of(unpool({0, 6, 9, 15})), "");
-  expect_said(refusal_of(unpool({0, 6, 9, 16})), "index 16 is outside [0, 16)");
-  expect_said(refusal_of(unpool({-1, 6, 9, 15})), "index -1 is outside [0, 16)");
-  // Also where output_shape has more.
-  expect_said(refusal_of(unpool({0, 6, 9, 16}, ints({1, 1, 5, 6}))), "index 16 is outside [0, 16)");
+  expect_contains(refusal_of(unpool({0, 6, 9, 16})), "index 16 is outside [0, 16)");
+  expect_contains(refusal_of(unpool({-1, 6, 9, 15})), "index -1 is outside [0, 16)");
+  // The same if output_shape is larger.
+  expect_contains(refusal_of(unpool({0, 6, 9, 16}, ints({1, 1, 5, 6}))),
+                  "index 16 is outside [0, 16)");
 }
 
 TEST(MaxUnpool, PadsLeaveSomething) {
@@ -78,11 +78,12 @@ TEST(MaxUnpool, PadsLeaveSomething) {
   };
   EXPECT_EQ(infer_node(padded({1, 0, 2, 0})).shape, (Shape{1, 1, 1, 4}));
   EXPECT_EQ(infer_node(padded({0, 1, 0, 1})).shape, (Shape{1, 1, 4, 2}));
-  expect_said(refusal_of(padded({0, 2, 0, 2})),
-              "no output is left on spatial axis 1: pads 2 and 2 remove more than 2 with stride 2 "
-              "and kernel 2");
-  expect_said(refusal_of(padded({2, 0, 3, 0})),
-              "no output is left on spatial axis 0: pads 2 and 3");
+  expect_contains(
+      refusal_of(padded({0, 2, 0, 2})),
+      "no output is left on spatial axis 1: pads 2 and 2 remove more than 2 with stride 2 "
+      "and kernel 2");
+  expect_contains(refusal_of(padded({2, 0, 3, 0})),
+                  "no output is left on spatial axis 0: pads 2 and 3");
 }
 
 TEST(MaxUnpool, UnknownAndEmptySidesStaySo) {

@@ -177,7 +177,7 @@ TEST(LayerNormalization, RefusesAScaleThatDoesNotBroadcast) {
   EXPECT_THROW(evaluate(*g.node, s.inputs), Error);
 }
 
-// stash_type 11: the statistics are doubles.
+// With stash_type 11, the statistics are doubles.
 OPS_SAMPLE(StashInDouble) {
   samples.add("LayerNormalization", 17)
       .input(random_f32({2, 3, 4}, -2, 5))

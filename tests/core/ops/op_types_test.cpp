@@ -28,7 +28,7 @@ TEST(OpSupport, TypesAreThoseThatATrialAccepts) {
   EXPECT_FALSE(takes(support("", "Sqrt", 13), DType::s32));
 }
 
-// The kernels would take more, and give whole numbers.
+// The kernels accept more types, but the results would be meaningless integers.
 TEST(OpSupport, TypesAreNoneThatTheDefinitionForbids) {
   for (const char* name : {"InstanceNormalization", "LRN", "Det"})
     EXPECT_EQ(type_list(support("", name, 22).types), "f32 f16 bf16 f64") << name;
@@ -106,7 +106,7 @@ std::string error_of(const test::NodeCase& c) {
   return "";
 }
 
-// Every word of an error that a user needs.
+// Expects the parts of an error that a user needs.
 void expect_words(const std::string& text, std::initializer_list<std::string_view> words) {
   for (const std::string_view w : words)
     EXPECT_NE(text.find(w), std::string::npos) << w << " is not in: " << text;

@@ -8,7 +8,7 @@
 namespace poprt::ops::sampled {
 namespace {
 
-// Where the parameters leave nothing to chance.
+// The parameters of these samples determine the result.
 OPS_SAMPLE(Random) {
   const auto always = [](double v) {
     return [v](const SampleValues&) { return SampleValues{{v, v, v, v, v, v}}; };

@@ -1,7 +1,7 @@
-// What operators compute when a sample of theirs has another attribute, another element type or an
-// input less, recorded as sums: tests/data/op_results.txt. References prove the samples; here a
-// default that changed, an attribute that is not read any more, or a type that takes another way
-// is a number that changes.
+// Records the results of operators, as sums, for their samples with another attribute, another
+// element type or one input less: tests/data/op_results.txt. References prove the samples
+// themselves. Here, a changed default, an attribute that is no longer read, or a type that uses
+// other code changes a number.
 //
 //   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='RecordedResults.*'   # writes the file
 #include <fmt/ranges.h>
@@ -124,7 +124,7 @@ class Recorder {
     if (std::holds_alternative<std::string>(value)) words(key, attribute);
   }
 
-  // One that the sample leaves out, of a type that is not known here.
+  // The sample omits the attribute, and its type is not known here.
   template <class F>
   static void set(const std::string& key, F&& attribute) {
     for (const int64_t v : {0, 1, 2, 10}) attribute(key, v, std::to_string(v));
@@ -186,7 +186,7 @@ class Recorder {
       attribute(key, std::string(word), word);
   }
 
-  // Everything of one element type in another.
+  // All tensors of one element type get another type.
   template <class F>
   static void retype(const Sample& sample, DType from, DType to, F&& tried) {
     if (from == to ||

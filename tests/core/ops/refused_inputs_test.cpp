@@ -134,7 +134,7 @@ TEST(RefusedInputs, DistancesAreOfMatricesOfEqualWidth) {
   EXPECT_EQ(code(distances({4, 3}, {5, 3}, "cosine")), ErrorCode::unimplemented);
 }
 
-// Sizes are bounded for any other dimension: later sums and products cannot overflow.
+// Sizes are limited, so later sums and products cannot overflow.
 TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
   const auto said = [](Shape shape) {
     ir::Graph graph;
@@ -215,7 +215,7 @@ TEST(RefusedInputs, WindowsAreUpdatedByWhatFillsThem) {
         << shape_string(other);
 }
 
-// A division by a number of the model must not end the process.
+// A division by a number of the model must not crash the process.
 TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
   const auto said = [](Shape x, const std::string& key, int64_t value) {
     try {

@@ -26,7 +26,8 @@ double cubic(double d, double a) {
   return d < 2 ? a * d * d * d - 5 * a * d * d + 8 * a * d - 4 * a : 0;
 }
 
-// One axis, straight from the definition: every source pixel of a wide window, edges clamped.
+// Resizes one axis by the definition: reads every source pixel of a wide window, with clamped
+// edges.
 std::vector<double> resize_line(const std::vector<double>& x, int64_t out, double scale,
                                 const std::string& mode, const std::string& coordinates,
                                 bool exclude) {
@@ -86,7 +87,7 @@ TEST(Resize, LinearAndCubicInEveryCoordinateMode) {
         }
 }
 
-// What converters make of a size: the product is 19.9999996 for the first, in f32 it is 20.
+// Converters compute scales from sizes. The first product is 19.9999996, and in f32 it is 20.
 TEST(Resize, AScaleThatWasARatioOfSizesGivesTheSize) {
   for (const auto& [in, out] : {std::pair(12, 20), std::pair(3, 5), std::pair(13, 25)}) {
     const float scale = static_cast<float>(out) / static_cast<float>(in);
@@ -375,7 +376,7 @@ TEST(Resize, ARegionIsConstantAndOfEachAxis) {
       std::string::npos);
 }
 
-// A side that is not known stays so, and the others are computed.
+// An unknown side stays unknown, and the others are computed.
 TEST(Resize, UnknownSidesStayUnknown) {
   const auto shape_of = [](Shape x, std::vector<float> scales, std::vector<int64_t> sizes,
                            const std::string& policy) {
@@ -392,7 +393,7 @@ TEST(Resize, UnknownSidesStayUnknown) {
   EXPECT_EQ(shape_of({2, 3, 4}, {}, {9, 6}, "not_larger"), (Shape{2, 5, 6}));
 }
 
-// What opset 10 does where nearest pixels are between two.
+// The rule of opset 10 for a position between two pixels.
 TEST(Resize, OfOpset10TakesThePixelBeforeWhenItGrows) {
   const Tensor x = Tensor::of<float>({5}, {1, 2, 3, 4, 5});
   const auto values = [&](float scale) {

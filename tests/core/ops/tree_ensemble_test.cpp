@@ -1,5 +1,5 @@
-// Hostile trees and labels; common/tree_words_test.cpp has random ones, tests/data/ml those of
-// others.
+// Hostile trees and labels. common/tree_words_test.cpp has random trees, and tests/data/ml trees of
+// other programs.
 #include "ops/common/tree_ensemble.h"
 
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ TEST(TreeEnsemble, AStumpChoosesALeaf) {
   EXPECT_EQ(test::run_node(stump())[0].to_doubles(), (std::vector<double>{10, 20}));
 }
 
-// Of two classes that both have weights the greater score wins; ONNX Runtime looks at the second
-// score alone.
+// If both classes have weights, the greater score decides; ONNX Runtime reads the second score
+// only.
 TEST(TreeEnsembleClassifier, TheLabelOfTwoClassesIsThatOfTheGreaterScore) {
   test::NodeCase c = stump();
   c.op = "TreeEnsembleClassifier";

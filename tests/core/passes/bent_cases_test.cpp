@@ -1,4 +1,4 @@
-// The cases of the passes, bent: what a pass must look at before it fires.
+// The cases of the passes with one fact changed: a pass must check this fact before it rewrites.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -14,7 +14,7 @@
 namespace poprt::test {
 namespace {
 
-// Types as inference gives them now; whether it can.
+// Infers the types again. Returns whether that succeeds.
 bool infer_again(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes())
     for (ir::Value* v : n->outputs()) v->type = {};
@@ -142,7 +142,7 @@ class Bender {
       });
   }
 
-  // What inference does not even know the rank of, each input alone and all.
+  // Inputs whose rank is unknown: each one, and all of them.
   void bend_ranks() {
     const auto forget = [&](const std::string& what, const auto& is_meant) {
       add(what, [&](Bent& b) {
@@ -163,7 +163,7 @@ class Bender {
       forget("no rank is known", [](const std::string&) { return true; });
   }
 
-  // All dimensions of one size have another, in shapes that are constants as well.
+  // All dimensions of one size get another size, also in constant shapes.
   void bend_sizes() {
     std::set<int64_t> sizes;
     for (const ir::Value* v : graph_.values())
@@ -366,7 +366,7 @@ bool share_feeds(const ir::Graph& after, Feeds& feeds, Feeds& new_feeds) {
   return true;
 }
 
-// Null when it cannot be computed: bent too far.
+// Returns nothing if the graph cannot be computed.
 std::optional<Feeds> computed(const ir::Graph& graph, const Feeds& feeds) {
   for (const ir::Value* v : graph.values())
     if (!v->type.is_static() && (v->producer() || !v->uses().empty())) return std::nullopt;
@@ -513,8 +513,8 @@ std::string text_without_floats(const ir::Graph& graph) {
   return text;
 }
 
-// What passes make of many graphs, counted. The digest covers names, types, edges, attributes and
-// messages, which the counts leave out.
+// Counts the results of passes on many graphs. The digest covers names, types, edges, attributes
+// and messages, which the counts omit.
 class OutcomeCounts {
  public:
   void run(ir::Graph& graph, const std::vector<passes::PassCall>& calls) {
@@ -544,8 +544,8 @@ class OutcomeCounts {
   Digest digest_;
 };
 
-// A pass that fires on fewer or on more graphs than before is noticed although all results stay the
-// same: ComputeTheSame compares only results.
+// A pass that rewrites fewer or more graphs than before is noticed although all results are equal,
+// because ComputeTheSame compares results only.
 TEST(BentCases, FireOnTheRecordedNumberOfGraphs) {
   test::RecordedLines found;
   for (const std::string& name : case_names()) {

@@ -96,7 +96,7 @@ Tensor value_of(const ir::Graph& graph, const std::map<std::string, Tensor>& fee
   return evaluate_graph(*copy, feeds).at(name);
 }
 
-// Dimensions that are variable still.
+// Sets dimensions that are still unknown.
 void fix_inputs(ir::Graph& graph) {
   for (ir::Value* v : graph.inputs())
     for (int64_t& d : v->type.shape)
@@ -177,8 +177,8 @@ TEST_P(PassCases, RewriteAsWrittenAndComputeTheSame) {
   EXPECT_TRUE(stays) << "no case that the pass leaves alone or refuses";
 }
 
-// Passes count their rewrites and check the limit before each: none if none is allowed, and one
-// more at a time until all are done.
+// Passes count their rewrites and check the limit before each one. Each limit from 0 to the number
+// of rewrites is tried.
 class LimitedCases : public testing::TestWithParam<std::string> {};
 
 TEST_P(LimitedCases, RewriteAsOftenAsTheyMay) {
@@ -206,8 +206,8 @@ TEST_P(LimitedCases, RewriteAsOftenAsTheyMay) {
 INSTANTIATE_TEST_SUITE_P(All, LimitedCases, testing::ValuesIn(case_names()),
                          [](const auto& info) { return info.param; });
 
-// Passes whose numbers no case file can compare, with the tests that do: inputs are others
-// afterwards, values have to be just so, or the text form of a graph cannot hold what they are for.
+// Passes whose results no case file can compare, and the tests that compare them: the inputs
+// change, values must be special, or the text form of a graph cannot express the case.
 const std::map<std::string, std::vector<std::string>>& measured_elsewhere() {
   static const std::map<std::string, std::vector<std::string>> tests = {
       {"apply_host_concat_split", {"ApplyHostConcatSplit.ThePartsOfTheJoinedInputAreTheOldOnes"}},
@@ -224,8 +224,8 @@ const std::map<std::string, std::vector<std::string>>& measured_elsewhere() {
   return tests;
 }
 
-// What a pass's own file shows: each case is run by PassCases, which also finds those in which the
-// pass does nothing.
+// The contents of the case file of a pass. PassCases runs each case, and fails if the pass does
+// nothing.
 struct InFile {
   bool acts = false;      // has cases with text before and after, a report, or a refusal
   bool measured = false;  // random inputs give the same before and after

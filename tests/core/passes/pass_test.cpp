@@ -63,7 +63,7 @@ TEST(PassManager, SuggestionsForAPartOfAName) {
   // A part of many names: the first five.
   const std::string many = message_of([] { pass_of("eliminate"); });
   EXPECT_EQ(std::count(many.begin(), many.end(), ','), 4) << many;
-  // Nothing is a part of everything, and near to nothing.
+  // An empty name is a part of every name, and similar to none.
   EXPECT_NE(message_of([] { pass_of(""); }).find("lists them"), std::string::npos);
   EXPECT_NE(message_of([] { pass_of("zzzminate_identity"); }).find("did you mean"),
             std::string::npos);
@@ -179,7 +179,7 @@ TEST(PassManager, ALimitIsOfAllPassesTogether) {
   EXPECT_EQ(seen, "eliminate_identity 2 5>3 (Neg Exp Exp); eliminate_deadend 1 3>2 (Neg Exp); ");
 }
 
-// What a pass was handed: its context, as text.
+// The context that a pass received, as text.
 std::string handed;
 const ir::Graph* origin_of_pass = nullptr;
 
@@ -321,7 +321,7 @@ TEST(CheckOrder, APassMayStandTwiceWhenOneRunFitsWhatItPrepares) {
   EXPECT_THROW(check({&kSecond, &kFirst, &kFirst}), Error);
 }
 
-// Every two passes in both orders: the required order holds for any order of the user.
+// Tries every two passes in both orders: the required order is kept for any order of the user.
 TEST(SortPasses, GivesEveryPairWhatItDeclares) {
   const auto holds = [](std::span<const std::string_view> names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

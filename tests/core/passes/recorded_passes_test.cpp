@@ -119,7 +119,8 @@ output %ends)",
   return all;
 }
 
-// What passes look at before they fire, for texts of which each number and line is another one.
+// Texts in which one number or line is changed, for the facts that passes check before they
+// rewrite.
 struct Bending {
   const char* name;
   const char* body;
@@ -416,7 +417,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 std::vector<std::string> heard_of_passes;
 
-// Lines that a call takes away and brings.
+// The lines that a call removes and adds.
 std::set<std::string> outcome(const RecordedSample& sample, const passes::PassDef& pass,
                               const passes::Arguments& arguments) {
   std::set<std::string> lines;
@@ -501,7 +502,7 @@ TEST(RecordedPasses, APassThatCountsNoRewriteChangesNothing) {
   EXPECT_GT(checked, 100u);
 }
 
-// What a pass makes of a bent graph: its operators.
+// Returns the operators of a changed graph after a pass.
 std::string made_of(const Bent& bent, const char* pass, const Bending& b) {
   const passes::PassCall calls[] = {{&passes::pass_of(pass), b.arguments}};
   try {

@@ -52,7 +52,7 @@ TEST(Record, EveryBeginningOfOneIsRefused) {
   EXPECT_THROW(decode(bytes + '\0'), Error);
 }
 
-// A program is hostile: any bytes give a record or an Error.
+// A program may be hostile: any bytes result in a record or an Error.
 TEST(Record, DamagedOnesAreReadOrRefused) {
   const std::string bytes = encode(sample());
   std::mt19937_64 random(11);

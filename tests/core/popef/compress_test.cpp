@@ -12,7 +12,7 @@
 namespace poprt::popef {
 namespace {
 
-// Bytes in memory; how often they were read from their beginning is counted.
+// Bytes in memory. Counts how often they are read from their beginning.
 class Stored final : public Content {
  public:
   Stored(std::string bytes, int* starts) : bytes_(std::move(bytes)), starts_(starts) {}
@@ -58,7 +58,7 @@ class Compress : public ::testing::Test {
     return s;
   }
   // The message of reading all of it.
-  std::string said(const std::string& stored, uint64_t raw) {
+  std::string message_of_reading(const std::string& stored, uint64_t raw) {
     try {
       read(*content(stored, raw), 0, raw);
     } catch (const FormatError& e) {
@@ -85,33 +85,35 @@ TEST_F(Compress, ReadsOnWithoutStartingAgain) {
 
 TEST_F(Compress, SaysWhatIsWrong) {
   const std::string text = random(5000), stored = compressed(text);
-  EXPECT_EQ(said(stored, 5000), "nothing");
-  EXPECT_EQ(said(stored, 4999), "compressed executable holds more than its 4999 bytes");
-  EXPECT_EQ(said(stored, 5001), "compressed executable ends after 5000 of 5001 bytes");
-  EXPECT_EQ(said("", 7), "compressed executable ends after 0 of 7 bytes");
-  EXPECT_EQ(said("no zstd, but long enough", 7),
+  EXPECT_EQ(message_of_reading(stored, 5000), "nothing");
+  EXPECT_EQ(message_of_reading(stored, 4999),
+            "compressed executable holds more than its 4999 bytes");
+  EXPECT_EQ(message_of_reading(stored, 5001),
+            "compressed executable ends after 5000 of 5001 bytes");
+  EXPECT_EQ(message_of_reading("", 7), "compressed executable ends after 0 of 7 bytes");
+  EXPECT_EQ(message_of_reading("no zstd, but long enough", 7),
             "compressed executable is damaged: Unknown frame descriptor");
   // The checksum is at the end.
   for (const size_t missing : {1, 3, 4})
-    EXPECT_EQ(said(stored.substr(0, stored.size() - missing), 5000),
+    EXPECT_EQ(message_of_reading(stored.substr(0, stored.size() - missing), 5000),
               "compressed executable is cut off");
   std::string changed = stored;
   changed.back() = static_cast<char>(~changed.back());
-  EXPECT_EQ(said(changed, 5000),
+  EXPECT_EQ(message_of_reading(changed, 5000),
             "compressed executable is damaged: Restored data doesn't match checksum");
   // Two frames are one content.
-  EXPECT_EQ(said(stored + stored, 10'000), "nothing");
-  EXPECT_EQ(said(stored + stored.substr(0, stored.size() - 1), 10'000),
+  EXPECT_EQ(message_of_reading(stored + stored, 10'000), "nothing");
+  EXPECT_EQ(message_of_reading(stored + stored.substr(0, stored.size() - 1), 10'000),
             "compressed executable is cut off");
 }
 
-// A file may not claim more than so many times its size: what packs better is padded.
+// A file must not claim more than a multiple of its size, so data that compresses better is padded.
 TEST_F(Compress, PacksNoBetterThanReadersAllow) {
   for (const uint64_t count : {kMaxCompressionRatio * 10, kMaxCompressionRatio * 4000 + 1}) {
     const std::string text(count, 'x'), stored = compressed(text);
     EXPECT_GE(stored.size(), count / kMaxCompressionRatio);
     EXPECT_LE(stored.size(), count / kMaxCompressionRatio + 40);
-    EXPECT_EQ(said(stored, count), "nothing");
+    EXPECT_EQ(message_of_reading(stored, count), "nothing");
   }
 }
 

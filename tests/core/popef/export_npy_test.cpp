@@ -9,7 +9,7 @@
 namespace poprt::popef {
 namespace {
 
-// What a .npy reader sees.
+// The contents of a .npy file.
 struct Npy {
   std::string header, data;
 };

@@ -42,7 +42,7 @@ void write_in_steps(Writer& writer) {
   feeds->close();
 }
 
-// Takes everything but cannot seek.
+// A stream that accepts all bytes but cannot seek.
 class Pipe : public std::streambuf {
  public:
   std::string bytes;

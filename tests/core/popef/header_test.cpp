@@ -103,7 +103,8 @@ TEST(Header, ContradictionsAreFormatErrors) {
 }
 
 // The message for a header, after its offset; empty for a valid one.
-std::string said(const std::function<void(BlobHeader&)>& change, uint64_t available = 192) {
+std::string header_message(const std::function<void(BlobHeader&)>& change,
+                           uint64_t available = 192) {
   BlobHeader h = valid();
   change(h);
   try {
@@ -116,44 +117,45 @@ std::string said(const std::function<void(BlobHeader&)>& change, uint64_t availa
 
 TEST(Header, SaysWhatDoesNotFit) {
   const std::string blob = "OPAQUE blob at offset 4096";
-  EXPECT_EQ(said([](BlobHeader&) {}), "");
-  EXPECT_EQ(said([](BlobHeader&) {}, 63),
+  EXPECT_EQ(header_message([](BlobHeader&) {}), "");
+  EXPECT_EQ(header_message([](BlobHeader&) {}, 63),
             "truncated at offset 4096: a blob header needs 64 bytes, 63 are left");
-  EXPECT_EQ(said([](BlobHeader&) {}, 191),
+  EXPECT_EQ(header_message([](BlobHeader&) {}, 191),
             "truncated: blob at offset 4096 has 192 bytes, 191 are left");
-  EXPECT_EQ(said([](BlobHeader& h) { h.size = 130; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.size = 130; }),
             "blob at offset 4096: size 130 is not a multiple of 64");
-  EXPECT_EQ(said([](BlobHeader& h) { h.size = 0; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.size = 0; }),
             "blob at offset 4096: size 0 is not a multiple of 64");
-  EXPECT_EQ(said([](BlobHeader& h) { h.major = 2, h.minor = 7; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.major = 2, h.minor = 7; }),
             "blob at offset 4096 has PopEF version 2.7, this library reads version 1; update the "
             "library");
-  EXPECT_EQ(said([](BlobHeader& h) { h.major = 0, h.minor = 9; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.major = 0, h.minor = 9; }),
             "blob at offset 4096 has PopEF version 0.9, this library reads version 1; write the "
             "file again");
-  EXPECT_EQ(said([](BlobHeader& h) { h.flags = 0x18; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.flags = 0x18; }),
             blob + " needs features 0x18 of a newer library");
-  EXPECT_EQ(said([](BlobHeader& h) { h.descriptor_bytes = 65; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.descriptor_bytes = 65; }),
             blob + ": header 64, descriptor 65, payload 128 + 9 do not fit in its 192 bytes");
-  EXPECT_EQ(said([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 65; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 65; }),
             blob + ": header 64, descriptor 16, payload 128 + 65 do not fit in its 192 bytes");
-  EXPECT_EQ(said([](BlobHeader& h) { h.descriptor_bytes = (1 << 20) + 1; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.descriptor_bytes = (1 << 20) + 1; }),
             blob + ": descriptor of 1048577 bytes, at most 1048576");
-  EXPECT_EQ(said([](BlobHeader& h) { h.raw_bytes = 10; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.raw_bytes = 10; }),
             blob + ": 10 bytes stored as 9 without compression");
-  EXPECT_EQ(said([](BlobHeader& h) { h.flags = kFlagCompressed; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.flags = kFlagCompressed; }),
             blob + ": only executables may be compressed");
 }
 
 TEST(Header, PartsMayFillTheBlob) {
-  EXPECT_EQ(said([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 64; }), "");
-  EXPECT_EQ(said([](BlobHeader& h) { h.descriptor_bytes = 64; }), "");
-  EXPECT_EQ(said([](BlobHeader& h) { h.header_bytes = 112; }), "");
-  EXPECT_NE(said([](BlobHeader& h) { h.header_bytes = 113; }), "");
-  EXPECT_EQ(said([](BlobHeader& h) { h.payload_offset = 192, h.payload_bytes = h.raw_bytes = 0; }),
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 64; }), "");
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.descriptor_bytes = 64; }), "");
+  EXPECT_EQ(header_message([](BlobHeader& h) { h.header_bytes = 112; }), "");
+  EXPECT_NE(header_message([](BlobHeader& h) { h.header_bytes = 113; }), "");
+  EXPECT_EQ(header_message(
+                [](BlobHeader& h) { h.payload_offset = 192, h.payload_bytes = h.raw_bytes = 0; }),
             "");
   const auto large = [](uint32_t descriptor) {
-    return said(
+    return header_message(
         [&](BlobHeader& h) {
           h.descriptor_bytes = descriptor;
           h.payload_offset = (1 << 20) + 128;
@@ -163,7 +165,7 @@ TEST(Header, PartsMayFillTheBlob) {
   };
   EXPECT_EQ(large(1 << 20), "");
   EXPECT_NE(large((1 << 20) + 1), "");
-  EXPECT_EQ(said([](BlobHeader& h) {
+  EXPECT_EQ(header_message([](BlobHeader& h) {
               h.size = 64, h.descriptor_bytes = 0, h.payload_offset = 64;
               h.payload_bytes = h.raw_bytes = 0;
             }),
@@ -172,7 +174,7 @@ TEST(Header, PartsMayFillTheBlob) {
 
 TEST(Header, CompressionHasALimit) {
   const auto with = [](uint64_t raw) {
-    return said([raw](BlobHeader& h) {
+    return header_message([raw](BlobHeader& h) {
       h.type = static_cast<uint32_t>(BlobType::POPLAR_EXECUTABLE);
       h.flags = kFlagCompressed;
       h.payload_bytes = 9;

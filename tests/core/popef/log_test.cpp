@@ -14,7 +14,7 @@ class Log : public ::testing::Test {
   ~Log() override { configure_log(nullptr, nullptr); }
 
   // Log messages of the library at `level` while it reads a good and a bad file.
-  std::string said(const char* level) {
+  std::string logged_text(const char* level) {
     const std::string file = folder / (std::string("log_") + level);
     configure_log(level, file.c_str());
     write_bytes(folder / "good", sample_file());
@@ -35,7 +35,7 @@ TEST_F(Log, EachLevelShowsItselfAndWhatIsWorse) {
   const std::vector<std::pair<const char*, int>> levels = {{"OFF", 0},  {"ERR", 1},   {"WARN", 2},
                                                            {"info", 3}, {"Debug", 4}, {"TRACE", 5}};
   for (const auto& [level, shown] : levels) {
-    const std::string s = said(level);
+    const std::string s = logged_text(level);
     const char* const marks[] = {"[error]", "[warning]", "[info]", "[debug]", "[trace]"};
     for (int i = 0; i < 5; i++)
       EXPECT_EQ(s.find(marks[i]) != s.npos, i < shown) << level << " " << marks[i] << "\n" << s;
@@ -43,7 +43,7 @@ TEST_F(Log, EachLevelShowsItselfAndWhatIsWorse) {
 }
 
 TEST_F(Log, LinesNameTheLibraryAndTheFile) {
-  const std::string s = said("INFO");
+  const std::string s = logged_text("INFO");
   EXPECT_NE(s.find("[popef] [info] read " + (folder / "good") + ": 5 blobs"), s.npos) << s;
   EXPECT_NE(s.find("[popef] [error] " + (folder / "bad")), s.npos) << s;
 }

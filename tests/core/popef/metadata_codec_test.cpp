@@ -69,7 +69,7 @@ TEST(MetadataCodec, RandomMetadataRoundTrips) {
   }
 }
 
-// num_ipus -> numIpus
+// Converts num_ipus to numIpus.
 std::string schema_name(std::string_view key) {
   std::string name;
   for (size_t i = 0; i < key.size(); i++)
@@ -132,7 +132,7 @@ TEST(MetadataCodec, BytesAreThoseOfTheCapnProtoLibrary) {
     build(message.initRoot<schema::Metadata>(), m);
     const auto reference = message.getRoot<schema::Metadata>().asReader();
     ASSERT_EQ(encode_metadata(m), capnp_library::canonical_bytes(reference)) << round;
-    // Not canonical, and read all the same.
+    // The message is not canonical, but can be read.
     ASSERT_EQ(decode_metadata(capnp_library::segment_bytes(message)), m) << round;
   }
 }

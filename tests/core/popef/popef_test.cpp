@@ -1,5 +1,5 @@
-// What a whole export must show: the tables of PopART's exporter (programs, anchors, data), old
-// files, and processes that die while they write.
+// Whole exports: the tables of PopART's exporter (programs, anchors, data), old files, and
+// processes that die while they write.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,7 +106,7 @@ Metadata exported(const ExportOptions& o) {
   return m;
 }
 
-// Bytes of every tensor that gets a blob: what the host has.
+// The bytes of every tensor that gets a blob, as the host has them.
 std::map<std::string, std::string> host_data(const Metadata& m) {
   std::map<std::string, std::string> data;
   uint32_t seed = 1;

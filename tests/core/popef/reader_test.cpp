@@ -226,7 +226,7 @@ TEST(Reader, PayloadOutlivesTheReader) {
   EXPECT_EQ(text_of(payload), "executable bytes of model");
 }
 
-// Three bytes are enough to know an ONNX model by.
+// Three bytes are enough to recognise an ONNX model.
 TEST(Reader, ModelsThatAreNotCompiledAreNamed) {
   const auto said = [](std::string_view bytes) {
     try {
@@ -440,10 +440,10 @@ void mutate(bool compress, uint32_t seed, int rounds) {
 TEST(Reader, MutatedFilesNeverCrash) { mutate(false, 1, 20000); }
 TEST(Reader, MutatedCompressedFilesNeverCrash) { mutate(true, 2, 5000); }
 
-// A check that is lost, or that fires where it must not, changes a count.
+// A lost check, or a check that refuses a valid file, changes a count.
 TEST(Reader, RecordedAnswersToEveryByteChanged) {
   test::RecordedLines found;
-  test::SaidCounts said;
+  test::MessageCounts said;
   const std::string whole = sample_file();
   const auto answer = [&](const std::string& bytes) {
     try {

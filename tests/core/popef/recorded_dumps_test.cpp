@@ -74,7 +74,7 @@ std::string names_of(const std::vector<const Anchor*>& anchors) {
   return names;
 }
 
-void add_model(const Model& m, test::SaidCounts& said) {
+void add_model(const Model& m, test::MessageCounts& said) {
   std::string line = "taken: inputs" + names_of(m.getUserInputAnchors()) + "; outputs" +
                      names_of(m.getUserOutputAnchors()) + "; tensors";
   for (const auto& t : m.tensors) line += " " + t.info.name() + (t.executable.empty() ? "" : "!");
@@ -85,7 +85,7 @@ void add_model(const Model& m, test::SaidCounts& said) {
 
 TEST(RecordedDumps, ModelsOfRandomFiles) {
   test::RecordedLines found;
-  test::SaidCounts said, warned;
+  test::MessageCounts said, warned;
   for (uint32_t seed = 0; seed < 1200; seed++) {
     const auto reader = std::make_shared<Reader>();
     parse(*reader, random_file(seed));

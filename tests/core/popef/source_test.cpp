@@ -285,7 +285,7 @@ class Full : public std::stringbuf {
 };
 
 // A random series of calls of a writer; each answer is a line.
-void use_writer(uint32_t seed, test::SaidCounts& said) {
+void use_writer(uint32_t seed, test::MessageCounts& said) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   const size_t rooms[] = {SIZE_MAX, SIZE_MAX, 64, 4096, 5000};
@@ -347,7 +347,7 @@ void use_writer(uint32_t seed, test::SaidCounts& said) {
 
 TEST(Writer, RecordedAnswersToAnySeriesOfCalls) {
   test::RecordedLines found;
-  test::SaidCounts said;
+  test::MessageCounts said;
   for (uint32_t seed = 0; seed < 1500; seed++) use_writer(seed, said);
   said.write(found["writer"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_writer.txt",

@@ -24,7 +24,7 @@ std::string refusal(const std::function<void()>& call) {
   return "";
 }
 
-// What a verification of the bytes finds: "" if all is right.
+// Returns the error that a verification of the bytes finds, or "".
 std::string fault(const std::string& bytes) {
   return refusal([&] {
     Reader reader;

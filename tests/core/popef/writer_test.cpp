@@ -190,7 +190,7 @@ TEST(Writer, NamesAreChecked) {
   EXPECT_EQ(reader.blobs().size(), 1u);
 }
 
-// Takes everything but cannot seek.
+// A stream that accepts all bytes but cannot seek.
 class WriterPipe : public std::streambuf {
  public:
   std::string bytes;
@@ -398,7 +398,7 @@ TEST(FileWriter, FullDiskIsAFileError) {
       Error);
 }
 
-// Accepts exactly this number of bytes.
+// A stream that accepts exactly this number of bytes.
 class FullDevice : public std::streambuf {
  public:
   explicit FullDevice(size_t room) : room_(room) {}

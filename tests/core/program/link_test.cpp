@@ -121,7 +121,7 @@ TEST(Link, BucketsShareAnchorsOfTheLargestSize) {
   EXPECT_EQ(p.weights_bytes, 192u);
 }
 
-// A table of which a longer sequence reads more: the beginning is not stored again.
+// A longer sequence reads more of a table, whose beginning is stored once.
 TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
   const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
   const Linked linked = link_buckets(std::vector{a.variant(), b.variant()});
@@ -182,7 +182,7 @@ TEST(Link, NarrowWeightsOfVariantsStayNarrow) {
   EXPECT_EQ(linked.narrow[1].offset, 128u);
 }
 
-// What another shape has the beginning of is no whole piece, and a part of one is none.
+// Only whole pieces are shared: neither the beginning nor another part of a piece is.
 TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
   const NarrowWeights tables[] = {{192, 192, DType::f16, 0, {}}};
@@ -257,7 +257,7 @@ TEST(Link, BucketsDifferInSizesOnly) {
             std::string::npos);
 }
 
-// Inputs whose data comes with the model: x has what the first weights are.
+// Inputs whose data is in the model: x has the first weights as its value.
 TEST(Link, DataOfInputsIsThatOfTheirVariant) {
   Model a(2, 1), b(2, 2), same(2, 1);
   for (Model* m : {&a, &b, &same}) m->loaded.program.inputs[0].data = 0;

@@ -78,7 +78,7 @@ TEST(Narrowing, LeavesWhatNothingHolds) {
   // Four bits, but too far apart for 8; eleven bits are a half.
   EXPECT_EQ(narrowest({1.0f, 0x1p-20f})->dtype, DType::f8_152);
   EXPECT_EQ(narrowest({1.0f + 0x1p-10f})->dtype, DType::f16);
-  // A zero with a sign is none of an 8-bit float.
+  // 8-bit floats have no negative zero.
   EXPECT_EQ(narrowest({1.0f, -0.0f})->dtype, DType::f16);
   EXPECT_EQ(narrowest({0.0f, 0.0f})->dtype, DType::f8_143);
 }
@@ -183,7 +183,7 @@ TEST(NarrowTable, PiecesLieAtMultiplesOf64OfWhatIsStored) {
             std::pair(std::vector<Piece>{{0, 8, 0, 4, true}}, uint64_t{4}));
 }
 
-// More than a thread does at a time, and at each of its ends.
+// More values than one thread converts at a time, with exceptions at each end.
 TEST(NarrowTable, LongPiecesAreWidenedInParts) {
   for (const DType dtype : {DType::f16, DType::f8_143}) {
     const size_t count = (size_t{1} << 18) * 2 + 5, before = 16;

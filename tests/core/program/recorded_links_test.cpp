@@ -68,7 +68,7 @@ std::string refusal_of(auto&& f) {
   return "taken";
 }
 
-// What a model may have; all are copies of "x" to "y" through the arena.
+// The options of a model, which copies "x" to "y" through the arena.
 struct Form {
   int64_t n = 2;
   int mark = 1;                    // its weights begin with
@@ -135,7 +135,7 @@ class LinkedModel {
     emit("copy", {middle, to});
     b_.program().state_bytes = form_.state;
   }
-  // Each IPU hands on to the next one.
+  // Each IPU transfers its value to the next one.
   void sharded(BufferId from, BufferId to, uint64_t bytes) {
     uint64_t at = 0;
     std::vector<BufferId> places;

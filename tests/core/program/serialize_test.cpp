@@ -152,7 +152,7 @@ TEST(Serialize, EmptyProgramAndNoWeights) {
   EXPECT_TRUE(loaded.weights.empty());
 }
 
-// As std::sort may put equal offsets in any order from some twenty records on.
+// From about twenty records on, std::sort may order equal offsets in any way.
 TEST(Serialize, EmptyWeightsStandBesideOthers) {
   Builder b;
   for (int i = 0; i < 40; i++) {
@@ -236,7 +236,7 @@ TEST(Serialize, NewerMajorIsRefusedNewerMinorRead) {
   EXPECT_EQ(code_of(Aligned(bytes).bytes), ErrorCode::failed_precondition);
 }
 
-// The header's places of program and weights, bent to everything that does not fit.
+// The header states places of the program and the weights that do not fit the file.
 TEST(Serialize, PlacesThatDoNotFitAreRefused) {
   Builder b = sample();
   const std::string bytes = written(b);
@@ -354,11 +354,11 @@ TEST(Serialize, MutationsNeverCrash) {
   EXPECT_LT(accepted, 20000);
 }
 
-// A check that is lost, or that fires where it must not, changes a count.
+// A lost check, or a check that refuses a valid file, changes a count.
 TEST(Serialize, RecordedAnswersToEveryByteChanged) {
   Builder b = sample();
   const std::string original = written(b);
-  test::SaidCounts said;
+  test::MessageCounts said;
   Aligned payload(original);
   for (size_t n = 0; n < std::min<size_t>(original.size(), 4096); n++)
     for (const int x : {0x01, 0x02, 0x08, 0x40, 0x80}) {

@@ -9,7 +9,7 @@
 namespace poprt::program {
 namespace {
 
-std::string said_of(const Program& p) {
+std::string message_of_shards(const Program& p) {
   try {
     shards_of(p);
   } catch (const Error& e) {
@@ -35,14 +35,14 @@ Program empty_shards(size_t count, size_t transfers = 0) {
   return p;
 }
 
-// Each shard's own program would have all of them.
+// The separate program of each shard would contain all of them.
 TEST(Shards, AnchorsPlacesAndKernelsOfAllTogetherAreLimited) {
   const auto with = [](size_t inputs, size_t outputs, size_t transfers, size_t kernels) {
     Program p = empty_shards(kMostShards, transfers);
     for (size_t i = 0; i < inputs; i++) p.inputs.push_back({"x", DType::f32, {}});
     for (size_t i = 0; i < outputs; i++) p.outputs.push_back({"y", DType::f32, {}});
     p.kernels.resize(kernels, "copy");
-    return said_of(p);
+    return message_of_shards(p);
   };
   // 1024 shards with 1024 each are just as many as may be.
   EXPECT_EQ(with(100, 200, 50, 624), "taken");
@@ -55,17 +55,17 @@ TEST(Shards, AnchorsPlacesAndKernelsOfAllTogetherAreLimited) {
 }
 
 TEST(Shards, AreAsManyAsTheyMayBe) {
-  EXPECT_EQ(said_of(empty_shards(kMostShards)), "taken");
+  EXPECT_EQ(message_of_shards(empty_shards(kMostShards)), "taken");
   Program more = empty_shards(kMostShards + 1);
   more.main[2 * kMostShards].ints[0] = 0;
-  EXPECT_EQ(said_of(more), "data_loss: more than 1024 shards");
+  EXPECT_EQ(message_of_shards(more), "data_loss: more than 1024 shards");
   EXPECT_EQ(ipus_of(empty_shards(7)), 7);
-  EXPECT_EQ(said_of(empty_shards(1)), "taken");
+  EXPECT_EQ(message_of_shards(empty_shards(1)), "taken");
   Program far = empty_shards(1);
   far.main[0].ints[0] = 1023;
   EXPECT_EQ(ipus_of(far), 1024);
   far.main[0].ints[0] = 1024;
-  EXPECT_EQ(said_of(far), "data_loss: control.shard: a number is out of range");
+  EXPECT_EQ(message_of_shards(far), "data_loss: control.shard: a number is out of range");
 }
 
 TEST(Shards, AProgramForOneIpuHasNone) {
@@ -108,7 +108,7 @@ Program handed_on() {
 
 TEST(Shards, SayWhatCrossesAndToWhom) {
   const Program p = handed_on();
-  ASSERT_EQ(said_of(p), "taken");
+  ASSERT_EQ(message_of_shards(p), "taken");
   const Shards s = shards_of(p);
   EXPECT_EQ(s.ipus, 2);
   EXPECT_FALSE(s.pipelined);
@@ -162,20 +162,20 @@ TEST(Shards, EachHasAProgramWhosePlacesAreAnchors) {
 TEST(Shards, MemoryOfAnotherIsRefused) {
   Program p = handed_on();
   p.buffers[4].bytes = 65;  // own: one byte too long
-  EXPECT_EQ(said_of(p), "data_loss: shard 0 reaches memory of another");
+  EXPECT_EQ(message_of_shards(p), "data_loss: shard 0 reaches memory of another");
   p = handed_on();
   p.buffers[4].offset = 128;
-  EXPECT_EQ(said_of(p), "data_loss: shard 0 reaches memory of another");
+  EXPECT_EQ(message_of_shards(p), "data_loss: shard 0 reaches memory of another");
   p = handed_on();
   p.main[0].ints[0] = 1;  // the first shard reads a transfer from the second one
-  EXPECT_EQ(said_of(p), "data_loss: shard 0 reaches memory of another");
+  EXPECT_EQ(message_of_shards(p), "data_loss: shard 0 reaches memory of another");
   p = handed_on();
   p.buffers[3].bytes = 40;  // half of it is after the area
-  EXPECT_EQ(said_of(p), "data_loss: shard 1 reaches memory of another");
+  EXPECT_EQ(message_of_shards(p), "data_loss: shard 1 reaches memory of another");
   p = handed_on();
   p.main[0].ints[0] = 2;
   p.main[3].operands[1] = p.main[2].operands[1];
-  EXPECT_TRUE(said_of(p).starts_with("data_loss: ")) << said_of(p);
+  EXPECT_TRUE(message_of_shards(p).starts_with("data_loss: ")) << message_of_shards(p);
 }
 
 }  // namespace

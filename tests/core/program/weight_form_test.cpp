@@ -60,7 +60,7 @@ TEST(WeightForm, PlainBytesHaveNoTypeAndShape) {
   EXPECT_NE(WeightForm::plain(t), WeightForm({t}, Scaled{1}));
 }
 
-// Its last piece may be shorter than the others: the bytes after it are not read.
+// The last piece may be shorter than the others; the bytes after it are not read.
 TEST(WeightForm, WhatLiesBehindATensorIsNoPartOfIt) {
   for (const int64_t size : {1, 5, 8, 13, 1029}) {
     const auto form = [&](uint8_t behind) {

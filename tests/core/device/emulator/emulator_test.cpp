@@ -167,7 +167,8 @@ struct CopyStep {
   bool inside = false;
 };
 
-// How many threads a program of such copies has, and which of the copies are theirs, as digits.
+// Returns the number of threads of a program of such copies, and which copies they share, as
+// digits.
 std::string threads_of(const std::vector<CopyStep>& steps, int count = 4) {
   Builder b;
   const BufferId index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});
@@ -439,7 +440,7 @@ TEST(Emulator, RefusesKernelsThatWouldWriteConstantsOrInputs) {
   in_flow(&program::Program::save);
 }
 
-// A kernel with several results: each of them.
+// Checks each result of a kernel with several results.
 TEST(Emulator, RefusesEveryWrittenOperandOfAKernel) {
   for (size_t bad = 1; bad <= 4; bad++) {
     Builder b;
@@ -490,7 +491,7 @@ TEST(DefaultThreads, ComesFromTheEnvironment) {
   EXPECT_GE(default_threads(), 1);
 }
 
-// A thread that may run on one processor has one.
+// A thread that may run on one processor only uses one thread.
 TEST(DefaultThreads, AreTheProcessorsThatThereAreForIt) {
   cpu_set_t all, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);

@@ -1,5 +1,5 @@
-// Every struct of core/kernels/calls/: what encode() writes decode() reads, hostile integers are
-// refused, and the order of the fields is that of the files written before.
+// Every struct of core/kernels/calls/: decode() reads the output of encode(), hostile integers are
+// refused, and the order of the fields is the order in existing files.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@
 namespace poprt::kernels::calls {
 namespace {
 
-// Gives every field a value that its own range allows and remembers the ranges in the order of the
-// file. What several fields must fulfil is up to luck: see `holds`.
+// Sets every field to a value in its range, and records the ranges in the order of the file. A
+// sample may violate conditions on several fields; see `holds`.
 class Sampler : public Fields {
  public:
   struct Range {
@@ -45,7 +45,7 @@ class Sampler : public Fields {
   int64_t between(int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random_);
   }
-  // Mostly small and near each other, so that sizes multiply, divide and equal each other.
+  // Values are mostly small and close, so that sizes are often multiples of each other or equal.
   void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) override {
     ranges.push_back({std::string(name), least, most});
     if (least > most) {
@@ -98,7 +98,7 @@ class Noter final : public Sampler {
   }
 };
 
-// The names in the order of the file; floats are marked, of a list one item is shown.
+// Collects the names in the order of the file. Floats are marked, and a list has one item.
 class Outline final : public Fields {
  public:
   explicit Outline(std::string_view kernel) : text(kernel) { text += ':'; }
@@ -207,7 +207,7 @@ TYPED_TEST(Calls, RefusesIntegersOutsideTheirRange) {
   }
 }
 
-// A kernel whose call has one of each kind of field.
+// The call of this kernel has a field of each kind.
 struct Several {
   static constexpr std::string_view kKernel = "several";
   int64_t n = 0;
@@ -227,7 +227,7 @@ struct Several {
   }
 };
 
-std::string said_of_several(std::vector<int64_t> ints, std::vector<float> floats) {
+std::string message_of_several(std::vector<int64_t> ints, std::vector<float> floats) {
   try {
     decode<Several>(ints, floats);
   } catch (const Error& e) {
@@ -237,7 +237,7 @@ std::string said_of_several(std::vector<int64_t> ints, std::vector<float> floats
 }
 
 TEST(KernelCalls, SayWhatIsWrong) {
-  const auto said = said_of_several;
+  const auto said = message_of_several;
   EXPECT_EQ(said({5, 1, 7}, {1}), "");
   EXPECT_EQ(said({-2, 3, 7, 8, 9}, {1, 2, 3}), "");
   EXPECT_EQ(said({0, 1, 7, 1, 2, 3, 4}, {1}), "");

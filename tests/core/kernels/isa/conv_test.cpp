@@ -37,7 +37,7 @@ ConvCase random_case(std::mt19937& rng, bool deep) {
   return c;
 }
 
-// What a prologue makes of the inputs of a case, and the prologue.
+// A prologue, and the inputs of a case after it.
 struct Prologue {
   std::vector<float> scale, shift;
   isa::ConvPrologue p{};

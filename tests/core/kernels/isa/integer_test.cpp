@@ -1,5 +1,5 @@
-// Products of 16-bit integers of every instruction set that this CPU has: all bits equal, sums that
-// wrap among them.
+// Products of 16-bit integers of every instruction set that this CPU has: all bits are equal, also
+// if sums wrap.
 #include "kernels/isa/integer.h"
 
 #include <random>
@@ -13,7 +13,7 @@ namespace {
 TEST(IntegerProducts, AddToWhatIsThere) {
   constexpr int64_t kColumns = isa::kIntegerPanel;
   std::mt19937 rng(1);
-  // Differences of two bytes.
+  // The numbers are differences of two bytes.
   const auto values = [&](int64_t count) {
     std::vector<int16_t> v(static_cast<size_t>(count));
     for (int16_t& x : v) x = static_cast<int16_t>(static_cast<int>(rng() % 511) - 255);

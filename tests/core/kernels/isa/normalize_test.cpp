@@ -99,7 +99,7 @@ TEST(Normalize, ShortRowsAreNormalised) {
         }
 }
 
-// Whether the kernel takes a row by itself or several at a time does not show.
+// The result does not depend on whether the kernel processes rows singly or together.
 TEST(Normalize, SoftmaxOfARowHasTheBitsOfSoftmaxOfRows) {
   for (const auto* table : builds())
     for (int64_t n = 1; n <= isa::kShortRow; n++)
@@ -113,7 +113,7 @@ TEST(Normalize, SoftmaxOfARowHasTheBitsOfSoftmaxOfRows) {
       }
 }
 
-// A row gives the same bits at any position among others.
+// A row has the same result, bit for bit, at any position among others.
 TEST(Normalize, NeighboursOfShortRowsDoNotShow) {
   constexpr int64_t kN = 24, kRows = 40;
   const auto x = random_floats(kRows * kN, 5);

@@ -7,7 +7,7 @@
 
 namespace poprt::kernels {
 
-// The first third is 0xff and `other` by turns, where 16-bit sums would saturate.
+// The first third alternates between 0xff and `other`, for which 16-bit sums would saturate.
 inline std::vector<uint8_t> random_bytes(size_t n, uint32_t seed, uint8_t other = 0x80) {
   std::mt19937 rng(seed);
   std::vector<uint8_t> v(n);

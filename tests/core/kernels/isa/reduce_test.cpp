@@ -1,5 +1,5 @@
-// Reductions of short rows, many at a time, on every instruction set that this CPU has: the bits
-// that each row gives alone.
+// Reductions of many short rows at a time on every instruction set that this CPU has: each row has
+// the same bits as a separate reduction.
 #include "kernels/isa/reduce.h"
 
 #include <gtest/gtest.h>

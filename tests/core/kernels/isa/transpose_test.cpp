@@ -15,7 +15,7 @@ void expect_right(const isa::TransposeTable& t, int log, int64_t ni, int64_t nj,
                   int64_t gap_to) {
   const int64_t size = int64_t{1} << log, from_step = nj + gap_from, to_step = ni + gap_to;
   const auto from = random_bytes(static_cast<size_t>(ni * from_step * size), 1);
-  // At odd addresses, as nothing need be aligned.
+  // Addresses are odd, because memory need not be aligned.
   std::vector<uint8_t> to(static_cast<size_t>(nj * to_step * size + 1), 0x55), want = to;
   for (int64_t i = 0; i < ni; i++)
     for (int64_t j = 0; j < nj; j++)

@@ -18,8 +18,8 @@ AxisMap map_of(const std::string& node, const std::string& inputs, int64_t opset
   return axis_map(n);
 }
 
-// Which places of the output's axis meet a place of the input's.
-std::vector<int64_t> met(const AxisLink& l, int64_t place, int64_t size) {
+// Returns the places of the output axis that are related to a place of the input axis.
+std::vector<int64_t> related_places(const AxisLink& l, int64_t place, int64_t size) {
   std::vector<int64_t> places;
   for (int64_t b = 0; b < size; b++)
     if (l.meets(place, b)) places.push_back(b);
@@ -28,13 +28,14 @@ std::vector<int64_t> met(const AxisLink& l, int64_t place, int64_t size) {
 
 TEST(AxisLink, RelatesDigitsOfPlaces) {
   using Places = std::vector<int64_t>;
-  EXPECT_EQ(met({.extent = 4}, 2, 4), (Places{2}));
-  EXPECT_EQ(met({.extent = 3}, 1, 6), (Places{1, 4})) << "Tile";
-  EXPECT_EQ(met({.extent = 2, .output_block = 3}, 1, 6), (Places{3, 4, 5})) << "rows of a Reshape";
-  EXPECT_EQ(met({.input_block = 3}, 4, 2), (Places{1})) << "a window of 3";
-  EXPECT_EQ(met({.shift = 2}, 1, 6), (Places{3})) << "Concat";
-  EXPECT_EQ(met({.shift = -2}, 1, 6), Places{}) << "Slice drops it";
-  EXPECT_EQ(met({.extent = 4, .shift = 3}, 2, 4), (Places{1})) << "a rotation";
+  EXPECT_EQ(related_places({.extent = 4}, 2, 4), (Places{2}));
+  EXPECT_EQ(related_places({.extent = 3}, 1, 6), (Places{1, 4})) << "Tile";
+  EXPECT_EQ(related_places({.extent = 2, .output_block = 3}, 1, 6), (Places{3, 4, 5}))
+      << "rows of a Reshape";
+  EXPECT_EQ(related_places({.input_block = 3}, 4, 2), (Places{1})) << "a window of 3";
+  EXPECT_EQ(related_places({.shift = 2}, 1, 6), (Places{3})) << "Concat";
+  EXPECT_EQ(related_places({.shift = -2}, 1, 6), Places{}) << "Slice drops it";
+  EXPECT_EQ(related_places({.extent = 4, .shift = 3}, 2, 4), (Places{1})) << "a rotation";
 }
 
 TEST(AxisMap, OfAReshapeHasRowsAndPlaces) {
@@ -89,7 +90,7 @@ TEST(AxisMap, TellsWhatComputesSamplesByThemselves) {
   EXPECT_EQ(to("Softmax(%x) {axis = 0}", x), std::nullopt);
 }
 
-// Two steps connect the places that the axis between them connects.
+// Two composed links relate the places that the axis between them connects.
 TEST(ComposedLinks, RelateWhatBothRelateInTurn) {
   const int64_t from = 12, places = 12, to = 12;
   const std::vector<AxisLink> links = {{.extent = 12},

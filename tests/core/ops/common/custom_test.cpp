@@ -1,5 +1,5 @@
-// Operators of plug-ins, as their functions see a node: types, constants, omitted inputs and
-// attributes of every kind. The library is made in this file; nothing is loaded.
+// The node that the functions of a plug-in operator receive: types, constants, omitted inputs and
+// attributes of every kind. The operators are defined in this file; no library is loaded.
 #include "ops/common/custom.h"
 
 #include <fmt/ranges.h>
@@ -20,12 +20,12 @@ namespace {
 
 using NodeAttributes = std::map<std::string, ir::Attribute, std::less<>>;
 
-std::string& seen() {
+std::string& spied_text() {
   static std::string text;
   return text;
 }
 
-std::string shown(const poprt_op_tensor* t) {
+std::string call_text(const poprt_op_tensor* t) {
   if (!t) return "absent";
   std::string text(dtype_name(static_cast<DType>(t->dtype)));
   text += t->rank < 0 ? "[?]" : shape_string(Shape(t->shape, t->shape + t->rank));
@@ -34,10 +34,10 @@ std::string shown(const poprt_op_tensor* t) {
   return text;
 }
 
-std::string shown(const poprt_op_call* call) {
+std::string call_text(const poprt_op_call* call) {
   std::string text = call->node;
-  for (size_t i = 0; i < call->input_count; i++) text += "; in " + shown(call->inputs[i]);
-  for (size_t i = 0; i < call->output_count; i++) text += "; out " + shown(call->outputs[i]);
+  for (size_t i = 0; i < call->input_count; i++) text += "; in " + call_text(call->inputs[i]);
+  for (size_t i = 0; i < call->output_count; i++) text += "; out " + call_text(call->outputs[i]);
   int64_t number = 0;
   float real = 0;
   const char* word = nullptr;
@@ -56,12 +56,12 @@ std::string shown(const poprt_op_call* call) {
   if (call->host->get_floats(call, "floats", &reals, &count) == POPRT_OK)
     text += fmt::format("; floats {}", fmt::join(reals, reals + count, " "));
   if (call->host->get_tensor(call, "tensor", &tensor) == POPRT_OK)
-    text += "; tensor " + shown(tensor);
+    text += "; tensor " + call_text(tensor);
   return text;
 }
 
 int32_t infer_spy(const poprt_op_call* call, void*) {
-  seen() = shown(call);
+  spied_text() = call_text(call);
   for (size_t i = 0; i < call->output_count; i++) {
     const poprt_op_tensor& x = *call->inputs[0];
     const int32_t code = call->host->set_output(call, i, x.dtype, x.rank, x.shape);
@@ -70,9 +70,9 @@ int32_t infer_spy(const poprt_op_call* call, void*) {
   return POPRT_OK;
 }
 
-// Output i is input 0 times i + 1; floats.
+// Computes output i as input 0 times i + 1, in floats.
 int32_t compute(const poprt_op_call* call, void*, void*) {
-  seen() = shown(call);
+  spied_text() = call_text(call);
   for (size_t i = 0; i < call->output_count; i++)
     for (uint64_t k = 0; k < call->outputs[i]->bytes / 4; k++)
       static_cast<float*>(call->outputs[i]->data)[k] =
@@ -147,7 +147,7 @@ class CustomOp : public ::testing::Test {
   // In the recorded calls.
   static size_t count_of(const std::string& words) {
     size_t count = 0;
-    for (size_t at = 0; (at = seen().find(words, at)) != std::string::npos; at++) count++;
+    for (size_t at = 0; (at = spied_text().find(words, at)) != std::string::npos; at++) count++;
     return count;
   }
   const Tensor x = Tensor::of<float>({3}, {1, 2, 4});
@@ -160,19 +160,19 @@ TEST_F(CustomOp, InferenceSeesConstantsAndWhatWasLeftOut) {
                               {Tensor::of<int64_t>({1}, {5}), true}});
   infer(*c->node);
   EXPECT_EQ(
-      seen(),
+      spied_text(),
       "n; in f32[3]; in absent; in f32[1,2] of 8 bytes, first 7; in s64[1]; out undefined[?]");
   EXPECT_EQ(c->node->output()->shape(), (Shape{3}));
   c->node->input(0)->type.shape = {kUnknownDim};
   infer(*c->node);
-  EXPECT_NE(seen().find("in f32[?]"), std::string::npos) << seen();
+  EXPECT_NE(spied_text().find("in f32[?]"), std::string::npos) << spied_text();
 }
 
 TEST_F(CustomOp, ShapesThatAreNotKnownStayUnknown) {
   const auto c = node("Spy", {{x, false}});
   c->node->input(0)->type = {DType::f32, false, {}, {}};
   infer(*c->node);
-  EXPECT_EQ(seen(), "n; in f32[?]; out undefined[?]");
+  EXPECT_EQ(spied_text(), "n; in f32[?]; out undefined[?]");
   EXPECT_EQ(c->node->output()->dtype(), DType::f32);
   EXPECT_FALSE(c->node->output()->type.has_shape);
 }
@@ -189,9 +189,9 @@ TEST_F(CustomOp, AttributesOfEveryKindArrive) {
       "; int -3; float 0.5; string 'word' of 4; ints 4 5; floats 1.5 2.5; tensor f32[2] of 8 "
       "bytes, first 9";
   infer(*c->node);
-  EXPECT_NE(seen().find(attributes), std::string::npos) << seen();
+  EXPECT_NE(spied_text().find(attributes), std::string::npos) << spied_text();
   c->run();
-  EXPECT_NE(seen().find(attributes), std::string::npos) << "in compute(): " << seen();
+  EXPECT_NE(spied_text().find(attributes), std::string::npos) << "in compute(): " << spied_text();
 }
 
 TEST_F(CustomOp, AttributesThatNoPluginCanHaveAreNamed) {
@@ -216,15 +216,15 @@ TEST_F(CustomOp, EveryOutputIsComputedAlsoAgain) {
   for (size_t i = 0; i < 3; i++)
     EXPECT_EQ(results[i].to_doubles(),
               (std::vector<double>{1.0 * double(i + 1), 2.0 * double(i + 1), 4.0 * double(i + 1)}));
-  EXPECT_NE(seen().find("; in absent; out f32[3]"), std::string::npos) << seen();
-  EXPECT_EQ(count_of("; in "), 2u) << seen();
-  EXPECT_EQ(count_of("; out "), 3u) << seen();
+  EXPECT_NE(spied_text().find("; in absent; out f32[3]"), std::string::npos) << spied_text();
+  EXPECT_EQ(count_of("; in "), 2u) << spied_text();
+  EXPECT_EQ(count_of("; out "), 3u) << spied_text();
 }
 
 TEST_F(CustomOp, TextIsSeenWithoutItsElements) {
   const auto c = node("Spy", {{x, false}, {Tensor::strings({2}, {"a", "b"}), true}});
   infer(*c->node);
-  EXPECT_EQ(seen(), "n; in f32[3]; in string[2]; out undefined[?]");
+  EXPECT_EQ(spied_text(), "n; in f32[3]; in string[2]; out undefined[?]");
 }
 
 TEST_F(CustomOp, TypesAreThoseDeclaredWhereItHasNoInference) {

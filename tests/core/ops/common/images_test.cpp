@@ -54,7 +54,7 @@ Bytes pixels(const Tensor& t) {
   return {v.begin(), v.end()};
 }
 
-// The error of a stream that must not decode; messages of the codecs are discarded.
+// Returns the error of an invalid stream. The codecs' own messages are discarded.
 std::string error_of(const Bytes& stream) {
   CaptureStderr();
   std::string message = "no error";
@@ -244,7 +244,7 @@ TEST_F(Images, KindsThatWouldBeReadWrongAreRefused) {
   expect_error(changed(41, 5), "images of 5 components");
 }
 
-// Whatever the bytes, an error or an image.
+// Any bytes result in an error or an image.
 TEST_F(Images, DamagedStreamsNeverCrash) {
   std::mt19937 random(7);
   const auto below = [&](size_t n) { return random() % n; };
@@ -262,7 +262,7 @@ TEST_F(Images, DamagedStreamsNeverCrash) {
                       part.end());
       }
       for (size_t k = 1 + below(8); k-- > 0;) {
-        // Headers more often than pixels.
+        // Headers are changed more often than pixels.
         const size_t at = below(below(2) ? stream.size() : std::min<size_t>(stream.size(), 200));
         constexpr std::array<uint8_t, 5> kEdges = {0, 1, 127, 128, 255};
         stream[at] = below(2) ? kEdges[below(5)] : static_cast<uint8_t>(random());

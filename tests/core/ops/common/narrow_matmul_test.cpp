@@ -133,7 +133,7 @@ TEST(NarrowMatmul, ProductsOfBytesRoundTheRows) {
     }
 }
 
-// On a CPU that has such products. The sums are as exact as others.
+// Runs only on a CPU with such products. The sums are as exact as others.
 TEST(NarrowMatmul, ProductsOfBf16RoundTheRows) {
   NarrowLinear p(DType::bf16, 70, 131, 0, true, false, 4);
   const Attributes products = {{"products", std::string("bf16")}};

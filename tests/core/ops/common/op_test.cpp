@@ -1,4 +1,4 @@
-// What every node meets before and after its operator's own inference and lowering.
+// The checks of every node before and after the inference and lowering of its operator.
 #include "ops/op.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct OneNode {
 
 ir::ValueType f32(Shape shape) { return ir::ValueType::of(DType::f32, std::move(shape)); }
 
-void expect_said(const std::string& said, const std::string& words) {
+void expect_contains(const std::string& said, const std::string& words) {
   EXPECT_NE(said.find(words), std::string::npos) << "'" << said << "' should say " << words;
 }
 
@@ -45,7 +45,7 @@ TEST(Operator, IsFoundByItsDomainNameAndOpset) {
   EXPECT_EQ(find_op(ir::kNewestDomain, "Relu", 1), find_op("", "Relu", 1));
   EXPECT_EQ(find_op("com.microsoft", "Relu", 1), nullptr);
   EXPECT_EQ(find_op("", "Rel", 1), nullptr);
-  // From the first to the last opset that has it.
+  // The operator exists from its first to its last opset.
   EXPECT_EQ(find_op("", "Range", 10), nullptr);
   EXPECT_NE(find_op("", "Range", 11), nullptr);
   EXPECT_NE(find_op("", "Upsample", 9), nullptr);
@@ -56,28 +56,29 @@ TEST(Operator, ThatIsNotThereIsNamedWithWhatHelps) {
   const auto said = [](const std::string& op, const std::string& domain, int64_t opset) {
     return OneNode(op, domain, opset, {f32({2})}).refusal();
   };
-  expect_said(said("Range", "", 10),
-              "the operator is supported from opset 11 on, the model imports opset 10; convert the "
-              "model to a supported opset");
-  expect_said(said("Upsample", "", 10),
-              "the operator is supported from opset 1 to 9, the model imports opset 10");
+  expect_contains(
+      said("Range", "", 10),
+      "the operator is supported from opset 11 on, the model imports opset 10; convert the "
+      "model to a supported opset");
+  expect_contains(said("Upsample", "", 10),
+                  "the operator is supported from opset 1 to 9, the model imports opset 10");
   const std::string optimized =
       "the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose results "
       "suit one kind of processor only";
-  expect_said(said("Conv", "com.microsoft.nchwc", 1), "(opset 1): " + optimized);
-  expect_said(said("Conv", "com.ms.internal.nhwc", 1), optimized);
-  expect_said(said("NhwcOther", "com.microsoft", 1), optimized);
-  expect_said(said("NhwcOther", "com.microsoft", 1), "to request NhwcOther, open an issue");
+  expect_contains(said("Conv", "com.microsoft.nchwc", 1), "(opset 1): " + optimized);
+  expect_contains(said("Conv", "com.ms.internal.nhwc", 1), optimized);
+  expect_contains(said("NhwcOther", "com.microsoft", 1), optimized);
+  expect_contains(said("NhwcOther", "com.microsoft", 1), "to request NhwcOther, open an issue");
   const std::string own =
       "a custom operator is defined by a plug-in: `custom_library_so_paths`, or POPRT_PLUGINS";
-  expect_said(said("Other", "ai.graphcore", 1), own);
-  expect_said(said("Other", "com.example", 1),
-              "operator Other of domain 'com.example' is not supported; " + own);
+  expect_contains(said("Other", "ai.graphcore", 1), own);
+  expect_contains(said("Other", "com.example", 1),
+                  "operator Other of domain 'com.example' is not supported; " + own);
   const std::string list =
       "is not supported; `poprt_exec ops` lists the supported ones; the model imports opset ";
-  expect_said(said("Other", "com.microsoft", 1),
-              "operator Other of domain 'com.microsoft' " + list + "1");
-  expect_said(said("Other", "", 15), "operator Other of domain 'ai.onnx' " + list + "15");
+  expect_contains(said("Other", "com.microsoft", 1),
+                  "operator Other of domain 'com.microsoft' " + list + "1");
+  expect_contains(said("Other", "", 15), "operator Other of domain 'ai.onnx' " + list + "15");
 }
 
 TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
@@ -86,19 +87,20 @@ TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
     return OneNode("Identity", "", 17, {ir::ValueType::of(type, std::move(shape))}).refusal(code);
   };
   EXPECT_EQ(said(Shape(64, 1)), "");
-  expect_said(said(Shape(65, 1), DType::f32, ErrorCode::invalid_argument),
-              "has 65 dimensions, at most 64 are supported");
+  expect_contains(said(Shape(65, 1), DType::f32, ErrorCode::invalid_argument),
+                  "has 65 dimensions, at most 64 are supported");
   constexpr int64_t kMost = int64_t{1} << 46;  // of four bytes
   EXPECT_EQ(said({kMost}), "");
-  expect_said(said({kMost + 1}), "needs more than 281474976710656 bytes");
+  expect_contains(said({kMost + 1}), "needs more than 281474976710656 bytes");
   EXPECT_EQ(said({2, kMost / 2}), "");
-  expect_said(said({3, kMost / 2}), "f32[3,35184372088832] needs more than 281474976710656 bytes");
+  expect_contains(said({3, kMost / 2}),
+                  "f32[3,35184372088832] needs more than 281474976710656 bytes");
   // An unknown dimension counts as one, and so does an empty one.
   EXPECT_EQ(said({kUnknownDim, 0, kMost}), "");
-  expect_said(said({kUnknownDim, kMost + 1}), "needs more than");
-  expect_said(said({0, kMost + 1}), "needs more than");
+  expect_contains(said({kUnknownDim, kMost + 1}), "needs more than");
+  expect_contains(said({0, kMost + 1}), "needs more than");
   EXPECT_EQ(said({4 * kMost}, DType::u8), "");
-  expect_said(said({4 * kMost + 1}, DType::u8), "needs more than");
+  expect_contains(said({4 * kMost + 1}, DType::u8), "needs more than");
 }
 
 TEST(Operator, WhatIsDeclaredAndWhatComesOutAgree) {
@@ -109,9 +111,10 @@ TEST(Operator, WhatIsDeclaredAndWhatComesOutAgree) {
   };
   EXPECT_EQ(said(f32({2, 3})), "");
   EXPECT_EQ(said(f32({kUnknownDim, 3})), "");
-  expect_said(said(f32({3, 3})), "is declared [3,3] but comes out as [2,");
-  expect_said(said(f32({2, 3, 1})), "is declared [2,3,1] but comes out as [2,?]");
-  expect_said(said(ir::ValueType::of(DType::f64, {2, 3})), "is declared f64 but comes out as f32");
+  expect_contains(said(f32({3, 3})), "is declared [3,3] but comes out as [2,");
+  expect_contains(said(f32({2, 3, 1})), "is declared [2,3,1] but comes out as [2,?]");
+  expect_contains(said(ir::ValueType::of(DType::f64, {2, 3})),
+                  "is declared f64 but comes out as f32");
   OneNode n("Relu", "", 17, {f32({2, kUnknownDim})});
   n.node->output()->type = f32({kUnknownDim, 3});
   infer(*n.node);
@@ -141,7 +144,7 @@ TEST(Operator, ThatExpandsIsNotLoweredAsItStands) {
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
-    expect_said(e.message(), "pass expand_operators must run before lowering");
+    expect_contains(e.message(), "pass expand_operators must run before lowering");
   }
   EXPECT_TRUE(expands(op_of(*n.node)));
   OneNode relu("Relu", "", 17, {f32({2})});
@@ -149,7 +152,7 @@ TEST(Operator, ThatExpandsIsNotLoweredAsItStands) {
   EXPECT_FALSE(expand_node(*relu.node));
 }
 
-// Of a node that expands it is the sum of its parts.
+// The work of a node with an expansion is the sum of the work of its parts.
 TEST(Operator, WorkGrowsWithTheElements) {
   const auto work = [](const char* op, const char* domain, int64_t size) {
     OneNode n(op, domain, domain[0] ? 1 : 17, {f32({size, size}), f32({size, size})});

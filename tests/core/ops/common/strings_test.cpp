@@ -231,7 +231,7 @@ bool matches(const std::string& pattern, const std::string& s) {
   return run("RegexFullMatch", {text({s})}, {{"pattern", pattern}})[0].values<bool>()[0];
 }
 
-// They are scattered by their ranks, of which no sum and no product is one.
+// Strings are scattered by their ranks. The sum or the product of ranks is not a rank.
 TEST(Strings, ScatterHasNoReduction) {
   const Tensor x = text({"a", "b", "c"}), at = Tensor::of<int64_t>({2}, {2, 0}),
                y = text({"x", "y"});

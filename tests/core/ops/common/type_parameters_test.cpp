@@ -8,8 +8,8 @@
 namespace poprt::ops {
 namespace {
 
-std::string said_of(const std::string& op, int64_t opset, std::vector<DType> inputs,
-                    const std::string& domain = "") {
+std::string message_of_types(const std::string& op, int64_t opset, std::vector<DType> inputs,
+                             const std::string& domain = "") {
   test::NodeCase c{.op = op, .opset = opset, .domain = domain};
   for (const DType t : inputs)
     c.inputs.push_back(t == DType::undefined ? Tensor() : Tensor::zeros(t, {1}));
@@ -24,31 +24,34 @@ std::string said_of(const std::string& op, int64_t opset, std::vector<DType> inp
 
 TEST(TypeParameters, InputsOfOneParameterAreOfOneType) {
   const DType f32 = DType::f32, s64 = DType::s64, none = DType::undefined;
-  EXPECT_EQ(said_of("Gemm", 13, {f32, f32, f32}), "");
-  EXPECT_NE(said_of("Gemm", 13, {f32, f32, s64}).find("input 'in0' is f32 and 'in2' is s64"),
-            std::string::npos);
-  EXPECT_EQ(said_of("Gather", 13, {f32, s64}), "");
-  EXPECT_NE(said_of("Where", 9, {DType::boolean, f32, s64}), "");
-  EXPECT_EQ(said_of("Clip", 13, {f32, none, f32}), "");
-  EXPECT_NE(said_of("Clip", 13, {f32, none, s64}), "");
+  EXPECT_EQ(message_of_types("Gemm", 13, {f32, f32, f32}), "");
+  EXPECT_NE(
+      message_of_types("Gemm", 13, {f32, f32, s64}).find("input 'in0' is f32 and 'in2' is s64"),
+      std::string::npos);
+  EXPECT_EQ(message_of_types("Gather", 13, {f32, s64}), "");
+  EXPECT_NE(message_of_types("Where", 9, {DType::boolean, f32, s64}), "");
+  EXPECT_EQ(message_of_types("Clip", 13, {f32, none, f32}), "");
+  EXPECT_NE(message_of_types("Clip", 13, {f32, none, s64}), "");
 }
 
 TEST(TypeParameters, ListsAreOfOneType) {
-  EXPECT_EQ(said_of("Concat", 13, {DType::u8, DType::u8, DType::u8}), "");
-  EXPECT_NE(said_of("Concat", 13, {DType::u8, DType::u8, DType::s8}).find("'in2' is s8"),
+  EXPECT_EQ(message_of_types("Concat", 13, {DType::u8, DType::u8, DType::u8}), "");
+  EXPECT_NE(message_of_types("Concat", 13, {DType::u8, DType::u8, DType::s8}).find("'in2' is s8"),
             std::string::npos);
 }
 
 TEST(TypeParameters, BelongToAnOpset) {
-  EXPECT_NE(said_of("Pow", 7, {DType::f32, DType::s64}), "");
-  EXPECT_EQ(said_of("Pow", 12, {DType::f32, DType::s64}), "");
+  EXPECT_NE(message_of_types("Pow", 7, {DType::f32, DType::s64}), "");
+  EXPECT_EQ(message_of_types("Pow", 12, {DType::f32, DType::s64}), "");
 }
 
 TEST(TypeParameters, AreThoseOfOtherDomainsToo) {
   const DType u8 = DType::u8, s8 = DType::s8, f32 = DType::f32;
-  EXPECT_EQ(said_of("QLinearAdd", 1, {u8, f32, u8, u8, f32, u8, f32, u8}, "com.microsoft"), "");
-  EXPECT_NE(said_of("QLinearAdd", 1, {u8, f32, u8, s8, f32, s8, f32, u8}, "com.microsoft"), "");
-  EXPECT_EQ(said_of("NoSuchOperator", 1, {u8, f32}, "com.microsoft"), "");
+  EXPECT_EQ(message_of_types("QLinearAdd", 1, {u8, f32, u8, u8, f32, u8, f32, u8}, "com.microsoft"),
+            "");
+  EXPECT_NE(message_of_types("QLinearAdd", 1, {u8, f32, u8, s8, f32, s8, f32, u8}, "com.microsoft"),
+            "");
+  EXPECT_EQ(message_of_types("NoSuchOperator", 1, {u8, f32}, "com.microsoft"), "");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(ValueRange, ErrorsNameValueAndRange) {
       std::string::npos);
 }
 
-// Constant: refused. At run time: the same node gives a result.
+// The value is refused if it is constant. At run time, the same node has a result.
 TEST(ValueRange, OperatorsRefuseConstantsAndRunWithTheSameValuesAtRunTime) {
   const auto batch = [](int64_t i) { return Tensor::of<int64_t>({1}, {i}); };
   const auto cases = {

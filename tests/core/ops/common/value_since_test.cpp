@@ -1,4 +1,4 @@
-// A value that an attribute has only from a later opset on is refused before, and taken there.
+// Values of attributes that a later opset added are refused before it, and accepted from it on.
 #include <ostream>
 
 #include "core/ops/run_node.h"
@@ -14,7 +14,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.op << ' ' << c.attribute << ' ' << c.value;
 }
 
-// Nodes that are right but for the opset.
+// Returns a node that is valid except for its opset.
 NodeCase node_of(const Case& c, int64_t opset) {
   NodeCase n{c.op, opset, {{c.attribute, std::string(c.value)}}};
   const std::string op = c.op;

@@ -5,7 +5,7 @@
 namespace poprt::ops::sampled {
 namespace {
 
-// What stays from run to run: tests/core/compiler/lower_test.cpp.
+// tests/core/compiler/lower_test.cpp tests the state between runs.
 OPS_SAMPLE(Shift) {
   samples.add("Shift", 1, "poprt")
       .attr("axis", int64_t{1})

@@ -190,7 +190,7 @@ TEST(ExtractConstant, ConstantNodesBecomeInitializers) {
   EXPECT_EQ(graph->find("s")->constant().to_int64s(), std::vector<int64_t>{6});
 }
 
-// A graph that a pass must leave alone, because the node in it does something.
+// A graph that a pass must not change, because its node has an effect.
 struct Kept {
   const char* pass;
   const char* why;
@@ -721,7 +721,7 @@ TEST(UniqueNames, ANameThatIsTakenIsPassedOver) {
   EXPECT_EQ(nodes[2]->name, "n_1");
 }
 
-// A limit of rewrites is kept by every pass: nothing may be done unasked.
+// Every pass observes the limit of rewrites.
 TEST(Cleanup, ALimitOfNoRewritesLeavesEveryGraphAsItIs) {
   for (const char* pass :
        {"eliminate_identity", "eliminate_deadend", "eliminate_nop_arithmetic", "eliminate_nop_cast",
@@ -756,7 +756,7 @@ TEST(Cleanup, ALimitOfNoRewritesLeavesEveryGraphAsItIs) {
   }
 }
 
-// A try at each number for each node would take beyond the test's limit.
+// A program that tries each number for each node exceeds the time limit of the test.
 TEST(Cleanup, TwoHundredThousandNodesWithoutANameGetOneEach) {
   constexpr int kNodes = 200'000;
   ir::Graph g;

@@ -37,7 +37,7 @@ TEST(Branches, AreFoundByTheNameOfTheirAttribute) {
   EXPECT_EQ(passes::branch_of(choice, "body"), nullptr);
 }
 
-// At any depth, from any graph.
+// The values may be at any depth and of any graph.
 TEST(Branches, ReadWhatTheirNodesRead) {
   const auto graph = parsed(kBody);
   EXPECT_EQ(names_of(passes::values_read(*graph->nodes()[0])), "x ");

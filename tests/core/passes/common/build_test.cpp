@@ -9,10 +9,10 @@ namespace {
 
 using ir::Value;
 
-// The nodes that `make` puts in front of Neg(%x), x of f32[2,4], and what its last result is: the
-// operator with its number of inputs and its attributes, and the values for 0, 1, 2 ...
+// Returns the nodes that `make` inserts before Neg(%x), x of f32[2,4] (operators with their numbers
+// of inputs and attributes), and the values of the last result for x = 0, 1, 2 ...
 template <class F>
-std::string spelt(int opset, F&& make) {
+std::string built_text(int opset, F&& make) {
   const auto graph = parsed("input %x : f32[2,4]\n%y = Neg(%x)\noutput %y", opset);
   ir::Node& at = *graph->nodes().back();
   try {
@@ -42,47 +42,51 @@ TEST(Build, NodesAreSpeltAsTheOpsetHasThem) {
     return passes::split_into(at, x, std::vector<int64_t>{1, 3}, 1)[1];
   };
   for (const int opset : {9, 12})
-    EXPECT_EQ(spelt(opset, parts), "Split 1 axis split: [2,3] [1, 2, 3, 5, 6, 7]");
+    EXPECT_EQ(built_text(opset, parts), "Split 1 axis split: [2,3] [1, 2, 3, 5, 6, 7]");
   for (const int opset : {13, 17})
-    EXPECT_EQ(spelt(opset, parts), "Split 2 axis: [2,3] [1, 2, 3, 5, 6, 7]");
+    EXPECT_EQ(built_text(opset, parts), "Split 2 axis: [2,3] [1, 2, 3, 5, 6, 7]");
   const auto slice = [](ir::Node& at, Value* x) { return passes::sliced(at, x, 1, 1, 3); };
-  EXPECT_EQ(spelt(9, slice), "Slice 1 axes ends starts: [2,2] [1, 2, 5, 6]");
-  EXPECT_EQ(spelt(10, slice), "Slice 4: [2,2] [1, 2, 5, 6]");
+  EXPECT_EQ(built_text(9, slice), "Slice 1 axes ends starts: [2,2] [1, 2, 5, 6]");
+  EXPECT_EQ(built_text(10, slice), "Slice 4: [2,2] [1, 2, 5, 6]");
   const auto steps = [](ir::Node& at, Value* x) { return passes::sliced(at, x, 1, 0, 3, 2); };
-  EXPECT_EQ(spelt(10, steps), "Slice 5: [2,2] [0, 2, 4, 6]");
+  EXPECT_EQ(built_text(10, steps), "Slice 5: [2,2] [0, 2, 4, 6]");
   EXPECT_EQ(
-      spelt(9, steps),
+      built_text(9, steps),
       "Slice of opset 9 has no steps; convert the model to opset 10 or later (`convert_version`)");
   const auto pad = [](ir::Node& at, Value* x) { return passes::padded(at, x, 0, 3); };
   const std::string zeros = ": [3,4] [0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0]";
-  EXPECT_EQ(spelt(10, pad), "Pad 1 pads" + zeros);
-  EXPECT_EQ(spelt(11, pad), "Pad 2" + zeros);
+  EXPECT_EQ(built_text(10, pad), "Pad 1 pads" + zeros);
+  EXPECT_EQ(built_text(11, pad), "Pad 2" + zeros);
   const auto turned = [](ir::Node& at, Value* x) { return passes::reshaped(at, x, {4, 2}); };
-  EXPECT_EQ(spelt(17, turned), "Reshape 2: [4,2] [0, 1, 2, 3, 4, 5, 6, 7]");
+  EXPECT_EQ(built_text(17, turned), "Reshape 2: [4,2] [0, 1, 2, 3, 4, 5, 6, 7]");
   const auto empty = [](ir::Node& at, Value* x) {
     return passes::reshaped(at, passes::sliced(at, x, 1, 0, 0), {0, 7});
   };
-  EXPECT_EQ(spelt(14, empty), "Slice 4: Reshape 2 allowzero: [0,7] []");
-  EXPECT_EQ(spelt(17, [](ir::Node& at,
-                         Value* x) { return passes::joined(at, std::vector<Value*>{x, x}, 1); })
-                .substr(0, 21),
-            "Concat 2 axis: [2,8] ");
+  EXPECT_EQ(built_text(14, empty), "Slice 4: Reshape 2 allowzero: [0,7] []");
+  EXPECT_EQ(
+      built_text(17, [](ir::Node& at,
+                        Value* x) { return passes::joined(at, std::vector<Value*>{x, x}, 1); })
+          .substr(0, 21),
+      "Concat 2 axis: [2,8] ");
 }
 
 TEST(Build, WhatChangesNothingIsNotMade) {
-  const auto same = [](auto&& make) { return spelt(17, make).substr(0, 5); };
+  const auto same = [](auto&& make) { return built_text(17, make).substr(0, 5); };
   EXPECT_EQ(same([](ir::Node& at, Value* x) { return passes::reshaped(at, x, {2, 4}); }), "[2,4]");
   EXPECT_EQ(same([](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::f32); }),
             "[2,4]");
   EXPECT_EQ(same([](ir::Node& at, Value* x) { return passes::transposed(at, x, {0, 1}); }),
             "[2,4]");
   EXPECT_EQ(same([](ir::Node& at, Value* x) { return passes::padded(at, x, 1, 4); }), "[2,4]");
-  EXPECT_EQ(spelt(17, [](ir::Node& at, Value* x) { return passes::transposed(at, x, {1, 0}); }),
-            "Transpose 1 perm: [4,2] [0, 4, 1, 5, 2, 6, 3, 7]");
-  EXPECT_EQ(spelt(17, [](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::s32); }),
-            "Cast 1 to: [2,4] [0, 1, 2, 3, 4, 5, 6, 7]");
-  EXPECT_EQ(spelt(17, [](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::f8_143); }),
-            fmt::format("ONNX has no type {}", dtype_name(DType::f8_143)));
+  EXPECT_EQ(
+      built_text(17, [](ir::Node& at, Value* x) { return passes::transposed(at, x, {1, 0}); }),
+      "Transpose 1 perm: [4,2] [0, 4, 1, 5, 2, 6, 3, 7]");
+  EXPECT_EQ(
+      built_text(17, [](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::s32); }),
+      "Cast 1 to: [2,4] [0, 1, 2, 3, 4, 5, 6, 7]");
+  EXPECT_EQ(
+      built_text(17, [](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::f8_143); }),
+      fmt::format("ONNX has no type {}", dtype_name(DType::f8_143)));
 }
 
 TEST(Build, PartsOfTensors) {
@@ -175,7 +179,7 @@ TEST(Build, AnOutputThatCannotBeTakenOverIsCopied) {
   EXPECT_EQ(graph->outputs()[0]->name(), "a");
   EXPECT_EQ(graph->outputs()[1]->name(), "b");
   EXPECT_EQ(graph->nodes()[2]->input(0), graph->outputs()[1]);
-  // What others read already keeps its name.
+  // A value with other readers keeps its name.
   Value* b = graph->outputs()[1];
   passes::replace_outputs(*graph->nodes()[2], std::span(&b, 1));
   EXPECT_EQ(ops_of(*graph), "Neg Identity Identity");

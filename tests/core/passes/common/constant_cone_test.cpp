@@ -40,7 +40,7 @@ TEST(ConstantCones, HoldWhatConstantsAloneFeed) {
   EXPECT_FALSE(cones.contains(graph->find("r")->producer()));  // another number every time
   EXPECT_EQ(outputs_of(cones.of(graph->find("d")->producer())), "c d ");
   EXPECT_EQ(outputs_of(cones.of(graph->find("h")->producer())), "c d f h ");
-  // Of 8 bytes nothing, where at most 7 are wanted.
+  // No cone of 8 bytes is returned for a limit of 7.
   EXPECT_EQ(outputs_of(passes::ConstantCones(*graph, 8).nodes()), "c d f h ");
   EXPECT_EQ(outputs_of(passes::ConstantCones(*graph, 7).nodes()), "");
 }

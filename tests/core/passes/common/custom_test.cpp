@@ -39,7 +39,7 @@ bool is(const poprt_graph_host* host, const poprt_node* n, std::string_view type
   return n && host->node_type(n) == type;
 }
 
-// Neg(Neg(x)) is x: takes a node away that was still to be visited.
+// Replaces Neg(Neg(x)) by x, which removes a node that was not visited yet.
 int32_t matches_twice(const poprt_graph_host* host, poprt_node* node, void*) {
   poprt_node* reader = nullptr;
   return is(host, node, "Neg") &&
@@ -54,7 +54,7 @@ int32_t apply_twice(const poprt_graph_host* host, poprt_node* node, void*) {
   return host->erase_node(node);
 }
 
-// One node becomes the next of a list, or itself for ever.
+// Replaces a node by the next one of a list, or always by itself.
 int32_t matches_type(const poprt_graph_host* host, poprt_node* node, void* user_data) {
   return is(host, node, *static_cast<const char* const*>(user_data));
 }

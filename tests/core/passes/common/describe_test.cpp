@@ -30,8 +30,8 @@ TEST(Describe, InputsAndOutputsAreCountedByType) {
             "  1 x dtype - f32, shape - [3]\noutputs: 1\n  1 x dtype - f32, shape - [3]\n");
 }
 
-// The result that both models have of each product or normalisation: its own, or what casts,
-// factors and addends make of it, three of them at most.
+// The result of each product or normalisation that both models have: its output, or the value after
+// at most three casts, factors and addends.
 TEST(Describe, LayersAreToldByTheResultThatBothModelsHave) {
   const auto results = [](const char* before, const char* after) {
     return passes::layer_results(*parsed(before), *parsed(after));

@@ -1,5 +1,5 @@
-// What plug-ins see of a graph and may do to it, called as they call it. tests/plugins/trial.cpp is
-// a library that does so through the whole product.
+// The functions with which plug-ins read and change a graph. tests/plugins/trial.cpp is a library
+// that calls them through the whole product.
 #include "passes/common/graph_host.h"
 
 #include <array>
@@ -38,8 +38,7 @@ class GraphHost : public testing::Test {
   ir::Value* at(poprt_value* v) { return reinterpret_cast<ir::Value*>(v); }
   std::string name_of(poprt_value* v) { return v ? host_.value_name(v) : "null"; }
 
-  // What one call of a plug-in, which does this and gives its code, ends with: nothing, or "code:
-  // message".
+  // Calls a function of a plug-in, which returns a code. Returns "" or "code: message".
   template <class F>
   std::string outcome(F&& body, bool is_code = true) {
     try {
@@ -187,7 +186,7 @@ TEST_F(GraphHost, AttributesAreToldByKind) {
               "invalid_argument: it: the name of an attribute is empty");
 }
 
-// Callers that were built against an older header know less of the struct.
+// Callers that were built with an older header pass a shorter struct.
 TEST_F(GraphHost, TypesAreWrittenAsFarAsTheCallerKnowsThem) {
   const auto type = [&](const char* name) {
     poprt_op_tensor t{};
@@ -325,7 +324,7 @@ TEST_F(GraphHost, ReadersReadAnotherValue) {
   EXPECT_EQ(ops_of(*graph_), "MatMul Add If");
 }
 
-// Outputs are made by nodes: an input in the place of one is copied, where the node was.
+// Nodes produce outputs: an input that replaces an output is copied at the place of the node.
 TEST_F(GraphHost, AnOutputThatBecomesAnInputIsACopyOfIt) {
   const auto graph = parsed(R"(
     input %x : f32[2]

@@ -152,11 +152,11 @@ TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
   const std::string low = "%n = Sub(%one, %m)\n%k = Mul(%n, %low)\n";
   const std::string added = low + "%y = Add(%scores, %k)\n", to_s = low + "%y = Add(%s, %k)\n";
   const std::string rows[] = {
-      // Nothing else meets it.
+      // Nothing else is combined with it.
       chain + "%m = Mul(%c, %low)\n%y = Neg(%scores)\noutput %m\n",
       // The mask drops nothing; the two numbers are equal.
       chain + "%m = Mul(%c, %zero)\n" + added,
-      // A place looks at its neighbour, or from the other end; a row at the other row.
+      // The mask reads the neighbour, the reversed places, or the other row.
       chain + "const %back : s64[4] = [1, 2, 3, 0]\n%m = Gather(%c, %back) {axis = 3}\n" + added,
       chain + "const %back : s64[4] = [3, 2, 1, 0]\n%m = Gather(%c, %back) {axis = 3}\n" + added,
       chain + "const %back : s64[2] = [1, 0]\n%m = Gather(%c, %back) {axis = 0}\n" + added,

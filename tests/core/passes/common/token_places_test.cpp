@@ -7,8 +7,8 @@ namespace {
 
 using passes::Tokens;
 
-// What the last node of a text is by token, with two rows of three: inputs %m.. have tokens as a
-// matrix, %f.. flat, %e.. elsewhere, all others have none.
+// Returns how the result of the last node depends on tokens, with two rows of three tokens. Inputs
+// %m.. have tokens as a matrix, %f.. flat, %e.. elsewhere, and all others have none.
 std::string by_token(const std::string& body, int opset = 17) {
   const auto graph = parsed(body + "\noutput %y\n", opset);
   const ir::Node& n = *graph->nodes().back();

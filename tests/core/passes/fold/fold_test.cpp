@@ -107,7 +107,7 @@ TEST(ConstantFolding, SmallResultsAndThoseHardlyLargerThanTheirOperandsAreStored
   }
 }
 
-// As above, with arithmetic that a run would repeat.
+// The same with arithmetic that a run would repeat.
 TEST(ConstantFolding, WhatTakesLongIsStored) {
   const auto graph = parsed(R"(
     input %x : f32[1024,1024]
@@ -131,7 +131,7 @@ TEST(ConstantFolding, WhatTakesLongIsStored) {
   expect_same_results(*before, *graph);
 }
 
-// What a weight is made from does not matter: products pack it.
+// A weight is folded however it is computed, because products pack it.
 TEST(ConstantFolding, WeightsAreFoldedWhateverMakesThem) {
   for (const char* reader : {
            "%y = MatMul(%x, %big)",
@@ -218,7 +218,7 @@ TEST(ConstantFolding, QuantizedWeightsStayQuantized) {
   EXPECT_EQ(ops_of(*graph), "DequantizeLinear Transpose MatMul");
 }
 
-// Readers see a constant, and the graph still hands the value out.
+// Readers receive a constant, and the value is still an output of the graph.
 TEST(ConstantFolding, AnOutputOnTheWayToAShapeIsFoldedForItsReaders) {
   const auto graph = parsed(R"(
     input %x : f32[2,3,4]

@@ -340,7 +340,7 @@ TEST(ElementwiseFusion, WhatReadsQuantisedBytesIsAnotherProgram) {
              "poprt.Elementwise poprt.Elementwise", 17, 0);
 }
 
-// A quotient that is rounded to another type is none of a float program.
+// A quotient that is rounded to another type is not a step of a float program.
 TEST(ElementwiseFusion, AQuotientOfHalvesStays) {
   expect_ops({"elementwise_fusion"}, R"(
     input %x : f32[2,300]

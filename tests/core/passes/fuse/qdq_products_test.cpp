@@ -1,4 +1,4 @@
-// Random graphs against their own definition, in double: widen, multiply and add, round once.
+// Compares random graphs with their definition in double: widen, multiply, add, and round once.
 #include <fmt/ranges.h>
 
 #include <cmath>
@@ -424,7 +424,7 @@ TEST(QdqProducts, MovesOfBytes) {
   EXPECT_EQ(operators_of(text("0.25")), "DequantizeLinear Reshape QuantizeLinear");
 }
 
-// 40000 products of the largest bytes do not fit 32 bits, those of these weights do.
+// 40000 products of the largest bytes do not fit in 32 bits, but those of these weights do.
 TEST(QdqProducts, LongSumsOfSmallWeights) {
   const auto text = [](int64_t places) {
     std::vector<int64_t> w(80000, 1);

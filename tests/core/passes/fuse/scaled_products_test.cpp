@@ -20,7 +20,7 @@ std::string numbers(size_t n, uint32_t seed) {
   return fmt::format("[{}]", fmt::join(v, ", "));
 }
 
-// What dynamic quantisers leave of a linear layer, 9 to 70 columns.
+// Returns a linear layer in the form of dynamic quantisers, from 9 to 70 columns.
 std::string linear(const std::string& type, const std::string& scale, const std::string& tail) {
   return fmt::format(R"(
     input %x : f32[2,3,9]

@@ -62,7 +62,7 @@ Tensor random_bytes(const std::string& type, const Shape& shape, std::mt19937& r
   return t;
 }
 
-// The passes make `operators` of the graph, and no byte changes.
+// Expects `operators` after the passes, and equal bytes.
 void expect_same_bytes(const std::string& text, const std::string& operators, const Names& passes,
                        const std::map<std::string, Tensor>& feeds) {
   const auto before = parsed(text), after = parsed(text);

@@ -1,5 +1,5 @@
-// Which nodes of a graph move to another layout, for texts of which each number and line is another
-// one, recorded: what a layout must look at before it takes a node with it.
+// Records the nodes that move to another layout, for texts in which one number or line is changed.
+// A pass must check these facts before it moves a node.
 //
 //   POPRT_WRITE_RECORDS=1 test_passes --gtest_filter='RecordedLayouts.*'   # then read the diff
 #include "core/passes/pass_case.h"

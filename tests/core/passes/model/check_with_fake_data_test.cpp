@@ -9,7 +9,7 @@ constexpr const char* kNegated = R"(
   output %y
 )";
 
-std::string said_of(std::string_view before, std::string_view after) {
+std::string message_of_check(std::string_view before, std::string_view after) {
   const auto original = parsed(before), graph = parsed(after);
   passes::PassManagerOptions options;
   options.origin = original.get();
@@ -25,7 +25,7 @@ std::string said_of(std::string_view before, std::string_view after) {
 }
 
 TEST(CheckWithFakeData, EqualModelsAreToldAlike) {
-  EXPECT_EQ(said_of(kNegated, R"(
+  EXPECT_EQ(message_of_check(kNegated, R"(
     input %x : f32[2,3]
     const %minus : f32[] = -1.0
     %y = Mul(%x, %minus)
@@ -35,7 +35,7 @@ TEST(CheckWithFakeData, EqualModelsAreToldAlike) {
 }
 
 TEST(CheckWithFakeData, AnOutputThatDiffersIsRefused) {
-  const std::string said = said_of(kNegated, R"(
+  const std::string said = message_of_check(kNegated, R"(
     input %x : f32[2,3]
     const %minus : f32[] = -1.01
     %y = Mul(%x, %minus)
@@ -44,7 +44,7 @@ TEST(CheckWithFakeData, AnOutputThatDiffersIsRefused) {
   EXPECT_NE(said.find("output 'y' differs by 0.00"), std::string::npos) << said;
 }
 
-// Of y = body(x), before and after: the beginning of the message.
+// The beginning of the message for y = body(x), before and after.
 struct Comparison {
   const char *before, *after, *says;
 };
@@ -81,7 +81,7 @@ TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
     const auto text = [](const char* body) {
       return fmt::format("input %x : f32[2,3]\n{}\noutput %y", body);
     };
-    const std::string said = said_of(text(c.before), text(c.after));
+    const std::string said = message_of_check(text(c.before), text(c.after));
     EXPECT_TRUE(said.find(c.says) != std::string::npos) << c.after << "\n" << said;
   }
 }
@@ -109,7 +109,7 @@ TEST(CheckWithFakeData, RefusesWhatItCannotFeedOrCompute) {
        "output y: differs by 0 at most\n"},
   };
   for (const Comparison& c : all) {
-    const std::string said = said_of(c.before, c.after);
+    const std::string said = message_of_check(c.before, c.after);
     EXPECT_NE(said.find(c.says), std::string::npos) << said;
   }
   const auto graph = parsed(kNegated);

@@ -32,7 +32,7 @@ std::string matmul() {
   return "input %x : f32[3,4]\n" + constant("w", "f32[4,2]", 8) + "%y = MatMul(%x, %w)\noutput %y";
 }
 
-// What 8-bit floats leave of a tensor.
+// Rounds a tensor to 8-bit floats.
 Tensor rounded(const Tensor& t, DType dtype, int scale) {
   Tensor out = Tensor::zeros(DType::f32, t.shape());
   std::vector<uint8_t> codes(static_cast<size_t>(t.count()));
@@ -61,7 +61,7 @@ TEST(FloatToFp8, CastsTheDataAndStoresCodesOfTheWeights) {
   EXPECT_TRUE(product->input(1)->constant().same_as(Tensor::of<uint8_t>({4, 2}, codes)));
 }
 
-// The results of the pass against those of the model with rounded operands.
+// Compares the results after the pass with those of the model with rounded operands.
 void expect_rounded(const std::string& text, const char* formats, bool weights_only) {
   const passes::PrecisionParameters p = parameters(formats, weights_only);
   const auto reference = parsed(text), graph = parsed(text);

@@ -19,7 +19,7 @@ size_t count_of(const ir::Graph& g, std::string_view op) {
   return n;
 }
 
-// Packs, and holds every item against the original model with that sequence alone.
+// Packs sequences, and compares every item with the original model on that sequence.
 std::unique_ptr<ir::Graph> expect_as_alone(const std::string& text, const std::string& longest,
                                            std::vector<size_t> lengths,
                                            const std::string& reference = "") {
