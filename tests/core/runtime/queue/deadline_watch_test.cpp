@@ -46,7 +46,8 @@ TEST(DeadlineWatch, WakesForOneThatIsEarlierThanWhatItSleepsFor) {
   EXPECT_TRUE(eventually([&] { return soon->done(); }));
 }
 
-// The first of the heap goes when it is cleaned; what moves to its place is not the earliest.
+// A clean-up removes the first element of the heap, and the element that replaces it is not the
+// earliest.
 TEST(DeadlineWatch, KnowsTheEarliestBehindThoseThatAreForgotten) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;

@@ -203,7 +203,7 @@ TEST(QueueManager, StopEndsABlockedEnqueue) {
   s.session.stop();
   producer.join();
   EXPECT_EQ(answers.ok + answers.cancelled, 0);
-  // What waited is still there after a reload.
+  // Waiting entries are still in the queue after a reload.
   s.session.reload();
   s.y.enqueue(y.data(), 16);
   s.c.enqueue(c.data(), 16);
@@ -255,7 +255,7 @@ class Driven {
   };
   using Answers = std::vector<std::pair<size_t, ErrorCode>>;
 
-  // Without the one that the device has begun with.
+  // The entry that the device has begun is not counted.
   size_t ring() const { return waiting_.size() - (begun_ ? 1 : 0); }
   size_t left(const Element& e) const { return e.memory.size() - e.at; }
 
@@ -349,7 +349,7 @@ class Driven {
     ASSERT_EQ(queue().fetch(buffer.data()), StreamCallback::Result::not_available);
     queue().resume();
   }
-  // Memory that the device has, and does not use after all.
+  // Memory that the device received but does not use.
   void given_up() {
     if (waiting_.empty() || left(*waiting_.front()) < bytes_) return;
     ASSERT_NE(queue().acquire(), nullptr);

@@ -1,4 +1,4 @@
-// What happens to a request when the queue is full, late or stopped, while the device computes.
+// Requests while the device computes and the queue is full, or the request is late or stopped.
 #include "runtime/queue/request_queue.h"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(RequestQueue, ALineHasNoLimitAndKeepsTheOrder) {
   for (size_t i = 0; i < kMany; i++)
     requests.push_back(b.submit(when_full(WhenFull::line), callback));
   EXPECT_EQ(b.runner->statistics().in_flight, kMany);
-  // A place that is free belongs to the line.
+  // A free place belongs to the first waiting request.
   EXPECT_EQ(code_of([&] { b.submit(when_full(WhenFull::fail)); }), ErrorCode::unavailable);
   b.rows.pop_back();
   b.gate.open();
@@ -177,7 +177,7 @@ TEST(RequestQueue, StoppingAnswersTheLine) {
   std::vector<RequestPtr> requests;
   for (int i = 0; i < 20; i++) requests.push_back(b.submit(when_full(WhenFull::line)));
   std::thread stopping([&] { b.runner->stop(); });
-  // The others in the queue have nothing to wait for.
+  // The other requests in the queue do not wait.
   for (size_t i = 2; i < requests.size(); i++) {
     EXPECT_TRUE(requests[i]->wait(60s));
     EXPECT_EQ(requests[i]->code(), ErrorCode::cancelled);

@@ -33,29 +33,30 @@ TEST(Deadline, IsSoLongAfterTheStart) {
   EXPECT_EQ(deadline_after(start, std::chrono::nanoseconds::max()), never);
 }
 
-// In the order of time: `done` is the state of the request that the notified thread sees.
-struct ToldStatus {
+// The notifications in the order of time, with the state of the request that the notified thread
+// sees.
+struct Notifications {
   std::vector<std::string> what;
   Request* request = nullptr;
   void add(const char* text) {
     what.push_back(std::string(text) + (request->done() ? " done" : " not done"));
   }
-  static ToldStatus& of(void* context) { return *static_cast<ToldStatus*>(context); }
+  static Notifications& of(void* context) { return *static_cast<Notifications*>(context); }
 };
 
-RequestCallback telling(ToldStatus& told) {
+RequestCallback notifying_callback(Notifications& notified) {
   RequestCallback c;
-  c.context = &told;
-  c.before = [](void* t) noexcept { ToldStatus::of(t).add("before"); };
-  c.call = [](void* t, ErrorCode) noexcept { ToldStatus::of(t).add("call"); };
+  c.context = &notified;
+  c.before = [](void* t) noexcept { Notifications::of(t).add("before"); };
+  c.call = [](void* t, ErrorCode) noexcept { Notifications::of(t).add("call"); };
   return c;
 }
 
 TEST(Request, TheOneWhoClaimsItAnswersIt) {
   const auto pool = RequestPool::make(1, 1);
-  ToldStatus told;
-  const RequestPtr r = taken(*pool, telling(told));
-  told.request = r.get();
+  Notifications notified;
+  const RequestPtr r = taken(*pool, notifying_callback(notified));
+  notified.request = r.get();
   EXPECT_TRUE(r->queued());
   EXPECT_FALSE(r->done());
   EXPECT_TRUE(r->claim());
@@ -64,7 +65,7 @@ TEST(Request, TheOneWhoClaimsItAnswersIt) {
   EXPECT_FALSE(r->cancel());
   EXPECT_FALSE(r->wait(0ns));
   r->complete(ErrorCode::ok);
-  EXPECT_EQ(told.what, (std::vector<std::string>{"before not done", "call done"}));
+  EXPECT_EQ(notified.what, (std::vector<std::string>{"before not done", "call done"}));
   EXPECT_TRUE(r->done());
   EXPECT_TRUE(r->wait(0ns));
   EXPECT_EQ(r->code(), ErrorCode::ok);
@@ -85,14 +86,14 @@ std::string failure_text(const Request& r) {
 
 TEST(Request, SaysWhatItFailedWith) {
   const auto pool = RequestPool::make(1, 1);
-  ToldStatus told;
-  const RequestPtr failed = taken(*pool, telling(told));
-  told.request = failed.get();
+  Notifications notified;
+  const RequestPtr failed = taken(*pool, notifying_callback(notified));
+  notified.request = failed.get();
   EXPECT_TRUE(failed->claim());
   failed->complete(ErrorCode::aborted,
                    std::make_shared<const Error>(ErrorCode::aborted, "the device is gone"));
   EXPECT_EQ(failure_text(*failed), "the device is gone");
-  EXPECT_EQ(told.what, std::vector<std::string>{"call done"}) << "nothing before a failure";
+  EXPECT_EQ(notified.what, std::vector<std::string>{"call done"}) << "nothing before a failure";
   const RequestPtr cancelled = taken(*pool);
   EXPECT_TRUE(cancelled->cancel());
   EXPECT_FALSE(cancelled->cancel());
@@ -133,9 +134,9 @@ TEST(Request, ThePoolIsToldOfWhatIsAnsweredWhileItWaits) {
 TEST(Request, IsWatchedWhileSomebodyWaitsOrWillBeCalled) {
   const auto pool = RequestPool::make(1, 1);
   pool->wake_on_watch = true;
-  ToldStatus told;
-  const RequestPtr quiet = taken(*pool), called = taken(*pool, telling(told));
-  told.request = called.get();
+  Notifications notified;
+  const RequestPtr quiet = taken(*pool), called = taken(*pool, notifying_callback(notified));
+  notified.request = called.get();
   EXPECT_TRUE(called->watched());
   EXPECT_FALSE(quiet->watched());
   const uint64_t wakeups = pool->wakeups();
@@ -195,7 +196,7 @@ TEST(RequestPool, GivesARequestOutAgainAsNew) {
   EXPECT_NE(other.get(), first);
 }
 
-// The pool goes with its last request.
+// The pool is freed with its last request.
 TEST(RequestPool, RequestsOutliveTheirRunner) {
   RequestPtr kept, back;
   {

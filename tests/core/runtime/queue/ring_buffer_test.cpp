@@ -83,7 +83,7 @@ struct Element {
   std::array<uint64_t, kBytes / 8> words;
 };
 
-// A torn element would have words of two.
+// A torn element would contain words of two elements.
 template <size_t kBytes>
 void travel_alone_and_together() {
   using E = Element<kBytes>;

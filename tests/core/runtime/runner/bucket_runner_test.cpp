@@ -87,7 +87,7 @@ std::string message_of(auto&& f) {
   return "no error";
 }
 
-// Of which none is the largest in every dimension.
+// None of the buckets is the largest one in every dimension.
 TEST(BucketRunner, WhatItDescribesIsABucket) {
   std::string notes = kNotes;
   const program::LoadedProgram parts[] = {copies(1, 8), copies(3, 4)};

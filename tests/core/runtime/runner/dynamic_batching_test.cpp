@@ -213,7 +213,7 @@ TEST(DynamicBatch, MergesPartialRequestsIntoOneRun) {
   EXPECT_EQ(runs, 3);
 }
 
-// What another request gives up, the rest of a request that has begun keeps its place in.
+// If another request is cancelled, the rest of a request that has begun keeps its place.
 TEST(DynamicBatch, ABatchThatLosesARequestTakesNoRowTwice) {
   std::atomic<int> runs{0};
   Gate gate;
@@ -259,7 +259,7 @@ TEST(DynamicBatch, WholeBatchesDoNotWaitForTheRest) {
   EXPECT_EQ(runner.statistics().padded_rows, 3u);
 }
 
-// --- when a batch is padded (RuntimeConfig timeoutNS and its kin), on a clock that the test turns
+// --- when a batch is padded (RuntimeConfig timeoutNS and similar), on a clock of the test
 
 struct Timed {
   explicit Timed(const std::function<void(RunnerConfig&)>& change = {}, Shape shape = {4},

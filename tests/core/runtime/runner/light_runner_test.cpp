@@ -9,7 +9,7 @@
 namespace poprt::runtime {
 namespace {
 
-// y = x and v = w, where w comes with the model.
+// y = x and v = w, where w is part of the model.
 struct Weights {
   Weights() {
     const auto x = b.add_input({"x", DType::f32, {4}}), w = b.add_input({"w", DType::f32, {4}});

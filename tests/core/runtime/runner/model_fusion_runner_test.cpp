@@ -152,7 +152,7 @@ TEST(ModelFusionRunner, RefusesOtherModels) {
   EXPECT_THROW(ModelFusionRunner(fused(), config), Error);
 }
 
-// How many graphs anchors with these names are, or why they are none.
+// Returns the number of graphs that anchors with these names form, or the reason why they do not.
 std::string graphs_of(std::vector<program::Anchor> inputs, std::vector<program::Anchor> outputs) {
   RunnerConfig config;
   config.session.device =

@@ -37,7 +37,7 @@ std::shared_ptr<const Model> described_model(const char* segments, int64_t count
   return model;
 }
 
-// Per item: what its ids sum up to, and its types.
+// Returns for each item the sum of its ids, and its types.
 std::shared_ptr<FunctionDevice> summing_device(int64_t segments) {
   return std::make_shared<FunctionDevice>([segments](const void* const* in, void* const* out) {
     const auto *ids = static_cast<const int32_t*>(in[0]),
@@ -222,7 +222,7 @@ TEST(PackDescription, NumbersOfTheDescriptionAreInRange) {
   EXPECT_EQ(made("{}").find("data_loss: PackRunnerConfig of the model: "), 0u);
 }
 
-std::string said_of(const std::function<void()>& f) {
+std::string message_of_pack(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -231,15 +231,15 @@ std::string said_of(const std::function<void()>& f) {
   return "";
 }
 
-// Of an item of five places in two segments.
-std::string said_of_five(PackRunner& runner, const std::vector<int32_t>& lengths) {
+// Returns the message for an item of five places in two segments.
+std::string message_of_five(PackRunner& runner, const std::vector<int32_t>& lengths) {
   const std::vector<int32_t> ids{1, 2, 3, 4, 5};
   int32_t got[2] = {};
   const InputBinding in[] = {{"ids", 0, ids.data(), 20},
                              {"types", 1, ids.data(), 20},
                              {"unpack_info", 2, lengths.data(), 8}};
   const OutputBinding out[] = {{"sums", 0, got, 8}};
-  return said_of([&] { runner.execute(in, out); });
+  return message_of_pack([&] { runner.execute(in, out); });
 }
 
 TEST(PackDescription, SaysWhichSegmentsAreWrong) {
@@ -247,7 +247,7 @@ TEST(PackDescription, SaysWhichSegmentsAreWrong) {
   c.timeout = 500us;
   c.runner.session.device = summing_device(2);
   PackRunner runner(described_model("3,4", 2), c);
-  const auto with = [&](std::vector<int32_t> lengths) { return said_of_five(runner, lengths); };
+  const auto with = [&](std::vector<int32_t> lengths) { return message_of_five(runner, lengths); };
   EXPECT_EQ(with({3, 2}), "");
   EXPECT_EQ(with({1, 4}), "");
   EXPECT_EQ(with({4, 1}), "unpack_info: segment 0 has 4 places, expected 0 to 3");
@@ -257,7 +257,7 @@ TEST(PackDescription, SaysWhichSegmentsAreWrong) {
   EXPECT_EQ(with({3, 3}), "unpack_info: segments have 6 places together, inputs 5");
 }
 
-// Without a description the places of the item are the most.
+// Without a description, the limit is the number of places of the item.
 TEST(PackDescription, SegmentsOfAModelThatSaysNothing) {
   PackRunnerConfig c;
   c.timeout = 500us;
@@ -267,19 +267,19 @@ TEST(PackDescription, SegmentsOfAModelThatSaysNothing) {
   Model model(*described_model("3,4", 2));
   model.onnx_metadata.clear();
   PackRunner runner(std::make_shared<Model>(model), c);
-  const auto with = [&](std::vector<int32_t> lengths) { return said_of_five(runner, lengths); };
+  const auto with = [&](std::vector<int32_t> lengths) { return message_of_five(runner, lengths); };
   EXPECT_EQ(with({5, 0}), "");
   EXPECT_EQ(with({-1, 6}), "unpack_info: segment 0 has -1 places, expected 0 to 5");
   EXPECT_EQ(with({6, 0}), "unpack_info: segments have 6 places together, inputs 5");
 }
 
-// What complete() makes of a configuration: dynamic input, unpack info, group.
+// Returns the configuration after complete(): dynamic input, unpack info, group.
 std::string completed(const std::vector<program::Anchor>& inputs, PackRunnerConfig config,
                       const std::optional<PackDescription>& description = std::nullopt,
                       const std::function<void(Model&)>& change = {}) {
   Model model(*test::anchors_only(inputs, {{"y", DType::s32, {1}}}));
   if (change) change(model);
-  const std::string said = said_of([&] { complete(config, model, description); });
+  const std::string said = message_of_pack([&] { complete(config, model, description); });
   if (!said.empty()) return said;
   std::string text = config.dynamic_input_name + "|" + config.unpack_info_input_name + "|";
   for (const std::string& name : config.dynamic_group) text += name + " ";

@@ -22,7 +22,7 @@ using test::FunctionDevice;
 constexpr int64_t kPackRows = 2, kPackLength = 8, kPackItems = 4;
 constexpr size_t kPlaces = kPackRows * kPackLength;
 
-// Keeps what the device was given; y = ids * 2, per place.
+// Keeps the inputs of the device; y = ids * 2 at each place.
 struct Packed {
   std::mutex mutex;
   std::vector<std::vector<int32_t>> ids, masks, lengths;
@@ -366,7 +366,7 @@ TEST(PackRunner, PaddingThatWasRemovedIsRestored) {
   EXPECT_EQ(s.runner->statistics().rows, 3u);
 }
 
-// Zeros go as far as the padding did and the caller's memory does.
+// Zeros are written over the padding, up to the end of the caller's memory.
 TEST(PackRunner, RestoredPaddingEndsWithTheMemoryOrTheItem) {
   PackSetup s(false, [](auto& c) {
     c.enable_padding_remove_pattern("mask", {});
@@ -633,8 +633,9 @@ TEST(PackRunner, ACallbackMayDestroyIt) {
 
 // The anchors that a runner expects in requests, "name type shape bytes, ..." of inputs and of
 // outputs, or the message of its refusal.
-std::string asked(const std::vector<program::Anchor>& in, const std::vector<program::Anchor>& out,
-                  const std::function<void(PackRunnerConfig&)>& change = {}) {
+std::string expected_anchors(const std::vector<program::Anchor>& in,
+                             const std::vector<program::Anchor>& out,
+                             const std::function<void(PackRunnerConfig&)>& change = {}) {
   PackRunnerConfig c;
   c.timeout = 24h;
   c.dynamic_input_name = "ids";
@@ -667,43 +668,50 @@ TEST(PackRunner, AsksForItemsAsAnchorsAreLaidOut) {
   };
   const Anchors three = {
       {"ids", DType::s32, {2, 8}}, {"types", DType::u8, {2, 8}}, {"places", DType::f32, {2, 8, 3}}};
-  EXPECT_EQ(asked(three, {{"y", DType::f16, {2, 8, 5}}}),
+  EXPECT_EQ(expected_anchors(three, {{"y", DType::f16, {2, 8, 5}}}),
             "ids s32[1,16] 64, types u8[1,16] 16, places f32[1,16,3] 192 -> y f16[1,16,5] 160");
-  EXPECT_EQ(asked(three, {{"y", DType::f16, {2, 8, 5}}}, rows_apart),
+  EXPECT_EQ(expected_anchors(three, {{"y", DType::f16, {2, 8, 5}}}, rows_apart),
             "ids s32[1,8] 32, types u8[1,8] 8, places f32[1,8,3] 96 -> y f16[1,8,5] 80");
   const Anchors flat = {{"ids", DType::s32, {16}}, {"places", DType::f32, {16, 3}}};
-  EXPECT_EQ(asked(flat, {{"y", DType::s32, {16}}}),
+  EXPECT_EQ(expected_anchors(flat, {{"y", DType::s32, {16}}}),
             "ids s32[16] 64, places f32[16,3] 192 -> y s32[16] 64");
-  EXPECT_EQ(asked(flat, {{"y", DType::s32, {16, 2}}}, [&](auto& c) { batch(4)(c), rows_apart(c); }),
+  EXPECT_EQ(expected_anchors(flat, {{"y", DType::s32, {16, 2}}},
+                             [&](auto& c) { batch(4)(c), rows_apart(c); }),
             "ids s32[4] 16, places f32[4,3] 48 -> y s32[4,2] 32");
   // One row that is many rows of the batch.
   const Anchors one = {{"ids", DType::s32, {1, 16}}};
-  EXPECT_EQ(asked(one, {{"y", DType::s32, {16}}}, [&](auto& c) { batch(2)(c), rows_apart(c); }),
+  EXPECT_EQ(expected_anchors(one, {{"y", DType::s32, {16}}},
+                             [&](auto& c) { batch(2)(c), rows_apart(c); }),
             "ids s32[1,8] 32 -> y s32[8] 32");
-  EXPECT_EQ(asked(one, {{"y", DType::s32, {2, 8}}}, batch(2)),
+  EXPECT_EQ(expected_anchors(one, {{"y", DType::s32, {2, 8}}}, batch(2)),
             "ids s32[1,16] 64 -> y s32[1,16] 64");
-  EXPECT_EQ(asked(flat, {{"y", DType::s32, {16}}}, batch(3)),
+  EXPECT_EQ(expected_anchors(flat, {{"y", DType::s32, {16}}}, batch(3)),
             "failed_precondition: dynamic input 'ids' [16] does not divide in 3 rows");
-  EXPECT_EQ(asked({{"ids", DType::s32, {}}}, {{"y", DType::s32, {1}}}),
+  EXPECT_EQ(expected_anchors({{"ids", DType::s32, {}}}, {{"y", DType::s32, {1}}}),
             "failed_precondition: dynamic input 'ids' has shape []");
-  EXPECT_EQ(asked({{"ids", DType::s32, {2, 0}}}, {{"y", DType::s32, {1}}}),
+  EXPECT_EQ(expected_anchors({{"ids", DType::s32, {2, 0}}}, {{"y", DType::s32, {1}}}),
             "failed_precondition: dynamic input 'ids' has shape [2,0]");
   // A tensor with a row for each item is given row by row.
   const auto four = [](PackRunnerConfig& c) { c.max_valid_num = 4; };
-  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {4, 2}}}, {{"y", DType::s32, {2, 8}}}, four),
-            "ids s32[1,16] 64, seed s32[2] 8 -> y s32[1,16] 64");
+  EXPECT_EQ(
+      expected_anchors({three[0], {"seed", DType::s32, {4, 2}}}, {{"y", DType::s32, {2, 8}}}, four),
+      "ids s32[1,16] 64, seed s32[2] 8 -> y s32[1,16] 64");
   for (const Shape& shape : {Shape{5, 2}, Shape{3}, Shape{}, Shape{8, 2}})
-    EXPECT_EQ(asked({three[0], {"seed", DType::s32, shape}}, {{"y", DType::s32, {2, 8}}}, four),
+    EXPECT_EQ(expected_anchors({three[0], {"seed", DType::s32, shape}}, {{"y", DType::s32, {2, 8}}},
+                               four),
               fmt::format("failed_precondition: input 'seed' {} cannot be packed: name it in "
                           "`dynamic_group`, freeze it, or give it max_valid_num rows",
                           shape_string(shape)));
-  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {4}}}, {{"y", DType::s32, {2, 8}}}).substr(0, 20),
+  EXPECT_EQ(expected_anchors({three[0], {"seed", DType::s32, {4}}}, {{"y", DType::s32, {2, 8}}})
+                .substr(0, 20),
             "failed_precondition:");
   const auto named = [](PackRunnerConfig& c) { c.dynamic_group = {"seed"}; };
-  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {32}}}, {{"y", DType::s32, {2, 8}}}, named),
-            "ids s32[1,16] 64, seed s32[16,2] 128 -> y s32[1,16] 64");
-  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {15}}}, {{"y", DType::s32, {2, 8}}}, named),
-            "failed_precondition: input 'seed' [15] does not divide in 16 places");
+  EXPECT_EQ(
+      expected_anchors({three[0], {"seed", DType::s32, {32}}}, {{"y", DType::s32, {2, 8}}}, named),
+      "ids s32[1,16] 64, seed s32[16,2] 128 -> y s32[1,16] 64");
+  EXPECT_EQ(
+      expected_anchors({three[0], {"seed", DType::s32, {15}}}, {{"y", DType::s32, {2, 8}}}, named),
+      "failed_precondition: input 'seed' [15] does not divide in 16 places");
 }
 
 TEST(PackRunner, OutputsAreOfPlacesOrOfItems) {
@@ -711,14 +719,15 @@ TEST(PackRunner, OutputsAreOfPlacesOrOfItems) {
   const Anchors ids = {{"ids", DType::s32, {2, 8}}};
   for (const Shape& shape : {Shape{8, 2}, Shape{2, 7}, Shape{2}, Shape{}, Shape{4, 4}, Shape{0}})
     EXPECT_EQ(
-        asked(ids, {{"y", DType::s32, shape}}),
+        expected_anchors(ids, {{"y", DType::s32, shape}}),
         fmt::format("failed_precondition: output 'y' {} does not divide in 16 places; compile "
                     "the model without it (remove_outputs), or with pack_args",
                     shape_string(shape)));
   const auto unpacks = [](PackRunnerConfig& c) { c.unpack_info_input_name = "info"; };
   const auto with = [&](DType type, Shape shape, Shape out, uint64_t most = 0) {
-    return asked({ids[0], {"info", type, std::move(shape)}}, {{"y", DType::s32, std::move(out)}},
-                 [&](PackRunnerConfig& c) { unpacks(c), c.max_valid_num = most; });
+    return expected_anchors({ids[0], {"info", type, std::move(shape)}},
+                            {{"y", DType::s32, std::move(out)}},
+                            [&](PackRunnerConfig& c) { unpacks(c), c.max_valid_num = most; });
   };
   EXPECT_EQ(with(DType::s32, {4}, {4}), "ids s32[1,16] 64 -> y s32[1] 4");
   EXPECT_EQ(with(DType::s32, {4, 1}, {5, 2}), "ids s32[1,16] 64 -> y s32[1,2] 8");
@@ -737,14 +746,14 @@ TEST(PackRunner, OutputsAreOfPlacesOrOfItems) {
               fmt::format("failed_precondition: unpack_info 'info' is {} {}, expected s32 "
                           "[max_valid_num] or [max_valid_num, segments]",
                           dtype_name(type), shape_string(shape)));
-  EXPECT_EQ(
-      asked(ids, {{"y", DType::s32, {2, 8}}}, [](auto& c) { c.unpack_info_input_name = "ids"; }),
-      "invalid_argument: input 'ids' cannot be packed and have the lengths");
+  EXPECT_EQ(expected_anchors(ids, {{"y", DType::s32, {2, 8}}},
+                             [](auto& c) { c.unpack_info_input_name = "ids"; }),
+            "invalid_argument: input 'ids' cannot be packed and have the lengths");
 }
 
 TEST(PackRunner, ConfigurationsAreChecked) {
   const auto with = [](const auto& change) {
-    return asked({{"ids", DType::s32, {2, 8}}}, {{"y", DType::s32, {2, 8}}}, change);
+    return expected_anchors({{"ids", DType::s32, {2, 8}}}, {{"y", DType::s32, {2, 8}}}, change);
   };
   const std::string taken = "ids s32[1,16] 64 -> y s32[1,16] 64";
   EXPECT_EQ(with([](auto& c) { c.timeout = 1us; }), taken);
@@ -804,8 +813,9 @@ TEST(PackRunner, ItemNumbersAreOfTheMasksType) {
         << dtype_name(type);
   }
   const auto refused = [](DType type, Shape shape) {
-    return asked({{"ids", DType::s32, {2, 8}}, {"mask", type, shape}}, {{"y", DType::s32, {2, 8}}},
-                 [](auto& c) { c.enable_single_row_mode("mask"); });
+    return expected_anchors({{"ids", DType::s32, {2, 8}}, {"mask", type, shape}},
+                            {{"y", DType::s32, {2, 8}}},
+                            [](auto& c) { c.enable_single_row_mode("mask"); });
   };
   for (const auto& [type, shape] :
        {std::pair(DType::bf16, Shape{2, 8}), std::pair(DType::s32, Shape{2, 8, 2})})
@@ -815,7 +825,7 @@ TEST(PackRunner, ItemNumbersAreOfTheMasksType) {
                           dtype_name(type), shape_string(shape)));
 }
 
-// An output has as many places as the shortest of what a request gives of it.
+// An output has as many places as the shortest input of the request.
 TEST(PackRunner, OutputShapesAreOfTheItem) {
   for (const bool flat : {false, true}) {
     const Shape in = flat ? Shape{16} : Shape{2, 8};

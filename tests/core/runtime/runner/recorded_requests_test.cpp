@@ -31,7 +31,7 @@ namespace {
 using test::FunctionDevice;
 using test::RecordedLines;
 
-std::string said_by(const std::function<void()>& f) {
+std::string message_of_call(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -87,7 +87,7 @@ struct RecordedRequest {
   std::vector<Memory> inputs, outputs;
 };
 
-// What the bindings of one direction become.
+// Changes the bindings of one direction in one fact each.
 template <class Binding, class Use>
 void bend(const std::vector<Binding>& good, const Use& use) {
   use(good, "as it is");
@@ -147,7 +147,7 @@ class RecordedRequests : public ::testing::Test {
   // The unchanged request.
   void request_once(const std::string& heading, BaseRunner& runner, RecordedRequest request) {
     describe(heading, runner);
-    const std::string said = said_by([&] { runner.execute(request.in(), request.out()); });
+    const std::string said = message_of_call([&] { runner.execute(request.in(), request.out()); });
     found[heading].insert(said + request.results());
     runner.stop();
   }
@@ -156,11 +156,11 @@ class RecordedRequests : public ::testing::Test {
     describe(heading, runner);
     const auto send = [&](const std::vector<InputBinding>& in,
                           const std::vector<OutputBinding>& out, const std::string& what) {
-      const std::string said = said_by([&] { runner.execute(in, out); });
+      const std::string said = message_of_call([&] { runner.execute(in, out); });
       const std::string line = said == "taken" ? "taken," + request.results() : said;
       found[heading].insert(what + ": " + line);
       request.results();
-      std::string later = said_by([&] {
+      std::string later = message_of_call([&] {
         const RequestPtr r = runner.execute_async(in, out);
         r->wait();
         r->check();
@@ -169,13 +169,13 @@ class RecordedRequests : public ::testing::Test {
       if (later != line) found[heading].insert(what + ", asynchronously: " + later);
       request.results();
       std::string shapes;
-      const std::string asked = said_by([&] {
+      const std::string asked = message_of_call([&] {
         for (const Shape& s : runner.output_shapes(in)) shapes += " " + shape_string(s);
       });
       if (shapes != usual_) found[heading].insert(what + " gives: " + asked + shapes);
       if (what == "input as it is") usual_ = shapes;
       std::string which;
-      const std::string outputs = said_by([&] {
+      const std::string outputs = message_of_call([&] {
         for (const size_t i : runner.outputs_of(in)) which += fmt::format(" {}", i);
       });
       if (which != usual_outputs_) found[heading].insert(what + " has outputs: " + outputs + which);
@@ -197,7 +197,7 @@ class RecordedRequests : public ::testing::Test {
         s.submitted == s.completed + s.failed + s.cancelled + s.timed_out));
     runner.stop();
     found[heading].insert("stopped: " +
-                          said_by([&] { runner.execute(request.in(), request.out()); }));
+                          message_of_call([&] { runner.execute(request.in(), request.out()); }));
   }
 
   void expect(const char* name) {
@@ -360,7 +360,7 @@ TEST_F(RecordedRequests, OfBucketsThatNotesDescribe) {
   for (const auto& [word, by] : changes) {
     std::string text = kShapeNotes;
     if (!word.empty()) text.replace(text.find(word), word.size(), by);
-    std::string said = said_by([&] { BucketRunner runner(bucketed(text)); });
+    std::string said = message_of_call([&] { BucketRunner runner(bucketed(text)); });
     // The message for text that is no JSON is that of a library.
     if (const size_t at = said.find("[json"); at != said.npos) said.resize(at);
     found["buckets"].insert(word + " becomes " + by + ": " + said);
@@ -385,7 +385,7 @@ TEST_F(RecordedRequests, OfPackRunners) {
         });
     change(config);
     std::unique_ptr<PackRunner> runner;
-    const std::string said = said_by(
+    const std::string said = message_of_call(
         [&] { runner = std::make_unique<PackRunner>(test::anchors_only(in, out), config); });
     if (!runner) {
       found[heading].insert(said);
@@ -458,8 +458,8 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
     const auto model = test::anchors_only({{"joined", DType::s32, {6}}, {"other", DType::s32, {1}}},
                                           {{"y", DType::s32, {6}}, {"z", DType::s32, {1}}});
     std::unique_ptr<HostConcatRunner> runner;
-    const std::string said =
-        said_by([&] { runner = std::make_unique<HostConcatRunner>(model, std::move(config)); });
+    const std::string said = message_of_call(
+        [&] { runner = std::make_unique<HostConcatRunner>(model, std::move(config)); });
     if (!runner) {
       found[heading].insert(said);
       return;
@@ -511,7 +511,7 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
        R"({"joined": {"input_tensor_names": [1], "shape": [6], "data_size_bytes": 24}})",
        R"({"joined": {"input_tensor_names": ["a"], "shape": "6", "data_size_bytes": 24}})"}) {
     std::string shown;
-    std::string said = said_by([&] {
+    std::string said = message_of_call([&] {
       for (const auto& [name, c] : parse_host_concat_config(text))
         shown += fmt::format(" {}: {} of {} {} {}", name, c.tensor_name,
                              fmt::join(c.input_tensor_names, "+"), shape_string(c.shape),
@@ -534,15 +534,17 @@ TEST_F(RecordedRequests, OfLightRunners) {
   auto& lines = found["light, weights"];
   for (const char* name : {"w", "x", "y", "nobody", ""})
     for (const uint64_t bytes : {0, 4, 7, 8, 9, 12})
-      lines.insert(fmt::format("'{}' of {} bytes: {}", name, bytes,
-                               said_by([&] { runner.set_input_anchor(name, {others, bytes}); })));
-  lines.insert("without memory: " + said_by([&] { runner.set_input_anchor("w", {nullptr, 8}); }));
-  lines.insert("update: " + said_by([&] { runner.update_weights(); }));
+      lines.insert(fmt::format("'{}' of {} bytes: {}", name, bytes, message_of_call([&] {
+                                 runner.set_input_anchor(name, {others, bytes});
+                               })));
+  lines.insert("without memory: " +
+               message_of_call([&] { runner.set_input_anchor("w", {nullptr, 8}); }));
+  lines.insert("update: " + message_of_call([&] { runner.update_weights(); }));
   RecordedRequest r = two_inputs();
   r.inputs.pop_back();
   requests("light", runner, r);
-  lines.insert("update of a stopped one: " + said_by([&] { runner.update_weights(); }));
-  lines.insert("reload: " + said_by([&] { runner.reload(); }));
+  lines.insert("update of a stopped one: " + message_of_call([&] { runner.update_weights(); }));
+  lines.insert("reload: " + message_of_call([&] { runner.reload(); }));
   requests("light, again", runner, r);
   expect("light_requests");
 }
@@ -554,7 +556,7 @@ TEST_F(RecordedRequests, ConfigurationsOnBothSidesOfTheirLimits) {
     config.session.device = copying(32, 8);
     set(config, value);
     std::string told;
-    const std::string said = said_by([&] {
+    const std::string said = message_of_call([&] {
       const RunnerPlan plan(two_copies(), std::move(config));
       told = fmt::format(
           ": {} rows of chunks, {} replicas, {} chunks and {} rows a step, depth {}, dynamic {} "

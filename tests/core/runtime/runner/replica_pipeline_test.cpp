@@ -221,7 +221,7 @@ TEST(Pipeline, WithoutAThreadForEachStageThereIsOneLine) {
   EXPECT_TRUE(c.right());
 }
 
-// A row is a part of what the device computes.
+// A row is a part of the batch that the device computes.
 TEST(Pipeline, RowsShareABatch) {
   RunnerConfig config;
   config.batching_dim = 0;

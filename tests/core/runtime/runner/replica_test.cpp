@@ -1,4 +1,4 @@
-// What a runner does with many requests: replicas, cancellation, its end.
+// Runners with many requests: replicas, cancellation, and destruction.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -241,7 +241,7 @@ TEST(Replication, RequestsHaveNoDimensionOfCompiledInReplicas) {
   EXPECT_EQ(rows_of(2, 0), std::tuple(RequestRows::along, 0u, 1u));
 }
 
-// --- memory of what a request does not name, and of many anchors
+// --- memory of anchors that a request does not name, and of many anchors
 
 // The addresses that the device receives for the outputs of a request without outputs.
 std::vector<std::ptrdiff_t> places_of_dropped(const std::shared_ptr<Model>& model) {

@@ -1,4 +1,4 @@
-// What holds for runners as a whole: a short soak (the long one is tests/bench/runner_soak_bench).
+// A short soak test of runners (the long one is tests/bench/runner_soak_bench).
 #include "runtime/runner/runner.h"
 
 #include <gtest/gtest.h>

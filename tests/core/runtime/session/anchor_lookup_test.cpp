@@ -11,7 +11,7 @@
 namespace poprt::runtime {
 namespace {
 
-std::string said(const std::function<void()>& f) {
+std::string lookup_message(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -28,14 +28,14 @@ TEST(FindAnchor, IsByNameWhateverTheHint) {
   EXPECT_EQ(find_anchor(anchors, "a", 2, "input"), 2u) << "the hint is right";
   for (const size_t hint : {size_t{0}, size_t{1}, size_t{2}})
     EXPECT_EQ(find_anchor(anchors, "b", hint, "input"), 1u) << hint;
-  EXPECT_EQ(said([&] { find_anchor(anchors, "c", 0, "input"); }),
+  EXPECT_EQ(lookup_message([&] { find_anchor(anchors, "c", 0, "input"); }),
             "not_found: there is no input 'c'; inputs are: 'a', 'b', 'a'");
-  EXPECT_EQ(said([&] { find_anchor({}, "c", 0, "output"); }),
+  EXPECT_EQ(lookup_message([&] { find_anchor({}, "c", 0, "output"); }),
             "not_found: there is no output 'c'; outputs are: none");
 }
 
 TEST(FailWrongSize, SaysWhatIsExpected) {
-  EXPECT_EQ(said([] { fail_wrong_size({"x", DType::f16, {2, 3}}, 7, "output"); }),
+  EXPECT_EQ(lookup_message([] { fail_wrong_size({"x", DType::f16, {2, 3}}, 7, "output"); }),
             "invalid_argument: output 'x': expected 12 bytes (f16 [2,3]), given 7 bytes");
 }
 

@@ -72,7 +72,7 @@ TEST_F(Cache, WhatIsStoredIsFoundAndRuns) {
   EXPECT_EQ(cache.find(key('b')), nullptr);
 }
 
-// What another user may have written is not run.
+// A file that another user may have written is not run.
 TEST_F(Cache, AFolderThatEveryUserMayWriteIsRefused) {
   const ExecutableCache cache(folder);
   cache.store(key('a'), payload);
@@ -191,7 +191,7 @@ TEST_F(Cache, SaysWhyItIsNoHit) {
   EXPECT_EQ(entries[0].description, "") << "a damaged entry has none";
 }
 
-// Of the same age, by name; the limits themselves are kept.
+// Entries of the same age are removed by name. An entry at a limit is kept.
 TEST_F(Cache, LimitsAreKeptExactly) {
   const ExecutableCache cache(folder);
   for (const char c : {'b', 'a'}) cache.store(key(c), payload);

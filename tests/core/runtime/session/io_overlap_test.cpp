@@ -17,7 +17,7 @@ namespace {
 
 using poprt::test::Gate;
 
-// Items go through slots as values; hooks of the test come first.
+// Items pass through slots as values. Each step first calls a hook of the test.
 struct Recorded : IoOverlap::Work {
   using Hook = std::function<void(uint64_t)>;
   void load(uint64_t item) override {

@@ -137,7 +137,7 @@ TEST(Model, MetadataSaysWhichProgramsUseAnAnchor) {
   EXPECT_EQ(text_of(make_metadata("m", plain)),
             "ipu21 x 1, load  main 1 save ; in h2d_x of 1 in h2d_u of 1 out anchor_d2h_y of 1 "
             "out anchor_d2h_v of 1 out anchor_d2h_c of 1");
-  // One that a program returns itself is not returned twice.
+  // A value that a program returns is not returned twice.
   program::Program own = with_flows();
   own.outputs[2].name = "u";
   EXPECT_EQ(text_of(make_metadata("m", own)),

@@ -204,7 +204,7 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
 }
 
 // Two inputs whose values come with the model, on both sides of a weight that instructions read.
-// Weights that the file has in one byte or two are what they were, however often they are saved.
+// Weights that the file stores in one or two bytes stay equal, however often they are saved.
 TEST_F(PopefFile, NarrowWeightsStayNarrow) {
   for (const DType dtype : {DType::f8_152, DType::f16}) {
     CopyModel copy(3000);
@@ -309,7 +309,7 @@ TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
   EXPECT_EQ(stream.str(), read(one));
 }
 
-// Takes all bytes and keeps none.
+// A stream that accepts all bytes and discards them.
 class LosesWhatItHolds : public std::stringbuf {
  protected:
   int sync() override { return -1; }
@@ -395,7 +395,7 @@ TEST_F(PopefFile, LargeOpaqueBlobsAreNotRead) {
     EXPECT_EQ(blob.size(), blob.name == "more" ? kMost + 1 : kMost) << blob.name;
 }
 
-// Even one byte of a variable must be somewhere.
+// Every byte of a variable must be in the file.
 TEST_F(PopefFile, AVariableOfOneByteNeedsItsValue) {
   program::Builder b;
   const auto u = b.add_input({"u", DType::u8, {1}});
@@ -635,8 +635,8 @@ TEST_F(PopefFile, PreloadReadsTheSame) {
   ::unsetenv("POPART_PRELOAD_POPEF");
 }
 
-// What PopART's integration test asserts of an export, of ours (tests/core/popef/popef_test.cpp has
-// the rest).
+// The assertions of PopART's integration test of exports (tests/core/popef/popef_test.cpp has the
+// rest).
 TEST_F(PopefFile, ExportIsWhatWasCompiled) {
   CopyModel copy(100);
   write("a.popef", copy);

@@ -120,7 +120,7 @@ class RecordedSessions : public ::testing::Test {
     return make_model("m", copy.image(), {}, {}, m, data);
   }
 
-  std::string said(const std::function<void()>& f) {
+  std::string message_of_call(const std::function<void()>& f) {
     std::string text = "done";
     try {
       f();
@@ -146,7 +146,7 @@ class RecordedSessions : public ::testing::Test {
     calls.clear();
     Session session(model(kind), config);
     const auto note = [&](const std::string& what, const std::function<void()>& f) {
-      add(kind.name, what + ": " + said(f));
+      add(kind.name, what + ": " + message_of_call(f));
     };
     std::string users;
     for (const auto* a : session.user_input_anchors()) users += " " + a->name;
@@ -243,17 +243,21 @@ TEST_F(RecordedSessions, SayWhatThereIsNot) {
   const std::string heading = "names";
   const auto watched = std::make_shared<Watched>("other", true, calls);
   for (const char* name : {"x", "y", "c", "w", ""}) {
-    add(heading, fmt::format("input '{}': {}", name,
-                             said([&] { add(heading, session.input_anchor(name).name); })));
-    add(heading, fmt::format("output '{}': {}", name,
-                             said([&] { add(heading, session.output_anchor(name).name); })));
-    add(heading, fmt::format("handler of input '{}': {}", name,
-                             said([&] { session.set_user_input_handler(name, watched); })));
-    add(heading, fmt::format("handler of output '{}': {}", name,
-                             said([&] { session.set_user_output_handler(name, watched); })));
+    add(heading, fmt::format("input '{}': {}", name, message_of_call([&] {
+                               add(heading, session.input_anchor(name).name);
+                             })));
+    add(heading, fmt::format("output '{}': {}", name, message_of_call([&] {
+                               add(heading, session.output_anchor(name).name);
+                             })));
+    add(heading, fmt::format("handler of input '{}': {}", name, message_of_call([&] {
+                               session.set_user_input_handler(name, watched);
+                             })));
+    add(heading, fmt::format("handler of output '{}': {}", name, message_of_call([&] {
+                               session.set_user_output_handler(name, watched);
+                             })));
   }
   for (const size_t n : {size_t{0}, size_t{1}, size_t{1} << 20, (size_t{1} << 20) + 1})
-    add(heading, fmt::format("queues of {}: {}", n, said([&] {
+    add(heading, fmt::format("queues of {}: {}", n, message_of_call([&] {
                                const QueueManager& q = session.create_queue_manager(n);
                                add(heading,
                                    fmt::format("{} and {}", q.inputs().size(), q.outputs().size()));

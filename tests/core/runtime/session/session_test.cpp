@@ -147,7 +147,7 @@ Error error_of(F&& f) {
   return {ErrorCode::ok, ""};
 }
 
-// Counts the calls; gives or takes numbered values.
+// Counts the calls, and provides or consumes numbered values.
 struct Recorder : StreamCallback {
   explicit Recorder(size_t n, bool in) : count(n), is_input(in) {}
 
@@ -300,7 +300,7 @@ TEST(Session, UserAnchorsAreWhatThePredicatesSay) {
   EXPECT_TRUE(session.user_input_anchors().empty());
   ASSERT_EQ(session.user_output_anchors().size(), 1u);
   EXPECT_EQ(session.user_output_anchors()[0]->name, "y");
-  // Rejected anchors neither hang nor need anything: zeros in, nothing out.
+  // Rejected anchors do not block: inputs are zeros, and outputs are dropped.
   const auto y = std::make_shared<Recorder>(4, false);
   session.set_user_output_handler("y", y);
   session.run_main_programs();

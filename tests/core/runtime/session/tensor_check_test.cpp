@@ -14,8 +14,8 @@ namespace {
 constexpr RequestRows kBatches{}, kAny{RequestRows::any, 0, 0};
 
 // The message for memory of this type and shape, or an empty text.
-std::string said(const Shape& expected, const RequestRows& rows, const Shape& found,
-                 DType dtype = DType::f32) {
+std::string check_message(const Shape& expected, const RequestRows& rows, const Shape& found,
+                          DType dtype = DType::f32) {
   try {
     check_tensor({"x", DType::f32, expected}, rows, {dtype, found}, "input");
   } catch (const Error& e) {
@@ -27,7 +27,7 @@ std::string said(const Shape& expected, const RequestRows& rows, const Shape& fo
 
 TEST(CheckTensor, BatchesStandOneBehindTheOtherOrInADimensionOfTheirOwn) {
   for (const Shape& good : {Shape{2, 8, 10}, {4, 8, 10}, {2, 2, 8, 10}, {1, 2, 8, 10}})
-    EXPECT_EQ(said({2, 8, 10}, kBatches, good), "") << shape_string(good);
+    EXPECT_EQ(check_message({2, 8, 10}, kBatches, good), "") << shape_string(good);
   for (const Shape& bad : {Shape{1, 8, 10},
                            {3, 8, 10},
                            {2, 8, 11},
@@ -41,27 +41,28 @@ TEST(CheckTensor, BatchesStandOneBehindTheOtherOrInADimensionOfTheirOwn) {
                            {2, 3, 8, 10},
                            {1, 1, 2, 8, 10},
                            {}})
-    EXPECT_EQ(said({2, 8, 10}, kBatches, bad)
+    EXPECT_EQ(check_message({2, 8, 10}, kBatches, bad)
                   .rfind("input 'x': expected f32[2,8,10], given f32" + shape_string(bad), 0),
               0u);
-  EXPECT_EQ(said({8, 10}, kBatches, {3, 10}),
+  EXPECT_EQ(check_message({8, 10}, kBatches, {3, 10}),
             "input 'x': expected f32[8,10], given f32[3,10]; given 3 rows, compiled for 8: run the "
             "ONNX model itself (`shapes` on_demand), or compile it at several shapes "
             "(`input_shape`)");
-  EXPECT_EQ(said({8, 10}, kBatches, {3, 11}), "input 'x': expected f32[8,10], given f32[3,11]");
-  EXPECT_EQ(said({0, 4}, kBatches, {0, 4}), "");
-  EXPECT_NE(said({0, 4}, kBatches, {2, 4}), "");
-  EXPECT_EQ(said({}, kBatches, {}), "");
-  EXPECT_EQ(said({}, kBatches, {3}), "");
-  EXPECT_NE(said({}, kBatches, {0}), "");
-  EXPECT_NE(said({}, kBatches, {1, 1}), "");
-  EXPECT_NE(said({1}, kBatches, {}), "");
+  EXPECT_EQ(check_message({8, 10}, kBatches, {3, 11}),
+            "input 'x': expected f32[8,10], given f32[3,11]");
+  EXPECT_EQ(check_message({0, 4}, kBatches, {0, 4}), "");
+  EXPECT_NE(check_message({0, 4}, kBatches, {2, 4}), "");
+  EXPECT_EQ(check_message({}, kBatches, {}), "");
+  EXPECT_EQ(check_message({}, kBatches, {3}), "");
+  EXPECT_NE(check_message({}, kBatches, {0}), "");
+  EXPECT_NE(check_message({}, kBatches, {1, 1}), "");
+  EXPECT_NE(check_message({1}, kBatches, {}), "");
 }
 
 TEST(CheckTensor, RowsLieAlongOneDimension) {
   const RequestRows along{RequestRows::along, 1, 0};
   for (const Shape& good : {Shape{2, 1, 10}, {2, 8, 10}, {2, 99, 10}})
-    EXPECT_EQ(said({2, 8, 10}, along, good), "") << shape_string(good);
+    EXPECT_EQ(check_message({2, 8, 10}, along, good), "") << shape_string(good);
   for (const Shape& bad : {Shape{2, 0, 10},
                            {2, -1, 10},
                            {1, 8, 10},
@@ -70,7 +71,7 @@ TEST(CheckTensor, RowsLieAlongOneDimension) {
                            {8},
                            {2, 8, 10, 1},
                            {1, 2, 8, 10}})
-    EXPECT_EQ(said({2, 8, 10}, along, bad),
+    EXPECT_EQ(check_message({2, 8, 10}, along, bad),
               "input 'x': expected f32[2,8,10] (any number along dimension 1), given f32" +
                   shape_string(bad));
 }
@@ -78,20 +79,21 @@ TEST(CheckTensor, RowsLieAlongOneDimension) {
 // Descriptions of compiled-in replicas have a dimension that requests do not have.
 TEST(CheckTensor, LeadingDimensionsAreLeftOut) {
   const RequestRows along{RequestRows::along, 0, 1};
-  EXPECT_EQ(said({3, 8, 10}, along, {5, 10}), "");
-  EXPECT_EQ(said({3, 8, 10}, along, {3, 8, 10}),
+  EXPECT_EQ(check_message({3, 8, 10}, along, {5, 10}), "");
+  EXPECT_EQ(check_message({3, 8, 10}, along, {3, 8, 10}),
             "input 'x': expected f32[8,10] (any number along dimension 0), given f32[3,8,10]");
-  EXPECT_EQ(said({3}, along, {4}), "") << "there is none to leave out";
-  EXPECT_EQ(said({3, 8}, along, {4}), "");
+  EXPECT_EQ(check_message({3}, along, {4}), "") << "there is none to leave out";
+  EXPECT_EQ(check_message({3, 8}, along, {4}), "");
 }
 
 TEST(CheckTensor, TypesAreTheSameWhateverTheRows) {
-  EXPECT_EQ(said({2}, kAny, {7, 7}), "");
-  EXPECT_EQ(said({2}, kAny, {2}, DType::s32), "input 'x': expected f32[2], given s32[2]");
-  EXPECT_EQ(said({2}, kBatches, {2}, DType::f16), "input 'x': expected f32[2], given f16[2]");
+  EXPECT_EQ(check_message({2}, kAny, {7, 7}), "");
+  EXPECT_EQ(check_message({2}, kAny, {2}, DType::s32), "input 'x': expected f32[2], given s32[2]");
+  EXPECT_EQ(check_message({2}, kBatches, {2}, DType::f16),
+            "input 'x': expected f32[2], given f16[2]");
 }
 
-// Compared with each element's place, for every part of small shapes.
+// Compares with the place of each element, for every part of small shapes.
 TEST(Crop, MovesTheRealPartTogether) {
   for (const Shape& shape : {Shape{5}, {3, 4}, {2, 3, 4}, {3, 1, 2, 3}}) {
     const auto all = static_cast<size_t>(element_count(shape));

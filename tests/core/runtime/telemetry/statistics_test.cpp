@@ -193,7 +193,7 @@ TEST(Tracepoints, OfARunnerWrapAtTheBufferSizeAndAreMonotonic) {
   }
 }
 
-// Which requests they are of, and what these ended with.
+// The events name their requests and the results of these.
 TEST(Tracepoints, SayWhatARequestWasAndWhatItEndedWith) {
   for (const bool async : {true, false}) {
     RunnerConfig config;

@@ -363,7 +363,7 @@ TEST_F(TelemetryTest, SessionsPublishRunsAndQueues) {
   EXPECT_EQ(s.in_flight, 0u);
 }
 
-// Without any queue, too; and a handler that fails is a request that failed.
+// The same without a queue. A handler that fails is a failed request.
 TEST_F(TelemetryTest, TransfersThroughHandlersAreRequests) {
   CopyModel copy(4);
   SessionConfig config;
@@ -445,7 +445,7 @@ TEST_F(TelemetryTest, AQueueSharesTheCountersOfOneThatThereIs) {
   EXPECT_EQ(code_of(path), ErrorCode::data_loss);
 }
 
-// One field of the header at a time.
+// Changes one field of the header at a time.
 TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   const std::string original = published_bytes();
   const auto path = folder_ / "telemetry.1.2.3";
@@ -498,7 +498,7 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
       << other;
 }
 
-// The bytes of a published segment, each field where the layout has it.
+// The bytes of a published segment, with each field at the place that the layout states.
 TEST_F(TelemetryTest, TheHeaderSaysWhatFollows) {
   const std::vector<std::string> names = {"one", std::string(200, 'b')};
   const std::string name(130, 'n');
@@ -682,7 +682,7 @@ TEST(TelemetrySnapshot, AsJsonHasEveryField) {
 }
 
 // The message for creating a segment while a limit of the process is this low.
-std::string said_with_limit(int resource, uint64_t most) {
+std::string message_with_limit(int resource, uint64_t most) {
   rlimit before;
   getrlimit(static_cast<__rlimit_resource>(resource), &before);
   rlimit low = before;
@@ -702,11 +702,11 @@ std::string said_with_limit(int resource, uint64_t most) {
 
 TEST_F(TelemetryTest, ASegmentThatCannotBeMadeLeavesNothing) {
   const std::string begin = "telemetry segment '" + std::filesystem::canonical(folder_).string();
-  const std::string large = said_with_limit(RLIMIT_FSIZE, 1000);
+  const std::string large = message_with_limit(RLIMIT_FSIZE, 1000);
   EXPECT_TRUE(large.starts_with("permission_denied: cannot allocate " + begin)) << large;
   EXPECT_TRUE(large.ends_with("': File too large")) << large;
   EXPECT_EQ(files(), 0u);
-  const std::string open = said_with_limit(RLIMIT_NOFILE, 0);
+  const std::string open = message_with_limit(RLIMIT_NOFILE, 0);
   EXPECT_TRUE(open.starts_with("permission_denied: cannot make " + begin)) << open;
   EXPECT_TRUE(open.ends_with("': Too many open files")) << open;
   EXPECT_EQ(files(), 0u);
