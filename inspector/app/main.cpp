@@ -36,7 +36,7 @@ struct Arguments {
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
                                                       page, labels;
   double scale = 1;
-  bool help_sheet = false, palette = false, profile = false;
+  bool horizontal = false, help_sheet = false, palette = false, profile = false;
   double bench = 0;
   int step = -1;
 };
@@ -338,6 +338,7 @@ int run(const Arguments& a) {
   const bool picture = !a.screenshot.empty() || !a.export_graph.empty();
   Settings settings = picture ? Settings{} : load_settings(settings_path());
   if (!a.theme.empty()) settings.light = a.theme == "light";
+  if (a.horizontal) settings.horizontal = true;
   return picture ? take_screenshot(a, std::move(settings)) : open_window(a, std::move(settings));
 }
 
@@ -392,6 +393,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 600.0));
   app.add_flag("--profile", a.profile,
                "Compile, and time the instructions for a second, before the screenshot");
+  app.add_flag("--horizontal", a.horizontal, "Graphs from left to right");
   app.add_flag("--help-sheet", a.help_sheet, "Show the list of shortcuts in the screenshot");
   app.add_flag("--palette", a.palette, "Show the command palette in the screenshot");
   app.add_option("--telemetry-folder", a.telemetry_folder,

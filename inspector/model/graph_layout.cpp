@@ -11,6 +11,8 @@ namespace {
 constexpr double kCharacter = 7.6, kNodePadding = 22, kNodeHeight = 30, kLineHeight = 18;
 constexpr double kMargin = 18, kHeader = 26;  // of an open group
 constexpr double kWidest = 320, kPortWidth = 6;
+// Between layers of a layout to the right, where labels are along the edges.
+constexpr double kGapRight = 96;
 // If more levels than this are cached, all are discarded.
 constexpr size_t kMostLevels = 4096;
 
@@ -62,8 +64,9 @@ struct GraphLayout::Level {
   std::vector<Crossing> crossings;  // one per edge of the layout
   std::vector<bool> arrow, enters;
   LevelLayout layout;
-  BoxSize size;                       // with margins unless it is the root
-  std::map<int, double> entry, exit;  // by value: x of its port, relative to the left of the box
+  BoxSize size;  // with margins unless it is the root
+  // By value: the place of its port along the border, relative to the corner of the box.
+  std::map<int, double> entry, exit;
 };
 
 const SceneBox* Scene::find(const GraphModel& graph, int node) const {
@@ -187,14 +190,16 @@ struct GraphLayout::Ports {
   std::vector<LayoutBox> boxes;
 
   Ports(const GraphModel& graph, const std::vector<Crossing>& crossings,
-        const std::vector<std::pair<int, int>>& ends, const std::vector<Level::Member>& members) {
+        const std::vector<std::pair<int, int>>& ends, const std::vector<Level::Member>& members,
+        bool right) {
     for (size_t i = 0; i < crossings.size(); i++)
       if (ends[i].first == kNone)
         entries.try_emplace(crossings[i].value, static_cast<int>(entries.size()));
     boxes.assign(entries.size(), {kPortWidth, 0, LayoutBox::Pin::first});
     first_member = static_cast<int>(boxes.size());
     for (const Level::Member& m : members) {
-      boxes.push_back({m.size.width, m.size.height});
+      boxes.push_back(right ? LayoutBox{m.size.height, m.size.width}
+                            : LayoutBox{m.size.width, m.size.height});
       boxes.back().input = m.node != kNone && graph.node(m.node).kind == NodeKind::input;
     }
     for (size_t i = 0; i < crossings.size(); i++)
@@ -213,7 +218,9 @@ std::vector<LayoutEdge> GraphLayout::edges_of(const std::vector<Crossing>& cross
     if (!m.inner) return 0.0;
     const auto& places = leaving ? m.inner->exit : m.inner->entry;
     const auto found = places.find(value);
-    return found == places.end() ? 0.0 : found->second - m.inner->size.width / 2;
+    return found == places.end()
+               ? 0.0
+               : found->second - (is_right() ? m.inner->size.height : m.inner->size.width) / 2;
   };
   std::vector<LayoutEdge> edges;
   std::set<std::tuple<int, int, int>> known;
@@ -235,6 +242,39 @@ std::vector<LayoutEdge> GraphLayout::edges_of(const std::vector<Crossing>& cross
   return edges;
 }
 
+// Moves the layout of a level into the borders of its group and finds its ports.
+void GraphLayout::place(int group, const Ports& ports, const std::vector<LayoutEdge>& edges,
+                        Level& made) const {
+  // The layers of ports have no extent along the edges, and the gap next to them is the margin.
+  const double header = group == kRoot ? 0 : kHeader;
+  const double gap = is_right() ? kGapRight : LayoutGaps{}.y;
+  const double first = kMargin + (is_right() ? 0 : header);
+  const double before = ports.entries.empty() ? first : std::max(0.0, first - gap),
+               after = ports.exits.empty() ? kMargin : std::max(0.0, kMargin - gap);
+  const double along = made.layout.height + before + after;
+  const double across = made.layout.width + 2 * kMargin + (is_right() ? header : 0);
+  made.size = is_right() ? BoxSize{along, across} : BoxSize{across, along};
+  if (is_right() && group != kRoot)
+    made.size.width = std::max(made.size.width, group_size(graph_->group(group)).width);
+  const double end = is_right() ? made.size.width : made.size.height;
+  const double aside = kMargin + (is_right() ? header : 0);
+  auto& centres = made.layout.centres;
+  for (Point& p : centres) p = turned({p.x + aside, p.y + before});
+  const auto port = [&](int box) { return turned(centres[static_cast<size_t>(box)]).x; };
+  for (const auto& [value, box] : ports.entries) made.entry[value] = port(box);
+  for (const auto& [value, box] : ports.exits) made.exit[value] = port(box);
+  const int after_members = ports.first_member + static_cast<int>(made.members.size());
+  for (size_t i = 0; i < edges.size(); i++) {
+    auto& route = made.layout.routes[i];
+    for (Point& p : route) p = {p.x + aside, p.y + before};
+    // Extends the route from the border to the port.
+    if (!route.empty() && edges[i].from < ports.first_member)
+      route.insert(route.begin(), {route.front().x, 0});
+    if (!route.empty() && edges[i].to >= after_members) route.push_back({route.back().x, end});
+    for (Point& p : route) p = turned(p);
+  }
+}
+
 std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const std::set<int>& open,
                                                              const std::atomic<bool>* cancel) {
   const std::string key = key_of(group, open);
@@ -245,31 +285,13 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
   add_members(group, open, cancel, *made);
   const auto& crossings = crossings_[static_cast<size_t>(group)];
   const auto ends = ends_of(group, *made);
-  const Ports ports(*graph_, crossings, ends, made->members);
+  const Ports ports(*graph_, crossings, ends, made->members, is_right());
   const auto edges = edges_of(crossings, ends, ports, *made);
-  made->layout = layered_layout(ports.boxes, edges, {}, cancel);
-
-  // The layers of ports have no height, and the gap next to them is the margin.
-  const double gap = LayoutGaps{}.y;
-  const double above = kMargin + (group == kRoot ? 0 : kHeader);
-  const double header = ports.entries.empty() ? above : std::max(0.0, above - gap),
-               footer = ports.exits.empty() ? kMargin : std::max(0.0, kMargin - gap);
-  made->size = {made->layout.width + 2 * kMargin, made->layout.height + header + footer};
+  LayoutGaps gaps;
+  if (is_right()) gaps.y = kGapRight;
+  made->layout = layered_layout(ports.boxes, edges, gaps, cancel);
+  place(group, ports, edges, *made);
   auto& centres = made->layout.centres;
-  for (Point& p : centres) p = {p.x + kMargin, p.y + header};
-  for (const auto& [value, box] : ports.entries)
-    made->entry[value] = centres[static_cast<size_t>(box)].x;
-  for (const auto& [value, box] : ports.exits)
-    made->exit[value] = centres[static_cast<size_t>(box)].x;
-  const int after_members = ports.first_member + static_cast<int>(made->members.size());
-  for (size_t i = 0; i < edges.size(); i++) {
-    auto& route = made->layout.routes[i];
-    for (Point& p : route) p = {p.x + kMargin, p.y + header};
-    if (route.empty()) continue;
-    // Extends the route from the border to the port.
-    if (edges[i].from < ports.first_member) route.insert(route.begin(), {route.front().x, 0});
-    if (edges[i].to >= after_members) route.push_back({route.back().x, made->size.height});
-  }
   centres.erase(centres.begin(), centres.begin() + ports.first_member);
   return cache_[key] = made;
 }
@@ -283,7 +305,9 @@ void GraphLayout::compose(const Level& level, Point at, Scene& scene) const {
     (m.node != kNone ? scene.box_of_node[m.node] : scene.box_of_group[m.group]) =
         scene.boxes.size();
     scene.boxes.push_back({m.node, m.group, m.inner != nullptr, area});
-    if (m.inner)
+    if (m.inner && is_right())
+      compose(*m.inner, {area.x, area.y + (area.height - m.inner->size.height) / 2}, scene);
+    else if (m.inner)
       compose(*m.inner, {area.x + (area.width - m.inner->size.width) / 2, area.y}, scene);
   }
   for (size_t i = 0; i < level.layout.routes.size(); i++) {
@@ -303,6 +327,7 @@ std::shared_ptr<const Scene> GraphLayout::scene(const std::set<int>& open,
                                                 const std::atomic<bool>* cancel) {
   const auto root = level(kRoot, open, cancel);
   auto scene = std::make_shared<Scene>();
+  scene->direction = direction_;
   compose(*root, {0, 0}, *scene);
   scene->width = root->size.width;
   scene->height = root->size.height;
@@ -327,7 +352,9 @@ std::set<int> GraphLayout::groups_within(size_t most) const {
     size_t more = visible;
     for (size_t g = 1; g < groups.size(); g++) {
       const GraphGroup& it = groups[g];
-      if (it.depth != depth || !open.contains(it.parent) || (it.is_subgraph && !bodies)) continue;
+      if (it.depth != depth || !open.contains(it.parent) || (it.is_subgraph && !bodies) ||
+          it.repeats > 0)
+        continue;
       next.push_back(static_cast<int>(g));
       more += it.nodes.size() + it.groups.size();
     }

@@ -42,12 +42,16 @@ struct SceneRoute {
   std::vector<Point> points;
   Rect area;
   bool arrow = false;   // whether it ends at a box and not at a port
-  bool enters = false;  // whether it starts at the upper border of a group
+  bool enters = false;  // whether it starts at the first border of a group
 };
+
+// Whether edges point down or to the right.
+enum class Direction { down, right };
 
 struct Scene {
   std::vector<SceneBox> boxes;  // open groups precede their contents
   std::vector<SceneRoute> routes;
+  Direction direction = Direction::down;
   double width = 0, height = 0;
   std::unordered_map<int, size_t> box_of_node;  // for visible nodes
 
@@ -66,12 +70,15 @@ BoxSize group_size(const GraphGroup& group);
 
 class GraphLayout {
  public:
-  explicit GraphLayout(std::shared_ptr<const GraphModel> graph) : graph_(std::move(graph)) {}
+  explicit GraphLayout(std::shared_ptr<const GraphModel> graph,
+                       Direction direction = Direction::down)
+      : graph_(std::move(graph)), direction_(direction) {}
 
   // `open`: the open groups, which always include kRoot. Throws Error(cancelled).
   std::shared_ptr<const Scene> scene(const std::set<int>& open,
                                      const std::atomic<bool>* cancel = nullptr);
   // Returns all groups, or the outer levels of groups for which at most `most` boxes are visible.
+  // Of repeated layers the latter shows one box.
   std::set<int> all_groups() const;
   std::set<int> groups_within(size_t most) const;
 
@@ -89,10 +96,17 @@ class GraphLayout {
   std::vector<LayoutEdge> edges_of(const std::vector<Crossing>& crossings,
                                    const std::vector<std::pair<int, int>>& ends, const Ports& ports,
                                    Level& made) const;
+  void place(int group, const Ports& ports, const std::vector<LayoutEdge>& edges,
+             Level& made) const;
   void compose(const Level& level, Point at, Scene& scene) const;
   std::string key_of(int group, const std::set<int>& open) const;
 
+  bool is_right() const { return direction_ == Direction::right; }
+  // Exchanges the axes of a layout to the right, which is computed like a layout down.
+  Point turned(Point p) const { return is_right() ? Point{p.y, p.x} : p; }
+
   std::shared_ptr<const GraphModel> graph_;
+  Direction direction_ = Direction::down;
   std::unordered_map<std::string, std::shared_ptr<const Level>> cache_;
   void find_crossings();
   void find_order();

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "model/format.h"
+#include "model/repeated_layers.h"
 #include "model/stable_order.h"
 
 namespace poprt::inspector {
@@ -17,6 +18,8 @@ namespace {
 // A smaller group would add a level without making the graph clearer.
 constexpr size_t kSmallestGroup = 2;
 constexpr int kDeepestPrefix = 8;
+// Smaller graphs are clear as a whole.
+constexpr size_t kLeastToFold = 24;
 constexpr size_t kLongestAttribute = 400;
 
 std::string list_text(const auto& items, size_t most = 64) {
@@ -106,6 +109,7 @@ class GraphModelMaker {
     add_graph(graph, kRoot);
     move_constants_to_readers();
     dissolve_small_groups();
+    fold_repeated_layers();
     sum_groups();
   }
 
@@ -322,6 +326,68 @@ class GraphModelMaker {
     }
     for (GraphNode& n : model_.nodes_) n.group = moved[static_cast<size_t>(n.group)];
     model_.groups_ = std::move(kept);
+  }
+
+  // Nodes with equal labels compute the same on other weights and inputs.
+  std::string label_of(const GraphNode& n) {
+    std::string label = n.op;
+    for (const auto& [key, text] : n.attributes) label += ";" + key + "=" + text;
+    for (const int v : n.inputs)
+      if (v != kNone && value(v).constant.defined()) label += ";" + value(v).type;
+    for (const int v : n.outputs)
+      if (v != kNone) label += ">" + value(v).type;
+    return label;
+  }
+
+  int add_group(int parent, std::string name, std::string path, size_t repeats) {
+    GraphGroup g;
+    g.name = std::move(name);
+    g.path = std::move(path);
+    g.repeats = repeats;
+    g.parent = parent;
+    g.depth = group(parent).depth + 1;
+    const int id = static_cast<int>(model_.groups_.size());
+    model_.groups_.push_back(std::move(g));
+    group(parent).groups.push_back(id);
+    return id;
+  }
+
+  // Makes a group of each repetition of layers, and one of each of its layers, if no names of nodes
+  // make groups.
+  void fold_repeated_layers() {
+    for (const GraphGroup& g : model_.groups_)
+      if (g.parent == kRoot && !g.is_subgraph) return;
+    std::vector<int> nodes;  // of the sequence
+    std::vector<int> place(model_.nodes_.size(), -1);
+    std::vector<SequenceNode> sequence;
+    for (const int n : group(kRoot).nodes) {
+      if (node(n).kind != NodeKind::op) continue;
+      SequenceNode shown{label_of(node(n)), {}};
+      for (const int v : node(n).inputs)
+        shown.producers.push_back(v == kNone || value(v).producer == kNone
+                                      ? -1
+                                      : place[static_cast<size_t>(value(v).producer)]);
+      place[static_cast<size_t>(n)] = static_cast<int>(nodes.size());
+      nodes.push_back(n);
+      sequence.push_back(std::move(shown));
+    }
+    if (nodes.size() < kLeastToFold) return;
+    const auto runs = repeated_layers(sequence);
+    for (size_t r = 0; r < runs.size(); r++) {
+      const std::string kind = runs.size() == 1 ? "layer" : fmt::format("layer {}", r + 1);
+      const std::string name = fmt::format("{} \u00d7 {}", kind, runs[r].count);
+      const int all = add_group(kRoot, name, name, runs[r].count);
+      for (size_t k = 0; k < runs[r].count; k++) {
+        const std::string one = fmt::format("{} of {}", k + 1, runs[r].count);
+        const int layer = add_group(all, one, name + "/" + one, 0);
+        for (size_t i = 0; i < runs[r].length; i++) {
+          const int n = nodes[runs[r].first + k * runs[r].length + i];
+          node(n).group = layer;
+          group(layer).nodes.push_back(n);
+        }
+      }
+    }
+    std::erase_if(group(kRoot).nodes, [&](int n) { return node(n).group != kRoot; });
   }
 
   void sum_groups() {

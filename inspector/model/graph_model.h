@@ -2,7 +2,8 @@
 //
 // Graph inputs and outputs are nodes. Constants are not nodes but weights of their readers. Each
 // subgraph (a branch of If, the body of Loop) is a group, and so are nodes whose names share a
-// prefix that ends in '/' or '.'. Groups nest. The model is immutable, so any thread may read it.
+// prefix that ends in '/' or '.'. Without such prefixes, repeated layers (model/repeated_layers.h)
+// are groups. Groups nest. The model is immutable, so any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct GraphGroup {
   std::string name;  // the part that it adds to its parent's path
   std::string path;
   bool is_subgraph = false;
+  size_t repeats = 0;  // number of equal layers that it contains; 0: it is no repetition
   int parent = kNone;
   int depth = 0;
   std::vector<int> nodes, groups;  // direct members in topological order

@@ -60,14 +60,15 @@ void add_box(const GraphModel& graph, const SceneBox& box, const Colour& colour,
   svg += "\n";
 }
 
-void add_route(const SceneRoute& route, std::string& svg) {
+void add_route(const SceneRoute& route, Direction direction, std::string& svg) {
   if (route.points.size() < 2) return;
   svg += fmt::format(R"(<path d="M{:.1f} {:.1f})", route.points[0].x, route.points[0].y);
   for (size_t i = 1; i < route.points.size(); i++) {
     const Point &a = route.points[i - 1], &b = route.points[i];
-    const double bend = (b.y - a.y) / 2;
-    svg += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x, a.y + bend, b.x,
-                       b.y - bend, b.x, b.y);
+    const bool down = direction == Direction::down;
+    const double x = down ? 0 : (b.x - a.x) / 2, y = down ? (b.y - a.y) / 2 : 0;
+    svg += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x + x, a.y + y, b.x - x,
+                       b.y - y, b.x, b.y);
   }
   svg += fmt::format("\" fill=\"none\" stroke=\"#8a93a2\"{}/>\n",
                      route.arrow ? " marker-end=\"url(#arrow)\"" : "");
@@ -98,7 +99,7 @@ std::string graph_svg(const GraphModel& graph, const Scene& scene, const Colour&
       scene.width, scene.height);
   for (const SceneBox& box : scene.boxes)
     if (box.open) add_box(graph, box, colour, svg);
-  for (const SceneRoute& route : scene.routes) add_route(route, svg);
+  for (const SceneRoute& route : scene.routes) add_route(route, scene.direction, svg);
   for (const SceneBox& box : scene.boxes)
     if (!box.open) add_box(graph, box, colour, svg);
   add_labels(graph, scene, svg);

@@ -7,8 +7,24 @@
 
 namespace poprt::inspector {
 
-// Returns 0xRRGGBB. The same name always has the same colour, and operators that often occur
-// together have different ones.
+// Kinds of operators and kernels. Members of a family share a hue and differ in lightness.
+enum class Family {
+  matmul,
+  conv,
+  sequence,
+  norm,
+  activation,
+  arithmetic,
+  reduction,
+  movement,
+  types,
+  control,
+  other
+};
+Family family_of(std::string_view name);
+
+// Returns 0xRRGGBB for an operator ("Conv", "poprt.Conv") or a kernel ("conv_winograd"). The same
+// name always has the same colour, and operators that often occur together have different ones.
 uint32_t hue_of(std::string_view name);
 // Colours for the lines of one plot. Neighbours differ.
 uint32_t hue_at(size_t index);

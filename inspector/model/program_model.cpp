@@ -187,7 +187,8 @@ void ProgramModel::find_intervals(const program::Program& p) {
                             use.first,
                             use.last,
                             {},
-                            printable(p.main[static_cast<size_t>(use.first)].name)});
+                            printable(p.main[static_cast<size_t>(use.first)].name),
+                            p.kernels[p.main[static_cast<size_t>(use.first)].kernel]});
     ArenaInterval& interval = intervals_[into];
     const uint64_t end = std::max(interval.offset + interval.bytes, b.offset + b.bytes);
     interval.offset = std::min(interval.offset, b.offset);
@@ -340,6 +341,21 @@ std::vector<std::pair<std::string, size_t>> ProgramModel::kernel_counts(int part
   std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
   stable_order(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   return rows;
+}
+
+std::vector<std::string> ProgramModel::arena_kernels(int part) const {
+  std::map<std::string, double> areas;
+  for (const ArenaInterval& v : intervals_) {
+    if (part >= 0) {
+      const ProgramPart& p = parts_[static_cast<size_t>(part)];
+      if (v.last < static_cast<int>(p.first) || v.first > static_cast<int>(p.last)) continue;
+    }
+    areas[v.kernel] += static_cast<double>(v.bytes) * (v.last - v.first + 1);
+  }
+  std::vector<std::string> kernels;
+  for (const auto& [kernel, area] : areas) kernels.push_back(kernel);
+  stable_order(kernels, [&](const auto& a, const auto& b) { return areas.at(a) > areas.at(b); });
+  return kernels;
 }
 
 }  // namespace poprt::inspector

@@ -35,6 +35,7 @@ struct ArenaInterval {
   int first = 0, last = 0;
   std::vector<uint32_t> buffers;  // buffers in these bytes during that time
   std::string name;               // name of the first instruction that uses it
+  std::string kernel;             // its kernel
 };
 
 // A part of main: a variant (program/link.h), of which a run executes one, or the instructions of
@@ -82,6 +83,8 @@ class ProgramModel {
   std::vector<size_t> sharing_with(size_t interval) const;
   // Rows (of a part, if given) whose kernel or name contains `filter`.
   std::vector<size_t> rows(std::string_view filter, int part = -1) const;
+  // Kernels of the intervals (of a part, if given) by bytes times instructions, largest first.
+  std::vector<std::string> arena_kernels(int part = -1) const;
   // Kernels (of a part, if given) by number of instructions, most frequent first.
   std::vector<std::pair<std::string, size_t>> kernel_counts(int part = -1) const;
 

@@ -37,6 +37,7 @@ Settings load_settings(const std::filesystem::path& path) {
   if (!json.is_object()) return s;
   try {
     s.light = json.value("light", s.light);
+    s.horizontal = json.value("horizontal", s.horizontal);
     s.width = std::clamp(json.value("width", s.width), kLeastSize, kMostSize);
     s.height = std::clamp(json.value("height", s.height), kLeastSize, kMostSize);
     s.recent = json.value("recent", s.recent);
@@ -53,6 +54,7 @@ void save_settings(const Settings& s, const std::filesystem::path& path) {
   try {
     std::filesystem::create_directories(path.parent_path());
     const std::string text = json_text(nlohmann::json({{"light", s.light},
+                                                       {"horizontal", s.horizontal},
                                                        {"width", s.width},
                                                        {"height", s.height},
                                                        {"recent", s.recent},

@@ -10,6 +10,7 @@ namespace poprt::inspector {
 
 struct Settings {
   bool light = false;
+  bool horizontal = false;  // graphs from left to right
   int width = 1280, height = 800;
   std::map<std::string, float> panels;  // widths of resizable parts of views
   std::vector<std::string> recent;      // paths, most recent first

@@ -235,8 +235,8 @@ void ChipView::draw_tiles(ImVec2 size) {
           ? fmt::format("Cycles that tiles compute, at most {}: {}", count_text(largest), when)
           : fmt::format("Bytes of tiles, at most {} of {}: {}", count_text(largest),
                         count_text(available), when);
-  list->AddText({at.x + 8 * s, at.y + 4 * s}, c.text,
-                ui::fitted(title, size.x - 16 * s, ui::Cut::end).c_str());
+  ui::label(list, {at.x + 8 * s, at.y + 4 * s}, c.text,
+            ui::fitted(title, size.x - 16 * s, ui::Cut::end));
   ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
   const ImVec2 first = {at.x + 8 * s, at.y + line + 10 * s};
   const float wide = size.x - 16 * s, high = size.y - line - 16 * s;
@@ -290,13 +290,13 @@ void ChipView::draw_trace(ImVec2 size) {
   const double all = model_->all_cycles();
   ImVec2 text = {at.x + 8 * s, at.y + 4 * s};
   const std::string title = fmt::format("Phases over {} cycles:", count_text(all));
-  list->AddText(text, c.text, title.c_str());
+  ui::label(list, text, c.text, title);
   ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
   text.x += ImGui::CalcTextSize(title.c_str()).x + 10 * s;
   for (const auto& [kind, name] : {std::pair(ChipPhase::compute, "compute"),
                                    {ChipPhase::exchange, "exchange"},
                                    {ChipPhase::control, "sync and control"}}) {
-    list->AddText(text, colour_of_phase(kind), name);
+    ui::label(list, text, ui::readable(colour_of_phase(kind), c.panel), name);
     text.x += ImGui::CalcTextSize(name).x + 10 * s;
   }
   const float left = at.x + 8 * s, wide = size.x - 16 * s, top = at.y + line + 10 * s,
@@ -368,7 +368,7 @@ void ChipView::draw_memory() {
         at,
         {at.x + wide * static_cast<float>(m.by_category[i]) / std::max(most, 1.0f),
          at.y + ImGui::GetTextLineHeight()},
-        ui::with_alpha(ui::colour_of(name), 0.5f), 2 * s);
+        ui::with_alpha(ui::colour_at(i), 0.16f), 2 * s);
     ui::row(bytes_text(static_cast<uint64_t>(m.by_category[i])), name, 90 * s);
     ImGui::PopID();
   }
@@ -481,7 +481,7 @@ void ChipView::draw_comparison(ImVec2 size) {
       [&](size_t r, int col) {
         const ChipComparison& row = rows[r];
         if (col < 3 || row.a <= 0) return c.text;
-        return row.b / row.a > 1.05 ? c.bad : row.b / row.a < 0.95 ? c.good : c.text;
+        return row.b / row.a > 1.05 ? c.warn : row.b / row.a < 0.95 ? c.good : c.text;
       });
 }
 

@@ -116,7 +116,7 @@ void DiffView::draw(ImVec2 size) {
   const float half = (rest.x - 8) / 2, room = ImGui::GetContentRegionAvail().y;
   const float top = ImGui::GetTextLineHeightWithSpacing();
   const float begin = ImGui::GetCursorPosX();
-  ui::coloured_text(c.bad, "left  " + left_->title());
+  ui::coloured_text(c.gone, "left  " + left_->title());
   ImGui::SameLine(begin + half + 8);
   ui::coloured_text(c.good, "right  " + right_->title());
   const ImVec2 each = {half, room - top};
@@ -230,7 +230,7 @@ void DiffView::draw_row(ImVec2 size) {
     if (right) ImGui::SameLine(0, 8);
     ImGui::BeginChild(right ? "right row" : "left row", {half, size.y - 6}, true);
     ImGui::PushTextWrapPos(0);
-    ui::coloured_text(right ? c.good : c.bad, d.name);
+    ui::coloured_text(right ? c.good : c.gone, d.name);
     text.empty() ? ui::dim_text("not there") : ui::text(text);
     if (ImGui::IsItemClicked()) ui::copy(text);
     ImGui::PopTextWrapPos();

@@ -19,7 +19,13 @@ constexpr double kLeastZoom = 0.002, kMostZoom = 4;
 // Zooms below which text is omitted, and boxes are not rounded and edges are straight.
 constexpr double kTextZoom = 0.32, kPlainZoom = 0.16;
 // Initial zoom of a graph that is too large to be shown readably as a whole.
-constexpr double kReadableZoom = 0.6;
+constexpr double kReadableZoom = 0.9;
+// Texts are never smaller, in pixels at a scale of 1. Titles keep this size while their boxes
+// shrink; details and shapes are omitted.
+constexpr float kLeastText = 9;
+// An open group whose area on the screen is smaller than this, at a scale of 1, is drawn as one
+// box with its name.
+constexpr float kSmallGroup = 90, kSmallGroupHeight = 40;
 constexpr size_t kOpenAtFirst = 400;  // visible boxes
 
 float f(double x) { return static_cast<float>(x); }
@@ -77,7 +83,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   selected_ = graph_ && !selected_name.empty() ? graph_->find(selected_name) : kNone;
   open_.clear();
   if (!graph_) return;
-  layout_ = std::make_shared<GraphLayout>(graph_);
+  layout_ = std::make_shared<GraphLayout>(graph_, direction_);
   operators_ =
       static_cast<size_t>(std::count_if(graph_->nodes().begin(), graph_->nodes().end(),
                                         [](const GraphNode& n) { return n.kind == NodeKind::op; }));
@@ -94,6 +100,15 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
       if (open_paths.contains(graph_->groups()[g].path)) open_.insert(static_cast<int>(g));
   fit_wanted_ |= first;
   first_look_ |= first;
+  relayout(kNone);
+}
+
+void GraphView::set_direction(Direction direction) {
+  if (direction == direction_) return;
+  direction_ = direction;
+  if (!graph_) return;
+  layout_ = std::make_shared<GraphLayout>(graph_, direction_);
+  fit_wanted_ = first_look_ = true;
   relayout(kNone);
 }
 
@@ -382,10 +397,18 @@ void GraphView::place_camera() {
   camera_.x = scene_->width / 2;
   camera_.y = scene_->height / 2;
   if (first_look_ && camera_.zoom < kReadableZoom * scale) {
-    camera_.zoom = std::clamp(wide, kReadableZoom * scale, 0.9 * scale);
-    camera_.y = static_cast<double>(size_.y) * 0.48 / camera_.zoom;
+    camera_.zoom = kReadableZoom * scale;
     const SceneBox* first = graph_->nodes().empty() ? nullptr : scene_->find(*graph_, 0);
-    if (first && wide < camera_.zoom) camera_.x = first->area.x + first->area.width / 2;
+    const Point input =
+        first ? Point{first->area.x + first->area.width / 2, first->area.y + first->area.height / 2}
+              : Point{camera_.x, camera_.y};
+    if (scene_->direction == Direction::down) {
+      camera_.y = static_cast<double>(size_.y) * 0.48 / camera_.zoom;
+      if (wide < camera_.zoom) camera_.x = input.x;
+    } else {
+      camera_.x = static_cast<double>(size_.x) * 0.48 / camera_.zoom;
+      if (high < camera_.zoom) camera_.y = input.y;
+    }
   }
   fit_wanted_ = first_look_ = false;
 }
@@ -429,8 +452,7 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
     const std::string line = graph_ ? (layout_error_.empty() ? "Laying out …" : layout_error_)
                                     : "This file has no graph";
     const ImVec2 extent = ImGui::CalcTextSize(line.c_str());
-    list->AddText({least_.x + (size_.x - extent.x) / 2, least_.y + size_.y / 2}, c.dim,
-                  line.c_str());
+    ui::label(list, {least_.x + (size_.x - extent.x) / 2, least_.y + size_.y / 2}, c.dim, line);
     ui::mark(line, least_, most);
   } else {
     const Point a = to_graph(least_), b = to_graph(most);
@@ -448,7 +470,7 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
                           counted(graph_->group(box.group).all_nodes, "node").c_str(),
                           box.open ? "close" : "open");
     }
-    if (task_.started()) list->AddText({least_.x + 12, least_.y + 10}, c.dim, "Laying out …");
+    if (task_.started()) ui::label(list, {least_.x + 12, least_.y + 10}, c.dim, "Laying out …");
   }
   list->PopClipRect();
 }
@@ -487,6 +509,7 @@ void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line
                            float width) const {
   const auto& points = route.points;
   if (points.size() < 2) return;
+  const bool down = scene_->direction == Direction::down;
   if (camera_.zoom < kPlainZoom) {
     // Corners closer than this to the previous one are not visible.
     constexpr float kCorner = 4;
@@ -502,12 +525,12 @@ void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line
     list->PathLineTo(to_screen(points[0]));
     for (size_t i = 1; i < points.size(); i++) {
       const ImVec2 a = to_screen(points[i - 1]), b = to_screen(points[i]);
-      if (std::abs(a.x - b.x) < 0.5f) {
+      if (std::abs(down ? a.x - b.x : a.y - b.y) < 0.5f) {
         list->PathLineTo(b);
         continue;
       }
-      const float bend = (b.y - a.y) / 2;
-      list->PathBezierCubicCurveTo({a.x, a.y + bend}, {b.x, b.y - bend}, b,
+      const ImVec2 bend = {down ? 0 : (b.x - a.x) / 2, down ? (b.y - a.y) / 2 : 0};
+      list->PathBezierCubicCurveTo({a.x + bend.x, a.y + bend.y}, {b.x - bend.x, b.y - bend.y}, b,
                                    camera_.zoom > 0.5 ? 14 : 8);
     }
     list->PathStroke(line, 0, width);
@@ -515,8 +538,11 @@ void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line
   if (route.arrow && camera_.zoom > 0.25) {
     const ImVec2 end = to_screen(points.back());
     const float k = f(5 * camera_.zoom);
-    list->AddTriangleFilled(end, {end.x - k, end.y - 1.7f * k}, {end.x + k, end.y - 1.7f * k},
-                            line);
+    const ImVec2 left = down ? ImVec2{end.x - k, end.y - 1.7f * k}
+                             : ImVec2{end.x - 1.7f * k, end.y - k},
+                 right = down ? ImVec2{end.x + k, end.y - 1.7f * k}
+                              : ImVec2{end.x - 1.7f * k, end.y + k};
+    list->AddTriangleFilled(end, left, right, line);
   }
 }
 
@@ -541,8 +567,8 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     draw_route(list, *r, of_path ? c.path : c.accent, width * 1.6f);
   }
   // Shows the types at the edges: of the selected node, and of all nodes if there is space.
-  if (camera_.zoom < 0.6) return;
   const float size = f(11 * camera_.zoom);
+  if (size < kLeastText * ui::scale()) return;
   ImFont* font = ui::font_for(size);
   std::set<int> labelled;
   std::map<std::pair<int, int>, std::set<std::string>> beside;  // labels at the same position
@@ -559,46 +585,82 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     auto& labels = beside[{static_cast<int>(at.x), static_cast<int>(at.y)}];
     if (labels.size() == 3 || !labels.insert(label).second) continue;
     const size_t before = labels.size() - 1;
-    // Below the name of the group that the edge enters.
-    const ImVec2 corner = {
-        at.x + 4 * f(camera_.zoom),
-        at.y + (r.enters ? 28.0f : 3.0f) * f(camera_.zoom) + static_cast<float>(before) * extent.y};
+    const float z = f(camera_.zoom), stacked = static_cast<float>(before) * extent.y;
+    // Below the name of the group that the edge enters, or above the edge to the right.
+    const ImVec2 corner = scene_->direction == Direction::down
+                              ? ImVec2{at.x + 4 * z, at.y + (r.enters ? 28.0f : 3.0f) * z + stacked}
+                              : ImVec2{at.x + 4 * z, at.y - extent.y - 2 * z - stacked};
     list->AddRectFilled({corner.x - 1, corner.y}, {corner.x + extent.x + 1, corner.y + extent.y},
                         ui::with_alpha(c.back, 0.75f));
-    list->AddText(font, size, corner, r.from == selected_ ? c.accent : c.dim, label.c_str());
+    draw_label(list, corner, r.from == selected_ ? c.accent : c.dim, label, size);
   }
 }
 
 void GraphView::draw_boxes(ImDrawList* list, const Rect& sight) const {
-  for (const SceneBox& b : scene_->boxes)
-    if (b.open && b.area.meets(sight)) draw_group(list, b);
-  draw_routes(list, sight);
+  // The contents of a small group follow it in the list and are inside of it.
+  std::vector<Rect> small;
+  const auto hidden = [&](const SceneBox& b) {
+    return !small.empty() && small.back().contains({b.area.x, b.area.y}) &&
+           small.back().contains({b.area.right(), b.area.bottom()});
+  };
   for (const SceneBox& b : scene_->boxes) {
-    if (b.open && b.area.meets(sight)) draw_group_name(list, b);
-    if (b.open || !b.area.meets(sight)) continue;
-    b.node != kNone ? draw_node(list, b) : draw_group(list, b);
+    if (!b.open || !b.area.meets(sight) || hidden(b)) continue;
+    if (is_small(b))
+      small.push_back(b.area);
+    else
+      draw_group(list, b);
+  }
+  draw_routes(list, sight);
+  small.clear();
+  for (const SceneBox& b : scene_->boxes) {
+    if (!b.area.meets(sight) || hidden(b)) continue;
+    if (b.open && is_small(b)) {
+      small.push_back(b.area);
+      draw_group(list, b, true);
+      continue;
+    }
+    if (b.open) draw_group_name(list, b);
+    if (!b.open) b.node != kNone ? draw_node(list, b) : draw_group(list, b);
   }
 }
 
+bool GraphView::is_small(const SceneBox& box) const {
+  return f(box.area.width * camera_.zoom) < kSmallGroup * ui::scale() ||
+         f(box.area.height * camera_.zoom) < kSmallGroupHeight * ui::scale();
+}
+
+// A text of the graph. It is a mark for tests only if the region contains it, because the graph may
+// be moved so that the border of the region cuts it.
+void GraphView::draw_label(ImDrawList* list, ImVec2 at, ImU32 colour, const std::string& line,
+                           float size) const {
+  if (line.empty()) return;
+  ui::label(list, at, colour, line, ui::font_for(size), size);
+  const ui::Mark& m = ui::marks().back();
+  if (m.least.x < least_.x || m.most.x > least_.x + size_.x) ui::marks().pop_back();
+}
+
 void GraphView::draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most,
-                          const std::string& title, const std::string& detail) const {
+                          const std::string& title, const std::string& detail, ImU32 back) const {
   const ui::Colours& c = ui::colours();
-  const float size = f(13.5 * camera_.zoom), small = f(11 * camera_.zoom);
-  ImFont* font = ui::font_for(size);
-  const float pad = f(10 * camera_.zoom);
-  const ImVec4 clip = {least.x + 2, least.y, most.x - 3, most.y};
+  const float least_size = kLeastText * ui::scale();
+  const float size = std::max(f(13.5 * camera_.zoom), least_size), small = f(11 * camera_.zoom);
+  const float pad = f(10 * camera_.zoom), room = most.x - least.x - pad - 3;
   const float height = most.y - least.y;
-  const float y = detail.empty() ? least.y + (height - size) / 2 : least.y + height * 0.13f;
-  list->AddText(font, size, {least.x + pad, y}, c.text, title.c_str(), nullptr, 0, &clip);
-  if (!detail.empty())
-    list->AddText(ui::font_for(small), small, {least.x + pad, least.y + height * 0.56f}, c.dim,
-                  detail.c_str(), nullptr, 0, &clip);
+  const bool both = !detail.empty() && small >= least_size;
+  const float y = both ? least.y + height * 0.13f : least.y + (height - size) / 2;
   ui::mark((box.node != kNone ? "node " : "group ") +
                (box.node != kNone ? graph_->node(box.node).name : graph_->group(box.group).path),
            least, most);
+  if (height < size || room < size) return;
+  draw_label(list, {least.x + pad, y}, ui::readable(c.text, back),
+             ui::fitted(title, room, ui::Cut::end, ui::font_for(size), size), size);
+  if (both)
+    draw_label(list, {least.x + pad, least.y + height * 0.56f}, ui::readable(c.dim, back),
+               ui::fitted(detail, room, ui::Cut::end, ui::font_for(small), small), small);
 }
 
-void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
+void GraphView::draw_group(ImDrawList* list, const SceneBox& box, bool small) const {
+  const bool open = box.open && !small;
   const ui::Colours& c = ui::colours();
   const GraphGroup& g = graph_->group(box.group);
   const ImVec2 least = to_screen({box.area.x, box.area.y}),
@@ -607,17 +669,17 @@ void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
   const bool holds_selected =
       !box.open && selected_ != kNone && scene_->find(*graph_, selected_) == &box;
   const ImU32 frame = holds_selected ? c.accent : g.is_subgraph ? c.path : c.border;
-  list->AddRectFilled(
-      least, most,
-      box.open ? ui::with_alpha(c.raised, 0.35f) : ui::mixed(c.raised, c.accent, 0.12f), round);
+  const ImU32 closed = ui::mixed(c.raised, c.accent, 0.12f);
+  list->AddRectFilled(least, most, open ? ui::with_alpha(c.raised, 0.35f) : closed, round);
   list->AddRect(least, most, frame, round, 0, holds_selected ? 2.5f : 1.2f);
-  if (!box.open && group_matches_[static_cast<size_t>(box.group)])
+  if (!open && group_matches_[static_cast<size_t>(box.group)])
     list->AddRect({least.x - 2, least.y - 2}, {most.x + 2, most.y + 2}, c.match, round, 0,
                   2 * ui::scale());
-  if (camera_.zoom < kTextZoom || box.open) return;
-  draw_text(list, box, least, most, "+ " + g.name,
+  if ((camera_.zoom < kTextZoom && !small) || open) return;
+  draw_text(list, box, least, most, (small ? "" : "+ ") + g.name,
             fmt::format("{}{}", counted(g.all_nodes, "node"),
-                        g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
+                        g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""),
+            closed);
 }
 
 // Drawn over the edges that enter the group.
@@ -627,15 +689,15 @@ void GraphView::draw_group_name(ImDrawList* list, const SceneBox& box) const {
   const GraphGroup& g = graph_->group(box.group);
   const ImVec2 least = to_screen({box.area.x, box.area.y}),
                most = to_screen({box.area.right(), box.area.bottom()});
-  const float size = std::max(f(12 * camera_.zoom), 9.0f * ui::scale());
-  const ImVec4 clip = {least.x + 2, least.y, most.x - 3, most.y};
-  const std::string name = "- " + g.name;
+  const float size = std::max(f(12 * camera_.zoom), kLeastText * ui::scale());
   ImFont* font = ui::font_for(size);
+  const std::string name =
+      ui::fitted("- " + g.name, most.x - least.x - 13, ui::Cut::end, font, size);
   const ImVec2 extent = font->CalcTextSizeA(size, FLT_MAX, 0, name.c_str());
   list->AddRectFilled({least.x + 5, least.y + 3},
                       {std::min(least.x + 11 + extent.x, most.x - 2), least.y + 5 + extent.y},
                       c.raised, 3);
-  list->AddText(font, size, {least.x + 8, least.y + 4}, c.dim, name.c_str(), nullptr, 0, &clip);
+  draw_label(list, {least.x + 8, least.y + 4}, ui::readable(c.dim, c.raised), name, size);
   ui::mark("group " + g.path, least, {most.x, least.y + f(24 * camera_.zoom)});
 }
 
@@ -646,13 +708,13 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
   const ImVec2 least = to_screen({box.area.x, box.area.y}),
                most = to_screen({box.area.right(), box.area.bottom()});
   const float fade = dimmed(box.node) ? 0.18f : 1;
-  const ImU32 hue = colour_of_node(box.node);
+  const ImU32 hue = colour_of_node(box.node), fill = ui::mixed(c.panel, hue, 0.4f);
   if (camera_.zoom < kPlainZoom) {
     list->AddRectFilled(least, {std::max(most.x, least.x + 1), std::max(most.y, least.y + 1)},
                         ui::with_alpha(hue, fade));
   } else {
     const float round = n.kind == NodeKind::op ? f(5 * camera_.zoom) : (most.y - least.y) / 2;
-    list->AddRectFilled(least, most, ui::with_alpha(ui::mixed(c.panel, hue, 0.30f), fade), round);
+    list->AddRectFilled(least, most, ui::with_alpha(fill, fade), round);
     list->AddRect(least, most, ui::with_alpha(ui::mixed(hue, c.border, 0.3f), fade), round, 0,
                   std::max(1.0f, f(camera_.zoom)));
   }
@@ -671,7 +733,7 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
   if (!in_path_.empty() && in_path_[id]) outline(c.path, 2.5f * ui::scale());
   if (box.node == selected_) outline(c.accent, 3 * ui::scale());
   if (camera_.zoom < kTextZoom || fade < 1) return;
-  draw_text(list, box, least, most, n.kind == NodeKind::op ? n.op : n.name, n.detail);
+  draw_text(list, box, least, most, n.kind == NodeKind::op ? n.op : n.name, n.detail, fill);
 }
 
 // Explains the colours of times, at the lower left.
@@ -698,14 +760,14 @@ void GraphView::draw_legend(ImDrawList* list) const {
   list->AddRectFilled(least, corner, c.panel, 4 * s);
   list->AddRect(least, corner, c.border, 4 * s);
   const float y = least.y + 5 * s;
-  list->AddText({least.x + 8 * s, y}, c.dim, title.c_str());
+  ui::label(list, {least.x + 8 * s, y}, c.dim, title);
   constexpr int kSteps = 24;
   const float x = least.x + title_width + 18 * s;
   for (int i = 0; i < kSteps; i++)
     list->AddRectFilled({x + width * static_cast<float>(i) / kSteps, y + 2 * s},
                         {x + width * static_cast<float>(i + 1) / kSteps, y + line - 2 * s},
                         ui::heat(static_cast<float>(i) / (kSteps - 1)));
-  list->AddText({x + width + 8 * s, y}, c.text, most.c_str());
+  ui::label(list, {x + width + 8 * s, y}, c.text, most);
   ui::mark("legend", least, corner);
 }
 

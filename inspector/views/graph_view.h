@@ -51,6 +51,9 @@ class GraphView {
   const std::vector<int>& matches() const { return matches_; }
   void toggle_group(int group);
   void open_all(bool open);
+  // Computes the layout again if the direction changes, and shows the inputs.
+  void set_direction(Direction direction);
+  Direction direction() const { return direction_; }
   void focus(int distance);  // around the selected node; 0: everything
   void start_path();         // the next selected node becomes the other end
   const std::vector<int>& path() const { return path_; }
@@ -63,6 +66,7 @@ class GraphView {
   std::string anchor;
 
   // Whether a layout is being computed.
+  double zoom() const { return camera_.zoom; }
   bool busy() const { return task_.running(); }
   // Waits for the layout. For tests and screenshots.
   void settle();
@@ -97,11 +101,14 @@ class GraphView {
   void draw_routes(ImDrawList* list, const Rect& sight) const;
   void draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line, float width) const;
   void draw_boxes(ImDrawList* list, const Rect& sight) const;
-  void draw_group(ImDrawList* list, const SceneBox& box) const;
+  bool is_small(const SceneBox& box) const;
+  void draw_group(ImDrawList* list, const SceneBox& box, bool small = false) const;
   void draw_group_name(ImDrawList* list, const SceneBox& box) const;
   void draw_node(ImDrawList* list, const SceneBox& box) const;
   void draw_text(ImDrawList* list, const SceneBox& box, ImVec2 least, ImVec2 most,
-                 const std::string& title, const std::string& detail) const;
+                 const std::string& title, const std::string& detail, ImU32 back) const;
+  void draw_label(ImDrawList* list, ImVec2 at, ImU32 colour, const std::string& line,
+                  float size) const;
   void draw_minimap(ImDrawList* list);
   void draw_legend(ImDrawList* list) const;
   bool dimmed(int node) const;
@@ -115,6 +122,7 @@ class GraphView {
   std::shared_ptr<GraphLayout> layout_;
   std::shared_ptr<const Scene> scene_;
   Task<std::shared_ptr<const Scene>> task_;
+  Direction direction_ = Direction::down;
   bool relayout_again_ = false;
   std::string layout_error_;
   std::set<int> open_;

@@ -148,7 +148,7 @@ void PassesView::draw_steps(ImVec2 size) {
       [&](size_t r) { return steps[r] == step_; }, [&](size_t r) { show_step(steps[r]); }, state_,
       size,
       [&](size_t, int col) {
-        return col == 3 ? c.good : col == 4 ? c.bad : col == 5 ? c.warn : c.text;
+        return col == 3 ? c.good : col == 4 ? c.gone : col == 5 ? c.warn : c.text;
       });
 }
 
@@ -157,7 +157,7 @@ void PassesView::draw_removed(ImVec2 size) {
   const GraphModel& last = *compilation_->steps[static_cast<size_t>(std::max(0, step_ - 1))].graph;
   int clicked = kNone;
   ImGui::BeginChild("removed", size, true);
-  ui::coloured_text(ui::colours().bad, fmt::format("{} removed", removed_.size()));
+  ui::coloured_text(ui::colours().gone, fmt::format("{} removed", removed_.size()));
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(removed_.size()));
   while (clipper.Step())

@@ -51,14 +51,14 @@ bool is_empty(const std::vector<PlotLine>& lines, const Area& area) {
 void draw_title(const char* title, const std::vector<PlotLine>& lines, ImVec2 at, float width,
                 ImDrawList* draw) {
   const float s = scale(), line = ImGui::GetTextLineHeight(), y = at.y + 5 * s;
-  draw->AddText({at.x + 10 * s, y}, colours().text, title);
+  label(draw, {at.x + 10 * s, y}, colours().text, title);
   const float left = at.x + 30 * s + ImGui::CalcTextSize(title).x;
   float right = at.x + width - 12 * s;
   for (size_t i = lines.size(); i-- > 0;) {
     if (lines[i].name.empty()) continue;
     const float extent = ImGui::CalcTextSize(lines[i].name.c_str()).x;
     if (right - extent - 20 * s < left) break;
-    draw->AddText({right - extent, y}, colours().dim, lines[i].name.c_str());
+    label(draw, {right - extent, y}, colours().dim, lines[i].name);
     draw->AddRectFilled({right - extent - 14 * s, y + line / 2 - 2 * s},
                         {right - extent - 4 * s, y + line / 2 + 2 * s}, lines[i].colour);
     right -= extent + 26 * s;
@@ -75,21 +75,21 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
     const float y = area.most.y - part * (area.most.y - area.least.y);
     area.draw->AddLine({area.least.x, y}, {area.most.x, y}, c.grid);
     // Without data the axis has no unit. A label that is equal to the one below it is omitted.
-    const std::string label = area.empty ? "" : y_text(area.top * static_cast<double>(part));
-    if (label == below) continue;
-    below = label;
-    const float left = area.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x;
-    area.draw->AddText({left, y - line / 2}, c.dim, label.c_str());
+    const std::string shown = area.empty ? "" : y_text(area.top * static_cast<double>(part));
+    if (shown == below) continue;
+    below = shown;
+    const float left = area.least.x - 6 * s - ImGui::CalcTextSize(shown.c_str()).x;
+    label(area.draw, {left, y - line / 2}, c.dim, shown);
   }
   const int ticks = std::max(1, static_cast<int>((area.most.x - area.least.x) / (150 * s)));
   for (int i = 0; i <= ticks; i++) {
     const float x =
         area.from + (area.to - area.from) * static_cast<float>(i) / static_cast<float>(ticks);
-    const std::string label = x_text(static_cast<double>(x));
-    const float width = ImGui::CalcTextSize(label.c_str()).x;
+    const std::string shown = x_text(static_cast<double>(x));
+    const float width = ImGui::CalcTextSize(shown.c_str()).x;
     const float at =
         std::max(area.least.x, std::min(area.x_of(x) - width / 2, area.most.x - width));
-    area.draw->AddText({at, area.most.y + 3 * s}, c.dim, label.c_str());
+    label(area.draw, {at, area.most.y + 3 * s}, c.dim, shown);
   }
 }
 
@@ -111,7 +111,8 @@ void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
     else if (x - gap - width < free_from)
       continue;
     const float left = end > x ? x + gap : x - gap - width;
-    area.draw->AddText({left, area.least.y}, seen[i]->colour, seen[i]->text.c_str());
+    label(area.draw, {left, area.least.y}, readable(seen[i]->colour, colours().panel),
+          seen[i]->text);
     mark(seen[i]->text, {left, area.least.y},
          {left + width, area.least.y + ImGui::GetTextLineHeight()});
     free_from = end + gap;

@@ -88,15 +88,16 @@ void PopefView::draw_map(float width) {
     const float w = least + spare * static_cast<float>(static_cast<double>(b.size) / total);
     const ImU32 hue = colour_of_blob(b.type);
     const bool chosen = static_cast<int>(i) == blob_row_;
-    list->AddRectFilled({x, at.y}, {x + w - 1, at.y + height},
-                        ui::mixed(c.panel, hue, chosen ? 0.95f : 0.65f), 2 * s);
+    const ImU32 fill = ui::mixed(c.panel, hue, chosen ? 0.95f : 0.5f);
+    list->AddRectFilled({x, at.y}, {x + w - 1, at.y + height}, fill, 2 * s);
     const std::string label = b.name.empty() ? b.type : b.name;
     if (w > 60 * s) {
-      const ImVec4 clip = {x + 4, at.y, x + w - 4, at.y + height};
-      list->AddText(nullptr, 0, {x + 8 * s, at.y + 4 * s}, c.text, label.c_str(), nullptr, 0,
-                    &clip);
-      list->AddText(nullptr, 0, {x + 8 * s, at.y + 20 * s}, c.text, bytes_text(b.size).c_str(),
-                    nullptr, 0, &clip);
+      const auto line = [&](float y, const std::string& text) {
+        ui::label(list, {x + 8 * s, at.y + y * s}, ui::readable(c.text, fill),
+                  ui::fitted(text, w - 12 * s, ui::Cut::end));
+      };
+      line(3, label);
+      line(20, bytes_text(b.size));
     }
     if (ImGui::IsItemHovered() && ImGui::GetIO().MousePos.x >= x &&
         ImGui::GetIO().MousePos.x < x + w) {
@@ -122,10 +123,11 @@ void PopefView::draw_unread(float x, ImVec2 at, ImVec2 size) const {
   if (file_->problems().empty() || end >= file_->file_bytes() || x + 4 * s > at.x + size.x) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 most = {at.x + size.x, at.y + size.y};
-  list->AddRectFilled({x, at.y}, most, ui::mixed(c.panel, c.bad, 0.35f), 2 * s);
+  const ImU32 fill = ui::mixed(c.panel, c.bad, 0.35f);
+  list->AddRectFilled({x, at.y}, most, fill, 2 * s);
   const std::string label = "not readable, " + bytes_text(file_->file_bytes() - end);
-  const ImVec4 clip = {x + 4, at.y, most.x - 4, most.y};
-  list->AddText(nullptr, 0, {x + 8 * s, at.y + 12 * s}, c.text, label.c_str(), nullptr, 0, &clip);
+  ui::label(list, {x + 8 * s, at.y + 12 * s}, ui::readable(c.text, fill),
+            ui::fitted(label, most.x - x - 12 * s, ui::Cut::end));
   ui::mark(label, {x, at.y}, most);
 }
 

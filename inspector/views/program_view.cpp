@@ -143,7 +143,7 @@ void ProgramView::draw_memory(ImVec2 size) {
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.panel, 4 * s);
   const size_t steps = program_->live_bytes().size();
   if (steps == 0 || program_->arena_bytes() == 0) {
-    list->AddText({at.x + 10 * s, at.y + 8 * s}, c.dim, "This program uses no arena");
+    ui::label(list, {at.x + 10 * s, at.y + 8 * s}, c.dim, "This program uses no arena");
     return;
   }
   const float line = ImGui::GetTextLineHeight();
@@ -151,7 +151,7 @@ void ProgramView::draw_memory(ImVec2 size) {
           steps,
           0,
           static_cast<double>(program_->arena_bytes()),
-          {at.x + 82 * s, at.y + line + 10 * s},
+          {at.x + 82 * s, at.y + 2 * line + 14 * s},
           {at.x + size.x - 10 * s, at.y + size.y - line - 8 * s}};
   std::string title = fmt::format("Arena over time: {}", bytes_text(program_->arena_bytes()));
   if (part_ >= 0) {
@@ -164,10 +164,10 @@ void ProgramView::draw_memory(ImVec2 size) {
   }
   const size_t peak = program_->peak(part_);
   title += fmt::format(", most in use {} at instruction {}", bytes_text(live_bytes()[peak]), peak);
-  const ImVec4 clip = {at.x, at.y, at.x + size.x - 6 * s, at.y + size.y};
-  list->AddText(nullptr, 0, {at.x + 10 * s, at.y + 4 * s}, c.text, title.c_str(), nullptr, 0,
-                &clip);
+  ui::label(list, {at.x + 10 * s, at.y + 4 * s}, c.text,
+            ui::fitted(title, size.x - 16 * s, ui::Cut::end));
   ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
+  draw_legend(list, {map_.least.x, at.y + line + 8 * s}, at.x + size.x - 10 * s);
   draw_scale(list);
   list->PushClipRect(map_.least, map_.most, true);
   draw_intervals(list);
@@ -185,6 +185,21 @@ void ProgramView::draw_memory(ImVec2 size) {
   list->PopClipRect();
 }
 
+// Draws the colours of the kernels whose results are in the arena, the largest first, as far as
+// there is space.
+void ProgramView::draw_legend(ImDrawList* list, ImVec2 at, float right) const {
+  const float s = ui::scale(), line = ImGui::GetTextLineHeight();
+  for (const std::string& kernel : program_->arena_kernels(part_)) {
+    const float extent = ImGui::CalcTextSize(kernel.c_str()).x;
+    if (at.x + 16 * s + extent > right) break;
+    list->AddRectFilled({at.x, at.y + 2 * s}, {at.x + 10 * s, at.y + line - 2 * s},
+                        ui::colour_of(kernel), 2 * s);
+    ui::label(list, {at.x + 16 * s, at.y}, ui::colours().dim, kernel);
+    ui::mark("legend " + kernel, at, {at.x + 16 * s + extent, at.y + line});
+    at.x += extent + 34 * s;
+  }
+}
+
 // Draws bytes at the left, instructions below, and the starts of the parts.
 void ProgramView::draw_scale(ImDrawList* list) const {
   const ui::Colours& c = ui::colours();
@@ -194,14 +209,14 @@ void ProgramView::draw_scale(ImDrawList* list) const {
     const std::string label = bytes_text(static_cast<uint64_t>(bytes));
     const float y = map_.y(bytes);
     list->AddLine({map_.least.x, y}, {map_.most.x, y}, c.grid);
-    list->AddText({map_.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2},
-                  c.dim, label.c_str());
+    ui::label(list, {map_.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2},
+              c.dim, label);
   }
   const std::string first = fmt::format("instruction {}", map_.first),
                     last = std::to_string(map_.last - 1);
   const float end = map_.most.x - ImGui::CalcTextSize(last.c_str()).x;
-  list->AddText({map_.least.x, map_.most.y + 3 * s}, c.dim, first.c_str());
-  list->AddText({end, map_.most.y + 3 * s}, c.dim, last.c_str());
+  ui::label(list, {map_.least.x, map_.most.y + 3 * s}, c.dim, first);
+  ui::label(list, {end, map_.most.y + 3 * s}, c.dim, last);
   if (part_ >= 0) return;
   // Names of parts are drawn if there is space below them.
   float free = map_.least.x + ImGui::CalcTextSize(first.c_str()).x + 12 * s;
@@ -211,7 +226,7 @@ void ProgramView::draw_scale(ImDrawList* list) const {
                 width = ImGui::CalcTextSize(p.name.c_str()).x;
     list->AddLine({x, map_.least.y}, {x, map_.most.y}, c.border);
     if (middle - width / 2 < free || middle + width / 2 > end - 8 * s) continue;
-    list->AddText({middle - width / 2, map_.most.y + 3 * s}, c.dim, p.name.c_str());
+    ui::label(list, {middle - width / 2, map_.most.y + 3 * s}, c.dim, p.name);
     free = middle + width / 2 + 12 * s;
   }
 }
@@ -228,7 +243,7 @@ void ProgramView::draw_intervals(ImDrawList* list) {
     const ImVec2 q = {std::max(map_.x(v.last + 1), p.x + 1),
                       std::max(map_.y(static_cast<double>(v.offset)), p.y + 1)};
     const bool chosen = static_cast<int>(i) == interval_;
-    list->AddRectFilled(p, q, ui::with_alpha(ui::colour_of(v.name), chosen ? 1.0f : 0.6f));
+    list->AddRectFilled(p, q, ui::with_alpha(ui::colour_of(v.kernel), chosen ? 1.0f : 0.75f));
     if (q.x - p.x > 3 && q.y - p.y > 3)
       list->AddRect(p, q, chosen ? c.text : ui::with_alpha(c.back, 0.6f));
     if (hovered && mouse.x >= p.x && mouse.x < q.x && mouse.y >= p.y && mouse.y < q.y)
@@ -272,14 +287,15 @@ void ProgramView::draw_live_line(ImDrawList* list) const {
   list->AddPolyline(line.data(), static_cast<int>(line.size()), c.text, 0, 1.6f * ui::scale());
   const size_t peak = program_->peak(part_);
   const float x = map_.x(static_cast<double>(peak) + 0.5), y = y_of(peak);
-  list->AddCircleFilled({x, y}, 4 * ui::scale(), c.bad);
+  list->AddCircleFilled({x, y}, 5 * ui::scale(), c.panel);
+  list->AddCircleFilled({x, y}, 4 * ui::scale(), c.accent);
   const float width = ImGui::CalcTextSize("peak").x, side = 7 * ui::scale();
   const ImVec2 at = {
       x + side + width < map_.most.x ? x + side : x - side - width,
       std::clamp(y + 2 * ui::scale(), map_.least.y, map_.most.y - ImGui::GetTextLineHeight())};
   list->AddRectFilled({at.x - 2, at.y}, {at.x + width + 2, at.y + ImGui::GetTextLineHeight()},
-                      ui::with_alpha(c.panel, 0.85f), 2);
-  list->AddText(at, c.bad, "peak");
+                      c.panel, 2);
+  ui::label(list, at, c.accent, "peak");
   ui::mark("peak", at, {at.x + width, at.y + ImGui::GetTextLineHeight()});
 }
 
@@ -421,6 +437,10 @@ void ProgramView::draw_totals() {
                [&](const auto& a, const auto& b) { return times.at(a.first) > times.at(b.first); });
   for (const auto& [kernel, count] : kernels) {
     ImGui::PushID(kernel.c_str());
+    ImGui::ColorButton("colour", ImGui::ColorConvertU32ToFloat4(ui::colour_of(kernel)),
+                       ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
+                       {10 * ui::scale(), ImGui::GetTextLineHeight()});
+    ImGui::SameLine();
     ui::row(std::to_string(count),
             times.at(kernel) > 0 ? fmt::format("{}   {}", kernel, duration_text(times.at(kernel)))
                                  : kernel);

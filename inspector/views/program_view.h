@@ -57,6 +57,7 @@ class ProgramView {
   void draw_bar(ImVec2 size, bool keys);
   void draw_instructions(ImVec2 size);
   void draw_intervals(ImDrawList* list);
+  void draw_legend(ImDrawList* list, ImVec2 at, float right) const;
   void draw_scale(ImDrawList* list) const;
   double total_of(size_t first, size_t last) const;
   // For the shown part.

@@ -141,13 +141,17 @@ void QueuesView::draw_process(const TelemetryHistory& history, size_t i, float w
   const float x = at.x + 18 * ui::scale(), y = at.y + 4 * ui::scale(),
               step = ImGui::GetTextLineHeight() + 2 * ui::scale();
   draw->AddCircleFilled({at.x + 8 * ui::scale(), y + step / 2}, 4 * ui::scale(),
-                        s.alive ? c.good : c.bad);
-  const ImVec4 clip = {at.x, at.y, at.x + width - 20 * ui::scale(), at.y + height};
-  draw->AddText(nullptr, 0, {x, y}, c.text, s.name.c_str(), nullptr, 0, &clip);
-  draw->AddText(
-      nullptr, 0, {x, y + step}, c.dim,
-      fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended").c_str(),
-      nullptr, 0, &clip);
+                        s.alive ? c.good : c.dim);
+  const float room = at.x + width - 20 * ui::scale() - x;
+  const bool chosen = series_ == static_cast<int>(i);
+  const ImU32 back = chosen ? ui::mixed(c.panel, c.accent, 0.3f) : c.panel;
+  const auto line = [&](float y_of_line, ImU32 colour, const std::string& text) {
+    ui::label(draw, {x, y_of_line}, ui::readable(colour, back),
+              ui::fitted(text, room, ui::Cut::end));
+  };
+  line(y, c.text, s.name);
+  line(y + step, c.dim,
+       fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended"));
   const TelemetrySample* now = s.at(end_);
   const int starving = now ? s.starving_queue(*now) : -1, full = now ? s.full_queue(*now) : -1;
   std::string rate = now ? rate_text(now->requests_per_second) : "-";
@@ -155,8 +159,7 @@ void QueuesView::draw_process(const TelemetryHistory& history, size_t i, float w
     rate += " · starves: " + s.queues[static_cast<size_t>(starving)].name;
   else if (full >= 0)
     rate += " · full: " + s.queues[static_cast<size_t>(full)].name;
-  draw->AddText(nullptr, 0, {x, y + 2 * step}, starving >= 0 || full >= 0 ? c.warn : c.dim,
-                rate.c_str(), nullptr, 0, &clip);
+  line(y + 2 * step, starving >= 0 || full >= 0 ? c.warn : c.dim, rate);
   ui::mark(rate, {x, y + 2 * step}, {at.x + width, at.y + height});
   ImGui::PopID();
 }
@@ -255,7 +258,7 @@ std::vector<ui::PlotMarker> QueuesView::markers_of(const TelemetryHistory& histo
   const ui::Colours& c = ui::colours();
   std::vector<ui::PlotMarker> markers;
   for (const TelemetryEvent& e : s.events)
-    markers.push_back({x_of(e.time), e.text.starts_with("ended") ? c.bad : c.dim, e.text});
+    markers.push_back({x_of(e.time), e.text.starts_with("ended") ? c.gone : c.dim, e.text});
   for (const TelemetryEvent& e : history.marks())
     markers.push_back({x_of(e.time), c.accent, e.text});
   std::sort(markers.begin(), markers.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
@@ -311,7 +314,7 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
                             ImVec2 size) {
   const ui::Colours& c = ui::colours();
   ui::PlotLine requests{"requests", c.accent, {}, true, true}, p50{"p50", c.good, {}},
-      p90{"p90", c.warn, {}}, p99{"p99", c.bad, {}}, stalls{"stalls", c.warn, {}, true},
+      p90{"p90", c.warn, {}}, p99{"p99", c.gone, {}}, stalls{"stalls", c.warn, {}, true},
       failed{"failed", c.bad, {}}, flight{"in flight", c.accent, {}};
   const size_t count = std::min(s.queues.size(), kMostLines);
   std::vector<ui::PlotLine> queues;

@@ -21,11 +21,11 @@ constexpr ImU32 rgb(uint32_t hex) {
 constexpr Colours kDark = {rgb(0x14161a), rgb(0x1c1f26), rgb(0x282c35), rgb(0x3a3f4b),
                            rgb(0xe4e7ec), rgb(0x98a0ae), rgb(0x5aa2ff), rgb(0x4cc38a),
                            rgb(0xf2b84b), rgb(0xff6b64), rgb(0xffd54a), rgb(0xff9a3d),
-                           rgb(0x2a2e37)};
+                           rgb(0x2a2e37), rgb(0xcf8be0)};
 constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc9ced8),
                             rgb(0x1c2129), rgb(0x5d6675), rgb(0x1b66d6), rgb(0x1a8a56),
                             rgb(0xa86a00), rgb(0xc9302c), rgb(0xd9a400), rgb(0xd86a00),
-                            rgb(0xe4e7ec)};
+                            rgb(0xe4e7ec), rgb(0x8a3fa0)};
 struct State {
   Theme theme = Theme::dark;
   float scale = 1;
@@ -183,15 +183,37 @@ ImU32 colour_at(size_t index) { return rgb(hue_at(index)); }
 ImU32 colour_of(Change change) {
   const Colours& c = colours();
   return change == Change::added     ? c.good
-         : change == Change::removed ? c.bad
+         : change == Change::removed ? c.gone
          : change == Change::changed ? c.warn
                                      : c.dim;
 }
 
 ImU32 heat(float part) {
   const float p = std::clamp(part, 0.0f, 1.0f);
-  const ImU32 cold = rgb(0x3d6fb5), warm = rgb(0xe0b03a), hot = rgb(0xd9463d);
+  const ImU32 cold = rgb(0x35568f), warm = rgb(0x8f8a78), hot = rgb(0xf4c02f);
   return p < 0.5f ? mixed(cold, warm, p * 2) : mixed(warm, hot, p * 2 - 1);
+}
+
+float contrast(ImU32 a, ImU32 b) {
+  const auto luminance = [](ImU32 c) {
+    const auto part = [&](int shift) {
+      const float v = static_cast<float>((c >> shift) & 255) / 255;
+      return v <= 0.04045f ? v / 12.92f : std::pow((v + 0.055f) / 1.055f, 2.4f);
+    };
+    return 0.2126f * part(IM_COL32_R_SHIFT) + 0.7152f * part(IM_COL32_G_SHIFT) +
+           0.0722f * part(IM_COL32_B_SHIFT) + 0.05f;
+  };
+  const float x = luminance(a), y = luminance(b);
+  return std::max(x, y) / std::min(x, y);
+}
+
+ImU32 readable(ImU32 colour, ImU32 back) {
+  const ImU32 black = rgb(0x101216), white = rgb(0xffffff);
+  const ImU32 end = contrast(black, back) > contrast(white, back) ? black : white;
+  ImU32 made = colour;
+  for (float part = 0; part <= 1 && contrast(made, back) < kReadable + 0.1f; part += 0.05f)
+    made = mixed(colour, end, part);
+  return made;
 }
 
 void load_fonts(float display_scale) {
@@ -286,6 +308,7 @@ void mark_text(std::string_view line) {
   last.list = ImGui::GetWindowDrawList();
   last.clip_least = last.list->GetClipRectMin();
   last.clip_most = last.list->GetClipRectMax();
+  last.colour = ImGui::GetColorU32(ImGuiCol_Text);
 }
 
 }  // namespace
@@ -314,8 +337,7 @@ bool pick(std::string_view line, bool chosen) {
   const float room = ImGui::GetContentRegionAvail().x;
   const bool clicked = ImGui::Selectable("##pick", chosen);
   const std::string shown = fitted(line, room);
-  ImGui::GetWindowDrawList()->AddText(at, ImGui::GetColorU32(ImGuiCol_Text), shown.data(),
-                                      shown.data() + shown.size());
+  label(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), shown);
   mark(line);
   return clicked;
 }
@@ -325,9 +347,26 @@ void text(std::string_view line) {
   mark_text(line);
 }
 
-std::string fitted(std::string_view line, float room, Cut cut) {
-  const auto width = [](std::string_view s) {
-    return ImGui::CalcTextSize(s.data(), s.data() + s.size()).x;
+void label(ImDrawList* list, ImVec2 at, ImU32 colour, std::string_view line, ImFont* font,
+           float size) {
+  if (line.empty()) return;
+  if (!font) font = ImGui::GetFont();
+  if (size <= 0) size = ImGui::GetFontSize();
+  const char *begin = line.data(), *end = begin + line.size();
+  const ImVec2 extent = font->CalcTextSizeA(size, FLT_MAX, 0, begin, end);
+  list->AddText(font, size, at, colour, begin, end);
+  mark("label " + std::string(line), at, {at.x + extent.x, at.y + extent.y});
+  Mark& last = state().marks.back();
+  last.list = list;
+  last.clip_least = list->GetClipRectMin();
+  last.clip_most = list->GetClipRectMax();
+  last.colour = colour;
+}
+
+std::string fitted(std::string_view line, float room, Cut cut, const ImFont* font, float size) {
+  const auto width = [&](std::string_view s) {
+    return font ? font->CalcTextSizeA(size, FLT_MAX, 0, s.data(), s.data() + s.size()).x
+                : ImGui::CalcTextSize(s.data(), s.data() + s.size()).x;
   };
   if (width(line) <= room) return std::string(line);
   constexpr std::string_view kCut = "\xE2\x80\xA6";
@@ -357,7 +396,7 @@ void fitted_text(std::string_view line) {
 }
 
 void coloured_text(ImU32 colour, std::string_view line) {
-  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  ImGui::PushStyleColor(ImGuiCol_Text, readable(colour, colours().back));
   text(line);
   ImGui::PopStyleColor();
 }
@@ -638,14 +677,14 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
   while (clipper.Step())
     for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; r++) {
       const auto at = static_cast<size_t>(r);
+      const bool chosen = selected(at) || in_range(state, at);
       ImGui::TableNextRow(0, line);
       for (size_t c = 0; c < columns.size(); c++) {
         ImGui::TableSetColumnIndex(static_cast<int>(c));
         const std::string value = cell(at, static_cast<int>(c));
         if (c == 0) {
           ImGui::PushID(r);
-          if (ImGui::Selectable("##row", selected(at) || in_range(state, at),
-                                ImGuiSelectableFlags_SpanAllColumns) &&
+          if (ImGui::Selectable("##row", chosen, ImGuiSelectableFlags_SpanAllColumns) &&
               clicked(state, r))
             picked(at);
           if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(1)) {
@@ -662,7 +701,11 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
           state.widths[c] = std::max(state.widths[c], extent);
           if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
         }
-        if (colour) ImGui::PushStyleColor(ImGuiCol_Text, colour(at, static_cast<int>(c)));
+        if (colour)
+          ImGui::PushStyleColor(ImGuiCol_Text,
+                                readable(colour(at, static_cast<int>(c)),
+                                         chosen ? mixed(colours().panel, colours().accent, 0.3f)
+                                                : mixed(colours().panel, colours().raised, 0.35f)));
         columns[c].right ? text(value) : fitted_text(value);
         if (colour) ImGui::PopStyleColor();
       }

@@ -19,6 +19,7 @@ enum class Theme { dark, light };
 
 struct Colours {
   ImU32 back, panel, raised, border, text, dim, accent, good, warn, bad, match, path, grid;
+  ImU32 gone;  // what a change removes
 };
 const Colours& colours();
 Theme theme();
@@ -30,8 +31,14 @@ ImU32 mixed(ImU32 a, ImU32 b, float part_of_b);
 ImU32 colour_of(std::string_view name);  // the same name has the same colour in every view
 ImU32 colour_of(Change change);
 ImU32 colour_at(size_t index);  // for the lines of one plot; neighbours differ
-// Returns a colour from cold to hot for 0..1.
+// Returns a colour from dark blue to bright yellow for 0..1, which differ in lightness for every
+// vision. Red is the colour of errors.
 ImU32 heat(float part);
+// WCAG's contrast ratio, 1 to 21.
+float contrast(ImU32 a, ImU32 b);
+// Returns the colour, moved towards black or white until it is readable as text on `back`.
+inline constexpr float kReadable = 4.5f;
+ImU32 readable(ImU32 colour, ImU32 back);
 
 // Loads Debian's DejaVu, or ImGui's font if it is not installed. Characters that were missing so
 // far are loaded from any font that has them. Call it before the first frame.
@@ -78,10 +85,11 @@ bool pressed(int key, bool control = false, bool shift = false);
 struct Mark {
   std::string name;
   ImVec2 least, most;
-  // Of texts: the draw list and the rectangle outside of which nothing is visible. Null: not a
-  // text.
+  // Of texts: the draw list, the rectangle outside of which nothing is visible, and the colour.
+  // Null: not a text.
   const ImDrawList* list = nullptr;
   ImVec2 clip_least = {}, clip_most = {};
+  ImU32 colour = 0;
 };
 // Widgets and texts of the current frame in the order of drawing.
 std::vector<Mark>& marks();
@@ -94,10 +102,16 @@ bool button(const char* label, const char* tooltip = nullptr, bool active = fals
 // its own ImGui::PushID().
 bool pick(std::string_view line, bool chosen = false);
 void text(std::string_view line);
+// Draws a text directly and marks it as "label " and the text. All views draw their texts with it
+// or with text(), so that a test can check that each is visible and readable. `font` and `size` are
+// those of the window by default.
+void label(ImDrawList* list, ImVec2 at, ImU32 colour, std::string_view line, ImFont* font = nullptr,
+           float size = 0);
 // A text that is too long loses its start if it is a path, because the end of a path distinguishes
 // nodes, else its end. The tooltip has the whole text.
 enum class Cut { by_kind, end };
-std::string fitted(std::string_view line, float room, Cut cut = Cut::by_kind);
+std::string fitted(std::string_view line, float room, Cut cut = Cut::by_kind,
+                   const ImFont* font = nullptr, float size = 0);
 void fitted_text(std::string_view line);
 void dim_text(std::string_view line);
 void fitted_dim_text(std::string_view line);

@@ -417,6 +417,11 @@ void Workspace::set_theme(bool light) {
   actions_.settings_changed = true;
 }
 
+void Workspace::set_horizontal(bool horizontal) {
+  settings_.horizontal = horizontal;
+  actions_.settings_changed = true;
+}
+
 void Workspace::export_graph(Tab& tab) {
   const std::string svg = tab.graph.svg();
   if (svg.empty()) return;

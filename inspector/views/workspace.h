@@ -127,6 +127,7 @@ class Workspace {
   void handle_keys();
   std::vector<Command> commands();
   void set_theme(bool light);
+  void set_horizontal(bool horizontal);
   void ask_for_file(std::string input = {});
   void export_graph(Tab& tab);
   void finish_export();

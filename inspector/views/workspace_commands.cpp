@@ -59,6 +59,7 @@ void Workspace::add_graph_commands(Tab& tab, std::vector<Command>& list) {
                     }});
   };
   on_graph("Fit the graph", "F", [&g] { g.fit(); });
+  on_graph("Layout to the right or down", "H", [this] { set_horizontal(!settings_.horizontal); });
   on_graph("Open all groups", "E", [&g] { g.open_all(true); });
   on_graph("Close all groups", "Shift+E", [&g] { g.open_all(false); });
   on_graph("Next match", "N", [&g] { g.next_match(1); });
@@ -159,6 +160,7 @@ void Workspace::draw_help() {
       {nullptr, "Graph"},
       {"drag, wheel", "move, zoom"},
       {"F, 1, =, -", "fit, full size, nearer, farther"},
+      {"H", "layout to the right, or down"},
       {"click", "select a node, open or close a group"},
       {"E, Shift+E", "open or close all groups"},
       {"/, N, Shift+N", "search; select next, previous match"},

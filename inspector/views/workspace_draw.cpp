@@ -121,12 +121,18 @@ void Workspace::draw_views() {
   Tab* tab = front();
   if (!tab || view_ != View::graph || !tab->document || !tab->document->graph) return;
   GraphView& g = tab->graph;
-  // The width of the search field, four buttons and the space between them.
-  if (ImGui::GetContentRegionAvail().x - ImGui::GetItemRectMax().x > 740 * ui::scale())
+  if (ui::pressed('H')) set_horizontal(!settings_.horizontal);
+  g.set_direction(settings_.horizontal ? Direction::right : Direction::down);
+  // The width of the search field, five buttons and the space between them.
+  if (ImGui::GetContentRegionAvail().x - ImGui::GetItemRectMax().x > 800 * ui::scale())
     ImGui::SameLine(0, 24 * ui::scale());
   draw_search(g);
   ImGui::SameLine();
   if (ui::button("Fit", "F")) g.fit();
+  ImGui::SameLine();
+  if (ui::button(settings_.horizontal ? "Down" : "Right", "H: edges point down, or to the right",
+                 false))
+    set_horizontal(!settings_.horizontal);
   ImGui::SameLine();
   if (ui::button(fmt::format("Colour: {}", g.colour_name()).c_str(),
                  "C: by operator, type, weights, memory of results, time once profiled"))

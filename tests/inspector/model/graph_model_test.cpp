@@ -10,7 +10,6 @@
 #include "model/graph_layout.h"
 #include "model/graph_query.h"
 #include "model/graph_svg.h"
-#include "model/palette.h"
 #include "model/pass_history.h"
 
 namespace poprt::inspector {
@@ -195,30 +194,6 @@ TEST(GraphSvg, HoldsEveryVisibleNode) {
       graph_svg(*g, *layout.scene(layout.all_groups()), [](int) { return 0xff0000u; });
   EXPECT_NE(red.find("#ff0000"), std::string::npos);
   EXPECT_EQ(svg.find("#ff0000"), std::string::npos);
-}
-
-TEST(Palette, CommonOperatorsHaveDifferentColours) {
-  std::set<uint32_t> hues;
-  const std::vector<std::string> together = {"Conv",
-                                             "Gemm",
-                                             "Add",
-                                             "Unsqueeze",
-                                             "Mul",
-                                             "Div",
-                                             "Softmax",
-                                             "Tanh",
-                                             "Gather",
-                                             "Transpose",
-                                             "Reshape",
-                                             "MatMul",
-                                             "Relu",
-                                             "MaxPool",
-                                             "Concat",
-                                             "Slice",
-                                             "LayerNormalization"};
-  for (const std::string& op : together) hues.insert(hue_of(op));
-  EXPECT_EQ(hues.size(), together.size());
-  EXPECT_EQ(hue_of("Anything"), hue_of("Anything"));
 }
 
 TEST(PassHistory, NotesWhatEachPassChanged) {

@@ -84,5 +84,95 @@ TEST_F(WorkspaceTest, ScrollingZooms) {
   EXPECT_GT(later_most.x - later_least.x, most.x - least.x);
 }
 
+// A chain of layers without scopes, as long as those of transformers.
+std::string deep_text(int layers) {
+  std::string text = "graph \"deep\" opset {\"\": 17} {\ninput %x : f32[4]\n";
+  std::string last = "x";
+  for (int i = 0; i < layers; i++) {
+    const std::string n = std::to_string(i);
+    text += "%a" + n + " : f32[4] = Sigmoid(%" + last + ") \"n_a" + n + "\"\n%b" + n +
+            " : f32[4] = Mul(%a" + n + ", %" + last + ") \"n_b" + n + "\"\n%c" + n +
+            " : f32[4] = Sqrt(%b" + n + ") \"n_c" + n + "\"\n";
+    last = "c" + n;
+  }
+  return text + "%y : f32[4] = Neg(%" + last + ")\noutput %y\n}\n";
+}
+
+class DeepGraph : public WorkspaceTest {
+ protected:
+  void SetUp() override {
+    WorkspaceTest::SetUp();
+    ui::load_fonts(1);
+    unsigned char* pixels = nullptr;
+    int width = 0, height = 0;
+    ImGui::GetIO().Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+    workspace->open(folder.write("deep.ir", deep_text(30)));
+    settle();
+  }
+  float least_text() {
+    float least = 100;
+    for (const ui::Mark& m : ui::marks())
+      if (m.list) least = std::min(least, m.most.y - m.least.y);
+    return least;
+  }
+};
+
+TEST_F(DeepGraph, OpensAtTheInputsWithReadableText) {
+  EXPECT_TRUE(sees("layer \u00d7 30")) << "repeated layers are one box";
+  EXPECT_GE(workspace->graph()->zoom(), 0.9);
+  click("group layer \u00d7 30");
+  for (const char* theme : {"dark", "light"}) {
+    for (const bool right : {false, true}) {
+      workspace->graph()->open_all(true);
+      settle();
+      press('H');
+      settle();
+      EXPECT_GE(workspace->graph()->zoom(), 0.9) << theme << right;
+      ImVec2 least, most;
+      EXPECT_TRUE(workspace->graph()->screen_rect(0, least, most)) << "the input is visible";
+      EXPECT_GE(least_text(), 9) << theme << right;
+    }
+    press('T', true);
+  }
+}
+
+TEST_F(DeepGraph, AClickOpensTheLayersAndThenOneOfThem) {
+  click("group layer \u00d7 30");
+  EXPECT_TRUE(sees("group layer \u00d7 30/2 of 30"));
+  EXPECT_FALSE(sees("node n_a1"));
+  click("group layer \u00d7 30/2 of 30");
+  EXPECT_TRUE(sees("node n_a1"));
+  EXPECT_FALSE(sees("node n_a2"));
+}
+
+TEST_F(DeepGraph, KeepsTheDirection) {
+  EXPECT_EQ(workspace->graph()->direction(), Direction::down);
+  const auto actions = click("Right");
+  EXPECT_TRUE(actions.settings_changed);
+  EXPECT_TRUE(workspace->settings().horizontal);
+  EXPECT_EQ(workspace->graph()->direction(), Direction::right);
+  ImVec2 a, b, p, q;
+  ASSERT_TRUE(workspace->graph()->screen_rect(0, a, b));
+  ASSERT_TRUE(workspace->graph()->screen_rect(1, p, q));
+  EXPECT_GT(p.x, b.x) << "the reader is to the right of the input";
+  click("Down");
+  EXPECT_EQ(workspace->graph()->direction(), Direction::down);
+}
+
+TEST_F(DeepGraph, TextsKeepTheirSizeAndSmallGroupsBecomeBoxes) {
+  workspace->graph()->open_all(true);
+  settle();
+  for (int notch = 0; notch < 24; notch++) {
+    press('-');
+    if (workspace->graph()->zoom() > 0.33) EXPECT_GE(least_text(), 9) << notch;
+  }
+  EXPECT_LT(workspace->graph()->zoom(), 0.05);
+  EXPECT_FALSE(sees("node n_a1")) << "the contents of a small group are not drawn";
+  press('1');
+  workspace->graph()->show(workspace->document()->graph->find("n_a1"));
+  settle();
+  EXPECT_TRUE(sees("node n_a1"));
+}
+
 }  // namespace
 }  // namespace poprt::inspector
