@@ -98,7 +98,8 @@ typedef struct poprt_compiler_library {
   void (*embed)(const poprt_library_source* source, const poprt_compile_options* options,
                 int (*take)(void* context, const char* location, const void* data, size_t size),
                 void* context, poprt_library_error* error);
-  // Writes the hash of a model's bytes and external data as 64 digits.
+  // Writes the hash of a model's bytes and external data as 64 digits. Reports the progress of its
+  // part of a compilation.
   void (*hash)(const poprt_library_source* source, const poprt_compile_options* options,
                const poprt_library_sink* sink, poprt_library_error* error);
   // Implements poprt_model_apply_passes. A source without path and data means no model.

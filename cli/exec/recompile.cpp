@@ -14,6 +14,7 @@
 #include "common/json.h"
 #include "common/progress.h"
 #include "common/temporary_folder.h"
+#include "common/waiting.h"
 #include "exec/commands.h"
 #include "exec/support/recorded_options.h"
 #include "onnx/model_hash.h"
@@ -89,6 +90,7 @@ std::optional<Source> embedded(const popef::Model& model) {
   }
   std::optional<fs::path> folder;
   if (source->folder) folder = source->folder->path();
+  const Waiting waiting("hash of the model");
   source->hash = onnx::hash_bytes(source->bytes->bytes, folder);
   return source;
 }
@@ -119,6 +121,7 @@ Source find_source(const RecompileArguments& a, const popef::Model& model,
   source.found = path.string();
   source.name = path.filename().string();
   source.linked = a.allow_links;
+  const Waiting waiting("hash of the model");
   source.hash = onnx::hash_file(path, a.allow_links);
   return source;
 }

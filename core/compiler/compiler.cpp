@@ -79,6 +79,19 @@ void use_opset_of_channels(ir::Graph& graph) {
   }
 }
 
+// The same options; their progress [0, 1] is the part `from` to `until` of that of `whole`.
+Options with_part(const Options& whole, double from, double until) {
+  Options part = whole;
+  if (whole.progress)
+    part.progress = [&whole, from, until](double done, std::string_view what) {
+      whole.progress(from + (until - from) * done, what);
+    };
+  return part;
+}
+
+// Parts of a conversion that calibrates: it runs the model on every sample, which takes longest.
+constexpr double kUntilCalibration = 0.2, kCalibrated = 0.8, kUntilComparison = 0.9;
+
 void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {
   Options checked = options;
   int inferences = 0;
@@ -98,19 +111,20 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   // Formats are chosen for the products that the pass will convert.
   if (options.calibration && narrows != list.end() && options.precision != Precision::keep) {
     const std::vector<const passes::PassDef*> before(list.begin(), narrows);
-    done = 0.5;
-    run_pipeline(graph, before, checked, "PopRT conversion", done);
+    done = kCalibrated;
+    run_pipeline(graph, before, checked, "PopRT conversion", kUntilCalibration);
     if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
           return passes::is_called(*p, options.stop_after);
         }))
       return;
     if (bytes) use_opset_of_channels(graph);
-    checked.narrowing = calibrate(graph, checked);
+    checked.narrowing = calibrate(graph, with_part(checked, kUntilCalibration, kCalibrated));
     list.erase(list.begin(), narrows);
     if (bytes) original = graph.clone();
   }
-  run_pipeline(graph, list, checked, "PopRT conversion", 1.0, done);
-  if (original) compare_calibrated(*original, graph, checked);
+  const double until = original ? kUntilComparison : 1.0;
+  run_pipeline(graph, list, checked, "PopRT conversion", until, done);
+  if (original) compare_calibrated(*original, graph, with_part(checked, until, 1.0));
 }
 
 void run_early(ir::Graph& graph, const Options& options) {

@@ -143,23 +143,56 @@ std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_li
 
 namespace {
 
-// The same as hash.add_sized() of bytes [begin, end) of the file.
-void add_part(Sha256& hash, const ModelFile& file, uint64_t begin, uint64_t end) {
-  const auto bytes = file.bytes.subspan(begin, end - begin);
-  if (!file.unsafe) {
-    hash.add_sized(bytes);
-    return;
+// Adds files to a hash, and reports how much of them it has read.
+class FileHash {
+ public:
+  FileHash(std::span<const ModelFile> files, const std::function<void(double)>& progress)
+      : progress_(progress) {
+    for (const ModelFile& f : files)
+      if (is_whole(f))
+        total_ += f.bytes.size();
+      else
+        for (const auto& [begin, end] : f.parts) total_ += end - begin;
   }
-  constexpr size_t kPiece = size_t{1} << 20;
-  std::vector<std::byte> piece;
-  const uint64_t size = bytes.size();
-  hash.add(std::as_bytes(std::span(&size, 1)));
-  for (size_t at = 0; at < bytes.size(); at += piece.size()) {
-    piece.resize(std::min(kPiece, bytes.size() - at));
-    copy_mapped(bytes.subspan(at, piece.size()), piece);
-    hash.add(piece);
+
+  static bool is_whole(const ModelFile& f) {
+    return f.location.empty() || f.bytes.empty() ||
+           (f.parts.size() == 1 && f.parts[0].begin == 0 && f.parts[0].end == f.bytes.size());
   }
-}
+
+  void add_text(std::string_view text) { hash_.add_sized(text); }
+  // The same as add_sized() of bytes [begin, end) of the file.
+  void add_part(const ModelFile& file, uint64_t begin, uint64_t end) {
+    const uint64_t size = end - begin;
+    hash_.add(std::as_bytes(std::span(&size, 1)));
+    for (uint64_t at = begin; at < end; at += kHashPiece) {
+      const auto piece = file.bytes.subspan(at, std::min(kHashPiece, end - at));
+      add(file, piece);
+      done_ += piece.size();
+      if (progress_) progress_(static_cast<double>(done_) / static_cast<double>(total_));
+    }
+  }
+  std::string finish() { return hash_.finish(); }
+
+ private:
+  void add(const ModelFile& file, std::span<const std::byte> bytes) {
+    if (!file.unsafe) {
+      hash_.add(bytes);
+      return;
+    }
+    constexpr size_t kCopied = size_t{1} << 20;
+    for (size_t at = 0; at < bytes.size(); at += copied_.size()) {
+      copied_.resize(std::min(kCopied, bytes.size() - at));
+      copy_mapped(bytes.subspan(at, copied_.size()), copied_);
+      hash_.add(copied_);
+    }
+  }
+
+  const std::function<void(double)>& progress_;
+  Sha256 hash_;
+  std::vector<std::byte> copied_;
+  uint64_t total_ = 0, done_ = 0;
+};
 
 }  // namespace
 
@@ -173,20 +206,17 @@ std::string copy_of(const ModelFile& file) {
   return copied;
 }
 
-std::string hash_of(std::span<const ModelFile> files) {
-  Sha256 hash;
+std::string hash_of(std::span<const ModelFile> files, const std::function<void(double)>& progress) {
+  FileHash hash(files, progress);
   for (const ModelFile& f : files) {
-    if (!f.location.empty()) hash.add_sized(f.location);
-    const bool whole =
-        f.location.empty() || f.bytes.empty() ||
-        (f.parts.size() == 1 && f.parts[0].begin == 0 && f.parts[0].end == f.bytes.size());
-    if (whole) {
-      add_part(hash, f, 0, f.bytes.size());
+    if (!f.location.empty()) hash.add_text(f.location);
+    if (FileHash::is_whole(f)) {
+      hash.add_part(f, 0, f.bytes.size());
       continue;
     }
     for (const auto& [begin, end] : f.parts) {
-      hash.add_sized(fmt::format("from {}", begin));
-      add_part(hash, f, begin, end);
+      hash.add_text(fmt::format("from {}", begin));
+      hash.add_part(f, begin, end);
     }
   }
   return hash.finish();

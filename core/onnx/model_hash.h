@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,8 +46,11 @@ std::vector<ModelFile> files_of(
 std::string copy_of(const ModelFile& file);
 
 // SHA-256 of the used parts of all files, as 64 hexadecimal digits. It reads nothing else, so a
-// file may be sparse and much larger than its tensors.
-std::string hash_of(std::span<const ModelFile> files);
+// file may be sparse and much larger than its tensors. `progress` gets the part that is read, after
+// each piece of kHashPiece bytes; what it throws ends the computation.
+std::string hash_of(std::span<const ModelFile> files,
+                    const std::function<void(double)>& progress = {});
+inline constexpr uint64_t kHashPiece = uint64_t{16} << 20;
 
 // hash_of(files_of(...)).
 std::string hash_file(const std::filesystem::path& path, bool allow_links = false);

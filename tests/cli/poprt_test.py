@@ -5,6 +5,7 @@ import re
 import stat
 import subprocess
 import unittest
+import zipfile
 from unittest import mock
 
 import onnx_writer as onnx
@@ -251,6 +252,18 @@ class Progress(CommandTest):
             percents = [int(p) for p in re.findall(title + r": +(\d+)%", shown)]
             self.assertEqual(percents, sorted(percents))
             self.assertGreater(len(percents), 2)
+
+    def test_calibration_and_hash_have_parts_of_the_bars(self):
+        self.npy("image.npy", "f4", [10, 1, 8, 8], [i % 17 / 16 for i in range(640)])
+        with zipfile.ZipFile(self.path("data.npz"), "w") as archive:
+            archive.write(self.path("image.npy"), "image.npy")
+        code, shown = self.on_terminal("-i", DIGITS, *DIGITS_SHAPE, "--precision", "int8", "--calibration_with_data", "--data_preprocess",
+                                       "data.npz", "--export_popef")
+        self.assertEqual(code, 0, shown)
+        for title, parts in (("PopRT conversion", range(25, 65)), ("Graph compilation", (85,))):
+            percents = [int(p) for p in re.findall(title + r": +(\d+)%", shown)]
+            self.assertEqual(percents, sorted(percents))
+            self.assertTrue(set(parts) & set(percents), percents)
 
     def test_can_be_disabled(self):
         code, shown = self.on_terminal("-i", DIGITS, *DIGITS_SHAPE, "--export_popef",

@@ -180,6 +180,13 @@ std::string hash_of(const poprt_library_source& source, const poprt_compile_opti
   });
 }
 
+// The hash after a compilation, whose progress has reached its end.
+std::string hash_at_end(const poprt_library_source& source, poprt_compile_options o) {
+  o.progress = nullptr;
+  o.stop = nullptr;
+  return hash_of(source, o);
+}
+
 // Returns the model with its options, their blobs and its source. These parts are not cached.
 std::shared_ptr<const runtime::Model> with_options(
     const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o,
@@ -235,7 +242,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   if (cache) cache->store(key, payload->bytes());
   // Without a cache, the hash is computed after the import because the import reports errors of a
   // model best.
-  if (note.hash.empty()) note.hash = hash_of(source, o);
+  if (note.hash.empty()) note.hash = hash_at_end(source, o);
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));
 }
@@ -560,8 +567,9 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
     const poprt_library_source from = shapes->source();
     std::map<std::string, std::string> files;
     if (o.embed_source) files = embedded(from, o);
-    const capi::Source note{path.empty() ? "" : fs::path(path).filename().string(),
-                            shapes->model_hash().empty() ? hash_of(from, o) : shapes->model_hash()};
+    const capi::Source note{
+        path.empty() ? "" : fs::path(path).filename().string(),
+        shapes->model_hash().empty() ? hash_at_end(from, o) : shapes->model_hash()};
     made->model = with_options(made->model, options.options, note, std::move(files));
   }
   if (shapes->is_open()) made->shapes = std::move(shapes);

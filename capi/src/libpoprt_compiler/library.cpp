@@ -69,9 +69,18 @@ void throw_if_stopped(const poprt_compile_options& o) {
     fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
 }
 
+constexpr double kHashed = 0.05;  // the part of hash(), which is called before compile()
+
 void report_step(const poprt_compile_options& o, double done, const char* what) {
   if (o.progress) o.progress(done, what, o.user_data);
   throw_if_stopped(o);
+}
+
+// Hashing the source has the part `from` to `until` of a call, because a large file takes seconds.
+std::string hash_of(const poprt_compile_options& o, std::span<const onnx::ModelFile> files,
+                    double from, double until) {
+  return onnx::hash_of(files,
+                       [&](double done) { report_step(o, from + (until - from) * done, "hash"); });
 }
 
 // The work is complete, so the stop callback is no longer called.
@@ -110,7 +119,7 @@ std::unique_ptr<ir::Graph> take(void* kept, const poprt_library_source& source, 
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_library_source& source, void* kept,
                                     compiler::IrFile* ir) {
-  report_step(o, 0, "read");
+  report_step(o, kHashed, "read");
   bool converted = false;
   auto graph = take(kept, source, converted);
   if (!graph) graph = import(source, o);
@@ -184,7 +193,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
     // The files are read after the import because the import reports errors of a model best.
     if (!o->embed_source) files = capi::files_of(*source, *o);
     const capi::Source note{std::filesystem::path(source->path).filename().string(),
-                            onnx::hash_of(files)};
+                            hash_of(*o, files, 0.8, 0.85)};
     std::map<std::string, std::string> blobs;
     if (o->embed_source)
       for (const onnx::ModelFile& f : files)
@@ -195,7 +204,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
       blobs[capi::kEstimate] = capi::estimate_blob(*o, *source);
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
-    report_step(*o, 0.8, "write");
+    report_step(*o, 0.85, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
                          executable.weights, blobs, capi::engine_options(*o, note),
                          executable.narrow);
@@ -345,7 +354,9 @@ void embed(const poprt_library_source* source, const poprt_compile_options* opti
 
 void hash(const poprt_library_source* source, const poprt_compile_options* options,
           const poprt_library_sink* sink, poprt_library_error* error) {
-  library_guard(error, [&] { write(*sink, onnx::hash_of(capi::files_of(*source, *options))); });
+  library_guard(error, [&] {
+    write(*sink, hash_of(*options, capi::files_of(*source, *options), 0, kHashed));
+  });
 }
 
 void estimate_blob(const poprt_compile_options* options, const poprt_library_source* source,

@@ -152,9 +152,8 @@ void Calibrator::record() {
       if (!weights_only_) add_values(recorded_[i], outputs[i], run, samples.runs());
       if (calibration_.loss == Loss::gptq) add_rows(outputs[i], i, samples.runs());
     }
-    if (options_.progress)
-      options_.progress(static_cast<double>(run + 1) / static_cast<double>(samples.runs()),
-                        "calibration");
+    report_calibration(options_,
+                       0.5 * static_cast<double>(run + 1) / static_cast<double>(samples.runs()));
   }
 }
 
@@ -220,6 +219,8 @@ PrecisionParameters Calibrator::run() {
   for (size_t i = 0; i < layers_.size(); i++) {
     search(layers_[i]);
     if (calibration_.loss == Loss::gptq) adjust(layers_[i], i);
+    report_calibration(
+        options_, 0.5 + 0.5 * static_cast<double>(i + 1) / static_cast<double>(layers_.size()));
   }
   keep_worst();
   for (const Layer& layer : layers_) {
@@ -332,6 +333,10 @@ std::vector<float> rows_of(const ir::Node& node, const Tensor& data, int64_t mos
         }
   }
   return rows;
+}
+
+void report_calibration(const Options& options, double done) {
+  if (options.progress) options.progress(done, "calibration");
 }
 
 PrecisionParameters calibrate(ir::Graph& graph, const Options& options) {

@@ -46,6 +46,9 @@ struct Calibration {
 // (skipped layers, formats without data). `graph` is the graph that the pass will convert. Throws
 // invalid_argument for data that does not match its inputs.
 passes::PrecisionParameters calibrate(ir::Graph& graph, const Options& options);
+// Reports a part in [0, 1] of the calibration, or of the comparison after it, if the options have a
+// callback.
+void report_calibration(const Options& options, double done);
 // Compares the converted model with the one that calibrate() received, and adds the comparison to
 // the log, unless a conversion has done so before.
 void compare_calibrated(const ir::Graph& original, const ir::Graph& converted,

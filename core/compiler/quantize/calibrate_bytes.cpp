@@ -111,10 +111,11 @@ void ByteCalibrator::record(const ByteValues& values) {
     model(inputs, outputs);
     for (size_t i = 0; i < sources.size(); i++)
       recorded[i].add(outputs[i].values<float>(), run, runs);
-    if (options_.progress)
-      options_.progress(static_cast<double>(run + 1) / static_cast<double>(runs), "calibration");
+    report_calibration(options_, 0.5 * static_cast<double>(run + 1) / static_cast<double>(runs));
   }
   for (size_t i = 0; i < sources.size(); i++) {
+    report_calibration(
+        options_, 0.5 + 0.5 * static_cast<double>(i + 1) / static_cast<double>(sources.size()));
     const RangeSearch search =
         search_range(recorded[i], calibration_.loss, calibration_.percentile);
     const std::vector<float> after = rounded(recorded[i].sample, search.chosen().format);
@@ -365,6 +366,8 @@ std::string measure_accuracy(const ir::Graph& original, const ir::Graph& convert
     }
     if (classes) labels.add(was[*classes], is[*classes], first, rows);
     measured += rows;
+    report_calibration(options, static_cast<double>(run + 1 - held.first) /
+                                    static_cast<double>(held.end - held.first));
   }
   std::string text = fmt::format(
       "accuracy on {} of {} samples, {}\n", measured, counts.all,

@@ -4,7 +4,9 @@
 #include <onnx/onnx_pb.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <vector>
 
 #include "base/error.h"
 #include "codecs/sha256.h"
@@ -242,6 +244,33 @@ TEST_F(ModelHash, AFileWithAlignedTensorsIsHashedAsAWhole) {
   const std::string bytes = model.SerializeAsString();
   EXPECT_EQ(hash_bytes(std::as_bytes(std::span(bytes)), folder),
             Sha256().add_sized(bytes).add_sized("data").add_sized(data).finish());
+}
+
+TEST_F(ModelHash, ReportsWhatIsReadAndDoesNotDependOnThePieces) {
+  pb::ModelProto model;
+  model.set_ir_version(8);
+  externalize(*model.mutable_graph()->add_initializer(), "a.bin");
+  const std::string bytes(2 * kHashPiece + 1000, 'x');
+  write("a.bin", bytes);
+  write("m.onnx", model.SerializeAsString());
+  std::vector<double> said;
+  const auto files = files_of(folder / "m.onnx");
+  const std::string found = hash_of(files, [&](double done) { said.push_back(done); });
+  ASSERT_EQ(said.size(), 4u);  // the model, and three pieces
+  EXPECT_TRUE(std::ranges::is_sorted(said));
+  EXPECT_NEAR(said[1], 0.5, 0.01);
+  EXPECT_EQ(said.back(), 1);
+  Sha256 whole;
+  whole.add_sized(model.SerializeAsString()).add_sized("a.bin").add_sized(bytes);
+  EXPECT_EQ(found, whole.finish());
+}
+
+TEST_F(ModelHash, EndsWithWhatProgressThrows) {
+  pb::ModelProto model;
+  model.set_ir_version(8);
+  write("m.onnx", model.SerializeAsString());
+  const auto files = files_of(folder / "m.onnx");
+  EXPECT_THROW(hash_of(files, [](double) { fail(ErrorCode::cancelled, "enough"); }), Error);
 }
 
 }  // namespace

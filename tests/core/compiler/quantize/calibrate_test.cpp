@@ -303,32 +303,28 @@ TEST(Calibrate, SaysHowFarItIs) {
   std::vector<std::pair<double, std::string>> said;
   options.progress = [&](double part, std::string_view what) { said.emplace_back(part, what); };
   calibrate(*g, options);
-  ASSERT_EQ(said.size(), 3u);
-  for (size_t i = 0; i < 3; i++) {
-    EXPECT_DOUBLE_EQ(said[i].first, static_cast<double>(i + 1) / 3);
-    EXPECT_EQ(said[i].second, "calibration");
-  }
+  ASSERT_GT(said.size(), 4u);  // the runs, and then the layers
+  for (size_t i = 0; i < 3; i++) EXPECT_DOUBLE_EQ(said[i].first, static_cast<double>(i + 1) / 6);
+  EXPECT_TRUE(std::ranges::is_sorted(said));
+  EXPECT_DOUBLE_EQ(said.back().first, 1);
+  for (const auto& [part, what] : said) EXPECT_EQ(what, "calibration");
 }
 
-// A conversion that calibrates on its way does not begin anew.
+// A conversion that calibrates on its way does not begin anew, and its progress never falls.
 TEST(Calibrate, ConversionGoesOnWhereItWas) {
   const auto g = model();
   Options options = options_with(Loss::mse);
-  std::vector<double> converted;
-  size_t calibrated = 0;
+  std::vector<double> all, calibrated;
   options.progress = [&](double part, std::string_view what) {
-    if (what == "calibration") {
-      calibrated++;
-      EXPECT_DOUBLE_EQ(converted.back(), 0.5);
-    } else {
-      converted.push_back(part);
-    }
+    all.push_back(part);
+    if (what == "calibration") calibrated.push_back(part);
   };
   convert(*g, options);
-  EXPECT_EQ(calibrated, 3u);
-  EXPECT_TRUE(std::ranges::is_sorted(converted));
-  EXPECT_DOUBLE_EQ(converted.back(), 1);
-  EXPECT_EQ(std::ranges::count(converted, 0.5), 1);
+  ASSERT_GT(calibrated.size(), 3u);
+  EXPECT_GT(calibrated.front(), 0.2);
+  EXPECT_DOUBLE_EQ(calibrated.back(), 0.8);
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+  EXPECT_DOUBLE_EQ(all.back(), 1);
 }
 
 TEST(Calibrate, AConversionThatStopsBeforeDoesNotCalibrate) {
