@@ -32,6 +32,19 @@ def there(*packages):
     return all(subprocess.run(["dpkg", "-s", p], capture_output=True, check=False).returncode == 0 for p in packages)
 
 
+def interpreters():
+    """CPython 3.9 and newer of this machine: in PATH, and those of pyenv; other builds and broken links are left out."""
+    named = [sys.executable, *filter(None, (shutil.which(f"python3.{minor}") for minor in range(9, 20))),
+             *glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))]
+    code = "import platform, sys; print(platform.python_implementation(), sys.version_info >= (3, 9), 't' in sys.abiflags)"
+    fits = []
+    for path in sorted({os.path.realpath(p) if "shims" not in p else p for p in named}):
+        done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+        if done.stdout.split() == ["CPython", "True", "False"]:
+            fits.append(path)
+    return fits
+
+
 class Languages(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -81,6 +94,22 @@ class Languages(unittest.TestCase):
                 output(["bash", "-e", "-c", block], cwd=work, env={**os.environ, "PIP_NO_INDEX": "1", "PATH": "/usr/bin:/bin"})
                 said = output([work + "/venv/bin/python", "-c", "import poprt.runtime; print(poprt.runtime.__file__)"], cwd=work)
                 self.assertTrue(said.startswith(work + "/venv/lib/"), said)
+
+    @unittest.skipUnless(package("python/*.whl"), "there is no wheel")
+    def test_every_interpreter_of_this_machine_loads_the_extension(self):
+        """One extension for CPython 3.9 and newer: its calls into the interpreter are in the stable ABI."""
+        with zipfile.ZipFile(package("python/*.whl")) as wheel:
+            wheel.extractall(self.folder)
+            version = re.search(r"poprt-([\d.]+)\.dist-info", " ".join(wheel.namelist())).group(1)
+        loaded = set()
+        for interpreter in interpreters():
+            with self.subTest(interpreter):
+                said = output([interpreter, "-I", "-W", "error", "-c", "import sys; sys.path.insert(0, sys.argv[1]); import _poprt_raw; "
+                               "print(*sys.version_info[:2], _poprt_raw.raw_version_string())", self.folder + "/poprt"])
+                self.assertEqual(said.split()[2], version)
+                loaded.add(tuple(map(int, said.split()[:2])))
+        self.assertIn(sys.version_info[:2], loaded)
+        print("the extension loads in CPython " + ", ".join(f"{major}.{minor}" for major, minor in sorted(loaded)))
 
     def test_free_threaded_builds_get_a_clear_error(self):
         """The build of the sdist refuses them before it looks for tools."""
@@ -210,19 +239,80 @@ class Facts(unittest.TestCase):
 
     @unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
     def test_nuspec_has_what_the_schema_asks_for(self):
-        import xml.etree.ElementTree as xml
+        """xmllint (libxml2-utils) with nuspec.xsd, which also refuses changed documents."""
         with zipfile.ZipFile(package("csharp/*.nupkg")) as archive:
-            names = archive.namelist()
-            root = xml.fromstring(archive.read("Poprt.nuspec"))
-        space = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
-        fields = [child.tag.removeprefix(space) for child in root.find(space + "metadata")]
-        known = {"id", "version", "title", "authors", "requireLicenseAcceptance", "license", "licenseUrl", "projectUrl", "readme",
-                 "description", "summary", "copyright", "tags", "repository", "dependencies"}
-        self.assertEqual(set(fields), known)
-        self.assertEqual(len(fields), len(known))
+            names, text = archive.namelist(), archive.read("Poprt.nuspec").decode()
         self.assertEqual(names[0], "[Content_Types].xml")
-        for name in ("build/net472/Poprt.targets", "lib/net472/Poprt.dll", "README.md"):
-            self.assertIn(name, names)
+        for framework in re.findall(r'targetFramework="([^"]+)"', text):
+            folder = {".NETFramework4.7.2": "net472", ".NETStandard2.0": "netstandard2.0"}[framework]
+            self.assertLessEqual({f"lib/{folder}/Poprt.dll", f"lib/{folder}/Poprt.xml"}, set(names))
+        self.assertLessEqual({"build/net472/Poprt.targets", "README.md"}, set(names))
+        if not shutil.which("xmllint"):
+            self.skipTest("there is no xmllint (libxml2-utils)")
+
+        def valid(document):
+            return subprocess.run(["xmllint", "--noout", "--nonet", "--schema", os.path.join(SOURCE, "tests/packages/nuspec.xsd"), "-"],
+                                  input=document, capture_output=True, text=True, check=False)
+
+        self.assertEqual(valid(text).returncode, 0, valid(text).stderr)
+        for old, new in (("<id>Poprt</id>", ""), ("<id>Poprt</id>", "<id>Po prt</id>"), ('version="4.5.5"', 'version="new"'),
+                         ("<authors>", "<owners>x</owners><authors>"), ('targetFramework=".NETStandard2.0"', 'targetFramework="netcore"'),
+                         ("<tags>", "<tags>@NAME@ ")):
+            self.assertIn(old, text)
+            self.assertNotEqual(valid(text.replace(old, new, 1)).returncode, 0, new)
+
+
+@unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
+class NetStandard(unittest.TestCase):
+    """The assembly that bindings/csharp/netstandard.py makes."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        with zipfile.ZipFile(package("csharp/*.nupkg")) as archive:
+            archive.extractall(self.folder)
+        sys.path.insert(0, os.path.join(SOURCE, "bindings/csharp"))
+        self.addCleanup(sys.path.pop, 0)
+
+    def scopes(self, framework):
+        """The assembly that each type comes from, and the versions of the assemblies."""
+        import netstandard
+        with open(f"{self.folder}/lib/{framework}/Poprt.dll", "rb") as file:
+            image = file.read()
+        root = image[image.index(b"BSJB"):] if framework == "net472" else image[image.rindex(b"BSJB"):]
+        _, streams = netstandard.read_streams(root)
+        tables, strings = netstandard.Tables(streams[b"#~"]), streams[b"#Strings"]
+        refs = tables.rows[netstandard.ASSEMBLY_REF]
+        names = [netstandard.text_at(strings, row[6]) for row in refs]
+        types = {netstandard.text_at(strings, row[1]): names[(row[0] >> 2) - 1] for row in tables.rows[netstandard.TYPE_REF] if row[0] & 3 == 2}
+        return types, {name: tuple(row[:4]) for name, row in zip(names, refs)}
+
+    def test_types_are_where_net_standard_has_them(self):
+        before, framework = self.scopes("net472")
+        self.assertIn("mscorlib", framework)
+        types, assemblies = self.scopes("netstandard2.0")
+        self.assertEqual(assemblies, {"netstandard": (2, 0, 0, 0), "System.Memory": (4, 0, 1, 0)})
+        self.assertEqual(set(types), set(before))
+        for name in ("Span`1", "ReadOnlySpan`1", "MemoryMarshal"):
+            self.assertEqual(types[name], "System.Memory")
+        self.assertEqual({types[name] for name in ("Object", "Task", "CancellationToken", "IEnumerable`1")}, {"netstandard"})
+
+    @unittest.skipUnless(shutil.which("dotnet") and shutil.which("mcs"), "there is no .NET")
+    def test_net_runs_the_chapters_of_the_language(self):
+        work = os.path.join(self.folder, "work")
+        os.makedirs(work)
+        native = glob.glob(f"{self.folder}/runtimes/*/native/*")
+        for path in (f"{self.folder}/lib/netstandard2.0/Poprt.dll", *native, os.path.join(DIGITS, "digits.onnx")):
+            shutil.copy(path, work)
+        os.symlink(os.path.join(SOURCE, "tests/data/generation/genai"), work + "/language_model")
+        output(["mcs", f"-r:{self.folder}/lib/net472/Poprt.dll", f"-out:{work}/guide.exe", os.path.join(SOURCE, "examples/csharp/Guide.cs")])
+        output([sys.executable, os.path.join(SOURCE, "bindings/csharp/netstandard.py"), work + "/guide.exe", work + "/guide.dll"])
+        version = re.search(r"Microsoft\.NETCore\.App ([\d.]+)", output(["dotnet", "--list-runtimes"])).group(1)
+        with open(work + "/guide.runtimeconfig.json", "w", encoding="utf-8") as file:
+            json.dump({"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": version}}}, file)
+        said = output(["dotnet", "guide.dll"], cwd=work, env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+                                                               "POPART_CACHE_DIR": work + "/cache"})
+        self.assertIn("state: 33 33 24 21 43 37 34 43\nserve: 40\n", said)
 
 
 if __name__ == "__main__":
