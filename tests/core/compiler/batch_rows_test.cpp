@@ -1,5 +1,6 @@
-// Networks with a batch: rows of several requests in one batch, at any places and next to rows that
-// are not numbers, give what each request gives without the others, or the note names the reason.
+// Networks with a batch: the rows of several requests share one batch, at any places and next to
+// rows of NaN. Each request has the results that it has without the others, or the note names the
+// reason why rows are not separate.
 #include "compiler/batch_rows.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ struct Batched {
   size_t axis = 0;
 };
 
-// Weights that several of them have.
+// Weights that several of the networks have.
 constexpr const char* kRowWeights = R"(
   const %w : f32[4,4] = [0.5, -1, 0.25, 2, 1, 0.75, -0.5, 0.1, 0.3, -0.2, 1.5, 1, -1, 0.6, 0.4, 0.9]
   const %zero : s64[] = 0
@@ -257,7 +258,7 @@ TEST(BatchRows, WeightsThatDifferFromRowToRowMix) {
             "");
 }
 
-// Three rows of two places each, of which a constant repeats every two places.
+// The result has three rows of two places each, and a constant repeats every two places.
 TEST(BatchRows, ConstantsRepeatForEachBlockOfPlaces) {
   const std::string body =
       "input %x : f32[3,2]\n const %r : s64[1] = [6]\n const %b : f32[6] = [1, 2, 1, 2, 1, 2]\n"
@@ -295,7 +296,7 @@ TEST(BatchRows, WeightsThatASessionChangesHaveNoRows) {
   EXPECT_EQ(rows_along(e, 0).mixed, "");
 }
 
-// A compilation that goes on from a conversion notes the same.
+// A compilation after a separate conversion writes the same note.
 TEST(BatchRows, TheSizeOfTheBatchCountsAfterAConversion) {
   const auto graph = ir::parse_text(
       graph_text("input %x : f32[B,4]\n const %z : s64[] = 0\n%s = Shape(%x)\n"

@@ -1,5 +1,5 @@
-// Networks at several shapes: a request that is padded gives what the model gives at its own size,
-// or is refused.
+// Networks at several shapes: a padded request has the results that the model has at the size of
+// the request, or it is refused.
 #include "compiler/bucket_padding.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ const std::string kBothAxes =
     "%along = Concat(%two, %three) {axis = 0}\n%part = Slice(%table, %starts, %ends, %along)\n";
 const std::string kKeys = "const %ones : s64[2] = [1, 2]\n%keys = Unsqueeze(%given, %ones)\n";
 
-// Weights that several of them have.
+// Weights that several of the networks have.
 constexpr const char* kWeights = R"(
   const %w : f32[4,4] = [0.5, -1, 0.25, 2, 1, 0.75, -0.5, 0.1, 0.3, -0.2, 1.5, 1, -1, 0.6, 0.4, 0.9]
   const %zero : s64[] = 0
@@ -206,7 +206,7 @@ std::unique_ptr<ir::Graph> graph_of(const Network& n) {
   return ir::parse_text(graph_text(std::string(kWeights) + n.body));
 }
 
-// Inputs at a length, with random values; indices are small.
+// Returns inputs of a length, with random values. Indices are small.
 Values inputs_at(const ir::Graph& graph, int64_t length) {
   Values feeds;
   uint32_t seed = 3;
@@ -225,7 +225,7 @@ Values inputs_at(const ir::Graph& graph, int64_t length) {
   return feeds;
 }
 
-// `t` as the beginning of a tensor of `to`, the rest not a number (indices: 3).
+// Returns a tensor of shape `to` that begins with `t`. The rest is NaN, or 3 for indices.
 Tensor padded(const Tensor& t, const Shape& to) {
   Tensor out = Tensor::zeros(t.dtype(), to);
   if (t.dtype() == DType::f32)
@@ -254,7 +254,7 @@ Tensor at_anchor(const Tensor& t, const program::Anchor& anchor) {
   return out;
 }
 
-// What a runner does with one request: pads it, makes the masks and crops the results.
+// Runs one request as a runner does: pads it, makes the masks and crops the results.
 Values run_padded(const Executable& e, size_t bucket, const Values& feeds, int64_t length,
                   const Values& wanted) {
   const auto note = nlohmann::json::parse(e.notes.at(kVariants));
@@ -370,7 +370,7 @@ TEST(BucketPadding, ADimensionOfSeveralInputsIsOne) {
   EXPECT_EQ(found[0].axes[1].axis, 1u);
 }
 
-// A batch that is proven leaves the axis of time to be masked.
+// If the rows of the batch are proven to be separate, only the axis of time is masked.
 TEST(BucketPadding, OfTwoDimensionsOneMayBeMasked) {
   const auto graph = ir::parse_text(graph_text(
       "input %x : f32[B,N,4]\n%y = ReduceMean(%x) {axes = [1], keepdims = 0}\noutput %y\n"));

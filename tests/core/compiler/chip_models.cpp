@@ -98,7 +98,7 @@ Value* bottleneck(Net& net, Value* x, int64_t width, int64_t out, int64_t stride
   return net.op("Relu", {net.op("Add", {y, x})});
 }
 
-// x with the halves of each pair of elements exchanged, as exporters write it.
+// Exchanges the two elements of each pair of x, as exporters write it.
 Value* rotated(Net& net, Value* x, Value* sine, Value* cosine) {
   const int64_t size = x->shape().back();
   Value* a = net.op("Slice", {x, net.ints({0}), net.ints({size}), net.ints({3}), net.ints({2})});

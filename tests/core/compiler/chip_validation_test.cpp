@@ -55,7 +55,7 @@ Transformer clip_text(int64_t batch) {
   return t;
 }
 
-// Taken as 6 layers, 384 wide, without biases.
+// Modelled as 6 layers of width 384 without biases.
 Transformer roformer(int64_t batch, int64_t sequence) {
   Transformer t = bert(batch, 6, 384);
   t.sequence = sequence;
@@ -241,14 +241,14 @@ TEST(ChipValidation, BatchesThatArePublishedToFit) {
   test::expect_section(page(), "feasibility", text);
 }
 
-// What limits a product: the AMP, the exchange, or the control of a few supersteps.
+// Names the limit of a product: the AMP, the exchange, or the control of a few supersteps.
 std::string limit_of(const ipu::Estimate& e) {
   if (e.sync_cycles + e.overhead_cycles > std::max(e.compute_cycles, e.exchange_cycles))
     return "control";
   return e.compute_cycles >= e.exchange_cycles ? "AMP" : "exchange";
 }
 
-// The estimate with the largest of some proportions of memory with which the product fits.
+// Returns the estimate with the largest proportion of memory, of some, with which the product fits.
 ipu::Estimate estimate_product(Precision precision, int64_t k, int64_t n, double& proportion) {
   ir::Graph g;
   g.opsets[""] = 17;

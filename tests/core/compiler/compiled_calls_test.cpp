@@ -1,5 +1,5 @@
-// The calls that compiled graphs make are bent (support/kernel_call_tests.h): those of blocked,
-// packed and fused kernels, which no operator alone calls.
+// Changes the kernel calls of compiled graphs in one fact each (support/kernel_call_tests.h). They
+// include calls of blocked, packed and fused kernels, which no single operator makes.
 #include "support/kernel_call_tests.h"
 
 #include <set>
@@ -81,7 +81,7 @@ compiler::Options bf16_products() {
 
 }  // namespace
 
-// Those of compiled graphs.
+// Returns the calls of compiled graphs.
 const std::vector<OneCall>& found_calls() {
   static const std::vector<OneCall> calls = [] {
     std::vector<OneCall> found;
@@ -93,7 +93,7 @@ const std::vector<OneCall>& found_calls() {
         const RandomGraph g = random_graph(profile, choices);
         try {
           add_calls_of(*g.graph, found);
-        } catch (const Error&) {  // RandomGraphs tests which may be refused
+        } catch (const Error&) {  // RandomGraphs tests refusals
         }
       }
     return found;

@@ -82,7 +82,7 @@ TEST(Compiler, ScanOutputsMayBeEmpty) {
   }
 }
 
-// On the device and while constants are folded.
+// The reductions run on the device, and while constants are folded.
 TEST(Compiler, ReductionsToNothingRun) {
   for (const char* dtype : {"f32", "f64", "s32"})
     for (const char* kind : {"input %x : {}[3,0]", "const %x : {}[3,0] = []"}) {
@@ -262,7 +262,7 @@ TEST(Compiler, ErrorsAboutANodeSayWhatIsSupportedAndWhereToAsk) {
   }
 }
 
-// Also in a subgraph.
+// The node may be in a subgraph.
 TEST(Compiler, AttributesThatNoOpsetHasAreAWarning) {
   const std::string text = R"(graph "g" opset {"": 17} {
     input %x : f32[1,1,1,3]
@@ -306,7 +306,7 @@ TEST(Compiler, AttributesOfOtherOpsetsAreRefusedAndUnknownOnesIfAsked) {
   }
 }
 
-// Blocked layout, epilogues, in-place Concat, pooling and the way back.
+// Tests the blocked layout, epilogues, Concat in place, pooling, and the conversion back.
 TEST(Compiler, AConvolutionalNetwork) {
   expect_compiles_to_same(R"(graph "g" opset {"": 17} {
     input %x : f32[2,3,12,10]
@@ -359,7 +359,7 @@ TEST(Compiler, AnUnknownOperatorIsNamed) {
   }
 }
 
-// Kernels of one 3x3 convolution, each followed by the tile of Winograd.
+// Returns the kernels of a 3x3 convolution, each followed by its Winograd tile.
 std::string kernels_of_convolution(compiler::Winograd winograd, int64_t size) {
   compiler::Options options;
   options.winograd = winograd;
@@ -404,8 +404,8 @@ TEST(Compiler, AConvolutionPacksAKernelThatIsComputedFromConstants) {
   EXPECT_EQ(fmt::format("{}", fmt::join(e.program.kernels, " ")), "block conv_winograd unblock");
 }
 
-// The reports of the progress.
-struct Said {
+// Collects the reports of the progress.
+struct ProgressReports {
   std::vector<double> done;
   std::vector<std::string> what;
   std::function<void(double, std::string_view)> listen() {
@@ -424,7 +424,7 @@ TEST(Compiler, SaysHowFarItIs) {
     %y : ? = MatMul(%b, %x)
     output %y
   })");
-  Said converting, compiling;
+  ProgressReports converting, compiling;
   compiler::Options options;
   options.progress = converting.listen();
   compiler::convert(*graph, options);
@@ -436,7 +436,7 @@ TEST(Compiler, SaysHowFarItIs) {
   }
   options.progress = compiling.listen();
   compiler::compile(*graph, options);
-  // Half of it for the passes, half for the nodes.
+  // The passes are half of the progress, and the nodes are the other half.
   const size_t first = compiler::compile_pipeline({}).size(), nodes = graph->node_count();
   ASSERT_EQ(compiling.done.size(), first + nodes);
   for (size_t i = 0; i < first; i++)
@@ -455,7 +455,7 @@ TEST(Compiler, NothingIsDoneWhileTheModelIsAsExported) {
     %y : ? = Relu(%x)
     output %y
   })");
-  Said said;
+  ProgressReports said;
   compiler::Options options;
   options.requested = {"merge_if_with_same_cond"};
   options.progress = said.listen();
@@ -499,7 +499,7 @@ TEST(Compiler, SizesStayWideWhereIntegersBecomeNarrow) {
   }
 }
 
-// In any order of the model.
+// The result does not depend on the order of the nodes in the model.
 TEST(Compiler, SizesInFrontOfTheirResultStayWideToo) {
   compiler::Options narrow;
   narrow.narrow_int64 = true;
@@ -563,7 +563,8 @@ TEST(Compiler, StopsBehindThePassThatIsNamed) {
   EXPECT_EQ(passes_of("").second, "sort_graph");
 }
 
-// A model of another domain alone has no version of ai.onnx: what passes make is of a newer one.
+// A model that imports only another domain has no version of ai.onnx. Passes then create nodes of a
+// newer opset.
 TEST(Compiler, NodesThatPassesMakeHaveAnOpset) {
   const auto opset_of = [](const char* opsets) {
     const auto graph = ir::parse_text(fmt::format(
@@ -710,7 +711,7 @@ const std::pair<const char*, const char*> kBodies[] = {
 
 class Exposed : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-// The request of a debugger or a checkpoint: each value in addition to the result, and all at once.
+// A debugger requests each value in addition to the result, and then all values together.
 TEST_P(Exposed, AnyValueMayBeAnOutput) {
   const std::string body = std::string("graph \"g\" opset {\"\": 13} {") + GetParam().second;
   std::string all;
@@ -792,7 +793,7 @@ TEST(Compiler, QuantizedPoolingResizeAndSoftmaxRoundOnce) {
   };
   std::mt19937 rng(3);
   Tensor x = Tensor::zeros(DType::s8, {1, 1, kRows, kColumns});
-  // Small enough that results are in range.
+  // The numbers are small, so results are in range.
   for (int8_t& v : x.mutable_values<int8_t>())
     v = static_cast<int8_t>(static_cast<int>(rng() % 60) - 128);
   const std::vector<double> q = x.to_doubles();
@@ -882,7 +883,7 @@ TEST(CompilerWork, GrowsWithTheReadersOfAValue) {
         "%i{} : ? = Identity(%x)\n%a{} : ? = Add(%i{}, %v{})\n%v{} : ? = Softmax(%a{})\n", i, i, i,
         i - 1, i, i);
   });
-  // The same, but the value with many readers is elementwise, so it may join a group with each.
+  // Here the value with many readers is elementwise, so it may join a group with each of them.
   expect_linear_work([](int i) {
     return fmt::format("%i{} : ? = Relu(%x)\n%v{} : ? = Add(%i{}, %v{})\n", i, i, i, i - 1);
   });

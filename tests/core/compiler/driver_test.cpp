@@ -56,7 +56,7 @@ std::unique_ptr<ir::Graph> fused_pair(std::unique_ptr<ir::Graph> a, std::unique_
   return fuse_graphs(std::move(graphs), {"one", "two"});
 }
 
-// y of `x` by plain loops, in double.
+// Computes y of `x` by plain loops, in double.
 Tensor reference(const Tensor& x) {
   constexpr double kW[4][4] = {
       {1, -0.5, 0.5, 0.75}, {0.25, 0.5, -1, 0.25}, {0.5, 1, -0.5, 1}, {-0.75, 1, 0.25, 0.75}};
@@ -112,8 +112,8 @@ TEST(Driver, CompilesAModelAsConversionAndLoweringDo) {
   test::expect_close(reference(x), test::run_executable(made, {{"x", x}}).at("y"), kTolerance, "y");
 }
 
-// The shapes compile one by one, but the mask of the padding has no name: without the error,
-// padding would reach the result.
+// Each shape compiles, but the mask of the padding has no name. Without the error, padding would
+// affect the result.
 TEST(Driver, RefusesShapesOfWhichThePaddingHasNoPlan) {
   const auto model = [] {
     auto graph = ir::parse_text(
@@ -271,7 +271,7 @@ TEST(Driver, WeightsThatMayChangeAreInputsWithAValue) {
   EXPECT_NE(found->data, program::kNoData);
 }
 
-// Errors name the model or the shape that they are of.
+// Errors name the model or the shape that causes them.
 TEST(Driver, SaysWhichPartIsWrong) {
   DriverOptions options;
   options.input_shape = {{"graph0/x", {2, 4}}};

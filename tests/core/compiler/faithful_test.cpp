@@ -36,14 +36,14 @@ double dot(const std::vector<float>& a, const std::vector<float>& b, const Faith
 }
 
 TEST(Faithful, RoundsPartialSumsOfSixteenToHalf) {
-  // 2048 and 1 are 2048 in a half, so that taking 2048 away leaves nothing.
+  // 2048 + 1 is 2048 in a half, so subtracting 2048 leaves 0.
   std::vector<float> a(48, 0.0f), ones(48, 1.0f);
   a[0] = 2048;
   a[16] = 1;
   a[32] = -2048;
   EXPECT_EQ(dot(a, ones), 0);
   EXPECT_EQ(dot(a, ones, {.float_partials = true}), 1);
-  // Inside of one group they are summed in f32.
+  // The products of one group are summed in f32.
   a[16] = 0;
   a[1] = 1;
   a[2] = -2048;
@@ -248,7 +248,7 @@ float rounded_to_half(float x) { return to_float(to_f16(x)); }
 
 using Feeds = std::map<std::string, Tensor>;
 
-// Every element of `body`'s y against `wanted` at its index.
+// Compares every element of y of `body` with `wanted` of its index.
 void expect_each(const std::string& body, const Feeds& feeds,
                  const std::function<float(int64_t)>& wanted) {
   const Tensor y = run_faithfully(*parsed(body), feeds).at("y");
@@ -274,7 +274,7 @@ TEST(Faithful, MatricesOfABatchMeetAsTheirShapesSay) {
                 const int64_t column = i % 4, row = i / 4 % 3, matrix = i / 12 % 5, first = i / 60;
                 return sum(first * 3 + row, matrix, column);
               });
-  // What a Cast has widened is a half still; the result stays f32.
+  // A value that a Cast widened is still a half; the result stays f32.
   const auto g = parsed(
       "input %a : f16[2,1,3,20]\ninput %b : f16[5,20,4]\n%c = Cast(%a) {to = 1}\n%d = Cast(%b) {to "
       "= 1}\n%y = MatMul(%c, %d)\noutput %y");
@@ -285,7 +285,7 @@ TEST(Faithful, MatricesOfABatchMeetAsTheirShapesSay) {
 }
 
 TEST(Faithful, FloatsThatAreNoHalvesAreComputedInFloat) {
-  // 1 + 2^-12 is no half, nor is the sum.
+  // Neither 1 + 2^-12 nor the sum is a half.
   const auto g = parsed("input %a : f32[1,2]\ninput %b : f32[2,1]\n%y = MatMul(%a, %b)\noutput %y");
   const float x = 1 + 0x1p-12f;
   EXPECT_EQ(run_faithfully(*g, {{"a", Tensor::of<float>({1, 2}, {x, x})},
@@ -335,7 +335,7 @@ TEST(Faithful, GemmScalesAndAddsWhatBroadcasts) {
               [&](int64_t i) { return product(i, false); });
 }
 
-// A square, of which rows and columns could be taken for each other.
+// The operand is square, so a program could confuse its rows and columns.
 TEST(Faithful, ABiasOfASquareIsThatOfColumns) {
   const Tensor a = random_halves({2, 3}, 3), b = random_halves({3, 2}, 4),
                c = halves({2}, {10, 200});
@@ -344,7 +344,7 @@ TEST(Faithful, ABiasOfASquareIsThatOfColumns) {
       "output %y");
   const auto y = run_faithfully(*g, {{"a", a}, {"b", b}, {"c", c}}).at("y").to_doubles();
   for (size_t i = 0; i < 4; i++) EXPECT_NEAR(y[i], i % 2 ? 200 : 10, 9) << i;
-  // A rotated operand is computed like every other.
+  // A rotated operand is computed like any other operand.
   const auto turned =
       parsed("input %a : f16[3,2]\ninput %b : f16[3,2]\n%y = Gemm(%a, %b) {transA = 1}\noutput %y");
   const Tensor at3 = random_halves({3, 2}, 7);
@@ -409,7 +409,8 @@ TEST(Faithful, ConvolutionsThatItHasNotAreRefused) {
   EXPECT_EQ(said("[1,2,3] [1,2,2]", ""), refusal);
 }
 
-// Sums of 32 if both operands are 8-bit floats; together with halves 8-bit weights are halves.
+// Groups have 32 products if both operands are 8-bit floats. 8-bit weights are converted to halves
+// if the other operand is a half.
 TEST(Faithful, EightBitWeightsBesideHalvesAreSummedAsHalves) {
   Tensor codes = Tensor::zeros(DType::u8, {40, 2});
   for (size_t i = 0; i < 80; i++)
@@ -460,7 +461,7 @@ TEST(Faithful, EightBitWindowsBesideHalvesAreSummedAsHalves) {
               });
 }
 
-// Also for f32, and for values that were infinite before.
+// The rule also applies to f32, and to values that were infinite before.
 TEST(Faithful, CastsToHalvesOverflowButKeepInfinity) {
   const auto g = parsed("input %x : f32[5]\n%y = Cast(%x) {to = 10}\noutput %y");
   const Feeds feeds = {{"x", Tensor::of<float>({5}, {INFINITY, -INFINITY, 70000, -70000, 65504})}};

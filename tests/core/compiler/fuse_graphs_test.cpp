@@ -38,7 +38,7 @@ std::unique_ptr<ir::Graph> fused(std::vector<std::string> texts, std::vector<std
   return fuse_graphs(std::move(graphs), names);
 }
 
-std::string said(const std::function<void()>& f) {
+std::string fusion_message(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -89,11 +89,12 @@ TEST(FuseGraphs, APartIsTheModelAgain) {
     for (size_t at; (at = text.find(prefix)) != text.npos;) text.erase(at, prefix.size());
     EXPECT_EQ(text, ir::to_text(*model)) << k;
   }
-  EXPECT_EQ(said([&] { split_graph(*graph, 3); }), "the fused model has no output 'graph3/...'");
+  EXPECT_EQ(fusion_message([&] { split_graph(*graph, 3); }),
+            "the fused model has no output 'graph3/...'");
   ir::Graph& g = *graph;
   ir::Node* reader = g.find("graph0/y")->producer();
   reader->set_input(0, g.find("graph1/x"));
-  EXPECT_EQ(said([&] { split_graph(g, 0); }),
+  EXPECT_EQ(fusion_message([&] { split_graph(g, 0); }),
             "the fused model's graph 0 reads input 'graph1/x', which is not its own");
 }
 
@@ -128,13 +129,13 @@ TEST(FuseGraphs, MetadataIsKeptUnderThePrefixAndTheLatestVersion) {
 }
 
 TEST(FuseGraphs, WhatDoesNotFitTogetherIsSaid) {
-  EXPECT_EQ(said([] { fused({}, {}); }), "there are no models to fuse");
+  EXPECT_EQ(fusion_message([] { fused({}, {}); }), "there are no models to fuse");
   std::string newer = kScale;
   newer.replace(newer.find("17"), 2, "18");
-  EXPECT_EQ(said([&] { fused({kScale, newer}, {"a", "b"}); }),
+  EXPECT_EQ(fusion_message([&] { fused({kScale, newer}, {"a", "b"}); }),
             "model 'b' imports version 18 of domain 'ai.onnx', the models before it version 17: "
             "convert them to one (convert_version) before they are fused");
-  EXPECT_EQ(said([] {
+  EXPECT_EQ(fusion_message([] {
               std::vector<std::unique_ptr<ir::Graph>> graphs;
               graphs.push_back(fused({kScale}, {"a"}));
               fuse_graphs(std::move(graphs), {"again"});
@@ -143,7 +144,7 @@ TEST(FuseGraphs, WhatDoesNotFitTogetherIsSaid) {
   const auto names = [](const std::string& json) {
     const auto graph = ir::parse_text(kScale);
     graph->metadata["prop.poprt.model_fusion"] = json;
-    return said([&] { fused_names(*graph); });
+    return fusion_message([&] { fused_names(*graph); });
   };
   std::string many = "[\"a\"";
   for (int i = 1; i < 1024; i++) many += ",\"a\"";

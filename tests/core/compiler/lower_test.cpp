@@ -1,5 +1,5 @@
-// Operators with a state: what one run leaves on the device, the next one finds. Operators that
-// write into an input's memory where the plan lets them. Weights that several nodes read.
+// Operators with a state, which a run reads as the previous run left it; operators that write into
+// the memory of an input if the plan allows it; weights that several nodes read.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace flow_test;
 
-// One engine, one run after the other.
+// Runs one engine several times.
 class Runs {
  public:
   explicit Runs(const Executable& e) : executable_(e) {
@@ -100,7 +100,7 @@ TEST(State, TwoNodesThatReadTheSameHaveStatesOfTheirOwn) {
   EXPECT_EQ(run(1, {2}), (V{2, 1, 2, 1, 2, 1}));
 }
 
-// Unrolled (4 rounds) or as a loop of the device (600): one state.
+// A loop that is unrolled (4 rounds) and a loop of the device (600 rounds) each have one state.
 TEST(State, RoundsOfALoopShareTheStateOfANode) {
   for (const int64_t rounds : {4, 600}) {
     const Executable e = test::compile_text(R"(
@@ -165,9 +165,9 @@ size_t copies(const std::string& text) {
 
 TEST(TensorScatterInPlace, ACacheThatIsReadLaterIsCopied) {
   for (const std::string_view type : {"1", "10", "11", "7"}) {
-    // Conversions there and back may fall away.
+    // Conversions to another type and back may be removed.
     const double tolerance = type == "1" || type == "11" || type == "7" ? 1e-5 : 1e-2;
-    // Before the update, after it, and in two updates.
+    // The cache is read before the update, after it, and in two updates.
     const std::string cast =
         fmt::format(" %b : ? = Cast(%a) {{to = {}}}\n %v : ? = Cast(%u) {{to = {}}}\n", type, type);
     const std::string back = " %y : ? = Cast(%t) {to = 1}\n %z : ? = Cast(%b) {to = 1}\n";

@@ -132,7 +132,7 @@ TEST(MemoryPlan, AResultIsWrittenOverAnInputThatDiesThere) {
   EXPECT_EQ(lifetime("e"), std::pair(int64_t{4}, int64_t{6}));
 }
 
-// The place of a part may not be taken earlier than that of the whole begins to be used.
+// The memory of a part must not be used before the memory of the whole.
 TEST(MemoryPlan, APartIsNotWrittenOverAnInputWhenTheWholeIsInUse) {
   const auto g = graph_of(R"(
     input %x : f32[1,16]
@@ -275,7 +275,7 @@ TEST(MemoryPlan, AGapThatIsJustWideEnoughIsFilled) {
   EXPECT_EQ(total, 768u);
 }
 
-// Whatever is alive at the same time and is not shared on purpose must not overlap.
+// Values that are alive at the same time must not overlap unless they share memory by design.
 TEST(MemoryPlan, LiveStoragesNeverOverlap) {
   std::mt19937 rng(3);
   for (int trial = 0; trial < 50; trial++) {

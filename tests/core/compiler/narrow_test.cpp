@@ -29,10 +29,10 @@ TEST(Narrow, ConstantsOfFewBitsAreLookedFor) {
   for (const char* type : {"f16", "bf16", "f8e4m3fn", "f8_143"}) EXPECT_TRUE(floats(type)) << type;
   for (const char* type : {"f32", "f64"}) EXPECT_FALSE(floats(type)) << type;
   EXPECT_FALSE(has("  %y : f16[2] = Neg(%x)\n")) << "no constant";
-  // Bytes that an operator of PopRT's reads are floats.
+  // The bytes that this operator of PopRT reads are floats.
   EXPECT_TRUE(has("  const %k : u8[2] = [1, 2]\n  %y : ? = ai.graphcore.Any(%x, %k)\n"));
   EXPECT_FALSE(has("  const %k : s8[2] = [1, 2]\n  %y : ? = ai.graphcore.Any(%x, %k)\n"));
-  // In a branch of a branch.
+  // The node is in a branch of a branch.
   const auto nested = [&](const char* type) {
     return has(
         std::string("  const %c : bool[] = true\n  %y : ? = If(%c) {then_branch = graph \"t\" "
@@ -114,7 +114,7 @@ std::vector<program::NarrowWeights> of_convolution(const char* type, Winograd ch
   return compile(*graph, options).narrow;
 }
 
-// The plain weights are stored, from which the transformed ones are made again.
+// The file stores the plain weights, from which the transformed ones are computed.
 TEST(Narrow, WeightsOfWinogradAreStoredAsTheyWere) {
   for (const auto& [choice, tile] : {std::pair{Winograd::exact, 2}, {Winograd::fast, 4}}) {
     const auto table = of_convolution("f16", choice);
@@ -144,8 +144,8 @@ TEST(Narrow, ACompactPayloadHasPlainWeightsForWinograds) {
   EXPECT_TRUE(of_convolution("f32", Winograd::off, true).empty());
 }
 
-// Although they are numbers that fewer bits hold. Products read narrow weights as stored, so there
-// is nothing to widen.
+// The numbers would fit fewer bits, but products read narrow weights as stored, so no weights are
+// widened.
 TEST(Narrow, WeightsThatWereWideStayWide) {
   const auto compiled = [](const char* type) {
     const auto graph =

@@ -1,5 +1,5 @@
 // The memory of values in nested loops: random programs, whose loops read values of all enclosing
-// graphs, give what an interpreter gives that has separate memory for every value.
+// graphs, have the results of an interpreter with separate memory for every value.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Random graphs, compiled with every default pass, give what their nodes give one by one.
+// Random graphs that are compiled with all default passes have the results of their nodes, which
+// are evaluated one by one.
 //
 //   POPRT_RANDOM_GRAPHS=convolution:17:1000 test_compiler --gtest_filter='*OfTheEnvironment*'
 //
@@ -25,18 +26,20 @@
 namespace poprt::test {
 namespace {
 
-// Where a process that dies was.
+// The graph that a process computes, for the message if it dies.
 char current[128] = "";
 
-void say_where() { [[maybe_unused]] const auto n = write(STDERR_FILENO, current, strlen(current)); }
+void print_current_graph() {
+  [[maybe_unused]] const auto n = write(STDERR_FILENO, current, strlen(current));
+}
 
 #if POPRT_TEST_SANITIZED
-void name_on_death() { __sanitizer_set_death_callback(say_where); }
+void name_on_death() { __sanitizer_set_death_callback(print_current_graph); }
 #else
 void name_on_death() {
   for (const int s : {SIGSEGV, SIGFPE, SIGBUS})
     std::signal(s, [](int signal) {
-      say_where();
+      print_current_graph();
       std::signal(signal, SIG_DFL);
       std::raise(signal);
     });
@@ -54,7 +57,7 @@ RandomGraph graph_of(std::string_view profile, uint64_t number) {
   return random_graph(profile, choices);
 }
 
-// In a separate process, because it may die.
+// Checks a graph in a separate process, because it may die.
 std::string check_apart(const RandomGraph& g) {
   int channel[2];
   if (pipe(channel) != 0) return "no pipe";
@@ -247,7 +250,7 @@ TEST(RandomFormsOfTheEnvironment, GiveTheSameBits) {
   check_forms_of(profile, first, count);
 }
 
-// Not part of the suite: graphs that the user requests.
+// Checks the graphs that the user requests; not part of the suite.
 TEST(RandomGraphsOfTheEnvironment, GiveWhatTheirNodesGive) {
   const char* wanted = std::getenv("POPRT_RANDOM_GRAPHS");
   if (!wanted) GTEST_SKIP() << "POPRT_RANDOM_GRAPHS=PROFILE:FIRST:COUNT is not set";

@@ -30,7 +30,7 @@ using test::kFlowBodies;
 using test::RecordedLines;
 
 // Whole numbers that are not all alike, 0 to 3 or -2 to 3.
-Tensor fed(const program::Anchor& a) {
+Tensor whole_numbers_for(const program::Anchor& a) {
   std::vector<double> numbers(static_cast<size_t>(element_count(a.shape)));
   for (size_t i = 0; i < numbers.size(); i++)
     numbers[i] =
@@ -42,7 +42,7 @@ Tensor fed(const program::Anchor& a) {
   return passes::tensor_of(a.dtype, a.shape, numbers);
 }
 
-std::string shown(const Tensor& t) {
+std::string tensor_text(const Tensor& t) {
   std::string text = std::string(dtype_name(t.dtype())) + shape_string(t.shape()) + " =";
   const std::vector<double> values = t.to_doubles();
   for (size_t i = 0; i < std::min<size_t>(values.size(), 24); i++)
@@ -50,13 +50,13 @@ std::string shown(const Tensor& t) {
   return text;
 }
 
-std::vector<std::string> heard;
+std::vector<std::string> received_warnings;
 
 // Receives all warnings.
 struct Warnings {
   Warnings() {
-    heard.clear();
-    set_log_receiver([](int32_t, const char* message) { heard.emplace_back(message); });
+    received_warnings.clear();
+    set_log_receiver([](int32_t, const char* message) { received_warnings.emplace_back(message); });
   }
   ~Warnings() { set_log_receiver(nullptr); }
   Warnings(const Warnings&) = delete;
@@ -77,13 +77,13 @@ std::set<std::string> outcome(const std::string& text, const Options& options) {
     for (const auto& [name, note] : e.notes)
       if (!name.starts_with("poprt.")) lines.insert("note " + name + " " + note);
     std::map<std::string, Tensor> feeds;
-    for (const program::Anchor& a : p.inputs) feeds[a.name] = fed(a);
+    for (const program::Anchor& a : p.inputs) feeds[a.name] = whole_numbers_for(a);
     for (const auto& [name, t] : test::run_executable(e, feeds))
-      lines.insert(name + " " + shown(t));
+      lines.insert(name + " " + tensor_text(t));
   } catch (const Error& e) {
     lines.insert(fmt::format("{}: {}", error_code_name(e.code()), e.message()));
   }
-  for (const std::string& warning : heard) lines.insert("warns " + warning);
+  for (const std::string& warning : received_warnings) lines.insert("warns " + warning);
   return lines;
 }
 
@@ -109,8 +109,8 @@ std::set<std::string> lines_of_text(const std::string& text) {
 }
 
 // The text that `make` returns for the graph, or the message.
-std::set<std::string> made_of(const FlowBody& b, const Options& options,
-                              const std::function<std::string(ir::Graph&)>& make) {
+std::set<std::string> text_or_message(const FlowBody& b, const Options& options,
+                                      const std::function<std::string(ir::Graph&)>& make) {
   const Warnings warnings;
   try {
     const auto graph = ir::parse_text(in_graph(b.text, b));
@@ -143,7 +143,7 @@ TEST(RecordedFlow, CompilesToThesePrograms) {
   plain.plain = true;
   for (const FlowBody& b : kFlowBodies)
     if (std::ranges::find(kListedPrograms, std::string_view(b.name)) != std::end(kListedPrograms))
-      found[b.name] = made_of(b, plain, [](ir::Graph& graph) {
+      found[b.name] = text_or_message(b, plain, [](ir::Graph& graph) {
         return program::to_string(compile(graph, {}).program, kernels::describe_call);
       });
   EXPECT_EQ(found.size(), std::size(kListedPrograms));
@@ -160,13 +160,13 @@ TEST(RecordedFlow, BecomesTheRecordedNodesAndInstructions) {
   const auto text = [](const ir::Graph& graph) { return ir::to_text(graph); };
   for (const FlowBody& b : kFlowBodies) {
     const std::string name = b.name;
-    found[name + ", specialized"] = made_of(b, plain, text);
-    found[name + ", converted"] = made_of(b, kept, text);
-    found[name + ", flattened"] = made_of(b, plain, [&](ir::Graph& graph) {
+    found[name + ", specialized"] = text_or_message(b, plain, text);
+    found[name + ", converted"] = text_or_message(b, kept, text);
+    found[name + ", flattened"] = text_or_message(b, plain, [&](ir::Graph& graph) {
       flatten_control_flow(graph);
       return ir::to_text(graph);
     });
-    found[name + ", program"] = made_of(b, plain, [](ir::Graph& graph) {
+    found[name + ", program"] = text_or_message(b, plain, [](ir::Graph& graph) {
       return program::to_string(compile(graph, {}).program, kernels::describe_call);
     });
   }
@@ -282,7 +282,7 @@ TEST(RecordedFlow, GraphsOfPassesCompileToTheRecordedPrograms) {
       }
       std::set<std::string>& lines = found[name.substr(0, name.find(' '))];
       lines.insert(fmt::format("{}, precision {}: {}", name, static_cast<int>(precision), line));
-      for (const std::string& warning : heard) lines.insert("warns " + warning);
+      for (const std::string& warning : received_warnings) lines.insert("warns " + warning);
     }
   }
   test::expect_digests(found, POPRT_TEST_DATA "/compiled_passes.txt",

@@ -48,7 +48,7 @@ TEST(ShapeSets, SmallSizesHaveSmallSteps) {
   EXPECT_EQ(sizes(with_steps(rows({1, 8}), 0.25), "x", 1), (Sizes{1, 2, 4, 6, 8}));
 }
 
-// Whatever the sizes: nothing between the smallest and the largest has more padding than that.
+// No size between the smallest and the largest has more padding than the limit.
 TEST(ShapeSets, NoSizeBetweenNeedsMorePaddingThanTheFraction) {
   std::mt19937 random(7);
   const auto number = [&](int64_t from, int64_t to) {

@@ -1,4 +1,4 @@
-// Several IPUs give the results of one IPU, bit for bit, for any cut of a model.
+// A model that is cut for several IPUs has the results of one IPU, bit for bit.
 #include "compiler/shard.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST_P(EveryProfile, GivesTheSameOnSeveralIpus) {
   EXPECT_GT(compared, 3 * refused) << refused;
 }
 
-// Any node to any IPU, back and forth.
+// Nodes are on random IPUs, so values are transferred in both directions.
 TEST_P(EveryProfile, GivesTheSameWhereverNodesAre) {
   int compared = 0;
   for (unsigned i = 0; i < 40; i++) {
@@ -216,7 +216,7 @@ TEST(Shard, RatiosSayHowMuchEachHas) {
   EXPECT_EQ(first(), 5u);
 }
 
-// A table of which rows are taken, and a constant that is added, multiply nothing.
+// A table whose rows are gathered, and a constant that is added, cost no multiplication.
 TEST(Shard, TablesAndAddedConstantsAreNoWork) {
   const auto constant = [](const char* name, int64_t rows) {
     std::string values;
@@ -306,7 +306,8 @@ TEST(Cut, StagesAreShardsWhateverTheirIpu) {
             "1 stage 0: a of a0 to t0 | 0 stage 1: b of t0 to a0; a f32[4] of 0");
 }
 
-// A transfer that several read, one that is a result too, and constants that each shard has.
+// Several shards read one transfer, another transfer is also a result, and each shard has
+// constants.
 TEST(Cut, ShardsReadOnlyWhatTheyUse) {
   EXPECT_EQ(cut_of(R"(
     input %x : f32[2]
@@ -324,7 +325,7 @@ TEST(Cut, ShardsReadOnlyWhatTheyUse) {
             "0: a of a0 to a1 t0 | 1: b of t0 to a2 | 2: c d of a1 t0 to a0; a f32[2] of 0");
 }
 
-// What a branch reads is read by the node that has it.
+// The node that contains a branch reads the outer values of the branch.
 TEST(Cut, NodesReadWhatTheirBranchesRead) {
   const std::string body = R"(
     input %x : f32[2]
@@ -343,7 +344,7 @@ TEST(Cut, NodesReadWhatTheirBranchesRead) {
       Error);
 }
 
-// Where the model is cut for `ratios`: the names of the nodes of each IPU.
+// Returns the names of the nodes of each IPU if the work is divided by `ratios`.
 std::string balanced(const std::string& body, std::vector<float> ratios, bool fewer = false,
                      int64_t ipus = 0) {
   Options o = on_ipus(ipus ? ipus : static_cast<int64_t>(ratios.size()), false);
@@ -379,7 +380,7 @@ TEST(Balance, PartsAreOfTheCostAndLeaveEachIpuANode) {
   EXPECT_EQ(balanced(six, {1, 2}), " a b | c d e f");
   EXPECT_EQ(balanced(six, {1, 1, 1}), " a b | c d | e f");
   EXPECT_EQ(balanced(six, {3, 2, 1}), " a b c | d e | f");
-  // However little a part is: each has a node, and leaves the others one.
+  // Each part has at least one node, however small its ratio is.
   EXPECT_EQ(balanced(six, {0.001f, 1, 0.001f}), " a | b c d e | f");
   EXPECT_EQ(balanced(six, {1, 0.001f, 0.001f}), " a b c d | e | f");
   EXPECT_EQ(balanced(six, {}, false, 6), " a | b | c | d | e | f");
@@ -391,8 +392,8 @@ TEST(Balance, PartsAreOfTheCostAndLeaveEachIpuANode) {
   EXPECT_THROW(balanced(six, {}, false, 7), Error);
 }
 
-// Of two products of the same cost, near which there is little else: not in the middle, but where
-// one number crosses.
+// Two products have the same cost, and all other nodes are cheap. The cut is not in the middle but
+// at the place where only one number is transferred.
 TEST(Balance, IsCutWhereFewBytesCross) {
   const std::string weights = [] {
     std::string text = "input %x : f32[100,100]\nconst %w : f32[100,100] = [";
@@ -412,7 +413,7 @@ TEST(Balance, IsCutWhereFewBytesCross) {
             " a b | c d e f g");
 }
 
-// Few bytes are worth 3 % of the cost: a node of forty, and not two.
+// To transfer few bytes, the cut may move by 3 % of the cost: by one node of forty, but not by two.
 TEST(Balance, GivesUpLittleOfTheCostForFewBytes) {
   const auto first_part = [](size_t small) {
     std::vector<std::string> nodes;
@@ -467,7 +468,7 @@ TEST(Balance, ProductsCostWhatTheyMultiply) {
                               matrices),
                      {10, 7}),
             " a b | c d e f g h i");
-  // Both operands are computed.
+  // Both operands are computed at run time.
   const std::string square = "input %x : f32[8,8]\n";
   EXPECT_EQ(
       balanced(chain_of({"a MatMul(@, @)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)"}, square),
@@ -523,7 +524,7 @@ TEST(Cut, BatchesAreAMultipleOfTheStages) {
   EXPECT_EQ(cut_of(three, o).substr(0, 10), "0 stage 0:");
 }
 
-// State that two IPUs would have to share.
+// Refuses state that two IPUs would have to share.
 TEST(Cut, OneStateIsOnOneIpu) {
   const auto cut = [](const char* ipu) {
     return fmt::format(
@@ -552,7 +553,7 @@ TEST(Cut, OneStateIsOnOneIpu) {
             "elsewhere");
 }
 
-// What conversion makes of a node keeps its IPU.
+// The nodes that replace a node in the conversion keep its IPU.
 TEST(Placement, LivesThroughConversion) {
   const auto graph = ir::parse_text(graph_text(R"(
     input %x : f32[1,2,4,4]

@@ -44,7 +44,7 @@ Executable fused(std::vector<Executable> parts) {
 
 Tensor number(size_t k) { return Tensor::of<uint32_t>({1}, std::vector{static_cast<uint32_t>(k)}); }
 
-// What model `k` of them gives. The others' inputs are zeros.
+// Returns the results of model `k`. The inputs of the other models are zeros.
 Values run_variant(const Executable& e, size_t k, const Values& feeds, int threads) {
   Values all;
   for (const program::Anchor& a : e.program.inputs) all[a.name] = Tensor::zeros(a.dtype, a.shape);
@@ -142,7 +142,7 @@ TEST(LinkedVariants, AnIpuHasThePartsOfAllModelsInOneMemory) {
   const Shards s = shards_of(e.program);
   ASSERT_EQ(s.shards.size(), 3u);
   EXPECT_FALSE(s.pipelined);
-  // What crosses between IPUs 1 and 2 is the second model's alone.
+  // Only values of the second model are transferred between IPUs 1 and 2.
   ASSERT_EQ(s.transfers.size(), 2u);
   EXPECT_EQ(s.transfers[0].bytes, 64u * 16 * 4) << "the larger of both";
   EXPECT_EQ(s.transfers[1].bytes, 8u * 16 * 4);
@@ -265,7 +265,7 @@ nlohmann::ordered_json noted(const std::vector<Shape>& shapes, const char* body,
   return nlohmann::ordered_json::parse(e.notes.at(kVariants));
 }
 
-// How the length of y follows that of a, at three lengths.
+// The note states how the length of y depends on the length of a, at three lengths.
 TEST(LinkedVariants, LengthsAreScaledAndALittleLongerOrShorter) {
   const std::string slice =
       "const %from : s64[1] = [FROM]\nconst %to : s64[1] = [TO]\n"
@@ -394,7 +394,7 @@ TEST(LinkedVariants, OfEqualSizesTheSymbolDecides) {
   const auto shared = note_of(link_shapes(parts, symbols, padding, nullptr));
   EXPECT_EQ(shared["dimensions"].dump(), R"(["L"])");
   EXPECT_EQ(shared["inputs"]["b"]["shape"].dump(), R"([null,"L"])");
-  // A symbol of another size is not what the dimension follows.
+  // The dimension does not follow a symbol of another size.
   constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
   symbols.inputs = {{"a", {"N", "L"}}};
   symbols.outputs = {{"y", {"L", "N"}}};
@@ -424,7 +424,7 @@ TEST(LinkedVariants, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
   EXPECT_NO_THROW(link_shapes(at_shapes({{1, 4}, {1, 8}}, kBody), {}, {{"a", {}}}, nullptr));
 }
 
-// Sizes that do not rise from one shape to the next, but later.
+// Sizes are equal in the first two shapes and greater in a later one.
 TEST(LinkedVariants, ASizeIsComparedWhereItChanges) {
   constexpr const char* kTwice = "%y = Concat(%a, %a) {axis = 1}\noutput %y\n";
   const auto shape = note_of(link_shapes(at_shapes({{1, 4}, {2, 4}, {2, 8}}, kTwice), {},

@@ -36,7 +36,7 @@ TEST(Branches, AConstantConditionLeavesNoBranch) {
   EXPECT_FLOAT_EQ(run(e, {{"x", x}}).at("z").values<float>()[3], -2 * x.values<float>()[3]);
 }
 
-// What a value of variable size is, from its bound and output NAME:shape.
+// Returns the real part of a value of variable size, according to output NAME:shape.
 std::vector<float> floats_of_result(const Values& got, const std::string& name) {
   const auto all = got.at(name).to_doubles();
   const int64_t size = got.at(name + ":shape").values<int64_t>()[0];
@@ -62,8 +62,8 @@ TEST(Branches, ResultsOfTwoLengthsHaveOneBoundAndOneSize) {
   EXPECT_EQ(floats_of_result(no, "y"), (std::vector<float>{-v[0], -v[1], -v[2], -v[3]}));
 }
 
-// As optimum merges a decoder with and without past: the branch that takes the encoder's cache as
-// it is hands a dummy back.
+// optimum merges a decoder with and without a past in this way: the branch that uses the encoder's
+// cache unchanged returns a dummy.
 TEST(Branches, AnEmptyResultMayDifferInAnyAxis) {
   const Executable e = compile_body(R"(
     input %c : bool[]
@@ -100,7 +100,7 @@ TEST(Branches, OneBranchMayHaveASizeThatDependsOnData) {
     output %y
     output %sum
   )";
-  // And the other way round.
+  // The branches are exchanged.
   std::string turned = replaced(body, "then_branch", "first");
   turned = replaced(turned, "else_branch", "then_branch");
   turned = replaced(turned, "first", "else_branch");
@@ -243,7 +243,7 @@ TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
   EXPECT_NE(choice("%y : ?, %z : ?, %w : ?"), "");
 }
 
-// One of each result, with known and unknown branches: zeros follow the shorter one.
+// Each result has a known or an unknown branch. Zeros follow a shorter result.
 TEST(Branches, EveryResultHasItsOwnLength) {
   const std::string body = R"(
     %y : ?, %z : ?, %w : ? = If(%c) {

@@ -86,7 +86,7 @@ TEST(ClassLabels, MayBeHandedOnAndCompared) {
   EXPECT_EQ(e.notes.at("class_labels/y"), R"(["cat","a \"dog\"","\n","bird"])");
 }
 
-// As scikit-learn's converter writes GaussianNB, MLPClassifier, KNeighborsClassifier ...
+// scikit-learn's converter writes GaussianNB, MLPClassifier, KNeighborsClassifier ... in this way.
 TEST(ClassLabels, AreTakenFromAConstantListByAnIndex) {
   for (const char* taken : {"ai.onnx.ml.ArrayFeatureExtractor(%list, %i)", "Gather(%list, %i)"}) {
     const Executable e =
@@ -121,7 +121,7 @@ TEST(ClassLabels, AreLookedUpInBothDirections) {
   EXPECT_EQ(e.notes.at("class_labels/t"), R"(["one","seven","none","two"])");
 }
 
-// Also when it reads them together with one that could, or after one.
+// The same holds if the node also reads labels that could be numbers, or follows such a node.
 TEST(ClassLabels, AReaderThatCannotTakeNumbersIsNamedWhereverItIs) {
   const std::string cat = "const %cat : string[1] = [\"cat\"]\n";
   const std::string other = "%n : ? = StringNormalizer(%label)\n output %n\n",
@@ -139,7 +139,7 @@ TEST(ClassLabels, AReaderThatCannotTakeNumbersIsNamedWhereverItIs) {
                 std::string::npos)
           << e.message();
     }
-  // A branch is another graph.
+  // The node is in a branch, which is another graph.
   try {
     test::compile_text(classifier(kLinear,
                                   "input %go : bool[]\n%y : ? = If(%go) {then_branch = graph \"t\" "
@@ -153,7 +153,7 @@ TEST(ClassLabels, AReaderThatCannotTakeNumbersIsNamedWhereverItIs) {
   }
 }
 
-// What does not depend on an input is text, not a number.
+// A value that does not depend on an input stays text.
 TEST(ClassLabels, TextThatIsChosenWhenTheModelIsCompiledStaysText) {
   const std::string body = R"(
     input %x : f32[2]

@@ -1,4 +1,4 @@
-// Graph inputs that are sequences or optionals, as the importer leaves them.
+// Graph inputs that are sequences or optionals, in the form that the importer creates.
 #include <gtest/gtest.h>
 
 #include "core/compiler/flow/support.h"
@@ -49,7 +49,7 @@ TEST(Containers, ElementsHaveTheShapesThatAreGivenForThem) {
   const Values got = run(
       e, {{"in[0]", Tensor::of<float>({2}, {1, 2})}, {"in[1]", Tensor::of<float>({3}, {3, 4, 5})}});
   EXPECT_EQ(values(got.at("y")), (std::vector<float>{1, 2, 3, 4, 5}));
-  // The length of a sequence is known, also if shapes are not.
+  // The length of a sequence is known even if the shapes are not.
   EXPECT_EQ(inputs_of(compile_body(
                 container("sequence") + kJoinAll,
                 {.input_shape = {{"in[0]", {2}}, {"in[1]", {3}}}, .input_length = {{"in", 1}}})),
@@ -82,13 +82,13 @@ TEST(Containers, NumbersOfElementsHaveLimits) {
   EXPECT_EQ(said("optional", 1), "taken");
   EXPECT_EQ(said("optional", 2), cannot(2));
   EXPECT_EQ(said("optional", -1), cannot(-1));
-  // As many as there may be.
+  // The sequence has the largest allowed length.
   const auto graph = ir::parse_text(graph_text(container("sequence") + kLengthOf));
   expand_containers(*graph, {.input_length = {{"in", 65536}}});
   EXPECT_EQ(graph->inputs().size(), 65536u);
 }
 
-// What `body` gives of a container, as a number.
+// Returns the result of `body` on a container, as a number.
 int64_t counted(const std::string& kind, const std::string& body, Options options) {
   const Executable e = compile_body(container(kind, ", shape = [2]") + body, std::move(options));
   Values feeds;

@@ -116,7 +116,7 @@ TEST(DataSizes, AConvertedModelKeepsSizesThatDependOnData) {
   EXPECT_EQ(graph->outputs().size(), 1u);
 }
 
-// Which operators a model that is only converted consists of; it has none of domain poprt.
+// Returns the operators of a model that is only converted. None of them is of domain poprt.
 std::multiset<std::string> converted_ops(const ir::Graph& graph) {
   std::multiset<std::string> names;
   for (const ir::Node* n : graph.nodes()) {
@@ -499,7 +499,7 @@ TEST(DataSizes, BoxesThatASuppressionKeepsCanBeGathered) {
   EXPECT_EQ(got, (std::vector<double>{0, 0, 1, 1, 0, 2, 1, 3}));
 }
 
-// They are empty regions of the first image, whatever the model has there.
+// Padding consists of empty regions of the first image, whatever the model contains there.
 TEST(DataSizes, RegionsThatAreNotRealAreNotChecked) {
   const Executable e = compile_body(R"(
     input %x : f32[1,1,4,4]
@@ -524,7 +524,7 @@ TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
   const std::string of = "%y : ? = ConstantOfShape(%s) {value = f32[1] [7.0]}\n";
   expect_as_of_rows("%s : ? = Shape(%z)\n" + of);
   expect_as_of_rows(kRows + ints("k", "4") + "%s : ? = Concat(%k, %n) {axis = 0}\n" + of);
-  // More of them the fewer rows there are.
+  // The fewer rows there are, the more elements the result has.
   expect_as_of_rows(kRows + ints("k", "9") + "%s : ? = Sub(%k, %n)\n" + of);
   expect_as_of_rows(kRows + ints("k", "2") + "%two : ? = Mul(%n, %k)\n" + ints("cap", "6") +
                     "%most : ? = Concat(%two, %cap) {axis = 0}\n"
@@ -532,7 +532,7 @@ TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
                     of);
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Div(%n, %k)\n" + of);
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Mod(%n, %k)\n" + of);
-  // The rest up to a multiple.
+  // The result has the number of elements that are missing to a multiple.
   expect_as_of_rows(kRows + ints("k", "4") + "%m : ? = Neg(%n)\n%s : ? = Mod(%m, %k)\n" + of);
   expect_as_of_rows(kRows + ints("k", "2") + ints("cap", "8") +
                     "%more : ? = Greater(%n, %k)\n%s : ? = Where(%more, %n, %cap)\n" + of);
@@ -709,7 +709,7 @@ TEST(DataSizes, ExpandRepeatsForASize) {
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Concat(%n, %k) {axis = 0}\n" +
                     "%one : f32[1,3] = Constant() {value = f32[1,3] [1, 2, 3]}\n"
                     "%y : ? = Expand(%one, %s)\n");
-  // As exporters write it: -1 means an unchanged dimension.
+  // Exporters write -1 for an unchanged dimension.
   expect_as_of_rows(kRows + ints("k", "3") +
                     "%s : ? = Concat(%n, %k) {axis = 0}\n%r : ? = Shape(%s)\n" +
                     "%ones : ? = ConstantOfShape(%r) {value = s64[1] [1]}\n" + ints("minus", "-1") +
@@ -730,7 +730,7 @@ TEST(DataSizes, RangesEndStartAndCountBySizes) {
   expect_as_of_rows(scalar + "%y : ? = Range(%a, %m, %three)\n");
   expect_as_of_rows(scalar + "%y : ? = Range(%m, %a, %back)\n");
   expect_as_of_rows(scalar + "%y : ? = Range(%m, %three, %one)\n");
-  // To a number below 0 there is nothing.
+  // A range up to a number below 0 is empty.
   expect_as_of_rows(scalar +
                     "%nil : s64[] = Constant() {value_int = 0}\n%less : ? = Sub(%m, %three)\n"
                     "%y : ? = Range(%nil, %less, %one)\n");
@@ -758,7 +758,7 @@ TEST(DataSizes, ReshapesMoveWhatIsReal) {
                         "%two : ? = Concat(%z, %z) {axis = 0}\n"
                         "%y : ? = Reshape(%two, %to)\n",
                     4);
-  // Rows are columns now: the real elements are not at the front.
+  // Rows have become columns, so the real elements are not at the front.
   for (const char* to : {"-1", "3, -1", "-1, 3", "1, -1, 1"})
     expect_as_of_rows("%t : ? = Transpose(%z)\n" + ints("to", to) + "%y : ? = Reshape(%t, %to)\n");
   expect_as_of_rows("%t : ? = Transpose(%z)\n%y : ? = Flatten(%t) {axis = 0}\n");
@@ -767,7 +767,7 @@ TEST(DataSizes, ReshapesMoveWhatIsReal) {
                     ints("to", "1, -1, 1") +
                     "%none : ? = Slice(%t, %a, %b, %d)\n"
                     "%y : ? = Reshape(%none, %to)\n");
-  // With the size itself in the shape.
+  // The shape contains the size itself.
   expect_as_of_rows(kRows + ints("k", "-1") + "%to : ? = Concat(%n, %k) {axis = 0}\n" +
                     "%y : ? = Reshape(%z, %to)\n");
   expect_as_of_rows(kRows + ints("k", "3") + "%to : ? = Concat(%k, %n) {axis = 0}\n" +
@@ -790,7 +790,7 @@ TEST(DataSizes, SlicesBeginAndEndBySizes) {
   // No element is left for any real size.
   slice("9223372036854775807", "9223372036854775807", "2");
   slice("3", "2", "2");
-  // Of something that is all real.
+  // The input is entirely real.
   const std::string x = "%w : f32[7] = Constant() {value = f32[7] [1, 2, 3, 4, 5, 6, 7]}\n";
   expect_as_of_rows(kRows + x + ints("k", "7") + "%y : ? = Slice(%w, %n, %k)\n");
   expect_as_of_rows(kRows + x + ints("k", "1") +
@@ -798,7 +798,7 @@ TEST(DataSizes, SlicesBeginAndEndBySizes) {
                     "%y : ? = Slice(%w, %k, %e)\n");
   expect_as_of_rows(kRows + x + ints("k", "7") + "%e : ? = Neg(%n)\n%f : ? = Sub(%e, %k)\n" +
                     "%y : ? = Slice(%w, %f, %n)\n");
-  // Along another axis, too.
+  // The same along another axis.
   expect_as_of_rows(ints("a", "1, 0") + ints("b", "4, 2") + "%y : ? = Slice(%z, %a, %b)\n");
 }
 
@@ -808,7 +808,7 @@ TEST(DataSizes, ElementsScatterWhereRowsAreReal) {
                          "%d : f32[6,3] = Constant() {value = f32[6,3] [1, 2, 3, 4, 5, 6, 7, 8, 9, "
                          "10, 11, 12, 13, 14, 15, 16, 17, 18]}\n";
   expect_as_of_rows(at + "%y : ? = ScatterElements(%d, %i, %z) {axis = 0, reduction = \"mul\"}\n");
-  // Into a tensor with a size from data, from its end.
+  // Indices count from the end of a tensor whose size depends on data.
   expect_as_of_rows(
       "%s : ? = Shape(%z)\n%i : ? = ConstantOfShape(%s) {value = s64[1] [-1]}\n"
       "%y : ? = ScatterElements(%z, %i, %z) {axis = 1}\n");

@@ -1,4 +1,4 @@
-// If and Loop as marked runs of nodes, of graphs whose types are known already.
+// If and Loop become regions of nodes between markers, in graphs whose types are known.
 #include <gtest/gtest.h>
 
 #include <fmt/ranges.h>
@@ -71,7 +71,7 @@ TEST(Flatten, SelectReadsBothResults) {
   EXPECT_EQ(graph->outputs()[0], select.output());
 }
 
-// An unused result is no choice.
+// A result that is not used needs no Select.
 TEST(Flatten, OfAnUnspecifiedResultTheOtherIsTaken) {
   EXPECT_EQ(flattened(choice_of("%a : f32[2] = poprt.Unspecified() {dtype = 1, shape = [2]}",
                                 "%b : f32[2] = Abs(%x)")),
@@ -113,7 +113,7 @@ TEST(Flatten, ALoopSaysHowOftenItRunsAndWhatMoves) {
   const std::string three = "const %m : s64[] = 3\n", given = "input %m : s64[]\n",
                     yes = "input %yes : bool[]\n", no = "const %no : bool[] = false\n";
   const auto marks = [](const Nodes& nodes) { return nodes.front() + " | " + nodes.back(); };
-  // One state stays, the other is made anew.
+  // One state stays, and the other one is computed in each round.
   EXPECT_EQ(flattened(turns_of(three, "%m, _", "", "c", "n", "v", "n")),
             (Nodes{"LoopBegin turns clear=0 condition=0 most=3", "Neg n",
                    "LoopEnd turns stage= states=1"}));
@@ -121,7 +121,7 @@ TEST(Flatten, ALoopSaysHowOftenItRunsAndWhatMoves) {
             fmt::format("LoopBegin turns clear=1 condition=0 most={} | LoopEnd turns stage= "
                         "states=0",
                         program::kEveryRound));
-  // What they move may be overwritten by another move.
+  // Another move may overwrite a value before it is moved.
   EXPECT_EQ(marks(flattened(turns_of(three, "%m, _", "", "c", "v", "u", "n"))),
             "LoopBegin turns clear=0 condition=0 most=3 | LoopEnd turns stage=0,1 states=2");
   EXPECT_EQ(marks(flattened(turns_of(three, "%m, _", "", "c", "n", "u", "n"))),
@@ -135,7 +135,7 @@ TEST(Flatten, ALoopSaysHowOftenItRunsAndWhatMoves) {
   EXPECT_EQ(marks(flattened(turns_of(three, "%m, _", views, "c", "w", "v", "n"))),
             "LoopBegin turns clear=0 condition=0 most=3 | LoopEnd turns stage= states=0")
       << "a view of itself";
-  // A condition that is tested in front of every round, and one that changes.
+  // One condition is tested before every round, and the other one changes.
   EXPECT_EQ(marks(flattened(turns_of(three + yes, "%m, %yes", "", "c", "n", "v", "n"))),
             "LoopBegin turns clear=1 condition=0 most=3 | LoopEnd turns stage= states=1");
   EXPECT_EQ(marks(flattened(turns_of(three + no, "%m, %no", "", "c", "n", "v", "n"))),
@@ -151,7 +151,7 @@ TEST(Flatten, ALoopSaysHowOftenItRunsAndWhatMoves) {
             "LoopBegin turns clear=0 condition=0 most=3 | LoopEnd turns stage= states=1");
 }
 
-// Index, and by pairs what moves where; the tested condition lives as long.
+// LoopEnd reads the index and the pairs of moves, and keeps the tested condition alive.
 TEST(Flatten, TheEndOfALoopReadsWhatMoves) {
   const auto ends = [](const std::string& body) {
     const auto graph = ir::parse_text(graph_text(body));
@@ -163,7 +163,7 @@ TEST(Flatten, TheEndOfALoopReadsWhatMoves) {
       const auto at = std::find(out.begin(), out.end(), v);
       text.push_back(at != out.end() ? fmt::format("{}", at - out.begin()) : v->name());
     }
-    // The loop's results are what LoopBegin holds at the end.
+    // The results of the loop are the final states of LoopBegin.
     for (const ir::Value* v : graph->outputs()) EXPECT_EQ(v->producer(), &begin);
     return fmt::format("{}", fmt::join(text, " "));
   };
@@ -240,7 +240,7 @@ TEST(Flatten, ASubgraphThatIsMissingIsNamed) {
             "invalid_argument: If node 'choice': attribute else_branch is missing");
 }
 
-// Nodes that a body has only for its interface are gone, except those with a state.
+// Nodes that only the interface of a body needs are removed, except those with a state.
 TEST(Flatten, WhatNobodyReadsIsLeftOut) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17, "ai.graphcore": 1} {
     input %step : s32[]

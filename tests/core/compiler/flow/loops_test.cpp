@@ -329,7 +329,7 @@ TEST(Loops, ALoopOverContainersDoesBoundedWork) {
             ErrorCode::resource_exhausted);
 }
 
-// Bodies may declare iteration number and condition as [1]: then they are.
+// Bodies may declare the iteration number and the condition as [1]. They then have this shape.
 std::string declared_loop(const std::string& count, const std::string& index,
                           const std::string& condition) {
   return count + R"(
@@ -409,7 +409,7 @@ std::string nest(int depth, const std::string& count) {
   return text + " %sum : ? = Add(" + state + ", %one)\n" + close + "output %y0\n";
 }
 
-// 0.5 and the number of rounds of the innermost loop.
+// Returns 0.5 plus the number of rounds of the innermost loop.
 float nest_result(int depth, int64_t rounds, bool known) {
   const std::string count =
       known ? "const %m : s64[] = " + std::to_string(rounds) : "input %m : s64[]";
@@ -436,7 +436,7 @@ std::string chain_loop(int64_t rounds, int nodes) {
   return body + fmt::format("output %c\noutput %n{}\n}}}}\noutput %y\n", nodes);
 }
 
-// Up to 512 nodes in all are unrolled.
+// A loop is unrolled if this results in at most 512 nodes.
 TEST(Loops, HowLongAnUnrolledLoopMayBe) {
   const auto repeats = [](int64_t rounds, int nodes) {
     const Executable e = compile_body(chain_loop(rounds, nodes));
@@ -449,7 +449,7 @@ TEST(Loops, HowLongAnUnrolledLoopMayBe) {
   for (const auto& [rounds, nodes] : {std::pair{513, 1}, {257, 2}, {171, 3}, {513, 0}})
     EXPECT_TRUE(repeats(rounds, nodes)) << rounds << " of " << nodes;
   EXPECT_TRUE(uses(compile_body(chain_loop(20'000'000, 1)), "control.loop"));
-  // Nodes of branches count: 1 and 3 and 3.
+  // The nodes of branches are counted: 1 + 3 + 3.
   const auto branches = [](int64_t rounds) {
     return uses(compile_body(fmt::format("const %m : s64[] = {}\n", rounds) + R"(
       input %go : bool[]
@@ -598,7 +598,7 @@ TEST(Loops, ALoopThatEndsOnDataKeepsItsStatesAndRowsApart) {
   }
 }
 
-// Halves change places, one of them with its sign.
+// Two halves are exchanged, and the sign of one of them changes.
 TEST(Loops, AStateMayBeMadeOfPartsOfItself) {
   const std::string body = R"(
     input %x : f32[2,3]

@@ -161,7 +161,7 @@ TEST(Scan, NumbersOfInputsAndOutputsFitTheBody) {
   const std::string sum = "input %a : ?\ninput %b : ?\n%c : ? = Add(%a, %b)\noutput %c",
                     three =
                         "input %a : ?\ninput %b : ?\ninput %d : ?\n%c : ? = Add(%a, %b)\noutput %c";
-  // Without an output that is scanned, too.
+  // The node may have no scan output.
   EXPECT_EQ(code_of(scan_of("%s, %x", "%t : ?", "1", sum)), ErrorCode::ok);
   for (const std::string& wrong :
        {scan_of("%s, %x", "%t : ?", "0", sum), scan_of("%s, %x", "%t : ?", "3", sum),

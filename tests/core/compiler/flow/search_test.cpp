@@ -296,7 +296,7 @@ std::vector<std::vector<Hypothesis>> plain_beams(const Toy& toy, const Beams& p,
   return results;
 }
 
-// How many of the texts that a model writes ended by themselves; they are those of a plain search.
+// Expects the texts of a plain search. Returns the number of texts that ended before the limit.
 size_t expect_plain_beams(uint32_t seed, const Toy& toy, const Beams& p) {
   constexpr int64_t kLength = 9;
   const std::string inputs = scalar("max", "s32", "9") + scalar("min", "s32", "0") +
@@ -348,7 +348,7 @@ TEST(Search, SamplingDrawsByProbability) {
   const Executable e = test::compile_text(
       model("Sampling", toy, scalar("max", "s32", "2") + "input %seed : s32[1]\n",
             "%max, _, _, _, _, _, _, %seed", "eos_token_id = 100, top_p = 1.0"));
-  // Chi-square, rows of equal prompts together.
+  // Chi-square test over all rows of equal prompts.
   std::map<int32_t, std::vector<double>> counts;
   std::mt19937 seeds(1);
   for (int i = 0; i < 120; i++) {

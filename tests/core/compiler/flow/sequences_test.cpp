@@ -124,7 +124,7 @@ std::vector<Tensor> split(const Shape& shape, const std::string& sizes,
 }
 
 // Parts as [first element, shape...], which determines a tensor that counts along one axis.
-std::vector<std::vector<int64_t>> shown(const std::vector<Tensor>& parts) {
+std::vector<std::vector<int64_t>> part_summaries(const std::vector<Tensor>& parts) {
   std::vector<std::vector<int64_t>> list;
   for (const Tensor& t : parts) {
     list.push_back(t.shape());
@@ -136,37 +136,41 @@ std::vector<std::vector<int64_t>> shown(const std::vector<Tensor>& parts) {
 using Shown = std::vector<std::vector<int64_t>>;
 
 TEST(Sequences, SplitWithoutSizesMakesSlicesOfOne) {
-  EXPECT_EQ(shown(split({3, 2}, "", "")), (Shown{{0, 1, 2}, {2, 1, 2}, {4, 1, 2}}));
-  EXPECT_EQ(shown(split({3, 2}, "", "axis = 1")), (Shown{{0, 3, 1}, {1, 3, 1}}));
-  EXPECT_EQ(shown(split({3, 2}, "", "axis = -1")), (Shown{{0, 3, 1}, {1, 3, 1}}));
-  EXPECT_EQ(shown(split({3, 2}, "", "keepdims = 0")), (Shown{{0, 2}, {2, 2}, {4, 2}}));
-  EXPECT_EQ(shown(split({3, 2}, "", "axis = 1, keepdims = 0")), (Shown{{0, 3}, {1, 3}}));
-  EXPECT_EQ(shown(split({1, 2}, "", "keepdims = 0")), (Shown{{0, 2}}));
+  EXPECT_EQ(part_summaries(split({3, 2}, "", "")), (Shown{{0, 1, 2}, {2, 1, 2}, {4, 1, 2}}));
+  EXPECT_EQ(part_summaries(split({3, 2}, "", "axis = 1")), (Shown{{0, 3, 1}, {1, 3, 1}}));
+  EXPECT_EQ(part_summaries(split({3, 2}, "", "axis = -1")), (Shown{{0, 3, 1}, {1, 3, 1}}));
+  EXPECT_EQ(part_summaries(split({3, 2}, "", "keepdims = 0")), (Shown{{0, 2}, {2, 2}, {4, 2}}));
+  EXPECT_EQ(part_summaries(split({3, 2}, "", "axis = 1, keepdims = 0")), (Shown{{0, 3}, {1, 3}}));
+  EXPECT_EQ(part_summaries(split({1, 2}, "", "keepdims = 0")), (Shown{{0, 2}}));
 }
 
 TEST(Sequences, SplitIntoPartsOfOneSizeLeavesASmallerRest) {
-  EXPECT_EQ(shown(split({5, 2}, "s64[] = 2", "")), (Shown{{0, 2, 2}, {4, 2, 2}, {8, 1, 2}}));
-  EXPECT_EQ(shown(split({4}, "s64[] = 2", "")), (Shown{{0, 2}, {2, 2}}));
-  EXPECT_EQ(shown(split({4}, "s64[] = 9", "")), (Shown{{0, 4}}));
-  // keepdims is for slices of one alone, with the size or without it: as PyTorch writes unbind().
-  EXPECT_EQ(shown(split({2, 2}, "s64[] = 1", "keepdims = 0")), (Shown{{0, 2}, {2, 2}}));
-  EXPECT_EQ(shown(split({2, 2}, "s64[2] = [1, 1]", "keepdims = 0")), (Shown{{0, 1, 2}, {2, 1, 2}}));
-  EXPECT_EQ(shown(split({2, 2}, "s64[] = 2", "keepdims = 0")), (Shown{{0, 2, 2}}));
+  EXPECT_EQ(part_summaries(split({5, 2}, "s64[] = 2", "")),
+            (Shown{{0, 2, 2}, {4, 2, 2}, {8, 1, 2}}));
+  EXPECT_EQ(part_summaries(split({4}, "s64[] = 2", "")), (Shown{{0, 2}, {2, 2}}));
+  EXPECT_EQ(part_summaries(split({4}, "s64[] = 9", "")), (Shown{{0, 4}}));
+  // keepdims affects slices of size one, with or without the split sizes. PyTorch writes unbind()
+  // so.
+  EXPECT_EQ(part_summaries(split({2, 2}, "s64[] = 1", "keepdims = 0")), (Shown{{0, 2}, {2, 2}}));
+  EXPECT_EQ(part_summaries(split({2, 2}, "s64[2] = [1, 1]", "keepdims = 0")),
+            (Shown{{0, 1, 2}, {2, 1, 2}}));
+  EXPECT_EQ(part_summaries(split({2, 2}, "s64[] = 2", "keepdims = 0")), (Shown{{0, 2, 2}}));
 }
 
 TEST(Sequences, SplitIntoListedPartsInBothFormsOfSplit) {
   for (const int opset : {11, 13, 18}) {
-    EXPECT_EQ(shown(split({6}, "s64[3] = [1, 3, 2]", "", opset)), (Shown{{0, 1}, {1, 3}, {4, 2}}));
-    EXPECT_EQ(shown(split({2, 3}, "s64[2] = [2, 1]", "axis = 1", opset)),
+    EXPECT_EQ(part_summaries(split({6}, "s64[3] = [1, 3, 2]", "", opset)),
+              (Shown{{0, 1}, {1, 3}, {4, 2}}));
+    EXPECT_EQ(part_summaries(split({2, 3}, "s64[2] = [2, 1]", "axis = 1", opset)),
               (Shown{{0, 2, 2}, {2, 2, 1}}));
-    EXPECT_EQ(shown(split({3}, "s64[1] = [3]", "", opset)), (Shown{{0, 3}}));
+    EXPECT_EQ(part_summaries(split({3}, "s64[1] = [3]", "", opset)), (Shown{{0, 3}}));
   }
 }
 
 TEST(Sequences, OfNothingThereAreNoParts) {
-  EXPECT_EQ(shown(split({0, 2}, "", "")), Shown{});
-  EXPECT_EQ(shown(split({0, 2}, "", "keepdims = 0")), Shown{});
-  EXPECT_EQ(shown(split({0, 2}, "s64[] = 3", "")), Shown{});
+  EXPECT_EQ(part_summaries(split({0, 2}, "", "")), Shown{});
+  EXPECT_EQ(part_summaries(split({0, 2}, "", "keepdims = 0")), Shown{});
+  EXPECT_EQ(part_summaries(split({0, 2}, "s64[] = 3", "")), Shown{});
 }
 
 TEST(Sequences, PartsAreLimited) {
@@ -320,7 +324,7 @@ TEST(Sequences, TensorsAreJoinedAlongAnyAxis) {
   EXPECT_THROW(shape_of("axis = 3, new_axis = 1"), Error);
 }
 
-// Which of the inputs 0, 1, 2 a sequence holds after one edit.
+// Returns the inputs among 0, 1, 2 that a sequence contains after one edit.
 std::vector<int> edited(const std::string& edit, const std::string& position) {
   const Executable e =
       compile_body("input %a : f32[1]\ninput %b : f32[1]\ninput %c : f32[1]\n" +

@@ -20,7 +20,7 @@ std::string scalar(const std::string& name, int64_t value) {
   return "%" + name + " : s64[] = Constant() {value_int = " + std::to_string(value) + "}\n";
 }
 
-// The room that y has.
+// Returns the shape of y, which is the bound of its size.
 Shape room_of(const std::string& body) {
   try {
     const Executable e = compile_body(kHead + body + "output %y\n");
@@ -75,7 +75,7 @@ TEST(SizedLimits, ShapesOfSizesHaveRoomForTheMost) {
       {k(9) + "%s : ? = Mod(%n, %k) {fmod = 1}\n", 5},
       {k(4) + "%m : ? = Neg(%n)\n%s : ? = Mod(%m, %k)\n", 3},
       {k(1) + "%s : ? = Mod(%n, %k)\n", 0},
-      // The most and the least are apart or meet in one number.
+      // The greatest and the least number differ or are equal.
       {k(9) + "%q : ? = Equal(%n, %k)\n" + choose, 5},
       {k(6) + "%q : ? = Equal(%k, %n)\n" + choose, 5},
       {k(5) + "%q : ? = Equal(%n, %k)\n" + choose, 20},
@@ -92,10 +92,10 @@ TEST(SizedLimits, ShapesOfSizesHaveRoomForTheMost) {
       {"%i : ? = Cast(%n) {to = 6}\n%s : ? = CastLike(%i, %zero)\n", 5},
       {"%q : ? = Cast(%n) {to = 9}\n" + choose, 20},
       {"%s : ? = Abs(%n)\n", 5},
-      // Every corner: the most less the least.
+      // The bound is the greatest minus the least number, for all combinations.
       {k(2) + "%d : ? = Div(%n, %k)\n%s : ? = Sub(%n, %d)\n", 5},
       {k(20) + "%size : ? = Size(%z)\n%s : ? = Sub(%k, %size)\n", 20},
-      // Four that vary; the one with most decides.
+      // Four numbers vary; the one with the greatest limit decides.
       {k(2) + "%a : ? = Mul(%n, %k)\n%b : ? = Add(%a, %n)\n%d : ? = Add(%b, %n)\n"
               "%s : ? = Max(%n, %a, %b, %d)\n",
        20},
@@ -153,7 +153,8 @@ TEST(SizedLimits, RangesHaveRoomForTheMost) {
 }
 
 TEST(SizedLimits, ResultsHaveRoomForWhatMeetsAndMoves) {
-  // Of two that meet the larger one's; of all others what the rest of the shape leaves.
+  // The bound of two broadcast sizes is the larger one; other bounds follow from the rest of the
+  // shape.
   const std::string four = kRows + ints("four", "4") +
                            "%m : ? = Min(%n, %four)\n%z4 : ? = Slice(%z, %zero, %m, %zero)\n";
   EXPECT_EQ(room_of(four + "%y : ? = Add(%z, %z4)\n"), (Shape{5, 3}));
@@ -176,8 +177,8 @@ TEST(SizedLimits, ResultsHaveRoomForWhatMeetsAndMoves) {
   EXPECT_EQ(room_of("%y : ? = Concat(%z, %x, %z) {axis = 0}\n"), (Shape{15, 3}));
 }
 
-// Reshape knows its own axis again however the number was put together; two unknown would be
-// refused.
+// Reshape recognises the size of its input however the number was computed. Otherwise there would
+// be two unknown dimensions, which it refuses.
 TEST(SizedLimits, OneSizeIsOneValueHoweverItIsWritten) {
   const char* const ways[] = {
       "%k : ? = Identity(%n)\n",
@@ -312,7 +313,7 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
        ints("p", "1, 2") + ints("named", "0") +
            "%y : ? = Pad(%z, %p, _, %named) {mode = \"edge\"}\n",
        along("z", 0, 5), 18},
-      // At the bound the result has the size of the input.
+      // The result has the size of the input if the size equals its bound.
       {"cropped to the bound", ints("to", "5, 3") + "%y : ? = CenterCropPad(%z, %to)\n",
        along("z", 0, 5), 18},
       {"resized to the bound",
@@ -499,7 +500,7 @@ TEST(SizedLimits, ACompressedRealPartCountsItsOwnConditions) {
             (std::vector<double>{1, -4}));
 }
 
-// A number below zero makes nothing.
+// A number below zero results in no elements.
 TEST(SizedLimits, SizesBelowZeroAreZero) {
   const std::string less = "%s : ? = Shape(%z)\n" + ints("k", "4") + "%m : ? = Sub(%s, %k)\n";
   EXPECT_EQ(of_kept(less + "%y : ? = ConstantOfShape(%m)\n"), std::vector<double>{});

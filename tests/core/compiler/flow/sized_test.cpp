@@ -1,5 +1,5 @@
-// Each branch of the rules for tensors of which a part is real: by what they give (the same as of a
-// tensor with just that part), by the room that they make, and by what they refuse.
+// Tests each branch of the rules for tensors of which a part is real: the results (those of a
+// tensor that consists of this part), the bounds, and the refusals.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -101,7 +101,7 @@ std::string of_table(const std::string& columns, int64_t count) {
 const std::string kOfTable = of_table("3", 15);
 
 const SizedCase kCases[] = {
-    // If the padding is no repetition of the real part.
+    // The padding is not a repetition of the real part.
     {"batch_of_a_table_that_is_repeated",
      kOfTable + ints("s", "-1, 1, 3") + "%a : ? = Reshape(%v, %s)\n" + floats_of("w", "5,3,2", 30) +
          "%y : ? = MatMul(%a, %w)\n",
@@ -232,7 +232,7 @@ const SizedCase kCases[] = {
     {"gemm_adds_a_row_of_columns", kTransposed + floats_of("a", "2,3", 6) + ints("zero", "0") +
                                        "%sum : ? = ReduceSum(%t, %zero) {keepdims = 0}\n"
                                        "%y : ? = Gemm(%a, %t, %sum)\n"},
-    // Joined.
+    // Concat.
     {"joined_with_fewer_rows",
      floats_of("w", "4,2", 8) + "%y : ? = Concat(%z, %w) {axis = 1}\n",
      {4}},
@@ -459,7 +459,7 @@ const SizedCase kCases[] = {
              "%d : f32[] = Constant() {value_float = -0.75}\n"
              "%y : ? = Range(%f, %a, %d)\n",
      {0, 1, 2, 3, 4, 5}},
-    // The best.
+    // TopK.
     {"all_rows_in_order", kRows + "%y : ?, %i : ? = TopK(%z, %n) {axis = 0}\n"},
     {"places_of_all_rows_in_order",
      kRows + "%v : ?, %y : ? = TopK(%z, %n) {axis = 0, largest = 0}\n"},
@@ -471,7 +471,7 @@ const SizedCase kCases[] = {
      "%e : ? = Exp(%z)\n%f : ? = Neg(%e)\n" + ints("k", "2") +
          "%y : ?, %i : ? = TopK(%f, %k) {axis = 0}\n",
      {2, 5}},
-    // Per sample.
+    // Operators for each sample.
     {"convolved", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n" +
                       floats_of("w", "2,1,2", 4) + "%y : ? = Conv(%a, %w)\n"},
     {"greatest_of_pairs", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
@@ -481,7 +481,7 @@ const SizedCase kCases[] = {
                              "%v : ?, %y : ? = MaxPool(%a) {kernel_shape = [2]}\n"},
     {"means_of_channels", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
                                                   "%y : ? = GlobalAveragePool(%a)\n"},
-    // As many rows as columns of a table.
+    // The table has as many columns as there are rows.
     {"square_of_a_table", kRows + floats_of("table", "5,5", 25) + ints("from", "0, 0") +
                               ints("along", "1, 0") +
                               "%e : ? = Concat(%n, %n) {axis = 0}\n"
@@ -524,7 +524,7 @@ const SizedCase kCases[] = {
      {0, 2, 5},
      3,
      18},
-    // As older opsets write it.
+    // Forms of older opsets.
     {"softmax_of_eleven", "%y : ? = Softmax(%z)\n", {0, 2, 5}, 3, 11},
     {"softmax_of_columns_of_eleven", kTransposed + "%y : ? = Softmax(%t)\n", {0, 2, 5}, 3, 11},
     {"softmax_of_what_lies_behind_of_eleven",

@@ -7,7 +7,7 @@ namespace {
 
 using namespace flow_test;
 
-// Also where a body has a value of the same name.
+// A body may have a value of the same name.
 TEST(Specialize, InputsAndConstantsThatAreOutputsKeepTheirNames) {
   for (const char* rounds : {"2", "2000"}) {
     const Executable e = compile_body(replaced(R"(
@@ -60,8 +60,8 @@ TEST(Specialize, TextIsComputedAtCompileTime) {
   EXPECT_EQ(e.program.outputs.size(), 2u);
 }
 
-// How many nodes of an operator are left of a body of which something has to be resolved.
-size_t left(const std::string& op, const std::string& body) {
+// Returns the number of nodes of an operator that remain of a body that must be resolved.
+size_t remaining_nodes(const std::string& op, const std::string& body) {
   const auto graph = ir::parse_text(
       graph_text("input %x : f32[1]\nconst %yes : bool[] = true\n" + body + "output %y\n"));
   EXPECT_TRUE(specialize(*graph, {}));
@@ -70,7 +70,7 @@ size_t left(const std::string& op, const std::string& body) {
   return count;
 }
 
-// Where a body may run many times, results are smaller.
+// The limit is lower in a body that may run many times.
 TEST(Specialize, FoldsConstantsUpToALimit) {
   const auto expanded = [](int64_t count, bool inside) {
     const std::string
@@ -79,16 +79,18 @@ TEST(Specialize, FoldsConstantsUpToALimit) {
             "%to) ",
             count),
         sum = "%y : ? = ReduceSum(%a)\n";
-    return inside ? left("Expand", "%a : ? = If(%yes) {then_branch = graph \"t\" { " + expand +
-                                       "output %wide }, else_branch = graph \"e\" { %b : ? = "
-                                       "Neg(%x) output %b }}\n" +
-                                       sum)
-                  : left("Expand",
-                         expand +
-                             "\n%a : ? = If(%yes) {then_branch = graph \"t\" { %n : ? = Mul(%wide, "
-                             "%x) output %n }, else_branch = graph \"e\" { %o : ? = Identity(%x) "
-                             "output %o }}\n" +
-                             sum);
+    return inside ? remaining_nodes("Expand",
+                                    "%a : ? = If(%yes) {then_branch = graph \"t\" { " + expand +
+                                        "output %wide }, else_branch = graph \"e\" { %b : ? = "
+                                        "Neg(%x) output %b }}\n" +
+                                        sum)
+                  : remaining_nodes(
+                        "Expand",
+                        expand +
+                            "\n%a : ? = If(%yes) {then_branch = graph \"t\" { %n : ? = Mul(%wide, "
+                            "%x) output %n }, else_branch = graph \"e\" { %o : ? = Identity(%x) "
+                            "output %o }}\n" +
+                            sum);
   };
   EXPECT_EQ(expanded(1 << 18, false), 0u) << "a megabyte";
   EXPECT_EQ(expanded((1 << 18) + 1, false), 1u);
@@ -96,11 +98,11 @@ TEST(Specialize, FoldsConstantsUpToALimit) {
   EXPECT_EQ(expanded((1 << 14) + 1, true), 1u);
 }
 
-// Twice the size of the inputs, if that is more; in a body inputs count like results.
+// The limit is twice the size of the inputs if that is more. In a body, inputs count like results.
 TEST(Specialize, FoldsWhatIsNotMuchLargerThanItsInputs) {
   const auto tiled = [](int64_t count, int times) {
-    return left("Tile",
-                fmt::format("const %w : f32[{}] = fill 2.0\nconst %k : s64[1] = [{}]\n%t : ? "
+    return remaining_nodes(
+        "Tile", fmt::format("const %w : f32[{}] = fill 2.0\nconst %k : s64[1] = [{}]\n%t : ? "
                             "= Tile(%w, %k)\n%y : ? = If(%yes) {{then_branch = graph \"t\" "
                             "{{ %n : ? = Mul(%t, %x) output %n }}, else_branch = graph "
                             "\"e\" {{ %o : ? = Identity(%x) output %o }}}}\n",
@@ -109,11 +111,12 @@ TEST(Specialize, FoldsWhatIsNotMuchLargerThanItsInputs) {
   EXPECT_EQ(tiled(1 << 18, 2), 0u);
   EXPECT_EQ(tiled(1 << 18, 3), 1u);
   const auto summed = [](int64_t count) {
-    return left("ReduceSum",
-                fmt::format("%y : ? = If(%yes) {{then_branch = graph \"t\" {{ const %w : f32[{}] = "
-                            "fill 2.0 %s : ? = ReduceSum(%w) %n : ? = Mul(%s, %x) output %n }}, "
-                            "else_branch = graph \"e\" {{ %o : ? = Identity(%x) output %o }}}}\n",
-                            count));
+    return remaining_nodes(
+        "ReduceSum",
+        fmt::format("%y : ? = If(%yes) {{then_branch = graph \"t\" {{ const %w : f32[{}] = "
+                    "fill 2.0 %s : ? = ReduceSum(%w) %n : ? = Mul(%s, %x) output %n }}, "
+                    "else_branch = graph \"e\" {{ %o : ? = Identity(%x) output %o }}}}\n",
+                    count));
   };
   EXPECT_EQ(summed(1 << 14), 0u);
   EXPECT_EQ(summed((1 << 14) + 1), 1u);
@@ -132,7 +135,7 @@ TEST(Specialize, WhatNeedsNoWorkStaysAsItIs) {
              "%y : ? = SequenceAt(%s, %k)\n"));
 }
 
-// An output that the model has itself is not made once more.
+// An output that the model already has is not created again.
 TEST(Specialize, AnOutputOfTheModelIsNotTakenForASize) {
   const Executable e = compile_body(R"(
     input %x : f32[4]

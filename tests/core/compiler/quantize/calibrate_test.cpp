@@ -80,7 +80,7 @@ TEST(Calibrate, ChoosesForEachLayerWhatLosesLeast) {
     EXPECT_EQ(
         p.fp8_weight_dict.at(name),
         search_format(g->find(weight)->constant().values<float>(), Loss::mse).chosen().format);
-  // What the layers see is what the model computes: the second one's numbers are larger.
+  // Layers receive the values that the model computes; those of the second layer are larger.
   EXPECT_GT(p.fp8_input_dict.at("first").scale, p.fp8_input_dict.at("conv").scale + 3);
   const auto data = options_with(Loss::mse).calibration->data.at("x");
   EXPECT_EQ(p.fp8_input_dict.at("conv"),
@@ -164,7 +164,7 @@ TEST(Calibrate, LogsEveryTrialAndTheChoice) {
       EXPECT_NE(log.find(fact), log.npos) << fact << "\n" << log;
     // The documented statistics belong to all losses but kld.
     EXPECT_EQ(log.find("skewness") != log.npos, loss != Loss::kld);
-    // The second time the result is at hand, and the log again.
+    // A second calibration needs no data, because the results are kept, and its log is equal.
     const std::string first = log;
     log.clear();
     calibration->load = {};
@@ -271,8 +271,8 @@ TEST(Calibrate, TheLogSaysWhatWasSearchedAndTheStatisticsOfBoth) {
   EXPECT_EQ(text(weights_only), "precision fp8_weight, loss mse, 1 layers\nMatMul node\n" + weight);
 }
 
-// Of more numbers than are looked at every second one is, in the next run the others, and of each
-// the greatest.
+// If there are more numbers than the limit, a run samples every second one and the next run the
+// others, and each run includes its greatest number.
 TEST(Calibrate, ReadsAPartOfLargeTensorsAndTheirGreatest) {
   constexpr int64_t kRows = 128, kWidth = 2048;
   Tensor data = random_tensor({2 * kRows, kWidth}, 3, 1.0f);
@@ -310,7 +310,7 @@ TEST(Calibrate, SaysHowFarItIs) {
   for (const auto& [part, what] : said) EXPECT_EQ(what, "calibration");
 }
 
-// A conversion that calibrates on its way does not begin anew, and its progress never falls.
+// A conversion with calibration does not repeat earlier passes, and its progress never falls.
 TEST(Calibrate, ConversionGoesOnWhereItWas) {
   const auto g = model();
   Options options = options_with(Loss::mse);
@@ -452,7 +452,7 @@ TEST(Calibrate, ByGptqAdjustsWhatHasRows) {
   }
 }
 
-// Of more rows than are looked at, every second one of each run.
+// If there are more rows than the limit, every second row of each run is sampled.
 TEST(Calibrate, ByGptqReadsAPartOfVeryManyRows) {
   constexpr int64_t kRuns = 64, kRows = 128, kSize = 6;
   const Tensor data = random_tensor({kRuns * kRows, kSize}, 3, 1.0f),
@@ -481,7 +481,8 @@ TEST(Calibrate, ByGptqReadsAPartOfVeryManyRows) {
   EXPECT_NEAR(std::stod(l.text.substr(l.text.find("before ") + 7)), wanted, 1e-4 * wanted);
 }
 
-// Any window: strides, padding and dilations that differ by axis, several images.
+// Windows have strides, padding and dilations that differ between axes, and there are several
+// images.
 TEST(Rows, OfAnyWindowGiveTheResult) {
   using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
   using Ints = std::vector<int64_t>;

@@ -10,7 +10,8 @@ namespace {
 
 using passes::QuarterFormat;
 
-// A format from its definition: the nearest of all 255 numbers, of two the one with the even code.
+// Rounds by the definition of the format: to the nearest of its 255 numbers; of two, to the even
+// code.
 float nearest(float value, const QuarterFormat& format) {
   const int mantissa = format.dtype == DType::f8_143 ? 3 : 2;
   const int bias = format.dtype == DType::f8_143 ? 8 : 16;
@@ -65,7 +66,8 @@ TEST(FormatSearch, RoundsAsTheFormatsAreDefined) {
     }
 }
 
-// Of each format the scale at which the greatest number fits, one more and eight less.
+// The scales of each format are the one at which the greatest number fits, one above it and eight
+// below.
 TEST(FormatSearch, TriesScalesAroundTheOneThatFits) {
   const auto scales = [](float most, DType dtype) {
     std::vector<int> list;

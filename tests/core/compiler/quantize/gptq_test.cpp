@@ -16,7 +16,7 @@ struct GptqCase {
   std::vector<float> rows, weights;
 };
 
-// Inputs that go together, as those of trained models do: a few causes, and noise.
+// Correlated inputs, like those of trained models: a few common causes, and noise.
 GptqCase random_case(uint32_t seed, int64_t size, int64_t results, int64_t rows) {
   std::mt19937 rng(seed);
   std::normal_distribution<float> normal;
@@ -44,7 +44,7 @@ std::vector<float> decoded(const GptqResult& result, const passes::QuarterFormat
   return values;
 }
 
-// The mean square of what results lose, from the rows themselves.
+// The mean square error of the results, computed from the rows.
 double naive_loss(const GptqCase& c, const std::vector<float>& is) {
   double sum = 0;
   const auto count = static_cast<int64_t>(c.rows.size()) / c.size;
