@@ -23,8 +23,8 @@ const Calibration& calibration();
 struct CalibrationRow {
   std::string_view name, value, unit, source, grade, rows;
 };
-// The rows that docs/chip.md prints: the source of each constant, and the published rows to which it
-// is fitted.
+// The rows that docs/chip.md prints: the source of each constant, and the published rows to which
+// it is fitted.
 std::span<const CalibrationRow> calibration_rows();
 
 }  // namespace poprt::ipu
