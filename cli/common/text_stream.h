@@ -1,8 +1,8 @@
-// The text of a generator's sequence, in pieces as its tokens come.
+// The text of a generator's sequence, in pieces that follow its tokens.
 //
-// For example, with the stop string "\n\n": the tokens "Hel", "lo\n", "you" give the pieces "Hel",
-// "lo" and "\nyou", because "\n" could begin the stop string. A character of which only the first
-// bytes have come is also held back.
+// For example, with the stop string "\n\n": the tokens "Hel", "lo\n", "you" become "Hel",
+// "lo" and "\nyou", because "\n" could begin the stop string. An incomplete character
+// is also held back.
 #pragma once
 
 #include <cstdint>

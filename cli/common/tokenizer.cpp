@@ -59,7 +59,7 @@ std::string read_tokenizer_file(const fs::path& file) {
   return bytes;
 }
 
-// Which tokens are added around a text.
+// The tokens that are added around a text.
 struct SpecialTokens {
   bool begin = true, end = false;
 };

@@ -33,7 +33,7 @@ std::string generator_at(const std::string& folder, const std::string& file) {
   return popef.ends_with(".popef") && serving::is_generator(path) ? path : std::string();
 }
 
-// Gives a generator the tokenizer of its folder, or the reason why it has none. Throws Error.
+// Sets the tokenizer of a generator from its folder, or the reason why it has none. Throws Error.
 void add_tokenizer(LoadedGenerator& generator, const std::string& folder, const std::string& file) {
   const fs::path found = file.empty() ? cli::find_tokenizer(folder, false) : fs::path();
   std::error_code failed;

@@ -16,7 +16,7 @@ extern "C" {
 
 struct poprt_tokenizer_model;
 
-// What a function returns goes to `add`, in one or several parts. `add` does not throw.
+// Functions pass their results to `add`, in one or several parts. `add` does not throw.
 typedef void (*poprt_tokenizer_add_tokens)(void* context, const int32_t* tokens, size_t count);
 typedef void (*poprt_tokenizer_add_text)(void* context, const char* text, size_t size);
 
