@@ -43,6 +43,13 @@ class ShapesBatchOpset(OptionTest):
         self.assertEqual(self.succeeds("-i", "m.optimized.onnx", "--show").count("[7, 3]"), 3)
         self.misused(["-i", "m.onnx", "--batch_axis", "0"], "--batch_size")
 
+    def test_the_batch_is_where_its_name_is(self):
+        inputs = [onnx.value("x", onnx.F32, ["n", 3]), onnx.value("state", onnx.F32, [2, "n", 3])]
+        self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "state"], ["y"])], inputs, [onnx.value("y", onnx.F32, [2, "n", 3])]))
+        said = self.succeeds("-i", "m.onnx", "--batch_size", "5", "--show")
+        self.assertEqual((said.count("[5, 3]"), said.count("[2, 5, 3]")), (1, 2), said)
+        self.succeeds("-i", "m.onnx", "--batch_size", "5", "--run")
+
     def test_infer_shape_ahead(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--infer_shape_ahead")
         with_it = self.tree()

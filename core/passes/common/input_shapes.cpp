@@ -1,6 +1,8 @@
 #include "passes/common/input_shapes.h"
 
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/log.h"
 
@@ -11,6 +13,24 @@ std::string input_names(const ir::Graph& graph) {
   std::string s;
   for (const ir::Value* v : graph.inputs()) s += (s.empty() ? "" : ", ") + v->name();
   return s;
+}
+
+// The name of the dimension that has the batch: that of the first input whose dimension at the axis
+// is variable and has a name, or "".
+std::string batch_name(const ir::Graph& graph, size_t axis) {
+  for (const ir::Value* v : graph.inputs())
+    if (axis < v->type.symbols.size() && v->type.shape[axis] < 0 && !v->type.symbols[axis].empty())
+      return v->type.symbols[axis];
+  return "";
+}
+
+// The axes of an input that have the batch: those with its name, or the given axis.
+std::vector<size_t> batch_axes(const ir::Value& v, const std::string& name, size_t axis) {
+  std::vector<size_t> axes;
+  for (size_t i = 0; !name.empty() && i < v.type.symbols.size(); i++)
+    if (v.type.symbols[i] == name) axes.push_back(i);
+  if (axes.empty()) axes.push_back(axis);
+  return axes;
 }
 
 }  // namespace
@@ -60,13 +80,15 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
     for (size_t i = 0; i < shape.size(); i++) fix(*v, i, shape[i], "input_shape");
   }
   if (wanted.batch_size > 0) {
-    const auto axis = static_cast<size_t>(wanted.batch_axis);
-    for (ir::Value* v : graph.inputs()) {
-      if (!v->type.has_shape || axis >= v->type.shape.size())
-        fail(ErrorCode::invalid_argument, "batch_axis: input '{}' is {}, it has no axis {}",
-             v->name(), type_string(v->type), axis);
-      fix(*v, axis, wanted.batch_size, "batch_size");
-    }
+    const auto given = static_cast<size_t>(wanted.batch_axis);
+    const std::string name = batch_name(graph, given);
+    for (ir::Value* v : graph.inputs())
+      for (const size_t axis : batch_axes(*v, name, given)) {
+        if (!v->type.has_shape || axis >= v->type.shape.size())
+          fail(ErrorCode::invalid_argument, "batch_axis: input '{}' is {}, it has no axis {}",
+               v->name(), type_string(v->type), axis);
+        fix(*v, axis, wanted.batch_size, "batch_size");
+      }
   }
   for (ir::Value* v : graph.inputs())
     for (size_t i = 0; i < v->type.symbols.size() && i < v->type.shape.size(); i++)

@@ -11,6 +11,8 @@ namespace poprt::passes {
 struct InputShapes {
   std::map<std::string, Shape> shapes = {};  // by input name
   int64_t batch_size = 0;                    // for all inputs; 0: not given
+  // The axis of the batch. An input that has the dimension of that name at another axis, such as a
+  // state [layers,N,size] next to x [N,length], has the batch there.
   int64_t batch_axis = -1;
 };
 

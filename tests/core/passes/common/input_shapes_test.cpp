@@ -50,6 +50,21 @@ TEST(InputShapes, DimensionsOfOneNameAreAlike) {
   EXPECT_EQ(fixed("input %x : f32[N,M]\ninput %y : f32[M]", {{{"y", {3}}}}), "f32[N,3] f32[3] ");
 }
 
+// Recurrent states have layers first.
+TEST(InputShapes, TheBatchIsWhereItsNameIs) {
+  const passes::InputShapes batch{.batch_size = 8, .batch_axis = 0};
+  EXPECT_EQ(fixed("input %x : f32[N,T,3]\ninput %h : f32[2,N,5]", batch), "f32[8,T,3] f32[2,8,5] ");
+  EXPECT_EQ(fixed("input %h : f32[2,N,5]\ninput %x : f32[N,T,3]", batch), "f32[2,8,5] f32[8,T,3] ");
+  EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %h : f32[L,N]", batch), "f32[8,T] f32[L,8] ");
+  EXPECT_EQ(fixed("input %x : f32[N,N]", batch), "f32[8,8] ");
+  EXPECT_EQ(fixed("input %x : f32[T,N]\ninput %m : f32[N,T]", {.batch_size = 8, .batch_axis = 1}),
+            "f32[T,8] f32[8,T] ");
+  EXPECT_EQ(fixed("input %x : f32[N,T]\ninput %t : f32[2,3]", batch),
+            "batch_size: input 't' is f32[2,3], axis 0 is fixed and cannot become 8");
+  EXPECT_EQ(fixed("input %x : f32[?,3]\ninput %h : f32[2,?]", batch),
+            "batch_size: input 'h' is f32[2,?], axis 0 is fixed and cannot become 8");
+}
+
 TEST(InputShapes, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(fixed("input %x : f32[2,3]", {{{"x", {2, 4}}}}),
             "input_shape: input 'x' is f32[2,3], axis 1 is fixed and cannot become 4");
