@@ -190,6 +190,28 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
   return model;
 }
 
+namespace {
+
+// Runs that take longer than this in all are not repeated.
+constexpr double kWarmMs = 200;
+constexpr int kMostWarmRuns = 20;
+
+void measure_warm(runtime::BaseRunner& runner, Memory m, Progress& progress, RunResult& result) {
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  while (times.size() < kMostWarmRuns && milliseconds(begin) + result.run_ms < kWarmMs) {
+    const auto run = Clock::now();
+    wait_for(runner, *runner.execute_async(m.in, m.out), progress, "measuring");
+    times.push_back(milliseconds(run));
+  }
+  if (times.empty()) return;
+  std::sort(times.begin(), times.end());
+  result.warm_ms = times[times.size() / 2];
+  result.warm_runs = static_cast<int>(times.size());
+}
+
+}  // namespace
+
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
                     uint64_t seed, Progress& progress, size_t variant) {
   RunResult result;
@@ -210,6 +232,7 @@ RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const In
   for (size_t i = 0; i < request.inputs.size(); i++)
     result.inputs.push_back({printable(request.inputs[i].name), m.inputs[i]});
   result.outputs = results_of(request, m);
+  measure_warm(*runner, memory_of(request), progress, result);
   return result;
 }
 

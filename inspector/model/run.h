@@ -24,10 +24,14 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
 
 struct RunResult {
   std::vector<NamedTensor> inputs, outputs;
-  double load_ms = 0, run_ms = 0;
+  // The first run also reads the weights from the file. `warm_ms` is the median of `warm_runs` runs
+  // after it, which are omitted for slow models.
+  double load_ms = 0, run_ms = 0, warm_ms = 0;
+  int warm_runs = 0;
 };
 
-// Runs one variant once. An output with an output "NAME:shape" is cropped to that shape. Throws
+// Runs one variant once, and then some times more to measure it. The outputs are those of the first
+// run. An output with an output "NAME:shape" is cropped to that shape. Throws
 // not_found for a choice with an unknown input name (with the existing names), the errors of
 // reading inputs and of running, and Error(cancelled).
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,

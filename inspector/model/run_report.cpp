@@ -15,6 +15,10 @@ std::vector<Table> run_tables(const RunResult& result, size_t top,
       {"run", {"property", "value"}, {{std::string("load_ms"), result.load_ms}}},
       {"values", {"role", "name", "type", "least", "most", "mean", "nans", "infinities"}, {}}};
   tables[0].rows.push_back({std::string("run_ms"), result.run_ms});
+  if (result.warm_runs > 0) {
+    tables[0].rows.push_back({std::string("warm_median_ms"), result.warm_ms});
+    tables[0].rows.push_back({std::string("warm_runs"), int64_t{result.warm_runs}});
+  }
   const auto add = [&](const char* role, const std::vector<NamedTensor>& list) {
     for (const NamedTensor& t : list) {
       const TensorStatistics s = tensor_statistics(t.tensor);

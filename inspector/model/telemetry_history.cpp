@@ -96,11 +96,13 @@ void add_queues(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnap
                             ? series.last.queues[q].stalls
                             : 0);
     s.stalls += stalls;
+    sample.mean_fill = static_cast<float>(it.fill);
     if (goes_on) {
       // Smooths over about kStallWindow samples.
       const float part = 1.0f / static_cast<float>(kStallWindow);
       const auto rate = static_cast<float>(static_cast<double>(stalls) / std::max(elapsed, 1e-6));
       sample.stalls_per_second = before->queues[q].stalls_per_second * (1 - part) + rate * part;
+      sample.mean_fill = before->queues[q].mean_fill * (1 - part) + sample.mean_fill * part;
     }
     s.queues.push_back(sample);
   }
@@ -230,10 +232,22 @@ const TelemetrySample* TelemetrySeries::at(double time) const {
   return ends && time > found.time ? nullptr : &found;
 }
 
+uint64_t TelemetrySeries::direct(const TelemetrySample& sample) const {
+  uint64_t enqueued = 0;
+  for (const QueueSample& q : sample.queues) enqueued = std::max(enqueued, q.enqueued);
+  return queues.empty() ? 0 : more(sample.all_completed + sample.all_failed, enqueued);
+}
+
 int TelemetrySeries::starving_queue(const TelemetrySample& sample) const {
+  // Up to two elements are in use or being copied and do not wait.
+  constexpr float kWaiting = 0.1f;
+  const auto has_work = [&](size_t q) {
+    return sample.queues[q].mean_fill >
+           std::max(2.0f, kWaiting * static_cast<float>(queues[q].capacity));
+  };
   int worst = -1;
   for (size_t q = 0; q < std::min(queues.size(), sample.queues.size()); q++)
-    if (!queues[q].is_output && sample.queues[q].stalls_per_second > 0.5f &&
+    if (!queues[q].is_output && !has_work(q) && sample.queues[q].stalls_per_second > 0.5f &&
         (worst < 0 || sample.queues[q].stalls_per_second >
                           sample.queues[static_cast<size_t>(worst)].stalls_per_second))
       worst = static_cast<int>(q);

@@ -30,6 +30,7 @@ inline constexpr size_t kMostShownQueues = 256;
 struct QueueSample {
   uint64_t fill = 0, high_water = 0, enqueued = 0, stalls = 0;
   float stalls_per_second = 0;
+  float mean_fill = 0;  // over the samples of stalls_per_second
 };
 
 // Runs of one of several models or shapes since the previous sample.
@@ -82,7 +83,10 @@ struct TelemetrySeries {
   std::string title() const;
   // The sample at that time; null before the first sample, and while no process published.
   const TelemetrySample* at(double time) const;
-  // The input queue that the device waited for most in the previous seconds, or -1.
+  // Requests so far that ran in the thread of their caller without entering a queue.
+  uint64_t direct(const TelemetrySample& sample) const;
+  // The input queue that the device waited for most in the previous seconds, or -1. A queue that
+  // had waiting elements then does not count, even if the device waited at times.
   int starving_queue(const TelemetrySample& sample) const;
   // The first queue without free space, or -1.
   int full_queue(const TelemetrySample& sample) const;

@@ -21,12 +21,19 @@ double nice_ceiling(double value) {
 struct Area {
   ImVec2 least, most;
   float from = 0, to = 1;
-  double top = 1;
+  double bottom = 0, top = 1;
+  Axis axis = Axis::linear;
   bool empty = false;
   ImDrawList* draw = nullptr;
 
   float x_of(float x) const { return least.x + (x - from) / (to - from) * (most.x - least.x); }
-  float y_of(float y) const { return most.y - static_cast<float>(y / top) * (most.y - least.y); }
+  float y_of(float y) const {
+    const double part = axis == Axis::linear
+                            ? static_cast<double>(y) / top
+                            : std::log(static_cast<double>(y) / bottom) / std::log(top / bottom);
+    return most.y - static_cast<float>(part) * (most.y - least.y);
+  }
+  bool draws(float y) const { return !std::isnan(y) && (axis == Axis::linear || y > 0); }
   bool holds(const ImVec2& p) const { return p.x >= from && p.x <= to; }
 };
 
@@ -38,6 +45,26 @@ double top_of(const std::vector<PlotLine>& lines, const Area& area, double least
     for (const ImVec2& p : l.points)
       if (area.holds(p) && !std::isnan(p.y)) top = std::max(top, static_cast<double>(p.y));
   return least_top > 0 && top <= least_top ? least_top : nice_ceiling(top);
+}
+
+// Sets the range of a logarithmic axis, at least a factor of ten.
+void set_logarithmic(const std::vector<PlotLine>& lines, Area& area) {
+  double least = 1e300, most = 0;
+  for (const PlotLine& l : lines)
+    for (const ImVec2& p : l.points)
+      if (area.holds(p) && area.draws(p.y)) {
+        least = std::min(least, static_cast<double>(p.y));
+        most = std::max(most, static_cast<double>(p.y));
+      }
+  if (most <= 0) least = most = 1;
+  area.bottom = std::pow(10, std::floor(std::log10(least)));
+  area.top = std::pow(10, std::floor(std::log10(most)));
+  for (const double step : {1.0, 2.0, 5.0, 10.0})
+    if (step * area.top >= most) {
+      area.top *= step;
+      break;
+    }
+  area.top = std::max(area.top, area.bottom * 10);
 }
 
 bool is_empty(const std::vector<PlotLine>& lines, const Area& area) {
@@ -69,15 +96,22 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
   const Colours& c = colours();
   const float s = scale(), line = ImGui::GetTextLineHeight();
   const int steps = area.most.y - area.least.y > 110 * s ? 4 : 2;
+  std::vector<double> ticks_y;
+  if (area.axis == Axis::logarithmic)
+    ticks_y = logarithmic_ticks(area.bottom, area.top);
+  else
+    for (int i = 0; i <= steps; i++) ticks_y.push_back(area.top * i / steps);
   std::string below;
-  for (int i = 0; i <= steps; i++) {
-    const float part = static_cast<float>(i) / static_cast<float>(steps);
-    const float y = area.most.y - part * (area.most.y - area.least.y);
+  float free = 1e9f;  // the upper end of the label below
+  for (const double value : ticks_y) {
+    const float y = area.y_of(static_cast<float>(value));
     area.draw->AddLine({area.least.x, y}, {area.most.x, y}, c.grid);
-    // Without data the axis has no unit. A label that is equal to the one below it is omitted.
-    const std::string shown = area.empty ? "" : y_text(area.top * static_cast<double>(part));
-    if (shown == below) continue;
+    // Without data the axis has no unit. A label that is equal to the one below it, or that would
+    // overlap it, is omitted.
+    const std::string shown = area.empty ? "" : y_text(value);
+    if (shown == below || y + line / 2 > free) continue;
     below = shown;
+    free = y - line / 2;
     const float left = area.least.x - 6 * s - ImGui::CalcTextSize(shown.c_str()).x;
     label(area.draw, {left, y - line / 2}, c.dim, shown);
   }
@@ -140,7 +174,7 @@ void draw_line(const Area& area, const PlotLine& line) {
   float held = 0;  // points in the last column
   for (const ImVec2& p : line.points) {
     if (!area.holds(p)) continue;
-    if (std::isnan(p.y)) {
+    if (!area.draws(p.y)) {
       draw_run(area, line, run);
       continue;
     }
@@ -174,6 +208,19 @@ void draw_tip(const Area& area, const std::vector<PlotLine>& lines, const Texts&
 
 }  // namespace
 
+std::vector<double> logarithmic_ticks(double least, double most) {
+  std::vector<double> ticks;
+  const bool few = most / least < 1e3;
+  for (double power = std::pow(10, std::floor(std::log10(least) + 1e-9)); power <= most * 1.0001;
+       power *= 10)
+    for (const double step : {1.0, 2.0, 5.0}) {
+      const double value = power * step;
+      if ((step == 1 || few) && value >= least * 0.9999 && value <= most * 1.0001)
+        ticks.push_back(value);
+    }
+  return ticks;
+}
+
 std::optional<float> value_at(const PlotLine& line, float x, float reach) {
   const ImVec2 *before = nullptr, *after = nullptr;
   for (const ImVec2& p : line.points) {
@@ -190,7 +237,7 @@ std::optional<float> value_at(const PlotLine& line, float x, float reach) {
 
 PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
                float to, const Texts& y_text, const Texts& x_text,
-               const std::vector<PlotMarker>& markers, float least_top) {
+               const std::vector<PlotMarker>& markers, float least_top, Axis axis) {
   const float s = scale(), line = ImGui::GetTextLineHeight();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   hit_area(title, size);
@@ -210,7 +257,9 @@ PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& line
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(0)) input.drag = io.MouseDelta.x * unit;
   input.at = from + (std::clamp(io.MousePos.x, area.least.x, area.most.x) - area.least.x) * unit;
   input.again = hovered && ImGui::IsMouseDoubleClicked(0);
+  area.axis = axis;
   area.top = top_of(lines, area, static_cast<double>(least_top));
+  if (axis == Axis::logarithmic) set_logarithmic(lines, area);
   area.empty = is_empty(lines, area);
   draw_title(title, lines, at, size.x, area.draw);
   draw_axes(area, y_text, x_text);

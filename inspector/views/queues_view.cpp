@@ -197,6 +197,10 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   }
   const auto value = [&](const char* name, auto&& text) { ui::row(name, now ? text(*now) : "-"); };
   using Sample = const TelemetrySample&;
+  if (const uint64_t direct = now ? s.direct(*now) : 0; direct > 0) {
+    ui::row("direct", std::to_string(direct));
+    ui::tooltip("Requests that ran in the thread of their caller, without a queue");
+  }
   value("completed", [](Sample t) { return std::to_string(t.all_completed); });
   value("failed", [](Sample t) { return std::to_string(t.all_failed); });
   value("throughput", [](Sample t) { return rate_text(t.requests_per_second); });
@@ -270,11 +274,11 @@ std::vector<ui::PlotMarker> QueuesView::markers_of(const TelemetryHistory& histo
 void QueuesView::plot(const TelemetryHistory& history, const char* title, ImVec2 size,
                       const std::vector<ui::PlotLine>& lines,
                       const std::function<std::string(double)>& y_text,
-                      const std::vector<ui::PlotMarker>& markers, float least_top) {
+                      const std::vector<ui::PlotMarker>& markers, float least_top, ui::Axis axis) {
   const double end = end_;
   const ui::PlotInput input = ui::plot(
       title, size, lines, static_cast<float>(-span), 0, y_text,
-      [end](double x) { return clock_text(end + x); }, markers, least_top);
+      [end](double x) { return clock_text(end + x); }, markers, least_top, axis);
   if (input.wheel != 0) {
     const double wanted =
         std::clamp(span * std::pow(1.2, -static_cast<double>(input.wheel)), kLeastSpan, kMostSpan);
@@ -358,7 +362,7 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
       markers, 100);
   ImGui::SameLine(0, gap);
   plot(history, "Throughput", each, {requests}, rate_text, markers);
-  plot(history, "Latency", each, {p99, p90, p50}, duration_text, markers);
+  plot(history, "Latency", each, {p99, p90, p50}, duration_text, markers, 0, ui::Axis::logarithmic);
   ImGui::SameLine(0, gap);
   plot(history, "Stalls and failures", each, {flight, stalls, failed}, whole_text, markers);
 }
@@ -396,7 +400,7 @@ void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
   const ImVec2 each = {(size.x - gap) / 2, std::max(70.0f, (size.y - gap) / 2)};
   plot(history, "Throughput", each, requests, rate_text, markers);
   ImGui::SameLine(0, gap);
-  plot(history, "Latency p99", each, p99, duration_text, markers);
+  plot(history, "Latency p99", each, p99, duration_text, markers, 0, ui::Axis::logarithmic);
   plot(
       history, "Fullest queue", each, full, [](double y) { return fmt::format("{:.0f} %", y); },
       markers, 100);
@@ -419,7 +423,7 @@ void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {
        {"Fill", 1.2f, true},
        {"Capacity", 1, true},
        {"High water", 1, true},
-       {"Enqueued", 1.4f, true},
+       {"Enqueued", 1.8f, true},
        {"Stalls", 1, true},
        {"Stalls/s", 1, true}},
       s.queues.size(),
@@ -430,6 +434,9 @@ void QueuesView::draw_queues(const TelemetrySeries& s, ImVec2 size) {
         if (col == 3) return std::to_string(q.capacity);
         const QueueSample* it = sample(r);
         if (!it) return "-";
+        const uint64_t direct = now ? s.direct(*now) : 0;
+        if (col == 2 && it->enqueued == 0 && direct > 0) return "not used";
+        if (col == 5 && direct > 0) return fmt::format("{} + {} direct", it->enqueued, direct);
         if (col == 2)
           return fmt::format("{} ({:.0f} %{})", it->fill, 100 * q.part(*it),
                              full(r) ? ", full" : "");

@@ -48,7 +48,8 @@ class QueuesView {
   void plot(const TelemetryHistory& history, const char* title, ImVec2 size,
             const std::vector<ui::PlotLine>& lines,
             const std::function<std::string(double)>& y_text,
-            const std::vector<ui::PlotMarker>& markers, float least_top = 0);
+            const std::vector<ui::PlotMarker>& markers, float least_top = 0,
+            ui::Axis axis = ui::Axis::linear);
   std::vector<ui::PlotMarker> markers_of(const TelemetryHistory& history,
                                          const TelemetrySeries& series) const;
   void draw_events(const TelemetryHistory& history, const TelemetrySeries& series);

@@ -261,7 +261,9 @@ std::string RunView::status() const {
   if (!error_.empty()) return "failed";
   if (!result_) return bench_result_ ? "measured" : "not run yet";
   std::string line =
-      fmt::format("loaded in {:.1f} ms, ran in {:.2f} ms", result_->load_ms, result_->run_ms);
+      fmt::format("loaded in {:.1f} ms, first run {:.2f} ms", result_->load_ms, result_->run_ms);
+  if (result_->warm_runs > 0)
+    line += fmt::format(", then {:.2f} ms (median of {})", result_->warm_ms, result_->warm_runs);
   const auto bad = std::count_if(differences_.begin(), differences_.end(),
                                  [](const TensorDifference& d) { return !d.agrees(); });
   if (!differences_.empty())
@@ -671,13 +673,14 @@ void RunView::draw_bench(ImVec2 size) {
   ImGui::SameLine();
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const float each = (rest.x - 8) / 2;
+  // In nanoseconds, as other latencies.
   std::vector<ImVec2> rate, latency;
   for (size_t i = 0; i < b.throughput.size(); i++)
     rate.push_back({static_cast<float>((static_cast<double>(i) + 0.5) * b.seconds /
                                        static_cast<double>(b.throughput.size())),
                     static_cast<float>(b.throughput[i])});
   for (int i = 0; i <= 100; i++)
-    latency.push_back({static_cast<float>(i), static_cast<float>(b.latency(i / 100.0))});
+    latency.push_back({static_cast<float>(i), static_cast<float>(b.latency(i / 100.0) * 1e6)});
   ui::plot(
       "Requests per second", {each, rest.y}, {{"", ui::colour_at(0), rate, true}}, 0,
       static_cast<float>(b.seconds), [](double y) { return rate_text(y); },
@@ -685,8 +688,8 @@ void RunView::draw_bench(ImVec2 size) {
   ImGui::SameLine(0, 8);
   ui::plot(
       "Latency by percentile", {each, rest.y}, {{"", ui::colour_at(1), latency, true}}, 0, 100,
-      [](double y) { return duration_text(y * 1e6); },
-      [](double x) { return fmt::format("p{:.0f}", x); });
+      duration_text, [](double x) { return fmt::format("p{:.0f}", x); }, {}, 0,
+      ui::Axis::logarithmic);
   ImGui::EndChild();
 }
 

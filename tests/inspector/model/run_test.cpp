@@ -279,6 +279,10 @@ TEST_F(RunTest, TablesNameTheClasses) {
   const auto tables = run_tables(r, 2, {"a", "b", "c"});
   ASSERT_EQ(tables.size(), 4u);
   EXPECT_EQ(table_tsv(tables[0]), "property\tvalue\nload_ms\t1.5\nrun_ms\t2.5\n");
+  r.warm_ms = 0.5;
+  r.warm_runs = 20;
+  EXPECT_EQ(table_tsv(run_tables(r, 2, {})[0]),
+            "property\tvalue\nload_ms\t1.5\nrun_ms\t2.5\nwarm_median_ms\t0.5\nwarm_runs\t20\n");
   EXPECT_EQ(table_tsv(tables[1]),
             "role\tname\ttype\tleast\tmost\tmean\tnans\tinfinities\n"
             "input\tx\tf32 1×2\t1\t1\t1\t1\t0\n"

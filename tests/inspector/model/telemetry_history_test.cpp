@@ -525,6 +525,42 @@ TEST(TelemetryHistory, AQueueStarvesFromHalfAStallASecondOn) {
   EXPECT_EQ(series.full_queue(half), 2);
 }
 
+TEST(TelemetryHistory, AQueueWithWaitingElementsDoesNotStarve) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  for (uint64_t i = 0; i < 100; i++) {
+    s.queues[0].capacity = 16;
+    s.queues[0].fill = 6;  // 38 %
+    s.queues[0].stalls = i * 30;
+    h.add(static_cast<double>(i), {s});
+  }
+  EXPECT_NEAR(h.series()[0].samples.back().queues[0].mean_fill, 6, 0.01);
+  EXPECT_EQ(h.series()[0].starving_queue(h.series()[0].samples.back()), -1);
+  for (uint64_t i = 100; i < 200; i++) {
+    s.queues[0].fill = i % 2;
+    s.queues[0].stalls = i * 30;
+    h.add(static_cast<double>(i), {s});
+  }
+  EXPECT_EQ(h.series()[0].starving_queue(h.series()[0].samples.back()), 0);
+}
+
+TEST(TelemetryHistory, RequestsThatUseNoQueueAreCounted) {
+  TelemetrySeries series;
+  series.queues = {{"a", false, 4}, {"b", true, 4}};
+  TelemetrySample s;
+  s.all_completed = 22000;
+  s.all_failed = 3;
+  s.queues.assign(2, {});
+  EXPECT_EQ(series.direct(s), 22003u);
+  s.queues[1].enqueued = 22000;
+  EXPECT_EQ(series.direct(s), 3u);
+  s.queues[1].enqueued = 30000;  // requests in flight are enqueued and not completed
+  EXPECT_EQ(series.direct(s), 0u);
+  series.queues.clear();
+  s.queues.clear();
+  EXPECT_EQ(series.direct(s), 0u) << "a trace channel has no queues";
+}
+
 TEST(TelemetryHistory, TheLastSampleOfAProcessIsThatOfItsMoment) {
   TelemetryHistory h;
   h.add(10, {snapshot(1, 5)});

@@ -20,5 +20,12 @@ TEST(Plot, APointerOutsideOfALineHasNoValue) {
   EXPECT_EQ(ui::value_at({"empty", 0, {}}, 0, 1), std::nullopt);
 }
 
+TEST(Plot, LogarithmicAxesHaveRoundLabels) {
+  using Ticks = std::vector<double>;
+  EXPECT_EQ(ui::logarithmic_ticks(100, 1e6), (Ticks{100, 1e3, 1e4, 1e5, 1e6}));
+  EXPECT_EQ(ui::logarithmic_ticks(10, 200), (Ticks{10, 20, 50, 100, 200}));
+  EXPECT_EQ(ui::logarithmic_ticks(1, 10), (Ticks{1, 2, 5, 10}));
+}
+
 }  // namespace
 }  // namespace poprt::inspector

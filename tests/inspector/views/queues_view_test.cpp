@@ -25,7 +25,7 @@ TEST_F(WorkspaceTest, DrawsQueuesOfARecording) {
     s.alive = true;
     s.completed = static_cast<uint64_t>(i) * 100;
     s.histogram[40] = s.completed;
-    s.queues.push_back({"image", false, 8, static_cast<uint64_t>(i % 8), 7, s.completed,
+    s.queues.push_back({"image", false, 8, static_cast<uint64_t>(i % 2), 7, s.completed,
                         s.completed, static_cast<uint64_t>(i) * 20});
     lines += recording_line(1000 + i, {s}) + "\n";
   }
@@ -128,6 +128,24 @@ TEST_F(WorkspaceTest, AMarkStaysInItsRecordingAndInTheEvents) {
   settle();
   EXPECT_TRUE(sees("the mark is not stored"));
   EXPECT_TRUE(read_recording(folder.path / "cut.telemetry").marks().empty());
+}
+
+TEST_F(WorkspaceTest, QueuesTellOfRequestsThatUsedNone) {
+  std::string lines = std::string(kRecordingHead) + "\n";
+  for (int i = 0; i < 30; i++) {
+    runtime::TelemetrySnapshot s;
+    s.name = "net";
+    s.pid = 5;
+    s.alive = true;
+    s.completed = 22000 + static_cast<uint64_t>(i);
+    s.queues.push_back({"image", false, 8, 0, 0, 0, 0, 0});
+    lines += recording_line(1000 + i, {s}) + "\n";
+  }
+  workspace->open(folder.write("run.telemetry", lines));
+  settle();
+  EXPECT_TRUE(sees("0 + 22029 direct"));
+  EXPECT_TRUE(sees("not used"));
+  EXPECT_FALSE(sees("0 (0 %)"));
 }
 
 TEST_F(WorkspaceTest, AQueueLightsUpItsAnchor) {
