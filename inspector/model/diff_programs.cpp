@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -13,6 +16,9 @@
 
 namespace poprt::inspector {
 namespace {
+
+// Smaller parts of a run are never a difference.
+constexpr double kLeastDifference = 0.01;
 
 Texts kernels_of(const ProgramModel& program) {
   Texts texts;
@@ -31,42 +37,70 @@ Texts instructions_of(const ProgramModel& program) {
   return texts;
 }
 
-std::map<std::string, double> times_of(const ProgramProfile& profile) {
-  std::map<std::string, double> times;
-  for (size_t i = 0; i < profile.names.size(); i++)
-    times[profile.names[i]] += profile.instructions[i];
+struct NodeTime {
+  double ns = 0, noise = 0;
+};
+
+std::map<std::string, NodeTime> times_of(const ProgramProfile& profile) {
+  std::map<std::string, NodeTime> times;
+  for (size_t i = 0; i < profile.names.size(); i++) {
+    times[profile.names[i]].ns += profile.instructions[i];
+    if (i < profile.noise.size()) times[profile.names[i]].noise += profile.noise[i];
+  }
   return times;
 }
 
 void add_times(const ProgramProfile& left, const ProgramProfile& right,
                std::vector<DiffRow>& rows) {
-  rows.push_back({"time", "whole run", duration_text(left.run_ns), duration_text(right.run_ns),
-                  Change::changed, kNone, kNone});
+  const double noise = std::max(left.run_noise_ns + right.run_noise_ns,
+                                std::max(left.run_ns, right.run_ns) * kLeastDifference);
+  const bool same = std::abs(left.run_ns - right.run_ns) <= noise;
+  rows.push_back({"time", "whole run", duration_text(left.run_ns),
+                  duration_text(right.run_ns) +
+                      (same ? fmt::format(", equal within {} of noise", duration_text(noise)) : ""),
+                  same ? Change::none : Change::changed, kNone, kNone});
   const auto a = times_of(left), b = times_of(right);
   std::vector<std::pair<double, std::string>> order;
   for (const auto* side : {&a, &b})
-    for (const auto& [name, ns] : *side) {
+    for (const auto& [name, time] : *side) {
       if (side == &b && a.contains(name)) continue;
-      const double x = a.contains(name) ? a.at(name) : 0, y = b.contains(name) ? b.at(name) : 0;
-      if (std::abs(x - y) > std::max(left.run_ns, right.run_ns) / 100)
-        order.emplace_back(std::abs(x - y), name);
+      const NodeTime x = a.contains(name) ? a.at(name) : NodeTime{},
+                     y = b.contains(name) ? b.at(name) : NodeTime{};
+      const double difference = std::abs(x.ns - y.ns);
+      if (difference > std::max(left.run_ns, right.run_ns) * kLeastDifference &&
+          difference > x.noise + y.noise)
+        order.emplace_back(difference, name);
     }
   std::sort(order.begin(), order.end(), std::greater<>());
   for (const auto& [difference, name] : order)
-    rows.push_back({"time", name, a.contains(name) ? duration_text(a.at(name)) : "",
-                    b.contains(name) ? duration_text(b.at(name)) : "",
+    rows.push_back({"time", name, a.contains(name) ? duration_text(a.at(name).ns) : "",
+                    b.contains(name) ? duration_text(b.at(name).ns) : "",
                     !a.contains(name)   ? Change::added
                     : !b.contains(name) ? Change::removed
                                         : Change::changed,
                     kNone, kNone});
 }
 
-// Keeps the faster measurement of each instruction and of the whole run, because other load only
-// makes them slower.
-void keep_quickest(ProgramProfile& now, const ProgramProfile& before) {
-  now.run_ns = std::min(now.run_ns, before.run_ns);
-  for (size_t k = 0; k < std::min(now.instructions.size(), before.instructions.size()); k++)
-    now.instructions[k] = std::min(now.instructions[k], before.instructions[k]);
+// Returns the fastest of several measurements, because other load only makes them slower, and how
+// far their median is above it.
+std::pair<double, double> fastest_and_noise(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {times[0], times[times.size() / 2] - times[0]};
+}
+
+ProgramProfile merged_profile(const std::vector<ProgramProfile>& turns) {
+  ProgramProfile made = turns[0];
+  std::vector<double> times;
+  for (const ProgramProfile& t : turns) times.push_back(t.run_ns);
+  std::tie(made.run_ns, made.run_noise_ns) = fastest_and_noise(times);
+  made.noise.resize(made.instructions.size());
+  for (size_t k = 0; k < made.instructions.size(); k++) {
+    times.clear();
+    for (const ProgramProfile& t : turns)
+      if (k < t.instructions.size()) times.push_back(t.instructions[k]);
+    std::tie(made.instructions[k], made.noise[k]) = fastest_and_noise(times);
+  }
+  return made;
 }
 
 }  // namespace
@@ -125,15 +159,12 @@ std::pair<Measured, Measured> measure_documents(const Document& left, const Comp
     sides[i].program = std::make_shared<ProgramModel>(programs[i].program);
   }
   if (seconds <= 0) return {sides[0], sides[1]};
-  std::array<ProgramProfile, 2> best;
+  std::array<std::vector<ProgramProfile>, 2> turns;
   for (int turn = 0; turn < kTurns; turn++)
-    for (size_t i = 0; i < 2; i++) {
-      ProgramProfile now = profile_program(programs[i], seconds / kTurns, progress);
-      if (turn > 0) keep_quickest(now, best[i]);
-      best[i] = std::move(now);
-    }
+    for (size_t i = 0; i < 2; i++)
+      turns[i].push_back(profile_program(programs[i], seconds / kTurns, progress));
   for (size_t i = 0; i < 2; i++)
-    sides[i].profile = std::make_shared<ProgramProfile>(std::move(best[i]));
+    sides[i].profile = std::make_shared<ProgramProfile>(merged_profile(turns[i]));
   return {sides[0], sides[1]};
 }
 

@@ -18,6 +18,10 @@ struct ProgramProfile {
   std::vector<double> variant_ns;    // mean time of a run of each variant; empty if there are none
   std::vector<double> instructions;  // mean ns of each instruction of main
   std::vector<std::string> names;    // name of the node that each instruction implements
+  // If the program was measured several times: how far the median is above the fastest time, of
+  // the run and of each instruction. Differences below it are noise.
+  double run_noise_ns = 0;
+  std::vector<double> noise;
 };
 
 // Runs the program as often as fits into `seconds`, at least once, alternating between variants.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "model/format.h"
 #include "model/graph_query.h"
 #include "views/ui.h"
@@ -210,6 +212,9 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, in
   if (n.weight_bytes) ui::row("weights", bytes_text(n.weight_bytes));
   if (!view.times().empty() && view.times()[static_cast<size_t>(view.selected())] > 0)
     ui::row("time", duration_text(view.times()[static_cast<size_t>(view.selected())]));
+  if (const Overlay* o = view.overlay();
+      o && !std::isnan(o->values[static_cast<size_t>(view.selected())]))
+    ui::row(o->name, fmt::format("{:.6g}", o->values[static_cast<size_t>(view.selected())]));
   if (ui::button("Copy", "Everything of this node as text")) {
     std::string text = fmt::format("{} {}\n", n.op, n.name);
     for (const auto& [key, value] : n.attributes) text += fmt::format("  {} = {}\n", key, value);
@@ -223,6 +228,8 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, in
   if (ui::button("Neighbours", "G: only the neighbourhood")) view.focus(2);
   ImGui::SameLine();
   if (ui::button("Path from here", "P: then select the other end")) view.start_path();
+  if (ui::button("Save part", "Writes the path, the neighbourhood or the group as ONNX"))
+    part_ = true;
   if (!n.attributes.empty()) {
     ui::heading("Attributes");
     for (const auto& [key, value] : n.attributes) ui::row(key, value);

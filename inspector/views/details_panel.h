@@ -30,6 +30,8 @@ class DetailsPanel {
   bool take_compile() { return std::exchange(compile_, false); }
   // Returns the weight that a click requested to export, if any.
   std::optional<NamedTensor> take_export() { return std::exchange(export_, std::nullopt); }
+  // Whether a click requested to save the part of the graph (GraphView::part()).
+  bool take_part() { return std::exchange(part_, false); }
   bool overview = true;  // shows the graph's properties while no node is selected
 
  private:
@@ -48,6 +50,7 @@ class DetailsPanel {
   int node_ = kNone;
   std::optional<NamedTensor> export_;
   bool compile_ = false;
+  bool part_ = false;
   Wanted wanted_;
   struct HistoryOf {
     const Compilation* compilation = nullptr;

@@ -15,6 +15,7 @@ void DiffView::set_documents(std::shared_ptr<const Document> left,
   right_ = std::move(right);
   diff_ = nullptr;
   measuring_ = {};
+  errors_ = {};
   category_.clear();
   left_node_ = right_node_ = kNone;
   error_.clear();
@@ -76,9 +77,50 @@ void DiffView::accept_measured() {
   measuring_ = {};
 }
 
+void DiffView::find_errors() {
+  if (!left_ || !right_ || errors_.started()) return;
+  error_.clear();
+  errors_ = Task<std::vector<NodeError>>(
+      [left = left_, right = right_](Progress& progress) {
+        return node_errors(*left, *right, 1, progress);
+      },
+      wake_);
+}
+
+void DiffView::accept_errors() {
+  if (!diff_ || !errors_.started() || errors_.running()) return;
+  if (const auto made = errors_.take()) {
+    auto diff = std::make_shared<DocumentDiff>();
+    diff->graph = diff_->graph;
+    std::vector<std::pair<std::string, double>> values;
+    for (const NodeError& e : *made) {
+      const int left = left_->graph->find(e.value), right = right_->graph->find(e.value);
+      diff->rows.push_back(
+          {"error", e.value,
+           e.problem.empty() ? fmt::format("relative error {:.3g}", e.relative) : e.problem,
+           e.problem.empty() ? fmt::format("largest difference {:.3g}", e.largest) : "",
+           e.relative == 0 ? Change::none : Change::changed, left, right});
+      values.emplace_back(e.value, e.relative);
+    }
+    for (const DiffRow& row : diff_->rows)
+      if (row.category != "error") diff->rows.push_back(row);
+    for (auto* side : {&left_graph_, &right_graph_})
+      side->set_overlay(
+          std::make_shared<Overlay>(overlay_of("relative error", values, *side->graph())));
+    diff_ = std::move(diff);
+    selected_ = -1;
+    category_ = "error";
+  } else {
+    error_ = errors_.error();
+  }
+  errors_ = {};
+}
+
 void DiffView::settle() {
   task_.wait();
   accept();
+  errors_.wait();
+  accept_errors();
   measuring_.wait();
   accept_measured();
   left_graph_.settle();
@@ -92,9 +134,10 @@ std::string DiffView::status() const {
 void DiffView::draw(ImVec2 size) {
   accept();
   accept_measured();
+  accept_errors();
   const ui::Colours& c = ui::colours();
   if (!left_ || !right_) {
-    ui::dim_text("Open a second document and choose it above to compare");
+    ui::dim_text("Nothing to compare with yet: only one file is open");
     return;
   }
   if (!error_.empty()) ui::coloured_text(c.bad, error_);
@@ -150,9 +193,9 @@ void DiffView::draw_categories() {
     if (ui::button(fmt::format("{} {}", name, count).c_str(), nullptr, category_ == name))
       category_ = category_ == name ? "" : name;
   }
-  if (!measuring_.started()) return;
+  if (!measuring_.started() && !errors_.started()) return;
   ImGui::SameLine();
-  ui::dim_text("compiling and timing …");
+  ui::dim_text(errors_.started() ? "running both …" : "compiling and timing …");
 }
 
 void DiffView::draw_table(ImVec2 size) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/diff.h"
+#include "model/node_errors.h"
 #include "views/graph_view.h"
 #include "views/ui.h"
 
@@ -18,8 +19,12 @@ class DiffView {
   void draw(ImVec2 size);
   // Compiles both documents if necessary and measures them alternately. Null: not compiled yet.
   void measure(std::shared_ptr<const Compilation> left, std::shared_ptr<const Compilation> right);
+  // Runs both graphs on the same inputs and lists the error of each value, in the order of the left
+  // graph; both graphs are coloured by it.
+  void find_errors();
   bool busy() const {
-    return task_.running() || measuring_.started() || left_graph_.busy() || right_graph_.busy();
+    return task_.running() || errors_.started() || measuring_.started() || left_graph_.busy() ||
+           right_graph_.busy();
   }
   void settle();
   // Selects the first difference with that name, also in the graphs. Returns false if there is
@@ -32,6 +37,7 @@ class DiffView {
  private:
   void accept();
   void accept_measured();
+  void accept_errors();
   void draw_categories();
   void draw_table(ImVec2 size);
   void draw_row(ImVec2 size);
@@ -43,6 +49,7 @@ class DiffView {
   Task<DocumentDiff> task_;
   std::shared_ptr<const DocumentDiff> diff_;
   Task<std::pair<Measured, Measured>> measuring_;
+  Task<std::vector<NodeError>> errors_;
   std::string category_;                        // the only kind that is shown; empty: all
   int left_node_ = kNone, right_node_ = kNone;  // the selection in the previous frame
   std::string error_;

@@ -1,6 +1,7 @@
 #include "views/file_browser.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "model/format.h"
@@ -15,6 +16,19 @@ bool is_ours(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   return ending == ".onnx" || ending == ".popef" || ending == ".txt" || ending == ".ir" ||
          ending == ".telemetry";
+}
+
+// Whether the text is the path of a file or folder, and not a part of a name.
+bool is_path_text(const std::string& text) {
+  return text.starts_with("~") || text.find('/') != std::string::npos;
+}
+
+// An absolute path, or one relative to `folder` or to the home folder ("~/").
+std::filesystem::path typed_path(const std::filesystem::path& folder, const std::string& text) {
+  const char* home = std::getenv("HOME");
+  if (home && (text == "~" || text.starts_with("~/")))
+    return std::filesystem::path(home) / text.substr(std::min<size_t>(2, text.size()));
+  return folder / text;
 }
 
 }  // namespace
@@ -99,6 +113,8 @@ void FileBrowser::draw_entries(const std::vector<const Entry*>& entries) {
   }
   if (entries_.empty())
     ui::dim_text("No .onnx, .popef, IR text or recordings here");
+  else if (is_path_text(filter_))
+    ui::dim_text("Enter opens this path");
   else if (entries.empty())
     ui::dim_text("No name contains this text");
   ImGui::EndChild();
@@ -121,7 +137,7 @@ std::optional<std::filesystem::path> FileBrowser::draw() {
   if (std::exchange(focus_, false)) ImGui::SetKeyboardFocusHere();
   if (ui::field("filter##browser", "Part of a name, or a path; Enter opens", filter_,
                 std::min(420 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.7f)))
-    row_ = 0;
+    row_ = 0, error_.clear();
   ImGui::SameLine();
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1);
   ImGui::PushStyleColor(ImGuiCol_Border, ui::colours().dim);
@@ -136,10 +152,12 @@ std::optional<std::filesystem::path> FileBrowser::draw() {
   row_ = entries.empty() ? 0 : std::min(row_, entries.size() - 1);
   const bool entered = ui::pressed(ui::kEnter);
   std::error_code ignored;
-  const std::filesystem::path path = folder_ / filter_;  // an absolute filter replaces the folder
+  const std::filesystem::path path = typed_path(folder_, filter_);
   const bool is_path = !filter_.empty() && std::filesystem::exists(path, ignored);
   if (entered && is_path)
     take(path);
+  else if (entered && is_path_text(filter_))
+    error_ = printable(path.lexically_normal().string()) + " does not exist";
   else if (entered && !entries.empty())
     take(folder_ / entries[row_]->name);
   else

@@ -33,13 +33,40 @@ float f(double x) { return static_cast<float>(x); }
 }  // namespace
 
 const char* GraphView::colour_name() const {
-  static constexpr const char* names[] = {"operator", "type", "weights", "memory", "time"};
+  static constexpr const char* names[] = {"operator", "type", "weights",
+                                          "memory",   "time", "overlay"};
   return names[static_cast<size_t>(colour_)];
 }
 
 void GraphView::next_colour() {
-  const int modes = times_.empty() ? 4 : 5;
-  colour_ = static_cast<GraphColour>((static_cast<int>(colour_) + 1) % modes);
+  const auto exists = [&](GraphColour colour) {
+    return (colour != GraphColour::time || !times_.empty()) &&
+           (colour != GraphColour::overlay || overlay_);
+  };
+  do colour_ = static_cast<GraphColour>((static_cast<int>(colour_) + 1) % 6);
+  while (!exists(colour_));
+}
+
+void GraphView::set_overlay(std::shared_ptr<const Overlay> overlay) {
+  overlay_ = std::move(overlay);
+  if (overlay_)
+    colour_ = GraphColour::overlay;
+  else if (colour_ == GraphColour::overlay)
+    colour_ = GraphColour::op;
+}
+
+std::vector<int> GraphView::part() const {
+  if (!path_.empty()) return path_;
+  std::vector<int> nodes;
+  for (size_t i = 0; i < in_focus_.size(); i++)
+    if (in_focus_[i]) nodes.push_back(static_cast<int>(i));
+  if (!nodes.empty() || selected_ == kNone) return nodes;
+  const int wanted = graph_->node(selected_).group;
+  if (wanted == kRoot) return {selected_};
+  for (size_t i = 0; i < graph_->nodes().size(); i++)
+    for (int g = graph_->nodes()[i].group; g != kNone; g = graph_->group(g).parent)
+      if (g == wanted) nodes.push_back(static_cast<int>(i));
+  return nodes;
 }
 
 void GraphView::set_times(std::vector<double> times) {
@@ -78,6 +105,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   path_.clear();
   changes_.clear();
   set_times({});
+  set_overlay(nullptr);
   path_start_ = kNone;
   hovered_box_ = kNone;
   selected_ = graph_ && !selected_name.empty() ? graph_->find(selected_name) : kNone;
@@ -462,13 +490,17 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
     draw_legend(list);
     if (hovered_box_ != kNone && static_cast<size_t>(hovered_box_) < scene_->boxes.size()) {
       const SceneBox& box = scene_->boxes[static_cast<size_t>(hovered_box_)];
+      const ImVec2 corner = to_screen({box.area.x, box.area.y}),
+                   opposite = to_screen(
+                       {box.area.right(), box.open ? box.area.y + 26 : box.area.bottom()});
       if (box.node != kNone && camera_.zoom < 0.7 * static_cast<double>(ui::scale()))
-        ImGui::SetTooltip("%s\n%s", graph_->node(box.node).op.c_str(),
-                          graph_->node(box.node).name.c_str());
+        ui::tooltip_at(graph_->node(box.node).op + "\n" + graph_->node(box.node).name, corner,
+                       opposite);
       else if (box.group != kNone)
-        ImGui::SetTooltip("%s\n%s, click to %s", graph_->group(box.group).path.c_str(),
-                          counted(graph_->group(box.group).all_nodes, "node").c_str(),
-                          box.open ? "close" : "open");
+        ui::tooltip_at(fmt::format("{}\n{}, click to {}", graph_->group(box.group).path,
+                                   counted(graph_->group(box.group).all_nodes, "node"),
+                                   box.open ? "close" : "open"),
+                       corner, opposite);
     }
     if (task_.started()) ui::label(list, {least_.x + 12, least_.y + 10}, c.dim, "Laying out …");
   }
@@ -500,6 +532,12 @@ ImU32 GraphView::colour_of_node(int id) const {
       const double time =
           static_cast<size_t>(id) < times_.size() ? times_[static_cast<size_t>(id)] : 0;
       return time > 0 ? ui::heat(f(time / longest_)) : ui::colours().dim;
+    }
+    case GraphColour::overlay: {
+      const double value = overlay_->values[static_cast<size_t>(id)];
+      const double range = overlay_->most - overlay_->least;
+      if (std::isnan(value)) return ui::colours().dim;
+      return ui::heat(range > 0 ? f((value - overlay_->least) / range) : 0.5f);
     }
   }
   return ui::colours().dim;
@@ -748,10 +786,15 @@ void GraphView::draw_legend(ImDrawList* list) const {
       least_text = "0";
       most = duration_text(longest_);
       break;
+    case GraphColour::overlay:
+      least_text = fmt::format("{:.4g}", overlay_->least);
+      most = fmt::format("{:.4g}", overlay_->most);
+      break;
   }
   const ui::Colours& c = ui::colours();
   const float s = ui::scale(), line = ImGui::GetTextLineHeight(), width = 120 * s;
-  const std::string title = fmt::format("{}: {}", colour_name(), least_text);
+  const std::string title = fmt::format(
+      "{}: {}", colour_ == GraphColour::overlay ? overlay_->name : colour_name(), least_text);
   const float title_width = ImGui::CalcTextSize(title.c_str()).x,
               most_width = ImGui::CalcTextSize(most.c_str()).x;
   const ImVec2 least = {least_.x + 12 * s, least_.y + size_.y - line - 20 * s};

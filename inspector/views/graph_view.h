@@ -10,12 +10,13 @@
 
 #include "model/graph_layout.h"
 #include "model/graph_model.h"
+#include "model/overlay.h"
 #include "model/pass_history.h"
 #include "model/task.h"
 
 namespace poprt::inspector {
 
-enum class GraphColour { op, dtype, weights, outputs, time };
+enum class GraphColour { op, dtype, weights, outputs, time, overlay };
 
 class GraphView {
  public:
@@ -29,6 +30,12 @@ class GraphView {
   // Measured nanoseconds of each node, which determine its colour; empty: not measured.
   void set_times(std::vector<double> times);
   const std::vector<double>& times() const { return times_; }
+  // Values of nodes from a file or a comparison, which determine their colour; null: none.
+  void set_overlay(std::shared_ptr<const Overlay> overlay);
+  const Overlay* overlay() const { return overlay_.get(); }
+  // The nodes of the path or the neighbourhood, else of the selected node's group (or the node
+  // itself if it is in none). These are saved as a part.
+  std::vector<int> part() const;
   std::vector<int> slowest(size_t most) const;
 
   // Fills the region. Handles the keys of the view if `keys` is set.
@@ -147,6 +154,7 @@ class GraphView {
   std::vector<Change> changes_;
   GraphColour colour_ = GraphColour::op;
   std::vector<double> times_;
+  std::shared_ptr<const Overlay> overlay_;
   double longest_ = 0;
   uint64_t most_weight_bytes_ = 1, most_output_bytes_ = 1;
 };

@@ -452,13 +452,26 @@ std::string take_copied() { return std::exchange(state().copied, {}); }
 
 void tooltip(std::string_view line) {
   if (!ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) return;
-  const ImVec2 least = ImGui::GetItemRectMin(), most = ImGui::GetItemRectMax();
-  const bool small = most.y - least.y < 3 * ImGui::GetFrameHeight();
-  const float below = most.y + 4 * scale();
-  if (small && below + 3 * ImGui::GetFrameHeight() < ImGui::GetIO().DisplaySize.y)
-    ImGui::SetNextWindowPos({std::max(least.x, ImGui::GetIO().MousePos.x - 40 * scale()), below});
+  tooltip_at(line, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
+}
+
+void tooltip_at(std::string_view line, ImVec2 least, ImVec2 most) {
+  const ImVec2 screen = ImGui::GetIO().DisplaySize, mouse = ImGui::GetIO().MousePos;
+  const ImVec2 padding = ImGui::GetStyle().WindowPadding;
+  const float gap = 4 * scale(), wrap = 480 * scale();
+  ImVec2 extent = ImGui::CalcTextSize(line.data(), line.data() + line.size(), false, wrap);
+  extent = {extent.x + 2 * padding.x, extent.y + 2 * padding.y};
+  const bool below = most.y + gap + extent.y < screen.y, above = least.y - gap - extent.y > 0;
+  // Next to a small item. In a large area, such as a plot, it is at the pointer.
+  if (most.y - least.y < 6 * ImGui::GetFrameHeight() && (below || above)) {
+    const ImVec2 at = {
+        std::clamp(mouse.x - 40 * scale(), 0.0f, std::max(0.0f, screen.x - extent.x)),
+        below ? most.y + gap : least.y - gap - extent.y};
+    ImGui::SetNextWindowPos(at);
+    mark("tooltip", at, {at.x + extent.x, at.y + extent.y});
+  }
   ImGui::BeginTooltip();
-  ImGui::PushTextWrapPos(480 * scale());
+  ImGui::PushTextWrapPos(wrap);
   ImGui::TextUnformatted(line.data(), line.data() + line.size());
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();

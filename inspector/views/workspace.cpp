@@ -9,7 +9,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "model/chrome_trace.h"
 #include "model/format.h"
+#include "model/subgraph.h"
+#include "onnx/export.h"
 #include "popef/export_npy.h"
 #include "runtime/session/popef_file.h"
 #include "views/png.h"
@@ -67,6 +70,12 @@ void Workspace::open(const std::filesystem::path& path) {
       front_ = i;
       return;
     }
+  if (Tab* tab = front();
+      tab && is_overlay_file(absolute) && document_kind(absolute) != DocumentKind::recording) {
+    tab->overlay = absolute;
+    take_overlay(*tab);
+    return;
+  }
   auto tab = std::make_unique<Tab>(absolute, wake_);
   tab->loading = Task<Document>(
       [absolute](Progress& progress) { return load_document(absolute, progress); }, wake_);
@@ -138,6 +147,7 @@ void Workspace::accept(Tab& tab) {
       tab.document = std::move(loaded);
       const Document& d = *tab.document;
       if (d.graph) tab.graph.set_graph(d.graph);
+      take_overlay(tab);
       tab.popef.set_file(d.popef);
       tab.popef.select_anchor(anchor_);
       tab.program.show_anchor(anchor_);
@@ -384,14 +394,20 @@ void Workspace::start_profile() {
   }
 }
 
-// Returns the other document of the compare view: the chosen one, or any other.
+// Returns the other document of the compare view: the chosen one, else one of the same kind, else
+// any other.
 Workspace::Tab* Workspace::compared() {
   const auto fits = [&](int i) {
     return i >= 0 && static_cast<size_t>(i) < tabs_.size() && static_cast<size_t>(i) != front_ &&
            tabs_[static_cast<size_t>(i)]->document;
   };
-  for (int i = 0; !fits(other_) && i < static_cast<int>(tabs_.size()); i++)
-    if (fits(i)) other_ = i;
+  const auto same_kind = [&](int i) {
+    const auto& mine = tabs_[front_]->document;
+    return mine && tabs_[static_cast<size_t>(i)]->document->kind == mine->kind;
+  };
+  for (const bool any : {false, true})
+    for (int i = 0; !fits(other_) && i < static_cast<int>(tabs_.size()); i++)
+      if (fits(i) && (any || same_kind(i))) other_ = i;
   return fits(other_) ? tabs_[static_cast<size_t>(other_)].get() : nullptr;
 }
 
@@ -420,6 +436,57 @@ void Workspace::set_theme(bool light) {
 void Workspace::set_horizontal(bool horizontal) {
   settings_.horizontal = horizontal;
   actions_.settings_changed = true;
+}
+
+// Colours the graph by the values of a file that was opened after it.
+void Workspace::take_overlay(Tab& tab) {
+  if (tab.overlay.empty() || !tab.document) return;
+  const auto path = std::exchange(tab.overlay, {});
+  try {
+    if (!tab.document->graph)
+      fail(ErrorCode::invalid_argument, "{} has values of nodes, but this file has no graph",
+           printable(path.string()));
+    auto overlay = std::make_shared<Overlay>(read_overlay(path, *tab.document->graph));
+    view_ = View::graph;
+    std::string text = fmt::format("{}: {}", overlay->name, counted(overlay->count(), "node"));
+    if (!overlay->unknown.empty())
+      text += fmt::format(", {} unknown such as '{}'", counted(overlay->unknown.size(), "name"),
+                          shortened(overlay->unknown[0], 40));
+    tab.graph.set_overlay(std::move(overlay));
+    show_message(text);
+  } catch (const Error& e) {
+    show_message(printable(e.what()), true);
+  }
+}
+
+void Workspace::export_part(Tab& tab) {
+  if (!tab.document || !tab.document->ir) return;
+  auto path = tab.path;
+  path += ".part.onnx";
+  try {
+    const auto nodes = tab.graph.part();
+    const auto part =
+        cut_subgraph(*tab.document->ir, results_of_nodes(*tab.document->graph, nodes));
+    onnx::export_file(*part, path);
+    show_message(
+        fmt::format("wrote {}: {}", printable(path.string()), counted(part->node_count(), "node")));
+  } catch (const Error& e) {
+    show_message(printable(e.what()), true);
+  }
+}
+
+void Workspace::export_trace(Tab& tab) {
+  auto path = tab.path;
+  path += ".trace.json";
+  if (view_ == View::queues && tab.document && tab.document->recording)
+    write_file(path, chrome_trace(*tab.document->recording));
+  else if (view_ == View::queues && watcher_)
+    watcher_->with_history(
+        [&](const TelemetryHistory& history) { write_file(path, chrome_trace(history)); });
+  else if (tab.profile && tab.program.shown())
+    write_file(path, chrome_trace(*tab.program.shown(), *tab.profile, tab.document->title()));
+  else
+    show_message("profile the program first (R in the program view)", true);
 }
 
 void Workspace::export_graph(Tab& tab) {

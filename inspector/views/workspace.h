@@ -128,6 +128,9 @@ class Workspace {
   std::vector<Command> commands();
   void set_theme(bool light);
   void set_horizontal(bool horizontal);
+  void take_overlay(Tab& tab);
+  void export_part(Tab& tab);
+  void export_trace(Tab& tab);
   void ask_for_file(std::string input = {});
   void export_graph(Tab& tab);
   void finish_export();

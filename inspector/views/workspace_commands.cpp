@@ -71,14 +71,22 @@ void Workspace::add_graph_commands(Tab& tab, std::vector<Command>& list) {
       {"Colour by type", GraphColour::dtype},
       {"Colour by weights", GraphColour::weights},
       {"Colour by memory of results", GraphColour::outputs},
-      {"Colour by measured time", GraphColour::time}};
+      {"Colour by measured time", GraphColour::time},
+      {"Colour by the overlay", GraphColour::overlay}};
   for (const auto& [name, colour] : colours)
-    if (colour != GraphColour::time || !g.times().empty())
+    if ((colour != GraphColour::time || !g.times().empty()) &&
+        (colour != GraphColour::overlay || g.overlay()))
       on_graph(name, "C", [&g, wanted = colour] { g.set_colour(wanted); });
   list.push_back({"Profile: time each instruction", "R", [this, tab = &tab] {
                     view_ = View::program;
                     profile_wanted_ = tab;
                   }});
+  if (!g.part().empty())
+    list.push_back({"Save the path, neighbourhood or group as ONNX", "",
+                    [this, tab = &tab] { export_part(*tab); }});
+  list.push_back({"Export the profile or the telemetry as Chrome trace", "",
+                  [this, tab = &tab] { export_trace(*tab); }});
+  if (g.overlay()) list.push_back({"Remove the overlay", "", [&g] { g.set_overlay(nullptr); }});
   list.push_back({"Export the graph as SVG", "", [this, tab = &tab] { export_graph(*tab); }});
   list.push_back({"Export the graph as PNG", "", [this] { export_picture(); }});
 }

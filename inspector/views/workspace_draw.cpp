@@ -338,6 +338,7 @@ void Workspace::draw_graph(Tab& tab, ImVec2 size) {
   ui::splitter("details", size.y, true);
   tab.details.draw(tab.graph, tab.compilation.get(), 0, {ImGui::GetContentRegionAvail().x, size.y});
   if (tab.details.take_compile()) compile(tab);
+  if (tab.details.take_part()) export_part(tab);
   if (const auto weight = tab.details.take_export()) export_weight(tab, *weight);
   if (const auto wanted = tab.details.take_step(); wanted.step >= 0) {
     view_ = View::passes;
@@ -417,12 +418,23 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
   Tab *left = &tab, *right = other;
   if (other && static_cast<size_t>(other_) < front_) std::swap(left, right);
   diff_.set_documents(other ? left->document : nullptr, other ? right->document : nullptr);
+  if (!other) {
+    ImGui::SameLine();
+    if (ui::button("Open a second file", "Ctrl+O: it is compared with this one")) ask_for_file();
+  }
   if (other) {
     ImGui::SameLine();
     if (ui::button("Compile and time both",
                    "R: programs, memory, and the time of each instruction, measured alternately") ||
         (keys_free() && ui::pressed('R')))
       diff_.measure(left->compilation, right->compilation);
+    if (left->document->ir && right->document->ir) {
+      ImGui::SameLine();
+      if (ui::button(
+              "Error of each node",
+              "Runs both on the same inputs and compares every common value, in graph order"))
+        diff_.find_errors();
+    }
   }
   diff_.draw(ImGui::GetContentRegionAvail());
 }

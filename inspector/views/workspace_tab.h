@@ -45,7 +45,8 @@ struct Workspace::Tab {
   std::shared_ptr<const ProgramProfile> profile;  // null until measured
   std::string compile_error, assumed;             // `assumed`: shapes used for variable dimensions
   ChosenShapes shapes;                            // chosen by the user
-  std::string open_shapes;  // of inputs with variable dimensions, as shown in a field
+  std::string open_shapes;        // of inputs with variable dimensions, as shown in a field
+  std::filesystem::path overlay;  // a file to read once the graph is loaded; empty: none
   GraphView graph;
   PopefView popef;
   ProgramView program;

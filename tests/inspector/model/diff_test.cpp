@@ -156,6 +156,27 @@ TEST_F(DiffTest, CompiledModelsDifferInInstructionsMemoryAndTime) {
   EXPECT_FALSE(still.first.profile);
 }
 
+TEST_F(DiffTest, TimesWithinTheNoiseAreEqual) {
+  const auto side = [](double run, double noise, double a, double b) {
+    auto p = std::make_shared<ProgramProfile>();
+    p->run_ns = run;
+    p->run_noise_ns = noise;
+    p->names = {"a", "b"};
+    p->instructions = {a, b};
+    p->noise = {noise, 0};
+    return Measured{nullptr, p};
+  };
+  auto rows = diff_programs(side(1e6, 3e4, 6e5, 4e5), side(1.05e6, 3e4, 6.5e5, 4e5));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].change, Change::none);
+  EXPECT_NE(rows[0].right.find("equal within 60"), std::string::npos) << rows[0].right;
+  rows = diff_programs(side(1e6, 1e3, 6e5, 4e5), side(1.3e6, 1e3, 7e5, 6e5));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].change, Change::changed);
+  EXPECT_EQ(rows[1].name, "b") << "the largest difference first";
+  EXPECT_EQ(rows[2].name, "a");
+}
+
 TEST_F(DiffTest, WhatHasNoProgramCannotBeMeasured) {
   Progress progress;
   const Document left = load("a.ir", kSampleText), none = load("b.onnx", "?");

@@ -21,6 +21,35 @@ TEST_F(WorkspaceTest, ComparesProgramsAndTimes) {
   EXPECT_TRUE(sees("Tanh("));
 }
 
+TEST_F(WorkspaceTest, CompareStartsWithADocumentOfTheSameKind) {
+  open_popef();
+  open_sample();
+  workspace->open(folder.write("other.ir", kSampleText));
+  settle();
+  press('7', true);
+  EXPECT_TRUE(sees("left  net.ir"));
+  EXPECT_TRUE(sees("right  other.ir"));
+}
+
+TEST_F(WorkspaceTest, CompareOfOneDocumentOffersToOpenAnother) {
+  open_sample();
+  press('7', true);
+  EXPECT_TRUE(click("Open a second file").choose_file);
+}
+
+TEST_F(WorkspaceTest, CompareShowsTheErrorOfEachNode) {
+  open_sample();
+  std::string other = kSampleText;
+  other.replace(other.find("8.0]"), 4, "9.0]");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('7', true);
+  click("Error of each node");
+  EXPECT_TRUE(sees("error 4"));
+  EXPECT_TRUE(sees("relative error "));
+  EXPECT_TRUE(sees("relative error: 0")) << "the legend of the graphs";
+}
+
 TEST_F(WorkspaceTest, ComparesTwoDocuments) {
   open_sample();
   std::string other = kSampleText;

@@ -42,6 +42,34 @@ TEST_F(WorkspaceTest, TheBrowserOffersRecentFiles) {
   EXPECT_EQ(workspace->document()->title(), "first.ir");
 }
 
+TEST_F(WorkspaceTest, TheBrowserAcceptsATypedPath) {
+  std::filesystem::create_directories(folder.path / "inside");
+  folder.write("inside/first.ir", kSampleText);
+  open_sample();
+  workspace->browse();
+  settle();
+  type("inside/first.ir");
+  EXPECT_TRUE(sees("Enter opens this path"));
+  press(ui::kEnter);
+  EXPECT_EQ(workspace->document()->title(), "first.ir");
+  workspace->browse();
+  settle();
+  type("/no/such/file.onnx");
+  press(ui::kEnter);
+  EXPECT_TRUE(sees("/no/such/file.onnx does not exist"));
+  EXPECT_EQ(workspace->document_count(), 2u);
+  press(ui::kEscape);
+  const char* home = std::getenv("HOME");
+  const std::string before = home ? home : "";
+  setenv("HOME", folder.path.c_str(), 1);
+  workspace->browse();
+  settle();
+  type("~/net.ir");
+  press(ui::kEnter);
+  setenv("HOME", before.c_str(), 1);
+  EXPECT_EQ(workspace->document()->title(), "net.ir");
+}
+
 TEST_F(WorkspaceTest, TheBrowserIsLedByTheKeyboard) {
   std::filesystem::create_directories(folder.path / "inside");
   folder.write("inside/first.ir", kSampleText);

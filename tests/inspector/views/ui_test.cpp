@@ -53,5 +53,34 @@ TEST_F(WorkspaceTest, NamesWithMarksOfImGuiAreWhole) {
   EXPECT_EQ(workspace->graph()->selected(), 0);
 }
 
+// With the pointer on any text, the tooltip is next to the item and inside of the screen.
+TEST_F(WorkspaceTest, TooltipsDoNotCoverWhatIsRead) {
+  open_sample();
+  open_popef();
+  ImGui::GetIO().DisplaySize = {1024, 600};
+  size_t seen = 0;
+  for (const View view : {View::popef, View::graph, View::program}) {
+    workspace->show(view);
+    settle();
+    const std::vector<ui::Mark> marks = ui::marks();
+    for (const ui::Mark& m : marks) {
+      const ImVec2 middle = {(m.least.x + m.most.x) / 2, (m.least.y + m.most.y) / 2};
+      if (m.most.y - m.least.y > 40) continue;
+      ImGui::GetIO().MousePos = middle;
+      frame();
+      frame();
+      const ui::Mark* tip = ui::find_mark("tooltip");
+      if (!tip) continue;
+      seen++;
+      EXPECT_TRUE(tip->least.y > middle.y + 3 || tip->most.y < middle.y - 3) << m.name;
+      EXPECT_TRUE(tip->least.y >= m.most.y - 1 || tip->most.y <= m.least.y + 1) << m.name;
+      EXPECT_GE(tip->least.y, 0) << m.name;
+      EXPECT_LE(tip->most.y, 600) << m.name;
+      EXPECT_LE(tip->most.x, 1024) << m.name;
+    }
+  }
+  EXPECT_GT(seen, 10u);
+}
+
 }  // namespace
 }  // namespace poprt::inspector

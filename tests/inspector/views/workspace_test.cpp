@@ -63,6 +63,70 @@ TEST_F(WorkspaceTest, AnAnchorLightsUpFromTheGraphTheProgramAndLetsGo) {
   EXPECT_TRUE(sees("Select an anchor"));
 }
 
+TEST_F(WorkspaceTest, ValuesOfAFileColourTheGraph) {
+  open_sample();
+  workspace->open(folder.write("times.csv", "node,us\n/Add,10\nc,30\nother,4\n"));
+  settle();
+  EXPECT_EQ(workspace->document_count(), 1u);
+  EXPECT_EQ(workspace->message(), "times.csv: 2 nodes, 1 name unknown such as 'other'");
+  ASSERT_EQ(workspace->graph()->colour(), GraphColour::overlay);
+  EXPECT_TRUE(sees("times.csv: 10")) << "the legend";
+  const auto& graph = *workspace->document()->graph;
+  const auto colour = [&](const char* name) {
+    return workspace->graph()->colour_of_node(graph.find(name));
+  };
+  EXPECT_EQ(colour("/Add"), ui::heat(0));
+  EXPECT_EQ(colour("/block/Sigmoid"), ui::heat(1));
+  EXPECT_EQ(colour("/block/fc/Relu"), ui::colours().dim) << "no value";
+  workspace->graph()->select(graph.find("/Add"));
+  settle();
+  EXPECT_TRUE(sees("times.csv"));
+  workspace->open(folder.write("bad.json", "{\"/Add\": true}"));
+  EXPECT_NE(workspace->message().find("expected a number"), std::string::npos);
+  press('K', true);
+  type("remove the overlay");
+  press(ui::kEnter);
+  EXPECT_EQ(workspace->graph()->colour(), GraphColour::op);
+  press('C');
+  press('C');
+  press('C');
+  press('C');
+  EXPECT_EQ(workspace->graph()->colour(), GraphColour::op) << "only four colours exist";
+}
+
+TEST_F(WorkspaceTest, ANodeIsCopiedAsTextAndItsGroupSavedAsAModel) {
+  open_sample();
+  workspace->graph()->select(workspace->document()->graph->find("/block/fc/Relu"));
+  settle();
+  click("Copy");
+  EXPECT_EQ(clipboard(), "Relu /block/fc/Relu\n  in  a : f32[1,2]\n  out b : f32[1,2]\n");
+  click("Save part");
+  const auto path = folder.path / "net.ir.part.onnx";
+  ASSERT_TRUE(std::filesystem::exists(path)) << workspace->message();
+  EXPECT_NE(workspace->message().find("2 nodes"), std::string::npos) << workspace->message();
+  workspace->open(path);
+  settle();
+  EXPECT_EQ(workspace->document()->graph->operator_counts().size(), 2u);
+}
+
+TEST_F(WorkspaceTest, AProfileIsExportedAsTrace) {
+  open_sample();
+  const auto command = [&] {
+    press('K', true);
+    type("chrome trace");
+    press(ui::kEnter);
+  };
+  command();
+  EXPECT_EQ(workspace->message(), "profile the program first (R in the program view)");
+  workspace->show(View::program);
+  settle();
+  click("Profile");
+  command();
+  std::ifstream file(folder.path / "net.ir.trace.json");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(text.find("traceEvents"), std::string::npos) << workspace->message();
+}
+
 TEST_F(WorkspaceTest, BordersBetweenPartsAreDraggedAndKept) {
   open_sample();
   drag("splitter details", -90);

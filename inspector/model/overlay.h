@@ -1,0 +1,34 @@
+// Values of nodes from a file, such as measurements of another tool, to colour a graph.
+//
+// JSON: an object {"node": 1.5}, or an array of objects with "node" (or "name") and "value".
+// CSV: lines "node,value"; a first line whose value is not a number is a header. A node is given by
+// its name, or by the name of one of its results.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/graph_model.h"
+
+namespace poprt::inspector {
+
+struct Overlay {
+  std::string name;                  // of the file
+  std::vector<double> values;        // of each node; NaN: none
+  std::vector<std::string> unknown;  // names that the graph does not have
+  double least = 0, most = 0;
+
+  size_t count() const;  // of nodes with a value
+};
+
+// Whether the name of the file ends in ".json" or ".csv".
+bool is_overlay_file(const std::filesystem::path& path);
+
+// Throws not_found, and data_loss with the place of an invalid value or if no node is known.
+Overlay read_overlay(const std::filesystem::path& path, const GraphModel& graph);
+// The same for values by name. `values` may have NaN, which is the same as no value.
+Overlay overlay_of(std::string name, const std::vector<std::pair<std::string, double>>& values,
+                   const GraphModel& graph);
+
+}  // namespace poprt::inspector
