@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ipu/outline.h"
 #include "ops/common/flops.h"
 #include "ops/cost.h"
 #include "passes/pass.h"
@@ -110,7 +111,7 @@ void Maker::find_equal(ipu::ChipOp& op, const ir::Node& node) {
   std::string key = node.domain + "." + node.op_type;
   for (const auto& list : {node.inputs(), node.outputs()})
     for (const ir::Value* v : list) key += v ? " " + ir::type_string(v->type) : " -";
-  key += fmt::format(" {} {}", op.cost.cycles(), op.ipu);
+  key += fmt::format(" {}", op.cost.cycles());
   const auto [at, is_new] = programs_.try_emplace(key, program_.ops.size());
   if (!is_new) op.same_as = at->second;
 }
@@ -233,6 +234,7 @@ ipu::ChipProgram Maker::run() {
   for (const ir::Node* n : graph_.nodes()) add(*n, 1);
   add_transfers();
   ipu::assign_ipus(program_, options_.target, options_.chip);
+  ipu::outline(program_, options_.target, options_.chip);
   set_lives();
   return std::move(program_);
 }

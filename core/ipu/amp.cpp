@@ -140,6 +140,10 @@ AmpShape amp_shape(const Target& t, DType inputs, DType partials) {
   return {};
 }
 
+int64_t fused_kernel_rows(const Target& t, const TileWork& w) {
+  return fused_rows(w, amp_shape(t, w.inputs, w.partials));
+}
+
 int64_t amp_1x1_cycles(const Target& t, const TileWork& w) {
   const AmpShape shape = amp_shape(t, w.inputs, w.partials);
   if (!shape.units) return -1;

@@ -42,6 +42,9 @@ struct TileWork {
   int64_t taps() const { return kernel_rows * kernel_width; }
 };
 
+// Rows of the kernel that one step of the AMP multiplies at once because there are few channels.
+int64_t fused_kernel_rows(const Target& target, const TileWork& work);
+
 // Cycles of the vertex, or a negative number if the method cannot compute the work.
 int64_t vertex_cycles(const Target& target, Method method, const TileWork& work);
 

@@ -14,8 +14,8 @@ std::span<const CalibrationRow> calibration_rows() {
   static constexpr std::array<CalibrationRow, 11> kRows = {{
       {"sync", "150", "cycles", "126 of the target query, and a prologue of the supervisor", "S",
        ""},
-      {"step_overhead", "300", "cycles per superstep", "fitted", "C", "ResNet-50 fp16, batch 4"},
-      {"call_overlap_ms", "0.012", "ms per host call", "fitted", "C", "ResNet-50 fp16, batch 1"},
+      {"step_overhead", "230", "cycles per superstep", "fitted", "C", "ResNet-50 fp16, batch 4"},
+      {"call_overlap_ms", "0.018", "ms per host call", "fitted", "C", "ResNet-50 fp16, batch 1"},
       {"exchange_efficiency", "1", "", "rate of the data sheet", "D", ""},
       {"fragment", "0", "cycles per exchange", "not modelled; 160 was measured for one kernel", "M",
        ""},

@@ -11,10 +11,10 @@ namespace poprt::ipu {
 
 struct Calibration {
   double sync = 150;               // cycles of a sync with the supervisor's prologue
-  double step_overhead = 300;      // cycles of control in each superstep
+  double step_overhead = 230;      // cycles of control in each superstep
   double exchange_efficiency = 1;  // fraction of the exchange rate that is reached
   double fragment = 0;             // cycles of each separate piece that a tile receives
-  double call_overlap_ms = 0.012;  // host time of a call that concurrent calls do not hide
+  double call_overlap_ms = 0.018;  // host time of a call that concurrent calls do not hide
 };
 
 // The constants that the estimator uses.

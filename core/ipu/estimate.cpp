@@ -1,6 +1,7 @@
 #include "ipu/estimate.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ipu/calibration.h"
 #include "ipu/numbers.h"
@@ -37,12 +38,11 @@ void add_inter_ipu(Estimate& e) {
   std::vector<int64_t> writer(e.program.tensors.size(), -1);
   for (const ChipOp& op : e.program.ops)
     for (const size_t o : op.outputs) writer[o] = op.ipu;
-  std::vector<std::pair<int64_t, size_t>> done;
+  std::set<std::pair<int64_t, size_t>> done;
   for (const ChipOp& op : e.program.ops)
     for (const size_t i : op.inputs) {
       if (writer[i] < 0 || writer[i] == op.ipu) continue;
-      if (std::ranges::find(done, std::pair(op.ipu, i)) != done.end()) continue;
-      done.emplace_back(op.ipu, i);
+      if (!done.emplace(op.ipu, i).second) continue;
       const double rate = t.link_gbytes * static_cast<double>(t.links) * 0.85 / t.clock_ghz;
       const int64_t cycles =
           t.global_sync +
@@ -59,10 +59,13 @@ void add_host(Estimate& e) {
   e.host_seconds = static_cast<double>(bytes) / (t.host_gbytes * 1e9);
   const bool overlaps = o.num_io_tiles > 0 && o.batches_per_step > 1;
   const double device = t.seconds(static_cast<double>(e.cycles));
-  double slowest = device;
-  if (o.num_ipus > 1 && !e.stage_cycles.empty())
-    slowest = t.seconds(static_cast<double>(*std::ranges::max_element(e.stage_cycles)));
-  const double busy = o.overlap ? slowest : device;  // pipelining
+  double busy = device;
+  if (o.overlap && e.stages > 1) {
+    e.pipeline_rounds = o.batches_per_step + e.stages - 1;
+    const auto slowest = static_cast<double>(*std::ranges::max_element(e.stage_cycles));
+    busy = t.seconds(slowest) * static_cast<double>(e.pipeline_rounds) /
+           static_cast<double>(o.batches_per_step);
+  }
   const double call =
       calibration().call_overlap_ms * 1e-3 / static_cast<double>(o.batches_per_step);
   e.period_seconds = (overlaps ? std::max(busy, e.host_seconds) : busy + e.host_seconds) + call;
@@ -79,7 +82,8 @@ bool is_unmeasured(const Estimate& e) {
   for (const ChipOp& op : e.program.ops) {
     const auto& plan = op.cost.plan;
     for (const Superstep& s : op.cost.steps)  // loops over time, as in recurrent networks
-      if (s.repeats > 1 && (!plan || plan->split.serial_out != s.repeats)) return true;
+      if (s.repeats > 1 && (!plan || plan->split.serial_out * plan->split.serial_in != s.repeats))
+        return true;
     if (!plan) continue;
     const Product& p = plan->product;
     if (p.groups > 1 && p.taps() > 1) return true;
@@ -140,6 +144,8 @@ Estimate estimate_of(ChipProgram program, const Target& target, const ChipOption
   const int64_t bytes = e.program.input_bytes + e.program.output_bytes;
   if (options.num_io_tiles) e.io_cycles = bytes / options.num_io_tiles / target.exchange_bytes;
   for (const int64_t s : e.stage_cycles) e.cycles += s;
+  e.stages = std::max<int64_t>(
+      1, std::ranges::count_if(e.stage_cycles, [](int64_t cycles) { return cycles > 0; }));
   e.cycles += e.io_cycles;
   add_host(e);
   e.memory = memory_of(e.program, target, options);

@@ -33,6 +33,10 @@ struct Estimate {
   int64_t io_cycles = 0;  // of copies between I/O tiles and others, or of a stream copy
   int64_t inter_ipu_cycles = 0;
   std::vector<int64_t> stage_cycles;  // by IPU
+  // With pipelining, P stages work on G batches of a step in P - 1 rounds that fill the pipeline,
+  // G - (P - 1) main rounds and P - 1 that drain it. A round takes as long as the slowest stage.
+  int64_t stages = 1;           // IPUs with operations
+  int64_t pipeline_rounds = 0;  // of one step; 0 without pipelining
   int64_t flops = 0;
   double host_seconds = 0;                // of the transfers of one batch
   double period_seconds = 0;              // from batch to batch in the steady state

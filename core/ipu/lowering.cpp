@@ -185,19 +185,28 @@ void Lowering::normalize(DType type, int64_t n, int64_t groups, int64_t channels
 const Plan& Lowering::product(const Product& product) {
   const Plan& plan = plans_.plan(product, options_.plan_options(target_));
   const PlanCost& c = plan.cost;
-  const int64_t on = plan.split.tiles(), rounds = plan.split.serial_out;
+  const Split& split = plan.split;
+  const int64_t on = split.tiles(), depth = split.in * split.kernel;
   const int64_t base = static_cast<int64_t>(calibration().sync);
-  begin_repeat(rounds);
-  if (plan.flattened) step("transform", c.input_bytes, c.transform - base, on, c.shared_input);
-  if (c.slice) step("slice weights", 0, c.slice - base, on);
-  if (c.weight_exchange && c.weight_bytes) step("exchange of weights", c.weight_bytes, 0, on);
-  step(method_name(plan.method), plan.flattened || !c.input_exchange ? 0 : c.input_bytes, c.compute,
-       on, c.shared_input);
-  if (plan.split.in > 1)
-    step("reduce partials", c.reduce_bytes / plan.split.in * (plan.split.in - 1), c.reduce, on);
-  if (c.cast) step("cast", 0, c.cast - base, on);
+  const auto exchanged = [&](int64_t cycles, bool shared) {
+    return cycles ? (cycles - base) * target_.exchange_bytes * (shared ? 2 : 1) : 0;
+  };
+  const int64_t inputs = exchanged(c.input_exchange, c.shared_input);
+  if (split.broadcast) step("exchange of inputs", inputs, 0, on, c.shared_input);
+  begin_repeat(split.serial_out * split.serial_in);
+  if (plan.flattened) step("transform", inputs, c.transform - base, on, c.shared_input);
+  if (c.rearrange)
+    step("rearrange", c.rearrange_exchange * target_.exchange_bytes, c.rearrange, on);
+  if (c.slice) step("slice operands", 0, c.slice - base, on);
+  if (c.weight_exchange) step("exchange of weights", exchanged(c.weight_exchange, false), 0, on);
+  step(method_name(plan.method), plan.flattened || split.broadcast ? 0 : inputs, c.compute, on,
+       c.shared_input);
+  if (depth > 1) step("reduce partials", c.reduce_bytes / depth * (depth - 1), c.reduce, on);
+  if (c.cast && split.serial_in == 1) step("cast", 0, c.cast - base, on);
   if (c.update) step("update", 0, c.update - base, on);
-  end_repeat(rounds);
+  if (c.add) step("add in place", 0, c.add - base, on);
+  end_repeat(split.serial_out * split.serial_in);
+  if (c.cast && split.serial_in > 1) step("cast", 0, c.cast - base, on);
   temporary(c.temporary_bytes);
   cost_.plan = plan;
   return plan;

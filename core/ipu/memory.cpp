@@ -104,7 +104,7 @@ void Count::count_code() {
   for (const ChipOp& op : program_.ops) {
     if (op.ipu != m_.ipu) continue;
     types.insert(op.cost.vertices.begin(), op.cost.vertices.end());
-    const bool outlined = op.same_as != SIZE_MAX && options_.outline_threshold >= 0;
+    const bool outlined = op.same_as != SIZE_MAX;
     for (const Superstep& s : op.cost.steps) {
       if (outlined) continue;
       code_ += kControlOfStep;

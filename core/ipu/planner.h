@@ -4,13 +4,16 @@
 //                                   -> result [batch, rows, width, groups, out]
 //
 // A matrix product is a convolution whose field has one row: `batch` is the number of rows of the
-// left operand. Every axis is split into equal parts; a split of `in` needs a reduction of the
-// partial sums. The plan with the fewest cycles among those whose temporary memory is at most
-// memory_proportion of a tile is chosen. If there is none, the output channels are computed in a
-// loop (serial split). If this does not suffice, the plan with the least memory is chosen.
+// left operand. Every axis is split into equal parts; a split of `in` or of the rows of the kernel
+// needs a reduction of the partial sums. A number of parts is considered only if no smaller one
+// gives parts of the same size, as in the chip's library. The plan with the smallest objective
+// (ipu/plan_cost.h) among those whose temporary memory is at most memory_proportion of a tile is
+// chosen. If there is none, output channels or input channels are computed in a loop (serial
+// split), and at last the plan with the least memory is taken.
 //
-// Worked example, [200,64] x [64,10000] in halves with float partials on mk2: the field is 10000,
-// the result has 200 channels, split 105 x 1 x 14. Every tile computes 96 x 64 x 16 products.
+// Worked example, [200,64] x [64,20000] in halves with float partials on mk2: the field is 20000,
+// the result has 200 channels, which are 25 groups of 8, split 290 x 1 x 5. Every tile computes
+// 69 x 64 x 40 products.
 #pragma once
 
 #include <cstdint>
@@ -51,23 +54,30 @@ struct PlanOptions {
 
 struct Split {
   int64_t groups = 1, batch = 1, rows = 1, width = 1, in = 1, out = 1;
-  int64_t serial_out = 1;  // rounds of a loop over output channels
-  int64_t tiles() const { return groups * batch * rows * width * in * out; }
+  int64_t kernel = 1;                     // of the rows of the kernel
+  int64_t serial_out = 1, serial_in = 1;  // rounds of a loop over output or input channels
+  bool broadcast = false;                 // inputs are sent before a loop over output channels
+  int64_t tiles() const { return groups * batch * rows * width * in * out * kernel; }
   bool operator==(const Split&) const = default;
 };
 
 // Cycles by cause, in the order of the steps. Bytes are those of the busiest tile.
 struct PlanCost {
-  int64_t slice = 0;  // of the weights, in a serial split
+  int64_t slice = 0;  // of the operands, in a serial split
   int64_t transform = 0;
+  int64_t rearrange = 0, rearrange_exchange = 0;  // of padded channels, without the sync
   int64_t input_exchange = 0, weight_exchange = 0;
   int64_t compute = 0;
   int64_t reduce_exchange = 0, reduce = 0;
   int64_t cast = 0;
-  int64_t update = 0;  // of the result, in a serial split
-  int64_t total = 0;   // with syncs
+  int64_t update = 0;     // of the result, in a loop over output channels
+  int64_t add = 0;        // to the sums, in a loop over input channels
+  int64_t total = 0;      // with syncs
+  int64_t objective = 0;  // by which the chip's library compares plans
   int64_t input_bytes = 0, weight_bytes = 0, partial_bytes = 0, reduce_bytes = 0;
+  int64_t rearranged_bytes = 0;
   int64_t temporary_bytes = 0;
+  int64_t bound_bytes = 0;    // what the library compares with the bound
   bool shared_input = false;  // pairs of tiles receive the same inputs
 };
 

@@ -41,6 +41,12 @@ void add_speed(std::string& out, const Estimate& e) {
       "Throughput: {:.1f} samples/s, {:.3f} ms from batch to batch, {:.3f} ms for a batch that "
       "runs alone {}\n",
       e.throughput, 1e3 * e.period_seconds, 1e3 * e.latency_seconds, quality_text(e.host_quality));
+  if (e.pipeline_rounds)
+    out += fmt::format(
+        "Pipeline: {} stages, {} rounds for {} batches: {} fill it and {} drain it; the slowest "
+        "stage takes {} cycles\n",
+        e.stages, e.pipeline_rounds, e.options.batches_per_step, e.stages - 1, e.stages - 1,
+        *std::ranges::max_element(e.stage_cycles));
   out += fmt::format("Host: {} bytes in and {} bytes out for a batch, {:.3f} ms at {} GB/s\n",
                      e.program.input_bytes, e.program.output_bytes, 1e3 * e.host_seconds,
                      t.host_gbytes);
@@ -143,6 +149,8 @@ nlohmann::ordered_json operation_json(const ChipOp& op) {
                     {"width", s.width},
                     {"in", s.in},
                     {"out", s.out},
+                    {"kernel_rows", s.kernel},
+                    {"serial_in", s.serial_in},
                     {"serial_out", s.serial_out},
                     {"within_memory", plan->within_memory},
                     {"cycles", plan->cost.total}};
@@ -208,6 +216,8 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
                      {"partials_type", e.options.float_partials ? "float" : "half"},
                      {"use_128bit_conv_unit_load", e.options.use_128bit_conv_unit_load}};
   json["stage_cycles"] = e.stage_cycles;
+  json["stages"] = e.stages;
+  json["pipeline_rounds"] = e.pipeline_rounds;
   json["memory"] = nlohmann::ordered_json::array();
   for (const TileMemory& m : e.memory) json["memory"].push_back(memory_json(e, m));
   json["remedies"] = nlohmann::ordered_json::array();

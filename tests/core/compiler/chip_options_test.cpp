@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "core/compiler/chip_models.h"
@@ -49,6 +51,41 @@ TEST(ChipOptions, EveryOptionHasItsField) {
   EXPECT_TRUE(o.chip.overlap);
   EXPECT_EQ(o.chip.outline_threshold, 7.5);
   EXPECT_LT(read({{"enable_outlining", "False"}}).chip.outline_threshold, 0);
+}
+
+// docs/chip.md lists these options. Each one changes the cycles, the throughput or the memory.
+TEST(ChipOptions, EachOptionChangesTheEstimate) {
+  chip_models::Transformer t;
+  t.batch = 16;
+  t.layers = 2;
+  const auto m = chip_models::transformer(t);
+  using Map = std::map<std::string, std::string, std::less<>>;
+  const auto numbers = [&](Map options) {
+    EstimateOptions o = read(options);
+    o.weights = m.weights;
+    const auto e = ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip);
+    int64_t bytes = 0;
+    for (const ipu::TileMemory& i : e.memory) bytes = std::max(bytes, i.bytes);
+    return std::tuple(e.cycles, e.period_seconds, e.throughput, bytes);
+  };
+  const Map base = {{"precision", "fp16"}, {"num_ipus", "2"}};
+  for (const auto& [name, value] : {std::pair("estimate_target", "bow"),
+                                    {"ipu_version", "ipu2"},
+                                    {"precision", "fp8"},
+                                    {"num_ipus", "1"},
+                                    {"num_io_tiles", "32"},
+                                    {"batches_per_step", "128"},
+                                    {"available_memory_proportion", "0.02"},
+                                    {"partials_type", "float"},
+                                    {"use_128bit_conv_unit_load", "True"},
+                                    {"enable_fast_reduce", "True"},
+                                    {"enable_pipelining", "True"},
+                                    {"enable_outlining", "False"},
+                                    {"outline_threshold", "1e8"}}) {
+    Map changed = base;
+    changed[name] = value;
+    EXPECT_NE(numbers(changed), numbers(base)) << name << " " << value;
+  }
 }
 
 TEST(ChipOptions, TheTargetOfEstimatesTakesPrecedence) {

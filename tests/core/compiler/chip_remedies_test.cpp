@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include "core/compiler/chip_models.h"
 
@@ -26,6 +28,23 @@ TEST(ChipRemedies, NamesOnlyOptionsWithWhichTheProgramFits) {
   EXPECT_LE(remedies.size(), 3u);
   for (size_t i = 1; i < remedies.size(); i++)
     EXPECT_LE(remedies[i - 1].cycles, remedies[i].cycles);
+  for (const ipu::Remedy& r : remedies) {  // a new estimate with each option fits
+    EstimateOptions changed = o;
+    std::istringstream words(r.text);
+    for (std::string name, value, joint; words >> name >> value; words >> joint) {
+      if (name == "available_memory_proportion")
+        changed.chip.available_memory_proportion = std::stod(value);
+      else if (name == "num_ipus")
+        changed.chip.num_ipus = std::stoll(value);
+      else if (name == "precision")
+        changed.precision = value == "fp8" ? Precision::fp8 : Precision::fp16;
+      else
+        FAIL() << r.text;
+    }
+    const auto e = ipu::estimate_of(chip_program(*m.graph, changed), changed.target, changed.chip);
+    EXPECT_TRUE(e.fits()) << r.text;
+    EXPECT_EQ(e.cycles, r.cycles) << r.text;
+  }
   const auto lower = std::ranges::find_if(remedies, [](const ipu::Remedy& r) {
     return r.text.starts_with("available_memory_proportion");
   });

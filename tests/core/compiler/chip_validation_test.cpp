@@ -1,11 +1,13 @@
 // The estimator against published results; docs/chip.md has the tables, which this test generates.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
+#include <map>
 
 #include "core/compiler/chip_models.h"
 #include "ipu/calibration.h"
@@ -84,32 +86,45 @@ std::vector<ThroughputRow> convolutional_rows() {
           {"ResNet-50 fp8", "check", 32, 18851, [] { return resnet50(32, false); }, quarter}};
 }
 
+// Settings that are not published have the defaults of the tool: one batch in a step, so that
+// transfers are not hidden, no I/O tiles, and 0.6 of the memory.
+void standard(EstimateOptions& o) {
+  o.chip.num_io_tiles = 0;
+  o.chip.batches_per_step = 1;
+}
+
 std::vector<ThroughputRow> transformer_rows() {
   using chip_models::transformer;
   using chip_models::vision_transformer;
-  const auto p04 = [](EstimateOptions& o) { memory_proportion(o, 0.4); };
-  const auto p10 = [](EstimateOptions& o) { memory_proportion(o, 1.0); };
+  const auto plain = standard;
+  const auto p04 = [](EstimateOptions& o) {
+    standard(o);
+    memory_proportion(o, 0.4);
+  };
   const auto large = [](EstimateOptions& o) {
+    standard(o);
     memory_proportion(o, 0.15);
+    o.chip.batches_per_step = 256;
     o.chip.use_128bit_conv_unit_load = true;
     o.chip.outline_threshold = 10;
   };
   const auto clip = [](EstimateOptions& o) {
+    standard(o);
     memory_proportion(o, 0.8);
-    o.chip.use_128bit_conv_unit_load = true;
+    o.chip.num_io_tiles = 32;
+    o.chip.use_128bit_conv_unit_load = o.chip.fast_reduce = true;
+    o.chip.outline_threshold = 5000;
   };
-  const auto single = [](EstimateOptions& o) { o.chip.batches_per_step = 1; };
-  const auto plain = [](EstimateOptions&) {};
   return {
       {"BERT-base 128", "check", 16, 4817, [] { return transformer(bert(16, 12, 768)); }, p04},
       {"BERT-base 128", "check", 128, 5672, [] { return transformer(bert(128, 12, 768)); }, p04},
       {"BERT-large 128", "check", 18, 1472.8, [] { return transformer(bert(18, 24, 1024)); },
        large},
-      {"ViT-B/16", "check", 8, 2600, [] { return vision_transformer(vit(8), 16); }, p10},
-      {"ViT-B/16", "check", 32, 3109, [] { return vision_transformer(vit(32), 16); }, p10},
+      {"ViT-B/16", "check", 8, 2600, [] { return vision_transformer(vit(8), 16); }, plain},
+      {"ViT-B/16", "check", 32, 3109, [] { return vision_transformer(vit(32), 16); }, plain},
       {"CLIP text encoder", "check", 4, 2674, [] { return transformer(clip_text(4)); }, clip},
       {"CLIP text encoder", "check", 40, 7305, [] { return transformer(clip_text(40)); }, clip},
-      {"RoFormerV2 128", "check", 1, 2783, [] { return transformer(roformer(1, 128)); }, single},
+      {"RoFormerV2 128", "check", 1, 2783, [] { return transformer(roformer(1, 128)); }, plain},
       {"RoFormerV2 128", "check", 64, 29799, [] { return transformer(roformer(64, 128)); }, plain},
       {"RoFormerV2 128", "check", 356, 42643, [] { return transformer(roformer(356, 128)); },
        plain},
@@ -132,10 +147,51 @@ double ratio_of(const ThroughputRow& row, const ipu::Estimate& e) {
   return e.period_seconds / published;
 }
 
+// The supersteps of an estimate by operator, the most expensive first.
+std::string superstep_table(const ThroughputRow& row, const ipu::Estimate& e) {
+  struct Sum {
+    std::string name;
+    int64_t count = 0, compute = 0, exchange = 0, control = 0;
+    int64_t cycles() const { return compute + exchange + control; }
+  };
+  std::map<std::string, Sum> sums;
+  int64_t steps = 0;
+  for (const ipu::ChipOp& op : e.program.ops)
+    for (const ipu::Superstep& s : op.cost.steps) {
+      const std::string name = fmt::format("{}: {}", op.type, s.what);
+      const int64_t times = s.repeats * op.repeats;
+      Sum& sum = sums[name];
+      sum.name = name;
+      sum.count += times;
+      sum.compute += times * s.compute;
+      sum.exchange += times * s.exchange;
+      sum.control += times * (s.sync + s.overhead);
+      steps += times;
+    }
+  std::vector<Sum> all;
+  for (auto& [name, sum] : sums) all.push_back(sum);
+  std::ranges::sort(all, {}, [](const Sum& s) { return std::pair(-s.cycles(), s.name); });
+  const auto published =
+      static_cast<int64_t>(static_cast<double>(row.batch) / row.throughput * 1.5e9);
+  const auto predicted = static_cast<int64_t>(e.period_seconds * 1.5e9);
+  std::string text = fmt::format(
+      "\n{}, batch {}: published {} cycles, predicted {}. The device takes {} of them in {} "
+      "supersteps; {} are the transfers of the host and its call. The difference is {} cycles for "
+      "each superstep.\n\n| superstep | number | compute | exchange | sync and control | cycles |\n"
+      "|---|---|---|---|---|---|\n",
+      row.name, row.batch, published, predicted, e.cycles, steps, predicted - e.cycles,
+      (published - predicted) / steps);
+  for (const Sum& s : all)
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", s.name, s.count, s.compute, s.exchange,
+                        s.control, s.cycles());
+  return text;
+}
+
 TEST(ChipValidation, NetworksOnAC600) {
   std::string text =
       "| network, length | batch | role | published cycles | predicted | ratio |\n"
       "|---|---|---|---|---|---|\n";
+  std::string misses;
   std::vector<double> checks;
   std::vector<ThroughputRow> rows = convolutional_rows();
   for (ThroughputRow& row : transformer_rows()) rows.push_back(std::move(row));
@@ -148,7 +204,10 @@ TEST(ChipValidation, NetworksOnAC600) {
     EXPECT_GT(ratio, 1 / 1.5) << row.name << " " << row.batch;
     EXPECT_LT(ratio, 1.5) << row.name << " " << row.batch;
     EXPECT_TRUE(e.without_rule.empty());
+    EXPECT_TRUE(e.fits()) << row.name << " " << row.batch;
+    if (ratio > 1.25 || ratio < 0.8) misses += superstep_table(row, e);
     if (row.role == "check") checks.push_back(ratio);
+    if (row.role == "fit") EXPECT_NEAR(ratio, 1.0, 0.02) << row.batch;
   }
   double error = 0;
   for (const double r : checks) error += std::abs(r - 1);
@@ -162,12 +221,14 @@ TEST(ChipValidation, NetworksOnAC600) {
   EXPECT_LE(error, 0.12);
   std::printf("%s", text.c_str());
   test::expect_section(page(), "networks", text);
+  test::expect_section(page(), "misses", misses.empty() ? "There is none.\n" : misses.substr(1));
 }
 
 TEST(ChipValidation, OperationsOfTheChipsOwnModel) {
   std::string text =
       "| operation | published cycles | predicted | ratio | published MB | predicted "
       "| ratio |\n|---|---|---|---|---|---|---|\n";
+  std::vector<double> all;
   const auto add = [&](const std::vector<ipu::PublishedRow>& rows) {
     std::vector<double> cycles, bytes;
     for (const ipu::PublishedRow& row : rows) {
@@ -183,10 +244,16 @@ TEST(ChipValidation, OperationsOfTheChipsOwnModel) {
     }
     text += fmt::format("| geometric mean of {} | | | {:.2f} | | | {:.2f} |\n", rows.size(),
                         ipu::geometric_mean(cycles), ipu::geometric_mean(bytes));
+    all.insert(all.end(), bytes.begin(), bytes.end());
   };
   add(ipu::published_gemms());
   add(ipu::published_layers());
   add(ipu::published_convolutions());
+  const auto near = std::ranges::count_if(all, [](double r) { return r < 1.3 && r > 1 / 1.3; });
+  text += fmt::format(
+      "\nMemory: {} of {} rows are within a factor of 1.3, the geometric mean is {:.2f}.\n", near,
+      all.size(), ipu::geometric_mean(all));
+  EXPECT_GE(static_cast<double>(near), 0.8 * static_cast<double>(all.size()));
   test::expect_section(page(), "operations", text);
 }
 
@@ -301,10 +368,53 @@ TEST(ChipValidation, ConstantsOfTheCalibration) {
   test::expect_section(page(), "constants", text);
 }
 
-TEST(ChipValidation, IsFast) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (const ThroughputRow& row : convolutional_rows()) estimate_row(row);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 6.0);
+// Processor time, so that other programs on the machine do not change the result.
+double processor_seconds(const std::function<void()>& work) {
+  const std::clock_t begin = std::clock();
+  work();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(ChipValidation, NetworksAreEstimatedInLessThanASecond) {
+  std::vector<ThroughputRow> rows = convolutional_rows();
+  for (ThroughputRow& row : transformer_rows()) rows.push_back(std::move(row));
+  for (const ThroughputRow& row : rows)
+    EXPECT_LT(processor_seconds([&] { estimate_row(row); }), 1.0) << row.name << " " << row.batch;
+}
+
+int64_t peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// The graph has shapes only: its weights are inputs.
+TEST(ChipValidation, ADecoderOf13BillionWeightsIsEstimatedFor64Ipus) {
+  Transformer t = bert(1, 40, 5120);
+  t.heads = 40;
+  t.pre_norm = t.causal = true;
+  t.vocabulary = t.classes = 32000;
+  const int64_t before = peak_kilobytes();
+  ipu::Estimate e;
+  const double seconds = processor_seconds([&] {
+    const Model m = chip_models::transformer(t);
+    EstimateOptions o;
+    o.target = ipu::target_of("c600");
+    o.weights = m.weights;
+    o.chip.num_ipus = 64;
+    memory_proportion(o, 0.2);
+    e = estimate(*m.graph, o);
+  });
+  EXPECT_LT(seconds, 20);
+  EXPECT_LT(peak_kilobytes() - before, 1'000'000);
+  EXPECT_EQ(e.memory.size(), 64u);
+  EXPECT_TRUE(e.fits());
+  int64_t weights = 0;
+  for (const ipu::ChipTensor& w : e.program.tensors)
+    if (w.kind == ipu::TensorKind::weight) weights += w.bytes;
+  EXPECT_NEAR(static_cast<double>(weights), 2 * 13e9, 0.3e9);
+  std::printf("%.2f s of processor, %lld MB more memory\n", seconds,
+              static_cast<long long>((peak_kilobytes() - before) / 1000));
 }
 
 }  // namespace

@@ -65,6 +65,57 @@ TEST(Estimate, IpusGetEqualPartsOfTheWeights) {
   EXPECT_EQ(e.cycle_quality.trust, Trust::unchecked);
 }
 
+// Stages of 10, 20 and 15 operations of 3150 cycles. The second one and the third one read 4 MB
+// from the IPU before: 600 cycles of a sync and the bytes at 0.85 of two links of 32 GB/s.
+ChipProgram three_stages() {
+  ChipProgram p = products(45);
+  for (size_t i = 0; i < p.ops.size(); i++) p.ops[i].ipu = i < 10 ? 0 : i < 30 ? 1 : 2;
+  for (const size_t first : {size_t{10}, size_t{30}}) {
+    ChipTensor passed;
+    passed.bytes = 4'000'000;
+    p.tensors.push_back(passed);
+    p.ops[first - 1].outputs.push_back(p.tensors.size() - 1);
+    p.ops[first].inputs.push_back(p.tensors.size() - 1);
+  }
+  return p;
+}
+
+TEST(Estimate, APipelineIsFilledAndDrained) {
+  ChipOptions o;
+  o.num_ipus = 3;
+  o.batches_per_step = 8;
+  o.overlap = true;
+  const Target& target = target_of("c600");
+  const Estimate e = estimate_of(three_stages(), target, o);
+  // 4e6 / (64e9 * 0.85 / 1.5e9) = 110294 cycles.
+  constexpr int64_t kCopy = 600 + 110294;
+  EXPECT_EQ(e.stage_cycles,
+            (std::vector<int64_t>{10 * 3150, 20 * 3150 + kCopy, 15 * 3150 + kCopy}));
+  EXPECT_EQ(e.stages, 3);
+  // Two rounds fill the pipeline, six are full, two drain it.
+  EXPECT_EQ(e.pipeline_rounds, 2 + 6 + 2);
+  const double round = (20 * 3150 + kCopy) / 1.5e9;
+  const double call = 0.000018 / 8;
+  EXPECT_NEAR(e.period_seconds, round * 10 / 8 + call, 2e-6);
+  EXPECT_NEAR(e.latency_seconds, (45 * 3150 + 2 * kCopy) / 1.5e9 + 0.13e-3, 1e-9);
+}
+
+TEST(Estimate, ALongStepHidesFillAndDrainAndOneBatchHidesNothing) {
+  ChipOptions o;
+  o.num_ipus = 3;
+  o.overlap = true;
+  const Target& target = target_of("c600");
+  const auto period = [&](int64_t batches) {
+    o.batches_per_step = batches;
+    return estimate_of(three_stages(), target, o).period_seconds;
+  };
+  const double slowest = (20 * 3150 + 600 + 110294) / 1.5e9;
+  EXPECT_NEAR(period(1), 3 * slowest + 0.000018, 2e-6);  // and the call
+  EXPECT_NEAR(period(1000), slowest, 0.003 * slowest);
+  o.overlap = false;  // the IPUs work one after the other
+  EXPECT_NEAR(period(1000), (45 * 3150 + 2 * (600 + 110294)) / 1.5e9, 1e-6);
+}
+
 TEST(Estimate, OnlyWhatIsMeasuredIsChecked) {
   const auto trust = [](const char* target, const auto& change) {
     ChipProgram p = products(3);
