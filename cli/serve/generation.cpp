@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "common/abi.h"
 #include "serve/json_tensors.h"
@@ -22,6 +23,7 @@ constexpr int64_t kMostTexts = 128;         // of one request
 constexpr size_t kMostStops = 16;           // stop strings of a request
 constexpr size_t kMostStopBytes = 1024;     // of each
 constexpr size_t kMostTokenBytes = 64;      // of a token of a prompt, on average
+constexpr uint64_t kMostTop = 20;           // value of logprobs
 constexpr int64_t kTickNs = 100'000'000;    // between two checks of the connection
 constexpr uint64_t kMostSeed = 1ULL << 53;  // the option of a sequence is a double
 
@@ -115,9 +117,11 @@ bool read_field(const std::string& name, const Json& value, CompletionRequest& r
       refuse_field(name, "expected a whole number from 1 to " + std::to_string(kMostTexts));
     request.n = value.get<int64_t>();
   } else if (name == "logprobs") {
-    if (!value.is_number_integer() || value.get<double>() != 0)
-      refuse_field(name, "expected 0, because only chosen tokens have logarithms of probabilities");
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > kMostTop)
+      refuse_field(name, "expected a whole number from 0 to " + std::to_string(kMostTop));
     request.log_probabilities = true;
+    request.top_log_probabilities = value.get<int64_t>();
+    if (request.top_log_probabilities > 0) request.options.emplace_back("wait_for_logits", 1);
   } else if (name == "stream_options") {
     if (!value.is_object()) refuse_field(name, "expected an object");
     for (const auto& [key, flag] : value.items()) {
@@ -252,14 +256,19 @@ Json Completion::usage() const {
 Json Completion::choice_json(size_t index, size_t from, const std::string& text) const {
   const Choice& choice = choices_[index];
   Json json = {{"index", index}, {"text", text}, {"token_ids", Json::array()}};
-  Json names = Json::array(), logs = Json::array();
+  Json names = Json::array(), logs = Json::array(), tops = Json::array();
   for (size_t i = from; i < choice.tokens.size(); i++) {
-    json["token_ids"].push_back(choice.tokens[i]);
-    names.push_back(token_name(*generator_, choice.tokens[i]));
-    logs.push_back(choice.log_probabilities[i]);
+    const ChosenToken& token = choice.tokens[i];
+    json["token_ids"].push_back(token.id);
+    names.push_back(token_name(*generator_, token.id));
+    logs.push_back(token.log_probability);
+    Json top = Json::object();
+    for (const auto& [id, log] : token.top) top[token_name(*generator_, id)] = log;
+    tops.push_back(std::move(top));
   }
   json["logprobs"] = nullptr;
   if (request.log_probabilities) json["logprobs"] = {{"tokens", names}, {"token_logprobs", logs}};
+  if (request.top_log_probabilities > 0) json["logprobs"]["top_logprobs"] = tops;
   json["finish_reason"] = nullptr;
   if (!choice.finish_reason.empty()) json["finish_reason"] = choice.finish_reason;
   return json;
@@ -273,12 +282,10 @@ void Completion::notify() {
   wake();
 }
 
-void Completion::add_token(size_t index, int64_t token, double log_probability,
-                           const std::string& text) {
+void Completion::add_token(size_t index, ChosenToken token, const std::string& text) {
   const std::lock_guard lock(mutex_);
   Choice& choice = choices_[index];
-  choice.tokens.push_back(token);
-  choice.log_probabilities.push_back(log_probability);
+  choice.tokens.push_back(std::move(token));
   choice.text += text;
   if (!request.stream) return;
   Json event = envelope();
@@ -394,6 +401,55 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
   }
 }
 
+namespace {
+
+// Whether a call had its result in time. Throws its error.
+bool in_time(poprt_error* failed) {
+  const bool late = failed && poprt_error_get_code(failed) == POPRT_DEADLINE_EXCEEDED;
+  if (late) poprt_error_free(failed);
+  if (!late) serving::check(failed);
+  return !late;
+}
+
+// The most probable of `count` tokens, according to the logits for which the sequence waits.
+std::vector<std::pair<int64_t, double>> top_tokens(const poprt_sequence* sequence, int64_t count,
+                                                   int64_t most) {
+  std::vector<std::pair<int64_t, double>> tokens;
+  for (int64_t i = 0; i < count; i++) tokens.emplace_back(i, poprt_sequence_logit(sequence, i));
+  const auto before = [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  };
+  const auto end = tokens.begin() + std::min(most, count);
+  std::partial_sort(tokens.begin(), end, tokens.end(), before);
+  double sum = 0;
+  for (const auto& [id, logit] : tokens) sum += std::exp(logit - tokens[0].second);
+  const double log_sum = tokens[0].second + std::log(sum);
+  tokens.erase(end, tokens.end());
+  for (auto& [id, value] : tokens) value -= log_sum;
+  return tokens;
+}
+
+// Waits for the next token, which has the number -1 at the end of the text. Returns false if it
+// does not come within kTickNs; then the next call continues with `token`.
+bool next_token(poprt_sequence* sequence, int64_t most, ChosenToken& token) {
+  if (most > 0 && token.top.empty()) {
+    int64_t count = 0;
+    if (!in_time(poprt_sequence_wait_logits(sequence, kTickNs, &count))) return false;
+    if (count > 0) {
+      token.top = top_tokens(sequence, count, most);
+      serving::check(poprt_sequence_resume(sequence));
+    }
+  }
+  if (!in_time(poprt_sequence_next(sequence, kTickNs, &token.id))) return false;
+  token.log_probability = poprt_sequence_log_probability(sequence);
+  const auto chosen = [&](const auto& one) { return one.first == token.id; };
+  if (!token.top.empty() && token.id >= 0 && std::ranges::none_of(token.top, chosen))
+    token.top.emplace_back(token.id, token.log_probability);
+  return true;
+}
+
+}  // namespace
+
 // Reads the tokens of a text until its end or a stop string, and returns why it has ended.
 std::string Generations::read_tokens(const LoadedGenerator& generator, Completion& completion,
                                      size_t index, poprt_sequence* sequence,
@@ -402,25 +458,23 @@ std::string Generations::read_tokens(const LoadedGenerator& generator, Completio
   const auto begin = Clock::now();
   const auto elapsed = [&] { return (Clock::now() - begin).count(); };
   bool first = true;
-  for (int64_t token = 0;;) {
-    poprt_error* failed = poprt_sequence_next(sequence, kTickNs, &token);
+  for (ChosenToken token;;) {
+    const bool come = next_token(sequence, completion.request.top_log_probabilities, token);
     if (cancelled_ || completion.abandoned()) poprt_sequence_cancel(sequence);
-    if (failed && poprt_error_get_code(failed) == POPRT_DEADLINE_EXCEEDED) {
-      poprt_error_free(failed);
+    if (!come) {
       if (!first || wait_ns_ == 0 || elapsed() < wait_ns_) continue;
       poprt_sequence_cancel(sequence);
       throw Error(POPRT_DEADLINE_EXCEEDED, "the text had no token within the time limit");
     }
-    serving::check(failed);
-    if (token < 0) break;
+    if (token.id < 0) break;
     if (first) {
       counters.first_tokens++;
       counters.first_token_ns += static_cast<uint64_t>(elapsed());
     }
     first = false;
     counters.tokens++;
-    completion.add_token(index, token, poprt_sequence_log_probability(sequence),
-                         stream ? stream->add(token) : "");
+    const std::string text = stream ? stream->add(token.id) : "";
+    completion.add_token(index, std::exchange(token, {}), text);
     if (!stream || !stream->stopped()) continue;
     poprt_sequence_cancel(sequence);
     return "stop";

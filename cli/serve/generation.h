@@ -57,16 +57,24 @@ struct CompletionRequest {
   int64_t n = 1;  // texts for each prompt
   int64_t min_tokens = 0;
   bool stream = false, include_usage = false, log_probabilities = false;
+  int64_t top_log_probabilities = 0;  // of each token
   bool add_special_tokens = true;
 };
 
 // Throws Error (invalid_argument) that names the field.
 CompletionRequest parse_completion(std::string_view body);
 
+// A token of a text.
+struct ChosenToken {
+  int64_t id = 0;
+  double log_probability = 0;
+  // The most probable tokens in its place, if the request asks for them.
+  std::vector<std::pair<int64_t, double>> top;
+};
+
 // One text of a request.
 struct Choice {
-  std::vector<int64_t> tokens;
-  std::vector<double> log_probabilities;
+  std::vector<ChosenToken> tokens;
   std::string text;           // if the generator has a tokenizer
   std::string finish_reason;  // empty while the text continues
 };
@@ -95,7 +103,7 @@ class Completion {
   nlohmann::ordered_json usage() const;
   void add_event(const std::string& json);
   nlohmann::ordered_json choice_json(size_t index, size_t from, const std::string& text) const;
-  void add_token(size_t index, int64_t token, double log_probability, const std::string& text);
+  void add_token(size_t index, ChosenToken token, const std::string& text);
   // `text`: the rest of the text.
   void end_choice(size_t index, std::string reason, const std::string& text,
                   std::optional<Error> error);

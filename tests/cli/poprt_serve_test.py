@@ -445,6 +445,29 @@ class Completions(unittest.TestCase):
                 count = len(wanted["prompt"])
                 self.assertEqual(answer["usage"], {"prompt_tokens": count, "completion_tokens": 8, "total_tokens": count + 8})
 
+    def test_the_most_probable_tokens(self):
+        for text, wanted in enumerate(self.expected["genai"]):
+            plain = self.complete("saved", text, logprobs=0)[1]["choices"][0]
+            for count in (1, 5, 20):
+                (choice,) = self.complete("saved", text, logprobs=count)[1]["choices"]
+                self.assertEqual(choice["token_ids"], plain["token_ids"])
+                for token, log, top, expected in zip(choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"],
+                                                     choice["logprobs"]["top_logprobs"], wanted["log_probabilities"]):
+                    self.assertEqual(len(top), count)
+                    self.assertEqual(list(top.values()), sorted(top.values(), reverse=True))
+                    self.assertEqual(next(iter(top)), token)  # the choice is greedy
+                    self.assertAlmostEqual(top[token], expected, 3)
+                    self.assertAlmostEqual(log, expected, 3)
+        _, answer = self.complete(logprobs=20, n=4, temperature=2, seed=1)
+        _, again = self.complete(n=4, temperature=2, seed=1)
+        self.assertEqual([c["token_ids"] for c in answer["choices"]], [c["token_ids"] for c in again["choices"]])
+        for choice in answer["choices"]:
+            for token, log, top in zip(choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"], choice["logprobs"]["top_logprobs"]):
+                self.assertAlmostEqual(top[token], log, 5)  # the chosen token is always there
+                self.assertIn(len(top), (20, 21))
+        events = self.events(logprobs=2)
+        self.assertEqual([len(e["choices"][0]["logprobs"]["top_logprobs"]) for e in events], [1] * 8 + [0])
+
     def test_a_stream_has_an_event_for_each_token(self):
         events = self.events(stream_options={"include_usage": True})
         wanted = self.expected["genai"][1]
@@ -482,7 +505,7 @@ class Completions(unittest.TestCase):
                            ({"max_tokens": 0}, "'max_tokens'"), ({"max_tokens": "8"}, "'max_tokens'"), ({"max_tokens": 1e300}, "max_new_tokens"),
                            ({"temperature": -1}, "temperature"), ({"top_p": 2}, "top_p"), ({"seed": -1}, "'seed'"), ({"n": 0}, "'n'"),
                            ({"n": 129}, "'n'"), ({"prompt": [[1]] * 65, "n": 2}, "more than 128 texts"), ({"stream": 1}, "'stream'"),
-                           ({"logprobs": 5}, "'logprobs'"), ({"stop": ["x"]}, "'stop_token_ids'"), ({"stop": ""}, "'stop'"),
+                           ({"logprobs": 21}, "'logprobs'"), ({"logprobs": -1}, "'logprobs'"), ({"stop": ["x"]}, "'stop_token_ids'"), ({"stop": ""}, "'stop'"),
                            ({"stop": ["x"] * 17}, "'stop'"), ({"stop": "x" * 1025}, "'stop'"), ({"stop": [[]]}, "'stop'"),
                            ({"prompt": ["a", [1]]}, "no tokenizer"), ({"prompt": ["a", 1]}, "'prompt'"),
                            ({"add_special_tokens": 1}, "'add_special_tokens'"), ({"best_of": 2}, "'best_of'"),
