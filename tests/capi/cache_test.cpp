@@ -393,12 +393,13 @@ TEST_F(CompilerSteps, TheShapeThatFailsIsSaid) {
   EXPECT_NE(answer.find(": shape 3 of 3: "), std::string::npos) << answer;
 }
 
-TEST_F(CompilerSteps, WhatIsInTheCacheIsOneStep) {
+TEST_F(CompilerSteps, WhatIsInTheCacheIsHashedAndFound) {
   EXPECT_EQ(call(0, cached()), "ok");
   steps.all.clear();
   EXPECT_EQ(call(0, cached()), "ok");
-  ASSERT_EQ(steps.all.size(), 1u);
-  EXPECT_EQ(steps.all[0], std::pair(1.0, std::string("found in the cache")));
+  ASSERT_EQ(steps.all.size(), 2u);
+  EXPECT_EQ(steps.all[0].second, "hash");
+  EXPECT_EQ(steps.all[1], std::pair(1.0, std::string("found in the cache")));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ TIMES = [
     (r"latency ms: .*", "latency ms: TIMES"), (r"total: [\d.]+ ms, throughput: [\d.]+ ", "total: TIME ms, throughput: NUMBER "),
     (r"Tput: \d+", "Tput: NUMBER"), (r"load [\d.]+ ms", "load TIME ms"), (r"throughput: [\d.]+ requests", "throughput: NUMBER requests"),
     (r'("(?:\w+_ms|requests_per_second)": )\d[\d.e+-]*', r"\1TIME"), (r'("(?:load_ms|\w*_ns|last_used)": )\d[\d.e+-]*', r"\1TIME"), (r'("latency_ms": )\[[^]]*\]', r"\1TIMES"),
-    (r'((?:load|run)_ms(?:",\s*"value": "?|  +))\d[\d.e+-]*', r"\1TIME"),
+    (r'((?:(?:load|run|warm_median)_ms|warm_runs)(?:",\s*"value": "?|  +))\d[\d.e+-]*', r"\1TIME"),
     (r"(?m)^( *(?:model|convert|compile) +\S+ +\d+ +)[\d.e-]+", r"\1TIME"), (r"(?m)^ +\d+\.\d\d +\d+\.\d\d  (\w)", r"  TIME \1"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE"), (r"\b\d+ (second|minute|hour|day)s? ago\b", "AGE"), (r"\[\d\d:\d\d:\d\d\.\d+\] ", ""), (r"\b[0-9a-f]{64}\b", "HASH"),
     (r"\b(poprt|Model Runtime) \d+\.\d+\.\d+", r"\1 VERSION")]
