@@ -15,6 +15,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler/shard.h"
+#include "compiler/transformed_weights.h"
 #include "ir/schemas.h"
 #include "ops/common/conv.h"
 #include "ops/common/required_inputs.h"
@@ -260,6 +261,8 @@ Executable compile(ir::Graph& graph, const Options& options) {
   if (!has_narrow) staged.pass_arguments["narrow_weights"].emplace("find", "False");
   run_compile_stages(graph, staged);
   limit_winograd(graph, options.winograd);
+  // No narrow type represents transformed weights.
+  if (!options.compact && !has_narrow) choose_transformed_weights(graph);
   if (options.lowered) options.lowered(graph);
   if (options.passes_only) return {};
   auto notes = class_labels_of(graph);
@@ -277,9 +280,7 @@ Executable compile(ir::Graph& graph, const Options& options) {
       options, placement);
   notes.merge(executable.notes);
   executable.notes = notes;
-  if (has_narrow || options.compact)
-    executable.narrow =
-        narrow_weights(executable.program, executable.weights, {has_narrow, options.compact});
+  if (has_narrow) executable.narrow = narrow_weights(executable.program, executable.weights);
   return executable;
 }
 

@@ -116,6 +116,8 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
     for (const VariableWeight& w : variables) fixed.insert(w.name);
     rows = note_batch_rows(graph, source.get(), fixed, options);
   }
+  // Transformed weights depend on the shape; parts share plain ones.
+  if (part.count > 1) options.compact = true;
   Executable executable = compile(graph, options);
   if (options.passes_only) return executable;
   if (!rows.empty()) executable.notes[program::kBatchRows] = std::move(rows);

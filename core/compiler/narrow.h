@@ -1,5 +1,5 @@
-// Finds the weights of a program that a payload can store in fewer bytes: as f16 or 8-bit floats,
-// and Winograd's weights in plain form.
+// Finds the weights of a program that a payload can store in fewer bytes: as f16, bf16 or 8-bit
+// floats.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,8 @@ namespace poprt::compiler {
 // check packs all weights again.
 bool has_narrow_constants(const ir::Graph& graph);
 
-// What to look for. `types`: f32 weights that a narrower type represents exactly. `plain`:
-// Winograd's weights of any type.
-struct NarrowSearch {
-  bool types = true;
-  bool plain = false;
-};
-
-// Returns the records that are found. It packs each weight, and without `types` only Winograd's.
+// Returns the records that a narrower type represents exactly. It packs each weight of f32.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
-                                                   std::span<const program::Weight> weights,
-                                                   const NarrowSearch& search = {});
+                                                   std::span<const program::Weight> weights);
 
 }  // namespace poprt::compiler

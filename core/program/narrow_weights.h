@@ -1,8 +1,8 @@
 // Weights that are f32 in memory but that a narrower type represents exactly, because they were
 // f16, bf16 or an 8-bit float in the model. A payload stores them in that type; a reader converts
-// them once, so that kernels read floats as usual. No narrow type represents Winograd's packed
-// weights, so the payload stores the plain weights and a reader transforms them. A compact payload
-// does so for f32 weights, too, because packed weights have 16/9 or 4 times the size.
+// them once, so that kernels read floats as usual. Payloads of minor versions 3 and 4 may store the
+// plain weights of Winograd's packed ones, which a reader transforms; the compiler does not write
+// them any more, because no narrow type represents packed weights and kernels read plain ones.
 #pragma once
 
 #include <cstddef>

@@ -697,9 +697,10 @@ constexpr OptionRow kOptions[] = {
      .executable = true},
     {.name = "compact",
      .group = kCompile,
-     .help = "Store Winograd's weights of convolutions in plain form, which has 1/4 or 9/16 of the "
-             "size; they are packed when the file is opened, which takes longer, and the weights "
-             "of the model are then in private memory",
+     .help =
+         "Store no transformed weights of Winograd convolutions. By default those of the layers "
+         "with the largest images add up to a quarter to the weights of the model, which saves "
+         "the time to transform them in each run",
      .since = "",
      .executable = true},
 };

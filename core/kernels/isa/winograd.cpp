@@ -66,17 +66,39 @@ POPRT_INLINE void input_tile(const X* from, int64_t pitch, float* to, int64_t po
   }
 }
 
+// The position of a tile; the tiles of all images are numbered one after the other.
+template <int M>
+struct TilePlace {
+  TilePlace(const ConvShape& s, int64_t tile)
+      : rows((s.oh + M - 1) / M),
+        columns((s.ow + M - 1) / M),
+        image(tile / (rows * columns)),
+        y(tile / columns % rows),
+        x(tile % columns) {}
+  // Moves to the next tile. Returns whether that is in another image.
+  POPRT_INLINE bool advance() {
+    if (++x < columns) return false;
+    x = 0;
+    if (++y < rows) return false;
+    y = 0;
+    image++;
+    return true;
+  }
+  int64_t rows, columns;
+  int64_t image, y, x;
+};
+
 template <int M, class X>
-void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const X* image, int64_t tile0,
+void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const X* x, int64_t tile0,
                       int64_t count, float* v) {
   constexpr int A = M + 2;
-  const int64_t columns = (s.ow + M - 1) / M, position = b.position_floats(s);
+  const int64_t position = b.position_floats(s), pixels = s.h * s.w * 16;
   for (int64_t block = 0; block < s.c_blocks; block++) {
-    const X* plane = image + block * s.h * s.w * 16;
-    int64_t ty = tile0 / columns, tx = tile0 % columns;
+    TilePlace<M> at(s, tile0);
+    const X* plane = x + (at.image * s.c_blocks + block) * pixels;
     float* to = v + block * count * 16;
     for (int64_t t = 0; t < count; t++, to += 16) {
-      const int64_t iy = ty * M - s.pad_h, ix = tx * M - s.pad_w;
+      const int64_t iy = at.y * M - s.pad_h, ix = at.x * M - s.pad_w;
       if (iy >= 0 && ix >= 0 && iy + A <= s.h && ix + A <= s.w) {
         input_tile<M>(plane + (iy * s.w + ix) * 16, s.w * 16, to, position);
       } else {
@@ -89,23 +111,21 @@ void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const X* im
           }
         input_tile<M>(edge, A * 16, to, position);
       }
-      if (++tx == columns) {
-        tx = 0;
-        ty++;
-      }
+      if (at.advance()) plane += s.c_blocks * pixels;
     }
   }
 }
 
 template <int M, class Y, class Act>
 POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, const float* product,
-                               f32x16 bias, const void* residual, Y* y, int64_t tile0,
+                               f32x16 bias, const void* residual, Y* y, int64_t oc, int64_t tile0,
                                int64_t count, const Act& act) {
   constexpr int A = M + 2;
-  const int64_t columns = (s.ow + M - 1) / M, position = b.product_floats();
+  const int64_t position = b.product_floats(), pixels = s.oh * s.ow * 16;
   const bool before = residual && !s.epilogue.residual_after;
   const bool after = residual && s.epilogue.residual_after;
-  int64_t ty = tile0 / columns, tx = tile0 % columns;
+  TilePlace<M> place(s, tile0);
+  int64_t plane = (place.image * s.oc_blocks + oc) * pixels;
   for (int64_t t = 0; t < count; t++, product += 16) {
     f32x16 half[M][A];
     POPRT_UNROLL for (int j = 0; j < A; j++) {
@@ -114,11 +134,11 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
       transform_output<M>(m, v);
       POPRT_UNROLL for (int i = 0; i < M; i++) half[i][j] = v[i];
     }
-    const int64_t rows = s.oh - ty * M < M ? s.oh - ty * M : M;
-    const int64_t width = s.ow - tx * M < M ? s.ow - tx * M : M;
+    const int64_t rows = s.oh - place.y * M < M ? s.oh - place.y * M : M;
+    const int64_t width = s.ow - place.x * M < M ? s.ow - place.x * M : M;
     POPRT_UNROLL for (int i = 0; i < M; i++) {
       if (i < rows) {
-        const int64_t at = ((ty * M + i) * s.ow + tx * M) * 16;
+        const int64_t at = plane + ((place.y * M + i) * s.ow + place.x * M) * 16;
         f32x16 v[M];
         transform_output<M>(half[i], v);
         POPRT_UNROLL for (int j = 0; j < M; j++) {
@@ -132,41 +152,127 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
         }
       }
     }
-    if (++tx == columns) {
-      tx = 0;
-      ty++;
-    }
+    if (place.advance()) plane += s.oc_blocks * pixels;
   }
 }
 
-// Computes the products of one position: `count` tiles of all input channels and `vectors` blocks
-// of output channels.
-void multiply(const ConvShape& s, const float* v, const float* weights, int64_t w_vector,
-              float* product, int64_t count, int64_t vectors) {
+// Adds the products of one position to `product` (or begins them, with block 0): `count` tiles of
+// at most kSummedSegments blocks of input channels from `block` on, and `vectors` blocks of output
+// channels. The weights are those of these input channels.
+void multiply(const ConvShape& s, int64_t block, const float* v, const float* weights,
+              int64_t w_vector, float* product, int64_t count, int64_t vectors) {
   const ConvTiles& kernels = POPRT_ISA_NAME(conv_tiles);
+  const int64_t blocks =
+      s.c_blocks - block < kSummedSegments ? s.c_blocks - block : kSummedSegments;
   TileIn in{};
   in.a_segment = count * 16;
   in.tail_k = s.c % 16;
   in.w_vector = w_vector;
+  in.tail = s.c % 16 && block + blocks == s.c_blocks ? 1 : 0;
+  in.full = blocks - in.tail;
+  in.w = weights;
   TileOut out{};
   out.c_row = 16;
   out.c_vector = count * 16;
   out.lanes = 16;
-  for (int64_t block = 0; block < s.c_blocks; block += kSummedSegments) {
-    const int64_t blocks =
-        s.c_blocks - block < kSummedSegments ? s.c_blocks - block : kSummedSegments;
-    in.tail = s.c % 16 && block + blocks == s.c_blocks ? 1 : 0;
-    in.full = blocks - in.tail;
-    in.w = weights + block * 256;
-    out.first = block == 0;
-    for (int64_t t = 0; t < count;) {
-      const int64_t rows = even_piece(count - t, kMaxRows[vectors]);
-      in.a = v + (block * count + t) * 16;
-      out.c = product + t * 16;
-      kernels.blocked[vectors][rows](in, out);
-      t += rows;
-    }
+  out.first = block == 0;
+  for (int64_t t = 0; t < count;) {
+    const int64_t rows = even_piece(count - t, kMaxRows[vectors]);
+    in.a = v + (block * count + t) * 16;
+    out.c = product + t * 16;
+    kernels.blocked[vectors][rows](in, out);
+    t += rows;
   }
+}
+
+// Elements G g of row or column I without the factor of weight_factor(). No sum has two products,
+// so that there is one way to fuse them.
+template <int M, int I>
+POPRT_INLINE f32x16 transform_weight(f32x16 g0, f32x16 g1, f32x16 g2) {
+  if constexpr (I == 0)
+    return g0;
+  else if constexpr (I == M + 1)
+    return g2;
+  else if constexpr (M == 2)
+    return I == 1 ? (g0 + g2) + g1 : (g0 + g2) - g1;
+  else
+    return fma(g1, splat(I == 1 || I == 3 ? kFar : -kFar), I < 3 ? g0 * 2.0f + g2 : g0 + g2 * 2.0f);
+}
+template <int M>
+constexpr float weight_factor(int i) {
+  if (i == 0 || i == M + 1) return 1;
+  if (M == 2) return 0.5f;
+  return i < 3 ? -1.0f / 3 : 1.0f / 6;
+}
+
+// Row I of the positions of G g G^T, for one block of output channels and `channels` input channels
+// with weights [tap][channel][16], to [column][...][16] whose columns are `column` floats apart.
+template <int M, int I>
+POPRT_INLINE void transform_block(const float* g, int64_t channels, float* to, int64_t column) {
+  const int64_t tap = channels * 16;
+  for (int64_t c = 0; c < channels; c++, g += 16, to += 16) {
+    f32x16 h[3];
+    POPRT_UNROLL for (int x = 0; x < 3; x++) h[x] =
+        transform_weight<M, I>(load(g + x * tap), load(g + (3 + x) * tap), load(g + (6 + x) * tap));
+    store(to, h[0] * weight_factor<M>(I));
+    store(to + column,
+          transform_weight<M, 1>(h[0], h[1], h[2]) * (weight_factor<M>(I) * weight_factor<M>(1)));
+    store(to + 2 * column,
+          transform_weight<M, 2>(h[0], h[1], h[2]) * (weight_factor<M>(I) * weight_factor<M>(2)));
+    if constexpr (M == 4) {
+      store(to + 3 * column,
+            transform_weight<M, 3>(h[0], h[1], h[2]) * (weight_factor<M>(I) * weight_factor<M>(3)));
+      store(to + 4 * column,
+            transform_weight<M, 4>(h[0], h[1], h[2]) * (weight_factor<M>(I) * weight_factor<M>(4)));
+    }
+    store(to + (M + 1) * column, h[2] * weight_factor<M>(I));
+  }
+}
+
+// The same for all input channels of multiply() and `vectors` blocks of output channels. The
+// weights of a column and of a block of output channels are weight_floats() apart.
+template <int M, int I>
+void transform_row(const ConvShape& s, const float* weights, int64_t block, int64_t vectors,
+                   float* to) {
+  const int64_t each = WinogradBlocking::weight_floats(s), column = vectors * each;
+  const int64_t end = block + kSummedSegments < s.c_blocks ? block + kSummedSegments : s.c_blocks;
+  for (int64_t q = 0; q < vectors; q++)
+    for (int64_t b = block; b < end; b++) {
+      const int64_t channels = s.c - b * 16 < 16 ? s.c - b * 16 : 16;
+      transform_block<M, I>(weights + (q * s.c + b * 16) * 144, channels,
+                            to + q * each + (b - block) * 256, column);
+    }
+}
+
+template <int M, int I = 0>
+POPRT_INLINE void transform_weights(int i, const ConvShape& s, const float* weights, int64_t block,
+                                    int64_t vectors, float* to) {
+  if (i == I) return transform_row<M, I>(s, weights, block, vectors, to);
+  if constexpr (I < M + 1) transform_weights<M, I + 1>(i, s, weights, block, vectors, to);
+}
+
+// Computes the products of all positions for output blocks [oc, oc + vectors).
+template <int M>
+void multiply_all(const ConvShape& s, const WinogradBlocking& b, const float* v,
+                  const float* weights, int64_t oc, int64_t vectors, float* product, int64_t count,
+                  float* transformed) {
+  constexpr int A = M + 2;
+  const int64_t position = b.position_floats(s), product_position = b.product_floats();
+  if (b.transformed) {
+    for (int64_t p = 0; p < A * A; p++)
+      for (int64_t block = 0; block < s.c_blocks; block += kSummedSegments)
+        multiply(s, block, v + p * position, weights + (oc * A * A + p) * s.c * 16 + block * 256,
+                 A * A * s.c * 16, product + p * product_position, count, vectors);
+    return;
+  }
+  const int64_t each = WinogradBlocking::weight_floats(s);
+  for (int i = 0; i < A; i++)
+    for (int64_t block = 0; block < s.c_blocks; block += kSummedSegments) {
+      transform_weights<M>(i, s, weights + oc * s.c * 144, block, vectors, transformed);
+      for (int64_t p = i * A; p < i * A + A; p++)
+        multiply(s, block, v + p * position, transformed + (p - i * A) * vectors * each, each,
+                 product + p * product_position, count, vectors);
+    }
 }
 
 template <int M, class X, class Y>
@@ -174,37 +280,30 @@ void run_tile(const ConvShape& s, const WinogradBlocking& b, const X* x, const f
               const float* bias, const void* residual, Y* y, int64_t begin, int64_t end,
               float* scratch) {
   constexpr int A = M + 2;
-  const int64_t tiles = ((s.oh + M - 1) / M) * ((s.ow + M - 1) / M);
-  const int64_t position = b.position_floats(s), product_position = b.product_floats();
-  const int64_t out_pixels = s.oh * s.ow;
+  const int64_t tiles = s.batch * ((s.oh + M - 1) / M) * ((s.ow + M - 1) / M);
   float* const v = scratch;
-  float* const product = scratch + A * A * position;
+  float* const product = v + A * A * b.position_floats(s);
+  float* const transformed = product + A * A * b.product_floats();
   int64_t done_chunk = -1;  // the chunk of tiles in v
   for (int64_t task = begin; task < end; task++) {
     const int64_t oc_task = task % b.oc_tasks, chunk = task / b.oc_tasks;
-    const int64_t tile0 = chunk % b.tile_tasks * b.tiles, image = chunk / b.tile_tasks;
+    const int64_t tile0 = chunk * b.tiles;
     const int64_t count = tiles - tile0 < b.tiles ? tiles - tile0 : b.tiles;
-    if (chunk != done_chunk)
-      transform_inputs<M>(s, b, x + image * s.c_blocks * s.h * s.w * 16, tile0, count, v);
+    if (chunk != done_chunk) transform_inputs<M>(s, b, x, tile0, count, v);
     done_chunk = chunk;
     const int64_t oc_begin = oc_task * b.oc_blocks;
     const int64_t oc_end =
         oc_begin + b.oc_blocks < s.oc_blocks ? oc_begin + b.oc_blocks : s.oc_blocks;
     for (int64_t oc = oc_begin; oc < oc_end;) {
       const int64_t vectors = oc_end - oc < b.vectors ? oc_end - oc : b.vectors;
-      for (int64_t p = 0; p < A * A; p++)
-        multiply(s, v + p * position, weights + (oc * A * A + p) * s.c * 16, A * A * s.c * 16,
-                 product + p * product_position, count, vectors);
-      with_common_activation(
-          static_cast<Activation>(s.epilogue.activation), s.epilogue.a, s.epilogue.b,
-          [&](auto act) {
-            for (int64_t q = 0; q < vectors; q++) {
-              const int64_t at = (image * s.oc_blocks + oc + q) * out_pixels * 16;
-              output_tiles<M>(s, b, product + q * count * 16,
-                              bias ? load(bias + (oc + q) * 16) : zero(),
-                              stored_at(residual, s.bf16_residual, at), y + at, tile0, count, act);
-            }
-          });
+      multiply_all<M>(s, b, v, weights, oc, vectors, product, count, transformed);
+      with_common_activation(static_cast<Activation>(s.epilogue.activation), s.epilogue.a,
+                             s.epilogue.b, [&](auto act) {
+                               for (int64_t q = 0; q < vectors; q++)
+                                 output_tiles<M>(s, b, product + q * count * 16,
+                                                 bias ? load(bias + (oc + q) * 16) : zero(),
+                                                 residual, y, oc + q, tile0, count, act);
+                             });
       oc += vectors;
     }
   }

@@ -7,7 +7,8 @@ namespace poprt::kernels::isa {
 
 struct WinogradBlocking {
   int64_t tile;       // 2 or 4
-  int64_t tiles;      // of a task
+  bool transformed;   // whether the weights are transformed
+  int64_t tiles;      // of a task; the tiles of all images are numbered one after the other
   int64_t oc_blocks;  // of a task
   int64_t vectors;    // output blocks of a register tile
   int64_t tile_tasks, oc_tasks;
@@ -15,15 +16,21 @@ struct WinogradBlocking {
   // lines, so that the positions of one tile are not in the same cache set.
   int64_t position_floats(const ConvShape& s) const { return (s.c_blocks * tiles + 1) * 16; }
   int64_t product_floats() const { return (vectors * tiles + 1) * 16; }
+  // The number of floats between the transformed weights of two output blocks, for at most
+  // kSummedSegments blocks of input channels.
+  static int64_t weight_floats(const ConvShape& s) {
+    return ((s.c_blocks < kSummedSegments ? s.c_blocks : kSummedSegments) * 16 + 1) * 16;
+  }
   int64_t scratch_floats(const ConvShape& s) const {
-    return (tile + 2) * (tile + 2) * (position_floats(s) + product_floats());
+    const int64_t weights = transformed ? 0 : (tile + 2) * vectors * weight_floats(s);
+    return (tile + 2) * (tile + 2) * (position_floats(s) + product_floats()) + weights;
   }
 };
 
 struct WinogradTable {
   int64_t (*best_vectors)(int64_t tiles, int64_t blocks);
-  // 3x3, stride and dilation 1. Weights are [oc block][(tile+2)^2][c][16]. x, the residual and y
-  // may be bf16.
+  // 3x3, stride and dilation 1. Transformed weights are [oc block][(tile+2)^2][c][16], others those
+  // of ConvTable::blocked. x, the residual and y may be bf16.
   void (*run)(const ConvShape& s, const WinogradBlocking& b, const void* x, const float* weights,
               const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
               float* scratch) noexcept;

@@ -37,5 +37,8 @@ ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channe
                              bool bf16 = false);
 // The attribute of poprt.Conv with the `largest_tile`.
 inline constexpr std::string_view kWinogradAttribute = "largest_winograd_tile";
+// The attribute of poprt.Conv that is 1 if Winograd's kernel reads transformed weights, which are
+// larger (compiler/transformed_weights.h). Without it, the kernel transforms the weights in a run.
+inline constexpr std::string_view kTransformedAttribute = "transformed_weights";
 
 }  // namespace poprt::ops

@@ -44,6 +44,7 @@ bool is_three_by_three(const ConvProblem& p) {
 struct Preferences {
   int64_t winograd_tile;  // -1 for the cheapest up to `largest_tile`
   int64_t largest_tile;
+  bool transformed;  // whether Winograd's weights are stored transformed
 };
 
 // The size of Winograd's tile, or 0 if another algorithm is used.
@@ -201,8 +202,10 @@ constexpr ConvImplementation kImplementations[] = {
      },
      [](const ConvProblem& p, const Preferences& preferences) {
        ConvKernel k = by_groups<kernels::calls::ConvWinograd>(p);
-       k.winograd_tile = winograd_tile_of(p, preferences);
-       std::get<kernels::calls::ConvWinograd>(k.call).tile = k.winograd_tile;
+       auto& call = std::get<kernels::calls::ConvWinograd>(k.call);
+       call.tile = winograd_tile_of(p, preferences);
+       call.plain_weights = !preferences.transformed;
+       k.winograd_tile = preferences.transformed ? call.tile : 0;
        return k;
      }},
     {[](const ConvProblem& p, const Preferences&) { return prefers_dense_bf16(p); },
@@ -298,13 +301,14 @@ std::string_view ConvKernel::name() const {
   return std::visit([]<class Call>(const Call&) { return Call::kKernel; }, call);
 }
 
-ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64_t largest_tile) {
+ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64_t largest_tile,
+                              bool transformed) {
   if (!conv_kernel_exists(p))
     fail(ErrorCode::invalid_argument,
          "no blocked convolution of {} groups of {} to {} channels{}{}{}", p.groups, p.c, p.m,
          p.deep ? " in three dimensions" : "", p.plain ? " in plain layout" : "",
          p.normalized ? " with a prologue" : "");
-  const Preferences preferences{winograd_tile, largest_tile};
+  const Preferences preferences{winograd_tile, largest_tile, transformed};
   const auto* chosen =
       std::find_if(std::begin(kImplementations), std::end(kImplementations),
                    [&](const ConvImplementation& i) { return i.fits(p, preferences); });
@@ -314,7 +318,8 @@ ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64
 ConvKernel conv_kernel_of(const ir::Node& conv) {
   return choose_conv_kernel(conv_problem(conv),
                             conv.input(1)->is_constant() ? conv.int_attr("winograd_tile", -1) : 0,
-                            conv.int_attr(kWinogradAttribute, kLargestWinogradTile));
+                            conv.int_attr(kWinogradAttribute, kLargestWinogradTile),
+                            conv.int_attr(kTransformedAttribute, 0) != 0);
 }
 
 }  // namespace poprt::ops

@@ -51,8 +51,8 @@ struct ConvKernel {
       call;
   // The ONNX weights as pack_conv() reads them: [groups * m, c, kh, kw] for any rank.
   kernels::ConvWeights weights;
-  bool packed = true;  // false: the kernel reads weights and bias in the layout of ONNX
-  int64_t winograd_tile = 0;
+  bool packed = true;         // false: the kernel reads weights and bias in the layout of ONNX
+  int64_t winograd_tile = 0;  // of transformed weights, or 0
 
   std::string_view name() const;
   // The packed weights: their type, bf16 or f32, and number.
@@ -67,10 +67,11 @@ struct ConvKernel {
 };
 
 // `winograd_tile` is 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest tile that is at most
-// `largest_tile`. Throws invalid_argument if no kernel computes the problem (see
-// poprt_conv_supported()).
+// `largest_tile`. With `transformed`, the weights of Winograd's kernel are stored transformed.
+// Throws invalid_argument if no kernel computes the problem (see poprt_conv_supported()).
 ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1,
-                              int64_t largest_tile = kLargestWinogradTile);
+                              int64_t largest_tile = kLargestWinogradTile,
+                              bool transformed = false);
 
 // The kernel of a poprt.Conv node whose inputs have static types. Weights that are computed at run
 // time do not justify a Winograd transform. Throws invalid_argument if there is none.

@@ -29,9 +29,7 @@ namespace {
 
 int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 
-// Writes the weights of a convolution in the layout of its kernel. If the destination has the size
-// of the plain weights, Winograd's form writes those instead (program/narrow_weights.h); packed
-// weights are always larger.
+// Writes the weights of a convolution in the layout of its kernel.
 struct PackedConv {
   int64_t groups, m, c, kh, kw, tile;
   bool bf16, stem;
@@ -42,12 +40,7 @@ struct PackedConv {
     kernel.winograd_tile = tile;
     if (bf16) kernel.call = calls::ConvBf16{};
     if (stem) kernel.call = calls::ConvStemBf16{};
-    const std::span<const float> plain = from[0].values<float>();
-    if (tile && to.size() == plain.size_bytes()) {
-      std::ranges::copy(plain, program::as_array<float>(to).begin());
-      return;
-    }
-    kernel.pack(plain, to);
+    kernel.pack(from[0].values<float>(), to);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "compiler/pipeline.h"
 #include "core/compiler/support.h"
 #include "ir/work.h"
+#include "kernels/calls/conv_winograd.h"
 
 namespace poprt::test {
 namespace {
@@ -373,7 +374,10 @@ std::string kernels_of_convolution(compiler::Winograd winograd, int64_t size) {
                                               options);
   for (const auto& i : e.program.main) {
     const std::string& kernel = e.program.kernels[i.kernel];
-    if (kernel == "conv_winograd") return fmt::format("{} {}", kernel, i.ints.back());
+    if (kernel == "conv_winograd") {
+      const auto call = kernels::calls::decode<kernels::calls::ConvWinograd>(i.ints, i.floats);
+      return fmt::format("{} {}", kernel, call.tile);
+    }
     if (kernel.starts_with("conv")) return kernel;
   }
   return "";

@@ -86,8 +86,7 @@ TEST(Narrow, FloatsThatFewerBitsHoldAreInTheTable) {
 }
 
 // Weights of 64 to 64 channels that were `type` in the model, for Winograd's tile `choice`.
-std::vector<program::NarrowWeights> of_convolution(const char* type, Winograd choice,
-                                                   bool compact = false) {
+std::vector<program::NarrowWeights> of_convolution(const char* type, Winograd choice) {
   const auto graph = ir::parse_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
     input %x : {0}[1,64,28,28]
     const %w : {0}[64,64,3,3] = fill 0.0
@@ -109,43 +108,24 @@ std::vector<program::NarrowWeights> of_convolution(const char* type, Winograd ch
   w->set_constant(values);
   Options options;
   options.winograd = choice;
-  options.compact = compact;
   convert(*graph, options);
   return compile(*graph, options).narrow;
 }
 
-// The file stores the plain weights, from which the transformed ones are computed.
+// Kernels read them in plain form, which has the numbers of the model.
 TEST(Narrow, WeightsOfWinogradAreStoredAsTheyWere) {
-  for (const auto& [choice, tile] : {std::pair{Winograd::exact, 2}, {Winograd::fast, 4}}) {
+  for (const Winograd choice : {Winograd::exact, Winograd::fast, Winograd::off}) {
     const auto table = of_convolution("f16", choice);
-    ASSERT_EQ(table.size(), 1u) << tile;
+    ASSERT_EQ(table.size(), 1u);
     EXPECT_EQ(table[0].dtype, DType::f16);
-    EXPECT_EQ(table[0].winograd.tile, tile);
-    EXPECT_EQ(table[0].winograd.m, 64);
-    EXPECT_EQ(table[0].winograd.c, 64);
-    EXPECT_EQ(table[0].bytes,
-              static_cast<uint64_t>(table[0].winograd.packed_floats()) * sizeof(float));
+    EXPECT_EQ(table[0].winograd, WinogradWeights{});
+    EXPECT_EQ(table[0].bytes, sizeof(float) * 64 * 64 * 9);
   }
-  const auto plain = of_convolution("f16", Winograd::off);
-  ASSERT_EQ(plain.size(), 1u);
-  EXPECT_EQ(plain[0].winograd.tile, 0);
   EXPECT_TRUE(of_convolution("f32", Winograd::fast).empty()) << "numbers of 24 bits";
 }
 
-// Option compact stores the plain weights of all types.
-TEST(Narrow, ACompactPayloadHasPlainWeightsForWinograds) {
-  for (const auto& [choice, tile] : {std::pair{Winograd::exact, 2}, {Winograd::fast, 4}}) {
-    const auto table = of_convolution("f32", choice, true);
-    ASSERT_EQ(table.size(), 1u) << tile;
-    EXPECT_EQ(table[0].dtype, DType::f32);
-    EXPECT_EQ(table[0].winograd, (WinogradWeights{64, 64, tile}));
-    EXPECT_EQ(of_convolution("f16", choice, true), of_convolution("f16", choice));
-  }
-  EXPECT_TRUE(of_convolution("f32", Winograd::off, true).empty());
-}
-
-// The numbers would fit fewer bits, but products read narrow weights as stored, so no weights are
-// widened.
+// Although they are numbers that fewer bits hold. Products read narrow weights as stored, so there
+// is nothing to widen.
 TEST(Narrow, WeightsThatWereWideStayWide) {
   const auto compiled = [](const char* type) {
     const auto graph =
