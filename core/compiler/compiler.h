@@ -92,8 +92,7 @@ struct Options {
   std::vector<float> split_ratios;  // for `automatic`: fraction of the work for each IPU
   bool pipelining = false;          // IPUs work on different runs at the same time
   int64_t batches_per_step = 1;     // a multiple of the stages
-  // Whether results must not depend on the instruction set (kernels::Call::reproducible): products
-  // read f32 weights, because the kernels of narrow ones round differently.
+  // Whether results must not depend on the instruction set (kernels::Call::reproducible).
   bool reproducible = false;
   bool verify_each = true;
   // Whether attributes that an operator does not have, and declared shapes that differ from those

@@ -263,13 +263,9 @@ std::vector<const PassDef*> compile_pipeline(const Options& options) {
 }
 
 std::vector<Stage> compile_stages(const Options& options) {
-  Options chosen = options;
-  // Kernels of narrow weights differ between instruction sets in the order of their sums.
-  if (options.reproducible)
-    chosen.skip_passes.insert(chosen.skip_passes.end(), {"narrow_products", "narrow_weights"});
-  return {{"PreAlias", resolve(kExpand, chosen)},
-          {"MainLoops", resolve(kFuse, chosen)},
-          {"Final", resolve(kFinish, chosen)}};
+  return {{"PreAlias", resolve(kExpand, options)},
+          {"MainLoops", resolve(kFuse, options)},
+          {"Final", resolve(kFinish, options)}};
 }
 
 }  // namespace poprt::compiler

@@ -2,6 +2,7 @@
 
 import os
 import random
+import struct
 import subprocess
 import unittest
 
@@ -10,6 +11,7 @@ from option_support import OptionTest
 from support import DIGITS
 
 THREADS = (1, 2, 3, 5)
+UINT8 = 2  # its number in ONNX
 
 
 def instruction_sets():
@@ -37,15 +39,22 @@ class Network:
         self.weights.append(onnx.floats(name, shape, [self.random.gauss(0, scale) for _ in range(size)]))
         return name
 
+    def bytes(self, shape, dtype, data):
+        """A constant of `dtype`, a number of ONNX, from its bytes."""
+        name = self.name("b")
+        self.weights.append(onnx.message(5, *[onnx.number(1, d) for d in shape], onnx.number(2, dtype), onnx.message(8, name),
+                                         onnx.message(9, data)))
+        return name
+
     def integers(self, *values):
         name = self.name("i")
         self.weights.append(onnx.message(5, onnx.number(1, len(values)), onnx.number(2, onnx.S64), onnx.message(8, name),
                                          *[onnx.number(7, v & 0xFFFFFFFFFFFFFFFF) for v in values]))
         return name
 
-    def add(self, op_type, *inputs, **attributes):
+    def add(self, op_type, *inputs, domain="", **attributes):
         output = self.name("v")
-        self.nodes.append(onnx.node(op_type, inputs, [output], **attributes))
+        self.nodes.append(onnx.node(op_type, inputs, [output], domain, **attributes))
         return output
 
     def result(self, *values):
@@ -53,7 +62,7 @@ class Network:
 
     def model(self):
         return onnx.model(self.nodes, [onnx.value("x", onnx.F32, self.shape)],
-                          [onnx.message(1, name) for name in self.outputs], self.weights)
+                          [onnx.message(1, name) for name in self.outputs], self.weights, domains=["com.microsoft"])
 
 
 def convolutions(seed, batch):
@@ -160,7 +169,22 @@ def others(seed, batch):
     return n
 
 
-FAMILIES = (convolutions, deep, products, transformer, recurrent, others)
+def narrow(seed, batch):
+    """Products with weights of 4, 8 and 16 bits; the shape of x decides whether they have few rows or many."""
+    n, k, columns = Network(seed, [batch, 2, 256]), 256, 80
+    random_bytes = n.random.randbytes
+    for level in (0, 4):
+        q = n.bytes([columns, k // 32, 16], UINT8, random_bytes(columns * k // 2))
+        n.result(n.add("MatMulNBits", "x", q, n.constant(columns * k // 32, scale=0.05), domain="com.microsoft", K=k, N=columns, bits=4,
+                       block_size=32, accuracy_level=level))
+    q, zeros = n.bytes([k, columns], UINT8, random_bytes(k * columns)), n.bytes([columns], UINT8, random_bytes(columns))
+    n.result(n.add("MatMul", "x", n.add("DequantizeLinear", q, n.constant(columns, scale=0.01), zeros, axis=1)))
+    halves = struct.pack(f"<{k * columns}e", *[n.random.gauss(0, 0.1) for _ in range(k * columns)])
+    n.result(n.add("MatMul", "x", n.add("Cast", n.bytes([k, columns], onnx.F16, halves), to=onnx.F32)))
+    return n
+
+
+FAMILIES = (convolutions, deep, products, transformer, recurrent, others, narrow)
 
 
 class Reproducible(OptionTest):
@@ -217,6 +241,14 @@ class Reproducible(OptionTest):
                     row = len(data) // batch
                     for place in range(1, batch):
                         self.assertEqual(data[place * row:(place + 1) * row], data[:row], (family.__name__, name, isa, place))
+
+    def test_weights_stay_narrow(self):
+        sizes = []
+        for options in ([], ["--reproducible"]):
+            sizes.append(os.path.getsize(self.path(self.compiled(narrow(1, 1), *options))))
+        self.assertLess(sizes[1], 1.05 * sizes[0])
+        weights = 256 * 80
+        self.assertLess(sizes[1], 2 * weights * (0.5 + 0.5 + 1 + 2))  # f32 takes 16 bytes instead of 4
 
     def test_it_implies_f32(self):
         reproducible = ["-i", DIGITS, "--input_shape", "image=8,1,8,8", "--reproducible"]
