@@ -268,21 +268,27 @@ Executable compile_generation(const DriverOptions& options, ir::Graph& graph) {
   check_generation(options, graph);
   const GenerationModel model(graph, *options.generation);
   const std::vector<GenerationShape> shapes = generation_shapes(*options.generation);
+  const std::vector<int64_t> lengths =
+      model.encoder() ? model.encoder()->lengths() : std::vector<int64_t>();
+  const size_t count = shapes.size() + lengths.size();
   std::vector<Executable> parts;
-  for (size_t i = 0; i < shapes.size(); i++) {
-    const auto copy = graph.clone();
-    model.fix(*copy, shapes[i]);
-    const std::string name =
-        fmt::format("generation with batch {}, tokens {}", shapes[i].batch, shapes[i].tokens);
+  const auto add = [&](ir::Graph& copy, const std::string& name) {
     try {
-      parts.push_back(compile_part(options, options, *copy, {i, shapes.size() + 1, name}));
+      parts.push_back(compile_part(options, options, copy, {parts.size(), count + 1, name}));
     } catch (Error& e) {
       e.add_context(name);
       throw;
     }
+  };
+  for (const GenerationShape& shape : shapes) {
+    const auto copy = graph.clone();
+    model.fix(*copy, shape);
+    add(*copy, fmt::format("generation with batch {}, tokens {}", shape.batch, shape.tokens));
   }
+  for (const int64_t length : lengths)
+    add(*model.encoder()->fixed(length), fmt::format("encoder of length {}", length));
   if (options.passes_only) return {};
-  Executable executable = link_generation(parts);
+  Executable executable = link_generation(parts, !lengths.empty());
   executable.notes[kGeneration] = model.note();
   return executable;
 }

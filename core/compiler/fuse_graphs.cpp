@@ -115,6 +115,12 @@ std::unique_ptr<ir::Graph> fuse_graphs(std::vector<std::unique_ptr<ir::Graph>> g
   return fused;
 }
 
+void append_graph(ir::Graph& to, ir::Graph& from, const std::string& prefix) {
+  merge_opsets(from, to, from.name);
+  add_prefix(from, prefix);
+  Move(from, to).run();
+}
+
 std::vector<std::string> fused_names(const ir::Graph& graph) {
   const auto found = graph.metadata.find(kFused);
   if (found == graph.metadata.end()) return {};

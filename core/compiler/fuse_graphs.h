@@ -30,4 +30,8 @@ std::vector<std::string> fused_names(const ir::Graph& graph);
 // output or reads a value of another model.
 std::unique_ptr<ir::Graph> split_graph(const ir::Graph& graph, size_t k);
 
+// Moves all of a graph to the end of another one. Its names get the prefix; its outputs follow
+// those of `to`. Throws invalid_argument if both import different versions of a domain.
+void append_graph(ir::Graph& to, ir::Graph& from, const std::string& prefix);
+
 }  // namespace poprt::compiler

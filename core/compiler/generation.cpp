@@ -17,6 +17,9 @@ namespace {
 constexpr std::string_view kPositionInput = "poprt.position";  // s64 [B]: the first free place
 constexpr std::string_view kLastInput = "poprt.last";          // s64 [1]: the token with the logits
 
+// Input of decoders of newer transformers: the positions of the new tokens.
+constexpr std::string_view kCachePosition = "cache_position";
+
 constexpr int64_t kMostTokens = int64_t{1} << 24;
 
 std::string first_known(const ir::Graph& graph, const std::string& given,
@@ -51,6 +54,7 @@ GenerationOptions read_generation(std::string_view text) {
   o.position_ids = text_of(json, "position_ids");
   o.logits = text_of(json, "logits");
   o.settings = json.value("settings", nlohmann::json::object());
+  if (json.contains("encoder")) o.encoder = read_encoder(json["encoder"]);
   if (o.max_length < 2 || o.max_length > kMostTokens)
     fail(ErrorCode::invalid_argument, "generation: max_length is {}, expected 2 to {}",
          o.max_length, kMostTokens);
@@ -61,6 +65,10 @@ GenerationOptions read_generation(std::string_view text) {
       fail(ErrorCode::invalid_argument,
            "generation: a prefill of {} tokens, expected 2 to max_length ({})", tokens,
            o.max_length);
+  if (o.encoder && !o.prefill.empty())
+    fail(ErrorCode::invalid_argument,
+         "generation: a decoder with an encoder computes one token at a time, prefill has no "
+         "effect");
   std::ranges::sort(o.prefill);
   o.prefill.erase(std::unique(o.prefill.begin(), o.prefill.end()), o.prefill.end());
   return o;
@@ -75,10 +83,18 @@ std::vector<GenerationShape> generation_shapes(const GenerationOptions& options)
 
 GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     : options_(std::move(options)) {
+  if (options_.encoder) choose_branch(graph, true);
   ops::infer(graph);
   find_inputs(graph);
   find_caches(graph);
+  if (options_.encoder) find_encoder(graph);
+  check_inputs(graph);
   grows_ = std::ranges::any_of(caches_, &Cache::grows);
+  if (options_.encoder) {
+    place_tokens(graph);
+    take_last_logits(graph);
+    return;
+  }
   check_forms(graph);
   if (grows_) graph.add_input(kPositionInput, {DType::s64, true, {kUnknownDim}, {}});
   for (Cache& cache : caches_)
@@ -103,8 +119,10 @@ void GenerationModel::find_inputs(const ir::Graph& graph) {
          options_.logits.empty() ? "logits" : options_.logits);
 }
 
-void GenerationModel::add_cache(ir::Value* output) {
+// Returns false for an output of the keys of cross-attention.
+bool GenerationModel::add_cache(ir::Value* output) {
   const auto found = passes::cache_of(output);
+  if (!found && options_.encoder) return false;
   if (!found)
     fail(ErrorCode::unimplemented,
          "generation: output '{}' ({}) is neither the logits nor a cache of past keys, values or "
@@ -123,19 +141,34 @@ void GenerationModel::add_cache(ir::Value* output) {
          "generation: cache '{}' is {}: only its batch and length may be open", past.name(),
          type_string(past.type));
   caches_.push_back(std::move(cache));
+  return true;
 }
 
 void GenerationModel::find_caches(ir::Graph& graph) {
-  for (ir::Value* v : graph.outputs())
-    if (v->name() != options_.logits) add_cache(v);
+  for (size_t i = graph.outputs().size(); i-- > 0;)
+    if (ir::Value* v = graph.outputs()[i]; v->name() != options_.logits && !add_cache(v)) {
+      if (!is_cross_name(v->name()))
+        fail(ErrorCode::unimplemented,
+             "generation: output '{}' is neither the logits nor keys or values of attention",
+             v->name());
+      graph.remove_output(i);
+    }
+  std::ranges::reverse(caches_);
   if (caches_.empty())
     fail(ErrorCode::unimplemented,
          "generation: the model has no caches; export it with past keys and values "
          "(text-generation-with-past)");
+}
+
+void GenerationModel::check_inputs(const ir::Graph& graph) const {
   for (const ir::Value* v : graph.inputs()) {
     const std::string& name = v->name();
+    const bool of_encoder =
+        encoder_ && (name == encoder_->memory_mask() || name == encoder_->hidden_input() ||
+                     name == kCachePosition ||
+                     std::ranges::any_of(cross_, [&](const auto& c) { return c.past == name; }));
     const bool known = name == options_.input_ids || name == options_.attention_mask ||
-                       name == options_.position_ids ||
+                       name == options_.position_ids || of_encoder ||
                        std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == name; });
     if (!known)
       fail(ErrorCode::unimplemented,
@@ -167,7 +200,8 @@ void GenerationModel::check_forms(const ir::Graph& graph) const {
   }
 }
 
-// Writes the new part of the cache at the position, instead of returning old and new parts.
+// Writes the new part of the cache at the position, instead of returning old and new parts. With an
+// encoder, attention reads what is written.
 void GenerationModel::rewrite(ir::Graph& graph, Cache& cache) {
   const auto outputs = graph.outputs();
   const auto at = std::ranges::find(outputs, cache.present, &ir::Value::name) - outputs.begin();
@@ -176,6 +210,9 @@ void GenerationModel::rewrite(ir::Graph& graph, Cache& cache) {
   const auto found = passes::cache_of(present);
   ir::Value* added = found->added;
   if (!added) {
+    if (options_.encoder)
+      fail(ErrorCode::unimplemented, "generation: cache '{}' of {} with an encoder", cache.past,
+           found->present->producer()->describe());
     const auto ints = [&](int64_t v) {
       return graph.add_constant("", Tensor::of<int64_t>({1}, {v}));
     };
@@ -185,10 +222,21 @@ void GenerationModel::rewrite(ir::Graph& graph, Cache& cache) {
                            ints(static_cast<int64_t>(cache.axis))})
                 ->output();
   }
+  ir::Node* before = nullptr;
+  if (options_.encoder) {
+    const auto nodes = graph.nodes();
+    const auto next = std::ranges::find(nodes, found->present->producer()) + 1;
+    before = next == nodes.end() ? nullptr : *next;
+  }
   ir::Node* write = graph.add_node("TensorScatter", std::string(ir::kNewestDomain),
-                                   {past, added, graph.find(kPositionInput)});
+                                   {past, added, graph.find(kPositionInput)}, 1, before);
   write->attributes["axis"] = static_cast<int64_t>(cache.axis);
   graph.set_output(static_cast<size_t>(at), write->output());
+  if (options_.encoder) {
+    write->output()->type = past->type;
+    const std::vector<ir::Use> uses = found->present->uses();
+    for (const ir::Use& use : uses) use.node->set_input(use.input, write->output());
+  }
   graph.rename(present, graph.fresh_name(cache.present));
   graph.rename(write->output(), cache.present);
 }
@@ -232,24 +280,113 @@ void GenerationModel::take_last_logits(ir::Graph& graph) {
   graph.rename(cast->output(), options_.logits);
 }
 
-void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
-  for (ir::Value* v : copy.inputs()) {
-    Shape fixed;
-    if (v->name() == options_.input_ids || v->name() == options_.position_ids) {
-      fixed = {shape.batch, shape.tokens};
-    } else if (v->name() == options_.attention_mask) {
-      fixed = {shape.batch, options_.max_length + (grows_ ? shape.tokens : 0)};
-    } else if (v->name() == kPositionInput) {
-      fixed = {shape.batch};
-    } else if (v->name() == kLastInput) {
-      fixed = {1};
-    } else {
-      const auto cache = std::ranges::find(caches_, v->name(), &Cache::past);
-      fixed = cache->tail;
-      fixed[0] = shape.batch;
-    }
-    v->type = ir::ValueType::of(v->dtype(), std::move(fixed));
+// The other inputs of a decoder are the keys and values of cross-attention, the mask of the
+// encoder's tokens, and its result, whose size alone the decoder reads.
+void GenerationModel::find_encoder(ir::Graph& graph) {
+  if (!options_.position_ids.empty() || !options_.attention_mask.empty())
+    fail(ErrorCode::unimplemented,
+         "generation: a decoder with an encoder that has the inputs '{}' and '{}'",
+         options_.attention_mask, options_.position_ids);
+  for (const ir::Value* v : graph.inputs()) {
+    if (std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == v->name(); })) continue;
+    if (!is_cross_name(v->name())) continue;
+    if (!v->type.has_shape || v->shape().size() < 3)
+      fail(ErrorCode::unimplemented, "generation: the rank of '{}' is unknown", v->name());
+    cross_.push_back({v->name(), present_name(v->name()), {}});
   }
+  if (cross_.empty())
+    fail(ErrorCode::unimplemented,
+         "generation: the decoder has no inputs for keys and values of cross-attention; export it "
+         "with past keys and values");
+  encoder_ = std::make_unique<EncoderModel>(*options_.encoder, cross_, graph);
+}
+
+// Caches that grow are written before attention reads them.
+void GenerationModel::place_tokens(ir::Graph& graph) {
+  if (!std::ranges::all_of(caches_, &Cache::grows))
+    fail(ErrorCode::unimplemented,
+         "generation: the caches of a decoder with an encoder must grow by Concat or "
+         "MultiHeadAttention");
+  const auto theirs = graph.clone();
+  if (ir::Value* given = graph.find(kCachePosition); given && graph.is_input(given))
+    passes::positions_from_sizes(graph, given, graph.find(caches_[0].past), caches_[0].axis,
+                                 graph.find(options_.input_ids));
+  graph.add_input(kPositionInput, {DType::s64, true, {kUnknownDim}, {}});
+  for (Cache& cache : caches_) {
+    rewrite(graph, cache);
+    placed_.push_back({cache.past, cache.present, cache.axis});
+  }
+  passes::TokenPositions::run(graph, {"eliminate_deadend"});
+  positions_.emplace(graph, placed_, options_.input_ids);
+  grows_ = true;
+  check_positions(graph, *theirs);
+}
+
+// Compares with the model of the exporter at some lengths.
+void GenerationModel::check_positions(const ir::Graph& ours, const ir::Graph& theirs) const {
+  const auto fixed = [&](const ir::Graph& graph, int64_t past) {
+    auto copy = graph.clone();
+    for (ir::Value* v : copy->inputs()) {
+      auto shape = fixed_shape(*v, {1, 1});
+      if (!shape) continue;
+      for (const Cache& c : caches_)
+        if (c.past == v->name()) (*shape)[c.axis] = past;
+      v->type = ir::ValueType::of(v->dtype(), std::move(*shape));
+      if (v->name() == kCachePosition)
+        copy->replace_all_uses(v, copy->add_constant("", Tensor::of<int64_t>({1}, {past})));
+    }
+    passes::TokenPositions::settle(*copy);
+    return copy;
+  };
+  const int64_t places = options_.max_length;
+  const auto mine = fixed(ours, places);
+  for (const int64_t length : {int64_t{1}, places / 2})
+    positions_->check(*mine, *fixed(theirs, length), length, places);
+}
+
+// Makes the inputs static, or returns nothing for an input without a meaning.
+std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
+                                                  const GenerationShape& shape) const {
+  const std::string& name = input.name();
+  const bool own_places = grows_ && !positions_;
+  if (name == options_.input_ids || name == options_.position_ids)
+    return Shape{shape.batch, shape.tokens};
+  if (name == options_.attention_mask)
+    return Shape{shape.batch, options_.max_length + (own_places ? shape.tokens : 0)};
+  if (name == kPositionInput) return Shape{shape.batch};
+  if (name == kLastInput || name == kCachePosition) return Shape{1};
+  if (encoder_ && name == encoder_->memory_mask()) return Shape{shape.batch, encoder_->places()};
+  if (encoder_ && name == encoder_->hidden_input())
+    return Shape{shape.batch, encoder_->places(), encoder_->width()};
+  for (const CrossCache& c : cross_)
+    if (c.past == name) {
+      Shape fixed = c.tail;
+      fixed[0] = shape.batch;
+      return fixed;
+    }
+  for (const Cache& c : caches_)
+    if (c.past == name) {
+      Shape fixed = c.tail;
+      fixed[0] = shape.batch;
+      return fixed;
+    }
+  return std::nullopt;
+}
+
+void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
+  for (ir::Value* v : copy.inputs())
+    if (auto fixed = fixed_shape(*v, shape))
+      v->type = ir::ValueType::of(v->dtype(), std::move(*fixed));
+  if (!positions_) return;
+  passes::TokenPositions::settle(copy);
+  positions_->bind(copy, placed_, std::string(kPositionInput), shape.batch);
+  ir::Value* hidden = copy.find(encoder_->hidden_input());
+  if (!hidden) return;
+  if (!hidden->uses().empty())
+    fail(ErrorCode::unimplemented,
+         "generation: the decoder with past keys reads '{}', so it computes cross-attention again",
+         hidden->name());
+  copy.erase_value(hidden);
 }
 
 std::string GenerationModel::note() const {
@@ -258,19 +395,21 @@ std::string GenerationModel::note() const {
   nlohmann::ordered_json shapes = nlohmann::ordered_json::array();
   for (const GenerationShape& s : generation_shapes(options_))
     shapes.push_back({s.batch, s.tokens});
-  return json_text(nlohmann::ordered_json{{"version", 1},
-                                          {"max_length", options_.max_length},
-                                          {"slots", options_.slots},
-                                          {"grows", grows_},
-                                          {"input_ids", options_.input_ids},
-                                          {"attention_mask", options_.attention_mask},
-                                          {"position_ids", options_.position_ids},
-                                          {"position", grows_ ? kPositionInput : ""},
-                                          {"last", kLastInput},
-                                          {"logits", options_.logits},
-                                          {"caches", caches},
-                                          {"shapes", shapes},
-                                          {"settings", options_.settings}});
+  nlohmann::ordered_json note{{"version", 1},
+                              {"max_length", options_.max_length},
+                              {"slots", options_.slots},
+                              {"grows", grows_ && !positions_},
+                              {"input_ids", options_.input_ids},
+                              {"attention_mask", options_.attention_mask},
+                              {"position_ids", options_.position_ids},
+                              {"position", grows_ ? kPositionInput : ""},
+                              {"last", kLastInput},
+                              {"logits", options_.logits},
+                              {"caches", caches},
+                              {"shapes", shapes}};
+  if (encoder_) note["encoder"] = encoder_->note(cross_);
+  note["settings"] = options_.settings;
+  return json_text(note);
 }
 
 }  // namespace poprt::compiler

@@ -11,16 +11,25 @@
 // The mask of the model hides the free places of the cache, and the positions of the tokens are an
 // input, so the attention needs no change. GroupQueryAttention and TensorScatter already write at a
 // position. The runtime gives past and present the same memory (program/aliases.h).
+//
+// With an encoder, the executable also has programs that compute the keys and values of
+// cross-attention from the input (generation_encoder.h). They are inputs of the decoder, which
+// computes one token at a time. Such decoders have no masks and positions
+// (passes/common/token_positions.h): the cache is written first, and attention reads its C places.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "compiler/generation_encoder.h"
 #include "ir/graph.h"
+#include "passes/common/token_positions.h"
 
 namespace poprt::compiler {
 
@@ -35,6 +44,7 @@ struct GenerationOptions {
   // Names of inputs and outputs; those of the exporters if empty.
   std::string input_ids, attention_mask, position_ids, logits;
   nlohmann::json settings;  // of the generator; it is part of the blob
+  std::optional<EncoderOptions> encoder;
 };
 
 // Reads the text that libpoprt writes. Throws invalid_argument.
@@ -57,6 +67,8 @@ class GenerationModel {
 
   // Makes the inputs of a copy of the graph static.
   void fix(ir::Graph& copy, const GenerationShape& shape) const;
+  // The encoder, if there is one; it is compiled at each of its lengths.
+  const EncoderModel* encoder() const { return encoder_.get(); }
   // The contents of the blob.
   std::string note() const;
 
@@ -70,7 +82,12 @@ class GenerationModel {
 
   void find_inputs(const ir::Graph& graph);
   void find_caches(ir::Graph& graph);
-  void add_cache(ir::Value* output);
+  bool add_cache(ir::Value* output);
+  void find_encoder(ir::Graph& graph);
+  void check_inputs(const ir::Graph& graph) const;
+  void place_tokens(ir::Graph& graph);
+  void check_positions(const ir::Graph& ours, const ir::Graph& theirs) const;
+  std::optional<Shape> fixed_shape(const ir::Value& input, const GenerationShape& shape) const;
   void rewrite(ir::Graph& graph, Cache& cache);
   void take_last_logits(ir::Graph& graph);
   void check_forms(const ir::Graph& graph) const;
@@ -78,6 +95,11 @@ class GenerationModel {
   GenerationOptions options_;
   std::vector<Cache> caches_;
   bool grows_ = false;
+  // With an encoder.
+  std::unique_ptr<EncoderModel> encoder_;
+  std::vector<CrossCache> cross_;
+  std::vector<passes::PlacedCache> placed_;  // the caches that grow
+  std::optional<passes::TokenPositions> positions_;
 };
 
 }  // namespace poprt::compiler

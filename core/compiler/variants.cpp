@@ -57,8 +57,9 @@ Executable link_graphs(const std::vector<Executable>& parts,
   return e;
 }
 
-Executable link_generation(const std::vector<Executable>& parts) {
-  Executable e = finish(program::link_buckets(variants_of(parts)));
+Executable link_generation(const std::vector<Executable>& parts, bool united) {
+  const std::vector<program::Variant> variants = variants_of(parts);
+  Executable e = finish(united ? program::link_united(variants) : program::link_buckets(variants));
   e.notes = parts.back().notes;
   describe_shards(e);
   return e;

@@ -67,11 +67,69 @@ Decoder::Decoder(std::shared_ptr<const runtime::Model> model, const device::Load
     inputs_[c.input] = caches_.back().get();
     outputs_[c.output] = caches_.back().get();
   }
+  if (d_.encoder) prepare_encoder();
   outputs_[d_.logits] = logits_.data();
   for (size_t i = 0; i < in.size(); i++)
     if (!inputs_[i] && in[i].data == program::kNoData)
       fail(ErrorCode::data_loss, "input '{}' has no meaning for a generator", in[i].name);
   session_.run_load_programs();
+}
+
+void Decoder::prepare_encoder() {
+  const EncoderDescription& e = *d_.encoder;
+  source_lengths_.resize(static_cast<size_t>(d_.slots));
+  sources_.resize(static_cast<size_t>(d_.slots));
+  for (const auto& [anchor, to] :
+       {std::pair(e.ids, &source_ids_), std::pair(e.mask, &source_mask_),
+        std::pair(e.features, &features_), std::pair(e.memory_mask, &memory_mask_)}) {
+    if (!anchor) continue;
+    *to = input_of(*anchor);
+    inputs_[*anchor] = to->bytes.data();
+  }
+  for (const Cross& c : e.cross) {
+    cross_.push_back(allocate(checked_mul(c.row_bytes, static_cast<uint64_t>(d_.slots))));
+    inputs_[c.input] = cross_.back().get();
+    outputs_[c.output] = cross_.back().get();
+  }
+}
+
+std::byte* Decoder::cross_row(size_t i, size_t slot) const {
+  return cross_[i].get() + slot * d_.encoder->cross[i].row_bytes;
+}
+
+void Decoder::encode(size_t slot, std::span<const int64_t> tokens,
+                     std::span<const float> features) {
+  if (!d_.encoder) fail(ErrorCode::invalid_argument, "the model has no encoder");
+  const EncoderDescription& e = *d_.encoder;
+  size_t program = e.lengths.size() - 1;
+  if (e.ids) {
+    if (tokens.empty() || static_cast<int64_t>(tokens.size()) > e.lengths.back() ||
+        !features.empty())
+      fail(ErrorCode::invalid_argument,
+           "the encoder takes 1 to {} tokens, {} and {} features given", e.lengths.back(),
+           tokens.size(), features.size());
+    while (program > 0 && e.lengths[program - 1] >= static_cast<int64_t>(tokens.size())) program--;
+    for (size_t i = 0; i < static_cast<size_t>(e.lengths[program]); i++) {
+      source_ids_.put(i, i < tokens.size() ? tokens[i] : 0);
+      if (e.mask) source_mask_.put(i, i < tokens.size());
+    }
+  } else {
+    const uint64_t bytes = features_.bytes.size();
+    if (!tokens.empty() || features.size_bytes() != bytes)
+      fail(ErrorCode::invalid_argument, "the encoder takes {} features, {} and {} tokens given",
+           bytes / sizeof(float), features.size(), tokens.size());
+    std::memcpy(features_.bytes.data(), features.data(), bytes);
+    if (e.mask)
+      for (size_t i = 0;
+           i < static_cast<size_t>(element_count(session_.model().inputs()[*e.mask].shape)); i++)
+        source_mask_.put(i, 1);
+  }
+  lengths_[slot] = 0;
+  for (size_t i = 0; i < cross_.size(); i++) outputs_[e.cross[i].output] = cross_row(i, slot);
+  variant_.put(0, static_cast<int64_t>(d_.shapes.size() + program));
+  session_.run_main_programs(inputs_.data(), outputs_.data());
+  source_lengths_[slot] = e.ids ? static_cast<int64_t>(tokens.size()) : e.places;
+  sources_[slot] = ++last_source_;
 }
 
 void Decoder::roll_back(size_t slot, int64_t length) {
@@ -88,6 +146,11 @@ void Decoder::copy(size_t from, size_t to) {
     std::memcpy(caches_[i].get() + to * bytes, caches_[i].get() + from * bytes, bytes);
   }
   lengths_[to] = lengths_[from];
+  if (!d_.encoder || sources_[to] == sources_[from]) return;
+  for (size_t i = 0; i < cross_.size(); i++)
+    std::memcpy(cross_row(i, to), cross_row(i, from), d_.encoder->cross[i].row_bytes);
+  source_lengths_[to] = source_lengths_[from];
+  sources_[to] = sources_[from];
 }
 
 // Returns the program for the next tokens of a slot: the smallest one that takes all of them, if
@@ -131,6 +194,15 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
 void Decoder::run(size_t shape, size_t first_slot) {
   variant_.put(0, static_cast<int64_t>(shape));
   const auto rows = static_cast<uint64_t>(d_.shapes[shape].batch);
+  for (size_t i = 0; i < cross_.size(); i++)
+    inputs_[d_.encoder->cross[i].input] = cross_row(i, first_slot);
+  if (d_.encoder && d_.encoder->memory_mask) {
+    const auto places = static_cast<size_t>(d_.encoder->places);
+    for (size_t r = 0; r < rows; r++)
+      for (size_t p = 0; p < places; p++)
+        memory_mask_.put(r * places + p,  // a slot without a sequence has a place, too
+                         p == 0 || static_cast<int64_t>(p) < source_lengths_[first_slot + r]);
+  }
   for (size_t i = 0; i < caches_.size(); i++) {
     const Cache& c = d_.caches[i];
     std::byte* const memory = caches_[i].get() + first_slot * c.row_bytes;

@@ -41,6 +41,10 @@ class Decoder {
   // failed_precondition if a slot has no room for its token and one more.
   void decode(std::span<const int64_t> tokens);
 
+  // Runs the encoder for a slot, which then has no token. Throws invalid_argument for a wrong
+  // number of tokens or features, or if the model has no such input.
+  void encode(size_t slot, std::span<const int64_t> tokens, std::span<const float> features);
+
   // The logits of the last run: of one slot after prefill(), of each slot after decode().
   std::span<float> logits(size_t row);
 
@@ -64,6 +68,8 @@ class Decoder {
                int64_t length);
   void run(size_t shape, size_t first_slot);
   size_t shape_for(int64_t length, size_t tokens) const;
+  void prepare_encoder();
+  std::byte* cross_row(size_t i, size_t slot) const;
 
   runtime::Session session_;
   const Description d_;
@@ -71,6 +77,13 @@ class Decoder {
   Input ids_, mask_, positions_, position_, last_, variant_;
   std::vector<float> logits_;
   std::vector<Memory> caches_, copies_;  // copies_: the results of caches that are not in place
+  // With an encoder.
+  Input source_ids_, source_mask_, features_, memory_mask_;
+  std::vector<Memory> cross_;
+  std::vector<int64_t> source_lengths_;  // by slot
+  std::vector<uint64_t> sources_;        // by slot: which input its keys of cross-attention are of
+  uint64_t last_source_ = 0;
+
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
 };

@@ -36,6 +36,7 @@ class DescriptionReader {
     d_.logits = find(model_.outputs(), text("logits"), "output");
     d_.variant = find(model_.inputs(), std::string(program::kBucketIndex), "input");
     read_caches();
+    if (json_.contains("encoder")) read_encoder(json_["encoder"]);
     check_anchors();
     check_roles();
     read_settings();
@@ -123,6 +124,55 @@ class DescriptionReader {
     }
   }
 
+  void read_encoder(const json& from) {
+    if (!from.is_object()) fail(ErrorCode::data_loss, "'encoder' is not an object");
+    EncoderDescription& e = d_.encoder.emplace();
+    const auto anchor = [&](const char* key) -> std::optional<size_t> {
+      const std::string name = from.contains(key) ? text(from[key], key) : "";
+      if (name.empty()) return std::nullopt;
+      return find(model_.inputs(), name, "input");
+    };
+    e.ids = anchor("input_ids");
+    e.mask = anchor("attention_mask");
+    e.features = anchor("features");
+    e.memory_mask = anchor("memory_mask");
+    e.places = whole_number(from.value("places", json(0)));
+    e.lengths = whole_numbers(from.value("lengths", json::array()));
+    if (e.ids.has_value() == e.features.has_value() || e.places < 1 || e.places > kMost ||
+        e.lengths.empty() || !std::ranges::is_sorted(e.lengths) || e.lengths[0] < 1 ||
+        e.lengths.back() > e.places || (e.ids && !e.memory_mask))
+      fail(ErrorCode::data_loss, "'encoder' has wrong inputs, lengths or places");
+    const json cross = from.value("cross", json::array());
+    if (!cross.is_array() || cross.empty()) fail(ErrorCode::data_loss, "'cross' is not a list");
+    for (const json& item : cross) read_cross(item, e);
+    if (!e.features) return;
+    const program::Anchor& f = model_.inputs()[*e.features];
+    check_anchor(f, 1, true);
+    if (f.shape.empty() || f.shape[0] != 1)
+      fail(ErrorCode::data_loss, "'{}' has the shape {}", f.name, shape_string(f.shape));
+    e.features_shape.assign(f.shape.begin() + 1, f.shape.end());
+  }
+
+  void read_cross(const json& item, EncoderDescription& e) {
+    if (!item.is_array() || item.size() != 2)
+      fail(ErrorCode::data_loss, "an entry of 'cross' is not [past, present]");
+    Cross c;
+    c.input = find(model_.inputs(), text(item[0], "cross"), "input");
+    c.output = find(model_.outputs(), text(item[1], "cross"), "output");
+    const program::Anchor &all = model_.inputs()[c.input], &one = model_.outputs()[c.output];
+    Shape row = all.shape;
+    if (!row.empty()) row[0] = 1;
+    if (all.dtype != one.dtype || row != one.shape || row.size() != 4 || all.shape[0] != d_.slots ||
+        row[2] != e.places || dtype_bits(all.dtype) < 8 || all.data != program::kNoData ||
+        std::ranges::count(e.cross, c.input, &Cross::input) ||
+        std::ranges::count(e.cross, c.output, &Cross::output) ||
+        std::ranges::count(d_.caches, c.output, &Cache::output))
+      fail(ErrorCode::data_loss, "'{}' {} and '{}' {} are not keys of cross-attention", all.name,
+           shape_string(all.shape), one.name, shape_string(one.shape));
+    c.row_bytes = one.bytes();
+    e.cross.push_back(c);
+  }
+
   // Throws unless the anchor has `elements` elements, as many as a run at the largest shape reads
   // or writes, and a type that the generator can convert.
   void check_anchor(const program::Anchor& a, int64_t elements, bool floats) const {
@@ -141,6 +191,12 @@ class DescriptionReader {
     for (const auto& role : {d_.mask, d_.positions, d_.position})
       if (role) roles.push_back(*role);
     for (const Cache& c : d_.caches) roles.push_back(c.input);
+    if (d_.encoder) {
+      for (const auto& role :
+           {d_.encoder->ids, d_.encoder->mask, d_.encoder->features, d_.encoder->memory_mask})
+        if (role) roles.push_back(*role);
+      for (const Cross& c : d_.encoder->cross) roles.push_back(c.input);
+    }
     std::ranges::sort(roles);
     if (std::ranges::adjacent_find(roles) != roles.end())
       fail(ErrorCode::data_loss, "an input has two meanings");
@@ -148,9 +204,9 @@ class DescriptionReader {
     const auto variants = std::ranges::count_if(p.main, [&](const program::Instruction& in) {
       return p.kernels[in.kernel] == program::kControlCase;
     });
-    if (variants != static_cast<std::ptrdiff_t>(d_.shapes.size()))
-      fail(ErrorCode::data_loss, "the program has {} variants for {} shapes", variants,
-           d_.shapes.size());
+    const size_t expected = d_.shapes.size() + (d_.encoder ? d_.encoder->lengths.size() : 0);
+    if (variants != static_cast<std::ptrdiff_t>(expected))
+      fail(ErrorCode::data_loss, "the program has {} variants for {} shapes", variants, expected);
   }
 
   void check_anchors() {
@@ -170,7 +226,14 @@ class DescriptionReader {
     if (d_.vocabulary < 1 || logits.shape.size() > 3)
       fail(ErrorCode::data_loss, "the logits have the shape {}", shape_string(logits.shape));
     check_anchor(logits, d_.slots * d_.vocabulary, true);
-    if (model_.outputs().size() != d_.caches.size() + 1)
+    if (d_.encoder) {
+      const EncoderDescription& e = *d_.encoder;
+      if (e.ids) check_anchor(in[*e.ids], e.lengths.back(), false);
+      if (e.mask) check_anchor(in[*e.mask], e.lengths.back(), false);
+      if (e.memory_mask) check_anchor(in[*e.memory_mask], d_.slots * e.places, false);
+    }
+    const size_t cross = d_.encoder ? d_.encoder->cross.size() : 0;
+    if (model_.outputs().size() != d_.caches.size() + cross + 1)
       fail(ErrorCode::data_loss, "the program has {} outputs for {} caches",
            model_.outputs().size(), d_.caches.size());
   }
@@ -178,7 +241,30 @@ class DescriptionReader {
   void read_settings() {
     const json settings = json_.value("settings", json::object());
     if (!settings.is_object()) fail(ErrorCode::data_loss, "'settings' is not an object");
-    if (settings.contains("stop_tokens")) d_.stop_tokens = whole_numbers(settings["stop_tokens"]);
+    const auto tokens = [&](const char* key) {
+      return settings.contains(key) ? whole_numbers(settings[key]) : std::vector<int64_t>();
+    };
+    d_.stop_tokens = tokens("stop_tokens");
+    d_.start_tokens = tokens("start_tokens");
+    d_.suppressed = tokens("suppressed");
+    d_.suppressed_first = tokens("suppressed_first");
+    const auto token = [&](const char* key) -> std::optional<int64_t> {
+      if (!settings.contains(key)) return std::nullopt;
+      return whole_number(settings[key]);
+    };
+    d_.forced_first = token("forced_first");
+    d_.forced_last = token("forced_last");
+    std::vector<int64_t> used = d_.start_tokens;
+    for (const auto& forced : {d_.forced_first, d_.forced_last})
+      if (forced) used.push_back(*forced);
+    for (const int64_t t : used)
+      if (t < 0 || t >= d_.vocabulary)
+        fail(ErrorCode::data_loss, "token {} of the settings is outside of the vocabulary of {}", t,
+             d_.vocabulary);
+    if (d_.encoder && d_.start_tokens.empty())
+      fail(ErrorCode::data_loss, "a model with an encoder has no 'start_tokens'");
+    if (static_cast<int64_t>(d_.start_tokens.size()) >= d_.max_length)
+      fail(ErrorCode::data_loss, "'start_tokens' leaves no room for a token");
   }
 
   const runtime::Model& model_;

@@ -6,6 +6,15 @@
 //    "position": "", "last": "poprt.last", "logits": "logits",
 //    "caches": [["past_key_values.0.key", "present.0.key", 2], ...],
 //    "shapes": [[4, 1], [1, 1], [1, 64]], "settings": {"stop_tokens": [2], "context_length": 2048}}
+//
+// A model with an encoder also has
+//
+//   {"encoder": {"input_ids": "encoder/input_ids", "attention_mask": "encoder/attention_mask",
+//                "features": "", "memory_mask": "encoder_attention_mask", "places": 512,
+//                "lengths": [32, 128, 512],
+//                "cross": [["past_key_values.0.encoder.key", "present.0.encoder.key"], ...]},
+//    "settings": {"start_tokens": [0], "forced_first": 0, "forced_last": 2,
+//                 "suppressed": [1], "suppressed_first": [220]}}
 #pragma once
 
 #include <cstddef>
@@ -33,6 +42,24 @@ struct Cache {
   bool in_place = false;  // past and present may have the same memory
 };
 
+// The keys or values of cross-attention of all slots: an input of the decoder. The encoder computes
+// those of one slot.
+struct Cross {
+  size_t input = 0, output = 0;
+  uint64_t row_bytes = 0;
+};
+
+// An encoder has a program for each of its lengths, after those of the decoder. Its input is either
+// tokens or features, such as a spectrogram.
+struct EncoderDescription {
+  int64_t places = 0;            // keys of cross-attention
+  std::vector<int64_t> lengths;  // tokens of each program, ascending
+  std::vector<Cross> cross;
+  std::vector<int64_t> features_shape;  // of one sequence
+  // Anchors.
+  std::optional<size_t> ids, mask, features, memory_mask;
+};
+
 struct Description {
   int64_t max_length = 0;  // tokens of a sequence, including the prompt
   int64_t slots = 1;
@@ -41,6 +68,13 @@ struct Description {
   std::vector<ProgramShape> shapes;
   std::vector<Cache> caches;
   std::vector<int64_t> stop_tokens;  // of the model
+  std::optional<EncoderDescription> encoder;
+  std::vector<int64_t> start_tokens;  // the prompt of the decoder, if the caller gives none
+  // Tokens that are always the first after a prompt of one token, or the last one if a text has the
+  // maximum length.
+  std::optional<int64_t> forced_first, forced_last;
+  // Tokens that are never chosen, or not as the first one.
+  std::vector<int64_t> suppressed, suppressed_first;
   // Indices of anchors.
   size_t ids = 0, last = 0, logits = 0, variant = 0;
   std::optional<size_t> mask, positions, position;

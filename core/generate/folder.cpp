@@ -35,6 +35,7 @@ class FolderReader {
       find_model();
       if (fs::exists(folder_ / "config.json")) read_config();
       if (fs::exists(folder_ / "generation_config.json")) read_generation_config();
+      finish_encoder();
     }
     return std::move(found_);
   }
@@ -90,17 +91,28 @@ class FolderReader {
   void read_genai() {
     const json config = read("genai_config.json");
     const json model = object(config, "model"), decoder = object(model, "decoder");
-    if (model.contains("encoder"))
-      fail(ErrorCode::unimplemented, "'{}': models with an encoder are not supported",
-           folder_.string());
     if (decoder.contains("pipeline"))
       fail(ErrorCode::unimplemented, "'{}': decoders of several models are not supported",
            folder_.string());
-    const std::string file = text(decoder, "filename");
-    found_.model = inside(file.empty() ? "model.onnx" : file);
-    if (!fs::exists(found_.model))
-      fail(ErrorCode::not_found, "there is no '{}', which genai_config.json names",
-           found_.model.string());
+    const auto file_of = [&](const json& part) {
+      const std::string name = text(part, "filename");
+      fs::path path = inside(name.empty() ? "model.onnx" : name);
+      if (!fs::exists(path))
+        fail(ErrorCode::not_found, "there is no '{}', which genai_config.json names",
+             path.string());
+      return path;
+    };
+    found_.model = file_of(decoder);
+    if (model.contains("encoder")) {
+      const json encoder = object(model, "encoder"), inputs = object(encoder, "inputs");
+      EncoderFolder& e = found_.encoder.emplace();
+      e.model = file_of(encoder);
+      e.input_ids = text(inputs, "input_ids");
+      e.attention_mask = text(inputs, "attention_mask");
+      e.features = text(inputs, "audio_features");
+      e.context_length = number(encoder, "context_length").value_or(0);
+      read_start_tokens(model);
+    }
     const json inputs = object(decoder, "inputs"), outputs = object(decoder, "outputs");
     found_.input_ids = text(inputs, "input_ids");
     found_.attention_mask = text(inputs, "attention_mask");
@@ -108,6 +120,7 @@ class FolderReader {
     found_.logits = text(outputs, "logits");
     found_.context_length = number(model, "context_length").value_or(0);
     read_stop_tokens(model);
+    finish_encoder();
   }
 
   // Returns the path of a file in the folder. A configuration must not name a file outside it.
@@ -119,7 +132,83 @@ class FolderReader {
     return folder_ / given;
   }
 
+  // The decoder starts with the token that begins a text of the model.
+  void read_start_tokens(const json& from) {
+    if (const auto start = number(from, "decoder_start_token_id")) {
+      const bool given = !found_.start_tokens.empty();
+      if (given)
+        found_.start_tokens[0] = *start;
+      else
+        found_.start_tokens = {*start};
+    }
+    const auto forced = from.find("forced_decoder_ids");
+    if (forced != from.end() && forced->is_array()) {
+      // Pairs of a place and a token, from place 1 on. A token without a value is not forced.
+      std::vector<int64_t> tokens = found_.start_tokens;
+      tokens.resize(std::min<size_t>(tokens.size(), 1));
+      for (const json& pair : *forced) {
+        if (!pair.is_array() || pair.size() != 2) fail_key("forced_decoder_ids", *forced);
+        if (pair[1].is_null() || whole_number(pair[0]) != static_cast<int64_t>(tokens.size()))
+          break;
+        tokens.push_back(whole_number(pair[1]));
+      }
+      found_.start_tokens = std::move(tokens);
+    }
+    if (const auto token = number(from, "forced_bos_token_id")) found_.forced_first = token;
+    if (const auto token = number(from, "forced_eos_token_id")) found_.forced_last = token;
+    for (const auto& [key, list] : {std::pair("suppress_tokens", &found_.suppressed),
+                                    std::pair("begin_suppress_tokens", &found_.suppressed_first)})
+      if (const auto all = from.find(key); all != from.end() && all->is_array()) {
+        *list = whole_numbers(*all);
+        std::erase_if(*list, [](int64_t token) { return token < 0; });
+      }
+  }
+
+  void finish_encoder() const {
+    if (found_.encoder && found_.start_tokens.empty())
+      fail(ErrorCode::data_loss,
+           "'{}': no configuration has a decoder_start_token_id, with which a text begins",
+           folder_.string());
+  }
+
+  // The files of optimum for a model with an encoder.
+  void find_encoder(const json& config) {
+    EncoderFolder& e = found_.encoder.emplace();
+    const auto file = [&](const char* name) {
+      for (const fs::path& path : {folder_ / name, folder_ / "onnx" / name})
+        if (fs::exists(path)) return path;
+      return fs::path();
+    };
+    e.model = file("encoder_model.onnx");
+    e.first = file("decoder_model.onnx");
+    found_.model = file("decoder_with_past_model.onnx");
+    if (found_.model.empty() || e.first.empty())
+      found_.model = e.first = file("decoder_model_merged.onnx");
+    if (e.model.empty() || found_.model.empty())
+      fail(
+          ErrorCode::not_found,
+          "folder '{}' has no {}; export the model with past keys (text2text-generation-with-past, "
+          "automatic-speech-recognition-with-past)",
+          folder_.string(),
+          e.model.empty() ? "encoder_model.onnx"
+                          : "decoder_model_merged.onnx, and not both of decoder_model.onnx and "
+                            "decoder_with_past_model.onnx");
+    e.context_length = found_.context_length;
+    if (const auto n = number(config, "max_target_positions")) found_.context_length = *n;
+    const auto source = number(config, "max_source_positions"),
+               bins = number(config, "num_mel_bins");
+    if (bins && source) e.features_shape = {*bins, 2 * *source};
+    read_start_tokens(config);
+  }
+
   void find_model() {
+    if (fs::exists(folder_ / "encoder_model.onnx") ||
+        fs::exists(folder_ / "onnx" / "encoder_model.onnx")) {
+      if (!fs::exists(folder_ / "config.json"))
+        fail(ErrorCode::not_found, "folder '{}' has an encoder_model.onnx and no config.json",
+             folder_.string());
+      return;  // read_config() finds the files
+    }
     for (const char* name : {"model.onnx", "decoder_with_past_model.onnx",
                              "decoder_model_merged.onnx", "onnx/model.onnx"})
       if (fs::exists(folder_ / name)) {
@@ -138,9 +227,10 @@ class FolderReader {
       if (const auto n = number(config, key); n && !found_.context_length)
         found_.context_length = *n;
     read_stop_tokens(config);
-    if (config.value("is_encoder_decoder", json(false)) == json(true))
-      fail(ErrorCode::unimplemented, "'{}': models with an encoder are not supported",
-           folder_.string());
+    if (found_.model.empty() || config.value("is_encoder_decoder", json(false)) == json(true)) {
+      find_encoder(config);
+      return;
+    }
     // A window counts keys by their places, and there may be free places between the old tokens and
     // the new ones. So the window must not exclude any token: it limits the length of texts.
     const auto window = number(config, "sliding_window");
@@ -148,7 +238,11 @@ class FolderReader {
     if (window && used) found_.context_length = std::min(found_.context_length, *window);
   }
 
-  void read_generation_config() { read_stop_tokens(read("generation_config.json")); }
+  void read_generation_config() {
+    const json config = read("generation_config.json");
+    read_stop_tokens(config);
+    if (found_.encoder) read_start_tokens(config);
+  }
 
   const fs::path folder_;
   fs::path file_;
@@ -167,6 +261,32 @@ ModelFolder open_folder(const fs::path& path) {
   return file;
 }
 
+namespace {
+
+// An encoder of tokens is compiled for a few lengths.
+nlohmann::ordered_json encoder_options(const EncoderFolder& e, int64_t given) {
+  const bool features = !e.features.empty() || !e.features_shape.empty();
+  if (given && features)
+    fail(ErrorCode::invalid_argument,
+         "encoder_length is {}, and the encoder of the model has features of one size", given);
+  if (given < 0 || (e.context_length && given > e.context_length))
+    fail(ErrorCode::invalid_argument, "encoder_length is {}, the encoder has a context of {}",
+         given, e.context_length);
+  const int64_t length = given              ? given
+                         : e.context_length ? std::min(e.context_length, kDefaultSource)
+                                            : kDefaultSource;
+  std::vector<int64_t> lengths;
+  for (const int64_t n : {int64_t{32}, int64_t{128}})
+    if (n < length) lengths.push_back(n);
+  if (features) lengths.clear();
+  return {{"model", e.model.string()},       {"first", e.first.string()},
+          {"length", features ? 0 : length}, {"lengths", lengths},
+          {"input_ids", e.input_ids},        {"attention_mask", e.attention_mask},
+          {"features", e.features},          {"features_shape", e.features_shape}};
+}
+
+}  // namespace
+
 std::string generation_text(const ModelFolder& folder, const GenerationSizes& sizes) {
   const int64_t context = folder.context_length;
   if (context && sizes.max_length > context)
@@ -176,16 +296,30 @@ std::string generation_text(const ModelFolder& folder, const GenerationSizes& si
                          : context        ? std::min(context, kDefaultLength)
                                           : kDefaultLength;
   std::vector<int64_t> prefill = sizes.prefill;
-  if (prefill.empty() && length >= 2) prefill = {std::min(kDefaultPiece, length)};
-  return json_text(nlohmann::ordered_json{
-      {"max_length", length},
-      {"slots", sizes.slots ? sizes.slots : 1},
-      {"prefill", prefill},
-      {"input_ids", folder.input_ids},
-      {"attention_mask", folder.attention_mask},
-      {"position_ids", folder.position_ids},
-      {"logits", folder.logits},
-      {"settings", {{"stop_tokens", folder.stop_tokens}, {"context_length", context}}}});
+  if (prefill.empty() && length >= 2 && !folder.encoder)
+    prefill = {std::min(kDefaultPiece, length)};
+  nlohmann::ordered_json settings = {{"stop_tokens", folder.stop_tokens},
+                                     {"context_length", context}};
+  nlohmann::ordered_json options = {{"max_length", length},
+                                    {"slots", sizes.slots ? sizes.slots : 1},
+                                    {"prefill", prefill},
+                                    {"input_ids", folder.input_ids},
+                                    {"attention_mask", folder.attention_mask},
+                                    {"position_ids", folder.position_ids},
+                                    {"logits", folder.logits}};
+  if (folder.encoder) {
+    options["encoder"] = encoder_options(*folder.encoder, sizes.encoder_length);
+    settings["start_tokens"] = folder.start_tokens;
+    settings["suppressed"] = folder.suppressed;
+    settings["suppressed_first"] = folder.suppressed_first;
+    if (folder.forced_first) settings["forced_first"] = *folder.forced_first;
+    if (folder.forced_last) settings["forced_last"] = *folder.forced_last;
+  } else if (sizes.encoder_length) {
+    fail(ErrorCode::invalid_argument, "encoder_length is {}, and the model has no encoder",
+         sizes.encoder_length);
+  }
+  options["settings"] = settings;
+  return json_text(options);
 }
 
 }  // namespace poprt::generate

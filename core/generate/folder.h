@@ -2,17 +2,28 @@
 //
 //   genai_config.json          onnxruntime-genai: names of inputs and outputs, stop tokens, context
 //   config.json                optimum: the context; stop tokens also in generation_config.json
-//   model.onnx, decoder_model.onnx, decoder_with_past_model.onnx, or the file that genai names
+//   model.onnx, decoder_model_merged.onnx, decoder_with_past_model.onnx, or the file that genai
+//   names
+//   encoder_model.onnx         an encoder; unless the decoder is merged, with decoder_model.onnx
 //
 // The path may also be that of a .onnx or .popef file, which has no settings.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace poprt::generate {
+
+// The encoder of a model: BART, T5, Whisper.
+struct EncoderFolder {
+  std::filesystem::path model, first;  // compiler/generation_encoder.h
+  int64_t context_length = 0;          // 0: unknown
+  std::string input_ids, attention_mask, features;
+  std::vector<int64_t> features_shape;
+};
 
 struct ModelFolder {
   std::filesystem::path model;
@@ -21,19 +32,26 @@ struct ModelFolder {
   std::vector<int64_t> stop_tokens;  // that end a text
   // The names of inputs and outputs; if empty, the names that exporters use.
   std::string input_ids, attention_mask, position_ids, logits;
+  std::optional<EncoderFolder> encoder;
+  // Settings of models with an encoder (description.h).
+  std::vector<int64_t> start_tokens, suppressed, suppressed_first;
+  std::optional<int64_t> forced_first, forced_last;
 };
 
 // Throws not_found (no such path, or no model in the folder), data_loss (a configuration that is
 // not JSON, or a wrong type in it), resource_exhausted (a very large configuration), unimplemented
-// (an encoder, or a decoder of several models), and permission_denied (a model outside the folder).
+// (a decoder of several models), and permission_denied (a model outside the folder).
 ModelFolder open_folder(const std::filesystem::path& path);
 
 // Returns the options of the compilation as JSON (compiler/generation.h). 0 and empty lists select
-// the defaults: the context, at most kDefaultLength; one slot; prompts in pieces of 64.
-inline constexpr int64_t kDefaultLength = 2048;
+// the defaults: the context, at most kDefaultLength; one slot; prompts in pieces of 64. The default
+// of an encoder is its context, at most kDefaultSource. Throws invalid_argument for sizes that the
+// model does not have.
+inline constexpr int64_t kDefaultLength = 2048, kDefaultSource = 512;
 struct GenerationSizes {
   int64_t max_length = 0, slots = 0;
   std::vector<int64_t> prefill;
+  int64_t encoder_length = 0;
 };
 std::string generation_text(const ModelFolder& folder, const GenerationSizes& sizes);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include "base/json.h"
@@ -38,6 +40,13 @@ void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& progress,
     fail(ErrorCode::deadline_exceeded, "there was no token within {} ns", timeout.count());
 }
 
+void check_inside(std::span<const int64_t> tokens, int64_t vocabulary, const char* name) {
+  for (const int64_t t : tokens)
+    if (t < 0 || t >= vocabulary)
+      fail(ErrorCode::invalid_argument, "token {} of {} is outside of the vocabulary of {}", t,
+           name, vocabulary);
+}
+
 size_t common_prefix(std::span<const int64_t> a, std::span<const int64_t> b) {
   const size_t most = std::min(a.size(), b.size());
   size_t n = 0;
@@ -63,6 +72,26 @@ std::optional<Token> Sequence::next(std::chrono::nanoseconds timeout) {
     fail(ErrorCode::failed_precondition, "the sequence waits until its logits are given back");
   if (error_) throw Error(*error_);
   return std::nullopt;
+}
+
+void Sequence::take_text(const BeamText& text) {
+  unread_.assign(text.tokens.begin(), text.tokens.end());
+  score_ = text.score;
+}
+
+bool Sequence::next_text(std::chrono::nanoseconds timeout) {
+  std::unique_lock lock(shared_->mutex);
+  wait(lock, shared_->progress, timeout, [&] { return finish_ != Finish::none; });
+  if (error_) throw Error(*error_);
+  if (texts_.empty()) return false;
+  take_text(texts_.front());
+  texts_.pop_front();
+  return true;
+}
+
+double Sequence::score() const {
+  const std::lock_guard lock(shared_->mutex);
+  return score_;
 }
 
 Finish Sequence::finish() const {
@@ -118,13 +147,17 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
                                             SequenceOptions options) {
   const Description& d = description();
   check(options.sampling, d.vocabulary);
+  check(options.beams, d.slots);
+  if (options.beams.num_beams > 1 && (options.sampling.temperature != 0 || options.wait_for_logits))
+    fail(ErrorCode::invalid_argument,
+         "num_beams is {}: a beam search has temperature 0 and no wait_for_logits",
+         options.beams.num_beams);
+  check_source(options);
+  if (prompt.empty() && d.encoder) prompt = d.start_tokens;
   if (options.time_limit.count() < 0)
     fail(ErrorCode::invalid_argument, "the time limit is negative");
   if (prompt.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty");
-  for (const int64_t t : prompt)
-    if (t < 0 || t >= d.vocabulary)
-      fail(ErrorCode::invalid_argument, "token {} of the prompt is outside of the vocabulary of {}",
-           t, d.vocabulary);
+  check_inside(prompt, d.vocabulary, "the prompt");
   if (static_cast<int64_t>(prompt.size()) >= d.max_length)
     fail(ErrorCode::out_of_range,
          "the prompt has {} tokens, and prompt and new tokens have room for {}; make the generator "
@@ -143,6 +176,28 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   return s;
 }
 
+void Generator::check_source(const SequenceOptions& options) const {
+  if (!description().encoder) {
+    if (!options.source.empty() || !options.features.empty())
+      fail(ErrorCode::invalid_argument, "the model has no encoder");
+    return;
+  }
+  const EncoderDescription& e = *description().encoder;
+  if (e.ids && (options.source.empty() || !options.features.empty()))
+    fail(ErrorCode::invalid_argument, "the encoder takes tokens, {} and {} features are given",
+         options.source.size(), options.features.size());
+  if (e.ids && static_cast<int64_t>(options.source.size()) > e.lengths.back())
+    fail(ErrorCode::out_of_range,
+         "the input has {} tokens, the encoder has room for {}; make the generator with a greater "
+         "encoder_length",
+         options.source.size(), e.lengths.back());
+  if (e.ids) return check_inside(options.source, description().vocabulary, "the input");
+  const int64_t count = element_count(e.features_shape);
+  if (!options.source.empty() || static_cast<int64_t>(options.features.size()) != count)
+    fail(ErrorCode::invalid_argument, "the encoder takes {} features {}, {} are given", count,
+         shape_string(e.features_shape), options.features.size());
+}
+
 std::string Generator::statistics() const {
   const std::lock_guard lock(shared_->mutex);
   const Counts& c = counts_;
@@ -157,16 +212,19 @@ std::string Generator::statistics() const {
                                           {"prompt_seconds", c.prompt_seconds},
                                           {"decode_tokens", c.decode_tokens},
                                           {"decode_steps", c.decode_steps},
-                                          {"decode_seconds", c.decode_seconds}});
+                                          {"decode_seconds", c.decode_seconds},
+                                          {"encoder_runs", c.encoder_runs},
+                                          {"encoder_seconds", c.encoder_seconds}});
 }
 
 // Whether a sequence must run or end now. Requires the lock.
 bool Generator::has_work() const {
   if (stopping_) return true;
-  const auto cancelled = [](const SequencePtr& s) { return s && s->cancelled_; };
-  if (std::ranges::any_of(slots_, cancelled) || std::ranges::any_of(waiting_, cancelled))
+  const auto ended = [](const SequencePtr& s) { return s && s->cancelled_; };
+  if (std::ranges::any_of(slots_, ended) || std::ranges::any_of(waiting_, ended)) return true;
+  if (!waiting_.empty() && std::ranges::count(slots_, nullptr) >=
+                               static_cast<std::ptrdiff_t>(slots_of(*waiting_.front())))
     return true;
-  if (!waiting_.empty() && std::ranges::count(slots_, nullptr)) return true;
   return std::ranges::any_of(slots_, [](const SequencePtr& s) { return s && !s->waits_; });
 }
 
@@ -225,7 +283,7 @@ size_t Generator::free_slot_for(const Sequence& s, std::optional<size_t>& from) 
   size_t best = 0, slot = slots_.size();
   for (size_t i = 0; i < slots_.size(); i++) {
     if (!slots_[i] && slot == slots_.size()) slot = i;
-    if (!options_.reuse_prefixes) continue;
+    if (!options_.reuse_prefixes || description().encoder) continue;
     const size_t common = common_prefix(cached_[i], s.tokens_);
     if (common > best) {
       best = common;
@@ -237,7 +295,8 @@ size_t Generator::free_slot_for(const Sequence& s, std::optional<size_t>& from) 
 
 // Gives free slots to the sequences that wait longest. Requires the lock.
 void Generator::admit() {
-  while (!waiting_.empty() && std::ranges::count(slots_, nullptr)) {
+  while (!waiting_.empty() && std::ranges::count(slots_, nullptr) >=
+                                  static_cast<std::ptrdiff_t>(slots_of(*waiting_.front()))) {
     const SequencePtr s = waiting_.front();
     waiting_.pop_front();
     std::optional<size_t> from;
@@ -255,6 +314,11 @@ void Generator::admit() {
     s->computed_ = kept;
     s->slot_ = slot;
     slots_[slot] = s;
+    for (size_t i = 0; i < slots_.size() && s->spare_slots_.size() + 1 < slots_of(*s); i++) {
+      if (slots_[i]) continue;
+      slots_[i] = s;
+      s->spare_slots_.push_back(i);
+    }
     active_count_++;
   }
 }
@@ -269,7 +333,15 @@ void Generator::end(Sequence& s, Finish finish, std::optional<Error> error) {
 
 void Generator::release(Sequence& s) {
   active_count_--;
-  slots_[std::exchange(s.slot_, std::nullopt).value()] = nullptr;
+  const Sequence* const ended = &s;
+  s.slot_.reset();
+  SequencePtr last;  // keeps the sequence until all of its slots are free
+  for (SequencePtr& slot : slots_)
+    if (slot.get() == ended) last = std::exchange(slot, nullptr);
+}
+
+size_t Generator::slots_of(const Sequence& s) const {
+  return static_cast<size_t>(s.options_.beams.num_beams);
 }
 
 bool Generator::is_stop(const Sequence& s, int64_t token) const {
@@ -285,10 +357,18 @@ void Generator::run_prompt() {
   for (size_t i = 0; i < slots_.size(); i++) {
     const size_t slot = (turn_ + i) % slots_.size();
     const SequencePtr s = slots_[slot];
-    if (!s || s->computed_ >= s->prompt_length_) continue;
+    if (!s || s->slot_ != slot || s->computed_ >= s->prompt_length_) continue;
     turn_ = slot + 1;
     try {
       const auto begin = Clock::now();
+      if (description().encoder && !s->encoded_) {
+        decoder_.encode(slot, s->options_.source, s->options_.features);
+        s->encoded_ = true;
+        const std::lock_guard lock(shared_->mutex);
+        counts_.encoder_runs++;
+        counts_.encoder_seconds += seconds_since(begin);
+        return;
+      }
       const auto rest = std::span(s->tokens_).subspan(s->computed_);
       const size_t count = decoder_.prefill(slot, rest);
       cached_[slot].insert(cached_[slot].end(), rest.begin(),
@@ -299,7 +379,11 @@ void Generator::run_prompt() {
         counts_.prompt_tokens += static_cast<int64_t>(count);
         counts_.prompt_seconds += seconds_since(begin);
       }
-      if (s->computed_ == s->tokens_.size()) take_logits(*s, decoder_.logits(0));
+      if (s->computed_ < s->tokens_.size()) return;
+      if (slots_of(*s) == 1) return take_logits(*s, decoder_.logits(0));
+      const std::span<float> row = decoder_.logits(0);
+      s->beam_slots_ = {slot};
+      step_beams(*s, std::span(&row, 1));
     } catch (const Error& e) {
       const std::lock_guard lock(shared_->mutex);
       end(*s, Finish::error, e);
@@ -314,6 +398,7 @@ void Generator::run_prompt() {
 void Generator::run_step() {
   std::vector<int64_t> tokens(slots_.size(), -1);
   std::vector<SequencePtr> resumed;
+  std::set<SequencePtr> searches;
   int64_t count = 0;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -327,7 +412,16 @@ void Generator::run_step() {
   }
   for (size_t slot = 0; slot < slots_.size(); slot++) {
     const SequencePtr& s = slots_[slot];
-    if (!s || s->computed_ < s->prompt_length_ || s->computed_ >= s->tokens_.size()) continue;
+    if (!s || s->computed_ < s->prompt_length_) continue;
+    if (s->search_) {
+      const auto beam = std::ranges::find(s->beam_slots_, slot);
+      if (beam == s->beam_slots_.end()) continue;
+      const auto number = static_cast<size_t>(beam - s->beam_slots_.begin());
+      tokens[slot] = s->search_->running()[number].tokens.back().id;
+      count++;
+      continue;
+    }
+    if (s->computed_ >= s->tokens_.size()) continue;
     tokens[slot] = s->tokens_[s->computed_];
     count++;
   }
@@ -344,6 +438,7 @@ void Generator::run_step() {
     for (size_t slot = 0; slot < slots_.size(); slot++) {
       if (tokens[slot] < 0) continue;
       const SequencePtr s = slots_[slot];
+      if (!s) continue;  // another beam of an ended sequence
       end(*s, Finish::error, e);
       release(*s);
     }
@@ -351,11 +446,95 @@ void Generator::run_step() {
   }
   for (size_t slot = 0; slot < slots_.size(); slot++) {
     if (tokens[slot] < 0) continue;
-    const SequencePtr s = slots_[slot];
-    s->computed_++;
     cached_[slot].push_back(tokens[slot]);
+    const SequencePtr s = slots_[slot];
+    if (s->search_) {
+      searches.insert(s);
+      continue;
+    }
+    s->computed_++;
     take_logits(*s, decoder_.logits(slot));
   }
+  for (const SequencePtr& s : searches) {
+    std::vector<std::span<float>> rows;
+    for (const size_t slot : s->beam_slots_) rows.push_back(decoder_.logits(slot));
+    step_beams(*s, rows);
+  }
+}
+
+void Generator::copy_slot(size_t from, size_t to) {
+  decoder_.copy(from, to);
+  cached_[to] = cached_[from];
+}
+
+// Continues the running texts of a beam search.
+void Generator::step_beams(Sequence& s, std::span<const std::span<float>> rows) {
+  try {
+    if (!s.search_) {
+      std::vector<int64_t> stops = s.sampler_.options().stop_tokens;
+      const auto& own = description().stop_tokens;
+      if (!s.sampler_.options().ignore_stop) stops.insert(stops.end(), own.begin(), own.end());
+      std::ranges::sort(stops);
+      stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+      s.search_.emplace(s.options_.beams, most_tokens(s) - s.prompt_length_, stops.size());
+    }
+    std::vector<std::vector<double>> changed, plain;
+    for (size_t r = 0; r < rows.size(); r++) {
+      std::vector<int64_t> text = s.tokens_;
+      for (const Token& t : s.search_->running()[r].tokens) text.push_back(t.id);
+      const size_t made = text.size() - s.prompt_length_;
+      Sampler::Scores scores = s.sampler_.scores(rows[r], text, hidden_tokens(s, made));
+      if (const auto forced = forced_token(s, text.size())) {
+        std::ranges::fill(scores.changed, -std::numeric_limits<double>::infinity());
+        scores.changed[static_cast<size_t>(*forced)] = 0;
+      }
+      changed.push_back(std::move(scores.changed));
+      plain.push_back(std::move(scores.plain));
+    }
+    s.search_->step(changed, plain, [&](int64_t token) { return is_stop(s, token); });
+    if (!s.search_->is_done()) return place_beams(s);
+    const std::lock_guard lock(shared_->mutex);
+    end_beams(s);
+  } catch (const Error& e) {
+    const std::lock_guard lock(shared_->mutex);
+    end(s, Finish::error, e);
+    release(s);
+  }
+}
+
+// Gives each running text a slot: that of the text which it continues, or a copy.
+void Generator::place_beams(Sequence& s) {
+  const std::vector<size_t>& parents = s.search_->parents();
+  std::vector<size_t> next(parents.size());
+  std::vector<bool> taken(s.beam_slots_.size());
+  std::vector<size_t> copies;
+  for (size_t i = 0; i < parents.size(); i++) {
+    if (taken[parents[i]]) {
+      copies.push_back(i);
+      continue;
+    }
+    taken[parents[i]] = true;
+    next[i] = s.beam_slots_[parents[i]];
+  }
+  for (size_t i = 0; i < taken.size(); i++)
+    if (!taken[i]) s.spare_slots_.push_back(s.beam_slots_[i]);
+  for (const size_t i : copies) {
+    next[i] = s.spare_slots_.back();
+    s.spare_slots_.pop_back();
+    copy_slot(s.beam_slots_[parents[i]], next[i]);
+  }
+  s.beam_slots_ = std::move(next);
+}
+
+// Requires the lock.
+void Generator::end_beams(Sequence& s) {
+  const std::vector<BeamText> texts = s.search_->results();
+  s.texts_.assign(texts.begin(), texts.end());
+  s.take_text(s.texts_.front());
+  s.texts_.pop_front();
+  const bool stopped = is_stop(s, s.unread_.back().id);
+  end(s, stopped ? Finish::stop : Finish::length);
+  release(s);
 }
 
 // Chooses the next token, or passes the logits to the caller first.
@@ -367,18 +546,43 @@ void Generator::take_logits(Sequence& s, std::span<float> logits) {
   shared_->progress.notify_all();
 }
 
-void Generator::choose(Sequence& s, std::span<float> logits) {
+size_t Generator::most_tokens(const Sequence& s) const {
+  const auto places = static_cast<size_t>(description().max_length);
+  const auto limit = static_cast<size_t>(s.sampler_.options().max_new_tokens);
+  return limit ? std::min(places, s.prompt_length_ + limit) : places;
+}
+
+// As in Hugging Face's transformers.
+std::optional<int64_t> Generator::forced_token(const Sequence& s, size_t length) const {
+  const Description& d = description();
+  if (d.forced_last && length + 1 == most_tokens(s)) return d.forced_last;
+  if (d.forced_first && length == 1) return d.forced_first;
+  return std::nullopt;
+}
+
+std::vector<int64_t> Generator::hidden_tokens(const Sequence& s, size_t made) const {
   const SamplingOptions& o = s.sampler_.options();
-  std::vector<int64_t> hidden;
-  const auto made = static_cast<int64_t>(s.tokens_.size() - s.prompt_length_);
-  if (made < o.min_new_tokens) {
-    hidden = o.stop_tokens;
-    hidden.insert(hidden.end(), description().stop_tokens.begin(), description().stop_tokens.end());
+  const Description& d = description();
+  std::vector<int64_t> hidden = d.suppressed;
+  const auto add = [&](const std::vector<int64_t>& list) {
+    hidden.insert(hidden.end(), list.begin(), list.end());
+  };
+  if (made == 0) add(d.suppressed_first);
+  if (static_cast<int64_t>(made) < o.min_new_tokens) {
+    add(o.stop_tokens);
+    add(d.stop_tokens);
   }
+  return hidden;
+}
+
+void Generator::choose(Sequence& s, std::span<float> logits) {
   std::optional<Token> token;
   std::optional<Error> error;
   try {
-    token = s.sampler_.choose(logits, s.tokens_, hidden);
+    const auto forced = forced_token(s, s.tokens_.size());
+    const size_t made = s.tokens_.size() - s.prompt_length_;
+    token = forced ? s.sampler_.forced(logits, *forced)
+                   : s.sampler_.choose(logits, s.tokens_, hidden_tokens(s, made));
   } catch (const Error& e) {
     error = e;
   }
@@ -393,8 +597,7 @@ void Generator::choose(Sequence& s, std::span<float> logits) {
   Finish why = Finish::none;
   if (is_stop(s, token->id))
     why = Finish::stop;
-  else if ((o.max_new_tokens && made + 1 >= o.max_new_tokens) ||
-           static_cast<int64_t>(s.tokens_.size()) >= description().max_length)
+  else if (s.tokens_.size() >= most_tokens(s))
     why = Finish::length;
   if (why == Finish::none) return;
   end(s, why);

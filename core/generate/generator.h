@@ -7,6 +7,12 @@
 // one piece of one prompt, in turn, and one decoding step for all sequences whose prompt was
 // computed. So a long prompt delays other sequences by at most one piece in each round. Each
 // sequence is computed in its row of the caches, so its tokens do not depend on the others.
+//
+// A beam search has a slot for each beam. A text that continues keeps its slot, and a slot is
+// copied only where two texts continue one.
+//
+// With an encoder, a sequence also has a source: tokens or features. The encoder runs once, before
+// the prompt of the decoder.
 #pragma once
 
 #include <chrono>
@@ -22,6 +28,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "generate/beams.h"
 #include "generate/decoder.h"
 #include "generate/sampler.h"
 
@@ -38,6 +45,10 @@ struct SequenceOptions {
   std::chrono::nanoseconds time_limit{};  // from submission; 0: no limit
   // The sequence waits after each run until the caller, who may change the logits, calls resume().
   bool wait_for_logits = false;
+  BeamOptions beams;  // with more than one beam, tokens come when the search has ended
+  // The input of the encoder.
+  std::vector<int64_t> source;
+  std::vector<float> features;
 };
 
 struct GeneratorOptions {
@@ -63,6 +74,12 @@ class Sequence {
   void cancel();
   size_t prompt_length() const noexcept { return prompt_length_; }
 
+  // Waits for the end and goes to the next text of a beam search, whose tokens next() then returns.
+  // Returns false if there is none. Throws as next().
+  bool next_text(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
+  // The score of the current text of a beam search; 0 before its end and for other sequences.
+  double score() const;
+
   // Waits for the logits of the next token; returns none if the sequence has ended. Requires
   // wait_for_logits. Throws the errors of next().
   std::vector<float> logits(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
@@ -80,8 +97,12 @@ class Sequence {
   SequenceOptions options_;
   std::vector<int64_t> tokens_;  // the prompt and the tokens since
   size_t computed_ = 0;          // tokens that are in the cache
+  bool encoded_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::optional<size_t> slot_;
+  // With beams: the slots of the running texts, and those that are free.
+  std::optional<BeamSearch> search_;
+  std::vector<size_t> beam_slots_, spare_slots_;
 
   // Guarded by the mutex of `shared_`.
   std::deque<Token> unread_;
@@ -90,7 +111,10 @@ class Sequence {
   bool cancelled_ = false;
   bool waits_ = false;  // for resume()
   std::vector<float> pending_;
+  std::deque<BeamText> texts_;  // results of a beam search after the current one
+  double score_ = 0;
 
+  void take_text(const BeamText& text);
   explicit Sequence(SequenceOptions options);
 };
 
@@ -106,9 +130,10 @@ class Generator {
   const Description& description() const { return decoder_.description(); }
   const runtime::Model& model() const { return *decoder_.model(); }
 
-  // Begins a text after the prompt. Throws invalid_argument for an empty prompt, a token outside of
-  // the vocabulary or a wrong option, and out_of_range if the prompt leaves no place for a token.
-  // Thread-safe.
+  // Begins a text after the prompt. With an encoder, an empty prompt stands for the start tokens of
+  // the model. Throws invalid_argument for an empty prompt, a token outside of the vocabulary, a
+  // missing source or a wrong option, and out_of_range if the prompt leaves no place for a token,
+  // or if the source is longer than the encoder. Thread-safe.
   std::shared_ptr<Sequence> submit(std::span<const int64_t> prompt, SequenceOptions options = {});
 
   // JSON with the numbers of slots, sequences, tokens and seconds since the generator was created.
@@ -129,6 +154,15 @@ class Generator {
   void end(Sequence& s, Finish finish, std::optional<Error> error = {});
   void release(Sequence& s);
   bool is_stop(const Sequence& s, int64_t token) const;
+  std::optional<int64_t> forced_token(const Sequence& s, size_t length) const;
+  std::vector<int64_t> hidden_tokens(const Sequence& s, size_t made) const;
+  void check_source(const SequenceOptions& options) const;
+  size_t most_tokens(const Sequence& s) const;
+  size_t slots_of(const Sequence& s) const;
+  void copy_slot(size_t from, size_t to);
+  void step_beams(Sequence& s, std::span<const std::span<float>> rows);
+  void place_beams(Sequence& s);
+  void end_beams(Sequence& s);
   bool has_work() const;
 
   Decoder decoder_;
@@ -140,8 +174,8 @@ class Generator {
   bool stopping_ = false;
   struct Counts {
     int64_t prompt_tokens = 0, decode_tokens = 0, decode_steps = 0, reused_tokens = 0;
-    double prompt_seconds = 0, decode_seconds = 0;
-    int64_t submitted = 0, ended = 0;
+    double prompt_seconds = 0, decode_seconds = 0, encoder_seconds = 0;
+    int64_t submitted = 0, ended = 0, encoder_runs = 0;
   } counts_;
   size_t active_count_ = 0;
 

@@ -91,6 +91,33 @@ Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
   return {static_cast<int64_t>(id), static_cast<double>(logit) - sum};
 }
 
+Token Sampler::forced(std::span<const float> logits, int64_t token) const {
+  const float most = logits[index_of_greatest(logits)];
+  return {token, static_cast<double>(logits[static_cast<size_t>(token)]) - log_sum_exp(logits, most)};
+}
+
+Sampler::Scores Sampler::scores(std::span<const float> logits, std::span<const int64_t> tokens,
+                                std::span<const int64_t> hidden) const {
+  const double sum = log_sum_exp(logits, logits[index_of_greatest(logits)]);
+  Scores all;
+  for (const float v : logits) all.plain.push_back(static_cast<double>(v) - sum);
+  all.changed = all.plain;
+  if (options_.repetition_penalty != 1) {
+    std::vector<int64_t> seen(tokens.begin(), tokens.end());
+    std::ranges::sort(seen);
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    for (const int64_t t : seen) {
+      double& v = all.changed[static_cast<size_t>(t)];
+      v = v > 0 ? v / options_.repetition_penalty : v * options_.repetition_penalty;
+    }
+  }
+  for (const std::span<const int64_t> list : {std::span(options_.bad_tokens), hidden})
+    for (const int64_t t : list)
+      if (t >= 0 && t < static_cast<int64_t>(logits.size()))
+        all.changed[static_cast<size_t>(t)] = -std::numeric_limits<double>::infinity();
+  return all;
+}
+
 int64_t Sampler::draw(std::span<const float> logits) {
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); i++)

@@ -44,6 +44,17 @@ class Sampler {
   Token choose(std::span<float> logits, std::span<const int64_t> tokens,
                std::span<const int64_t> hidden);
 
+  // The token with its probability, whatever the options are. Throws failed_precondition for NaN.
+  Token forced(std::span<const float> logits, int64_t token) const;
+
+  // The logarithms of all probabilities, and the same after the repetition penalty and without
+  // hidden and bad tokens, for a beam search. Throws failed_precondition for NaN.
+  struct Scores {
+    std::vector<double> plain, changed;
+  };
+  Scores scores(std::span<const float> logits, std::span<const int64_t> tokens,
+                std::span<const int64_t> hidden) const;
+
   const SamplingOptions& options() const { return options_; }
 
  private:

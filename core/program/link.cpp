@@ -104,8 +104,8 @@ Layout layout_of(const Program& p) {
 
 class Linker {
  public:
-  Linker(std::span<const Variant> variants, bool share_anchors)
-      : variants_(variants), share_(share_anchors) {}
+  Linker(std::span<const Variant> variants, bool share_anchors, bool unite_anchors = false)
+      : variants_(variants), share_(share_anchors), unite_(unite_anchors) {}
 
   Linked run(std::string_view index_name) {
     if (variants_.empty()) fail(ErrorCode::invalid_argument, "there is nothing to link");
@@ -275,7 +275,7 @@ class Linker {
       const auto same =
           std::find_if(to.begin(), to.end(), [&](const Anchor& t) { return t.name == name; });
       places.push_back(static_cast<uint32_t>(same - to.begin()));
-      if (same == to.end() && (!share_ || variant == 0)) {
+      if (same == to.end() && (!share_ || unite_ || variant == 0)) {
         to.push_back({name, a.dtype, a.shape});
       } else if (!share_) {
         fail(ErrorCode::invalid_argument, "two {}s would be called '{}'", direction, name);
@@ -292,7 +292,7 @@ class Linker {
           same->shape[d] = std::max(same->shape[d], a.shape[d]);
       }
     }
-    if (share_ && from.size() != to.size())
+    if (share_ && !unite_ && from.size() != to.size())
       fail(ErrorCode::invalid_argument,
            "the model has {} {}s at one of the shapes and {} at another", to.size(), direction,
            from.size());
@@ -461,7 +461,7 @@ class Linker {
   };
 
   const std::span<const Variant> variants_;
-  const bool share_;
+  const bool share_, unite_;
   Linked out_;
   Program p_;
   uint32_t index_ = 0;
@@ -483,6 +483,10 @@ Linked link_graphs(std::span<const Variant> variants) {
 
 Linked link_buckets(std::span<const Variant> variants) {
   return Linker(variants, true).run(kBucketIndex);
+}
+
+Linked link_united(std::span<const Variant> variants) {
+  return Linker(variants, true, true).run(kBucketIndex);
 }
 
 }  // namespace poprt::program

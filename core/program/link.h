@@ -68,4 +68,8 @@ Linked link_graphs(std::span<const Variant> variants);
 // variants have different anchors and unimplemented if they have state, which they could not share.
 Linked link_buckets(std::span<const Variant> variants);
 
+// Links programs that use the same memory, such as an encoder and a decoder. They share anchors
+// with the same name, and a variant need not have all anchors. Otherwise as link_buckets().
+Linked link_united(std::span<const Variant> variants);
+
 }  // namespace poprt::program

@@ -7,8 +7,9 @@ namespace {
 
 using nlohmann::json;
 
-ErrorCode code_of(const std::string& blob) {
-  runtime::Model model = *generation_model("optimum", {64, 3, {8}});
+ErrorCode code_of(const std::string& blob, bool encoder = false) {
+  runtime::Model model = encoder ? *generation_model("t5", {36, 3, {}, 40})
+                                 : *generation_model("optimum", {64, 3, {8}});
   model.opaque[generate::kGeneration] = blob;
   try {
     generate::read_description(model);
@@ -84,6 +85,52 @@ TEST(GenerationDescription, RefusesBlobsThatContradictTheProgram) {
     changed.erase(key);
     EXPECT_EQ(code_of(json_text(changed)), ErrorCode::data_loss) << key;
   }
+}
+
+TEST(GenerationDescription, RefusesWrongEncoders) {
+  const json whole =
+      parse_json(generation_model("t5", {36, 3, {}, 40})->opaque.at(generate::kGeneration));
+  EXPECT_EQ(code_of(json_text(whole), true), ErrorCode::ok);
+  const std::pair<const char*, json> changes[] = {
+      {"input_ids", ""},
+      {"input_ids", "absent"},
+      {"input_ids", "input_ids"},
+      {"input_ids", 3},
+      {"features", "encoder/attention_mask"},
+      {"memory_mask", ""},
+      {"memory_mask", "poprt.last"},
+      {"places", 39},
+      {"places", -1},
+      {"places", 1e300},
+      {"lengths", json::array()},
+      {"lengths", {40}},
+      {"lengths", {40, 32}},
+      {"lengths", {0, 40}},
+      {"lengths", {32, 41}},
+      {"cross", json::array()},
+      {"cross", {{"input_ids", "present.0.encoder.key"}}},
+      {"cross", {{"past_key_values.0.encoder.key", "logits"}}},
+      {"cross", {{"past_key_values.0.encoder.key"}}}};
+  for (const auto& [key, value] : changes) {
+    json changed = whole;
+    changed["encoder"][key] = value;
+    EXPECT_EQ(code_of(json_text(changed), true), ErrorCode::data_loss)
+        << key << " " << json_text(value);
+  }
+  const auto with_settings = [&](const char* key, json value) {
+    json changed = whole;
+    changed["settings"][key] = std::move(value);
+    return code_of(json_text(changed), true);
+  };
+  EXPECT_EQ(with_settings("start_tokens", json::array()), ErrorCode::data_loss);
+  EXPECT_EQ(with_settings("start_tokens", {53}), ErrorCode::data_loss);
+  EXPECT_EQ(with_settings("start_tokens", std::vector<int64_t>(36, 1)), ErrorCode::data_loss);
+  EXPECT_EQ(with_settings("forced_first", 53), ErrorCode::data_loss);
+  EXPECT_EQ(with_settings("forced_last", -1), ErrorCode::data_loss);
+  EXPECT_EQ(with_settings("suppressed", {-1, 99}), ErrorCode::ok);
+  json without = whole;
+  without.erase("encoder");
+  EXPECT_EQ(code_of(json_text(without), true), ErrorCode::data_loss);
 }
 
 }  // namespace

@@ -65,6 +65,34 @@ TEST_F(GenerationFolder, LimitsTheContextToTheWindowOfAttention) {
   EXPECT_EQ(open_folder(path).context_length, 4096);
 }
 
+TEST_F(GenerationFolder, FindsTheFilesAndSettingsOfAModelWithAnEncoder) {
+  for (const char* name :
+       {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"})
+    write(name, "");
+  write("config.json", R"({"is_encoder_decoder": true, "max_source_positions": 1500,
+        "max_target_positions": 448, "num_mel_bins": 80, "decoder_start_token_id": 50258,
+        "forced_bos_token_id": 4, "eos_token_id": 50257})");
+  write("generation_config.json", R"({"forced_decoder_ids": [[1, 50259], [2, 50359], [3, null]],
+        "suppress_tokens": [-1, 7], "begin_suppress_tokens": [220], "forced_eos_token_id": 9})");
+  const ModelFolder folder = open_folder(path);
+  EXPECT_EQ(folder.model, path / "decoder_with_past_model.onnx");
+  ASSERT_TRUE(folder.encoder);
+  EXPECT_EQ(folder.encoder->model, path / "encoder_model.onnx");
+  EXPECT_EQ(folder.encoder->first, path / "decoder_model.onnx");
+  EXPECT_EQ(folder.encoder->features_shape, (std::vector<int64_t>{80, 3000}));
+  EXPECT_EQ(folder.context_length, 448);
+  EXPECT_EQ(folder.start_tokens, (std::vector<int64_t>{50258, 50259, 50359}));
+  EXPECT_EQ(folder.forced_first, 4);
+  EXPECT_EQ(folder.forced_last, 9);
+  EXPECT_EQ(folder.suppressed, std::vector<int64_t>{7});
+  EXPECT_EQ(folder.suppressed_first, std::vector<int64_t>{220});
+  EXPECT_THROW(generation_text(folder, {.encoder_length = 100}), Error);  // features have one size
+  fs::remove(path / "decoder_with_past_model.onnx");
+  EXPECT_EQ(code(), ErrorCode::not_found);
+  write("decoder_model_merged.onnx", "");
+  EXPECT_EQ(open_folder(path).encoder->first, path / "decoder_model_merged.onnx");
+}
+
 TEST_F(GenerationFolder, RefusesHostileConfigurations) {
   EXPECT_EQ(code(), ErrorCode::not_found);  // no model
   write("model.onnx", "");
@@ -74,7 +102,19 @@ TEST_F(GenerationFolder, RefusesHostileConfigurations) {
     EXPECT_EQ(code(), ErrorCode::data_loss) << config;
   }
   write("config.json", R"({"is_encoder_decoder": true})");
-  EXPECT_EQ(code(), ErrorCode::unimplemented);
+  EXPECT_EQ(code(), ErrorCode::not_found);  // no encoder_model.onnx
+  for (const char* name :
+       {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"})
+    write(name, "");
+  EXPECT_EQ(code(), ErrorCode::data_loss);  // no decoder_start_token_id
+  for (const char* config : {"\"decoder_start_token_id\": \"a\"", "\"decoder_start_token_id\": -1",
+                             "\"decoder_start_token_id\": 1, \"forced_decoder_ids\": [3]",
+                             "\"decoder_start_token_id\": 1, \"suppress_tokens\": [\"a\"]",
+                             "\"decoder_start_token_id\": 1, \"num_mel_bins\": 1e300"}) {
+    write("config.json", std::string("{\"is_encoder_decoder\": true, ") + config + "}");
+    EXPECT_EQ(code(), ErrorCode::data_loss) << config;
+  }
+  write("config.json", "{}");
   const auto genai = [&](const std::string& model) {
     write("genai_config.json", "{\"model\": " + model + "}");
     return code();
@@ -86,7 +126,10 @@ TEST_F(GenerationFolder, RefusesHostileConfigurations) {
   EXPECT_EQ(genai("{\"decoder\": {\"filename\": 7}}"), ErrorCode::data_loss);
   EXPECT_EQ(genai("{\"decoder\": []}"), ErrorCode::data_loss);
   EXPECT_EQ(genai("{\"decoder\": {\"inputs\": {\"input_ids\": 3}}}"), ErrorCode::data_loss);
-  EXPECT_EQ(genai("{\"encoder\": {}}"), ErrorCode::unimplemented);
+  EXPECT_EQ(genai("{\"encoder\": {}}"), ErrorCode::data_loss);  // no decoder_start_token_id
+  EXPECT_EQ(genai("{\"encoder\": {\"filename\": \"../other.onnx\"}}"),
+            ErrorCode::permission_denied);
+  EXPECT_EQ(genai("{\"encoder\": {\"filename\": \"absent.onnx\"}}"), ErrorCode::not_found);
   EXPECT_EQ(genai("{\"decoder\": {}}"), ErrorCode::ok);
 }
 

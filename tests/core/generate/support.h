@@ -39,7 +39,8 @@ inline std::shared_ptr<const runtime::Model> compile_model_of(
 inline std::shared_ptr<const runtime::Model> generation_model(const std::string& kind,
                                                               generate::GenerationSizes sizes) {
   static std::map<std::string, std::shared_ptr<const runtime::Model>> made;
-  std::string key = fmt::format("{} {} {}", kind, sizes.max_length, sizes.slots);
+  std::string key =
+      fmt::format("{} {} {} {}", kind, sizes.max_length, sizes.slots, sizes.encoder_length);
   for (const int64_t p : sizes.prefill) key += fmt::format(" {}", p);
   auto& model = made[key];
   if (!model) model = compile_model_of(generate::open_folder(generation_data() / kind), sizes);
@@ -49,15 +50,32 @@ inline std::shared_ptr<const runtime::Model> generation_model(const std::string&
 struct ExpectedText {
   std::vector<int64_t> prompt, tokens;
   std::vector<double> log_probabilities;
+  // The input of the encoder.
+  std::vector<int64_t> source = {};
+  std::vector<float> features = {};
 };
 
-inline std::vector<ExpectedText> expected_texts(const std::string& kind) {
-  std::ifstream file(generation_data() / "expected.json");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+inline constexpr const char* kEncoderDecoder = "expected_encoder_decoder.json";
+
+inline nlohmann::json read_json(const std::string& name) {
+  std::ifstream file(generation_data() / name);
+  return parse_json(std::string((std::istreambuf_iterator<char>(file)), {}));
+}
+
+inline std::vector<float> features_of(const nlohmann::json& item) {
+  std::vector<float> features;
+  for (const auto& row : item.value("features", nlohmann::json::array()))
+    for (const auto& value : row) features.push_back(value.get<float>());
+  return features;
+}
+
+inline std::vector<ExpectedText> expected_texts(const std::string& kind,
+                                                const std::string& name = "expected.json") {
   std::vector<ExpectedText> texts;
-  const nlohmann::json all = parse_json(text);
+  const nlohmann::json all = read_json(name);
   for (const auto& item : all.at(kind))
-    texts.push_back({item.at("prompt"), item.at("tokens"), item.at("log_probabilities")});
+    texts.push_back({item.at("prompt"), item.at("tokens"), item.at("log_probabilities"),
+                     item.value("source", std::vector<int64_t>()), features_of(item)});
   return texts;
 }
 
@@ -80,6 +98,8 @@ inline generate::SequenceOptions as_expected(const ExpectedText& text) {
   generate::SequenceOptions options;
   options.sampling.ignore_stop = true;
   options.sampling.max_new_tokens = static_cast<int64_t>(text.tokens.size());
+  options.source = text.source;
+  options.features = text.features;
   return options;
 }
 

@@ -306,4 +306,5 @@ def main():
     write_json("expected.json", expected)
 
 
-main()
+if __name__ == "__main__":
+    main()
