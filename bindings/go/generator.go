@@ -11,6 +11,7 @@ type GeneratorOptions struct {
 	Prefill       int64 // tokens of a prompt that one run computes; 0: 64
 	Threads       int   // 0: POPRT_THREADS from the environment, or all CPUs
 	ReusePrefixes bool  // a sequence uses tokens that another one left on the device, if its prompt begins with them
+	EncoderLength int64 // the most tokens of the input of an encoder; 0: the context of the model, at most 512
 }
 
 // Generator is a language model on a device, which generates texts of tokens. Any number of goroutines may use it. Its
@@ -34,7 +35,8 @@ func NewGenerator(path string, options *GeneratorOptions) (*Generator, error) {
 		return nil, failure
 	}
 	var err uintptr
-	raw := native.RawGeneratorCreate(path, o.MaxLength, o.Slots, o.Prefill, o.Threads, o.ReusePrefixes, &err)
+	raw := native.RawGeneratorCreate(path, o.MaxLength, o.Slots, o.Prefill, o.Threads, o.ReusePrefixes,
+		o.EncoderLength, &err)
 	if err := check(err); err != nil {
 		return nil, err
 	}
@@ -116,8 +118,8 @@ func (s *Sequence) Close() error { return s.h.Close() }
 
 // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
 
-// Append appends a token to the prompt. Errors: InvalidArgument (the token is outside of the vocabulary);
-// FailedPrecondition (the sequence has started). Since 1.0.
+// Append appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the encoder. Errors:
+// InvalidArgument (the token is outside of the vocabulary); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) Append(token int64) error {
 	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append(token) })
 }
@@ -125,9 +127,11 @@ func (s *Sequence) Append(token int64) error {
 // SetOption sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all), `top_p` (1:
 // all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until the maximum length),
 // `min_new_tokens`, `ignore_stop` (1: the stop tokens of the model do not end the text), `time_limit` (seconds; 0:
-// none), `wait_for_logits` (1: the text waits before each token, so that the caller can change the logits). Errors:
-// NotFound (no option has the name; the message lists the names); InvalidArgument (the value); FailedPrecondition (the
-// sequence has started). Since 1.0.
+// none), `wait_for_logits` (1: the text waits before each token, so that the caller can change the logits), `num_beams`
+// (1: no beam search; each beam needs a slot), `num_return_sequences` (texts of a beam search), `length_penalty` (1; a
+// score is divided by the length to this power), `early_stopping` (of a beam search; 0: when no better text is likely,
+// 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors: NotFound (no option has the name;
+// the message lists the names); InvalidArgument (the value); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) SetOption(name string, value float64) error {
 	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_option(name, value) })
 }
@@ -192,5 +196,36 @@ func (s *Sequence) SetLogit(token int64, value float64) error {
 // Resume chooses the next token from the logits, which the caller may have changed. Errors: FailedPrecondition (the
 // sequence does not wait). Since 1.0.
 func (s *Sequence) Resume() error { return askOf(s.h, native.RawSequence.Resume) }
+
+// AppendDecoder appends a token to the prompt of the decoder, for a model with an encoder. Without it, the decoder
+// starts with the tokens that the configuration of the model states. Errors: InvalidArgument (the token is outside of
+// the vocabulary, or the model has no encoder); FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) AppendDecoder(token int64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_decoder(token) })
+}
+
+// AppendFeature appends an element to the features of an encoder, such as the spectrogram of Whisper, in row-major
+// order. Errors: InvalidArgument (the encoder takes no features); OutOfRange (there are as many as the encoder takes);
+// FailedPrecondition (the sequence has started). Since 1.0.
+func (s *Sequence) AppendFeature(value float64) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_feature(value) })
+}
+
+// ReadFeatures reads the features of an encoder from a .npy file of NumPy. Their number must be that of the encoder.
+// Errors: NotFound (the file does not exist); InvalidArgument (it is not a .npy file of floating-point numbers, the
+// number differs, or the encoder takes no features); DataLoss (the file is truncated); FailedPrecondition (the sequence
+// has started). Since 1.0.
+func (s *Sequence) ReadFeatures(path string) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
+}
+
+// NextText is waits for the end of a beam search and goes to its next text, whose tokens `next` then returns. Returns
+// whether there is one. Errors: FailedPrecondition (the sequence has not started); Cancelled (the generator was freed).
+// Since 1.0.
+func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSequence.Next_text) }
+
+// Score is the score of the current text of a beam search: the sum of its log-probabilities by its length to the power
+// `length_penalty`. 0 before the end and for other sequences. Since 1.0.
+func (s *Sequence) Score() float64 { return valueOf(s.h, native.RawSequence.Score) }
 
 // </functions:sequence>

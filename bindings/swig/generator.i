@@ -8,7 +8,8 @@ POPRT_HANDLE(raw_sequence, RawSequence)
 %extend raw_generator {
   // A number that is 0 is the default.
   static raw_generator* create(const char* path, int64_t max_length, int64_t slots, int64_t prefill,
-                               int32_t threads, bool reuse_prefixes, poprt_result* error) {
+                               int32_t threads, bool reuse_prefixes, int64_t encoder_length,
+                               poprt_result* error) {
     poprt_generator_options options{};
     options.struct_size = sizeof options;
     options.max_length = max_length;
@@ -16,6 +17,7 @@ POPRT_HANDLE(raw_sequence, RawSequence)
     options.prefill = prefill;
     options.threads = threads;
     options.reuse_prefixes = reuse_prefixes;
+    options.encoder_length = encoder_length;
     raw_generator* made = nullptr;
     *error = poprt_generator_create(path, &options, &made);
     return made;
@@ -67,5 +69,14 @@ POPRT_HANDLE(raw_sequence, RawSequence)
   double logit(int64_t token) { return poprt_sequence_logit($self, token); }
   poprt_result set_logit(int64_t token, double value) { return poprt_sequence_set_logit($self, token, value); }
   poprt_result resume() { return poprt_sequence_resume($self); }
+  poprt_result append_decoder(int64_t token) { return poprt_sequence_append_decoder($self, token); }
+  poprt_result append_feature(double value) { return poprt_sequence_append_feature($self, value); }
+  poprt_result read_features(const char* path) { return poprt_sequence_read_features($self, path); }
+  bool next_text(poprt_result* error) {
+    int32_t value = 0;
+    *error = poprt_sequence_next_text($self, &value);
+    return value != 0;
+  }
+  double score() { return poprt_sequence_score($self); }
   // </functions:sequence>
 }

@@ -22,6 +22,9 @@ namespace Poprt
         /// <summary>Whether a sequence uses tokens that an earlier or another one left on the device, if its prompt
         /// begins with them.</summary>
         public bool ReusePrefixes { get; set; }
+
+        /// <summary>The most tokens of the input of an encoder. 0: the context of the model, at most 512.</summary>
+        public long EncoderLength { get; set; }
     }
 
     /// <summary>A language model on a device, which generates texts of tokens. Since 1.0.</summary>
@@ -44,7 +47,7 @@ namespace Poprt
         {
             GeneratorOptions o = options ?? new GeneratorOptions();
             raw = RawGenerator.create(Argument.Given(path, nameof(path)), o.MaxLength, o.Slots, o.Prefill, o.Threads,
-                o.ReusePrefixes);
+                o.ReusePrefixes, o.EncoderLength);
         }
 
         /// <summary>Makes a text that has not started and begins with the prompt.</summary>
@@ -123,7 +126,8 @@ namespace Poprt
         }
 
         // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
-        /// <summary>Appends a token to the prompt. Since 1.0.</summary>
+        /// <summary>Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the
+        /// encoder. Since 1.0.</summary>
         /// <param name="token">The token.</param>
         /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
@@ -136,7 +140,11 @@ namespace Poprt
         /// all), <c>top_p</c> (1: all), <c>min_p</c>, <c>repetition_penalty</c> (1: none), <c>seed</c>,
         /// <c>max_new_tokens</c> (0: until the maximum length), <c>min_new_tokens</c>, <c>ignore_stop</c> (1: the stop
         /// tokens of the model do not end the text), <c>time_limit</c> (seconds; 0: none), <c>wait_for_logits</c> (1:
-        /// the text waits before each token, so that the caller can change the logits). Since 1.0.</summary>
+        /// the text waits before each token, so that the caller can change the logits), <c>num_beams</c> (1: no beam
+        /// search; each beam needs a slot), <c>num_return_sequences</c> (texts of a beam search), <c>length_penalty</c>
+        /// (1; a score is divided by the length to this power), <c>early_stopping</c> (of a beam search; 0: when no
+        /// better text is likely, 1: when <c>num_beams</c> texts have ended, 2: when no better text is possible). Since
+        /// 1.0.</summary>
         /// <param name="name">The name of the option.</param>
         /// <param name="value">Its value.</param>
         /// <exception cref="PoprtException">NotFound: no option has the name; the message lists the names.</exception>
@@ -239,6 +247,57 @@ namespace Poprt
         public void Resume()
         {
             raw.resume();
+        }
+
+        /// <summary>Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the decoder
+        /// starts with the tokens that the configuration of the model states. Since 1.0.</summary>
+        /// <param name="token">The token.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary, or the model has
+        /// no encoder.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void AppendDecoder(long token)
+        {
+            raw.append_decoder(token);
+        }
+
+        /// <summary>Appends an element to the features of an encoder, such as the spectrogram of Whisper, in row-major
+        /// order. Since 1.0.</summary>
+        /// <param name="value">The element.</param>
+        /// <exception cref="PoprtException">InvalidArgument: the encoder takes no features.</exception>
+        /// <exception cref="PoprtException">OutOfRange: there are as many as the encoder takes.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void AppendFeature(double value)
+        {
+            raw.append_feature(value);
+        }
+
+        /// <summary>Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the
+        /// encoder. Since 1.0.</summary>
+        /// <param name="path">The .npy file.</param>
+        /// <exception cref="PoprtException">NotFound: the file does not exist.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: it is not a .npy file of floating-point numbers, the
+        /// number differs, or the encoder takes no features.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is truncated.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        public void ReadFeatures(string path)
+        {
+            raw.read_features(path);
+        }
+
+        /// <summary>Waits for the end of a beam search and goes to its next text, whose tokens <c>next</c> then
+        /// returns. Returns whether there is one. Since 1.0.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started.</exception>
+        /// <exception cref="PoprtException">Cancelled: the generator was freed.</exception>
+        public bool NextText()
+        {
+            return raw.next_text();
+        }
+
+        /// <summary>The score of the current text of a beam search: the sum of its log-probabilities by its length to
+        /// the power <c>length_penalty</c>. 0 before the end and for other sequences. Since 1.0.</summary>
+        public double Score
+        {
+            get { return raw.score(); }
         }
         // </functions:sequence>
 

@@ -40,8 +40,9 @@ class Sequence:
 
     # <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
     def append(self, token: int) -> None:
-        """Appends a token to the prompt. Raises InvalidArgumentError (the token is outside of the vocabulary);
-        FailedPreconditionError (the sequence has started). Since 1.0."""
+        """Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the encoder. Raises
+        InvalidArgumentError (the token is outside of the vocabulary); FailedPreconditionError (the sequence has
+        started). Since 1.0."""
         self._open().append(token)
 
     def set_option(self, name: str, value: float) -> None:
@@ -49,8 +50,12 @@ class Sequence:
         all), ``min_p``, ``repetition_penalty`` (1: none), ``seed``, ``max_new_tokens`` (0: until the maximum
         length), ``min_new_tokens``, ``ignore_stop`` (1: the stop tokens of the model do not end the text),
         ``time_limit`` (seconds; 0: none), ``wait_for_logits`` (1: the text waits before each token, so that the
-        caller can change the logits). Raises NotFoundError (no option has the name; the message lists the names);
-        InvalidArgumentError (the value); FailedPreconditionError (the sequence has started). Since 1.0."""
+        caller can change the logits), ``num_beams`` (1: no beam search; each beam needs a slot),
+        ``num_return_sequences`` (texts of a beam search), ``length_penalty`` (1; a score is divided by the length to
+        this power), ``early_stopping`` (of a beam search; 0: when no better text is likely, 1: when ``num_beams``
+        texts have ended, 2: when no better text is possible). Raises NotFoundError (no option has the name; the
+        message lists the names); InvalidArgumentError (the value); FailedPreconditionError (the sequence has
+        started). Since 1.0."""
         self._open().set_option(name, value)
 
     def add_stop_token(self, token: int) -> None:
@@ -110,6 +115,38 @@ class Sequence:
         """Chooses the next token from the logits, which the caller may have changed. Raises FailedPreconditionError
         (the sequence does not wait). Since 1.0."""
         self._open().resume()
+
+    def append_decoder(self, token: int) -> None:
+        """Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the decoder starts
+        with the tokens that the configuration of the model states. Raises InvalidArgumentError (the token is outside
+        of the vocabulary, or the model has no encoder); FailedPreconditionError (the sequence has started).
+        Since 1.0."""
+        self._open().append_decoder(token)
+
+    def append_feature(self, value: float) -> None:
+        """Appends an element to the features of an encoder, such as the spectrogram of Whisper, in row-major order.
+        Raises InvalidArgumentError (the encoder takes no features); OutOfRangeError (there are as many as the
+        encoder takes); FailedPreconditionError (the sequence has started). Since 1.0."""
+        self._open().append_feature(value)
+
+    def read_features(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the encoder. Raises
+        NotFoundError (the file does not exist); InvalidArgumentError (it is not a .npy file of floating-point
+        numbers, the number differs, or the encoder takes no features); DataLossError (the file is truncated);
+        FailedPreconditionError (the sequence has started). Since 1.0."""
+        self._open().read_features(_path("path", path))
+
+    def next_text(self) -> bool:
+        """Waits for the end of a beam search and goes to its next text, whose tokens ``next`` then returns. Returns
+        whether there is one. Raises FailedPreconditionError (the sequence has not started); CancelledError (the
+        generator was freed). Since 1.0."""
+        return bool(self._open().next_text())
+
+    @property
+    def score(self) -> float:
+        """The score of the current text of a beam search: the sum of its log-probabilities by its length to the power
+        ``length_penalty``. 0 before the end and for other sequences. Since 1.0."""
+        return float(self._open().score())
     # </functions:sequence>
 
     def logits(self) -> Any:
@@ -125,6 +162,20 @@ class Sequence:
         for token, value in enumerate(np.asarray(logits).tolist()):
             raw.set_logit(token, value)
         raw.resume()
+
+    def set_features(self, features: Any) -> None:
+        """Sets the features of an encoder from an array, such as Whisper's spectrogram. Since 1.0."""
+        append = self._open().append_feature
+        for value in np.asarray(features, np.float32).ravel().tolist():
+            append(value)
+
+    def texts(self) -> Iterator["tuple[list[int], float]"]:
+        """The texts of a beam search, the best one first, as lists of tokens with their scores. Since 1.0."""
+        while True:
+            tokens = list(self)
+            yield tokens, self.score
+            if not self.next_text():
+                return
 
     def __iter__(self) -> Iterator[int]:
         while True:
@@ -164,15 +215,16 @@ class Generator:
     Any number of threads may use one. Its sequences run together: a sequence joins when a slot is free and leaves when it
     ends. ``max_length`` is the most tokens of a text (0: the context of the model, at most 2048), ``slots`` the number of
     sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 64).
-    With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. Since 1.0.
+    With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. ``encoder_length`` is the most tokens
+    of the input of an encoder (0: the context of the model, at most 512). Since 1.0.
     """
 
     def __init__(self, model: Union[str, os.PathLike[str]], *, max_length: int = 0, slots: int = 0, prefill: int = 0,
-                 threads: int = 0, reuse_prefixes: bool = False):
+                 threads: int = 0, reuse_prefixes: bool = False, encoder_length: int = 0):
         self._path = _path("model", model)
         self._tokenizer: Any = None
         self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
-            self._path, max_length, slots, prefill, threads, reuse_prefixes)
+            self._path, max_length, slots, prefill, threads, reuse_prefixes, encoder_length)
 
     def __repr__(self) -> str:
         return f"<Generator of {self._path!r}>"
@@ -189,16 +241,23 @@ class Generator:
             sequence.append(int(token))
         return sequence
 
-    def generate(self, prompt: Iterable[int], *, stop_tokens: Iterable[int] = (), bad_tokens: Iterable[int] = (),
-                 logits_processor: Optional[Callable[[Any], Any]] = None, **options: float) -> Sequence:
+    def generate(self, prompt: Iterable[int] = (), *, stop_tokens: Iterable[int] = (), bad_tokens: Iterable[int] = (),
+                 logits_processor: Optional[Callable[[Any], Any]] = None, features: Any = None,
+                 decoder_prompt: Iterable[int] = (), **options: float) -> Sequence:
         """Starts a text after the prompt and returns it; iterating gives its tokens. ``options`` are those of
         ``Sequence.set_option``, such as ``temperature`` and ``max_new_tokens``. ``logits_processor`` receives the logits of
-        each token as an array and returns those to choose from. Since 1.0."""
+        each token as an array and returns those to choose from. For a model with an encoder, ``prompt`` is the input of the
+        encoder, or ``features`` is an array, such as Whisper's spectrogram; the decoder begins with ``decoder_prompt`` or, without
+        it, with the tokens that the configuration of the model states. Since 1.0."""
         sequence = self.new_sequence(prompt)
         for token in stop_tokens:
             sequence.add_stop_token(int(token))
         for token in bad_tokens:
             sequence.add_bad_token(int(token))
+        for token in decoder_prompt:
+            sequence.append_decoder(int(token))
+        if features is not None:
+            sequence.set_features(features)
         if logits_processor is not None:
             sequence._processor = logits_processor
             options = {**options, "wait_for_logits": 1}

@@ -56,16 +56,19 @@ typedef struct poprt_generator_options {
   /* How to compile a model that is not a PopEF file. Shapes, the batch and the number of IPUs must
    * not be set, because the generator determines them. Null: default options. */
   const poprt_compiler* compiler;
+  /* The most tokens of the input of an encoder. 0: the context that the configuration of the model
+   * states, at most 512. It must be 0 for a model without an encoder of tokens. */
+  int64_t encoder_length;
 } poprt_generator_options;
 
 /* Compiles and loads a model. `path` is a folder of onnxruntime-genai (genai_config.json) or of
- * optimum (config.json and model.onnx), an ONNX file with past and present keys and values, or a
- * PopEF file that poprt_generator_save wrote. A compiled model is cached as by
- * poprt_compiler_compile_file. `options` may be null. Errors: not_found, data_loss (a damaged
- * file), unimplemented (an operator, or inputs and outputs without a known meaning; the message
- * names them), invalid_argument (options, or sizes that differ from those of a PopEF file),
- * failed_precondition (a PopEF file that is not for a generator), unavailable (no free device),
- * resource_exhausted. Since 1.0. */
+ * optimum (config.json and model.onnx; with an encoder: encoder_model.onnx and decoders), an ONNX
+ * file with past and present keys and values, or a PopEF file that poprt_generator_save wrote. A
+ * compiled model is cached as by poprt_compiler_compile_file. `options` may be null. Errors:
+ * not_found, data_loss (a damaged file), unimplemented (an operator, or inputs and outputs without
+ * a known meaning; the message names them), invalid_argument (options, or sizes that differ from
+ * those of a PopEF file), failed_precondition (a PopEF file that is not for a generator),
+ * unavailable (no free device), resource_exhausted. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_create(const char* path,
                                                              const poprt_generator_options* options,
                                                              poprt_generator** out_generator);
@@ -101,17 +104,21 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_save(const poprt_generator
 /* </functions:generator> */
 
 /* <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write */
-/* Appends a token to the prompt. Errors: invalid_argument (the token is outside of the vocabulary);
- * failed_precondition (the sequence has started). Since 1.0. */
+/* Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the
+ * encoder. Errors: invalid_argument (the token is outside of the vocabulary); failed_precondition
+ * (the sequence has started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append(poprt_sequence* sequence,
                                                             int64_t token);
 /* Sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all),
  * `top_p` (1: all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until the
  * maximum length), `min_new_tokens`, `ignore_stop` (1: the stop tokens of the model do not end the
  * text), `time_limit` (seconds; 0: none), `wait_for_logits` (1: the text waits before each token,
- * so that the caller can change the logits). Errors: not_found (no option has the name; the message
- * lists the names); invalid_argument (the value); failed_precondition (the sequence has started).
- * Since 1.0. */
+ * so that the caller can change the logits), `num_beams` (1: no beam search; each beam needs a
+ * slot), `num_return_sequences` (texts of a beam search), `length_penalty` (1; a score is divided
+ * by the length to this power), `early_stopping` (of a beam search; 0: when no better text is
+ * likely, 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors:
+ * not_found (no option has the name; the message lists the names); invalid_argument (the value);
+ * failed_precondition (the sequence has started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_option(poprt_sequence* sequence,
                                                                 const char* name, double value);
 /* Adds a token that ends the text. It is the last token that is returned. Errors: invalid_argument
@@ -158,6 +165,31 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_logit(poprt_sequence* s
 /* Chooses the next token from the logits, which the caller may have changed. Errors:
  * failed_precondition (the sequence does not wait). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_resume(poprt_sequence* sequence);
+/* Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the
+ * decoder starts with the tokens that the configuration of the model states. Errors:
+ * invalid_argument (the token is outside of the vocabulary, or the model has no encoder);
+ * failed_precondition (the sequence has started). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence,
+                                                                    int64_t token);
+/* Appends an element to the features of an encoder, such as the spectrogram of Whisper, in
+ * row-major order. Errors: invalid_argument (the encoder takes no features); out_of_range (there
+ * are as many as the encoder takes); failed_precondition (the sequence has started). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence,
+                                                                    double value);
+/* Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the
+ * encoder. Errors: not_found (the file does not exist); invalid_argument (it is not a .npy file of
+ * floating-point numbers, the number differs, or the encoder takes no features); data_loss (the
+ * file is truncated); failed_precondition (the sequence has started). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_read_features(poprt_sequence* sequence,
+                                                                   const char* path);
+/* Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.
+ * Returns whether there is one. Errors: failed_precondition (the sequence has not started);
+ * cancelled (the generator was freed). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next_text(poprt_sequence* sequence,
+                                                               int32_t* out_value);
+/* The score of the current text of a beam search: the sum of its log-probabilities by its length to
+ * the power `length_penalty`. 0 before the end and for other sequences. Since 1.0. */
+POPRT_API double poprt_sequence_score(const poprt_sequence* sequence);
 /* </functions:sequence> */
 
 #ifdef __cplusplus

@@ -21,6 +21,7 @@ struct GeneratorOptions {
   // Whether a sequence uses tokens that another one left on the device.
   bool reusePrefixes = false;
   const poprt_compiler* compiler = nullptr;  // how to compile; null: default options
+  int64_t encoderLength = 0;  // tokens of the input of an encoder; 0: its context, at most 512
 };
 
 // One text of a Generator. It is used by one thread at a time, except cancel(). Since 1.0.
@@ -30,16 +31,20 @@ class Sequence {
   explicit Sequence(poprt_sequence* handle) : handle_(handle) {}
 
   // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
-  // Appends a token to the prompt. Throws invalid_argument (the token is outside of the
-  // vocabulary); failed_precondition (the sequence has started). Since 1.0.
+  // Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the
+  // encoder. Throws invalid_argument (the token is outside of the vocabulary); failed_precondition
+  // (the sequence has started). Since 1.0.
   void append(int64_t token) { detail::check(poprt_sequence_append(handle_.get(), token)); }
   // Sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all),
   // `top_p` (1: all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until
   // the maximum length), `min_new_tokens`, `ignore_stop` (1: the stop tokens of the model do not
   // end the text), `time_limit` (seconds; 0: none), `wait_for_logits` (1: the text waits before
-  // each token, so that the caller can change the logits). Throws not_found (no option has the
-  // name; the message lists the names); invalid_argument (the value); failed_precondition (the
-  // sequence has started). Since 1.0.
+  // each token, so that the caller can change the logits), `num_beams` (1: no beam search; each
+  // beam needs a slot), `num_return_sequences` (texts of a beam search), `length_penalty` (1; a
+  // score is divided by the length to this power), `early_stopping` (of a beam search; 0: when no
+  // better text is likely, 1: when `num_beams` texts have ended, 2: when no better text is
+  // possible). Throws not_found (no option has the name; the message lists the names);
+  // invalid_argument (the value); failed_precondition (the sequence has started). Since 1.0.
   void setOption(const std::string& name, double value) {
     detail::check(poprt_sequence_set_option(handle_.get(), name.c_str(), value));
   }
@@ -98,6 +103,37 @@ class Sequence {
   // Chooses the next token from the logits, which the caller may have changed. Throws
   // failed_precondition (the sequence does not wait). Since 1.0.
   void resume() { detail::check(poprt_sequence_resume(handle_.get())); }
+  // Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the
+  // decoder starts with the tokens that the configuration of the model states. Throws
+  // invalid_argument (the token is outside of the vocabulary, or the model has no encoder);
+  // failed_precondition (the sequence has started). Since 1.0.
+  void appendDecoder(int64_t token) {
+    detail::check(poprt_sequence_append_decoder(handle_.get(), token));
+  }
+  // Appends an element to the features of an encoder, such as the spectrogram of Whisper, in
+  // row-major order. Throws invalid_argument (the encoder takes no features); out_of_range (there
+  // are as many as the encoder takes); failed_precondition (the sequence has started). Since 1.0.
+  void appendFeature(double value) {
+    detail::check(poprt_sequence_append_feature(handle_.get(), value));
+  }
+  // Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the
+  // encoder. Throws not_found (the file does not exist); invalid_argument (it is not a .npy file of
+  // floating-point numbers, the number differs, or the encoder takes no features); data_loss (the
+  // file is truncated); failed_precondition (the sequence has started). Since 1.0.
+  void readFeatures(const std::string& path) {
+    detail::check(poprt_sequence_read_features(handle_.get(), path.c_str()));
+  }
+  // Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.
+  // Returns whether there is one. Throws failed_precondition (the sequence has not started);
+  // cancelled (the generator was freed). Since 1.0.
+  bool nextText() const {
+    int32_t value = 0;
+    detail::check(poprt_sequence_next_text(handle_.get(), &value));
+    return value != 0;
+  }
+  // The score of the current text of a beam search: the sum of its log-probabilities by its length
+  // to the power `length_penalty`. 0 before the end and for other sequences. Since 1.0.
+  double score() const { return poprt_sequence_score(handle_.get()); }
   // </functions:sequence>
 
   void append(const std::vector<int64_t>& tokens) {
@@ -130,6 +166,7 @@ class Generator {
     o.threads = options.threads;
     o.reuse_prefixes = options.reusePrefixes ? 1 : 0;
     o.compiler = options.compiler;
+    o.encoder_length = options.encoderLength;
     poprt_generator* made = nullptr;
     detail::check(poprt_generator_create(path.c_str(), &o, &made));
     handle_.reset(made);

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/log_level.h"
 #include "codecs/arrays_file.h"
@@ -464,12 +465,24 @@ void convert_and_check(const poprt_compiler& c, const poprt_library_source& sour
 
 std::shared_ptr<const runtime::Model> capi::compile_generation(const poprt_compiler* compiler,
                                                                const fs::path& onnx,
-                                                               const std::string& generation) {
+                                                               const std::string& generation,
+                                                               std::span<const fs::path> parts) {
   poprt_compile_options plain{};
   plain.struct_size = sizeof plain;
   const poprt_compile_options& given = compiler ? compiler->options : plain;
   std::vector<poprt_option> named(given.options, given.options + given.option_count);
-  named.push_back({kGenerationOption, generation.c_str()});
+  // The cache of compiled models must also depend on the contents of the other files.
+  std::string text = generation;
+  if (!parts.empty()) {
+    nlohmann::json json = parse_json(generation);
+    for (const fs::path& part : parts) {
+      const std::string path = part.string();
+      const poprt_library_source source{path.c_str(), nullptr, 0, nullptr};
+      json["hashes"].push_back(hash_of(source, given));
+    }
+    text = json_text(json);
+  }
+  named.push_back({kGenerationOption, text.c_str()});
   poprt_compile_options options = given;
   options.options = named.data();
   options.option_count = named.size();

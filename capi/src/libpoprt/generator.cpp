@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "codecs/npy.h"
 #include "compile_generation.h"
 #include "generate/folder.h"
 #include "generate/generator.h"
@@ -74,6 +75,20 @@ constexpr std::array kSequenceOptions = {
                    }},
     SequenceOption{"wait_for_logits", 0, 1, true,
                    [](SequenceOptions& o, double v) { o.wait_for_logits = v != 0; }},
+    SequenceOption{
+        "num_beams", 1, 4096, true,
+        [](SequenceOptions& o, double v) { o.beams.num_beams = static_cast<int64_t>(v); }},
+    SequenceOption{"num_return_sequences", 1, 4096, true,
+                   [](SequenceOptions& o, double v) {
+                     o.beams.num_return_sequences = static_cast<int64_t>(v);
+                   }},
+    SequenceOption{"length_penalty", -100, 100, false,
+                   [](SequenceOptions& o, double v) { o.beams.length_penalty = v; }},
+    SequenceOption{"early_stopping", 0, 2, true,
+                   [](SequenceOptions& o, double v) {
+                     o.beams.early_stopping =
+                         static_cast<generate::EarlyStopping>(static_cast<int>(v));
+                   }},
 };
 
 poprt_sequence& not_started(poprt_sequence* sequence) {
@@ -95,13 +110,24 @@ void check_token(const poprt_sequence& s, int64_t token) {
          vocabulary);
 }
 
+// The number of features of the encoder.
+size_t features_of(const poprt_sequence& s) {
+  const auto& encoder = s.generator->description().encoder;
+  if (!encoder || !encoder->features)
+    fail(ErrorCode::invalid_argument, "the model has no encoder that takes features");
+  return static_cast<size_t>(element_count(encoder->features_shape));
+}
+
 std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_generator_options& o) {
   const generate::ModelFolder folder = generate::open_folder(path);
   if (!folder.is_popef) {
-    generate::GenerationSizes sizes{o.max_length, o.slots, {}};
+    generate::GenerationSizes sizes{o.max_length, o.slots, {}, o.encoder_length};
     if (o.prefill) sizes.prefill = {o.prefill};
+    std::vector<std::filesystem::path> parts;
+    if (folder.encoder) parts = {folder.encoder->model};
+    if (folder.encoder && !folder.encoder->first.empty()) parts.push_back(folder.encoder->first);
     return capi::compile_generation(o.compiler, folder.model,
-                                    generate::generation_text(folder, sizes));
+                                    generate::generation_text(folder, sizes), parts);
   }
   auto model = runtime::open_popef(folder.model);
   const generate::Description d = generate::read_description(*model);
@@ -114,6 +140,7 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
   same(o.max_length, d.max_length, "max_length");
   same(o.slots, d.slots, "slots");
   if (o.prefill) same(o.prefill, d.shapes.back().tokens, "prefill");
+  if (o.encoder_length) same(o.encoder_length, d.encoder ? d.encoder->places : 0, "encoder_length");
   if (o.compiler)
     fail(ErrorCode::invalid_argument, "options.compiler has no effect on a PopEF file");
   return model;
@@ -127,8 +154,9 @@ poprt_error* poprt_generator_create(const char* path, const poprt_generator_opti
     capi::required(path, "path");
     auto& out = capi::required(out_generator, "out_generator");
     const auto o = capi::read_options(options, "poprt_generator_options");
-    for (const auto& [value, name] : {std::pair(o.max_length, "max_length"),
-                                      std::pair(o.slots, "slots"), std::pair(o.prefill, "prefill")})
+    for (const auto& [value, name] :
+         {std::pair(o.max_length, "max_length"), std::pair(o.slots, "slots"),
+          std::pair(o.prefill, "prefill"), std::pair(o.encoder_length, "encoder_length")})
       if (value < 0)
         fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", name, value);
     generate::GeneratorOptions how;
@@ -185,8 +213,56 @@ poprt_error* poprt_sequence_append(poprt_sequence* sequence, int64_t token) {
   return capi::guard([&] {
     poprt_sequence& s = not_started(sequence);
     check_token(s, token);
+    const auto& encoder = s.generator->description().encoder;
+    (encoder && encoder->ids ? s.options.source : s.prompt).push_back(token);
+  });
+}
+
+poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence, int64_t token) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    if (!s.generator->description().encoder)
+      fail(ErrorCode::invalid_argument, "the model has no encoder; append the token to the prompt");
+    check_token(s, token);
     s.prompt.push_back(token);
   });
+}
+
+poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence, double value) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    const auto count = features_of(s);
+    if (s.options.features.size() >= count)
+      fail(ErrorCode::out_of_range, "the encoder takes {} features", count);
+    s.options.features.push_back(static_cast<float>(value));
+  });
+}
+
+poprt_error* poprt_sequence_read_features(poprt_sequence* sequence, const char* path) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    const auto count = features_of(s);
+    const Tensor read = read_npy(&capi::required(path, "path"));
+    if (!is_float(read.dtype()) || static_cast<size_t>(read.count()) != count)
+      fail(ErrorCode::invalid_argument,
+           "'{}' contains {}{}, the encoder takes {} floating-point numbers", path,
+           dtype_name(read.dtype()), shape_string(read.shape()), count);
+    s.options.features.clear();
+    for (const double v : read.to_doubles()) s.options.features.push_back(static_cast<float>(v));
+  });
+}
+
+poprt_error* poprt_sequence_next_text(poprt_sequence* sequence, int32_t* out_value) {
+  return capi::guard([&] {
+    generate::Sequence& running = started(sequence);
+    auto& out = capi::required(out_value, "out_value");
+    sequence->log_probability = 0;
+    out = running.next_text() ? 1 : 0;
+  });
+}
+
+double poprt_sequence_score(const poprt_sequence* sequence) {
+  return sequence && sequence->running ? sequence->running->score() : 0;
 }
 
 poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* name, double value) {

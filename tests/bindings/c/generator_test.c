@@ -1,4 +1,6 @@
-/* Scenarios 85 to 88: generators. */
+/* Scenarios 85 to 88 and 95 to 97: generators. */
+#include <math.h>
+
 #include "scenario_support.h"
 
 static const int64_t kPrompt[] = {6, 42, 26};
@@ -159,5 +161,109 @@ void scenario_88_ends(void** state) {
   expect_reason(first, "cancelled");
   poprt_sequence_free(first);
   poprt_sequence_free(second);
+  poprt_generator_free(g);
+}
+
+static void expect_text(poprt_sequence* s, const int64_t* tokens, int count) {
+  int64_t token = 0;
+  for (int i = 0; i < count; i++) {
+    OK(poprt_sequence_next(s, -1, &token));
+    assert_int_equal(token, tokens[i]);
+  }
+  OK(poprt_sequence_next(s, -1, &token));
+  assert_int_equal(token, -1);
+}
+
+static poprt_sequence* eight_tokens(poprt_generator* g) {
+  poprt_sequence* s = NULL;
+  OK(poprt_generator_new_sequence(g, &s));
+  OK(poprt_sequence_set_option(s, "max_new_tokens", 8));
+  OK(poprt_sequence_set_option(s, "ignore_stop", 1));
+  return s;
+}
+
+void scenario_95_encoder(void** state) {
+  (void)state;
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  o.encoder_length = 40;
+  poprt_generator* g = NULL;
+  OK(poprt_generator_create(DATA "/../../data/generation/t5", &o, &g));
+  poprt_sequence* s = eight_tokens(g);
+  const int64_t source[] = {11, 16, 27, 26, 4}, prompt[] = {3, 8, 1};
+  for (int i = 0; i < 5; i++) OK(poprt_sequence_append(s, source[i]));
+  for (int i = 0; i < 3; i++) OK(poprt_sequence_append_decoder(s, prompt[i]));
+  OK(poprt_sequence_start(s));
+  const int64_t tokens[] = {1, 1, 30, 18, 35, 35, 42, 10};
+  expect_text(s, tokens, 8);
+  poprt_sequence_free(s);
+  s = eight_tokens(g);
+  FAILS(poprt_sequence_append_feature(s, 1), POPRT_INVALID_ARGUMENT, "features");
+  for (int i = 0; i < 41; i++) OK(poprt_sequence_append(s, 1));
+  FAILS(poprt_sequence_start(s), POPRT_OUT_OF_RANGE, "encoder_length");
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+  o.encoder_length = 41;
+  FAILS(poprt_generator_create(DATA "/../../data/generation/t5", &o, &g), POPRT_INVALID_ARGUMENT,
+        "encoder_length");
+  FAILS(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g), POPRT_INVALID_ARGUMENT,
+        "encoder_length");
+}
+
+void scenario_96_features(void** state) {
+  (void)state;
+  poprt_generator* g = generator_of(DATA "/../../data/generation/whisper");
+  poprt_sequence* s = eight_tokens(g);
+  OK(poprt_sequence_read_features(s, DATA "/../../data/generation/whisper/features.npy"));
+  FAILS(poprt_sequence_append_feature(s, 1), POPRT_OUT_OF_RANGE, "288");
+  OK(poprt_sequence_start(s));
+  const int64_t tokens[] = {14, 29, 41, 13, 40, 13, 15, 13};
+  expect_text(s, tokens, 8);
+  FAILS(poprt_sequence_read_features(s, "missing.npy"), POPRT_FAILED_PRECONDITION, "started");
+  poprt_sequence_free(s);
+  s = eight_tokens(g);
+  FAILS(poprt_sequence_read_features(s, "missing.npy"), POPRT_NOT_FOUND, "missing.npy");
+  FAILS(poprt_sequence_start(s), POPRT_INVALID_ARGUMENT, "features");
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+}
+
+void scenario_97_beams(void** state) {
+  (void)state;
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  o.slots = 3;
+  poprt_generator* g = NULL;
+  OK(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g));
+  poprt_sequence* s = NULL;
+  OK(poprt_generator_new_sequence(g, &s));
+  const int64_t prompt[] = {5, 9, 2};
+  for (int i = 0; i < 3; i++) OK(poprt_sequence_append(s, prompt[i]));
+  OK(poprt_sequence_set_option(s, "num_beams", 3));
+  OK(poprt_sequence_set_option(s, "num_return_sequences", 2));
+  OK(poprt_sequence_set_option(s, "length_penalty", 2));
+  OK(poprt_sequence_set_option(s, "early_stopping", 1));
+  OK(poprt_sequence_set_option(s, "max_new_tokens", 10));
+  FAILS(poprt_sequence_set_option(s, "early_stopping", 3), POPRT_INVALID_ARGUMENT,
+        "early_stopping");
+  OK(poprt_sequence_start(s));
+  const int64_t best[] = {46, 25, 4, 46, 20, 33, 11, 25, 4, 47};
+  const int64_t second[] = {46, 25, 4, 46, 20, 33, 9, 23, 0, 34};
+  expect_text(s, best, 10);
+  assert_true(fabs(poprt_sequence_score(s) + 0.053866) < 1e-4);
+  int32_t more = 0;
+  OK(poprt_sequence_next_text(s, &more));
+  assert_int_equal(more, 1);
+  expect_text(s, second, 10);
+  assert_true(fabs(poprt_sequence_score(s) + 0.064983) < 1e-4);
+  OK(poprt_sequence_next_text(s, &more));
+  assert_int_equal(more, 0);
+  poprt_sequence_free(s);
+  s = sequence_of(g, 2);
+  OK(poprt_sequence_set_option(s, "num_beams", 4));
+  FAILS(poprt_sequence_start(s), POPRT_INVALID_ARGUMENT, "slots");
+  poprt_sequence_free(s);
   poprt_generator_free(g);
 }

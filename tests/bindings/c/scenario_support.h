@@ -85,5 +85,8 @@ void scenario_85_generate(void** state);
 void scenario_86_wrong_generators(void** state);
 void scenario_87_logits(void** state);
 void scenario_88_ends(void** state);
+void scenario_95_encoder(void** state);
+void scenario_96_features(void** state);
+void scenario_97_beams(void** state);
 
 #endif

@@ -673,6 +673,9 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_86_wrong_generators),
       cmocka_unit_test(scenario_87_logits),
       cmocka_unit_test(scenario_88_ends),
+      cmocka_unit_test(scenario_95_encoder),
+      cmocka_unit_test(scenario_96_features),
+      cmocka_unit_test(scenario_97_beams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Scenarios 85 to 88: generators.
+// Scenarios 85 to 88 and 95 to 97: generators.
 #include <cstdio>
 
 #include "scenario_support.h"
@@ -92,6 +92,69 @@ TEST(scenario, s88_ends) {
   EXPECT_EQ(second.readAll(), kTokens);
   EXPECT_EQ(first.next(-1), -1);
   EXPECT_EQ(first.finishReason(), "cancelled");
+}
+
+Sequence eightTokens(const Generator& g) {
+  Sequence s = g.newSequence();
+  s.setOption("max_new_tokens", 8);
+  s.setOption("ignore_stop", 1);
+  return s;
+}
+
+TEST(scenario, s95_encoder) {
+  GeneratorOptions options;
+  options.threads = 1;
+  options.encoderLength = 40;
+  const Generator g(model("../../data/generation/t5"), options);
+  Sequence s = eightTokens(g);
+  s.append({11, 16, 27, 26, 4});
+  for (const int64_t token : {3, 8, 1}) s.appendDecoder(token);
+  s.start();
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{1, 1, 30, 18, 35, 35, 42, 10}));
+  Sequence wrong = eightTokens(g);
+  fails([&] { wrong.appendFeature(1); }, ErrorCode::invalid_argument, {"features"});
+  wrong.append(std::vector<int64_t>(41, 1));
+  fails([&] { wrong.start(); }, ErrorCode::out_of_range, {"encoder_length"});
+  options.encoderLength = 41;
+  fails([&] { Generator(model("../../data/generation/t5"), options); }, ErrorCode::invalid_argument,
+        {"encoder_length"});
+  fails([&] { Generator(model("../../data/generation/genai"), options); },
+        ErrorCode::invalid_argument, {"encoder_length"});
+}
+
+TEST(scenario, s96_features) {
+  GeneratorOptions options;
+  options.threads = 1;
+  const Generator g(model("../../data/generation/whisper"), options);
+  Sequence s = eightTokens(g);
+  s.readFeatures(model("../../data/generation/whisper/features.npy"));
+  fails([&] { s.appendFeature(1); }, ErrorCode::out_of_range, {"288"});
+  s.start();
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{14, 29, 41, 13, 40, 13, 15, 13}));
+  Sequence wrong = eightTokens(g);
+  fails([&] { wrong.readFeatures("missing.npy"); }, ErrorCode::not_found, {"missing.npy"});
+  fails([&] { wrong.start(); }, ErrorCode::invalid_argument, {"features"});
+}
+
+TEST(scenario, s97_beams) {
+  const Generator g = generator(3);
+  Sequence s = g.newSequence();
+  s.append({5, 9, 2});
+  s.setOption("num_beams", 3);
+  s.setOption("num_return_sequences", 2);
+  s.setOption("length_penalty", 2);
+  s.setOption("early_stopping", 1);
+  s.setOption("max_new_tokens", 10);
+  s.start();
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{46, 25, 4, 46, 20, 33, 11, 25, 4, 47}));
+  EXPECT_NEAR(s.score(), -0.053866, 1e-4);
+  EXPECT_TRUE(s.nextText());
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{46, 25, 4, 46, 20, 33, 9, 23, 0, 34}));
+  EXPECT_NEAR(s.score(), -0.064983, 1e-4);
+  EXPECT_FALSE(s.nextText());
+  Sequence wrong = sequence(g);
+  wrong.setOption("num_beams", 4);
+  fails([&] { wrong.start(); }, ErrorCode::invalid_argument, {"slots"});
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Generators: scenarios 85 to 88.</summary>
+/// <summary>Generators: scenarios 85 to 88 and 95 to 97.</summary>
 [TestFixture]
 public sealed class GeneratorTest
 {
@@ -112,6 +112,77 @@ public sealed class GeneratorTest
             Assert.That(second.ReadAll(), Is.EqualTo(tokens));
             Assert.That(first.Next(-1), Is.EqualTo(-1));
             Assert.That(first.FinishReason(), Is.EqualTo("cancelled"));
+        }
+    }
+
+    private static Sequence Eight(Generator generator, params long[] source)
+    {
+        Sequence sequence = generator.NewSequence(source);
+        sequence.SetOption("max_new_tokens", 8);
+        sequence.SetOption("ignore_stop", 1);
+        return sequence;
+    }
+
+    private static string Model(string name)
+    {
+        return Path.Combine(models, "../../data/generation/" + name);
+    }
+
+    [Test]
+    public void Scenario95Encoder()
+    {
+        using (var generator = new Generator(Model("t5"), new GeneratorOptions { Threads = 1, EncoderLength = 40 }))
+        using (Sequence sequence = Eight(generator, 11, 16, 27, 26, 4))
+        using (Sequence wrong = Eight(generator, new long[41]))
+        {
+            foreach (long token in new long[] { 3, 8, 1 }) sequence.AppendDecoder(token);
+            sequence.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 1, 1, 30, 18, 35, 35, 42, 10 }));
+            Fails(ErrorCode.InvalidArgument, () => wrong.AppendFeature(1), "features");
+            Fails(ErrorCode.OutOfRange, () => wrong.Start(), "encoder_length");
+        }
+        foreach (string name in new[] { "t5", "genai" })
+            Fails(ErrorCode.InvalidArgument,
+                () => new Generator(Model(name), new GeneratorOptions { EncoderLength = 41 }), "encoder_length");
+    }
+
+    [Test]
+    public void Scenario96Features()
+    {
+        using (var generator = new Generator(Model("whisper"), new GeneratorOptions { Threads = 1 }))
+        using (Sequence sequence = Eight(generator))
+        using (Sequence wrong = Eight(generator))
+        {
+            sequence.ReadFeatures(Model("whisper/features.npy"));
+            Fails(ErrorCode.OutOfRange, () => sequence.AppendFeature(1), "288");
+            sequence.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 14, 29, 41, 13, 40, 13, 15, 13 }));
+            Fails(ErrorCode.NotFound, () => wrong.ReadFeatures("missing.npy"), "missing.npy");
+            Fails(ErrorCode.InvalidArgument, () => wrong.Start(), "features");
+        }
+    }
+
+    [Test]
+    public void Scenario97Beams()
+    {
+        using (Generator generator = Make(3))
+        using (Sequence sequence = generator.NewSequence(5, 9, 2))
+        using (Sequence wrong = Text(generator))
+        {
+            sequence.SetOption("num_beams", 3);
+            sequence.SetOption("num_return_sequences", 2);
+            sequence.SetOption("length_penalty", 2);
+            sequence.SetOption("early_stopping", 1);
+            sequence.SetOption("max_new_tokens", 10);
+            sequence.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 46, 25, 4, 46, 20, 33, 11, 25, 4, 47 }));
+            Assert.That(sequence.Score, Is.EqualTo(-0.053866).Within(1e-4));
+            Assert.That(sequence.NextText(), Is.True);
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 46, 25, 4, 46, 20, 33, 9, 23, 0, 34 }));
+            Assert.That(sequence.Score, Is.EqualTo(-0.064983).Within(1e-4));
+            Assert.That(sequence.NextText(), Is.False);
+            wrong.SetOption("num_beams", 4);
+            Fails(ErrorCode.InvalidArgument, () => wrong.Start(), "slots");
         }
     }
 }

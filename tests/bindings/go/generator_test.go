@@ -97,3 +97,62 @@ func TestScenario88Ends(t *testing.T) {
 	equal(t, must(first.Next(-1)), int64(-1))
 	equal(t, must(first.FinishReason()), "cancelled")
 }
+
+func eight(t testing.TB, g *poprt.Generator, source ...int64) *poprt.Sequence {
+	s := must(g.NewSequence(source...))
+	t.Cleanup(func() { s.Close() })
+	ok(t, s.SetOption("max_new_tokens", 8))
+	ok(t, s.SetOption("ignore_stop", 1))
+	return s
+}
+
+func TestScenario95Encoder(t *testing.T) {
+	g := must(poprt.NewGenerator(model("../../data/generation/t5"), &poprt.GeneratorOptions{Threads: 1, EncoderLength: 40}))
+	defer g.Close()
+	s := eight(t, g, 11, 16, 27, 26, 4)
+	for _, token := range []int64{3, 8, 1} {
+		ok(t, s.AppendDecoder(token))
+	}
+	ok(t, s.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[1 1 30 18 35 35 42 10]")
+	wrong := eight(t, g, make([]int64, 41)...)
+	fails(t, wrong.AppendFeature(1), poprt.InvalidArgument, "features")
+	fails(t, wrong.Start(), poprt.OutOfRange, "encoder_length")
+	for _, name := range []string{"t5", "genai"} {
+		_, err := poprt.NewGenerator(model("../../data/generation/"+name), &poprt.GeneratorOptions{EncoderLength: 41})
+		fails(t, err, poprt.InvalidArgument, "encoder_length")
+	}
+}
+
+func TestScenario96Features(t *testing.T) {
+	g := must(poprt.NewGenerator(model("../../data/generation/whisper"), &poprt.GeneratorOptions{Threads: 1}))
+	defer g.Close()
+	s := eight(t, g)
+	ok(t, s.ReadFeatures(model("../../data/generation/whisper/features.npy")))
+	fails(t, s.AppendFeature(1), poprt.OutOfRange, "288")
+	ok(t, s.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[14 29 41 13 40 13 15 13]")
+	wrong := eight(t, g)
+	fails(t, wrong.ReadFeatures("missing.npy"), poprt.NotFound, "missing.npy")
+	fails(t, wrong.Start(), poprt.InvalidArgument, "features")
+}
+
+func TestScenario97Beams(t *testing.T) {
+	g := generator(t, 3)
+	s := must(g.NewSequence(5, 9, 2))
+	defer s.Close()
+	for name, value := range map[string]float64{
+		"num_beams": 3, "num_return_sequences": 2, "length_penalty": 2, "early_stopping": 1, "max_new_tokens": 10} {
+		ok(t, s.SetOption(name, value))
+	}
+	ok(t, s.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[46 25 4 46 20 33 11 25 4 47]")
+	equal(t, fmt.Sprintf("%.3f", s.Score()), "-0.054")
+	equal(t, must(s.NextText()), true)
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[46 25 4 46 20 33 9 23 0 34]")
+	equal(t, fmt.Sprintf("%.3f", s.Score()), "-0.065")
+	equal(t, must(s.NextText()), false)
+	wrong := sequence(t, g, 2)
+	ok(t, wrong.SetOption("num_beams", 4))
+	fails(t, wrong.Start(), poprt.InvalidArgument, "slots")
+}

@@ -12,7 +12,7 @@ import org.poprt.Generator;
 import org.poprt.GeneratorOptions;
 import org.poprt.Sequence;
 
-/** Generators: scenarios 85 to 88. */
+/** Generators: scenarios 85 to 88 and 95 to 97. */
 class GeneratorTest extends Scenarios {
   private static final Path FOLDER = MODELS.resolve("../../data/generation/genai");
   private static final long[] PROMPT = {6, 42, 26};
@@ -119,6 +119,71 @@ class GeneratorTest extends Scenarios {
       assertArrayEquals(TOKENS, second.readAll());
       assertEquals(-1, first.next(-1));
       assertEquals("cancelled", first.finishReason());
+    }
+  }
+
+  private static Sequence eight(Generator generator, long... source) {
+    Sequence sequence = generator.newSequence(source);
+    sequence.setOption("max_new_tokens", 8);
+    sequence.setOption("ignore_stop", 1);
+    return sequence;
+  }
+
+  @Test
+  void scenario_95_encoder() {
+    Path t5 = MODELS.resolve("../../data/generation/t5");
+    try (Generator generator =
+            new Generator(t5, new GeneratorOptions().threads(1).encoderLength(40));
+        Sequence sequence = eight(generator, 11, 16, 27, 26, 4);
+        Sequence wrong = eight(generator, new long[41])) {
+      for (long token : new long[] {3, 8, 1}) sequence.appendDecoder(token);
+      sequence.start();
+      assertArrayEquals(new long[] {1, 1, 30, 18, 35, 35, 42, 10}, sequence.readAll());
+      fails(ErrorCode.INVALID_ARGUMENT, () -> wrong.appendFeature(1), "features");
+      fails(ErrorCode.OUT_OF_RANGE, wrong::start, "encoder_length");
+    }
+    for (Path path : new Path[] {t5, FOLDER})
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new Generator(path, new GeneratorOptions().encoderLength(41)),
+          "encoder_length");
+  }
+
+  @Test
+  void scenario_96_features() {
+    Path whisper = MODELS.resolve("../../data/generation/whisper");
+    try (Generator generator = new Generator(whisper, new GeneratorOptions().threads(1));
+        Sequence sequence = eight(generator);
+        Sequence wrong = eight(generator)) {
+      sequence.readFeatures(whisper.resolve("features.npy"));
+      fails(ErrorCode.OUT_OF_RANGE, () -> sequence.appendFeature(1), "288");
+      sequence.start();
+      assertArrayEquals(new long[] {14, 29, 41, 13, 40, 13, 15, 13}, sequence.readAll());
+      fails(
+          ErrorCode.NOT_FOUND, () -> wrong.readFeatures(Path.of("missing.npy")), "missing.npy");
+      fails(ErrorCode.INVALID_ARGUMENT, wrong::start, "features");
+    }
+  }
+
+  @Test
+  void scenario_97_beams() {
+    try (Generator generator = generator(3);
+        Sequence sequence = generator.newSequence(5, 9, 2);
+        Sequence wrong = sequence(generator, 2)) {
+      sequence.setOption("num_beams", 3);
+      sequence.setOption("num_return_sequences", 2);
+      sequence.setOption("length_penalty", 2);
+      sequence.setOption("early_stopping", 1);
+      sequence.setOption("max_new_tokens", 10);
+      sequence.start();
+      assertArrayEquals(new long[] {46, 25, 4, 46, 20, 33, 11, 25, 4, 47}, sequence.readAll());
+      assertEquals(-0.053866, sequence.score(), 1e-4);
+      assertTrue(sequence.nextText());
+      assertArrayEquals(new long[] {46, 25, 4, 46, 20, 33, 9, 23, 0, 34}, sequence.readAll());
+      assertEquals(-0.064983, sequence.score(), 1e-4);
+      assertEquals(false, sequence.nextText());
+      wrong.setOption("num_beams", 4);
+      fails(ErrorCode.INVALID_ARGUMENT, wrong::start, "slots");
     }
   }
 }

@@ -1,4 +1,4 @@
-"""Generators: scenarios 85 to 88 of tests/bindings/README.md."""
+"""Generators: scenarios 85 to 88 and 95 to 97 of tests/bindings/README.md."""
 
 import itertools
 import json
@@ -130,6 +130,61 @@ class Generators(unittest.TestCase):
             for thread in threads:
                 thread.join()
         self.assertEqual(results, list(itertools.repeat(TOKENS, 8)))
+
+    def test_scenario_95_encoder(self):
+        folder = os.path.join(FOLDER, "t5")
+        with Generator(folder, threads=1, encoder_length=40) as g:
+            text = g.generate([11, 16, 27, 26, 4], decoder_prompt=[3, 8, 1], max_new_tokens=8, ignore_stop=1)
+            self.assertEqual(list(text), [1, 1, 30, 18, 35, 35, 42, 10])
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "features"):
+                g.new_sequence([1]).append_feature(1)
+            with self.assertRaisesRegex(errors.OutOfRangeError, "encoder_length"):
+                g.generate([1] * 41)
+        for name in ("t5", "genai"):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "encoder_length"):
+                Generator(os.path.join(FOLDER, name), encoder_length=41)
+
+    def test_scenario_96_features(self):
+        folder = os.path.join(FOLDER, "whisper")
+        file = os.path.join(folder, "features.npy")
+        with Generator(folder, threads=1) as g:
+            s = g.new_sequence()
+            s.read_features(file)
+            s.set_option("max_new_tokens", 8)
+            s.set_option("ignore_stop", 1)
+            with self.assertRaisesRegex(errors.OutOfRangeError, "288"):
+                s.append_feature(1)
+            s.start()
+            tokens = list(s)
+            self.assertEqual(tokens, [14, 29, 41, 13, 40, 13, 15, 13])
+            self.assertEqual(list(g.generate(features=np.load(file), max_new_tokens=8, ignore_stop=1)), tokens)
+            wrong = g.new_sequence()
+            with self.assertRaisesRegex(errors.NotFoundError, "missing.npy"):
+                wrong.read_features("missing.npy")
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "features"):
+                wrong.start()
+
+    def test_scenario_97_beams(self):
+        with generator(slots=3) as g:
+            search = g.generate([5, 9, 2], num_beams=3, num_return_sequences=2, length_penalty=2, early_stopping=True, max_new_tokens=10)
+            (best, score), (second, lower) = search.texts()
+            self.assertEqual(best, [46, 25, 4, 46, 20, 33, 11, 25, 4, 47])
+            self.assertEqual(second, [46, 25, 4, 46, 20, 33, 9, 23, 0, 34])
+            self.assertAlmostEqual(score, -0.053866, 4)
+            self.assertAlmostEqual(lower, -0.064983, 4)
+            self.assertFalse(search.next_text())
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "slots"):
+                g.generate([1], num_beams=4)
+
+    def test_models_with_an_encoder_give_the_tokens_of_the_reference(self):
+        with open(os.path.join(FOLDER, "expected_encoder_decoder.json"), encoding="utf-8") as file:
+            expected = json.load(file)
+        for kind, texts in expected.items():
+            with Generator(os.path.join(FOLDER, kind), slots=3) as g:
+                running = [g.generate(t.get("source", ()), features=t.get("features"), decoder_prompt=t["prompt"],
+                                      max_new_tokens=len(t["tokens"]), ignore_stop=1) for t in texts]
+                for text, sequence in zip(texts, running):
+                    self.assertEqual(list(sequence), text["tokens"], kind)
 
 
 if __name__ == "__main__":

@@ -411,10 +411,10 @@ typedef long long swig_type_385;
 typedef long long swig_type_386;
 typedef long long swig_type_387;
 typedef long long swig_type_388;
-typedef _gostring_ swig_type_389;
-typedef long long swig_type_390;
-typedef _gostring_ swig_type_391;
-typedef long long swig_type_392;
+typedef long long swig_type_389;
+typedef _gostring_ swig_type_390;
+typedef long long swig_type_391;
+typedef _gostring_ swig_type_392;
 typedef long long swig_type_393;
 typedef long long swig_type_394;
 typedef long long swig_type_395;
@@ -422,8 +422,8 @@ typedef long long swig_type_396;
 typedef long long swig_type_397;
 typedef long long swig_type_398;
 typedef long long swig_type_399;
-typedef _gostring_ swig_type_400;
-typedef _gostring_ swig_type_401;
+typedef long long swig_type_400;
+typedef long long swig_type_401;
 typedef _gostring_ swig_type_402;
 typedef _gostring_ swig_type_403;
 typedef _gostring_ swig_type_404;
@@ -436,8 +436,11 @@ typedef _gostring_ swig_type_410;
 typedef _gostring_ swig_type_411;
 typedef _gostring_ swig_type_412;
 typedef _gostring_ swig_type_413;
-typedef long long swig_type_414;
-typedef long long swig_type_415;
+typedef _gostring_ swig_type_414;
+typedef _gostring_ swig_type_415;
+typedef _gostring_ swig_type_416;
+typedef long long swig_type_417;
+typedef long long swig_type_418;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -908,42 +911,47 @@ extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_
 extern swig_type_380 _wrap_RawQueue_capacity_native(uintptr_t arg1);
 extern swig_type_381 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawGenerator_create_native(swig_type_382 arg1, swig_type_383 arg2, swig_type_384 arg3, swig_type_385 arg4, swig_intgo arg5, _Bool arg6, swig_voidp arg7);
+extern uintptr_t _wrap_RawGenerator_create_native(swig_type_382 arg1, swig_type_383 arg2, swig_type_384 arg3, swig_type_385 arg4, swig_intgo arg5, _Bool arg6, swig_type_386 arg7, swig_voidp arg8);
 extern void _wrap_delete_RawGenerator_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawGenerator_new_sequence_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_386 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
-extern swig_type_387 _wrap_RawGenerator_slots_native(uintptr_t arg1);
-extern swig_type_388 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
+extern swig_type_387 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
+extern swig_type_388 _wrap_RawGenerator_slots_native(uintptr_t arg1);
+extern swig_type_389 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawGenerator_statistics_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_389 arg2);
+extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_390 arg2);
 extern void _wrap_delete_RawSequence_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_390 arg2);
-extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_391 arg2, double arg3);
-extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_392 arg2);
-extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_393 arg2);
+extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_391 arg2);
+extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_392 arg2, double arg3);
+extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_393 arg2);
+extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_394 arg2);
 extern uintptr_t _wrap_RawSequence_start_native(uintptr_t arg1);
-extern swig_type_394 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_395 arg2, swig_voidp arg3);
+extern swig_type_395 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_396 arg2, swig_voidp arg3);
 extern double _wrap_RawSequence_log_probability_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSequence_finish_reason_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawSequence_cancel_native(uintptr_t arg1);
-extern swig_type_396 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_397 arg2, swig_voidp arg3);
-extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_398 arg2);
-extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_399 arg2, double arg3);
+extern swig_type_397 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_398 arg2, swig_voidp arg3);
+extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_399 arg2);
+extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_400 arg2, double arg3);
 extern uintptr_t _wrap_RawSequence_resume_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSequence_append_decoder_native(uintptr_t arg1, swig_type_401 arg2);
+extern uintptr_t _wrap_RawSequence_append_feature_native(uintptr_t arg1, double arg2);
+extern uintptr_t _wrap_RawSequence_read_features_native(uintptr_t arg1, swig_type_402 arg2);
+extern _Bool _wrap_RawSequence_next_text_native(uintptr_t arg1, swig_voidp arg2);
+extern double _wrap_RawSequence_score_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_400 _wrap_raw_version_string_native(void);
-extern swig_type_401 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_403 _wrap_raw_version_string_native(void);
+extern swig_type_404 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_402 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_403 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_404 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_405 arg1, swig_type_406 arg2, swig_type_407 arg3, swig_type_408 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_409 arg1, swig_type_410 arg2, swig_type_411 arg3, swig_type_412 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_413 arg1, swig_voidp arg2);
-extern swig_type_414 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_415 arg1);
+extern swig_type_405 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_406 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_407 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_408 arg1, swig_type_409 arg2, swig_type_410 arg3, swig_type_411 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_412 arg1, swig_type_413 arg2, swig_type_414 arg3, swig_type_415 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_416 arg1, swig_voidp arg2);
+extern swig_type_417 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_418 arg1);
 #undef intgo
 */
 import "C"
@@ -5593,7 +5601,7 @@ func (p SwigcptrRawGenerator) Swigcptr() uintptr {
 func (p SwigcptrRawGenerator) SwigIsRawGenerator() {
 }
 
-func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 bool, arg7 *uintptr) (_swig_ret RawGenerator) {
+func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 bool, arg7 int64, arg8 *uintptr) (_swig_ret RawGenerator) {
 	var swig_r RawGenerator
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -5602,7 +5610,8 @@ func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_382)(unsafe.Pointer(&_swig_i_0)), C.swig_type_383(_swig_i_1), C.swig_type_384(_swig_i_2), C.swig_type_385(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_voidp(_swig_i_6))))
+	_swig_i_7 := arg8
+	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_382)(unsafe.Pointer(&_swig_i_0)), C.swig_type_383(_swig_i_1), C.swig_type_384(_swig_i_2), C.swig_type_385(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_type_386(_swig_i_6), C.swig_voidp(_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5655,7 +5664,7 @@ func (arg1 SwigcptrRawGenerator) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5691,7 +5700,7 @@ func (arg1 SwigcptrRawSequence) Append(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_390(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_391(_swig_i_1)))
 	return swig_r
 }
 
@@ -5700,7 +5709,7 @@ func (arg1 SwigcptrRawSequence) Set_option(arg2 string, arg3 float64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5711,7 +5720,7 @@ func (arg1 SwigcptrRawSequence) Add_stop_token(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_392(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_393(_swig_i_1)))
 	return swig_r
 }
 
@@ -5719,7 +5728,7 @@ func (arg1 SwigcptrRawSequence) Add_bad_token(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_393(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_394(_swig_i_1)))
 	return swig_r
 }
 
@@ -5735,7 +5744,7 @@ func (arg1 SwigcptrRawSequence) Next(arg2 int64, arg3 *uintptr) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -5764,7 +5773,7 @@ func (arg1 SwigcptrRawSequence) Wait_logits(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_397(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -5772,7 +5781,7 @@ func (arg1 SwigcptrRawSequence) Logit(arg2 int64) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1)))
+	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1)))
 	return swig_r
 }
 
@@ -5781,7 +5790,7 @@ func (arg1 SwigcptrRawSequence) Set_logit(arg2 int64, arg3 float64) (_swig_ret u
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_400(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -5789,6 +5798,48 @@ func (arg1 SwigcptrRawSequence) Resume() (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	swig_r = (uintptr)(C._wrap_RawSequence_resume_native(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Append_decoder(arg2 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_append_decoder_native(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Append_feature(arg2 float64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_append_feature_native(C.uintptr_t(_swig_i_0), C.double(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Read_features(arg2 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawSequence_read_features_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Next_text(arg2 *uintptr) (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (bool)(C._wrap_RawSequence_next_text_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Score() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_RawSequence_score_native(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -5808,6 +5859,11 @@ type RawSequence interface {
 	Logit(arg2 int64) (_swig_ret float64)
 	Set_logit(arg2 int64, arg3 float64) (_swig_ret uintptr)
 	Resume() (_swig_ret uintptr)
+	Append_decoder(arg2 int64) (_swig_ret uintptr)
+	Append_feature(arg2 float64) (_swig_ret uintptr)
+	Read_features(arg2 string) (_swig_ret uintptr)
+	Next_text(arg2 *uintptr) (_swig_ret bool)
+	Score() (_swig_ret float64)
 }
 
 func Raw_header_version() (_swig_ret int) {
@@ -5869,7 +5925,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_403)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_406)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5881,7 +5937,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_404)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_407)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5894,7 +5950,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_405)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_408)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5916,7 +5972,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_409)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_412)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5936,7 +5992,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_413)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_416)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5951,5 +6007,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_415(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_418(_swig_i_0))
 }

@@ -1227,7 +1227,7 @@ SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
     const poprt_shim::Queues::Use use(*self->queues);
     return use.get() ? poprt_queue_anchor(self->queue) : nullptr;
   }
-SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,poprt_result *error){
+SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,int64_t encoder_length,poprt_result *error){
     poprt_generator_options options{};
     options.struct_size = sizeof options;
     options.max_length = max_length;
@@ -1235,6 +1235,7 @@ SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_leng
     options.prefill = prefill;
     options.threads = threads;
     options.reuse_prefixes = reuse_prefixes;
+    options.encoder_length = encoder_length;
     raw_generator* made = nullptr;
     *error = poprt_generator_create(path, &options, &made);
     return made;
@@ -1280,6 +1281,15 @@ SWIGINTERN int64_t raw_sequence_wait_logits(raw_sequence *self,int64_t timeout_n
 SWIGINTERN double raw_sequence_logit(raw_sequence *self,int64_t token){ return poprt_sequence_logit(self, token); }
 SWIGINTERN poprt_result raw_sequence_set_logit(raw_sequence *self,int64_t token,double value){ return poprt_sequence_set_logit(self, token, value); }
 SWIGINTERN poprt_result raw_sequence_resume(raw_sequence *self){ return poprt_sequence_resume(self); }
+SWIGINTERN poprt_result raw_sequence_append_decoder(raw_sequence *self,int64_t token){ return poprt_sequence_append_decoder(self, token); }
+SWIGINTERN poprt_result raw_sequence_append_feature(raw_sequence *self,double value){ return poprt_sequence_append_feature(self, value); }
+SWIGINTERN poprt_result raw_sequence_read_features(raw_sequence *self,char const *path){ return poprt_sequence_read_features(self, path); }
+SWIGINTERN bool raw_sequence_next_text(raw_sequence *self,poprt_result *error){
+    int32_t value = 0;
+    *error = poprt_sequence_next_text(self, &value);
+    return value != 0;
+  }
+SWIGINTERN double raw_sequence_score(raw_sequence *self){ return poprt_sequence_score(self); }
 
 // The version of the headers of the wrapper, and that of the loaded library.
 static int32_t raw_header_version() { return POPRT_VERSION; }
@@ -8108,14 +8118,15 @@ raw_anchor *_wrap_RawQueue_anchor_native(raw_queue *_swig_go_0) {
 }
 
 
-raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, poprt_result *_swig_go_6) {
+raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, long long _swig_go_6, poprt_result *_swig_go_7) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
   int64_t arg4 ;
   int32_t arg5 ;
   bool arg6 ;
-  poprt_result *arg7 = (poprt_result *) 0 ;
+  int64_t arg7 ;
+  poprt_result *arg8 = (poprt_result *) 0 ;
   raw_generator *result = 0 ;
   raw_generator *_swig_go_result;
   
@@ -8129,9 +8140,10 @@ raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int32_t)_swig_go_4; 
   arg6 = (bool)_swig_go_5; 
-  arg7 = (poprt_result*)_swig_go_6;
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (poprt_result*)_swig_go_7;
   
-  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
   *(raw_generator **)&_swig_go_result = (raw_generator *)result; 
   free(arg1); 
   return _swig_go_result;
@@ -8440,6 +8452,84 @@ poprt_result _wrap_RawSequence_resume_native(raw_sequence *_swig_go_0) {
   
   result = raw_sequence_resume(arg1);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_append_decoder_native(raw_sequence *_swig_go_0, long long _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = raw_sequence_append_decoder(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_append_feature_native(raw_sequence *_swig_go_0, double _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  double arg2 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (double)_swig_go_1; 
+  
+  result = raw_sequence_append_feature(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_read_features_native(raw_sequence *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_sequence_read_features(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawSequence_next_text_native(raw_sequence *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (bool)raw_sequence_next_text(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+double _wrap_RawSequence_score_native(raw_sequence *_swig_go_0) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  result = (double)raw_sequence_score(arg1);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

@@ -43,7 +43,8 @@ public final class Generator implements AutoCloseable {
             options.slots,
             options.prefill,
             options.threads,
-            options.reusePrefixes);
+            options.reusePrefixes,
+            options.encoderLength);
     handle = Handle.of(this, raw, RawGenerator::delete);
   }
 

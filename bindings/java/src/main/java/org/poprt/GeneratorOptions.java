@@ -11,6 +11,7 @@ public final class GeneratorOptions {
   long prefill;
   int threads;
   boolean reusePrefixes;
+  long encoderLength;
 
   /**
    * The most tokens of a text, including its prompt.
@@ -65,6 +66,17 @@ public final class GeneratorOptions {
    */
   public GeneratorOptions reusePrefixes(boolean on) {
     reusePrefixes = on;
+    return this;
+  }
+
+  /**
+   * The most tokens of the input of an encoder.
+   *
+   * @param value 0, the default: the context of the model, at most 512
+   * @return this
+   */
+  public GeneratorOptions encoderLength(long value) {
+    encoderLength = value;
     return this;
   }
 }

@@ -1,5 +1,6 @@
 package org.poprt;
 
+import java.nio.file.Path;
 import java.util.stream.LongStream;
 
 /**
@@ -28,7 +29,8 @@ public final class Sequence implements AutoCloseable {
 
   // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * Appends a token to the prompt.
+   * Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the
+   * encoder.
    *
    * @param token the token
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
@@ -48,7 +50,11 @@ public final class Sequence implements AutoCloseable {
    * {@code seed}, {@code max_new_tokens} (0: until the maximum length), {@code min_new_tokens},
    * {@code ignore_stop} (1: the stop tokens of the model do not end the text), {@code time_limit}
    * (seconds; 0: none), {@code wait_for_logits} (1: the text waits before each token, so that the
-   * caller can change the logits).
+   * caller can change the logits), {@code num_beams} (1: no beam search; each beam needs a slot),
+   * {@code num_return_sequences} (texts of a beam search), {@code length_penalty} (1; a score is
+   * divided by the length to this power), {@code early_stopping} (of a beam search; 0: when no
+   * better text is likely, 1: when {@code num_beams} texts have ended, 2: when no better text is
+   * possible).
    *
    * @param name the name of the option
    * @param value its value
@@ -222,6 +228,87 @@ public final class Sequence implements AutoCloseable {
   public void resume() {
     try (Use<RawSequence> use = use()) {
       use.raw().resume();
+    }
+  }
+
+  /**
+   * Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the
+   * decoder starts with the tokens that the configuration of the model states.
+   *
+   * @param token the token
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
+   *     vocabulary, or the model has no encoder
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void appendDecoder(long token) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().append_decoder(token);
+    }
+  }
+
+  /**
+   * Appends an element to the features of an encoder, such as the spectrogram of Whisper, in
+   * row-major order.
+   *
+   * @param value the element
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the encoder takes no
+   *     features
+   * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE}: there are as many as the
+   *     encoder takes
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void appendFeature(double value) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().append_feature(value);
+    }
+  }
+
+  /**
+   * Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the
+   * encoder.
+   *
+   * @param file the .npy file
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the file does not exist
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: it is not a .npy file of
+   *     floating-point numbers, the number differs, or the encoder takes no features
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is truncated
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @since 1.0
+   */
+  public void readFeatures(Path file) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().read_features(file.toString());
+    }
+  }
+
+  /**
+   * Waits for the end of a beam search and goes to its next text, whose tokens {@code next} then
+   * returns. Returns whether there is one.
+   *
+   * @return true or false
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
+   *     started
+   * @throws PoprtException with {@link ErrorCode#CANCELLED}: the generator was freed
+   * @since 1.0
+   */
+  public boolean nextText() {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().next_text();
+    }
+  }
+
+  /**
+   * The score of the current text of a beam search: the sum of its log-probabilities by its length
+   * to the power {@code length_penalty}. 0 before the end and for other sequences.
+   *
+   * @return a number
+   * @since 1.0
+   */
+  public double score() {
+    try (Use<RawSequence> use = use()) {
+      return use.raw().score();
     }
   }
   // </functions:sequence>
