@@ -15,6 +15,9 @@ Each model is checked in three ways:
 With accuracy_level 4, both libraries round activations to 8 bits, in different blocks. There the error of the logits, against the same
 weights without that rounding, is at most RATIO times the error of ONNX Runtime, and tokens are not compared with ONNX Runtime's.
 
+Models with an encoder (T5, BART, Whisper) are made by encoder_decoder.py, in the forms of optimum, separate and merged, and checked in
+the same ways. Their texts have at most 400 tokens.
+
 Exit code 1 when one differs. A model that ONNX Runtime refuses is listed as skipped, and does not count."""
 
 import argparse
@@ -25,6 +28,7 @@ import tempfile
 import threading
 import time
 
+import encoder_decoder
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -338,7 +342,7 @@ class Reference:
         return tokens, np.array(all_logits)
 
 
-def forced(generator, prompt, tokens):
+def forced(generator, prompt, tokens, **source):
     """The logits before each of the given tokens."""
     seen = []
 
@@ -348,7 +352,7 @@ def forced(generator, prompt, tokens):
         only[tokens[len(seen) - 1]] = 0
         return only
 
-    list(generator.generate(prompt, max_new_tokens=len(tokens), ignore_stop=1, logits_processor=choose))
+    list(generator.generate(prompt, max_new_tokens=len(tokens), ignore_stop=1, logits_processor=choose, **source))
     return np.array(seen)
 
 
@@ -359,13 +363,13 @@ def sure_tokens(logits):
     return int(unsure[0]) if len(unsure) else len(logits)
 
 
-def together(generator, prompts, alone, random):
+def together(generator, prompts, alone, random, inputs=None):
     """Starts sequences at random times, each with a part of its text; some are cancelled. Returns the number that differ."""
     wrong = []
 
     def one(i, delay, count, leaves):
         time.sleep(delay)
-        sequence = generator.generate(prompts[i], max_new_tokens=count, ignore_stop=1)
+        sequence = generator.generate(max_new_tokens=count, ignore_stop=1, **(inputs[i] if inputs else {"prompt": prompts[i]}))
         made = []
         for token in sequence:
             made.append(token)
@@ -440,6 +444,42 @@ def check(f, folder, count, seed):
     return ("ok" if good else "FAILED"), "; ".join(notes)
 
 
+def check_encoder(name, folder, count, seed):
+    """As check(), for a model with an encoder."""
+    count = min(count, encoder_decoder.MOST_TOKENS)
+    encoder_decoder.save(name, folder, seed)
+    reference = encoder_decoder.Reference(folder, name)
+    sources = encoder_decoder.sources(name, seed + 1)
+    expected = [reference.greedy(source, [3], count) for source in sources]
+    whisper = name.startswith("whisper")
+    inputs = [{"features": s} if whisper else {"prompt": s} for s in sources]
+
+    def generator(slots):
+        return poprt.Generator(folder, max_length=count + 8, slots=slots, encoder_length=0 if whisper else 96)
+
+    with generator(1) as one:
+        ours = np.array([forced(one, **{"prompt": (), **i}, tokens=tokens) for i, (tokens, _) in zip(inputs, expected)])
+    theirs = np.array([logits for _, logits in expected])
+    worst = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+    good, notes = worst <= BOUND, [f"logits differ by {worst:.1e}"]
+    random = np.random.default_rng(seed + 2)
+    sure = [sure_tokens(logits) for _, logits in expected]
+    for slots in (1, 3):
+        with generator(slots) as several:
+            alone = [list(several.generate(max_new_tokens=count, ignore_stop=1, **i)) for i in inputs]
+            for made, (tokens, _), n in zip(alone, expected, sure):
+                if len(made) != count or made[:n] != tokens[:n]:
+                    good = False
+                    notes.append(f"other tokens than ONNX Runtime with {slots} slots")
+            differ, all_of = together(several, inputs, alone, random, inputs) if slots > 1 else (0, 0)
+        if differ:
+            good = False
+            notes.append(f"{differ} of {all_of} sequences differ with {slots} slots")
+    distinct = len({t for tokens, _ in expected for t in tokens})
+    notes.append(f"{sum(sure)} of {count * len(inputs)} tokens compared, {distinct} distinct")
+    return ("ok" if good else "FAILED"), "; ".join(notes)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=256)
@@ -448,20 +488,22 @@ def main():
     parser.add_argument("--keep", default="")
     a = parser.parse_args()
     families = [f for f in FAMILIES if a.only in f.name]
-    if not families or not 1 <= a.tokens <= PLACES - 48:
-        parser.error(f"--only: no model has '{a.only}' in its name" if not families else f"--tokens: 1 to {PLACES - 48}")
+    encoders = [name for name in encoder_decoder.NAMES if a.only in name]
+    if not families and not encoders or not 1 <= a.tokens <= PLACES - 48:
+        parser.error(f"--only: no model has '{a.only}' in its name" if not families and not encoders else f"--tokens: 1 to {PLACES - 48}")
     counts = {"ok": 0, "skipped": 0, "FAILED": 0}
     with tempfile.TemporaryDirectory() as scratch:
-        for f in families:
-            folder = os.path.join(a.keep or scratch, f.name)
+        for name, run in [(f.name, lambda *given, f=f: check(f, *given)) for f in families] + [
+                (name, lambda *given, name=name: check_encoder(name, *given)) for name in encoders]:
+            folder = os.path.join(a.keep or scratch, name)
             os.makedirs(folder, exist_ok=True)
             begin = time.monotonic()
             try:
-                kind, text = check(f, folder, a.tokens, a.seed)
+                kind, text = run(folder, a.tokens, a.seed)
             except poprt.Error as e:
                 kind, text = "FAILED", str(e).splitlines()[0]
             counts[kind] += 1
-            print(f"{f.name:24} {kind:8} {text} ({time.monotonic() - begin:.0f} s)", flush=True)
+            print(f"{name:24} {kind:8} {text} ({time.monotonic() - begin:.0f} s)", flush=True)
     print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
     return 1 if counts["FAILED"] or not counts["ok"] else 0
 
