@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# preset arm64: libpoprt.so for arm64 with Debian's toolchain; a C program runs models of this machine under qemu-user
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# Needs what cmake/toolchains/arm64.cmake names, qemu-user-static, and the commands of build/release (or POPRT_BUILD).
+# POPRT_CROSS_ROOT is the folder of an unpacked toolchain, as for CMake; its programs find their libraries in it.
+root=${POPRT_CROSS_ROOT:-}
+build=${POPRT_BUILD:-build/release}
+cross() { LD_LIBRARY_PATH=${root:+$root/usr/lib/$(uname -m)-linux-gnu} "$@"; }
+qemu=${POPRT_QEMU:-$(command -v qemu-aarch64-static || command -v qemu-aarch64)}
+cross cmake --preset arm64 ${root:+-DPOPRT_CROSS_ROOT=$root}
+cross cmake --build --preset arm64 -j "${POPRT_JOBS:-$(nproc)}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cross clang-19 --target=aarch64-linux-gnu ${root:+--gcc-toolchain=$root/usr} -std=c11 -Icapi/include examples/c/digits.c \
+  -o "$work/digits" -Lbuild/arm64/lib -lpoprt -lm
+cat >"$work/run" <<SCRIPT
+#!/bin/sh
+exec $qemu -L $root/usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=$PWD/build/arm64/lib $work/digits "\$@"
+SCRIPT
+chmod +x "$work/run"
+for precision in fp32 fp16; do
+  tests/examples/digits_test.sh "$build/bin/poprt" "$work/run" examples/digits "$precision"
+done
