@@ -32,7 +32,8 @@ void lower(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &indices = ctx.in_shape(1);
   check_reduction(ctx);
   ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
-  if (element_count(ctx.in_shape(2)) == 0) return;
+  // Indices of empty slices are checked, too.
+  if (element_count(ctx.in_shape(2)) == 0 && element_count(indices) == 0) return;
   const int64_t depth = indices.back();
   const auto d = static_cast<size_t>(depth);
   ctx.emit(calls::ScatterNd{.reduction = reduction_of(ctx.node),

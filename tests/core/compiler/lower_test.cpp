@@ -569,6 +569,50 @@ TEST(OutOfRange, AnIndexOutsideItsTensorIsAFailureOfTheRunUnlessZeroIsChosen) {
   }
 }
 
+// An index has no place in a dimension of size 0. Where only the slices are empty, gather_nd has
+// nothing to read, and scatters check as ONNX Runtime does.
+TEST(OutOfRange, AnEmptyDimensionHasNoPlaces) {
+  const std::vector<OutsideCase> cases = {
+      {"Gather(%x, %at)", "f32[0]", "s64[1]", "", {}, {0}, "index 0 at place 0", "0"},
+      {"GatherElements(%x, %at)", "f32[0]", "s64[1]", "", {}, {0}, "index 0 at place 0", "0"},
+      {"GatherND(%x, %at)", "f32[0,2]", "s64[1,1]", "", {}, {0}, "index 0 at place 0", "0 0"},
+      {"GatherND(%x, %at)", "f32[0,2]", "s64[1,2]", "", {}, {0, 1}, "index 0 at place 0", "0"},
+      {"ScatterElements(%x, %at, %u)",
+       "f32[0]",
+       "s64[1]",
+       "f32[1]",
+       {},
+       {0},
+       "index 0 at place 0",
+       ""},
+      {"ScatterND(%x, %at, %u)", "f32[0]", "s64[1,1]", "f32[1]", {}, {0}, "index 0 at place 0", ""},
+      {"ScatterND(%x, %at, %u)",
+       "f32[2,0]",
+       "s64[2,1]",
+       "f32[2,0]",
+       {1, -2},
+       {1, 5},
+       "index 5 at place 1",
+       ""},
+      {"GatherND(%x, %at)", "f32[2,0]", "s64[1,1]", "", {1}, {5}, "", ""},
+  };
+  for (const OutsideCase& c : cases) {
+    const std::string text = "input %x : " + c.x + "\ninput %at : " + c.at + "\n" +
+                             (c.u.empty() ? "" : "input %u : " + c.u + "\n") +
+                             "%y : ? = " + c.node + " \"picks\"\noutput %y\n";
+    const Executable e = compile_body(text);
+    const std::string got = result_of(e, c, c.outside);
+    if (c.failure.empty())
+      EXPECT_EQ(got, "") << c.node;
+    else
+      EXPECT_TRUE(got.starts_with("node 'picks': " + c.failure + " is outside")) << c.node << got;
+    if (!c.inside.empty()) EXPECT_EQ(result_of(e, c, c.inside), "") << c.node;
+    Options options;
+    options.zero_out_of_range = true;
+    EXPECT_EQ(result_of(compile_body(text, options), c, c.outside), c.zero) << c.node;
+  }
+}
+
 // The other numbers that choose a place. `before` are the lines before the node.
 struct NumberCase {
   std::string before, node, x, at;
