@@ -482,6 +482,25 @@ TEST(Faithful, AnInfinityThatWasThereIsNoOverflow) {
       std::isnan(run_faithfully(*g, {{"x", halves({3}, {NAN, 300, 2})}}).at("y").to_doubles()[1]));
 }
 
+// With a seed, operators are computed in f32, whose overflow is one of halves, too.
+TEST(Faithful, RoundingByChanceKeepsInfinitiesAndFindsOverflows) {
+  const auto exp = parsed("input %x : f16[2]\n%y = Exp(%x)\noutput %y");
+  const auto log = parsed("input %x : f16[2]\n%y = Log(%x)\noutput %y");
+  const auto run = [](const ir::Graph& g, std::vector<float> x, bool saturate) {
+    return run_faithfully(g, {{"x", halves({2}, x)}}, {.saturate = saturate, .seed = 1})
+        .at("y")
+        .to_doubles();
+  };
+  const std::vector<double> kept = {INFINITY, 1};
+  for (const bool saturate : {false, true}) EXPECT_EQ(run(*exp, {INFINITY, 0}, saturate), kept);
+  EXPECT_EQ(run(*exp, {100, 0}, true), (std::vector<double>{65504, 1}));
+  EXPECT_EQ(run(*log, {0, 1}, true), (std::vector<double>{-65504, 0}));
+  const auto overflowed = run(*exp, {100, 0}, false);
+  EXPECT_TRUE(std::isnan(overflowed[0]));
+  EXPECT_EQ(overflowed[1], 1);
+  EXPECT_TRUE(std::isnan(run(*exp, {12, 0}, false)[0])) << "a number in f32";
+}
+
 TEST(Faithful, OverflowOfAPartialSumStaysToTheEnd) {
   std::vector<float> a(32, 0.0f), b(32, 1.0f);
   a[0] = 60000, a[1] = 60000, a[16] = -60000, a[17] = -60000;
