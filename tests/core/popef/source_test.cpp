@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <sstream>
 
 #include "core/popef/support.h"
 #include "popef/error.h"
@@ -125,6 +126,17 @@ TEST(Source, OfAStreamThatCannotBeSoughtNoMoreIsTakenThanWasAnnounced) {
     EXPECT_EQ(stream->given(), size);
     EXPECT_EQ(stream->get(), static_cast<unsigned char>(bytes[size])) << "the stream goes on";
   }
+}
+
+// A stream at its end has no position. It may have more bytes later.
+TEST(Source, AStreamThatWasReadToItsEndGivesWhatIsWrittenLater) {
+  auto stream =
+      std::make_shared<std::stringstream>("before", std::ios::in | std::ios::out | std::ios::ate);
+  std::string word;
+  *stream >> word;
+  ASSERT_TRUE(stream->eof());
+  stream->rdbuf()->sputn("later", 5);
+  EXPECT_EQ(all_of(*stream_source(stream, 0)), "later");
 }
 
 TEST(Source, WhatIsNotReadableIsRefused) {

@@ -858,5 +858,37 @@ TEST(PackRunner, OutputShapesAreOfTheItem) {
   }
 }
 
+// Inputs without data, and those with a row for each item, have no places.
+TEST(PackRunner, OutputShapesCountThePlacesOfPackedInputsOnly) {
+  PackRunnerConfig c;
+  c.timeout = 24h;
+  c.dynamic_input_name = "ids";
+  c.max_valid_num = 4;
+  c.runner.session.device =
+      std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
+  const PackRunner runner(
+      test::anchors_only(
+          {{"ids", DType::s32, {2, 8}}, {"types", DType::u8, {2, 8}}, {"seed", DType::s32, {4, 2}}},
+          {{"y", DType::s32, {2, 8}}}),
+      c);
+  const std::vector<std::byte> data(64);
+  const std::vector<InputBinding> with_seed{{"ids", 0, data.data(), 20},
+                                            {"seed", 0, data.data(), 8}},
+      without_types{{"ids", 0, data.data(), 20}, {"types", 0, nullptr, 3}};
+  EXPECT_EQ(runner.output_shapes(with_seed).at(0), (Shape{1, 5}));
+  EXPECT_EQ(runner.output_shapes(without_types).at(0), (Shape{1, 5}));
+}
+
+// In this mode the mask is made of numbers of items; the places of a given mask count.
+TEST(PackRunner, OutputShapesCountThePlacesOfAMaskOfNumbers) {
+  PackSetup s(false, [](auto& c) {
+    c.disable_data_across_rows = true;
+    c.mask_name = "mask";
+  });
+  const std::vector<int32_t> ones(8, 1);
+  const std::vector<InputBinding> mask{{"mask", 0, ones.data(), 12}};
+  EXPECT_EQ(s.runner->output_shapes(mask).at(0), (Shape{1, 3}));
+}
+
 }  // namespace
 }  // namespace poprt::runtime

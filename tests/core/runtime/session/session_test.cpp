@@ -270,6 +270,49 @@ TEST(Session, WhatWasPrefetchedIsNoneOfTheNextCallbacks) {
   EXPECT_EQ(y, x);
 }
 
+// A stopped session calls the handlers, so no handler may be replaced meanwhile. The calls of
+// interrupt() check that: a handler that were replaced would be noticed at any time of the wait.
+TEST(Session, HandlersAreNotReplacedWhileTheyAreInterrupted) {
+  for (const char* name : {"x", "y"}) {
+    CopyModel copy(4);
+    Session session(copy_model(copy));
+    const bool input = name[0] == 'x';
+    struct Interrupted : StreamCallback {
+      Result prefetch(void*) noexcept override { return Result::not_available; }
+      Result fetch(void*) noexcept override { return Result::not_available; }
+      void complete() noexcept override {}
+      void invalidate_prefetched() noexcept override {}
+      void interrupt() noexcept override {
+        if (replacer.joinable()) return;
+        replacer = std::thread([this] {
+          replace();
+          replaced = true;
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        replaced_meanwhile = replaced.load();
+      }
+      void resume() noexcept override {}
+      std::function<void()> replace;
+      std::thread replacer;
+      std::atomic<bool> replaced{false}, replaced_meanwhile{false};
+    };
+    const auto first = std::make_shared<Interrupted>();
+    const auto second = std::make_shared<Recorder>(4, input);
+    const auto set = [&](const std::shared_ptr<StreamCallback>& handler) {
+      if (input)
+        session.set_user_input_handler(name, handler);
+      else
+        session.set_user_output_handler(name, handler);
+    };
+    first->replace = [&] { set(second); };
+    set(first);
+    session.stop();
+    first->replacer.join();
+    EXPECT_FALSE(first->replaced_meanwhile) << name;
+    EXPECT_TRUE(first->replaced) << name;
+  }
+}
+
 TEST(Session, VerifiesThatAnchorsAreConnected) {
   CopyModel copy(4);
   Session session(copy_model(copy));
