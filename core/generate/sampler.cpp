@@ -93,7 +93,8 @@ Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
 
 Token Sampler::forced(std::span<const float> logits, int64_t token) const {
   const float most = logits[index_of_greatest(logits)];
-  return {token, static_cast<double>(logits[static_cast<size_t>(token)]) - log_sum_exp(logits, most)};
+  return {token,
+          static_cast<double>(logits[static_cast<size_t>(token)]) - log_sum_exp(logits, most)};
 }
 
 Sampler::Scores Sampler::scores(std::span<const float> logits, std::span<const int64_t> tokens,

@@ -344,7 +344,8 @@ class Running(unittest.TestCase):
 
         for model in (content, bytearray(content), memoryview(content), Proto()):
             with Runner(model, compiler_options=options) as runner:
-                np.testing.assert_array_equal(runner.run(None, {"image": x})[0], expected)
+                # A file of open dimensions shares weights between its shapes, so other kernels may be chosen.
+                np.testing.assert_allclose(runner.run(None, {"image": x})[0], expected, rtol=1e-5, atol=1e-5)
         with self.assertRaisesRegex(errors.DataLossError, "blob header"), Runner(b"PopEF cut off"):
             pass
         with tempfile.TemporaryDirectory() as folder:

@@ -16,7 +16,7 @@ std::string positions_model(const std::string& first, bool changed) {
   input %past : f32[B,1,P,2]
   )" + std::string(changed ? "input %poprt.position : s64[B]\n" : "") +
          R"(
-  const %table : f32[20,2] fill 1
+  const %table : f32[20,2] = fill 1.0
   const %places : f32[40,2] = [)" +
          [] {
            std::string list;
