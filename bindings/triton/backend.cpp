@@ -1,6 +1,7 @@
 // The functions that Triton calls.
 #include <nlohmann/json.hpp>
 
+#include "generator_instance.h"
 #include "instance_state.h"
 #include "model_state.h"
 #include "support.h"
@@ -103,7 +104,12 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
     check(TRITONBACKEND_ModelState(model, &state));
     if (!state)
       throw poprt::serving::Error(POPRT_FAILED_PRECONDITION, "the model is not initialised");
-    auto created = std::make_unique<InstanceState>(*static_cast<ModelState*>(state), instance);
+    auto& model_state = *static_cast<ModelState*>(state);
+    std::unique_ptr<Instance> created;
+    if (model_state.generator().empty())
+      created = std::make_unique<InstanceState>(model_state, instance);
+    else
+      created = std::make_unique<GeneratorInstance>(model_state, instance);
     check(TRITONBACKEND_ModelInstanceSetState(instance, created.get()));
     created.release();
   });
@@ -111,8 +117,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance) {
   return guard([&] {
-    remove_state<InstanceState>(instance, TRITONBACKEND_ModelInstanceState,
-                                TRITONBACKEND_ModelInstanceSetState);
+    remove_state<Instance>(instance, TRITONBACKEND_ModelInstanceState,
+                           TRITONBACKEND_ModelInstanceSetState);
   });
 }
 
@@ -125,7 +131,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
     check(TRITONBACKEND_ModelInstanceState(instance, &state));
     if (!state)
       throw poprt::serving::Error(POPRT_FAILED_PRECONDITION, "the instance is not initialised");
-    static_cast<InstanceState*>(state)->execute({requests, count});
+    static_cast<Instance*>(state)->execute({requests, count});
   });
 }
 

@@ -12,21 +12,6 @@ namespace {
 using serving::Error;
 using serving::TensorSpec;
 
-// Calls a function and returns its error.
-template <class Function>
-std::optional<Error> attempt(Function&& function) {
-  try {
-    function();
-    return std::nullopt;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(POPRT_RESOURCE_EXHAUSTED, "there is not enough memory");
-  } catch (const std::exception& e) {
-    return Error(POPRT_INTERNAL, e.what());
-  }
-}
-
 std::vector<int64_t> with_rows(std::vector<int64_t> shape, bool batch, int64_t rows) {
   if (batch) shape[0] = rows;
   return shape;
@@ -120,7 +105,12 @@ std::vector<std::unique_ptr<Request>> InstanceState::accept(
       log_error(TRITONBACKEND_RequestRelease(handle, TRITONSERVER_REQUEST_RELEASE_ALL));
       continue;
     }
-    if (const auto error = attempt([&] { request->read(model_.model(), model_.max_batch() > 0); }))
+    const auto read = [&] {
+      const serving::ServedModel& model = model_.model();
+      const size_t required = model.kind() == serving::Kind::graphs ? 0 : model.inputs().size();
+      request->read(model.inputs(), model.outputs(), required, model_.max_batch() > 0);
+    };
+    if (const auto error = attempt(read))
       finish(*request, &*error, {begin, begin, now_ns()});
     else
       accepted.push_back(std::move(request));

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "instance.h"
 #include "model_state.h"
 #include "request.h"
 
@@ -33,17 +34,17 @@ class Scratch {
   size_t bytes_ = 0;
 };
 
-class InstanceState {
+class InstanceState : public Instance {
  public:
   // Throws serving::Error: unimplemented for an instance on a GPU; and those of a runner.
   InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance);
   // Waits until every submitted request has its response.
-  ~InstanceState();
+  ~InstanceState() override;
   InstanceState(const InstanceState&) = delete;
   InstanceState& operator=(const InstanceState&) = delete;
 
   // Answers and releases every request. In asynchronous mode, the call returns earlier.
-  void execute(std::span<TRITONBACKEND_Request*> requests);
+  void execute(std::span<TRITONBACKEND_Request*> requests) override;
 
  private:
   // Points in time for the server's statistics.

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "generator_instance.h"
+
 namespace poprt::triton {
 namespace {
 
@@ -88,6 +90,12 @@ void check_tensor(const Json& given, const TensorSpec& spec, bool batch, const c
                                             serving::shape_text(dims) + "; the model has " +
                                             serving::shape_text(expected) +
                                             (batch ? " after the batch dimension" : ""));
+}
+
+bool has_tensor(const Json& config, const char* key, const std::string& name) {
+  for (const Json& tensor : config.value(key, Json::array()))
+    if (tensor.value("name", "") == name) return true;
+  return false;
 }
 
 void check_tensors(const Json& config, const char* key, const char* kind,
@@ -178,6 +186,40 @@ void check_config(const Json& config, const ServedModel& model) {
                                             std::to_string(model.shared_rows()) + " rows");
   check_tensors(config, "input", "input", model.inputs(), batch > 0, true);
   check_tensors(config, "output", "output", model.outputs(), batch > 0, false);
+}
+
+bool complete_generator_config(Json& config) {
+  const Json before = config;
+  if (absent(config, "input"))
+    for (const TensorSpec& spec : generator_inputs())
+      config["input"].push_back(tensor_json(spec, false, &spec != &generator_inputs()[0]));
+  if (absent(config, "output"))
+    for (const TensorSpec& spec : generator_outputs())
+      config["output"].push_back(tensor_json(spec, false, false));
+  if (absent(config, "model_transaction_policy"))
+    config["model_transaction_policy"] = {{"decoupled", true}};
+  return config != before;
+}
+
+void check_generator_config(const Json& config, const Parameters& parameters) {
+  if (max_batch_size(config) > 0)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "max_batch_size is " + std::to_string(max_batch_size(config)) +
+                    "; expected 0, because each request to a generator is one text");
+  if (parameters.timeout_ns != 0 || !parameters.synchronous_execution ||
+      !parameters.devices.empty() || !parameters.load.compile_options.empty())
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "only parameter 'threads' has an effect on a generator; remove the others");
+  Json all = config;
+  for (const TensorSpec& spec : generator_inputs())
+    if (&spec != &generator_inputs()[0] && !has_tensor(config, "input", spec.name))
+      all["input"].push_back(tensor_json(spec, false, true));
+  check_tensors(all, "input", "input", generator_inputs(), false, true);
+  check_tensors(config, "output", "output", generator_outputs(), false, false);
+}
+
+bool is_decoupled(const Json& config) {
+  return config.value("model_transaction_policy", Json::object()).value("decoupled", false);
 }
 
 }  // namespace poprt::triton

@@ -38,6 +38,12 @@ bool complete_config(nlohmann::json& config, const serving::ServedModel& model);
 // contains the expected and the found value.
 void check_config(const nlohmann::json& config, const serving::ServedModel& model);
 
+// The same for a generator, whose responses are decoupled unless the configuration has a
+// model_transaction_policy.
+bool complete_generator_config(nlohmann::json& config);
+void check_generator_config(const nlohmann::json& config, const Parameters& parameters);
+bool is_decoupled(const nlohmann::json& config);
+
 int64_t max_batch_size(const nlohmann::json& config);
 
 }  // namespace poprt::triton

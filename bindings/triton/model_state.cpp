@@ -52,6 +52,13 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
   return parameters;
 }
 
+// The file of a generator, or "" if the model is none.
+std::string generator_of(const std::string& folder, const serving::LoadOptions& load) {
+  const std::vector<std::string> files = serving::find_files(folder, load);
+  const bool popef = files.size() == 1 && !files[0].ends_with(".onnx");
+  return popef && serving::is_generator(files[0]) ? files[0] : std::string();
+}
+
 }  // namespace
 
 ModelState::ModelState(TRITONBACKEND_Model* model, const BackendState& backend)
@@ -59,13 +66,21 @@ ModelState::ModelState(TRITONBACKEND_Model* model, const BackendState& backend)
 
 ModelState::ModelState(TRITONBACKEND_Model* model, nlohmann::json config,
                        const BackendState& backend)
-    : parameters_(parameters_of(config, backend)),
-      model_(version_folder(model), parameters_.load),
+    : folder_(version_folder(model)),
+      parameters_(parameters_of(config, backend)),
+      generator_(generator_of(folder_, parameters_.load)),
       free_devices_(parameters_.devices) {
   bool complete = false;
   check(TRITONBACKEND_ModelAutoCompleteConfig(model, &complete));
-  if (complete && complete_config(config, model_)) set_config(model, config);
-  check_config(config, model_);
+  if (!generator_.empty()) {
+    if (complete && complete_generator_config(config)) set_config(model, config);
+    check_generator_config(config, parameters_);
+    decoupled_ = is_decoupled(config);
+    return;
+  }
+  model_.emplace(folder_, parameters_.load);
+  if (complete && complete_config(config, *model_)) set_config(model, config);
+  check_config(config, *model_);
   max_batch_ = max_batch_size(config);
 }
 

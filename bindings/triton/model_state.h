@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,11 @@ class ModelState {
   // and checks it. Throws serving::Error.
   ModelState(TRITONBACKEND_Model* model, const BackendState& backend);
 
-  const serving::ServedModel& model() const { return model_; }
+  // The PopEF file, if the model is a generator; else "".
+  const std::string& generator() const { return generator_; }
+  bool decoupled() const { return decoupled_; }
+  // Of a model that is no generator.
+  const serving::ServedModel& model() const { return *model_; }
   const Parameters& parameters() const { return parameters_; }
   int64_t max_batch() const { return max_batch_; }
 
@@ -35,8 +40,11 @@ class ModelState {
  private:
   ModelState(TRITONBACKEND_Model* model, nlohmann::json config, const BackendState& backend);
 
+  const std::string folder_;  // of the version
   Parameters parameters_;
-  serving::ServedModel model_;
+  const std::string generator_;
+  std::optional<serving::ServedModel> model_;
+  bool decoupled_ = false;
   int64_t max_batch_ = 0;
   std::mutex mutex_;
   std::vector<int64_t> free_devices_;  // guarded by mutex_

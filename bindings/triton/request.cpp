@@ -27,33 +27,31 @@ Request::Request(TRITONBACKEND_Request* request) : request_(request) {
   check(TRITONBACKEND_ResponseNew(&response_, request));
 }
 
-void Request::read(const serving::ServedModel& model, bool batch) {
+void Request::read(const Specs& inputs, const Specs& outputs, size_t required, bool batch) {
   bool cancelled = false;
   check(TRITONBACKEND_RequestIsCancelled(request_, &cancelled));
   if (cancelled) throw serving::Error(POPRT_CANCELLED, "the client cancelled the request");
-  inputs_.assign(model.inputs().size(), std::nullopt);
+  inputs_.assign(inputs.size(), std::nullopt);
   uint32_t count = 0;
   check(TRITONBACKEND_RequestInputCount(request_, &count));
   rows_ = batch ? 0 : 1;
   for (uint32_t i = 0; i < count; i++) {
     TRITONBACKEND_Input* input = nullptr;
     check(TRITONBACKEND_RequestInputByIndex(request_, i, &input));
-    read_input(input, model, batch);
+    read_input(input, inputs, batch);
   }
-  for (size_t i = 0; i < inputs_.size() && model.kind() != serving::Kind::graphs; i++)
-    if (!inputs_[i]) refuse("input '" + model.inputs()[i].name + "' is missing");
-  read_outputs(model);
+  for (size_t i = 0; i < required; i++)
+    if (!inputs_[i]) refuse("input '" + inputs[i].name + "' is missing");
+  read_outputs(outputs);
 }
 
-void Request::read_input(TRITONBACKEND_Input* input, const serving::ServedModel& model,
-                         bool batch) {
+void Request::read_input(TRITONBACKEND_Input* input, const Specs& specs, bool batch) {
   const char* name = nullptr;
   TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
   const int64_t* shape = nullptr;
   uint32_t rank = 0, buffers = 0;
   uint64_t bytes = 0;
   check(TRITONBACKEND_InputProperties(input, &name, &type, &shape, &rank, &bytes, &buffers));
-  const auto& specs = model.inputs();
   const auto spec =
       std::find_if(specs.begin(), specs.end(), [&](const auto& s) { return s.name == name; });
   if (spec == specs.end()) refuse("the model has no input '" + std::string(name) + "'");
@@ -92,8 +90,7 @@ void Request::read_input(TRITONBACKEND_Input* input, const serving::ServedModel&
   inputs_[static_cast<size_t>(spec - specs.begin())] = std::move(read);
 }
 
-void Request::read_outputs(const serving::ServedModel& model) {
-  const auto& specs = model.outputs();
+void Request::read_outputs(const Specs& specs) {
   wanted_.assign(specs.size(), false);
   uint32_t count = 0;
   check(TRITONBACKEND_RequestOutputCount(request_, &count));
@@ -129,6 +126,7 @@ void Request::copy_input(size_t index, char* to) const {
 
 char* Request::add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
                           size_t bytes) {
+  if (!response_) check(TRITONBACKEND_ResponseNew(&response_, request_));
   TRITONBACKEND_Output* output = nullptr;
   check(TRITONBACKEND_ResponseOutput(response_, &output, spec.name.c_str(), triton_type(spec.dtype),
                                      shape.data(), static_cast<uint32_t>(shape.size())));
@@ -142,7 +140,31 @@ char* Request::add_output(const serving::TensorSpec& spec, const std::vector<int
   return static_cast<char*>(memory);
 }
 
+void Request::send_part() {
+  if (!response_) check(TRITONBACKEND_ResponseNew(&response_, request_));
+  check(TRITONBACKEND_ResponseSend(std::exchange(response_, nullptr), 0, nullptr));
+}
+
+// Tells the server that the last response was sent.
+bool Request::send_end() noexcept {
+  TRITONBACKEND_ResponseFactory* factory = nullptr;
+  TRITONSERVER_Error* unsent = TRITONBACKEND_ResponseFactoryNew(&factory, request_);
+  if (!unsent) {
+    unsent = TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
+    log_error(TRITONBACKEND_ResponseFactoryDelete(factory));
+  }
+  const bool sent = !unsent;
+  log_error(unsent);
+  return sent;
+}
+
 bool Request::send(const serving::Error* error) noexcept {
+  if (!response_ && !error) return send_end();
+  if (!response_) log_error(TRITONBACKEND_ResponseNew(&response_, request_));
+  if (!response_) {
+    send_end();
+    return false;
+  }
   TRITONSERVER_Error* failure = error ? new_error(error->code(), error->what()) : nullptr;
   TRITONBACKEND_Response* response = std::exchange(response_, nullptr);
   TRITONSERVER_Error* unsent =

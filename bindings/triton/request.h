@@ -14,13 +14,15 @@ namespace poprt::triton {
 
 class Request {
  public:
+  using Specs = std::vector<serving::TensorSpec>;
+
   // Creates the response. Throws serving::Error if the server cannot.
   explicit Request(TRITONBACKEND_Request* request);
 
-  // Reads names, types, shapes and sizes of the inputs and which outputs the client requests. With
-  // `batch`, dimension 0 is the number of rows. Throws serving::Error (invalid_argument,
-  // cancelled).
-  void read(const serving::ServedModel& model, bool batch);
+  // Reads names, types, shapes and sizes of the inputs and which outputs the client requests. The
+  // first `required` inputs must be given. With `batch`, dimension 0 is the number of rows. Throws
+  // serving::Error (invalid_argument, cancelled).
+  void read(const Specs& inputs, const Specs& outputs, size_t required, bool batch);
 
   TRITONBACKEND_Request* handle() const { return request_; }
   int64_t rows() const { return rows_; }
@@ -40,13 +42,17 @@ class Request {
   char* add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
                    size_t bytes);
 
-  // Sends the response. With an error, the client gets the error instead of outputs. Returns
+  // Sends the outputs since the last response; more of them follow. Throws serving::Error.
+  void send_part();
+  // Sends the last response. With an error, the client gets the error instead of outputs. Returns
   // whether the request succeeded.
   bool send(const serving::Error* error) noexcept;
   // Gives the request back to the server.
   void release() noexcept;
 
  private:
+  bool send_end() noexcept;
+
   struct Buffer {
     const void* data = nullptr;
     size_t bytes = 0;
@@ -56,12 +62,12 @@ class Request {
     std::vector<Buffer> buffers;
     size_t bytes = 0;
   };
-  void read_input(TRITONBACKEND_Input* input, const serving::ServedModel& model, bool batch);
-  void read_outputs(const serving::ServedModel& model);
+  void read_input(TRITONBACKEND_Input* input, const Specs& specs, bool batch);
+  void read_outputs(const Specs& specs);
 
   TRITONBACKEND_Request* request_;
-  TRITONBACKEND_Response* response_ = nullptr;
-  std::vector<std::optional<Input>> inputs_;  // in the order of the model
+  TRITONBACKEND_Response* response_ = nullptr;  // null after send_part()
+  std::vector<std::optional<Input>> inputs_;    // in the order of the model
   std::vector<bool> wanted_;
   int64_t rows_ = 1;
 };

@@ -1,6 +1,8 @@
 // Errors, log lines and types of Triton's interface.
 #pragma once
 
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,19 +26,26 @@ poprt_dtype dtype_of(TRITONSERVER_DataType type);
 
 uint64_t now_ns();
 
+// Calls a function and returns its error.
+template <class Function>
+std::optional<serving::Error> attempt(Function&& function) {
+  try {
+    std::forward<Function>(function)();
+    return std::nullopt;
+  } catch (const serving::Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return serving::Error(POPRT_RESOURCE_EXHAUSTED, "there is not enough memory");
+  } catch (const std::exception& e) {
+    return serving::Error(POPRT_INTERNAL, e.what());
+  }
+}
+
 // Calls a function at the border of Triton's interface.
 template <class Function>
 TRITONSERVER_Error* guard(Function&& function) {
-  try {
-    std::forward<Function>(function)();
-    return nullptr;
-  } catch (const serving::Error& e) {
-    return new_error(e.code(), e.what());
-  } catch (const std::bad_alloc&) {
-    return new_error(POPRT_RESOURCE_EXHAUSTED, "there is not enough memory");
-  } catch (const std::exception& e) {
-    return new_error(POPRT_INTERNAL, e.what());
-  }
+  const auto error = attempt(std::forward<Function>(function));
+  return error ? new_error(error->code(), error->what()) : nullptr;
 }
 
 }  // namespace poprt::triton

@@ -12,6 +12,7 @@ import contextlib
 import glob
 import json
 import os
+import queue
 import shutil
 import signal
 import socket
@@ -26,6 +27,7 @@ ENVIRONMENT = os.environ.get("POPRT_SERVING_ENV", os.path.expanduser("~/.cache/p
 SERVERS = glob.glob(os.path.join(ENVIRONMENT, "lib/python3*/site-packages/pytriton/tritonserver/bin/tritonserver"))
 PYTHON = os.path.join(ENVIRONMENT, "bin", "python")
 BUILD = os.environ["POPRT_BUILD"]
+GENERATION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "generation")
 DIGITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "digits")
 BERT = os.environ.get("POPRT_SERVING_BERT", "")
 SECONDS = float(os.environ.get("POPRT_SERVING_SECONDS", "5"))
@@ -69,7 +71,18 @@ class WithTriton(unittest.TestCase):
         compiled(onnx, os.path.join(cls.folder, "models/buckets.poprt/1/model.poprt"), "--input_shape",
                  "image=1,1,8,8/4,1,8,8/20,1,8,8")
         os.makedirs(os.path.join(cls.folder, "models/late.poprt/1"))
-        cls.names = ["digits", "buckets.poprt"]
+        text = os.path.join(cls.folder, "models/text/1/text.popef")
+        os.makedirs(os.path.dirname(text))
+        with open(os.path.join(cls.folder, "models/text/config.pbtxt"), "w", encoding="utf-8") as file:
+            file.write('backend: "poprt"\n')
+        subprocess.run([os.path.join(BUILD, "bin/poprt_exec"), "generate", os.path.join(GENERATION, "genai"), "--ids", "1",
+                        "--max-new-tokens", "1", "--slots", "2", "--save", cls.folder + "/text.popef"], check=True, capture_output=True)
+        shutil.move(cls.folder + "/text.popef", text)
+        os.makedirs(os.path.join(cls.folder, "models/whole/1"))
+        shutil.copy(text, os.path.join(cls.folder, "models/whole/1/text.popef"))
+        with open(os.path.join(cls.folder, "models/whole/config.pbtxt"), "w", encoding="utf-8") as file:
+            file.write('backend: "poprt"\nmodel_transaction_policy { decoupled: false }\n')
+        cls.names = ["digits", "buckets.poprt", "text", "whole"]
         if BERT:
             compiled(BERT, os.path.join(cls.folder, "models/bert.poprt/1/model.poprt"), "--input_shape",
                      "input_ids=1,32/1,64/1,128")
@@ -79,7 +92,7 @@ class WithTriton(unittest.TestCase):
         cls.server = subprocess.Popen(
             [SERVERS[0], f"--model-repository={cls.folder}/models", f"--backend-directory={BUILD}/lib/backends",
              "--http-address=127.0.0.1", "--grpc-address=127.0.0.1", f"--http-port={http}", f"--grpc-port={grpc}",
-             f"--metrics-port={cls.metrics_port}", "--metrics-address=127.0.0.1", "--model-control-mode=explicit",
+             f"--metrics-port={cls.metrics_port}", "--metrics-address=127.0.0.1", "--model-control-mode=explicit", "--exit-timeout-secs=5",
              *(f"--load-model={name}" for name in cls.names)], stdout=cls.log, stderr=cls.log)
         cls.addClassCleanup(cls.stop)
         cls.urls = {by_http: f"127.0.0.1:{http}", by_grpc: f"127.0.0.1:{grpc}"}
@@ -125,6 +138,53 @@ class WithTriton(unittest.TestCase):
             for model, rows in (("digits", 8), ("digits", 5), ("buckets.poprt", 17)):
                 scores = numpy.concatenate([self.infer(images[i:i + rows], model, module) for i in range(0, len(images), rows)])
                 self.assertAlmostEqual((scores.argmax(1) == labels).mean(), expected, delta=0.001)
+
+    def text_inputs(self, prompt, count, module=by_grpc):
+        inputs = []
+        for name, values, kind in (("input_ids", numpy.array(prompt, "i8"), "INT64"), ("max_new_tokens", numpy.array([count], "i8"), "INT64"),
+                                   ("ignore_stop", numpy.array([True]), "BOOL")):
+            inputs.append(module.InferInput(name, list(values.shape), kind))
+            inputs[-1].set_data_from_numpy(values)
+        return inputs
+
+    def test_a_generator_has_a_response_for_each_token(self):
+        with open(os.path.join(GENERATION, "expected.json"), encoding="utf-8") as file:
+            texts = json.load(file)["genai"]
+        for module in (by_grpc, by_http):
+            client = {by_grpc: self.grpc, by_http: self.http}[module]
+            answer = client.infer("whole", self.text_inputs(texts[1]["prompt"], 8, module))
+            self.assertEqual(answer.as_numpy("token_ids").tolist(), texts[1]["tokens"][:8])
+        received = queue.Queue()
+        client = by_grpc.InferenceServerClient(self.urls[by_grpc])
+        client.start_stream(lambda result, error: received.put((result, error)))
+        for i in range(30):
+            client.async_stream_infer("text", self.text_inputs(texts[i % len(texts)]["prompt"], 8), request_id=str(i),
+                                      enable_empty_final_response=True)
+        tokens, ended = {}, set()
+        while len(ended) < 30:
+            result, error = received.get(timeout=60)
+            self.assertIsNone(error)
+            response = result.get_response()
+            if response.parameters["triton_final_response"].bool_param:
+                ended.add(response.id)
+            else:
+                tokens.setdefault(response.id, []).append(result.as_numpy("token_ids").tolist())
+        client.stop_stream()
+        client.close()
+        self.assertEqual(tokens, {str(i): [[t] for t in texts[i % len(texts)]["tokens"][:8]] for i in range(30)})
+
+    def test_a_client_may_leave_a_text(self):
+        """Triton 2.51 keeps the model of such clients when it is unloaded, although the backend has released their requests."""
+        for _ in range(20):
+            client = by_grpc.InferenceServerClient(self.urls[by_grpc])
+            client.start_stream(lambda result, error: None)
+            client.async_stream_infer("text", self.text_inputs([7], 60))
+            client.stop_stream(cancel_requests=True)
+            client.close()
+        answer = self.grpc.infer("whole", self.text_inputs([7], 3))
+        self.assertEqual(answer.as_numpy("token_ids").shape, (3,))
+        with self.assertRaises(InferenceServerException):
+            self.grpc.infer("whole", self.text_inputs([99], 3))
 
     @unittest.skipUnless(BERT, "POPRT_SERVING_BERT is not set")
     def test_bert_with_buckets(self):

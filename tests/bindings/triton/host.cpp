@@ -282,12 +282,16 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
   *buffer = output->bytes.data();
   return nullptr;
 }
-TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, uint32_t,
+TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, uint32_t flags,
                                                TRITONSERVER_Error* error) {
   TRITONBACKEND_Request& request = *response->request;
   {
     const std::lock_guard lock(request.mutex);
     request.sent++;
+    if (request.cancel_when_sent) request.cancelled = true;
+    if (flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL) request.ends++;
+    if (!error) request.responses.push_back(response->outputs);
+    request.changed.notify_all();
     if (error)
       request.error = error->message, request.code = error->code;
     else
@@ -295,6 +299,23 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
   }
   host::objects--;
   delete response;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFactory** factory,
+                                                     TRITONBACKEND_Request* request) {
+  host::objects++;
+  *factory = new TRITONBACKEND_ResponseFactory{request};
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFactory* factory) {
+  host::objects--;
+  delete factory;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory* factory,
+                                                           uint32_t flags) {
+  const std::lock_guard lock(factory->request->mutex);
+  if (flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL) factory->request->ends++;
   return nullptr;
 }
 

@@ -56,15 +56,23 @@ struct TRITONBACKEND_Response {
   TRITONBACKEND_Request* request = nullptr;
   std::map<std::string, TRITONBACKEND_Output> outputs;
 };
+struct TRITONBACKEND_ResponseFactory {
+  TRITONBACKEND_Request* request = nullptr;
+};
 struct TRITONBACKEND_Request {
   std::vector<TRITONBACKEND_Input> inputs;
   std::vector<std::string> wanted;
-  bool cancelled = false, refuse_response = false;
+  std::atomic<bool> cancelled{false};
+  bool refuse_response = false;
+  bool cancel_when_sent = false;  // the client cancels when it has a response
   // What the backend did.
   std::map<std::string, TRITONBACKEND_Output> outputs;
   TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNKNOWN;
   std::string error;
   int sent = 0, released = 0;
+  int ends = 0;  // last responses
+  // The outputs of all responses, in order.
+  std::vector<std::map<std::string, TRITONBACKEND_Output>> responses;
   std::mutex mutex;
   std::condition_variable changed;
   void wait_released();

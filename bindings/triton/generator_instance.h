@@ -1,0 +1,61 @@
+// One instance of a generator, whose requests are prompts of tokens. With decoupled responses, each
+// token is one:
+//
+//   input_ids [1, 15, 27], max_new_tokens [3]  ->  token_ids [4], token_ids [9], token_ids [2], end
+//
+// Otherwise all tokens are in one response. A thread reads the tokens of each text, so that a slow
+// client delays no other one.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "instance.h"
+#include "model_state.h"
+#include "request.h"
+
+namespace poprt::triton {
+
+// The inputs and outputs of every generator. The first input is required.
+const std::vector<serving::TensorSpec>& generator_inputs();
+const std::vector<serving::TensorSpec>& generator_outputs();
+
+class GeneratorInstance : public Instance {
+ public:
+  // Throws serving::Error: unimplemented for an instance on a GPU; and those of
+  // poprt_generator_create.
+  GeneratorInstance(const ModelState& model, TRITONBACKEND_ModelInstance* instance);
+  // Cancels the texts and waits until each has its last response.
+  ~GeneratorInstance() override;
+
+  // Waits while there are four texts for each slot of the generator, so that further requests wait
+  // in the server's queue.
+  void execute(std::span<TRITONBACKEND_Request*> requests) override;
+
+ private:
+  struct Text;
+
+  serving::Sequence new_sequence(const Request& request) const;
+  void start(TRITONBACKEND_Request* request);
+  void join_ended();
+  void read(std::unique_ptr<Text> owned);
+  void read_tokens(Text& text);
+  void end(Text& text, const serving::Error* error, bool started) noexcept;
+
+  const bool decoupled_;
+  TRITONBACKEND_ModelInstance* const instance_;
+  serving::Generator generator_;
+  int64_t most_texts_ = 0;
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t texts_ = 0;                   // guarded by mutex_, likewise the following
+  std::vector<std::thread> threads_;    // of texts
+  std::vector<std::thread::id> ended_;  // those whose text has ended
+};
+
+}  // namespace poprt::triton
