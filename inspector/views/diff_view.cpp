@@ -128,6 +128,7 @@ void DiffView::settle() {
 }
 
 std::string DiffView::status() const {
+  if (!left_ || !right_) return "nothing to compare with";
   return diff_ ? counted(diff_->rows.size(), "difference") : "comparing";
 }
 

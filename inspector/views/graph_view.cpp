@@ -524,7 +524,8 @@ ImU32 GraphView::colour_of_node(int id) const {
     case GraphColour::op: return ui::colour_of(n.op);
     case GraphColour::dtype: {
       const int v = n.outputs.empty() ? kNone : n.outputs[0];
-      return v == kNone ? ui::colours().dim : ui::colour_of(dtype_name(graph_->value(v).dtype));
+      return v == kNone ? ui::colours().dim
+                        : ui::colour_at(static_cast<size_t>(graph_->value(v).dtype));
     }
     case GraphColour::weights: return ui::heat(part(n.weight_bytes, most_weight_bytes_));
     case GraphColour::outputs: return ui::heat(part(n.output_bytes, most_output_bytes_));

@@ -10,7 +10,13 @@
 namespace poprt::inspector {
 namespace {
 
-ImU32 colour_of_blob(const std::string& type) { return ui::colour_of(type); }
+ImU32 colour_of_blob(const std::string& type) {
+  uint32_t number = static_cast<uint32_t>(popef::BlobType::POPLAR_EXECUTABLE);
+  while (number < static_cast<uint32_t>(popef::BlobType::OPAQUE) &&
+         popef::blob_type_name(static_cast<popef::BlobType>(number)) != type)
+    number++;
+  return ui::colour_at(number);
+}
 
 }  // namespace
 

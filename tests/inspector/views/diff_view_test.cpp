@@ -34,6 +34,7 @@ TEST_F(WorkspaceTest, CompareStartsWithADocumentOfTheSameKind) {
 TEST_F(WorkspaceTest, CompareOfOneDocumentOffersToOpenAnother) {
   open_sample();
   press('7', true);
+  EXPECT_TRUE(sees("nothing to compare with"));
   EXPECT_TRUE(click("Open a second file").choose_file);
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "inspector/views/workspace_support.h"
 
 namespace poprt::inspector {
@@ -17,6 +19,26 @@ TEST_F(WorkspaceTest, DrawsNodesAndOpensGroups) {
   EXPECT_TRUE(sees("node /block/Sigmoid"));
   press('E');
   EXPECT_TRUE(sees("node /block/fc/Relu"));
+}
+
+TEST_F(WorkspaceTest, TypesHaveDifferentColours) {
+  workspace->open(folder.write("types.ir", R"(graph "t" opset {"": 17} {
+  input %x : f32[2]
+  %a : f16[2] = Cast(%x) {to = 10} "a"
+  %b : s64[2] = Cast(%x) {to = 7} "b"
+  %c : f32[2] = Relu(%x) "c"
+  output %a
+  output %b
+  output %c
+}
+)"));
+  settle();
+  workspace->graph()->set_colour(GraphColour::dtype);
+  std::set<ImU32> colours;
+  for (const char* node : {"a", "b", "c"})
+    colours.insert(workspace->graph()->colour_of_node(workspace->document()->graph->find(node)));
+  EXPECT_EQ(colours.size(), 3u);
+  EXPECT_FALSE(colours.contains(ui::colours().dim));
 }
 
 TEST_F(WorkspaceTest, SearchesWhileTyping) {
