@@ -254,7 +254,9 @@ int run(EstimateArguments a) {
   const auto graph = converted(a, 0);
   const ipu::Estimate e = estimate_of(*graph, options);
   ipu::ReportOptions report{a.operations, a.plans, {}};
-  if (!e.fits()) report.remedies = compiler::find_remedies(*graph, options);
+  if (!e.fits())
+    report.remedies = compiler::find_remedies(*graph, options,
+                                              [&](int64_t batch) { return converted(a, batch); });
   if (!a.svg.empty()) write_svg(a.svg, e);
   if (!a.compare.empty()) {
     compiler::EstimateOptions other = options;

@@ -82,11 +82,21 @@ ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& co
                               std::vector<ipu::Remedy>* remedies) {
   ModelSource shapes = source;
   shapes.shapes_only = true;
-  const auto graph = read_model(shapes, allow_links, strict);
-  convert_model(*graph, conversion);
-  prepare_for_chip(*graph);
+  const auto read = [&](const DriverOptions& driver) {
+    auto graph = read_model(shapes, allow_links, strict);
+    convert_model(*graph, driver);
+    prepare_for_chip(*graph);
+    return graph;
+  };
+  const auto graph = read(conversion);
   ipu::Estimate e = ipu::estimate_of(chip_program(*graph, options), options.target, options.chip);
-  if (remedies && !e.fits()) *remedies = find_remedies(*graph, options);
+  if (remedies && !e.fits())
+    *remedies = find_remedies(*graph, options, [&](int64_t batch) {
+      DriverOptions other = conversion;
+      other.batch_size = batch;
+      if (other.batch_axis < 0) other.batch_axis = 0;
+      return read(other);
+    });
   return e;
 }
 

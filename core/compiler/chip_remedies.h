@@ -1,6 +1,8 @@
 // Options that make a program fit the memory of a chip.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "compiler/chip_program.h"
@@ -8,9 +10,14 @@
 
 namespace poprt::compiler {
 
-// Tries options, one at a time and the cheapest changes first, and returns those with which the
-// program fits: at most `most`, with the fewest cycles first. `graph` is prepared for the chip.
+// Returns the model with another batch size, prepared for the chip. Throws Error if the model has a
+// fixed batch size.
+using WithBatch = std::function<std::unique_ptr<ir::Graph>(int64_t batch)>;
+
+// Tries options, one at a time, and returns those with which the program fits: at most `most`, with
+// the fewest cycles for a sample first. `graph` is prepared for the chip. Batches of a half, a
+// quarter and an eighth are tried if `with_batch` is given.
 std::vector<ipu::Remedy> find_remedies(const ir::Graph& graph, const EstimateOptions& options,
-                                       size_t most = 3);
+                                       const WithBatch& with_batch = {}, size_t most = 3);
 
 }  // namespace poprt::compiler

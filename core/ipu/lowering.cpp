@@ -194,7 +194,8 @@ const Plan& Lowering::product(const Product& product) {
   const int64_t inputs = exchanged(c.input_exchange, c.shared_input);
   if (split.broadcast) step("exchange of inputs", inputs, 0, on, c.shared_input);
   begin_repeat(split.serial_out * split.serial_in);
-  if (plan.flattened) step("transform", inputs, c.transform - base, on, c.shared_input);
+  if (plan.flattened)
+    step("transform", split.broadcast ? 0 : inputs, c.transform - base, on, c.shared_input);
   if (c.rearrange)
     step("rearrange", c.rearrange_exchange * target_.exchange_bytes, c.rearrange, on);
   if (c.slice) step("slice operands", 0, c.slice - base, on);
