@@ -22,7 +22,11 @@ using Clock = std::chrono::steady_clock;
 struct GenerateArguments {
   std::string model, save, tokenizer;
   std::vector<std::string> ids, prompts;
+  std::vector<std::string> features;  // files; a text each
   std::vector<std::string> stop, stop_texts;
+  std::string decoder_ids, early_stopping = "no";
+  int64_t encoder_length = 0, num_beams = 1, num_return_sequences = 1;
+  double length_penalty = 1;
   int64_t max_length = 0, slots = 0, prefill = 0, max_new_tokens = 128, top_k = 0, seed = 0;
   double temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   int threads = 0;
@@ -35,6 +39,7 @@ struct GeneratedText {
   std::vector<double> log_probabilities;
   std::string text;  // with a tokenizer
   std::string finish_reason;
+  double score = 0;  // of a beam search
   double first_token_ms = 0;
 };
 
@@ -64,10 +69,13 @@ Generator make_generator(const GenerateArguments& a) {
   options.max_length = a.max_length;
   // All texts together, unless the user wants fewer. A PopEF file has its own number.
   if (!a.model.ends_with(".popef"))
-    options.slots = a.slots ? a.slots : static_cast<int64_t>(a.ids.size() + a.prompts.size());
+    options.slots = a.slots ? a.slots
+                            : a.num_beams * static_cast<int64_t>(a.ids.size() + a.prompts.size() +
+                                                                 a.features.size());
   else
     options.slots = a.slots;
   options.prefill = a.prefill;
+  options.encoder_length = a.encoder_length;
   options.threads = a.threads;
   poprt_generator* made = nullptr;
   check(poprt_generator_create(a.model.c_str(), &options, &made));
@@ -75,11 +83,15 @@ Generator make_generator(const GenerateArguments& a) {
 }
 
 Sequence make_sequence(poprt_generator* generator, const GenerateArguments& a,
-                       const std::vector<int64_t>& prompt) {
+                       const std::vector<int64_t>& prompt, const std::string& features) {
   poprt_sequence* made = nullptr;
   check(poprt_generator_new_sequence(generator, &made));
   Sequence sequence(made);
   for (const int64_t token : prompt) check(poprt_sequence_append(made, token));
+  if (!features.empty()) check(poprt_sequence_read_features(made, features.c_str()));
+  if (!a.decoder_ids.empty())
+    for (const int64_t token : read_tokens(a.decoder_ids, "--decoder-ids"))
+      check(poprt_sequence_append_decoder(made, token));
   for (const std::string& word : a.stop)
     for (const int64_t token : read_tokens(word, "--stop"))
       check(poprt_sequence_add_stop_token(made, token));
@@ -91,7 +103,13 @@ Sequence make_sequence(poprt_generator* generator, const GenerateArguments& a,
       {"repetition_penalty", a.repetition_penalty},
       {"seed", static_cast<double>(a.seed)},
       {"max_new_tokens", static_cast<double>(a.max_new_tokens)},
-      {"ignore_stop", a.ignore_stop ? 1 : 0}};
+      {"ignore_stop", a.ignore_stop ? 1 : 0},
+      {"num_beams", static_cast<double>(a.num_beams)},
+      {"num_return_sequences", static_cast<double>(a.num_return_sequences)},
+      {"length_penalty", a.length_penalty},
+      {"early_stopping", a.early_stopping == "never" ? 2
+                         : a.early_stopping == "yes" ? 1
+                                                     : 0}};
   for (const auto& [name, value] : options) check(poprt_sequence_set_option(made, name, value));
   return sequence;
 }
@@ -184,6 +202,7 @@ GeneratedText read_sequence(poprt_sequence* sequence, const GenerateArguments& a
     check(poprt_sequence_finish_reason(sequence, &reason));
     text.finish_reason = take(reason);
   }
+  text.score = poprt_sequence_score(sequence);
   print_end(a, text, tokenizer != nullptr, rest);
   return text;
 }
@@ -217,6 +236,7 @@ void print_report(const GenerateArguments& a, const std::vector<GeneratedText>& 
                            {"finish_reason", t.finish_reason},
                            {"first_token_ms", t.first_token_ms}};
     if (has_tokenizer) text["text"] = t.text;
+    if (a.num_beams > 1) text["score"] = t.score;
     j["texts"].push_back(text);
   }
   if (a.stream)
@@ -226,8 +246,9 @@ void print_report(const GenerateArguments& a, const std::vector<GeneratedText>& 
 }
 
 void check_words(const GenerateArguments& a) {
-  if (a.ids.empty() == a.prompts.empty())
-    throw Usage("expected prompts as texts by --prompt, or as tokens by --ids");
+  const int kinds = !a.ids.empty() + !a.prompts.empty() + !a.features.empty();
+  if (kinds != 1)
+    throw Usage("expected prompts as texts by --prompt, or as tokens by --ids, or --features");
   for (const std::string& text : a.stop_texts)
     if (text.empty()) throw Usage("--stop-text: the text is empty");
 }
@@ -238,18 +259,25 @@ int generate(const GenerateArguments& a) {
   for (const std::string& word : a.ids) prompts.push_back(read_tokens(word, "--ids"));
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(a);
   for (const std::string& text : a.prompts) prompts.push_back(tokenizer->encode(text, true));
+  prompts.resize(prompts.size() + a.features.size());
   const auto start = Clock::now();
   const Generator generator = make_generator(a);
   const double load_ms = ms_since(start);
   if (tokenizer) check_size(*tokenizer, generator.get());
   if (!a.save.empty()) check(poprt_generator_save(generator.get(), a.save.c_str()));
   std::vector<Sequence> sequences;
-  for (const auto& prompt : prompts) sequences.push_back(make_sequence(generator.get(), a, prompt));
+  for (size_t i = 0; i < prompts.size(); i++)
+    sequences.push_back(make_sequence(generator.get(), a, prompts[i],
+                                      a.features.empty() ? std::string() : a.features[i]));
   const auto begin = Clock::now();
   for (const Sequence& s : sequences) check(poprt_sequence_start(s.get()));
   std::vector<GeneratedText> texts;
   for (size_t i = 0; i < prompts.size(); i++)
-    texts.push_back(read_sequence(sequences[i].get(), a, i, prompts[i], tokenizer.get(), begin));
+    for (int32_t more = 1; more;) {
+      poprt_sequence* const s = sequences[i].get();
+      texts.push_back(read_sequence(s, a, i, prompts[i], tokenizer.get(), begin));
+      check(poprt_sequence_next_text(s, &more));
+    }
   poprt_string* statistics = nullptr;
   check(poprt_generator_statistics(generator.get(), &statistics));
   print_report(a, texts, parse_json(take(statistics)), load_ms, tokenizer != nullptr);
@@ -267,6 +295,9 @@ void add_generate(Command& app, std::function<int()>& action) {
       ->required();
   c->add_option("--prompt", a->prompts, "Text of a prompt; several prompts run together")->many();
   c->add_option("--ids", a->ids, "1,15,27: the tokens of a prompt, instead of texts")->many();
+  c->add_option("--features", a->features,
+                "FILE.npy: the features of an encoder, such as Whisper's spectrogram")
+      ->many();
   c->add_option("--tokenizer", a->tokenizer,
                 "Model of sentencepiece, or a tokenizer.json, which Python's package tokenizers "
                 "reads [tokenizer.model, spiece.model or tokenizer.json next to the model]");
@@ -286,6 +317,25 @@ void add_generate(Command& app, std::function<int()>& action) {
   c->add_option("--stop", a->stop, "2,7: further tokens that end a text")->many();
   c->add_option("--stop-text", a->stop_texts, "A text ends before this text")->many();
   c->add_flag("--ignore-stop", a->ignore_stop, "Continue after the stop tokens of the model");
+  c->add_option("--decoder-ids", a->decoder_ids,
+                "1,15,27: the prompt of a decoder with an encoder [the start tokens of the model]");
+  c->add_option("--num-beams", a->num_beams, "Beams of a beam search; 1: none")
+      ->check(between(int64_t{1}, int64_t{4096}))
+      ->capture_default_str();
+  c->add_option("--num-return-sequences", a->num_return_sequences, "Texts of a beam search")
+      ->check(between(int64_t{1}, int64_t{4096}))
+      ->capture_default_str();
+  c->add_option("--length-penalty", a->length_penalty,
+                "A score is divided by the length to this power")
+      ->capture_default_str();
+  c->add_option(
+       "--early-stopping", a->early_stopping,
+       "When a beam search ends: no (no better text is likely), yes (all beams have ended), "
+       "never (no better text is possible)")
+      ->check(one_of({"no", "yes", "never"}))
+      ->capture_default_str();
+  c->add_option("--encoder-length", a->encoder_length,
+                "Tokens of the input of an encoder [the context of the model, at most 512]");
   c->add_option("--max-length", a->max_length,
                 "Tokens of prompt and text [the context of the model, at most 2048]");
   c->add_option("--slots", a->slots, "Texts that one step computes together [the prompts]");

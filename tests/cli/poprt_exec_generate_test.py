@@ -76,6 +76,35 @@ class Generate(CommandTest):
         stopped = self.succeeds(*words, "--top-k", "1", "--stop", "24,50").splitlines()[0]
         self.assertEqual(stopped, "33 33 24")
 
+    def test_models_with_an_encoder(self):
+        with open(os.path.join(FOLDER, "expected_encoder_decoder.json"), encoding="utf-8") as file:
+            expected = json.load(file)
+        words = ["--max-new-tokens", "12", "--ignore-stop", "--json"]
+        for kind in ("t5", "t5_old", "bart"):
+            text = expected[kind][1]
+            said = json.loads(self.succeeds(os.path.join(FOLDER, kind), "--ids", ",".join(map(str, text["source"])), "--decoder-ids",
+                                            self.ids(text), "--encoder-length", "16", *words))
+            self.assertEqual(said["texts"][0]["tokens"], text["tokens"][:12], kind)
+        whisper = os.path.join(FOLDER, "whisper")
+        features = os.path.join(whisper, "features.npy")
+        said = json.loads(self.succeeds(whisper, "--features", features, features, *words))
+        self.assertEqual([t["tokens"] for t in said["texts"]], [expected["whisper"][0]["tokens"][:12]] * 2)
+        self.fails([whisper, "--features", "absent.npy"], "absent.npy")
+        self.fails([whisper, "--ids", "1"], "the encoder takes 288 features")
+        self.fails([os.path.join(FOLDER, "t5"), "--ids", "1", "--prefill", "8"], "prefill has no effect")
+
+    def test_beam_search(self):
+        with open(os.path.join(FOLDER, "expected_beams.json"), encoding="utf-8") as file:
+            search = json.load(file)["gpt2"][1]
+        words = [os.path.join(FOLDER, "gpt2"), "--ids", self.ids(search), "--num-beams", "3", "--num-return-sequences", "3",
+                 "--length-penalty", "2", "--early-stopping", "yes", "--max-new-tokens", str(search["max_new_tokens"])]
+        said = json.loads(self.succeeds(*words, "--json"))
+        self.assertEqual([t["tokens"] for t in said["texts"]], [t["tokens"] for t in search["texts"]])
+        for text, wanted in zip(said["texts"], search["texts"]):
+            self.assertAlmostEqual(text["score"], wanted["score"], 3)
+        self.fails([*words, "--slots", "2"], "each beam needs one")
+        self.fails([*words, "--temperature", "1"], "a beam search has temperature 0")
+
     def test_wrong_words(self):
         model = os.path.join(FOLDER, "genai")
         self.fails([model], "--prompt", code=2)
