@@ -57,6 +57,9 @@ Answer failure(int status, std::string_view message) {
   return {status, format_error(message), "application/json", 0};
 }
 
+constexpr size_t kMuchJson = size_t{64}
+                             << 10;  // bytes that a thread of HTTP does not read or write
+
 // One request on a connection.
 struct Exchange {
   std::string method, path;
@@ -69,9 +72,26 @@ struct Exchange {
   bool too_large = false;  // the body is read and not kept
   size_t discarded = 0;
   Result result;
+  std::optional<Answer> answer;  // if it was written by the reader
   std::string model;
   std::shared_ptr<Completion> completion;
 };
+
+Answer answer_infer(const Exchange& exchange) {
+  Answer answer;
+  answer.body = format_response(exchange.result, exchange.request, answer.json_size);
+  if (answer.json_size) answer.type = "application/octet-stream";
+  return answer;
+}
+
+// Whether an answer has many numbers as JSON.
+bool has_much_json(const Result& result, const JsonRequest& request) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < result.outputs.size(); i++)
+    if (!(i < request.wanted_binary.size() ? request.wanted_binary[i] : request.binary))
+      bytes += result.outputs[i].bytes;
+  return bytes > kMuchJson / 8;
+}
 
 // Splits "/v2/models/NAME/infer" at slashes and decodes %XX.
 std::vector<std::string> parts_of(const std::string& path) {
@@ -102,7 +122,11 @@ struct HttpServer::State {
   Answer answer_post(const std::vector<std::string>& parts);
   void suspend(MHD_Connection* connection, Exchange& exchange);
   void change(MHD_Connection* connection, Exchange& exchange, const std::string& name, bool load);
-  void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version);
+  void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version,
+              size_t json_size);
+  void submit_now(MHD_Connection* connection, Exchange& exchange,
+                  const std::shared_ptr<const LoadedModel>& model, size_t json_size);
+  void start(MHD_Connection* connection, Exchange& exchange);
   MHD_Result complete(MHD_Connection* connection, Exchange& exchange);
   MHD_Result stream(MHD_Connection* connection, Exchange& exchange);
   MHD_Result send(MHD_Connection* connection, Exchange& exchange, Answer answer);
@@ -222,16 +246,13 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
             connection, exchange,
             failure(413, "the JSON has " + std::to_string(json_size) + " bytes; the limit is " +
                              std::to_string(options.limits.json_bytes) + "; use binary tensors"));
-      parse_request(exchange.request, json_size);
-      submit(connection, exchange, parts.size() == 6 ? parts[4] : "");
+      submit(connection, exchange, parts.size() == 6 ? parts[4] : "", json_size);
       return MHD_YES;
     }
     if (infer) {
       if (exchange.result.error) throw *exchange.result.error;
-      Answer answer;
-      answer.body = format_response(exchange.result, exchange.request, answer.json_size);
-      if (answer.json_size) answer.type = "application/octet-stream";
-      return send(connection, exchange, std::move(answer));
+      return send(connection, exchange,
+                  exchange.answer ? std::move(*exchange.answer) : answer_infer(exchange));
     }
     if (exchange.method == "POST" && exchange.path == "/v1/completions")
       return complete(connection, exchange);
@@ -283,6 +304,7 @@ bool is_open(MHD_Connection* connection) {
 MHD_Result HttpServer::State::complete(MHD_Connection* connection, Exchange& exchange) {
   if (exchange.submitted) {
     if (exchange.result.error) throw *exchange.result.error;
+    if (exchange.completion->request.stream) return stream(connection, exchange);
     return send(connection, exchange, {200, exchange.completion->format()});
   }
   if (exchange.request.body.size() > options.limits.json_bytes)
@@ -290,29 +312,36 @@ MHD_Result HttpServer::State::complete(MHD_Connection* connection, Exchange& exc
         connection, exchange,
         failure(413, "the JSON has " + std::to_string(exchange.request.body.size()) +
                          " bytes; the limit is " + std::to_string(options.limits.json_bytes)));
-  auto completion = std::make_shared<Completion>(parse_completion(exchange.request.body));
-  const auto generator = shared.repository.find_generator(completion->request.model);
-  completion->wake = [connection] { MHD_resume_connection(connection); };
-  completion->is_connected = [connection] { return is_open(connection); };
-  exchange.completion = completion;
-  if (completion->request.stream) {
-    shared.generations.start(generator, completion);
-    return stream(connection, exchange);
-  }
   suspend(connection, exchange);
+  if (exchange.request.body.size() <= kMuchJson)
+    start(connection, exchange);
+  else
+    shared.reader.add([this, connection, &exchange] { start(connection, exchange); });
+  return MHD_YES;
+}
+
+// Starts the texts of a suspended connection. It is resumed when there is an error, when a stream
+// can begin, or when all texts have ended.
+void HttpServer::State::start(MHD_Connection* connection, Exchange& exchange) {
   try {
+    auto completion = std::make_shared<Completion>(parse_completion(exchange.request.body));
+    const auto generator = shared.repository.find_generator(completion->request.model);
+    completion->wake = [connection] { MHD_resume_connection(connection); };
+    completion->is_connected = [connection] { return is_open(connection); };
+    exchange.completion = completion;
+    const bool stream = completion->request.stream;
     shared.generations.start(generator, completion);
+    if (!stream) return;  // it may have been resumed already
   } catch (const Error& e) {
     exchange.result.error = e;
-    MHD_resume_connection(connection);
+  } catch (const std::exception& e) {
+    exchange.result.error = Error(POPRT_RESOURCE_EXHAUSTED, e.what());
   }
-  return MHD_YES;
+  MHD_resume_connection(connection);
 }
 
 // Answers with events as the texts continue.
 MHD_Result HttpServer::State::stream(MHD_Connection* connection, Exchange& exchange) {
-  exchange.counted = true;
-  answering++;
   shared.log.write("http", exchange.method + " " + exchange.path, 200, exchange.request.body.size(),
                    0, exchange.begin);
   auto state = std::make_unique<Stream>(Stream{exchange.completion, connection});
@@ -350,21 +379,45 @@ void HttpServer::State::change(MHD_Connection* connection, Exchange& exchange,
   });
 }
 
-// Suspends the connection until the runner has finished.
+// Suspends the connection until the runner has finished. The reader parses much JSON.
 void HttpServer::State::submit(MHD_Connection* connection, Exchange& exchange,
-                               const std::string& version) {
+                               const std::string& version, size_t json_size) {
   const auto model = shared.repository.find(exchange.model, version);
   suspend(connection, exchange);
+  if (json_size <= kMuchJson) return submit_now(connection, exchange, model, json_size);
+  shared.reader.add([this, connection, &exchange, model, json_size] {
+    submit_now(connection, exchange, model, json_size);
+  });
+}
+
+void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchange,
+                                   const std::shared_ptr<const LoadedModel>& model,
+                                   size_t json_size) {
+  const auto done = [this, connection, &exchange](Result result) {
+    exchange.result = std::move(result);
+    if (exchange.result.error || !has_much_json(exchange.result, exchange.request)) {
+      MHD_resume_connection(connection);
+      return;
+    }
+    shared.reader.add([connection, &exchange] {
+      try {
+        exchange.answer = answer_infer(exchange);
+      } catch (const std::exception& e) {
+        exchange.result.error = Error(POPRT_RESOURCE_EXHAUSTED, e.what());
+      }
+      MHD_resume_connection(connection);
+    });
+  };
   try {
-    shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted,
-                            [connection, &exchange](Result result) {
-                              exchange.result = std::move(result);
-                              MHD_resume_connection(connection);
-                            });
+    parse_request(exchange.request, json_size);
+    shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted, done);
+    return;
   } catch (const Error& e) {
     exchange.result.error = e;
-    MHD_resume_connection(connection);
+  } catch (const std::exception& e) {
+    exchange.result.error = Error(POPRT_RESOURCE_EXHAUSTED, e.what());
   }
+  MHD_resume_connection(connection);
 }
 
 Answer HttpServer::State::answer(Exchange& exchange) {

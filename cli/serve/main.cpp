@@ -150,8 +150,8 @@ void serve(Settings& settings) {
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<GrpcServer> grpc;
   Generations generations(settings.server.limits.texts, settings.server.limits.request_ns);
-  auto worker = std::make_unique<Worker>();
-  const Shared shared = {repository, inference, log, *worker, generations};
+  auto worker = std::make_unique<Worker>(), reader = std::make_unique<Worker>();
+  const Shared shared = {repository, inference, log, *worker, *reader, generations};
   ServerOptions options = settings.server;
   options.port = settings.http_port;
   if (options.port >= 0) http = std::make_unique<HttpServer>(shared, options);
@@ -180,6 +180,7 @@ void serve(Settings& settings) {
   while (busy()) usleep(1000);
   if (http) http->drain(std::max(end, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
   if (grpc) grpc->stop();
+  reader.reset();
   worker.reset();  // no connection is suspended any more
   http.reset();
 }

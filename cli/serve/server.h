@@ -26,7 +26,8 @@ struct Shared {
   ModelRepository& repository;
   Inference& inference;
   AccessLog& log;
-  Worker& worker;
+  Worker& worker;  // loads and unloads models
+  Worker& reader;  // reads and writes much JSON
   Generations& generations;
 };
 

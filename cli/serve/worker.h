@@ -1,4 +1,5 @@
-// One thread that loads and unloads models, so that the threads of the servers do not wait for it.
+// One thread for long tasks, such as loading a model or reading much JSON, so that the threads of
+// the servers do not wait for them.
 #pragma once
 
 #include <condition_variable>

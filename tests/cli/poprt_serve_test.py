@@ -276,6 +276,30 @@ class Http(ServeTest):
         self.assertEqual(call(self.port, "/v2/health/ready")[0], 200)
 
 
+    def test_much_json_does_not_delay_others(self):
+        body = json.dumps(image_request(4000, [i % 17 / 7 for i in range(256000)])).encode()
+        path = os.path.join(self.folder, "much")
+        with open(path, "wb") as file:
+            file.write(body)
+        begin = time.monotonic()
+        status, _, answer = curl(self.port, "/v2/models/digits/infer", "--data-binary", "@" + path)
+        alone = time.monotonic() - begin
+        self.assertEqual((status, json.loads(answer)["outputs"][0]["shape"]), (200, [4000, 10]))
+        times = []
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            much = [pool.submit(curl, self.port, "/v2/models/digits/infer", "--data-binary", "@" + path) for _ in range(8)]
+            while not all(m.done() for m in much):
+                begin = time.monotonic()
+                with socket.create_connection(("127.0.0.1", self.port), 60) as client:
+                    client.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                    self.assertIn(b" 200 ", client.recv(1000))
+                times.append(time.monotonic() - begin)
+                time.sleep(0.01)
+        for one in much:
+            self.assertEqual((one.result()[0], one.result()[2]), (200, answer))
+        self.assertLess(sorted(times)[len(times) // 2], alone / 4)
+
+
 class Limits(ServeTest):
     def test_size_of_requests_and_waiting_requests(self):
         with serving(self.repository, "--max_request_mib", "1", "--max_waiting", "0") as (port, _, _):
