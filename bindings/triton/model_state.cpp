@@ -56,7 +56,13 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
 std::string generator_of(const std::string& folder, const serving::LoadOptions& load) {
   const std::vector<std::string> files = serving::find_files(folder, load);
   const bool popef = files.size() == 1 && !files[0].ends_with(".onnx");
-  return popef && serving::is_generator(files[0]) ? files[0] : std::string();
+  if (!popef || !serving::is_generator(files[0])) return {};
+  if (!files[0].ends_with(".popef"))
+    throw serving::Error(POPRT_INVALID_ARGUMENT,
+                         "'" + files[0] +
+                             "' is a generator, whose file must have the ending .popef; write "
+                             "'backend: \"poprt\"' into config.pbtxt");
+  return files[0];
 }
 
 }  // namespace

@@ -669,6 +669,9 @@ TEST(TritonGenerator, ConfigurationsThatContradictAreRefused) {
   EXPECT_EQ(type.load(),
             "the configuration has input 'input_ids' with data_type TYPE_INT32; the model has "
             "TYPE_INT64");
+  Served named("text.popef", {{"default_model_filename", "model.poprt"}});
+  fs::rename(named.folder() / "executable.popef", named.folder() / "model.poprt");
+  EXPECT_NE(named.load().find("must have the ending .popef"), std::string::npos);
   Served gpu("text.popef");
   ASSERT_EQ(gpu.load(), "");
   EXPECT_NE(gpu.add_instance(TRITONSERVER_INSTANCEGROUPKIND_GPU).find("KIND_GPU"),
