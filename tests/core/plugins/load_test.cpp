@@ -1,0 +1,129 @@
+// Files that are no plug-ins: each is refused by one line, before the loader maps what is not
+// there.
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "plugins/registry.h"
+
+namespace poprt::plugins {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PluginFile : public testing::Test {
+ protected:
+  PluginFile() {
+    std::string name = (fs::temp_directory_path() / "poprt_plugins_XXXXXX").string();
+    folder = mkdtemp(name.data());
+    path = folder / "p.so";
+  }
+  ~PluginFile() override { fs::remove_all(folder); }
+
+  std::string said(const std::string& bytes) const {
+    std::ofstream(path, std::ios::binary) << bytes;
+    return loaded(path);
+  }
+  static std::string loaded(const fs::path& file) {
+    try {
+      load(file);
+    } catch (const Error& e) {
+      return std::string(error_code_name(e.code())) + ": " + e.message();
+    }
+    return "loaded";
+  }
+
+  fs::path folder, path;
+};
+
+// A header, and one part to load with `filesz` bytes at `offset`.
+std::string elf(uint64_t offset, uint64_t filesz, uint32_t type = PT_LOAD) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_phoff = sizeof header;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = 1;
+  Elf64_Phdr part{};
+  part.p_type = type;
+  part.p_offset = offset;
+  part.p_filesz = filesz;
+  std::string bytes(sizeof header + sizeof part, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, &part, sizeof part);
+  return bytes;
+}
+
+TEST_F(PluginFile, MustExistAndBeAFile) {
+  EXPECT_EQ(loaded(folder / "none.so"), "not_found: plug-in '" + (folder / "none.so").string() +
+                                            "': cannot be found: No such file or directory");
+  EXPECT_EQ(loaded(folder), "failed_precondition: plug-in '" + folder.string() +
+                                "': is no shared library: it is no file");
+}
+
+TEST_F(PluginFile, ThatIsCutOffIsRefused) {
+  const std::string cut = "failed_precondition: plug-in '" + path.string() +
+                          "': is a truncated shared library: it has 120 bytes, a part needs ";
+  EXPECT_EQ(said(elf(0, 121)), cut + "121 at offset 0");
+  EXPECT_EQ(said(elf(121, 0)), cut + "0 at offset 121");
+  EXPECT_EQ(said(elf(100, 21)), cut + "21 at offset 100");
+  EXPECT_EQ(said(elf(16, UINT64_MAX)), cut + "18446744073709551615 at offset 16");
+  std::string more = elf(0, 0);
+  more[offsetof(Elf64_Ehdr, e_phnum)] = 2;
+  EXPECT_EQ(said(more), cut + "112 at offset 64");
+}
+
+// The loader reports these.
+TEST_F(PluginFile, ThatIsCompleteGoesToTheLoader) {
+  const std::string wrong = "failed_precondition: plug-in '" + path.string() +
+                            "': is no shared library that can be loaded: ";
+  std::string narrow = elf(0, 121), other = elf(0, 121), bits = elf(0, 121);
+  narrow[offsetof(Elf64_Ehdr, e_phentsize)]--;
+  other[1] = 'e';
+  bits[EI_CLASS] = ELFCLASS32;
+  for (const std::string& bytes : {std::string(), elf(0, 120), elf(120, 0), elf(0, 121, PT_NOTE),
+                                   elf(0, 121).substr(0, 63), narrow, other, bits}) {
+    const std::string text = said(bytes);
+    EXPECT_TRUE(text.starts_with(wrong)) << text;
+    EXPECT_GT(text.size(), wrong.size());
+  }
+}
+
+TEST_F(PluginFile, ALibraryWithoutTheEntryIsRefused) {
+  EXPECT_EQ(loaded("/lib/x86_64-linux-gnu/libm.so.6"),
+            "failed_precondition: plug-in '/lib/x86_64-linux-gnu/libm.so.6': is not a plug-in of "
+            "poprt: it does not export poprt_plugin_entry (use POPRT_PLUGIN of poprt/plugin.h)");
+}
+
+TEST_F(PluginFile, OfTheEnvironmentAreLoadedInTheirOrder) {
+  const auto with = [](const char* value) -> std::string {
+    ::setenv("POPRT_PLUGINS", value, 1);
+    std::string text = "loaded";
+    try {
+      load_environment();
+    } catch (const Error& e) {
+      text = e.what();
+    }
+    ::unsetenv("POPRT_PLUGINS");
+    return text;
+  };
+  const auto missing = [](const std::string& name) {
+    return "POPRT_PLUGINS: plug-in '" + name + "': cannot be found: No such file or directory";
+  };
+  for (const char* none : {"", ":", "::"}) EXPECT_EQ(with(none), "loaded");
+  EXPECT_EQ(with("/none/a.so"), missing("/none/a.so"));
+  EXPECT_EQ(with("/none/a.so:/none/b.so"), missing("/none/a.so"));
+  EXPECT_EQ(with("::/none/b.so:"), missing("/none/b.so"));
+  EXPECT_EQ(with("/none/b.so:"), missing("/none/b.so"));
+  ::unsetenv("POPRT_PLUGINS");
+  EXPECT_NO_THROW(load_environment());
+}
+
+}  // namespace
+}  // namespace poprt::plugins
