@@ -1,5 +1,6 @@
 #include "generate/decoder.h"
 
+#include <functional>
 #include <random>
 
 #include "core/generate/support.h"
@@ -87,6 +88,74 @@ TEST(Decoder, GivesTheSameLogitsInEachSlotBitForBit) {
   decoder.roll_back(1, 9);
   decoder.decode(std::vector<int64_t>{-1, 4, -1});  // alone
   EXPECT_TRUE(std::ranges::equal(decoder.logits(1), first));
+}
+
+std::string refusal_of(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Error& e) {
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+  return "taken";
+}
+
+// The smallest program that takes all tokens, if its padding fits; else the largest that is full.
+TEST(Decoder, PrefillsAsManyTokensAsOneProgramTakes) {
+  Decoder decoder(generation_model("genai", {64, 2, {4, 8}}), {});
+  const std::vector<int64_t> tokens(63, 5);
+  const auto taken = [&](int64_t length, size_t count) {
+    decoder.roll_back(1, 0);
+    while (decoder.length(1) < length)
+      decoder.prefill(1, std::span(tokens).first(static_cast<size_t>(length - decoder.length(1))));
+    const size_t n = decoder.prefill(1, std::span(tokens).first(count));
+    EXPECT_EQ(decoder.length(1), length + static_cast<int64_t>(n));
+    EXPECT_EQ(decoder.length(0), 0);
+    return n;
+  };
+  EXPECT_EQ(taken(0, 1), 1u);
+  EXPECT_EQ(taken(0, 3), 3u);
+  EXPECT_EQ(taken(0, 4), 4u);
+  EXPECT_EQ(taken(0, 5), 5u);
+  EXPECT_EQ(taken(0, 9), 8u);
+  EXPECT_EQ(taken(56, 7), 7u) << "padded to the end of the cache";
+  EXPECT_EQ(taken(57, 6), 4u) << "eight places do not fit";
+  EXPECT_EQ(taken(60, 3), 3u);
+  EXPECT_EQ(taken(61, 2), 1u) << "four places do not fit";
+}
+
+TEST(Decoder, SaysThatASlotIsFull) {
+  Decoder decoder(generation_model("genai", {64, 2, {4, 8}}), {});
+  const std::vector<int64_t> tokens(64, 5);
+  const std::string failed = "failed_precondition: slot 1 has ";
+  EXPECT_EQ(refusal_of([&] { decoder.prefill(1, tokens); }),
+            failed + "0 of 64 tokens, cannot append 64");
+  EXPECT_EQ(refusal_of([&] { decoder.prefill(1, {}); }),
+            failed + "0 of 64 tokens, cannot append 0");
+  while (decoder.length(1) < 62)
+    decoder.prefill(1, std::span(tokens).first(static_cast<size_t>(62 - decoder.length(1))));
+  EXPECT_EQ(refusal_of([&] { decoder.decode(std::vector<int64_t>{-1, 5}); }), "taken");
+  EXPECT_EQ(decoder.length(0), 0);
+  EXPECT_EQ(decoder.length(1), 63);
+  EXPECT_EQ(refusal_of([&] { decoder.decode(std::vector<int64_t>{5, 5}); }),
+            failed + "63 tokens and no place for a further one");
+  EXPECT_EQ(refusal_of([&] { decoder.decode(std::vector<int64_t>{0, -1}); }), "taken");
+  EXPECT_EQ(decoder.length(0), 1);
+  EXPECT_EQ(decoder.length(1), 63);
+}
+
+TEST(Decoder, RollsBackToAnyLengthThatItHad) {
+  Decoder decoder(generation_model("genai", {64, 2, {4, 8}}), {});
+  decoder.prefill(0, std::vector<int64_t>{1, 2, 3});
+  decoder.copy(0, 0);
+  EXPECT_EQ(decoder.length(0), 3);
+  EXPECT_EQ(refusal_of([&] { decoder.roll_back(0, 4); }),
+            "invalid_argument: slot 0 has 3 tokens, cannot keep 4");
+  EXPECT_EQ(refusal_of([&] { decoder.roll_back(0, -1); }),
+            "invalid_argument: slot 0 has 3 tokens, cannot keep -1");
+  for (const int64_t length : {3, 2, 0}) {
+    EXPECT_EQ(refusal_of([&] { decoder.roll_back(0, length); }), "taken");
+    EXPECT_EQ(decoder.length(0), length);
+  }
 }
 
 TEST(Decoder, RefusesToRollForward) {

@@ -1,5 +1,7 @@
 #include "generate/description.h"
 
+#include <tuple>
+
 #include "core/generate/support.h"
 
 namespace poprt::test {
@@ -17,6 +19,92 @@ ErrorCode code_of(const std::string& blob, bool encoder = false) {
     return e.code();
   }
   return ErrorCode::ok;
+}
+
+std::string refusal_of(const std::string& key, const json& value) {
+  runtime::Model model = *generation_model("optimum", {64, 3, {8}});
+  json changed = parse_json(model.opaque.at(generate::kGeneration));
+  if (value.is_discarded())
+    changed.erase(key);
+  else
+    changed[key] = value;
+  model.opaque[generate::kGeneration] = json_text(changed);
+  try {
+    generate::read_description(model);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::data_loss);
+    constexpr std::string_view kBlob = "blob 'poprt.generation': ";
+    EXPECT_TRUE(e.message().starts_with(kBlob)) << e.message();
+    return e.message().substr(kBlob.size());
+  }
+  return "taken";
+}
+
+TEST(GenerationDescription, SaysWhatContradictsTheProgram) {
+  const json missing(json::value_t::discarded);
+  const std::tuple<const char*, json, const char*> cases[] = {
+      {"version", 2, "it is not a JSON object of version 1"},
+      {"version", missing, "'version' is missing"},
+      {"version", 0, "'version' is 0, expected 1 to 16777216"},
+      {"max_length", 1, "'max_length' is 1, expected 2 to 16777216"},
+      {"max_length", 16777217, "'max_length' is 16777217, expected 2 to 16777216"},
+      {"slots", 0, "'slots' is 0, expected 1 to 4096"},
+      {"slots", 4097, "'slots' is 4097, expected 1 to 4096"},
+      {"slots", 4096, "there is no shape for one token of each slot, or of one slot"},
+      {"grows", false, "taken"},
+      {"input_ids", 7, "'input_ids' is not text"},
+      {"input_ids", missing, "'input_ids' is missing"},
+      {"input_ids", "none", "the program has no input 'none'"},
+      {"input_ids", "", "the program has no input ''"},
+      {"logits", "none", "the program has no output 'none'"},
+      {"position", "", "the program has no input ''"},
+      {"attention_mask", "", "taken"},
+      {"position_ids", "", "taken"},
+      {"last", "past_key_values.0.key", "an input has two meanings"},
+      {"attention_mask", "input_ids", "'input_ids' is s64[3,8], expected 195 elements"},
+      {"position_ids", "input_ids", "an input has two meanings"},
+      {"caches", json::object(), "'caches' is not a list"},
+      {"caches", json::array(), "'caches' is not a list"},
+      {"caches", {1}, "a cache is not [past, present, axis]"},
+      {"caches", json::array({json::array({"past_key_values.0.key", "present.0.key"})}),
+       "a cache is not [past, present, axis]"},
+      {"caches", {{1, "present.0.key", 2}}, "'caches' is not text"},
+      {"caches",
+       {{"past_key_values.0.key", "present.0.key", 0}},
+       "cache 'past_key_values.0.key' [3,2,64,4] has no axis 0 of 64 places, or occurs twice"},
+      {"caches",
+       {{"past_key_values.0.key", "present.0.key", 4}},
+       "cache 'past_key_values.0.key' [3,2,64,4] has no axis 4 of 64 places, or occurs twice"},
+      {"caches",
+       {{"past_key_values.0.key", "present.0.key", 1}},
+       "cache 'past_key_values.0.key' [3,2,64,4] has no axis 1 of 64 places, or occurs twice"},
+      {"caches",
+       {{"past_key_values.0.key", "present.0.key", 2},
+        {"past_key_values.0.key", "present.0.value", 2}},
+       "cache 'past_key_values.0.key' [3,2,64,4] has no axis 2 of 64 places, or occurs twice"},
+      {"caches",
+       {{"past_key_values.0.key", "present.0.key", 2},
+        {"past_key_values.0.value", "present.0.key", 2}},
+       "cache 'past_key_values.0.value' [3,2,64,4] has no axis 2 of 64 places, or occurs twice"},
+      {"caches",
+       {{"past_key_values.0.key", "present.0.key", 2}},
+       "the program has 5 outputs for 1 caches"},
+      {"shapes", {{3, 1}, {1, 1, 1}}, "a shape is not [batch, tokens]"},
+      {"shapes", {{3, 1}, {0, 1}}, "a shape is not [batch, tokens]"},
+      {"shapes", {{3, 1}, {4, 1}}, "a shape is not [batch, tokens]"},
+      {"shapes", {{3, 1}, {1, 0}}, "a shape is not [batch, tokens]"},
+      {"shapes", {{3, 1}, {1, 65}}, "a shape is not [batch, tokens]"},
+      {"shapes", {{3, 1}, {1, 2}}, "there is no shape for one token of each slot, or of one slot"},
+      {"shapes", {{1, 1}, {3, 1}}, "there is no shape for one token of each slot, or of one slot"},
+      {"shapes", {{3, 2}, {1, 1}}, "there is no shape for one token of each slot, or of one slot"},
+      {"shapes", {{3, 1}, {1, 1}}, "the program has 3 variants for 2 shapes"},
+      {"shapes", {{3, 1}, {1, 1}, {1, 64}}, "'input_ids' is s64[3,8], expected 64 elements"},
+      {"settings", 3, "'settings' is not an object"},
+      {"settings", missing, "taken"},
+      {"settings", json::object(), "taken"},
+  };
+  for (const auto& [key, value, wanted] : cases)
+    EXPECT_EQ(refusal_of(key, value), wanted) << key << " " << value.dump();
 }
 
 json blob() {

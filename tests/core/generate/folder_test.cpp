@@ -56,6 +56,70 @@ TEST_F(GenerationFolder, MergesTheStopTokensOfBothConfigurations) {
   EXPECT_EQ(folder.context_length, 128);
 }
 
+TEST_F(GenerationFolder, TakesEveryTokenThatIsNotNegative) {
+  write("model.onnx", "");
+  write("config.json", R"({"eos_token_id": [0, -1, 2, 0]})");
+  EXPECT_EQ(open_folder(path).stop_tokens, (std::vector<int64_t>{0, 2}));
+  write("config.json", R"({"eos_token_id": null, "n_positions": null, "n_ctx": 8})");
+  EXPECT_TRUE(open_folder(path).stop_tokens.empty());
+  EXPECT_EQ(open_folder(path).context_length, 8);
+}
+
+TEST_F(GenerationFolder, TheFirstLengthOfTheConfigurationCounts) {
+  write("model.onnx", "");
+  write("config.json",
+        R"({"max_position_embeddings": 5, "n_positions": 6, "n_ctx": 7, "sliding_window": 9})");
+  EXPECT_EQ(open_folder(path).context_length, 5);
+  write("config.json", R"({"n_ctx": 7, "n_positions": 6})");
+  EXPECT_EQ(open_folder(path).context_length, 6);
+}
+
+TEST_F(GenerationFolder, HasWhatTheExporterNames) {
+  write("other.onnx", "");
+  write("genai_config.json", R"({"model": {"decoder": {
+      "filename": "other.onnx",
+      "inputs": {"input_ids": "a", "attention_mask": "b", "position_ids": "c"},
+      "outputs": {"logits": "d"}}}})");
+  const ModelFolder folder = open_folder(path);
+  EXPECT_EQ(folder.model, path / "other.onnx");
+  EXPECT_EQ(folder.input_ids, "a");
+  EXPECT_EQ(folder.attention_mask, "b");
+  EXPECT_EQ(folder.position_ids, "c");
+  EXPECT_EQ(folder.logits, "d");
+  EXPECT_EQ(folder.context_length, 0) << "it is not named";
+  EXPECT_TRUE(folder.stop_tokens.empty());
+  EXPECT_FALSE(folder.is_popef);
+}
+
+TEST_F(GenerationFolder, AFileIsAModelByItself) {
+  for (const char* name : {"m.onnx", "m.popef"}) {
+    write(name, "");
+    const ModelFolder file = open_folder(path / name);
+    EXPECT_EQ(file.model, path / name);
+    EXPECT_EQ(file.is_popef, std::string_view(name) == "m.popef");
+  }
+}
+
+// The first of these files is the model.
+TEST_F(GenerationFolder, FindsTheModelByItsName) {
+  fs::create_directory(path / "onnx");
+  for (const char* name : {"onnx/model.onnx", "decoder_model_merged.onnx",
+                           "decoder_with_past_model.onnx", "model.onnx"}) {
+    write(name, "");
+    EXPECT_EQ(open_folder(path).model, path / name);
+  }
+}
+
+TEST_F(GenerationFolder, ConfigurationsHaveAtMost16Megabytes) {
+  write("model.onnx", "");
+  std::string text = R"({"n_positions": 12})";
+  text.resize(size_t{1} << 24, ' ');
+  write("config.json", text);
+  EXPECT_EQ(open_folder(path).context_length, 12);
+  write("config.json", text + ' ');
+  EXPECT_EQ(code(), ErrorCode::resource_exhausted);
+}
+
 TEST_F(GenerationFolder, LimitsTheContextToTheWindowOfAttention) {
   write("model.onnx", "");
   write("config.json", R"({"max_position_embeddings": 4096, "sliding_window": 512})");

@@ -1,5 +1,7 @@
 #include "generate/generator.h"
 
+#include <functional>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -82,6 +84,183 @@ TEST(Generator, EndsAtAStopTokenOfTheModel) {
   EXPECT_EQ(read_text(*s).tokens, std::vector<int64_t>(text.tokens.begin(), end + 1));
   EXPECT_EQ(s->finish(), Finish::stop);
   EXPECT_EQ(generator.description().stop_tokens, (std::vector<int64_t>{7}));
+}
+
+// Neither those of the model nor those of the caller are chosen before.
+TEST(Generator, ChoosesNoStopTokenBeforeTheFewestNewTokens) {
+  Generator generator(generation_model("genai", {64, 1, {8}}));
+  const ExpectedText text = expected_texts("genai")[0];
+  for (const int64_t least : {0, 1, 2, 3}) {
+    SequenceOptions options;
+    options.wait_for_logits = true;
+    options.sampling.stop_tokens = {24};
+    options.sampling.min_new_tokens = least;
+    for (const size_t stop : {7, 24}) {
+      const auto s = generator.submit(text.prompt, options);
+      int64_t made = 0;
+      for (std::vector<float> logits = s->logits(); !logits.empty(); logits = s->logits()) {
+        logits[stop] = 1e6f;
+        s->resume(logits);
+        const auto token = s->next();
+        made++;
+        EXPECT_EQ(token->id == static_cast<int64_t>(stop), made > least);
+      }
+      EXPECT_EQ(made, least + 1);
+      EXPECT_EQ(s->finish(), Finish::stop);
+    }
+  }
+}
+
+TEST(Generator, IgnoresTheStopTokensOfTheModelOnlyIfAsked) {
+  Generator generator(generation_model("genai", {64, 1, {8}}));
+  const auto finish = [&](bool ignore, std::vector<int64_t> stop) {
+    SequenceOptions options;
+    options.wait_for_logits = true;
+    options.sampling.max_new_tokens = 2;
+    options.sampling.ignore_stop = ignore;
+    options.sampling.stop_tokens = std::move(stop);
+    const auto s = generator.submit(std::vector<int64_t>{1, 2}, options);
+    for (std::vector<float> logits = s->logits(); !logits.empty(); logits = s->logits()) {
+      logits[7] = 1e6f;
+      s->resume(logits);
+      s->next();
+    }
+    return s->finish();
+  };
+  EXPECT_EQ(finish(false, {}), Finish::stop);
+  EXPECT_EQ(finish(true, {}), Finish::length);
+  EXPECT_EQ(finish(true, {7}), Finish::stop);
+}
+
+TEST(Generator, CountsWhatItComputes) {
+  Generator generator(generation_model("genai", {64, 2, {8}}), {.reuse_prefixes = true});
+  const auto count = [&](const char* name) {
+    return parse_json(generator.statistics()).at(name).get<int64_t>();
+  };
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = 3;
+  const std::vector<int64_t> prompt = {5, 9, 2, 11, 30, 7, 8, 1, 3, 12};
+  read_text(*generator.submit(prompt, options));
+  EXPECT_EQ(count("slots"), 2);
+  EXPECT_EQ(count("max_length"), 64);
+  EXPECT_EQ(count("submitted"), 1);
+  EXPECT_EQ(count("ended"), 1);
+  EXPECT_EQ(count("waiting"), 0);
+  EXPECT_EQ(count("active"), 0);
+  EXPECT_EQ(count("prompt_tokens"), 10);
+  EXPECT_EQ(count("reused_tokens"), 0);
+  EXPECT_EQ(count("decode_tokens"), 2);
+  EXPECT_EQ(count("decode_steps"), 2);
+  // Nine tokens of an equal prompt are used again: the logits of the last one are needed.
+  read_text(*generator.submit(prompt, options));
+  EXPECT_EQ(count("prompt_tokens"), 11);
+  EXPECT_EQ(count("reused_tokens"), 9);
+  // Four tokens of one that differs then.
+  read_text(*generator.submit(std::vector<int64_t>{5, 9, 2, 11, 31, 7}, options));
+  EXPECT_EQ(count("prompt_tokens"), 13);
+  EXPECT_EQ(count("reused_tokens"), 13);
+  EXPECT_EQ(count("ended"), 3);
+  const auto parsed = parse_json(generator.statistics());
+  EXPECT_GT(parsed["prompt_seconds"], 0);
+  EXPECT_GT(parsed["decode_seconds"], 0);
+}
+
+TEST(Generator, UsesNoTokensAgainUnlessAsked) {
+  Generator generator(generation_model("genai", {64, 2, {8}}));
+  SequenceOptions options;
+  options.sampling.max_new_tokens = 1;
+  const std::vector<int64_t> prompt = {5, 9, 2, 11, 30};
+  for (const int64_t computed : {5, 10}) {
+    read_text(*generator.submit(prompt, options));
+    const auto statistics = parse_json(generator.statistics());
+    EXPECT_EQ(statistics["prompt_tokens"], computed);
+    EXPECT_EQ(statistics["reused_tokens"], 0);
+    EXPECT_EQ(statistics["decode_tokens"], 0);
+    EXPECT_EQ(statistics["decode_steps"], 0);
+  }
+}
+
+TEST(Generator, SaysWhyACallIsRefused) {
+  Generator generator(generation_model("gpt2", {24, 1, {8}}));
+  const auto said = [](const std::function<void()>& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& e) {
+      return std::string(error_code_name(e.code())) + ": " + e.message();
+    }
+    return "taken";
+  };
+  const auto submitted = [&](std::vector<int64_t> prompt, SequenceOptions options = {}) {
+    return said([&] { generator.submit(prompt, options); });
+  };
+  EXPECT_EQ(submitted({}), "invalid_argument: the prompt is empty");
+  EXPECT_EQ(submitted({1, 53}),
+            "invalid_argument: token 53 of the prompt is outside of the vocabulary of 53");
+  EXPECT_EQ(submitted(std::vector<int64_t>(25, 1)),
+            "out_of_range: the prompt has 25 tokens, and prompt and new tokens have room for 24; "
+            "make the generator with a greater max_length");
+  SequenceOptions options;
+  options.time_limit = nanoseconds(-1);
+  EXPECT_EQ(submitted({1}, options), "invalid_argument: the time limit is negative");
+  options = {};
+  options.sampling.max_new_tokens = 1;
+  const auto plain = generator.submit(std::vector<int64_t>{52, 0}, options);
+  EXPECT_EQ(said([&] { plain->logits(); }),
+            "failed_precondition: the sequence was submitted without wait_for_logits");
+  read_text(*plain);
+  options.wait_for_logits = true;
+  const auto waits = generator.submit(std::vector<int64_t>{1}, options);
+  EXPECT_EQ(waits->logits().size(), 53u);
+  EXPECT_EQ(said([&] { waits->next(); }),
+            "failed_precondition: the sequence waits until its logits are given back");
+  EXPECT_EQ(said([&] { waits->resume(std::vector<float>(52)); }),
+            "invalid_argument: there are 52 logits, expected 53");
+  const auto second = generator.submit(std::vector<int64_t>{1}, options);
+  EXPECT_EQ(said([&] { second->next(nanoseconds(1000)); }),
+            "deadline_exceeded: there was no token within 1000 ns");
+  EXPECT_EQ(said([&] { second->logits(nanoseconds(1000)); }),
+            "deadline_exceeded: there was no token within 1000 ns");
+  EXPECT_EQ(said([&] { second->resume(std::vector<float>(53)); }),
+            "failed_precondition: the sequence does not wait for logits");
+  waits->resume(std::vector<float>(53));
+  EXPECT_TRUE(waits->next().has_value());
+  EXPECT_EQ(waits->logits(), std::vector<float>()) << "it has ended";
+  EXPECT_EQ(waits->finish(), Finish::length);
+}
+
+TEST(Generator, ReasonsOfAnEndHaveNames) {
+  const std::pair<Finish, const char*> names[] = {{Finish::none, ""},
+                                                  {Finish::stop, "stop"},
+                                                  {Finish::length, "length"},
+                                                  {Finish::cancelled, "cancelled"},
+                                                  {Finish::deadline, "deadline"},
+                                                  {Finish::error, "error"}};
+  for (const auto& [finish, name] : names) EXPECT_EQ(generate::finish_name(finish), name);
+}
+
+// A logit that is not a number ends the sequence, not the generator.
+TEST(Generator, ASequenceWithoutAChoiceFailsAlone) {
+  Generator generator(generation_model("gpt2", {24, 1, {8}}));
+  SequenceOptions options;
+  options.wait_for_logits = true;
+  const auto failed = generator.submit(std::vector<int64_t>{1, 2}, options);
+  std::vector<float> logits = failed->logits();
+  logits[3] = std::numeric_limits<float>::quiet_NaN();
+  failed->resume(logits);
+  for (const auto& call :
+       std::vector<std::function<void()>>{[&] { failed->next(); }, [&] { failed->logits(); }})
+    try {
+      call();
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.message(), "the logit of token 3 is not a number");
+    }
+  EXPECT_EQ(failed->finish(), Finish::error);
+  const ExpectedText text = expected_texts("gpt2")[0];
+  options = {};
+  options.sampling.max_new_tokens = 1;
+  EXPECT_EQ(read_text(*generator.submit(text.prompt, options)).tokens.size(), 1u);
 }
 
 TEST(Generator, EndsAtTheMaximumLengthOfTheModel) {

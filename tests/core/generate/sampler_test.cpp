@@ -83,6 +83,49 @@ TEST(Sampler, KeepsTokensFromMinPOn) {
   expect_near(frequencies({.temperature = 1, .min_p = 0.13}), probabilities({1, 3, 0}, 1));
 }
 
+TEST(Sampler, KeepsTokensThatReachTheLimitExactly) {
+  const auto drawn = [](const SamplingOptions& options, const std::vector<float>& all) {
+    Sampler sampler(options);
+    std::map<int64_t, int> counts;
+    for (int i = 0; i < 200; i++) {
+      std::vector<float> logits = all;
+      counts[sampler.choose(logits, {}, {}).id]++;
+    }
+    std::vector<int64_t> tokens;
+    for (const auto& [token, count] : counts) tokens.push_back(token);
+    return tokens;
+  };
+  using Tokens = std::vector<int64_t>;
+  EXPECT_EQ(drawn({.temperature = 1, .top_p = 0.5}, {2, 2}), (Tokens{0}));
+  EXPECT_EQ(drawn({.temperature = 1, .top_p = 0.51}, {2, 2}), (Tokens{0, 1}));
+  EXPECT_EQ(drawn({.temperature = 1, .min_p = 1}, {2, 2, 1}), (Tokens{0, 1}));
+  EXPECT_EQ(drawn({.temperature = 1, .top_k = 1}, {1, 2, 2}), (Tokens{1})) << "the lower number";
+  EXPECT_EQ(drawn({.temperature = 1, .top_k = 2}, {1, 1, 2, 2}), (Tokens{2, 3}));
+  // A token without a chance is not drawn, however high the temperature.
+  const float never = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(drawn({.temperature = 1e6}, {never, 0, never, 3}), (Tokens{1, 3}));
+}
+
+TEST(Sampler, IgnoresTokensOutsideOfTheVocabulary) {
+  EXPECT_EQ(choose({.repetition_penalty = 1.6}, {-1, 5, 1}, {-1, 5}), 3);
+  EXPECT_EQ(choose({}, {-1, 5}, {-1, 5, 1}), 3);
+}
+
+TEST(Sampler, PenalisesTokensThatAreApartOnce) {
+  EXPECT_EQ(choose({.repetition_penalty = 1.4}, {1, 2, 1}), 1);
+  Sampler sampler({.repetition_penalty = 2});
+  std::vector<float> logits = {0, 1, -1, 4};
+  sampler.choose(logits, std::vector<int64_t>{0, 2, 1, 2, 0}, {});
+  EXPECT_EQ(logits, (std::vector<float>{0, 0.5f, -2, 4}));
+}
+
+TEST(Sampler, GivesTheProbabilityOfGreatLogits) {
+  std::vector<float> logits = {2000, 2000, -3000};
+  EXPECT_NEAR(Sampler({}).choose(logits, {}, {}).log_probability, std::log(0.5), 1e-6);
+  logits = {-2000, -3000};
+  EXPECT_NEAR(Sampler({}).choose(logits, {}, {}).log_probability, 0, 1e-6);
+}
+
 TEST(Sampler, PenalisesTokensOfTheTextOnce) {
   EXPECT_EQ(choose({.repetition_penalty = 1.4}, {1}), 1);     // 3 / 1.4 > 2
   EXPECT_EQ(choose({.repetition_penalty = 1.4}, {1, 1}), 1);  // not 3 / 1.96
@@ -126,6 +169,98 @@ TEST(Sampler, RefusesLogitsWithoutAChoice) {
   Sampler sampler({});
   std::vector<float> logits = {1, std::numeric_limits<float>::quiet_NaN()};
   EXPECT_THROW(sampler.choose(logits, {}, {}), Error);
+}
+
+std::string refusal_of(const SamplingOptions& options) {
+  try {
+    generate::check(options, 5);
+  } catch (const Error& e) {
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+  return "taken";
+}
+
+TEST(Sampler, NamesTheOptionThatIsOutOfRange) {
+  const std::string wrong = "invalid_argument: ";
+  EXPECT_EQ(refusal_of({.temperature = -1}), wrong + "temperature is -1, expected 0 to 1000000");
+  EXPECT_EQ(refusal_of({.temperature = 2e6}),
+            wrong + "temperature is 2000000, expected 0 to 1000000");
+  EXPECT_EQ(refusal_of({.top_p = 0}), wrong + "top_p is 0, expected 1e-09 to 1");
+  EXPECT_EQ(refusal_of({.top_p = 2}), wrong + "top_p is 2, expected 1e-09 to 1");
+  EXPECT_EQ(refusal_of({.min_p = -0.5}), wrong + "min_p is -0.5, expected 0 to 1");
+  EXPECT_EQ(refusal_of({.min_p = 2}), wrong + "min_p is 2, expected 0 to 1");
+  EXPECT_EQ(refusal_of({.repetition_penalty = 0}),
+            wrong + "repetition_penalty is 0, expected 0.001 to 1000");
+  EXPECT_EQ(refusal_of({.repetition_penalty = 1001}),
+            wrong + "repetition_penalty is 1001, expected 0.001 to 1000");
+  EXPECT_EQ(refusal_of({.top_k = -1}), wrong + "top_k is -1, must not be negative");
+  EXPECT_EQ(refusal_of({.max_new_tokens = -2}),
+            wrong + "max_new_tokens is -2, must not be negative");
+  EXPECT_EQ(refusal_of({.min_new_tokens = -3}),
+            wrong + "min_new_tokens is -3, must not be negative");
+  EXPECT_EQ(refusal_of({.bad_tokens = {5}}),
+            wrong + "bad_tokens: token 5 is outside of the vocabulary of 5");
+  EXPECT_EQ(refusal_of({.stop_tokens = {0, -1}}),
+            wrong + "stop_tokens: token -1 is outside of the vocabulary of 5");
+}
+
+TEST(Sampler, NamesTheFirstOfSeveralOptions) {
+  SamplingOptions o = {.temperature = -1,
+                       .top_k = -1,
+                       .top_p = 0,
+                       .min_p = 2,
+                       .repetition_penalty = 0,
+                       .bad_tokens = {9},
+                       .stop_tokens = {9},
+                       .max_new_tokens = -1,
+                       .min_new_tokens = -1};
+  const auto first = [&] { return refusal_of(o).substr(18, 12); };
+  EXPECT_EQ(first(), "temperature ");
+  o.temperature = 0;
+  EXPECT_EQ(first(), "top_p is 0, ");
+  o.top_p = 1;
+  EXPECT_EQ(first(), "min_p is 2, ");
+  o.min_p = 0;
+  EXPECT_EQ(first(), "repetition_p");
+  o.repetition_penalty = 1;
+  EXPECT_EQ(first(), "top_k is -1,");
+  o.top_k = 0;
+  EXPECT_EQ(first(), "max_new_toke");
+  o.max_new_tokens = 0;
+  EXPECT_EQ(first(), "min_new_toke");
+  o.min_new_tokens = 0;
+  EXPECT_EQ(first(), "bad_tokens: ");
+  o.bad_tokens.clear();
+  EXPECT_EQ(first(), "stop_tokens:");
+}
+
+TEST(Sampler, TakesTheEndsOfEachRange) {
+  EXPECT_EQ(refusal_of({.temperature = 1e6,
+                        .top_p = 1e-9,
+                        .min_p = 1,
+                        .repetition_penalty = 1e3,
+                        .bad_tokens = {0, 4},
+                        .stop_tokens = {4, 0}}),
+            "taken");
+  EXPECT_EQ(refusal_of({.temperature = 0, .top_p = 1, .min_p = 0, .repetition_penalty = 1e-3}),
+            "taken");
+}
+
+TEST(Sampler, SaysWhyThereIsNoChoice) {
+  const auto said = [](std::vector<float> logits) -> std::string {
+    try {
+      Sampler({}).choose(logits, {}, {});
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+      return e.message();
+    }
+    return "chosen";
+  };
+  const float never = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(said({0, 1, std::nanf("")}), "the logit of token 2 is not a number");
+  EXPECT_EQ(said({std::nanf(""), 1}), "the logit of token 0 is not a number");
+  EXPECT_EQ(said({never, never}), "no token is left: all have a logit of -inf");
+  EXPECT_EQ(said({never, 0}), "chosen");
 }
 
 TEST(Sampler, RefusesWrongOptions) {
