@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -325,6 +327,19 @@ TEST(ConvertOpset, TheListingNamesEveryChange) {
        {"| Squeeze | 13 |", "| LayerNormalization | 17 |", "| Upsample | 10 | Resize |",
         "| DeformConv | 19 | new | of constants only"})
     EXPECT_NE(text.find(part), std::string::npos) << part;
+  std::ifstream file(POPRT_TEST_DATA "/../../docs/opsets.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(page.find("\n" + text), std::string::npos) << "docs/opsets.md has another table";
+}
+
+// Begins and ends of the axes are different, and the axes are not in their order.
+TEST(ConvertOpset, PadsOfSomeAxesArePadsOfAll) {
+  const std::string body =
+      "input %x : f32[2,3,4]\nconst %pads : s64[4] = [1, 2, 3, 4]\n"
+      "const %axes : s64[2] = [-1, 0]\n%y : ? = Pad(%x, %pads, _, %axes)\noutput %y";
+  const auto graph = convert_from(body, 18, 17, "Pad");
+  EXPECT_EQ(graph->nodes().front()->input(1)->constant().to_int64s(),
+            (std::vector<int64_t>{2, 0, 1, 4, 0, 3}));
 }
 
 }  // namespace
