@@ -332,6 +332,96 @@ TEST(ConvertOpset, TheListingNamesEveryChange) {
   EXPECT_NE(page.find("\n" + text), std::string::npos) << "docs/opsets.md has another table";
 }
 
+// The results of three or more operands are multiplied one after the other.
+TEST(ConvertOpset, EinsumBecomesProductsOfMatrices) {
+  const auto converts = [](std::string_view equation, const std::vector<std::string>& shapes) {
+    std::string body, names;
+    for (size_t i = 0; i < shapes.size(); i++) {
+      body += fmt::format("input %x{} : f32{}\n", i, shapes[i]);
+      names += fmt::format("{}%x{}", i ? ", " : "", i);
+    }
+    body += fmt::format("%y : ? = Einsum({}) {{equation = \"{}\"}}\noutput %y", names, equation);
+    const auto before = parsed(body, 12);
+    auto graph = parsed(body, 12);
+    convert(*graph, 11);
+    EXPECT_EQ(ops_of(*graph).find("Einsum"), std::string::npos) << equation;
+    test::expect_same_results(*before, *graph, 1e-4);
+  };
+  converts("ij,jk,kl->il", {"[2,3]", "[3,4]", "[4,5]"});
+  converts("ij,jk,kl->li", {"[2,3]", "[3,4]", "[4,5]"});
+  converts("i,j,k->kji", {"[2]", "[3]", "[4]"});
+  converts("bij,bjk,bkl,l->b", {"[2,3,4]", "[2,4,5]", "[2,5,3]", "[3]"});
+  converts("ab,bc,ac->", {"[2,3]", "[3,4]", "[2,4]"});
+  converts(" i j , j k -> i k ", {"[2,3]", "[3,4]"});
+  converts("i j, j k", {"[2,3]", "[3,4]"});
+  converts(" ... i j , j k -> ... i k", {"[2,5,2,3]", "[3,4]"});
+  converts("b...d, ...d -> ...b", {"[2,5,3]", "[5,3]"});
+}
+
+// The numbers of the first node's input `i`.
+std::vector<double> constant_of(const ir::Graph& graph, size_t i) {
+  return graph.nodes().front()->input(i)->constant().to_doubles();
+}
+
+TEST(ConvertOpset, AttributesBecomeInputs) {
+  auto graph =
+      convert_from("input %x : f32[2,5]\n%y : ?, %i : ? = TopK(%x) {k = 2}\noutput %y\noutput %i",
+                   9, 11, "TopK");
+  EXPECT_EQ(constant_of(*graph, 1), std::vector<double>{2});
+  EXPECT_FALSE(graph->nodes().front()->find_attr("k"));
+  graph = convert_from("input %x : f32[2,5]\n%y : ? = Clip(%x) {min = -0.25, max = 0.5}\noutput %y",
+                       7, 11, "Clip");
+  EXPECT_EQ(constant_of(*graph, 1), std::vector<double>{-0.25});
+  EXPECT_EQ(constant_of(*graph, 2), std::vector<double>{0.5});
+  graph = convert_from("input %x : f32[2,5]\n%y : ? = Dropout(%x) {ratio = 0.25}\noutput %y", 11,
+                       12, "Dropout");
+  EXPECT_EQ(constant_of(*graph, 1), std::vector<double>{0.25});
+  graph = convert_from("input %x : f32[2,5]\n%y : ? = Dropout(%x)\noutput %y", 11, 12, "Dropout");
+  EXPECT_EQ(graph->nodes().front()->inputs().size(), 1u);
+}
+
+TEST(ConvertOpset, InputsBecomeAttributes) {
+  auto graph = convert_from(
+      "input %x : f32[2,5]\nconst %s : s64[2] = [2, 3]\n"
+      "%a : ?, %b : ? = Split(%x, %s) {axis = 1}\noutput %a\noutput %b",
+      13, 11, "Split");
+  EXPECT_EQ(graph->nodes().front()->ints_attr("split"), (std::vector<int64_t>{2, 3}));
+  graph = convert_from(
+      "input %x : f32[2,5]\nconst %a : s64[1] = [1]\n%y : ? = ReduceSum(%x, %a)\noutput %y", 13, 11,
+      "ReduceSum");
+  EXPECT_EQ(graph->nodes().front()->ints_attr("axes"), std::vector<int64_t>{1});
+}
+
+TEST(ConvertOpset, EqualPartsOfASplitAreCounted) {
+  const std::string x = "input %x : f32[2,6]\nconst %s : s64[2] = [2, 4]\n";
+  auto graph = convert_from(x + "%a : ?, %b : ? = Split(%x) {axis = 1}\noutput %a\noutput %b", 13,
+                            18, "Split");
+  EXPECT_EQ(graph->nodes().front()->int_attr("num_outputs", 0), 2);
+  graph = convert_from(x + "%a : ?, %b : ? = Split(%x, %s) {axis = 1}\noutput %a\noutput %b", 13,
+                       18, "Split");
+  EXPECT_FALSE(graph->nodes().front()->find_attr("num_outputs"));
+}
+
+TEST(ConvertOpset, AReductionWithoutAxesReducesAllOrNothing) {
+  const std::string x = "input %x : f32[2,5]\n", none = "const %a : s64[0] = []\n";
+  convert_from(x + "%y : ? = ReduceSum(%x)\noutput %y", 13, 11, "ReduceSum");
+  convert_from(x + none + "%y : ? = ReduceSum(%x, %a)\noutput %y", 13, 11, "ReduceSum");
+  convert_from(x + "%y : ? = ReduceSumSquare(%x) {noop_with_empty_axes = 1}\noutput %y", 18, 17,
+               "Unsqueeze ReduceSumSquare");
+  convert_from(x + none + "%y : ? = ReduceSumSquare(%x, %a) {noop_with_empty_axes = 1}\noutput %y",
+               18, 17, "Unsqueeze ReduceSumSquare");
+}
+
+TEST(ConvertOpset, TheLastOfEqualElementsIsTheFirstOfTheReversedAxis) {
+  const std::string x = "input %x : f32[2,5]\n";
+  convert_from(x + "%y : ? = ArgMax(%x) {select_last_index = 1}\noutput %y", 12, 11,
+               "Slice ArgMax Sub");
+  convert_from(x + "%y : ? = ArgMin(%x) {axis = -1, select_last_index = 1}\noutput %y", 12, 11,
+               "Slice ArgMin Sub");
+  convert_from(x + "%y : ? = ArgMax(%x) {axis = 1, select_last_index = 0}\noutput %y", 12, 11,
+               "ArgMax");
+}
+
 // Begins and ends of the axes are different, and the axes are not in their order.
 TEST(ConvertOpset, PadsOfSomeAxesArePadsOfAll) {
   const std::string body =
