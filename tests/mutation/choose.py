@@ -9,27 +9,29 @@ import shlex
 
 import sites
 
-FOLDERS = ["core/base", "core/compiler", "core/device", "core/ir", "core/kernels", "core/onnx", "core/ops",
-           "core/passes", "core/popef", "core/program", "core/runtime", "capi", "cli", "inspector/model"]
+FOLDERS = ["core/base", "core/codecs", "core/compiler", "core/device", "core/generate", "core/ipu", "core/ir", "core/kernels",
+           "core/onnx", "core/ops", "core/opsets", "core/passes", "core/plugins", "core/popef", "core/program", "core/runtime",
+           "capi", "cli", "inspector/model"]
 PER_FILE = 6  # so that a measurement builds few files anew
 DEPENDENTS = 8  # a header that more files include than this is left alone, for the same reason
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.M)
 WEIGHTS = {"constant": 1, "relational": 1, "condition": 1}  # others 2: more like what people get wrong
 
 
-def folder_of(path):
-    return next((f for f in FOLDERS if path.startswith(f + "/")), None)
+def folders_below(wanted):
+    """The folders that are one of `wanted` or below one: all of `core` for "core"."""
+    return [f for f in FOLDERS if any(f == w or f.startswith(w + "/") for w in wanted)]
 
 
-def quotas(tree, count, seed):
+def quotas(tree, count, seed, folders):
     """How many mutants each folder gets: half by size (its square root), half in five folders that the seed names."""
-    size = {f: sum(os.path.getsize(os.path.join(tree, p)) for p in sources(tree, f)) ** 0.5 for f in FOLDERS}
-    named = random.Random(f"folders {seed}").sample(FOLDERS, 5)
-    share = {f: count / 2 * size[f] / sum(size.values()) for f in FOLDERS}
+    size = {f: sum(os.path.getsize(os.path.join(tree, p)) for p in sources(tree, f)) ** 0.5 for f in folders}
+    named = random.Random(f"folders {seed}").sample(folders, min(5, len(folders)))
+    share = {f: count / 2 * size[f] / sum(size.values()) for f in folders}
     for f in named:
         share[f] += count / 2 / len(named)
-    whole = {f: int(share[f]) for f in FOLDERS}
-    for f in sorted(FOLDERS, key=lambda f: whole[f] - share[f])[:count - sum(whole.values())]:
+    whole = {f: int(share[f]) for f in folders}
+    for f in sorted(folders, key=lambda f: whole[f] - share[f])[:count - sum(whole.values())]:
         whole[f] += 1
     return whole, named
 
@@ -136,12 +138,14 @@ def choose_in_folder(task):
     return chosen
 
 
-def choose(tree, build, count, seed, others, jobs=2):
-    """The mutants of a seed: numbered sites, in the order of the folders; none overlaps the `others` of the build."""
+def choose(tree, build, count, seed, others, jobs=2, below=("core", "capi", "cli", "inspector/model")):
+    """The mutants of a seed in the folders `below`: numbered sites, in the order of the folders; none overlaps the `others`
+    of the build."""
+    folders = folders_below(below)
     database = compile_database(tree, build)
     users = header_users(tree, database)
-    quota, named = quotas(tree, count, seed)
-    tasks = [(tree, database, users, f, quota[f], seed, others) for f in FOLDERS]
+    quota, named = quotas(tree, count, seed, folders)
+    tasks = [(tree, database, users, f, quota[f], seed, others) for f in folders]
     with multiprocessing.Pool(jobs) as pool:
         chosen = pool.map(choose_in_folder, tasks, chunksize=1)
     return [s for part in chosen for s in part], named

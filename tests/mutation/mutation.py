@@ -24,8 +24,8 @@ import suite
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MARKS = 4096  # kMutantLimit of mutant.h
-TESTS = r"^(base|compiler|device|ir|kernels|onnx|ops|opsets|passes|plugins|popef|program|runtime|capi|conformance|" \
-        r"hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
+TESTS = r"^(base|codecs|compiler|device|generate|ipu|ir|kernels|onnx|ops|opsets|passes|plugins|popef|program|runtime|" \
+        r"capi|conformance|hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
 PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_library|"
                       r"poprt_images_library): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # no mutated folder needs it
@@ -108,7 +108,8 @@ def prepare(options):
     import choose  # needs libclang
     mutants, samples = [], []
     for seed in options.seed:
-        chosen, named = choose.choose(scratch.tree, sources, options.count, seed, mutants, options.jobs)
+        chosen, named = choose.choose(scratch.tree, sources, options.count, seed, mutants, options.jobs,
+                                      options.folders)
         samples.append({"seed": seed, "folders": named, "first": len(mutants), "count": len(chosen)})
         mutants += chosen
         say(f"seed {seed}: {len(chosen)} mutants; half of them in {', '.join(named)}")
@@ -140,7 +141,7 @@ def build(options):
     scratch.configure()
     listed = subprocess.run(["ninja", "-C", scratch.build, "-t", "targets", "all"], check=True, capture_output=True,
                             text=True).stdout
-    programs = sorted(set(PROGRAMS.findall(listed)) - SKIPPED_PROGRAMS)
+    programs = sorted(p for p in set(PROGRAMS.findall(listed)) - SKIPPED_PROGRAMS if re.search(options.programs, p))
     say(f"building {len(programs)} targets")
     for _ in range(4):
         made = subprocess.run(["ninja", f"-j{options.jobs}", "-k0", "-C", scratch.build, *programs], text=True,
@@ -396,6 +397,9 @@ def main():
     parser.add_argument("--seed", type=int, nargs="+", default=[1],
                         help="prepare: one or several samples in one build; measure, report: one of them")
     parser.add_argument("--count", type=int, default=200, help="mutants of a seed")
+    parser.add_argument("--folders", nargs="+", default=["core", "capi", "cli", "inspector/model"],
+                        help="prepare: where the mutants are; half of them are in five of these folders, which the seed names")
+    parser.add_argument("--programs", default="", help="build: only the programs whose names match this regular expression")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tests", default=TESTS, help="a regular expression for the names of tests")
     parser.add_argument("--only", type=int, nargs="*", help="measure: these mutants")

@@ -83,7 +83,7 @@ def methods(test):
 
 def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 30, 16 << 30))  # sparse files of some tests have 6 GB
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 30, 16 << 30))  # sparse files of some tests have 6 GB; a test with 1 TiB does not take part
     resource.setrlimit(resource.RLIMIT_AS, (10 << 30, 10 << 30))
 
 
