@@ -124,7 +124,8 @@ TEST_F(PluginFile, OfTheEnvironmentAreLoadedInTheirOrder) {
   for (const char* none : {"", ":", "::"}) EXPECT_EQ(with(none), "loaded");
   EXPECT_EQ(with("/none/a.so"), missing("/none/a.so"));
   EXPECT_EQ(with("/none/a.so:/none/b.so"), missing("/none/a.so"));
-  EXPECT_EQ(with("::/none/b.so:"), missing("/none/b.so"));
+  for (const char* one : {":/none/b.so", "::/none/b.so:"})
+    EXPECT_EQ(with(one), missing("/none/b.so"));
   EXPECT_EQ(with("/none/b.so:"), missing("/none/b.so"));
   ::unsetenv("POPRT_PLUGINS");
   EXPECT_NO_THROW(load_environment());
