@@ -56,6 +56,7 @@ TEST_EXTRA = {
     "ops": ["core/opsets/"],  # to which its samples are converted
     "compiler": ["core/device/"],  # compiled programs run on the emulated device
     "generate": ["core/compiler/"],  # its models are compiled
+    "plugins": ["capi/include/"],  # the contract with plug-ins
     "runtime": ["tests/bench/"],  # the ring that the bench compares with
 }
 # Layers whose contract with others is a public header.

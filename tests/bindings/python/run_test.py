@@ -352,7 +352,7 @@ class Running(unittest.TestCase):
             popef = os.path.join(folder, "model.popef")
             Compiler.compile(DIGITS, None, options).save(popef)
             with open(popef, "rb") as file, Runner(file.read()) as runner:
-                np.testing.assert_array_equal(runner.run(None, {"image": x})[0], expected)
+                np.testing.assert_allclose(runner.run(None, {"image": x})[0], expected, rtol=1e-5, atol=1e-5)
 
     def test_the_wrong_kind_of_file(self):
         with tempfile.TemporaryDirectory() as folder:
