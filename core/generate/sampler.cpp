@@ -35,6 +35,26 @@ double log_sum_exp(std::span<const float> logits, float most) {
   return static_cast<double>(most) + std::log(sum);
 }
 
+// Each token of the text counts once, as in Hugging Face's transformers.
+template <class T>
+void penalise(std::span<T> values, std::span<const int64_t> tokens, double repetition_penalty) {
+  const auto penalty = static_cast<T>(repetition_penalty);
+  std::vector<int64_t> seen(tokens.begin(), tokens.end());
+  std::ranges::sort(seen);
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  for (const int64_t t : seen) {
+    if (t < 0 || t >= static_cast<int64_t>(values.size())) continue;
+    T& value = values[static_cast<size_t>(t)];
+    value = value > 0 ? value / penalty : value * penalty;
+  }
+}
+
+template <class T>
+void hide(std::span<T> values, std::span<const int64_t> tokens, T hidden) {
+  for (const int64_t t : tokens)
+    if (t >= 0 && t < static_cast<int64_t>(values.size())) values[static_cast<size_t>(t)] = hidden;
+}
+
 }  // namespace
 
 void check(const SamplingOptions& o, int64_t vocabulary) {
@@ -58,19 +78,6 @@ void check(const SamplingOptions& o, int64_t vocabulary) {
 
 Sampler::Sampler(SamplingOptions options) : options_(std::move(options)), random_(options_.seed) {}
 
-// Each token of the text counts once, as in Hugging Face's transformers.
-void Sampler::penalise(std::span<float> logits, std::span<const int64_t> tokens) const {
-  const auto penalty = static_cast<float>(options_.repetition_penalty);
-  std::vector<int64_t> seen(tokens.begin(), tokens.end());
-  std::ranges::sort(seen);
-  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-  for (const int64_t t : seen) {
-    if (t < 0 || t >= static_cast<int64_t>(logits.size())) continue;
-    float& logit = logits[static_cast<size_t>(t)];
-    logit = logit > 0 ? logit / penalty : logit * penalty;
-  }
-}
-
 Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
                       std::span<const int64_t> hidden) {
   const float most = logits[index_of_greatest(logits)];
@@ -78,11 +85,9 @@ Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
   const bool changes = options_.repetition_penalty != 1;
   std::vector<float> original;
   if (changes) original.assign(logits.begin(), logits.end());
-  if (changes) penalise(logits, tokens);
+  if (changes) penalise(logits, tokens, options_.repetition_penalty);
   for (const std::span<const int64_t> list : {std::span(options_.bad_tokens), hidden})
-    for (const int64_t t : list)
-      if (t >= 0 && t < static_cast<int64_t>(logits.size()))
-        logits[static_cast<size_t>(t)] = kHidden;
+    hide(logits, list, kHidden);
   const size_t best = index_of_greatest(logits);
   if (logits[best] == kHidden)
     fail(ErrorCode::failed_precondition, "no token is left: all have a logit of -inf");
@@ -103,19 +108,10 @@ Sampler::Scores Sampler::scores(std::span<const float> logits, std::span<const i
   Scores all;
   for (const float v : logits) all.plain.push_back(static_cast<double>(v) - sum);
   all.changed = all.plain;
-  if (options_.repetition_penalty != 1) {
-    std::vector<int64_t> seen(tokens.begin(), tokens.end());
-    std::ranges::sort(seen);
-    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    for (const int64_t t : seen) {
-      double& v = all.changed[static_cast<size_t>(t)];
-      v = v > 0 ? v / options_.repetition_penalty : v * options_.repetition_penalty;
-    }
-  }
+  if (options_.repetition_penalty != 1)
+    penalise(std::span(all.changed), tokens, options_.repetition_penalty);
   for (const std::span<const int64_t> list : {std::span(options_.bad_tokens), hidden})
-    for (const int64_t t : list)
-      if (t >= 0 && t < static_cast<int64_t>(logits.size()))
-        all.changed[static_cast<size_t>(t)] = -std::numeric_limits<double>::infinity();
+    hide(std::span(all.changed), list, -std::numeric_limits<double>::infinity());
   return all;
 }
 

@@ -64,7 +64,6 @@ class Sampler {
   };
 
   int64_t draw(std::span<const float> logits);
-  void penalise(std::span<float> logits, std::span<const int64_t> tokens) const;
 
   const SamplingOptions options_;
   std::mt19937_64 random_;

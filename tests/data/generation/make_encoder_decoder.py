@@ -13,6 +13,7 @@ tests/long/generation.py, with greater sizes."""
 import json
 import math
 import os
+import re
 
 import numpy
 import onnx
@@ -449,9 +450,10 @@ def save(s, w, folder, merged):
 
 
 def write_json(path, content):
+    """Writes lists of numbers on one line each."""
+    text = re.sub(r"\[\s+([-\d][^\[\]{}]*?)\s+\]", lambda m: "[" + " ".join(m[1].split()) + "]", json.dumps(content, indent=1))
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-        file.write("\n")
+        file.write(text + "\n")
 
 
 # Decoding.
