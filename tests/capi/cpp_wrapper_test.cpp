@@ -275,6 +275,7 @@ TEST(CppWrapper, PopefModelsAreTakenAsTheyAre) {
     Session session(model, config);
     EXPECT_EQ(session.model()->metadata.executable(), "copies");
     EXPECT_EQ(session.model()->metadata.programFlow().main(), flow.main());
+    EXPECT_EQ(session.model(), session.model()) << "references into the model must stay valid";
     ASSERT_EQ(session.getUserInputAnchors().size(), 1u);
     const auto nobody = [](const AnchorInfo&) { return AnchorCallbackPolicy::BIND_EMPTY_CB; };
     const auto pred = predProgramFlowMain(flow);

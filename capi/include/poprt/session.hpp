@@ -341,11 +341,16 @@ class Session {
     handle_.reset(made);
   }
 
-  // Returns the same as Executable::getPopefModel().
+  // Returns the same as Executable::getPopefModel(), made by the first call. The session keeps it:
+  // references such as `model()->metadata.programFlow()` are valid as long as the session.
   std::shared_ptr<popef::Model> model() const {
-    poprt_popef_model* made = nullptr;
-    detail::check(poprt_session_popef_model(handle_.get(), &made));
-    return std::make_shared<popef::Model>(made);
+    const std::lock_guard<std::mutex> lock(state_->making);
+    if (!state_->model) {
+      poprt_popef_model* made = nullptr;
+      detail::check(poprt_session_popef_model(handle_.get(), &made));
+      state_->model = std::make_shared<popef::Model>(made);
+    }
+    return state_->model;
   }
 
   void bindToDevice(const std::shared_ptr<Device>& device = nullptr) {
@@ -473,6 +478,8 @@ class Session {
     std::unique_ptr<TimeoutCallback> timeout;
     std::unique_ptr<QueueManager> queues;
     std::vector<std::shared_ptr<StreamCallback>> callbacks;
+    std::mutex making;  // of the model
+    std::shared_ptr<popef::Model> model;
   };
 
   static const popef::Anchor* find(const Anchors& anchors, const char* name,
