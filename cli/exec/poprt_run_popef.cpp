@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/log.h"
 #include "common/arguments.h"
 #include "common/child.h"
 #include "common/random_inputs.h"
@@ -218,20 +219,24 @@ void add_poprt_run_popef(Command& app, std::function<int()>& action) {
       ->check(one_of({"modelRunner", "lightRunner", "hostConcatRunner", "packRunner"}))
       ->capture_default_str();
   const auto number = [&](const char* name, int64_t& to, int64_t least, const char* help) {
-    c->add_option(name, to, help)->check(at_least<int64_t>(least))->capture_default_str();
+    return c->add_option(name, to, help)->check(at_least<int64_t>(least))->capture_default_str();
   };
   number("--iteration", a->iteration, 1, "Requests of each thread");
   c->add_option("--numThreads", a->threads, "Threads that send requests")
       ->check(between<int64_t>(1, 1024))
       ->capture_default_str();
   number("--index", a->index, 0, "Index of the graph of a fused model");
-  number("--maxValidNum", a->max_valid_num, 0, "Items per pack; 0: as many as fit");
-  number("--packTimeout", a->pack_timeout, 1,
-         "Time from a pack's first item until the pack runs, in us");
-  c->add_option("--dynamicInputName", a->dynamic_input_name,
-                "Input of variable length; default: as described in the model");
-  c->add_option("--maskName", a->mask_name, "Input that marks the real places");
-  number("--batchSize", a->batch_size, 0, "Rows of a pack; 0: of the dynamic input");
+  const std::vector<std::pair<const char*, Option*>> of_packs = {
+      {"--maxValidNum",
+       number("--maxValidNum", a->max_valid_num, 0, "Items per pack; 0: as many as fit")},
+      {"--packTimeout", number("--packTimeout", a->pack_timeout, 1,
+                               "Time from a pack's first item until the pack runs, in us")},
+      {"--dynamicInputName",
+       c->add_option("--dynamicInputName", a->dynamic_input_name,
+                     "Input of variable length; default: as described in the model")},
+      {"--maskName", c->add_option("--maskName", a->mask_name, "Input that marks the real places")},
+      {"--batchSize",
+       number("--batchSize", a->batch_size, 0, "Rows of a pack; 0: of the dynamic input")}};
   c->add_option("--replicationFactor", a->replicas, "Replicas, each on its own IPUs")
       ->check(between<int64_t>(1, 1024))
       ->capture_default_str();
@@ -241,7 +246,15 @@ void add_poprt_run_popef(Command& app, std::function<int()>& action) {
       ->check(between<int64_t>(1, 256))
       ->capture_default_str();
   c->add_flag("--reportAsJson", a->json, "")->group("");
-  c->callback([a, &action] { action = [a] { return run(*a); }; });
+  c->callback([a, of_packs, &action] {
+    action = [a, of_packs] {
+      // A child process has all options.
+      for (const auto& [name, option] : of_packs)
+        if (a->runner != "packRunner" && !a->json && option->count() > 0)
+          log().warn("{} has an effect only with --runner packRunner", name);
+      return run(*a);
+    };
+  });
 }
 
 }  // namespace poprt::cli

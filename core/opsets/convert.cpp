@@ -137,7 +137,16 @@ class Converter {
       return false;
     }
     Rewriter r(n, source_, target_, faithful_);
-    change(r);
+    try {
+      change(r);
+    } catch (const Error& e) {
+      // The older form needs a shape or a constant that the model does not have.
+      if (e.code() != ErrorCode::failed_precondition) throw;
+      std::string_view why = e.message();
+      if (const std::string place = n.describe() + ": "; why.starts_with(place))
+        why.remove_prefix(place.size());
+      refuse(n, why);
+    }
     if (r.replaced) erase(n);
     return r.replaced;
   }

@@ -305,6 +305,7 @@ TEST(CppWrapper, ExecutablesAreModelsAndStreams) {
   Executable e(inside, bytes.size());
   EXPECT_EQ(e.name(), "copies");
   EXPECT_EQ(e.getPopefModel()->metadata.anchors().size(), 3u);
+  EXPECT_EQ(e.getPopefModel(), e.getPopefModel()) << "references into the model must stay valid";
   EXPECT_TRUE(e.getOpaqueBlobs().empty());
   e.appendOpaqueBlobs(std::map<std::string, std::string>{{"one", "first"}, {"two", ""}});
   e.appendOpaqueBlobs(std::pair<std::string, std::string>{"three", "third"});

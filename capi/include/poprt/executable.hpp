@@ -6,6 +6,7 @@
 #include <istream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -99,11 +100,17 @@ class Executable {
     };
     detail::check(poprt_executable_save_bytes(handle_.get(), write, &stream));
   }
-  // Returns the blobs, as a copy if the compiler made the executable.
+  // Returns the blobs, as a copy if the compiler made the executable. The first call makes the
+  // model, and the executable keeps it until appendOpaqueBlobs(): references such as
+  // `getPopefModel()->metadata.programFlow()` are valid until then.
   std::shared_ptr<popef::Model> getPopefModel() const {
-    poprt_popef_model* made = nullptr;
-    detail::check(poprt_executable_popef_model(handle_.get(), &made));
-    return std::make_shared<popef::Model>(made);
+    const std::lock_guard<std::mutex> lock(kept_->mutex);
+    if (!kept_->model) {
+      poprt_popef_model* made = nullptr;
+      detail::check(poprt_executable_popef_model(handle_.get(), &made));
+      kept_->model = std::make_shared<popef::Model>(made);
+    }
+    return kept_->model;
   }
   // Returns getPopefModel()->metadata without the blobs.
   popef::Metadata getMetadata() const {
@@ -133,6 +140,7 @@ class Executable {
     const auto stream = std::make_shared<std::istringstream>(file.str());
     // The executable is open already, so its package is not checked again.
     handle_ = std::move(Executable(stream, 0, false).handle_);
+    kept_ = std::make_shared<Kept>();
   }
   void appendOpaqueBlobs(const std::pair<std::string, std::string>& blob) {
     appendOpaqueBlobs(std::map<std::string, std::string>{blob});
@@ -204,7 +212,12 @@ class Executable {
   struct Free {
     void operator()(poprt_executable* h) const { poprt_executable_free(h); }
   };
+  struct Kept {
+    std::mutex mutex;
+    std::shared_ptr<popef::Model> model;
+  };
   std::unique_ptr<poprt_executable, Free> handle_;
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 
 }  // namespace v1

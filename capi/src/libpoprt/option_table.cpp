@@ -552,7 +552,7 @@ constexpr OptionRow kOptions[] = {
      .effect = recorded,
      .note = "the emulated IPU supports both; acts on the estimate of a chip (docs/chip.md), which "
              "--run then prints",
-     .standard = "ipu2",
+     .standard = "that of the emulated IPU, ipu21, but fp8 must name it",
      .choices = "ipu2,ipu21"},
     {.name = "batches_per_step",
      .group = kCompile,

@@ -65,7 +65,7 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
     if (!v || !graph.is_input(v)) {
       // Like PopRT, only a warning: one list of shapes may serve several models. If a name is
       // misspelt, the input that stays variable causes an error later.
-      log().warn("input_shape: the model has no input '{}'; its inputs are: {}", name,
+      log().warn("a shape is given, but the model has no input '{}'; its inputs are: {}", name,
                  input_names(graph));
       continue;
     }

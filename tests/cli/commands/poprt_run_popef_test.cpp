@@ -1,5 +1,6 @@
 #include <fmt/ranges.h>
 
+#include "base/log.h"
 #include "cli/commands/command_test.h"
 #include "exec/support/popef_report.h"
 
@@ -61,6 +62,16 @@ TEST_F(PoprtRunPopef, RunnersOfOtherKinds) {
   EXPECT_NE(other.err.find("z"), std::string::npos);
   EXPECT_EQ(run({"--runner", "packRunner", "--dynamicInputName", "x", "--maskName", "z"}).code, 1);
   EXPECT_EQ(run({"--runner", "hostConcatRunner"}).code, 1);
+}
+
+TEST_F(PoprtRunPopef, OptionsOfPacksWarnOfOtherRunners) {
+  static std::string warnings;
+  warnings.clear();
+  set_log_receiver([](int32_t, const char* message) { warnings += message; });
+  const Ran ran = run({"--iteration", "1", "--batchSize", "1"});
+  set_log_receiver(nullptr);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(warnings, "--batchSize has an effect only with --runner packRunner");
 }
 
 TEST_F(PoprtRunPopef, OneModelHasNoOtherGraph) {

@@ -301,6 +301,21 @@ TEST(ConvertOpset, TheLowestThatWorksAndWhy) {
   EXPECT_EQ(opset_of(*older), 11);
 }
 
+// Older forms that need a size: the newest opset that does not is chosen, and the reason names the
+// node and the opsets.
+TEST(ConvertOpset, ASizeThatDependsOnDataKeepsTheOperator) {
+  const std::string body =
+      "input %x : f32[?,?,?]\n%y : ? = Trilu(%x) {upper = 0} \"mask\"\noutput %y";
+  auto graph = parsed(body, 17);
+  const std::string why = convert_to_lowest(graph, 11);
+  EXPECT_EQ(opset_of(*graph), 14);
+  EXPECT_EQ(ops_of(*graph), "Trilu");
+  EXPECT_EQ(
+      why,
+      "convert_version: no conversion from opset 17 to 11: Trilu node 'mask': the shape of 'x' "
+      "is unknown: f32[?,?,?]");
+}
+
 TEST(ConvertOpset, WhatWouldBeSlowerIsKeptUnlessAskedFor) {
   const std::string body =
       "input %x : s8[2,3]\nconst %s : f32[3] = [1.0, 0.5, 2.0]\n"

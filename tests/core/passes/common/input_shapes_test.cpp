@@ -88,8 +88,9 @@ TEST(InputShapes, ANameThatNoInputHasIsAWarning) {
                   {{{"c", {1}}, {"y", {2}}, {"z", {2}}}}),
             "f32[?] f32[2] ");
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_NE(warnings[0].find("input_shape: the model has no input 'c'; its inputs are: x, y"),
-            std::string::npos)
+  EXPECT_NE(
+      warnings[0].find("a shape is given, but the model has no input 'c'; its inputs are: x, y"),
+      std::string::npos)
       << warnings[0];
   EXPECT_NE(warnings[1].find("no input 'z'"), std::string::npos) << warnings[1];
 }
