@@ -200,8 +200,8 @@ void GenerationModel::check_forms(const ir::Graph& graph) const {
   }
 }
 
-// Writes the new part of the cache at the position, instead of returning old and new parts. With an
-// encoder, attention reads what is written.
+// Writes the new part of the cache at the position, instead of returning old and new parts. In a
+// model with an encoder, attention reads the updated cache.
 void GenerationModel::rewrite(ir::Graph& graph, Cache& cache) {
   const auto outputs = graph.outputs();
   const auto at = std::ranges::find(outputs, cache.present, &ir::Value::name) - outputs.begin();

@@ -2,7 +2,7 @@
 // each sequence.
 //
 // optimum exports an encoder, and a decoder that computes the keys and values of cross-attention in
-// its first step, in a file of its own or in a branch of an If:
+// its first step, in a separate file or in a branch of an If:
 //
 //   encoder      hidden = f(input_ids, attention_mask), or f(input_features)
 //   first        present.0.encoder.key = Transpose(Reshape(MatMul(encoder_hidden_states, w))), ...

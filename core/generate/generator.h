@@ -130,8 +130,8 @@ class Generator {
   const Description& description() const { return decoder_.description(); }
   const runtime::Model& model() const { return *decoder_.model(); }
 
-  // Begins a text after the prompt. With an encoder, an empty prompt stands for the start tokens of
-  // the model. Throws invalid_argument for an empty prompt, a token outside of the vocabulary, a
+  // Begins a text after the prompt. With an encoder, an empty prompt means the start tokens of the
+  // model. Throws invalid_argument for an empty prompt, a token outside of the vocabulary, a
   // missing source or a wrong option, and out_of_range if the prompt leaves no place for a token,
   // or if the source is longer than the encoder. Thread-safe.
   std::shared_ptr<Sequence> submit(std::span<const int64_t> prompt, SequenceOptions options = {});

@@ -122,7 +122,7 @@ void row(std::string_view name, std::string_view value, float column = 0);
 // A region that receives the pointer, for items that are drawn directly; at least one pixel.
 void hit_area(const char* name, ImVec2 size);
 // Shows a tooltip below the last item while the pointer is on it, or above it at the end of the
-// screen, so that it never covers what is read.
+// screen, so that it never covers the item.
 void tooltip(std::string_view line);
 // The same for an item that is drawn directly, with the pointer on it.
 void tooltip_at(std::string_view line, ImVec2 least, ImVec2 most);

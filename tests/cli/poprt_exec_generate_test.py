@@ -11,7 +11,7 @@ from support import BIN, DATA, CommandTest
 FOLDER = os.path.join(os.path.dirname(DATA), "generation")
 TOKENIZERS = os.path.join(FOLDER, "tokenizers")
 SENTENCEPIECE = os.path.exists(os.path.join(BIN, "..", "lib", "libpoprt_tokenizer.so.1"))
-# A stand-in for PyPI's package tokenizers: a token is the index of a letter.
+# Replaces PyPI's package tokenizers: a token is the index of a letter.
 PACKAGE = """
 LETTERS = " abcdefghijklmnopqrstuvwxyz"
 class Tokenizer:

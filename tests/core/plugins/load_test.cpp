@@ -1,5 +1,5 @@
-// Files that are no plug-ins: each is refused by one line, before the loader maps what is not
-// there.
+// Files that are not plug-ins are refused with one line, before the dynamic loader maps segments
+// that the file does not contain.
 #include <dlfcn.h>
 #include <elf.h>
 #include <gnu/libc-version.h>

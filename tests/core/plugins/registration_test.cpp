@@ -1,4 +1,4 @@
-// What init() of a plug-in may add, and what is refused, in the words that its author reads.
+// The registrations that init() of a plug-in may make, and the messages of those that are refused.
 #include "plugins/registration.h"
 
 #include <gtest/gtest.h>

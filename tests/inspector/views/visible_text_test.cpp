@@ -1,5 +1,5 @@
 // Texts are drawn inside of the rectangle in which they are visible, not over other texts, and in a
-// colour that is readable on what is drawn below them.
+// colour with enough contrast to the pixels below them.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
