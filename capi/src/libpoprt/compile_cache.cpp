@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/shape.h"
 #include "codecs/sha256.h"
+#include "compiler_loader.h"
 #include "option_lists.h"
 #include "option_table.h"
 #include "plugins/registry.h"
@@ -108,6 +109,8 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
   Sha256 hash;
   hash.add_sized("poprt cache 1").add_sized(model_hash).add_sized(name);
   hash.add_sized(key.description);
+  // The description contains the version. Two builds of one version may compile differently.
+  hash.add_sized(compiler_build());
   for (const auto& s : std::span(options.input_shapes, options.input_shape_count))
     hash.add_sized(s.name).add_sized(std::as_bytes(std::span(s.shape, s.rank)));
   hash.add_sized(std::to_string(options.input_length_count));

@@ -97,6 +97,16 @@ const poprt_compiler_library& compiler_library() {
   return *l.compiler;
 }
 
+std::string compiler_build() {
+  const std::filesystem::path file = own_folder() / kFile;
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(file, failed);
+  if (failed) return {};
+  const auto changed = std::filesystem::last_write_time(file, failed);
+  if (failed) return {};
+  return fmt::format("{} bytes, {}", size, changed.time_since_epoch().count());
+}
+
 void set_compiler_log_level(const char* level) {
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);

@@ -1,6 +1,7 @@
 // Finds and loads the compiler library, libpoprt_compiler.so.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/log.h"
@@ -11,6 +12,10 @@ namespace poprt::capi {
 // Loads it on first use, from the folder of this library. Throws failed_precondition with the path
 // and the error. A later call tries again. Thread-safe.
 const poprt_compiler_library& compiler_library();
+
+// A text that differs between builds of the compiler with the same version: the size of the library
+// and the time of its last change. Empty if the library cannot be found.
+std::string compiler_build();
 
 // Sets the level of the compiler, now if it is loaded, else when it is loaded.
 void set_compiler_log_level(const char* level);
