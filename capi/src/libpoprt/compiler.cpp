@@ -181,8 +181,8 @@ std::string hash_of(const poprt_library_source& source, const poprt_compile_opti
   });
 }
 
-// The hash after a compilation, whose progress has reached its end.
-std::string hash_at_end(const poprt_library_source& source, poprt_compile_options o) {
+// The hash without progress: of another file than the model, or after a compilation.
+std::string hash_silently(const poprt_library_source& source, poprt_compile_options o) {
   o.progress = nullptr;
   o.stop = nullptr;
   return hash_of(source, o);
@@ -243,7 +243,7 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   if (cache) cache->store(key, payload->bytes());
   // Without a cache, the hash is computed after the import because the import reports errors of a
   // model best.
-  if (note.hash.empty()) note.hash = hash_at_end(source, o);
+  if (note.hash.empty()) note.hash = hash_silently(source, o);
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));
 }
@@ -471,14 +471,14 @@ std::shared_ptr<const runtime::Model> capi::compile_generation(const poprt_compi
   plain.struct_size = sizeof plain;
   const poprt_compile_options& given = compiler ? compiler->options : plain;
   std::vector<poprt_option> named(given.options, given.options + given.option_count);
-  // The cache of compiled models must also depend on the contents of the other files.
+  // A cache of compiled models must also depend on the contents of the other files.
   std::string text = generation;
-  if (!parts.empty()) {
+  if (!parts.empty() && cache_folder(given)) {
     nlohmann::json json = parse_json(generation);
     for (const fs::path& part : parts) {
       const std::string path = part.string();
       const poprt_library_source source{path.c_str(), nullptr, 0, nullptr};
-      json["hashes"].push_back(hash_of(source, given));
+      json["hashes"].push_back(hash_silently(source, given));
     }
     text = json_text(json);
   }
@@ -582,7 +582,7 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
     if (o.embed_source) files = embedded(from, o);
     const capi::Source note{
         path.empty() ? "" : fs::path(path).filename().string(),
-        shapes->model_hash().empty() ? hash_at_end(from, o) : shapes->model_hash()};
+        shapes->model_hash().empty() ? hash_silently(from, o) : shapes->model_hash()};
     made->model = with_options(made->model, options.options, note, std::move(files));
   }
   if (shapes->is_open()) made->shapes = std::move(shapes);
