@@ -147,7 +147,7 @@ std::string missing_option(const CLI::Option& option, const std::string& path) {
 // Rewords CLI11's messages about missing and unreadable values.
 std::string reworded(const CLI::App& program, const std::vector<std::string>& words,
                      const CLI::ParseError& error) {
-  const std::string said = error.what();
+  const std::string error_text = error.what();
   const auto commands = named_commands(program);
   std::string path;
   for (const CLI::App* command : commands) {
@@ -155,27 +155,27 @@ std::string reworded(const CLI::App& program, const std::vector<std::string>& wo
     for (const CLI::Option* option : command->get_options()) {
       const std::string name = option->get_name();
       const std::vector<std::string>& given = option->results();
-      if (option->get_required() && said == name + " is required")
+      if (option->get_required() && error_text == name + " is required")
         return missing_option(*option, path);
-      if (said == fmt::format("Could not convert: {} = {}", name, fmt::join(given, ",")))
+      if (error_text == fmt::format("Could not convert: {} = {}", name, fmt::join(given, ",")))
         return fmt::format("{}: expected {}, found '{}'", spelled(*option), value_of(*option),
                            fmt::join(given, ","));
-      if (said.starts_with(name + ": At Most "))
+      if (error_text.starts_with(name + ": At Most "))
         return fmt::format("{}: expected one occurrence, found {}", spelled(*option), given.size());
     }
   }
   const CLI::App& last = *commands.back();
-  if (said == "A subcommand is required") {
+  if (error_text == "A subcommand is required") {
     std::vector<std::string> names;
     for (const CLI::App* command : last.get_subcommands({})) names.push_back(command->get_name());
     return fmt::format("expected a command, found none: give one of {}", fmt::join(names, ", "));
   }
   // Values can only be missing at the end of a line, because any other word may be a value.
   const CLI::Option* option = last.get_option_no_throw(words.back());
-  if (option && said.ends_with(" missing"))
+  if (option && error_text.ends_with(" missing"))
     return fmt::format("{0}: expected {1}, found the end of the line: give {0} {2}",
                        spelled(*option), value_of(*option), option->get_type_name());
-  return said;
+  return error_text;
 }
 
 // Describes the error of a command line that CLI11 rejects.

@@ -72,10 +72,10 @@ void run_tf2onnx(const Words& words, const std::string& opset, const std::filesy
                  const std::filesystem::path& log) {
   Words first = words;
   first.insert(first.end(), {"--opset", opset});
-  const auto succeeds = [&](const Words& with, const std::filesystem::path& said) {
+  const auto succeeds = [&](const Words& with, const std::filesystem::path& output) {
     std::error_code none;
     std::filesystem::remove(onnx, none);
-    return run_program(with, kOption, said) == 0 && std::filesystem::exists(onnx);
+    return run_program(with, kOption, output) == 0 && std::filesystem::exists(onnx);
   };
   const bool made = succeeds(first, log);
   const std::string lacks = text_after(log, kUnsupported);

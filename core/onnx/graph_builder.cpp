@@ -423,16 +423,18 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
   // The node is converted to the opset of the model.
   const int64_t definition = ir::definition_of(domain, op, version);
   if (definition && definition == ir::definition_of(domain, op, root)) return;
-  const std::string said =
+  const std::string message =
       fmt::format("the function imports opset {} of domain {}, the model {}, and {} {}", version,
                   spelt, root, quote_name(op),
                   definition ? fmt::format("is defined by opset {} in the one and {} in the other",
                                            definition, ir::definition_of(domain, op, root))
                              : std::string("has no published definition to compare"));
   if (strict_)
-    fail(ErrorCode::invalid_argument, "{}; convert the model, or its function, to one opset", said);
+    fail(ErrorCode::invalid_argument, "{}; convert the model, or its function, to one opset",
+         message);
   if (std::exchange(warned_of_opset_, true)) return;
-  log().warn("{}; as in ONNX Runtime, functions have the definitions of the model's opset", said);
+  log().warn("{}; as in ONNX Runtime, functions have the definitions of the model's opset",
+             message);
 }
 
 int64_t GraphBuilder::assume_opset(const std::string& domain, const Context& context) {

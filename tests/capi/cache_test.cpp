@@ -18,8 +18,8 @@
 namespace {
 
 namespace fs = std::filesystem;
+using poprt::test::message_for;
 using poprt::test::onnx;
-using poprt::test::said;
 
 const std::string kModel =
     onnx({{"Add", {"x", "x"}, "s"}, {"Relu", {"s"}, "y"}, {"Neg", {"s"}, "z"}}, {{"x", 1, {2, 3}}},
@@ -61,9 +61,9 @@ class Cache : public testing::Test {
     o.user_data = &passes;
     poprt_compiler* compiler = nullptr;
     poprt_executable* executable = nullptr;
-    EXPECT_EQ(said(poprt_compiler_create(&o, &compiler)), "ok");
-    EXPECT_EQ(said(poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr,
-                                                &executable)),
+    EXPECT_EQ(message_for(poprt_compiler_create(&o, &compiler)), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_compile_bytes(compiler, model.data(), model.size(),
+                                                       nullptr, &executable)),
               "ok");
     poprt_executable_free(executable);
     poprt_compiler_free(compiler);
@@ -108,7 +108,7 @@ void named(const char* const*& list, size_t& count, const char* name) {
 
 // Each option makes a separate file, which is found again; the file records the option.
 TEST_F(Cache, WhatDecidesTheResultIsCompiledOnItsOwn) {
-  EXPECT_EQ(said(poprt_log_set_level("OFF")), "ok");
+  EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
   const Change changes[] = {
       {"nothing", [](auto&) {}, ""},
       {"a shape",
@@ -163,11 +163,11 @@ TEST_F(Cache, WhatDecidesTheResultIsCompiledOnItsOwn) {
   EXPECT_GT(compile(cached(), onnx({{"Neg", {"x"}, "y"}}, {{"x", 1, {2, 3}}}, {{"y", 1, {2, 3}}})),
             0)
       << "another model";
-  EXPECT_EQ(said(poprt_log_set_level("WARNING")), "ok");
+  EXPECT_EQ(message_for(poprt_log_set_level("WARNING")), "ok");
 }
 
 TEST_F(Cache, WhatDoesNotDecideTheResultIsNotCompiledAgain) {
-  EXPECT_EQ(said(poprt_log_set_level("OFF")), "ok");
+  EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
   EXPECT_GT(compile(cached()), 0);
   const poprt_opaque_blob blob = {"note", "text", 4};
   const std::pair<const char*, std::function<void(poprt_compile_options&)>> changes[] = {
@@ -194,7 +194,7 @@ TEST_F(Cache, WhatDoesNotDecideTheResultIsNotCompiledAgain) {
     EXPECT_EQ(compile(o), 0) << name;
   }
   EXPECT_EQ(files(folder).size(), 1u);
-  EXPECT_EQ(said(poprt_log_set_level("WARNING")), "ok");
+  EXPECT_EQ(message_for(poprt_log_set_level("WARNING")), "ok");
 }
 
 TEST_F(Cache, AGraphThatIsWrittenIsCompiled) {
@@ -299,14 +299,14 @@ class CompilerSteps : public Cache {
     steps.listen(o);
     poprt_compiler* compiler = nullptr;
     poprt_executable* executable = nullptr;
-    EXPECT_EQ(said(poprt_compiler_create(&o, &compiler)), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_create(&o, &compiler)), "ok");
     std::string answer;
     if (which == 0)
-      answer = said(poprt_compiler_compile_file(compiler, model.c_str(), &executable));
+      answer = message_for(poprt_compiler_compile_file(compiler, model.c_str(), &executable));
     if (which == 1)
-      answer = said(poprt_compiler_compile_to_popef(compiler, model.c_str(), out.c_str()));
+      answer = message_for(poprt_compiler_compile_to_popef(compiler, model.c_str(), out.c_str()));
     if (which == 2)
-      answer = said(poprt_compiler_convert_file(compiler, model.c_str(), out.c_str()));
+      answer = message_for(poprt_compiler_convert_file(compiler, model.c_str(), out.c_str()));
     poprt_executable_free(executable);
     poprt_compiler_free(compiler);
     return answer;

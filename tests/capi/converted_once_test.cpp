@@ -17,8 +17,8 @@
 namespace {
 
 namespace fs = std::filesystem;
+using poprt::test::message_for;
 using poprt::test::onnx;
-using poprt::test::said;
 
 // y = op(x + x)
 std::string model_with(const std::string& op) {
@@ -58,11 +58,11 @@ class ConvertedOnce : public testing::Test {
 
   void convert(const std::string& name) {
     if (!compiler) {
-      ASSERT_EQ(said(poprt_compiler_create(&options, &compiler)), "ok");
+      ASSERT_EQ(message_for(poprt_compiler_create(&options, &compiler)), "ok");
     }
     conversions = 0;
-    ASSERT_EQ(said(poprt_compiler_convert_file(compiler, path(name).c_str(),
-                                               out("converted.onnx").c_str())),
+    ASSERT_EQ(message_for(poprt_compiler_convert_file(compiler, path(name).c_str(),
+                                                      out("converted.onnx").c_str())),
               "ok");
     EXPECT_GT(conversions, 0);
     conversions = 0;
@@ -76,7 +76,7 @@ class ConvertedOnce : public testing::Test {
   std::string fresh(const std::string& name) {
     const int before = conversions;
     poprt_compiler* other = nullptr;
-    EXPECT_EQ(said(poprt_compiler_create(&options, &other)), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_create(&options, &other)), "ok");
     std::string bytes = compiled_by(other, name, false);
     poprt_compiler_free(other);
     conversions = before;
@@ -86,11 +86,13 @@ class ConvertedOnce : public testing::Test {
     const std::string popef = out("made.popef");
     if (in_memory) {
       poprt_executable* executable = nullptr;
-      EXPECT_EQ(said(poprt_compiler_compile_file(by, path(name).c_str(), &executable)), "ok");
-      EXPECT_EQ(said(poprt_executable_save(executable, popef.c_str())), "ok");
+      EXPECT_EQ(message_for(poprt_compiler_compile_file(by, path(name).c_str(), &executable)),
+                "ok");
+      EXPECT_EQ(message_for(poprt_executable_save(executable, popef.c_str())), "ok");
       poprt_executable_free(executable);
     } else {
-      EXPECT_EQ(said(poprt_compiler_compile_to_popef(by, path(name).c_str(), popef.c_str())), "ok");
+      EXPECT_EQ(message_for(poprt_compiler_compile_to_popef(by, path(name).c_str(), popef.c_str())),
+                "ok");
     }
     std::ifstream file(popef, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -150,15 +152,15 @@ TEST_F(ConvertedOnce, ButNotForACallerThatFollowsThePasses) {
   options.after_pass = [](const char* name, int64_t, double, int64_t, int64_t, void* count) {
     *static_cast<int*>(count) += std::string(name) == "eliminate_nop_cast";
   };
-  ASSERT_EQ(said(poprt_compiler_create(&options, &compiler)), "ok");
+  ASSERT_EQ(message_for(poprt_compiler_create(&options, &compiler)), "ok");
   const auto count = [&](const auto& f) {
     passes = 0;
     f();
     return passes;
   };
   const int converting = count([&] {
-    EXPECT_EQ(said(poprt_compiler_convert_file(compiler, path("relu").c_str(),
-                                               out("converted.onnx").c_str())),
+    EXPECT_EQ(message_for(poprt_compiler_convert_file(compiler, path("relu").c_str(),
+                                                      out("converted.onnx").c_str())),
               "ok");
   });
   const int compiling = count([&] { compiled_by(compiler, "relu", false); });

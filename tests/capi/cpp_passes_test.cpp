@@ -19,19 +19,19 @@ std::string identity() {
 
 TEST(CppPasses, ArgumentsAndCallbacksReachTheirPass) {
   std::vector<std::string> done;
-  std::string said;
+  std::string message;
   passes::ApplyOptions options;
   options.afterPass = [&](const compiler::PassReport& r) { done.push_back(r.pass); };
   options.text = [&](const std::string& pass, const std::string& text) {
-    said = pass + ": " + text;
+    message = pass + ": " + text;
   };
   const std::string model = passes::applyPasses(
       identity(), {{"const_batch_size", {{"const_batch_size", "3"}}}, {"model_io_info_stat", {}}},
       options);
   EXPECT_EQ(done, (std::vector<std::string>{"const_batch_size", "model_io_info_stat"}));
-  EXPECT_NE(said.find("model_io_info_stat: inputs: 1\n  1 x dtype - f32, shape - [3, "),
+  EXPECT_NE(message.find("model_io_info_stat: inputs: 1\n  1 x dtype - f32, shape - [3, "),
             std::string::npos)
-      << said;
+      << message;
   EXPECT_EQ(compiler::Compiler::compile(model)->getPopefModel() != nullptr, true);
 }
 

@@ -55,11 +55,13 @@ TEST(Run, ChecksTypesShapesAndSizes) {
   const auto in = runner.getExecuteInputs()[0];
   const std::vector<float> x(64);
   const std::vector<double> d(64);
-  const auto said = [&](const TypedTensor& t) { return message_of([&] { run(runner, {t}); }); };
-  EXPECT_NE(said({in.name, x.data(), {in.shape[1] + 1, in.shape[0]}}).find("expected f32["),
+  const auto message_for = [&](const TypedTensor& t) {
+    return message_of([&] { run(runner, {t}); });
+  };
+  EXPECT_NE(message_for({in.name, x.data(), {in.shape[1] + 1, in.shape[0]}}).find("expected f32["),
             std::string::npos);
-  EXPECT_NE(said({in.name, d.data(), in.shape}).find("given f64["), std::string::npos);
-  EXPECT_NE(said({in.name, x, in.shape}).find("given 256 bytes"), std::string::npos);
+  EXPECT_NE(message_for({in.name, d.data(), in.shape}).find("given f64["), std::string::npos);
+  EXPECT_NE(message_for({in.name, x, in.shape}).find("given 256 bytes"), std::string::npos);
 }
 
 TEST(Load, KnowsBothKindsAndTheModelsMetadata) {

@@ -16,9 +16,9 @@
 namespace {
 
 using poprt::test::identity;
+using poprt::test::message_for;
 using poprt::test::Node;
 using poprt::test::onnx;
-using poprt::test::said;
 using poprt::test::Tensor;
 
 class FaithfulRunner : public testing::Test {
@@ -46,16 +46,16 @@ class FaithfulRunner : public testing::Test {
       options.opaque_blob_count = 1;
     }
     poprt_compiler* compiler = nullptr;
-    std::string text = said(poprt_compiler_create(&options, &compiler));
+    std::string text = message_for(poprt_compiler_create(&options, &compiler));
     if (text == "ok")
-      text = said(
+      text = message_for(
           poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr, &executable));
     poprt_compiler_free(compiler);
     if (text != "ok") return "compile: " + text;
     poprt_runner_options run = {};
     run.struct_size = sizeof run;
     run.numerics = numerics;
-    return said(poprt_runner_create(executable, &run, &runner));
+    return message_for(poprt_runner_create(executable, &run, &runner));
   }
 
   poprt_executable* executable = nullptr;
@@ -101,7 +101,7 @@ TEST_F(FaithfulRunner, ComputesTheKeptModel) {
     const void* inputs[] = {x};
     void* outputs[] = {y};
     for (int run = 0; run < 2; run++) {
-      ASSERT_EQ(said(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
+      ASSERT_EQ(message_for(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
       for (int i = 0; i < 6; i++)
         EXPECT_EQ(y[i], numerics == std::string("fast") ? x[i] : -x[i]) << numerics;
     }
@@ -125,7 +125,7 @@ TEST_F(FaithfulRunner, OverflowIsThatOfTheNumerics) {
     uint16_t sums[2] = {};
     const void* inputs[] = {halves};
     void* outputs[] = {sums};
-    ASSERT_EQ(said(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
+    ASSERT_EQ(message_for(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
     EXPECT_EQ(sums[1], 0x4000);
     if (numerics == std::string("saturating"))
       EXPECT_EQ(sums[0], 0x7bff);
@@ -145,7 +145,7 @@ TEST_F(FaithfulRunner, ASeedRoundsStochastically) {
     EXPECT_EQ(open(model, nullptr, numerics), "ok");
     const void* inputs[] = {large.data(), half.data()};
     void* outputs[] = {result.data()};
-    EXPECT_EQ(said(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
+    EXPECT_EQ(message_for(poprt_runner_execute_indexed(runner, inputs, outputs)), "ok");
     return result;
   };
   const auto first = sums("faithful:1");
@@ -167,8 +167,9 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
   ASSERT_EQ(open(identity(kX, kY), nullptr, "faithful"), "ok");
   poprt_device_manager* manager = nullptr;
   poprt_device* device = nullptr;
-  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
-  ASSERT_EQ(said(poprt_device_manager_create_ipu_model_device(manager, 1, 0, 0, &device)), "ok");
+  ASSERT_EQ(message_for(poprt_device_manager_create(nullptr, &manager)), "ok");
+  ASSERT_EQ(message_for(poprt_device_manager_create_ipu_model_device(manager, 1, 0, 0, &device)),
+            "ok");
   poprt_device_manager_free(manager);
   const poprt_replica_device pin = {0, device};
   const auto with = [&](auto&& set) {
@@ -177,7 +178,7 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
     o.numerics = "faithful";
     set(o);
     poprt_runner_free(std::exchange(runner, nullptr));
-    return said(poprt_runner_create(executable, &o, &runner));
+    return message_for(poprt_runner_create(executable, &o, &runner));
   };
   const auto refused = [](const std::string& other) {
     return "invalid_argument: numerics faithful and " + other +

@@ -45,11 +45,11 @@ class LoneLibrary : public ::testing::Test {
   // Of compiling a model; empty when it is compiled.
   Refusal refusal() const {
     const auto read = [&](poprt_error* error) {
-      Refusal said(
+      Refusal error_text(
           function<decltype(poprt_error_get_code)>("poprt_error_get_code")(error),
           std::string(function<decltype(poprt_error_message)>("poprt_error_message")(error)));
       function<decltype(poprt_error_free)>("poprt_error_free")(error);
-      return said;
+      return error_text;
     };
     poprt_compiler* compiler = nullptr;
     if (auto* error =

@@ -22,8 +22,8 @@
 namespace {
 
 namespace fs = std::filesystem;
+using poprt::test::message_for;
 using poprt::test::onnx;
-using poprt::test::said;
 using Executable = std::unique_ptr<poprt_executable, void (*)(poprt_executable*)>;
 using Runner = std::unique_ptr<poprt_runner, void (*)(poprt_runner*)>;
 using Shape = std::vector<int64_t>;
@@ -58,7 +58,7 @@ class OnDemand : public testing::Test {
   static Executable load(const std::string& path, poprt_compile_options o = options(),
                          const std::string& wanted = "ok") {
     poprt_executable* made = nullptr;
-    EXPECT_EQ(said(poprt_executable_load(path.c_str(), &o, &made)), wanted);
+    EXPECT_EQ(message_for(poprt_executable_load(path.c_str(), &o, &made)), wanted);
     return {made, poprt_executable_free};
   }
   static Runner runner_of(const Executable& executable, int32_t max_shapes = 0) {
@@ -66,7 +66,7 @@ class OnDemand : public testing::Test {
     o.struct_size = sizeof o;
     o.max_shapes = max_shapes;
     poprt_runner* made = nullptr;
-    EXPECT_EQ(said(poprt_runner_create(executable.get(), &o, &made)), "ok");
+    EXPECT_EQ(message_for(poprt_runner_create(executable.get(), &o, &made)), "ok");
     return {made, poprt_runner_free};
   }
   static Runner fixed_runner(const std::string& model, const char* input, const Shape& shape) {
@@ -76,9 +76,9 @@ class OnDemand : public testing::Test {
     o.input_shape_count = 1;
     poprt_compiler* compiler = nullptr;
     poprt_executable* executable = nullptr;
-    EXPECT_EQ(said(poprt_compiler_create(&o, &compiler)), "ok");
-    EXPECT_EQ(said(poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr,
-                                                &executable)),
+    EXPECT_EQ(message_for(poprt_compiler_create(&o, &compiler)), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_compile_bytes(compiler, model.data(), model.size(),
+                                                       nullptr, &executable)),
               "ok");
     poprt_compiler_free(compiler);
     return runner_of(Executable(executable, poprt_executable_free));
@@ -88,7 +88,7 @@ class OnDemand : public testing::Test {
     const poprt_tensor in{nullptr,         0, values.data(), 0,
                           POPRT_DTYPE_F32, 0, shape.data(),  shape.size()};
     poprt_outputs* outputs = nullptr;
-    if (poprt_error* error = poprt_runner_run(runner, &in, 1, &outputs)) return said(error);
+    if (poprt_error* error = poprt_runner_run(runner, &in, 1, &outputs)) return message_for(error);
     const poprt_tensor* y = poprt_outputs_at(outputs, 0);
     std::string bytes(static_cast<const char*>(y->data), y->bytes);
     poprt_outputs_free(outputs);
@@ -104,7 +104,7 @@ class OnDemand : public testing::Test {
   }
   static std::string statistics(poprt_runner* runner) {
     poprt_string* json = nullptr;
-    EXPECT_EQ(said(poprt_runner_statistics(runner, &json)), "ok");
+    EXPECT_EQ(message_for(poprt_runner_statistics(runner, &json)), "ok");
     std::string text = poprt_string_data(json);
     poprt_string_free(json);
     return text.substr(text.find("\"shapes\""));
@@ -142,7 +142,7 @@ TEST_F(OnDemand, AnOnnxFileWithOpenSizesRunsAnyShape) {
   const poprt_input in{"x", 0, values.data(), 48};
   const poprt_output out{"y", 0, y.data(), 36};
   EXPECT_EQ(
-      said(poprt_runner_execute(runner.get(), &in, 1, &out, 1)),
+      message_for(poprt_runner_execute(runner.get(), &in, 1, &out, 1)),
       "invalid_argument: input 'x': 48 bytes do not determine its shape: give the shape, too");
 }
 
@@ -172,13 +172,13 @@ TEST_F(OnDemand, TheBatchSizeIsCompiledAhead) {
     std::vector<float> scores(static_cast<size_t>(rows) * 10);
     const poprt_input in{"image", 0, values.data(), values.size() * 4};
     const poprt_output out{"scores", 0, scores.data(), scores.size() * 4};
-    EXPECT_EQ(said(poprt_runner_execute(runner.get(), &in, 1, &out, 1)), "ok");
+    EXPECT_EQ(message_for(poprt_runner_execute(runner.get(), &in, 1, &out, 1)), "ok");
   }
   // By position, it runs the shape that was compiled ahead.
   std::vector<float> values(8 * 64), scores(80);
   const void* in[] = {values.data()};
   void* out[] = {scores.data()};
-  EXPECT_EQ(said(poprt_runner_execute_indexed(runner.get(), in, out)), "ok");
+  EXPECT_EQ(message_for(poprt_runner_execute_indexed(runner.get(), in, out)), "ok");
 }
 
 TEST_F(OnDemand, ShapesAreTakenFromTheCacheAndShareWeights) {
@@ -188,7 +188,7 @@ TEST_F(OnDemand, ShapesAreTakenFromTheCacheAndShareWeights) {
     std::vector<float> values = random_values(shape, random);
     // Otherwise a larger batch may compute the rows, with other last bits.
     const std::string text = "image=" + std::to_string(rows) + ",1,8,8";
-    EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), text.c_str())), "ok");
+    EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), text.c_str())), "ok");
     return run(runner.get(), shape, values);
   };
   std::map<int64_t, std::string> before;
@@ -229,16 +229,16 @@ TEST_F(OnDemand, RunnersOfOneExecutableShareShapes) {
 
 TEST_F(OnDemand, WarmUpCompilesAhead) {
   const Runner runner = runner_of(load(write(kProduct)));
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2,3/4,5/2,3")), "ok");
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "x=2,3/4,5/2,3")), "ok");
   EXPECT_EQ(counted(runner.get(), "compiled"), 2);
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "z=2,3")).substr(0, 9), "not_found");
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2")),
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "z=2,3")).substr(0, 9), "not_found");
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "x=2")),
             "invalid_argument: input 'x': expected f32[?,?] (? is any size), given [2]");
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x")).substr(0, 16), "invalid_argument");
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=1,1\nx=2,2")).substr(0, 16),
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "x")).substr(0, 16), "invalid_argument");
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "x=1,1\nx=2,2")).substr(0, 16),
             "invalid_argument");
   const Runner fixed = fixed_runner(kProduct, "x", {2, 2});
-  EXPECT_EQ(said(poprt_runner_warm_up(fixed.get(), "x=2,2")).substr(0, 13), "unimplemented");
+  EXPECT_EQ(message_for(poprt_runner_warm_up(fixed.get(), "x=2,2")).substr(0, 13), "unimplemented");
 }
 
 TEST_F(OnDemand, OptionsThatExcludeEachOtherAreRefused) {
@@ -249,7 +249,7 @@ TEST_F(OnDemand, OptionsThatExcludeEachOtherAreRefused) {
     o.input_shapes = given.data();
     o.input_shape_count = given.size();
     poprt_executable* made = nullptr;
-    const std::string text = said(poprt_executable_load(path.c_str(), &o, &made));
+    const std::string text = message_for(poprt_executable_load(path.c_str(), &o, &made));
     poprt_executable_free(made);
     return text.substr(0, text.find(':'));
   };
@@ -282,31 +282,32 @@ TEST_F(OnDemand, AnEstimateNeedsOneShape) {
   o.shapes = nullptr;
   const Executable executable = load(path, o);
   poprt_string* json = nullptr;
-  EXPECT_EQ(said(poprt_executable_estimate(executable.get(), &json)), "ok");
+  EXPECT_EQ(message_for(poprt_executable_estimate(executable.get(), &json)), "ok");
   poprt_string_free(json);
 }
 
 TEST_F(OnDemand, WhatNeedsAnExecutableIsRefusedWithoutAShape) {
   const Executable executable = load(write(kProduct));
   const std::string answer =
-      said(poprt_executable_save(executable.get(), (folder_ / "x.popef").c_str()));
+      message_for(poprt_executable_save(executable.get(), (folder_ / "x.popef").c_str()));
   EXPECT_EQ(answer.substr(0, 20), "failed_precondition:");
   EXPECT_NE(answer.find("batch_size"), std::string::npos) << answer;
   poprt_runner_options o{};
   o.struct_size = sizeof o;
   o.use_batching_dim = 1;
   poprt_runner* runner = nullptr;
-  EXPECT_EQ(said(poprt_runner_create(executable.get(), &o, &runner)).substr(0, 20),
+  EXPECT_EQ(message_for(poprt_runner_create(executable.get(), &o, &runner)).substr(0, 20),
             "failed_precondition:");
   poprt_session* session = nullptr;
-  EXPECT_EQ(said(poprt_session_create(executable.get(), nullptr, &session)).substr(0, 20),
+  EXPECT_EQ(message_for(poprt_session_create(executable.get(), nullptr, &session)).substr(0, 20),
             "failed_precondition:");
 }
 
 TEST_F(OnDemand, AModelWhoseSizesAreKnownHasAFixedRunner) {
   const std::string path = write(poprt::test::identity({"x", 1, {2, 3}}, {"y", 1, {2, 3}}));
   const Runner runner = runner_of(load(path));
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2,3")).substr(0, 13), "unimplemented");
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "x=2,3")).substr(0, 13),
+            "unimplemented");
 }
 
 // Random requests of several threads over 16 shapes, of which few are kept, give the same bytes as

@@ -8,7 +8,7 @@
 
 namespace poprt::test {
 
-inline std::string said(poprt_error* error) {
+inline std::string message_for(poprt_error* error) {
   if (!error) return "ok";
   std::string text = std::string(poprt_error_code_name(poprt_error_get_code(error))) + ": " +
                      poprt_error_message(error);
@@ -68,11 +68,11 @@ inline std::string identity(const Tensor& x, const Tensor& y) {
 inline std::string open_runner(const std::string& model, poprt_runner** runner) {
   poprt_compiler* compiler = nullptr;
   poprt_executable* executable = nullptr;
-  std::string answer = said(poprt_compiler_create(nullptr, &compiler));
+  std::string answer = message_for(poprt_compiler_create(nullptr, &compiler));
   if (answer == "ok")
-    answer = said(
+    answer = message_for(
         poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr, &executable));
-  if (answer == "ok") answer = said(poprt_runner_create(executable, nullptr, runner));
+  if (answer == "ok") answer = message_for(poprt_runner_create(executable, nullptr, runner));
   poprt_compiler_free(compiler);
   poprt_executable_free(executable);
   return answer;

@@ -11,7 +11,7 @@
 
 namespace {
 
-using poprt::test::said;
+using poprt::test::message_for;
 using Words = std::vector<std::pair<const char*, std::string>>;
 
 poprt_compile_options plain() {
@@ -26,7 +26,7 @@ std::string create(const Words& words, poprt_compile_options o = plain()) {
   o.options = list.data();
   o.option_count = list.size();
   poprt_compiler* compiler = nullptr;
-  std::string answer = said(poprt_compiler_create(&o, &compiler));
+  std::string answer = message_for(poprt_compiler_create(&o, &compiler));
   poprt_compiler_free(compiler);
   const std::string usual = "invalid_argument: ";
   return answer.starts_with(usual) ? answer.substr(usual.size()) : answer;
@@ -45,8 +45,8 @@ std::string warned(const Words& words, poprt_compile_options o = plain()) {
   return heard;
 }
 
-void expect_said(const char* option,
-                 const std::vector<std::pair<std::string, std::string>>& cases) {
+void expect_answers(const char* option,
+                    const std::vector<std::pair<std::string, std::string>>& cases) {
   for (const auto& [value, answer] : cases)
     EXPECT_EQ(create({{option, value}}), answer) << option << " " << value;
 }
@@ -57,30 +57,30 @@ TEST(OptionGrammar, InputShape) {
            "several such shapes with / in between, found '" +
            word + "'";
   };
-  expect_said("input_shape", {{"x=1", "ok"},
-                              {"x=0", "ok"},
-                              {"x= 1 , 2", "ok"},
-                              {"x=[]", "ok"},
-                              {"x=1,2/3,4", "ok"},
-                              {"x=1\ny=2", "ok"},
-                              {"x", no("x")},
-                              {"=1", no("=1")},
-                              {"x=", no("x=")},
-                              {"x=-1", no("x=-1")},
-                              {"x=1,", no("x=1,")},
-                              {"x=,1", no("x=,1")},
-                              {"x=1/", no("x=1/")},
-                              {"x=[1]", no("x=[1]")},
-                              {"=[]", no("=[]")},
-                              {"x=1.5", no("x=1.5")},
-                              {"x=1\nx=2", "`input_shape`: 'x' is given twice"},
-                              {"x=1\n", "--input_shape: there is an empty word"},
-                              {"x=1/1",
-                               "`input_shapes`: 'x' is given twice: shapes 1 and 2 are the "
-                               "same"},
-                              {"x=1/2/1",
-                               "`input_shapes`: 'x' is given twice: shapes 1 and 3 are "
-                               "the same"}});
+  expect_answers("input_shape", {{"x=1", "ok"},
+                                 {"x=0", "ok"},
+                                 {"x= 1 , 2", "ok"},
+                                 {"x=[]", "ok"},
+                                 {"x=1,2/3,4", "ok"},
+                                 {"x=1\ny=2", "ok"},
+                                 {"x", no("x")},
+                                 {"=1", no("=1")},
+                                 {"x=", no("x=")},
+                                 {"x=-1", no("x=-1")},
+                                 {"x=1,", no("x=1,")},
+                                 {"x=,1", no("x=,1")},
+                                 {"x=1/", no("x=1/")},
+                                 {"x=[1]", no("x=[1]")},
+                                 {"=[]", no("=[]")},
+                                 {"x=1.5", no("x=1.5")},
+                                 {"x=1\nx=2", "`input_shape`: 'x' is given twice"},
+                                 {"x=1\n", "--input_shape: there is an empty word"},
+                                 {"x=1/1",
+                                  "`input_shapes`: 'x' is given twice: shapes 1 and 2 are the "
+                                  "same"},
+                                 {"x=1/2/1",
+                                  "`input_shapes`: 'x' is given twice: shapes 1 and 3 are "
+                                  "the same"}});
   EXPECT_EQ(create({{"input_shape", "x=1/2/3\ny=1/2"}}),
             "`input_shapes`: 'y' has 2 shapes and 'x' 3: an input has one, or one in each of them");
   EXPECT_EQ(create({{"input_shape", "x=1/2\ny=1\nz=3/3"}}), "ok") << "z alone has one twice";
@@ -95,30 +95,30 @@ TEST(OptionGrammar, SerializedProducts) {
   const auto no = [](const std::string& word, const std::string& why) {
     return "`serialize_matmul`: expected OP=FACTOR[/MODE[/KEEP]], found '" + word + "': " + why;
   };
-  expect_said("serialize_matmul",
-              {{"n=1", "ok"},
-               {"n=2/input_channels", "ok"},
-               {"n=2/output_channels/True", "ok"},
-               {"n=2/none/False", "ok"},
-               {"a=b=2", "ok"},
-               {"n=2/", "ok"},
-               {"n", no("n", "there is no name")},
-               {"=2", no("=2", "there is no name")},
-               {"n=0", no("n=0", "the factor is not a whole number of at least 1")},
-               {"n=", no("n=", "the factor is not a whole number of at least 1")},
-               {"n=x", no("n=x", "the factor is not a whole number of at least 1")},
-               {"n=2/x", no("n=2/x", "the mode is unknown")},
-               {"n=2/none/true", no("n=2/none/true", "KEEP must be True or False")},
-               {"n=2/none/True/x", no("n=2/none/True/x", "KEEP must be True or False")}});
+  expect_answers("serialize_matmul",
+                 {{"n=1", "ok"},
+                  {"n=2/input_channels", "ok"},
+                  {"n=2/output_channels/True", "ok"},
+                  {"n=2/none/False", "ok"},
+                  {"a=b=2", "ok"},
+                  {"n=2/", "ok"},
+                  {"n", no("n", "there is no name")},
+                  {"=2", no("=2", "there is no name")},
+                  {"n=0", no("n=0", "the factor is not a whole number of at least 1")},
+                  {"n=", no("n=", "the factor is not a whole number of at least 1")},
+                  {"n=x", no("n=x", "the factor is not a whole number of at least 1")},
+                  {"n=2/x", no("n=2/x", "the mode is unknown")},
+                  {"n=2/none/true", no("n=2/none/true", "KEEP must be True or False")},
+                  {"n=2/none/True/x", no("n=2/none/True/x", "KEEP must be True or False")}});
   const auto pair = [](const std::string& word, const std::string& why) {
     return "`serialize_matmul_add`: expected MATMUL/ADD=FACTOR, found '" + word + "': " + why;
   };
-  expect_said("serialize_matmul_add",
-              {{"a/b=2", "ok"},
-               {"a=2", pair("a=2", "there is one name only")},
-               {"=2", pair("=2", "there is no name")},
-               {"a/b=0", pair("a/b=0", "the factor is not a whole number of at least 1")},
-               {"a/b=2/none", pair("a/b=2/none", "there is text after the factor")}});
+  expect_answers("serialize_matmul_add",
+                 {{"a/b=2", "ok"},
+                  {"a=2", pair("a=2", "there is one name only")},
+                  {"=2", pair("=2", "there is no name")},
+                  {"a/b=0", pair("a/b=0", "the factor is not a whole number of at least 1")},
+                  {"a/b=2/none", pair("a/b=2/none", "there is text after the factor")}});
 }
 
 TEST(OptionGrammar, PackArgs) {
@@ -137,7 +137,7 @@ TEST(OptionGrammar, PackArgs) {
   const auto with_sizes = [](const std::string& n) {
     return "max_valid_num=1\nsegment_max_size=" + n;
   };
-  expect_said(
+  expect_answers(
       "pack_args",
       {{with_rows("1"), "ok"},
        {with_rows("1048576"), "ok"},
@@ -205,7 +205,7 @@ TEST(OptionGrammar, OthersWithWordsOfTheirOwn) {
 
 TEST(OptionGrammar, FieldsOfTheCompiler) {
   const auto field = [](const std::string& text) { return "`compiler_options`: " + text; };
-  expect_said(
+  expect_answers(
       "compiler_options",
       {{"num_ipus=1", "ok"},
        {"num_ipus=0", field("num_ipus: expected a whole number of at least 1 and at most 1024, "
@@ -249,14 +249,14 @@ TEST(OptionGrammar, FieldsOfTheCompiler) {
        {"partials_type=half\npartials_type=float",
         "partials_type is given twice, as half and as "
         "float"}});
-  expect_said("popart_options",
-              {{"outlineThreshold=1", "ok"},
-               {"engineOptions.a.b=1", "ok"},
-               {"outline=1", "`popart_options`: SessionOptions has no field 'outline'"},
-               {"outline.engineOptions=1",
-                "`popart_options`: SessionOptions has no field 'outline.engineOptions'"},
-               {"outlineThreshold=1\noutlineThreshold=2",
-                "popart.outlineThreshold is given twice, as 1 and as 2"}});
+  expect_answers("popart_options",
+                 {{"outlineThreshold=1", "ok"},
+                  {"engineOptions.a.b=1", "ok"},
+                  {"outline=1", "`popart_options`: SessionOptions has no field 'outline'"},
+                  {"outline.engineOptions=1",
+                   "`popart_options`: SessionOptions has no field 'outline.engineOptions'"},
+                  {"outlineThreshold=1\noutlineThreshold=2",
+                   "popart.outlineThreshold is given twice, as 1 and as 2"}});
   EXPECT_EQ(create({{"num_io_tiles", "32"}, {"compiler_options", "num_io_tiles=32"}}), "ok");
   EXPECT_EQ(create({{"num_io_tiles", "32"}, {"compiler_options", "num_io_tiles=64"}}),
             "num_io_tiles is given twice, as 32 and as 64");

@@ -11,9 +11,9 @@
 
 namespace {
 
+using poprt::test::message_for;
 using poprt::test::Node;
 using poprt::test::onnx;
-using poprt::test::said;
 using poprt::test::Tensor;
 
 class Outputs : public testing::Test {
@@ -52,7 +52,7 @@ class Outputs : public testing::Test {
     outputs = nullptr;
     const poprt_tensor in = {"x",          0,           x.data(), x.size() * 4, POPRT_DTYPE_F32, 0,
                              shape.data(), shape.size()};
-    const std::string answer = said(poprt_runner_run(runner, &in, 1, &outputs));
+    const std::string answer = message_for(poprt_runner_run(runner, &in, 1, &outputs));
     if (answer != "ok") return {answer};
     return shown();
   }

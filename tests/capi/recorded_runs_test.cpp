@@ -16,7 +16,7 @@ TEST_F(Recorded, RunsByOptions) {
     auto o = sized<Runner>();
     set(o);
     poprt_runner* r = nullptr;
-    line(what, "runner", said(poprt_runner_create(copies, &o, &r)));
+    line(what, "runner", message_for(poprt_runner_create(copies, &o, &r)));
     if (!r) return;
     std::string last;
     for (int i = 0; i < 5; i++) {
@@ -24,13 +24,13 @@ TEST_F(Recorded, RunsByOptions) {
       for (size_t k = 0; k < rows; k++) x[k] = static_cast<float>(100 * i) + static_cast<float>(k);
       const poprt_input in = {"x", 0, x.data(), 4 * rows};
       const poprt_output out[] = {{"y", 0, y.data(), 4 * rows}, {"c", 0, c.data(), 4 * rows}};
-      std::string answer = said(poprt_runner_execute(r, &in, 1, out, 2));
+      std::string answer = message_for(poprt_runner_execute(r, &in, 1, out, 2));
       if (x == y) answer += ", copied";
       if (answer != last) line(what, "from run " + std::to_string(i) + " on", answer);
       last = answer;
     }
     auto n = sized<poprt_runner_counters>();
-    ASSERT_EQ(said(poprt_runner_get_counters(r, POPRT_ALL_REPLICAS, &n)), "ok");
+    ASSERT_EQ(message_for(poprt_runner_get_counters(r, POPRT_ALL_REPLICAS, &n)), "ok");
     std::string counts;
     for (const auto& [name, count] :
          {std::pair("submitted", n.submitted), std::pair("completed", n.completed),
@@ -40,13 +40,13 @@ TEST_F(Recorded, RunsByOptions) {
           std::pair("steps", n.steps), std::pair("device errors", n.device_errors),
           std::pair("resets", n.resets), std::pair("in flight", n.in_flight),
           std::pair("queue capacity", n.queue_capacity), std::pair("replicas", n.replicas)})
-      if (count != 0) counts += (counts.empty() ? "" : ", ") + said(count) + " " + name;
+      if (count != 0) counts += (counts.empty() ? "" : ", ") + message_for(count) + " " + name;
     poprt_string* text = nullptr;
-    ASSERT_EQ(said(poprt_runner_tracepoints(r, &text)), "ok");
+    ASSERT_EQ(message_for(poprt_runner_tracepoints(r, &text)), "ok");
     size_t points = 0;
     for (const char* at = poprt_string_data(text); (at = std::strstr(at, "\"submitted\"")); at++)
       points++;
-    line(what, "counts", counts + (points ? ", " + said(points) + " tracepoints" : ""));
+    line(what, "counts", counts + (points ? ", " + message_for(points) + " tracepoints" : ""));
     poprt_string_free(text);
     poprt_runner_free(r);
   };
@@ -87,7 +87,7 @@ TEST_F(Recorded, RunsByOptions) {
 TEST_F(Recorded, ListsOfRunnerOptions) {
   poprt_executable* copies = executable();
   const auto answer = [&](const std::string& what, poprt_error* error, poprt_runner* r) {
-    line(what.substr(0, what.find(':')), what.substr(what.find(':') + 2), said(error));
+    line(what.substr(0, what.find(':')), what.substr(what.find(':') + 2), message_for(error));
     poprt_runner_free(r);
   };
   const auto runner = [&](const std::string& what, auto&& set) {
@@ -129,8 +129,9 @@ TEST_F(Recorded, ListsOfRunnerOptions) {
   outputs("twice", both, 2);
   poprt_device_manager* manager = nullptr;
   poprt_device* device = nullptr;
-  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
-  ASSERT_EQ(said(poprt_device_manager_create_ipu_model_device(manager, 1, 0, 0, &device)), "ok");
+  ASSERT_EQ(message_for(poprt_device_manager_create(nullptr, &manager)), "ok");
+  ASSERT_EQ(message_for(poprt_device_manager_create_ipu_model_device(manager, 1, 0, 0, &device)),
+            "ok");
   for (const int64_t id : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{1} << 31}) {
     const poprt_replica_device pin = {id, device}, without = {id, nullptr};
     for (const auto& [what, given] :
@@ -197,7 +198,7 @@ TEST_F(Recorded, ListsOfRunnerOptions) {
 TEST_F(Recorded, BuffersOfRuns) {
   poprt_executable* copies = executable();
   poprt_runner* runner = nullptr;
-  ASSERT_EQ(said(poprt_runner_create(copies, nullptr, &runner)), "ok");
+  ASSERT_EQ(message_for(poprt_runner_create(copies, nullptr, &runner)), "ok");
   std::vector<std::vector<float>> memory;
   std::vector<poprt_input> inputs;
   std::vector<poprt_output> outputs;
@@ -259,27 +260,27 @@ TEST_F(Recorded, BuffersOfRuns) {
   };
   bend(inputs, [&](auto& list, const std::string& what) {
     line("inputs", what,
-         said(poprt_runner_execute(runner, list.data(), list.size(), outputs.data(),
-                                   outputs.size())));
+         message_for(poprt_runner_execute(runner, list.data(), list.size(), outputs.data(),
+                                          outputs.size())));
   });
   bend(outputs, [&](auto& list, const std::string& what) {
-    line(
-        "outputs", what,
-        said(poprt_runner_execute(runner, inputs.data(), inputs.size(), list.data(), list.size())));
+    line("outputs", what,
+         message_for(
+             poprt_runner_execute(runner, inputs.data(), inputs.size(), list.data(), list.size())));
   });
   bend(in, [&](auto& list, const std::string& what) {
     line("input tensors", what,
-         said(poprt_runner_execute_tensors(runner, list.data(), list.size(), out.data(),
-                                           out.size())));
+         message_for(poprt_runner_execute_tensors(runner, list.data(), list.size(), out.data(),
+                                                  out.size())));
     poprt_outputs* made = nullptr;
     line("outputs for input tensors", what,
-         said(poprt_runner_run(runner, list.data(), list.size(), &made)));
+         message_for(poprt_runner_run(runner, list.data(), list.size(), &made)));
     poprt_outputs_free(made);
   });
   bend(out, [&](auto& list, const std::string& what) {
-    line(
-        "output tensors", what,
-        said(poprt_runner_execute_tensors(runner, in.data(), in.size(), list.data(), list.size())));
+    line("output tensors", what,
+         message_for(
+             poprt_runner_execute_tensors(runner, in.data(), in.size(), list.data(), list.size())));
   });
   poprt_runner_free(runner);
   poprt_executable_free(copies);

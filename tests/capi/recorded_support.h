@@ -47,7 +47,7 @@ class Recorded : public testing::Test {
   ~Recorded() override { std::filesystem::remove_all(folder); }
 
   // Code and message, without this machine's paths and addresses.
-  std::string said(poprt_error* error) const {
+  std::string message_for(poprt_error* error) const {
     if (!error) return "ok";
     std::string text = std::string(poprt_error_code_name(poprt_error_get_code(error))) + ": " +
                        poprt_error_message(error);
@@ -59,9 +59,11 @@ class Recorded : public testing::Test {
         text.replace(at, path.size(), name);
     return text;
   }
-  std::string said(const char* text) const { return text ? std::string("'") + text + "'" : "null"; }
+  std::string message_for(const char* text) const {
+    return text ? std::string("'") + text + "'" : "null";
+  }
   template <class T>
-  std::string said(T value) const {
+  std::string message_for(T value) const {
     if constexpr (std::is_pointer_v<T>)
       return value ? "there" : "null";
     else
@@ -84,7 +86,7 @@ class Recorded : public testing::Test {
   void bent(const std::string& name, const S& good,
             const std::function<poprt_error*(const S*)>& call,
             const std::pair<const char*, F S::*>&... fields) {
-    line(name, "as it is", said(call(&good)));
+    line(name, "as it is", message_for(call(&good)));
     struct Longer {
       S options;
       unsigned char tail[16];
@@ -93,10 +95,10 @@ class Recorded : public testing::Test {
       longer.options.struct_size = size;
       longer.tail[3] = 0;
       line(name, size == sizeof(Longer) ? "longer" : "of size " + std::to_string(size),
-           said(call(&longer.options)));
+           message_for(call(&longer.options)));
     }
     longer.tail[3] = 1;
-    line(name, "longer and set", said(call(&longer.options)));
+    line(name, "longer and set", message_for(call(&longer.options)));
     (bent_field(name, good, call, fields.first, fields.second), ...);
   }
 
@@ -111,7 +113,7 @@ class Recorded : public testing::Test {
 
   poprt_executable* executable(const char* file = DATA "/copies.popef") const {
     poprt_executable* e = nullptr;
-    EXPECT_EQ(said(poprt_executable_open(file, &e)), "ok");
+    EXPECT_EQ(message_for(poprt_executable_open(file, &e)), "ok");
     return e;
   }
 
@@ -130,7 +132,7 @@ class Recorded : public testing::Test {
     if constexpr (std::is_pointer_v<T>) {
       std::get<I>(arguments) = nullptr;
       auto out = std::get<sizeof...(P) - 1>(arguments);
-      const std::string answer = said(std::apply(f, arguments));
+      const std::string answer = message_for(std::apply(f, arguments));
       line(name, "argument " + std::to_string(I) + " null", answer);
       using Out = decltype(out);
       if constexpr (std::is_pointer_v<Out> && std::is_pointer_v<std::remove_pointer_t<Out>>) {
@@ -148,7 +150,7 @@ class Recorded : public testing::Test {
     const auto with = [&](T value, const std::string& shown) {
       S options = good;
       options.*member = value;
-      line(name, std::string(field) + " = " + shown, said(call(&options)));
+      line(name, std::string(field) + " = " + shown, message_for(call(&options)));
     };
     if constexpr (std::is_integral_v<T>) {
       for (const int64_t v : {-1, 1, 2, 7, 100000})

@@ -19,7 +19,7 @@ TEST_F(Recorded, NullsOfCompilersAndExecutables) {
   poprt_string* text = nullptr;
   poprt_popef_model* model = nullptr;
   poprt_popef_metadata* metadata = nullptr;
-  ASSERT_EQ(said(poprt_compiler_create(&options, &compiler)), "ok");
+  ASSERT_EQ(message_for(poprt_compiler_create(&options, &compiler)), "ok");
   const char* onnx = DATA "/identity.onnx";
   const std::string out_text = folder + "/out", other_text = folder + "/other";
   const char *out = out_text.c_str(), *other = other_text.c_str();
@@ -55,10 +55,12 @@ TEST_F(Recorded, NullsOfCompilersAndExecutables) {
   nulls("poprt_popef_export_feed", poprt_popef_export_feed, paths[0], "x", nullptr, out);
   for (const size_t i : {size_t{0}, size_t{1}, size_t{99}, SIZE_MAX}) {
     const std::string at = "index " + (i == SIZE_MAX ? "most" : std::to_string(i));
-    line("poprt_executable_input", at, said(poprt_executable_input(copies, i)));
-    line("poprt_executable_output", at, said(poprt_executable_output(copies, i)));
-    line("poprt_executable_metadata_key", at, said(poprt_executable_metadata_key(copies, i)));
-    line("poprt_executable_metadata_value", at, said(poprt_executable_metadata_value(copies, i)));
+    line("poprt_executable_input", at, message_for(poprt_executable_input(copies, i)));
+    line("poprt_executable_output", at, message_for(poprt_executable_output(copies, i)));
+    line("poprt_executable_metadata_key", at,
+         message_for(poprt_executable_metadata_key(copies, i)));
+    line("poprt_executable_metadata_value", at,
+         message_for(poprt_executable_metadata_value(copies, i)));
   }
   poprt_compiler_free(compiler);
   poprt_executable_free(copies);
@@ -71,7 +73,7 @@ TEST_F(Recorded, NullsOfRunners) {
   poprt_request* request = nullptr;
   poprt_outputs* outputs = nullptr;
   poprt_string* text = nullptr;
-  ASSERT_EQ(said(poprt_runner_create(copies, nullptr, &runner)), "ok");
+  ASSERT_EQ(message_for(poprt_runner_create(copies, nullptr, &runner)), "ok");
   const auto request_options = sized<poprt_request_options>();
   auto counters = sized<poprt_runner_counters>();
   float data[16] = {};
@@ -105,13 +107,14 @@ TEST_F(Recorded, NullsOfRunners) {
   nulls("poprt_runner_profile", poprt_runner_profile, runner, &text);
   for (const int64_t n : {-1, 0, 1, 2, 1024, 1025, 1 << 20})
     line("poprt_runner_get_counters, replica", std::to_string(n),
-         said(poprt_runner_get_counters(runner, n, &counters)));
+         message_for(poprt_runner_get_counters(runner, n, &counters)));
   for (const size_t i : {size_t{0}, size_t{1}, size_t{99}, SIZE_MAX}) {
     const std::string at = "index " + (i == SIZE_MAX ? "most" : std::to_string(i));
-    line("poprt_runner_input", at, said(poprt_runner_input(runner, i)));
-    line("poprt_runner_output", at, said(poprt_runner_output(runner, i)));
-    line("poprt_runner_input_has_data", at, said(poprt_runner_input_has_data(runner, i)));
-    line("poprt_light_runner_model_input", at, said(poprt_light_runner_model_input(runner, i)));
+    line("poprt_runner_input", at, message_for(poprt_runner_input(runner, i)));
+    line("poprt_runner_output", at, message_for(poprt_runner_output(runner, i)));
+    line("poprt_runner_input_has_data", at, message_for(poprt_runner_input_has_data(runner, i)));
+    line("poprt_light_runner_model_input", at,
+         message_for(poprt_light_runner_model_input(runner, i)));
   }
   poprt_runner_free(runner);
   poprt_executable_free(copies);
@@ -125,7 +128,7 @@ TEST_F(Recorded, NullsOfSessions) {
   poprt_popef_model* model = nullptr;
   poprt_queue_manager* queues = nullptr;
   poprt_queue* queue = nullptr;
-  ASSERT_EQ(said(poprt_session_create(copies, nullptr, &session)), "ok");
+  ASSERT_EQ(message_for(poprt_session_create(copies, nullptr, &session)), "ok");
   const auto callbacks = sized<poprt_stream_callbacks>();
   float data[16] = {};
   const uint32_t programs[] = {0};
@@ -156,8 +159,8 @@ TEST_F(Recorded, NullsOfSessions) {
         nullptr);
   for (const size_t i : {size_t{0}, size_t{1}, size_t{99}, SIZE_MAX}) {
     const std::string at = "index " + (i == SIZE_MAX ? "most" : std::to_string(i));
-    line("poprt_session_user_input", at, said(poprt_session_user_input(session, i)));
-    line("poprt_session_user_output", at, said(poprt_session_user_output(session, i)));
+    line("poprt_session_user_input", at, message_for(poprt_session_user_input(session, i)));
+    line("poprt_session_user_output", at, message_for(poprt_session_user_output(session, i)));
   }
   poprt_session_free(session);
   poprt_executable_free(copies);
@@ -168,7 +171,7 @@ TEST_F(Recorded, NullsAndNumbersOfDevices) {
   poprt_executable* copies = executable();
   poprt_device_manager *manager = nullptr, *made_manager = nullptr;
   poprt_device* device = nullptr;
-  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
+  ASSERT_EQ(message_for(poprt_device_manager_create(nullptr, &manager)), "ok");
   const auto device_request = sized<poprt_device_request>();
   nulls("poprt_device_manager_create", poprt_device_manager_create, nullptr, &made_manager);
   nulls("poprt_device_manager_get_device", poprt_device_manager_get_device, manager, 1, &device);
@@ -183,7 +186,7 @@ TEST_F(Recorded, NullsAndNumbersOfDevices) {
   for (const int64_t n : {-1, 0, 1, 2, 1024, 1025, 1 << 20}) {
     const std::string count = std::to_string(n);
     const auto with = [&](const char* name, poprt_error* error) {
-      line(name, count, said(error));
+      line(name, count, message_for(error));
       if (device) poprt_device_free(std::exchange(device, nullptr));
     };
     with("poprt_device_manager_get_device, IPUs",
@@ -214,12 +217,13 @@ TEST_F(Recorded, NullsOfPopefFiles) {
   poprt_popef_writer *writer = nullptr, *made_writer = nullptr;
   poprt_popef_blob_writer* blob_writer = nullptr;
   poprt_string* text = nullptr;
-  ASSERT_EQ(said(poprt_popef_reader_create(&reader)), "ok");
-  ASSERT_EQ(said(poprt_popef_reader_parse_file(reader, DATA "/copies.popef")), "ok");
-  ASSERT_EQ(said(poprt_popef_model_create(reader, nullptr, &model)), "ok");
-  ASSERT_EQ(said(poprt_popef_metadata_create(nullptr, &metadata)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_reader_create(&reader)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_reader_parse_file(reader, DATA "/copies.popef")), "ok");
+  ASSERT_EQ(message_for(poprt_popef_model_create(reader, nullptr, &model)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_metadata_create(nullptr, &metadata)), "ok");
   const std::string out = folder + "/out.popef";
-  ASSERT_EQ(said(poprt_popef_writer_create(out.c_str(), POPRT_POPEF_TRUNCATE, &writer)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_writer_create(out.c_str(), POPRT_POPEF_TRUNCATE, &writer)),
+            "ok");
   const poprt_popef_blob* blob = poprt_popef_reader_blob(reader, POPRT_POPEF_EXECUTABLE, 0);
   auto info = sized<poprt_popef_blob_info>();
   info.type = POPRT_POPEF_OPAQUE;
@@ -237,7 +241,7 @@ TEST_F(Recorded, NullsOfPopefFiles) {
   nulls("poprt_popef_reader_parse_bytes", poprt_popef_reader_parse_bytes, reader, "bytes", 5);
   nulls("poprt_popef_reader_parse_source", poprt_popef_reader_parse_source, reader, &source);
   line("poprt_popef_reader_parse_source", "no function to read",
-       said(poprt_popef_reader_parse_source(reader, &source)));
+       message_for(poprt_popef_reader_parse_source(reader, &source)));
   nulls("poprt_popef_reader_warnings", poprt_popef_reader_warnings, reader, &text);
   nulls("poprt_popef_blob_get_info", poprt_popef_blob_get_info, blob, &info);
   info.type = POPRT_POPEF_OPAQUE;
@@ -280,10 +284,10 @@ TEST_F(Recorded, NumbersOfPopefFiles) {
   poprt_popef_metadata* metadata = nullptr;
   poprt_popef_writer* made_writer = nullptr;
   poprt_string* text = nullptr;
-  ASSERT_EQ(said(poprt_popef_reader_create(&reader)), "ok");
-  ASSERT_EQ(said(poprt_popef_reader_parse_file(reader, DATA "/copies.popef")), "ok");
-  ASSERT_EQ(said(poprt_popef_model_create(reader, nullptr, &model)), "ok");
-  ASSERT_EQ(said(poprt_popef_metadata_create(nullptr, &metadata)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_reader_create(&reader)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_reader_parse_file(reader, DATA "/copies.popef")), "ok");
+  ASSERT_EQ(message_for(poprt_popef_model_create(reader, nullptr, &model)), "ok");
+  ASSERT_EQ(message_for(poprt_popef_metadata_create(nullptr, &metadata)), "ok");
   const std::string out = folder + "/out.popef";
   auto anchor = sized<poprt_popef_anchor>();
   const uint32_t programs[] = {1};
@@ -294,31 +298,35 @@ TEST_F(Recorded, NumbersOfPopefFiles) {
     size_t count = 77;
     uint32_t program = 77;
     const char* value = nullptr;
-    line("field", shown, said(poprt_popef_metadata_get(metadata, number)));
-    line("field set to -1", shown, said(poprt_popef_metadata_set(metadata, number, -1)));
+    line("field", shown, message_for(poprt_popef_metadata_get(metadata, number)));
+    line("field set to -1", shown, message_for(poprt_popef_metadata_set(metadata, number, -1)));
     line("field set to 2^40", shown,
-         said(poprt_popef_metadata_set(metadata, number, int64_t{1} << 40)));
-    line("options", shown, said(poprt_popef_metadata_option_count(metadata, number)));
-    line("option of a list", shown, said(poprt_popef_metadata_option(metadata, number, 0, &value)));
-    line("option", shown, said(poprt_popef_metadata_option(metadata, 1, index, &value)));
+         message_for(poprt_popef_metadata_set(metadata, number, int64_t{1} << 40)));
+    line("options", shown, message_for(poprt_popef_metadata_option_count(metadata, number)));
+    line("option of a list", shown,
+         message_for(poprt_popef_metadata_option(metadata, number, 0, &value)));
+    line("option", shown, message_for(poprt_popef_metadata_option(metadata, 1, index, &value)));
     line("option added to a list", shown,
-         said(poprt_popef_metadata_add_option(metadata, number, "n", "v")));
-    line("flow", shown, said(poprt_popef_metadata_flow(metadata, number, &count)));
-    line("programs of a flow", shown, said(count));
-    line("flow set", shown, said(poprt_popef_metadata_set_flow(metadata, number, programs, 1)));
-    line("program", shown, said(poprt_popef_metadata_program(metadata, index, &program)));
-    line("anchor", shown, said(poprt_popef_metadata_anchor(metadata, index, &anchor)));
-    line("blobs of a type", shown, said(poprt_popef_reader_count(reader, number)));
-    line("blob of a type", shown, said(poprt_popef_reader_blob(reader, number, 0)));
-    line("blob", shown, said(poprt_popef_reader_blob(reader, POPRT_POPEF_EXECUTABLE, index)));
-    line("metadata", shown, said(poprt_popef_reader_metadata(reader, index)));
-    line("blobs of a model", shown, said(poprt_popef_model_count(model, number)));
-    line("blob of a model", shown, said(poprt_popef_model_blob(model, number, 0)));
-    line("anchors of a user", shown, said(poprt_popef_model_user_anchors(model, number, &count)));
-    line("how many", shown, said(count));
-    line("format", shown, said(poprt_popef_dump(DATA "/copies.popef", number, &text)));
+         message_for(poprt_popef_metadata_add_option(metadata, number, "n", "v")));
+    line("flow", shown, message_for(poprt_popef_metadata_flow(metadata, number, &count)));
+    line("programs of a flow", shown, message_for(count));
+    line("flow set", shown,
+         message_for(poprt_popef_metadata_set_flow(metadata, number, programs, 1)));
+    line("program", shown, message_for(poprt_popef_metadata_program(metadata, index, &program)));
+    line("anchor", shown, message_for(poprt_popef_metadata_anchor(metadata, index, &anchor)));
+    line("blobs of a type", shown, message_for(poprt_popef_reader_count(reader, number)));
+    line("blob of a type", shown, message_for(poprt_popef_reader_blob(reader, number, 0)));
+    line("blob", shown,
+         message_for(poprt_popef_reader_blob(reader, POPRT_POPEF_EXECUTABLE, index)));
+    line("metadata", shown, message_for(poprt_popef_reader_metadata(reader, index)));
+    line("blobs of a model", shown, message_for(poprt_popef_model_count(model, number)));
+    line("blob of a model", shown, message_for(poprt_popef_model_blob(model, number, 0)));
+    line("anchors of a user", shown,
+         message_for(poprt_popef_model_user_anchors(model, number, &count)));
+    line("how many", shown, message_for(count));
+    line("format", shown, message_for(poprt_popef_dump(DATA "/copies.popef", number, &text)));
     poprt_string_free(std::exchange(text, nullptr));
-    line("mode", shown, said(poprt_popef_writer_create(out.c_str(), number, &made_writer)));
+    line("mode", shown, message_for(poprt_popef_writer_create(out.c_str(), number, &made_writer)));
     poprt_popef_writer_free(std::exchange(made_writer, nullptr));
   }
   poprt_popef_metadata_free(metadata);
@@ -395,7 +403,7 @@ TEST_F(Recorded, FieldsOfOtherOptions) {
       FIELD(Manager, device_count), FIELD(Manager, reserved), FIELD(Manager, visible));
   using Request = poprt_device_request;
   poprt_device_manager* manager = nullptr;
-  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
+  ASSERT_EQ(message_for(poprt_device_manager_create(nullptr, &manager)), "ok");
   bent<Request>(
       "poprt_device_manager_acquire", sized<Request>(),
       [&](const Request* o) {
@@ -506,7 +514,7 @@ TEST_F(Recorded, OptionsByName) {
       poprt_compiler* c = nullptr;
       poprt_error* error = poprt_compiler_create(&o, &c);
       poprt_compiler_free(c);
-      line(name, std::string("'") + value + "'", said(error) + std::exchange(warnings, ""));
+      line(name, std::string("'") + value + "'", message_for(error) + std::exchange(warnings, ""));
     }
   }
   poprt_log_set_callback(nullptr, nullptr);

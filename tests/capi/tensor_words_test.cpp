@@ -13,8 +13,8 @@
 
 namespace {
 
+using poprt::test::message_for;
 using poprt::test::onnx;
-using poprt::test::said;
 
 class TensorWords : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ TEST_F(TensorWords, WhatDoesNotFitIsSaid) {
     poprt_tensor in = tensor("x", 0, x), out = tensor("y", 0, y);
     change(in, out);
     std::fill(std::begin(y), std::end(y), 0.F);
-    const std::string answer = said(poprt_runner_execute_tensors(runner, &in, 1, &out, 1));
+    const std::string answer = message_for(poprt_runner_execute_tensors(runner, &in, 1, &out, 1));
     EXPECT_EQ(y[5], answer == "ok" ? -6 : 0) << answer;
     return answer;
   };
@@ -113,7 +113,7 @@ TEST_F(TensorWords, OfManyEachLandsWhereItShould) {
       }
       std::string answer;
       if (typed) {
-        answer = said(
+        answer = message_for(
             poprt_runner_execute_tensors(runner, in.data(), in.size(), out.data(), out.size()));
       } else {
         std::vector<poprt_input> plain_in;
@@ -122,8 +122,8 @@ TEST_F(TensorWords, OfManyEachLandsWhereItShould) {
           plain_in.push_back({in[i].name, in[i].index, in[i].data, in[i].bytes});
           plain_out.push_back({out[i].name, out[i].index, out[i].data, out[i].bytes});
         }
-        answer =
-            said(poprt_runner_execute(runner, plain_in.data(), kMany, plain_out.data(), kMany));
+        answer = message_for(
+            poprt_runner_execute(runner, plain_in.data(), kMany, plain_out.data(), kMany));
       }
       ASSERT_EQ(answer, "ok");
       for (size_t i = 0; i < kMany; i++)
@@ -137,15 +137,15 @@ TEST_F(TensorWords, CountersSayWhatTheJsonSays) {
   float x[6] = {}, y[6];
   const poprt_tensor in = tensor("x", 0, x), out = tensor("y", 0, y);
   for (int i = 0; i < 5; i++)
-    ASSERT_EQ(said(poprt_runner_execute_tensors(runner, &in, 1, &out, 1)), "ok");
+    ASSERT_EQ(message_for(poprt_runner_execute_tensors(runner, &in, 1, &out, 1)), "ok");
   poprt_string* text = nullptr;
-  ASSERT_EQ(said(poprt_runner_statistics(runner, &text)), "ok");
+  ASSERT_EQ(message_for(poprt_runner_statistics(runner, &text)), "ok");
   const auto all = nlohmann::json::parse(poprt_string_data(text));
   poprt_string_free(text);
   for (const int64_t replica : {int64_t{POPRT_ALL_REPLICAS}, int64_t{0}}) {
     poprt_runner_counters c = {};
     c.struct_size = sizeof c;
-    ASSERT_EQ(said(poprt_runner_get_counters(runner, replica, &c)), "ok");
+    ASSERT_EQ(message_for(poprt_runner_get_counters(runner, replica, &c)), "ok");
     const auto& json = replica == POPRT_ALL_REPLICAS ? all : all.at("replicas").at(0);
     const auto& latency = json.at("latency");
     EXPECT_EQ(c.submitted, 5u);

@@ -17,23 +17,23 @@
 
 namespace poprt::cli {
 
-struct Said {
+struct Printed {
   std::optional<int> code;
   std::string out, err;
 };
 
 // `words` without the program's name.
-inline Said parse(Command& command, std::vector<std::string> words) {
+inline Printed parse(Command& command, std::vector<std::string> words) {
   words.insert(words.begin(), "program");
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
-  Said said;
+  Printed output;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  said.code = command.parse(static_cast<int>(raw.size()), raw.data());
-  said.out = testing::internal::GetCapturedStdout();
-  said.err = testing::internal::GetCapturedStderr();
-  return said;
+  output.code = command.parse(static_cast<int>(raw.size()), raw.data());
+  output.out = testing::internal::GetCapturedStdout();
+  output.err = testing::internal::GetCapturedStderr();
+  return output;
 }
 
 // Returns the exception of type `Kind` that `body` throws. Another exception, or none, fails the

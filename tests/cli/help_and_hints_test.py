@@ -86,8 +86,8 @@ class Hints(CommandTest):
         made = self.tree()
         self.assertEqual(made["a.popef"], made["b.popef"])
         for command in ("run", "bench", "compare", "estimate", "flops"):
-            said = self.run_command(DIGITS, "--input-shape", "image=1,1,8,8/2,1", command=f"poprt_exec {command}")
-            self.assertNotIn("no option", said.err, command)
+            output = self.run_command(DIGITS, "--input-shape", "image=1,1,8,8/2,1", command=f"poprt_exec {command}")
+            self.assertNotIn("no option", output.err, command)
         self.assertIn("f16[2,10]", self.succeeds(DIGITS, "--batch-size", "2", "--precision", "Fp16", "--random", command="poprt_exec run"))
 
     def test_unknown_inputs(self):
@@ -97,9 +97,9 @@ class Hints(CommandTest):
             self.assertEqual((ran.code, ran.out), (2, ""), ran.err)
             self.assertIn("--input_shape: the model has no input 'imag', did you mean 'image'?", ran.err)
         self.assertEqual(self.tree(), {})
-        said = self.run_command(DIGITS, *SHAPE, "mask=1", "--allow_unknown_inputs", "--seconds", "0.01", command="poprt_exec bench")
-        self.assertEqual(said.code, 0, said.err)
-        self.assertIn("no input 'mask'", said.err)
+        output = self.run_command(DIGITS, *SHAPE, "mask=1", "--allow_unknown_inputs", "--seconds", "0.01", command="poprt_exec bench")
+        self.assertEqual(output.code, 0, output.err)
+        self.assertIn("no input 'mask'", output.err)
 
 
 class Files(CommandTest):

@@ -43,21 +43,21 @@ class Cache(CommandTest):
 
     def test_json_lists_and_prunes(self):
         self.compile(model("relu"))
-        said = json.loads(self.succeeds("--path", self.cache, "--json"))
-        (entry,) = said["files"]
+        output = json.loads(self.succeeds("--path", self.cache, "--json"))
+        (entry,) = output["files"]
         self.assertEqual(entry["file"], os.path.basename(self.files()[0]))
         self.assertEqual(entry["bytes"], os.path.getsize(self.files()[0]))
-        self.assertEqual((entry["damaged"], said["bytes"]), (False, entry["bytes"]))
-        said = json.loads(self.succeeds("--path", self.cache, "--prune", "--json"))
-        self.assertEqual(said, {"removed_files": 1, "removed_bytes": entry["bytes"]})
+        self.assertEqual((entry["damaged"], output["bytes"]), (False, entry["bytes"]))
+        output = json.loads(self.succeeds("--path", self.cache, "--prune", "--json"))
+        self.assertEqual(output, {"removed_files": 1, "removed_bytes": entry["bytes"]})
 
     def test_second_compilation_uses_the_file_and_gives_the_same_bytes(self):
         words = ("--input_shape", "image=2,1,8,8")
         first, _ = self.compile(DIGITS, *words)
         kept, = self.files()
         written = os.stat(kept).st_ino
-        again, said = self.compile(DIGITS, *words)
-        self.assertEqual((again, said, os.stat(kept).st_ino), (first, "", written))
+        again, output = self.compile(DIGITS, *words)
+        self.assertEqual((again, output, os.stat(kept).st_ino), (first, "", written))
         del os.environ["POPART_CACHE_DIR"]
         uncached, _ = self.compile(DIGITS, *words)
         os.environ["POPART_CACHE_DIR"] = self.cache
@@ -84,9 +84,9 @@ class Cache(CommandTest):
             os.unlink(kept)
             with open(kept, "wb") as file:
                 file.write(bad)
-            again, said = self.compile(model("relu"))
+            again, output = self.compile(model("relu"))
             self.assertEqual(again, good)
-            self.assertIn(fact, said)
+            self.assertIn(fact, output)
             with open(kept, "rb") as file:
                 self.assertEqual(file.read(), data)
 

@@ -62,8 +62,8 @@ class DebugTest(CommandTest):
         self.write("x.npy", npy([1, -1, 2, 4], [2, 2]))
 
     def ops(self, name):
-        said = json.loads(self.succeeds(name, "--json", command="poprt_exec flops"))
-        return [node["op_type"] for node in said["nodes"]]
+        printed = json.loads(self.succeeds(name, "--json", command="poprt_exec flops"))
+        return [node["op_type"] for node in printed["nodes"]]
 
 
 class Compare(DebugTest):

@@ -18,11 +18,11 @@ class Flops(CommandTest):
                                      [w.floats("w", [4, 3], [1.0] * 12)]))
 
     def test_by_node(self):
-        said = json.loads(self.succeeds("m.onnx", "--input_shape", "x=5,4", "--json"))
-        self.assertEqual(said["flops"], 2 * 5 * 4 * 3 + 5 * 3)
-        self.assertEqual(said["bytes"], 4 * (20 + 12 + 15 + 15 + 15))
-        self.assertEqual([(n["op_type"], n["flops"]) for n in said["nodes"]], [("MatMul", 120), ("Relu", 15)])
-        self.assertEqual(json.loads(self.succeeds("m.onnx", "--batch_size", "5", "--batch_axis", "0", "--json")), said)
+        output = json.loads(self.succeeds("m.onnx", "--input_shape", "x=5,4", "--json"))
+        self.assertEqual(output["flops"], 2 * 5 * 4 * 3 + 5 * 3)
+        self.assertEqual(output["bytes"], 4 * (20 + 12 + 15 + 15 + 15))
+        self.assertEqual([(n["op_type"], n["flops"]) for n in output["nodes"]], [("MatMul", 120), ("Relu", 15)])
+        self.assertEqual(json.loads(self.succeeds("m.onnx", "--batch_size", "5", "--batch_axis", "0", "--json")), output)
 
     def test_text(self):
         out = self.succeeds("m.onnx", "--input_shape", "x=5,4", "--verbose").splitlines()
@@ -47,16 +47,16 @@ class Flops(CommandTest):
         for times in (1, 3):
             self.write("loop.onnx", w.model([w.node("Loop", ["m", "c", "x"], ["y"], body=body)], [w.value("x", w.F32, [4])],
                                             [w.value("y", w.F32, [4])], [scalar("m", w.S64, struct.pack("<q", times)), scalar("c", w.BOOL, b"\1")]))
-            said = json.loads(self.succeeds("loop.onnx", "--json"))
-            self.assertEqual((said["flops"], said["bytes"]), (times * 4, times * (1 + 1 + 16 + 16) + 8 + 1 + 16 + 16))
+            output = json.loads(self.succeeds("loop.onnx", "--json"))
+            self.assertEqual((output["flops"], output["bytes"]), (times * 4, times * (1 + 1 + 16 + 16) + 8 + 1 + 16 + 16))
         body = w.graph([w.node("Add", ["s", "r"], ["t"]), w.node("Neg", ["t"], ["z"])],
                        [w.value("s", w.F32, [4]), w.value("r", w.F32, [4])], [w.value("t", w.F32, [4]), w.value("z", w.F32, [4])])
         for axis, shape in ((0, [6, 4]), (1, [4, 5])):
             self.write("scan.onnx", w.model(
                 [w.node("Scan", ["x", "rows"], ["y", "all"], body=body, num_scan_inputs=1, scan_input_axes=[axis])],
                 [w.value("x", w.F32, [4]), w.value("rows", w.F32, shape)], [w.value("y", w.F32, [4]), w.value("all", w.F32, [shape[axis], 4])]))
-            said = json.loads(self.succeeds("scan.onnx", "--json"))
-            self.assertEqual(said["flops"], shape[axis] * (4 + 4))
+            output = json.loads(self.succeeds("scan.onnx", "--json"))
+            self.assertEqual(output["flops"], shape[axis] * (4 + 4))
         branches = {n: w.graph([w.node("MatMul" if n == dear else "Relu", ["x", "k"][:1 + (n == dear)], ["o"])], [], [w.value("o", w.F32, [1, 4])])
                     for dear in ("then_branch",) for n in ("then_branch", "else_branch")}
         for swapped in (False, True):

@@ -44,14 +44,14 @@ class Generate(CommandTest):
     def test_tokens_are_those_of_the_reference(self):
         for kind, texts in self.expected.items():
             count = min(len(text["tokens"]) for text in texts)
-            said = json.loads(self.succeeds(os.path.join(FOLDER, kind), "--ids", *(self.ids(text) for text in texts),
+            output = json.loads(self.succeeds(os.path.join(FOLDER, kind), "--ids", *(self.ids(text) for text in texts),
                                             "--max-new-tokens", str(count), "--ignore-stop", "--json"))
-            self.assertEqual([text["tokens"] for text in said["texts"]], [text["tokens"][:count] for text in texts])
-            self.assertEqual({text["finish_reason"] for text in said["texts"]}, {"length"})
-            for text, wanted in zip(said["texts"], texts):
+            self.assertEqual([text["tokens"] for text in output["texts"]], [text["tokens"][:count] for text in texts])
+            self.assertEqual({text["finish_reason"] for text in output["texts"]}, {"length"})
+            for text, wanted in zip(output["texts"], texts):
                 for a, b in zip(text["log_probabilities"], wanted["log_probabilities"]):
                     self.assertAlmostEqual(a, b, 3)
-            self.assertGreater(said["decode_tokens_per_second"], 0)
+            self.assertGreater(output["decode_tokens_per_second"], 0)
 
     def test_a_saved_model_gives_the_same(self):
         text = self.expected["genai"][1]
@@ -82,13 +82,13 @@ class Generate(CommandTest):
         words = ["--max-new-tokens", "12", "--ignore-stop", "--json"]
         for kind in ("t5", "t5_old", "bart"):
             text = expected[kind][1]
-            said = json.loads(self.succeeds(os.path.join(FOLDER, kind), "--ids", ",".join(map(str, text["source"])), "--decoder-ids",
+            output = json.loads(self.succeeds(os.path.join(FOLDER, kind), "--ids", ",".join(map(str, text["source"])), "--decoder-ids",
                                             self.ids(text), "--encoder-length", "16", *words))
-            self.assertEqual(said["texts"][0]["tokens"], text["tokens"][:12], kind)
+            self.assertEqual(output["texts"][0]["tokens"], text["tokens"][:12], kind)
         whisper = os.path.join(FOLDER, "whisper")
         features = os.path.join(whisper, "features.npy")
-        said = json.loads(self.succeeds(whisper, "--features", features, features, *words))
-        self.assertEqual([t["tokens"] for t in said["texts"]], [expected["whisper"][0]["tokens"][:12]] * 2)
+        output = json.loads(self.succeeds(whisper, "--features", features, features, *words))
+        self.assertEqual([t["tokens"] for t in output["texts"]], [expected["whisper"][0]["tokens"][:12]] * 2)
         self.fails([whisper, "--features", "absent.npy"], "absent.npy")
         self.fails([whisper, "--ids", "1"], "the encoder takes 288 features")
         self.fails([os.path.join(FOLDER, "t5"), "--ids", "1", "--prefill", "8"], "prefill has no effect")
@@ -98,9 +98,9 @@ class Generate(CommandTest):
             search = json.load(file)["gpt2"][1]
         words = [os.path.join(FOLDER, "gpt2"), "--ids", self.ids(search), "--num-beams", "3", "--num-return-sequences", "3",
                  "--length-penalty", "2", "--early-stopping", "yes", "--max-new-tokens", str(search["max_new_tokens"])]
-        said = json.loads(self.succeeds(*words, "--json"))
-        self.assertEqual([t["tokens"] for t in said["texts"]], [t["tokens"] for t in search["texts"]])
-        for text, wanted in zip(said["texts"], search["texts"]):
+        output = json.loads(self.succeeds(*words, "--json"))
+        self.assertEqual([t["tokens"] for t in output["texts"]], [t["tokens"] for t in search["texts"]])
+        for text, wanted in zip(output["texts"], search["texts"]):
             self.assertAlmostEqual(text["score"], wanted["score"], 3)
         self.fails([*words, "--slots", "2"], "each beam needs one")
         self.fails([*words, "--temperature", "1"], "a beam search has temperature 0")
@@ -128,17 +128,17 @@ class Generate(CommandTest):
         for text in texts[:2]:
             ids = [1, *text["tokens"]]  # <s>
             (tokens,) = json.loads(self.succeeds("model", "--ids", ",".join(map(str, ids)), *options, "--json"))["texts"]
-            (said,) = json.loads(self.succeeds("model", "--prompt", text["text"], *options, "--json"))["texts"]
-            self.assertEqual((said["prompt"], said["tokens"]), (ids, tokens["tokens"]))
+            (output,) = json.loads(self.succeeds("model", "--prompt", text["text"], *options, "--json"))["texts"]
+            self.assertEqual((output["prompt"], output["tokens"]), (ids, tokens["tokens"]))
             self.assertNotIn("text", tokens)
             whole = self.succeeds("model", "--prompt", text["text"], *options).splitlines()[0]
-            self.assertEqual(whole, said["text"])
+            self.assertEqual(whole, output["text"])
             self.assertEqual(self.succeeds("model", "--prompt", text["text"], *options, "--stream").splitlines()[0], whole)
             lines = [json.loads(line) for line in
                      self.succeeds("model", "--prompt", text["text"], *options, "--stream", "--json").splitlines()]
             self.assertEqual("".join(line["piece"] for line in lines[:-1]), whole)
-            self.assertEqual([line["token"] for line in lines if "token" in line], said["tokens"])
-            self.assertEqual(lines[-1]["texts"], [{**said, "first_token_ms": lines[-1]["texts"][0]["first_token_ms"]}])
+            self.assertEqual([line["token"] for line in lines if "token" in line], output["tokens"])
+            self.assertEqual(lines[-1]["texts"], [{**output, "first_token_ms": lines[-1]["texts"][0]["first_token_ms"]}])
             given = os.path.join(TOKENIZERS, "words.model")
             self.assertEqual(self.succeeds(os.path.join(FOLDER, "genai"), "--prompt", text["text"], "--tokenizer", given,
                                            *options).splitlines()[0], whole)
@@ -176,11 +176,11 @@ class Generate(CommandTest):
         self.fails(words, "python3 -m pip install tokenizers")
         with open(self.path("packages/tokenizers.py"), "w", encoding="utf-8") as file:
             file.write(PACKAGE)
-        (said,) = json.loads(self.succeeds(*words, "--json"))["texts"]
-        self.assertEqual(said["prompt"], [1, 2, 0, 3])
+        (output,) = json.loads(self.succeeds(*words, "--json"))["texts"]
+        self.assertEqual(output["prompt"], [1, 2, 0, 3])
         letters = " abcdefghijklmnopqrstuvwxyz"
-        self.assertEqual(said["text"], "".join(letters[t] for t in said["tokens"] if t < len(letters)))
-        self.assertEqual(self.succeeds(*words).splitlines()[0], said["text"])
+        self.assertEqual(output["text"], "".join(letters[t] for t in output["tokens"] if t < len(letters)))
+        self.assertEqual(self.succeeds(*words).splitlines()[0], output["text"])
         self.fails(["model", "--prompt", "A"], "substring not found")
         with open(self.path("wrong.json"), "w", encoding="utf-8") as file:
             file.write("[]")

@@ -227,8 +227,8 @@ model_fusion:
             text = self.succeeds(DIGITS, "--view", view, *shape)
             self.assertNotIn("compiled for", text)
         self.succeeds(DIGITS, "--view", "graph", "--profile", "0.01", *shape)
-        for view, said in (("program", True), ("memory", True), ("run", False), ("graph", False)):
-            self.assertEqual(self.succeeds(DIGITS, "--view", view).startswith("compiled for image=1"), said, view)
+        for view, printed in (("program", True), ("memory", True), ("run", False), ("graph", False)):
+            self.assertEqual(self.succeeds(DIGITS, "--view", view).startswith("compiled for image=1"), printed, view)
         self.rows(DIGITS, "--view", "program")
 
     def test_programs_are_compared_by_their_times_when_asked(self):

@@ -77,28 +77,28 @@ class PoprtExec(CommandTest):
         self.misused([""], "expected a command, found none: give one of auto_shard, bench, ")
 
     def test_what_is_missing_is_named(self):
-        for words, said in ((["run"], "expected MODEL, found none: give poprt_exec run MODEL"),
+        for words, output in ((["run"], "expected MODEL, found none: give poprt_exec run MODEL"),
                             (["run", "m.onnx", "--input"], "--input: expected a value, found the end of the line: give --input TEXT"),
                             (["auto_shard", "-i"], "--input_model: expected a value, found the end of the line: give --input_model TEXT"),
                             (["auto_shard", "-i", "m.onnx"], "expected --num_ipus, found none: give --num_ipus INT"),
                             (["bench", "m.onnx", "--seconds"], "--seconds: expected a number, found the end of the line: give --seconds FLOAT"),
                             (["debug"], "expected a command, found none: give one of compare, modify, extract, print")):
             with self.subTest(words):
-                self.refused(words, said)
+                self.refused(words, output)
 
     def test_what_cannot_be_read_is_named(self):
-        for words, said in ((["auto_shard", "-i", "m.onnx", "--num_ipus", "two"], "--num_ipus: expected a whole number, found 'two'"),
+        for words, output in ((["auto_shard", "-i", "m.onnx", "--num_ipus", "two"], "--num_ipus: expected a whole number, found 'two'"),
                             (["run", "m.onnx", "--json=maybe"], "--json: expected true or false, found 'maybe'"),
                             (["poprt_run_popef", "--popef", "m", "--reportAsJson=a\nb"], "--reportAsJson: expected true or false, found 'a\\x0ab'"),
                             (["auto_shard", "--num_ipus", "2", "--num_ipus", "3"], "--num_ipus: expected one occurrence, found 2"),
                             (["compare", "m.onnx", "--data_set", "none"], "--data_set: expected a folder, found none at 'none'"),
                             (["inspect", "m.onnx", "--second", "none"], "--second: expected a file, found none at 'none'")):
             with self.subTest(words):
-                self.refused(words, said)
+                self.refused(words, output)
 
-    def refused(self, words, said):
+    def refused(self, words, output):
         ran, command = self.run_command(*words), f"poprt_exec {words[0]}"
-        self.assertEqual((ran.code, ran.out, ran.err), (2, "", f"{command}: {said}; see {command} --help\n"))
+        self.assertEqual((ran.code, ran.out, ran.err), (2, "", f"{command}: {output}; see {command} --help\n"))
 
 
 if __name__ == "__main__":

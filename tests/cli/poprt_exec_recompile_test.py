@@ -93,8 +93,8 @@ class Recompile(CommandTest):
     def test_nothing_happens_when_the_package_is_this_one(self):
         before = self.compile(DIGITS, *SHAPE)
         self.assertIn("it is not compiled again (give --force to compile it)", self.succeeds("a.popef"))
-        said = json.loads(self.succeeds("a.popef", "--json"))
-        self.assertEqual((said["recompiled"], said["package_before"]), (False, said["package_after"]))
+        printed = json.loads(self.succeeds("a.popef", "--json"))
+        self.assertEqual((printed["recompiled"], printed["package_before"]), (False, printed["package_after"]))
         self.assertEqual(self.read("a.popef"), before)
 
     def test_embedded_source_gives_the_file_of_this_version(self):
@@ -102,12 +102,12 @@ class Recompile(CommandTest):
         package = self.age()
         ran = self.run_command("a.popef", "--random", command="poprt_exec run")
         self.assertIn("poprt_exec recompile", ran.err)
-        said = json.loads(self.succeeds("a.popef", "--json"))
+        printed = json.loads(self.succeeds("a.popef", "--json"))
         self.assertEqual(self.read("a.popef"), fresh)
         self.assertEqual(os.listdir(self.folder), ["a.popef"])
-        self.assertEqual((said["recompiled"], said["source"], said["package_before"], said["package_after"], said["bytes"]),
+        self.assertEqual((printed["recompiled"], printed["source"], printed["package_before"], printed["package_after"], printed["bytes"]),
                          (True, "embedded", STRANGER.decode(), package, len(fresh)))
-        self.assertIn({"name": "precision", "value": "fp16"}, said["options"])
+        self.assertIn({"name": "precision", "value": "fp16"}, printed["options"])
 
     def test_the_source_beside_it_or_elsewhere(self):
         fresh = self.compile(self.digits_beside(), *SHAPE)

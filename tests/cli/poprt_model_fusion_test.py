@@ -52,8 +52,8 @@ class ModelFusion(CommandTest):
 
     def test_the_documented_example(self):
         self.documented()
-        said = self.succeeds(*self.config())
-        self.assertIn("executable: ", said)
+        printed = self.succeeds(*self.config())
+        self.assertIn("executable: ", printed)
         self.assertEqual({n for n in self.tree() if not n.startswith("model") or "." not in n},
                          {"config.yaml", "executable.popef"})
         dump = self.succeeds("executable.popef", command="popef_dump")
@@ -79,8 +79,8 @@ class ModelFusion(CommandTest):
 
     def test_both_run(self):
         self.documented()
-        said = self.succeeds(*self.config(CONFIG + "run: True\n"))
-        self.assertRegex(said, r"graph0: model0\nBs: 1\nLatency: .*\nTput: .*\nEstimate for a chip .*\n(?:  .*\n)+graph1: model1\nBs: 1\n")
+        printed = self.succeeds(*self.config(CONFIG + "run: True\n"))
+        self.assertRegex(printed, r"graph0: model0\nBs: 1\nLatency: .*\nTput: .*\nEstimate for a chip .*\n(?:  .*\n)+graph1: model1\nBs: 1\n")
 
     def test_poprt_exec_runs_the_one_whose_inputs_are_given(self):
         self.documented()
@@ -91,9 +91,9 @@ class ModelFusion(CommandTest):
         run = "poprt_exec run"
         self.succeeds("executable.popef", "--input", "graph1/X=x.npy", "--output", "graph1/Y=y.npy", command=run)
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], [0, 1.5, 2])
-        said = self.succeeds("executable.popef", "--input", "graph0/X=ones.npy", "graph0/Y=twos.npy", "--output",
+        printed = self.succeeds("executable.popef", "--input", "graph0/X=ones.npy", "graph0/Y=twos.npy", "--output",
                              "graph0/Z=z.npy", command=run)
-        self.assertNotIn("graph1", said)
+        self.assertNotIn("graph1", printed)
         self.assertEqual(self.read_npy(self.path("z.npy"))[1], [3, 3])
         for words, why in ((["--random"], "several models; give the inputs of one"), (["--input", "graph0/X=ones.npy"], "graph0/Y")):
             result = self.run_command("executable.popef", *words, command=run)
@@ -120,9 +120,9 @@ class ModelFusion(CommandTest):
 
     def test_each_model_is_checked(self):
         self.documented()
-        said = self.succeeds(*self.config(CONFIG + "check: True\n"))
-        self.assertIn("graph0: check: the outputs are those of the original\n  ", said)
-        self.assertIn("graph1: check: the outputs differ from those of the original, within the tolerance\n  ", said)
+        printed = self.succeeds(*self.config(CONFIG + "check: True\n"))
+        self.assertIn("graph0: check: the outputs are those of the original\n  ", printed)
+        self.assertIn("graph1: check: the outputs differ from those of the original, within the tolerance\n  ", printed)
         reports = [json.loads(self.tree()[f"check.graph{i}.json"]) for i in range(2)]
         self.assertEqual([report["tolerance"]["precision"] for report in reports], ["fp32", "fp16"])
 

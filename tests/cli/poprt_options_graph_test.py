@@ -29,8 +29,8 @@ class ShapesBatchOpset(OptionTest):
         self.fails(["-i", "m.onnx", "--input_shape", "x=[]", "--output_dir", "out"], "has another rank")
 
     def test_input_shape_of_an_input_that_the_model_lacks(self):
-        said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2", "--allow_unknown_inputs")
-        self.assertIn("the model has no input 'mask'; its inputs are: image", said)
+        printed = self.warned("-i", DIGITS, *SHAPE, "mask=1,2", "--allow_unknown_inputs")
+        self.assertIn("the model has no input 'mask'; its inputs are: image", printed)
         self.misused(["-i", DIGITS, "--input_shape", "imag=1,1,8,8"], "the model has no input 'imag', did you mean 'image'?",
                      "--allow_unknown_inputs")
 
@@ -46,8 +46,8 @@ class ShapesBatchOpset(OptionTest):
     def test_the_batch_is_where_its_name_is(self):
         inputs = [onnx.value("x", onnx.F32, ["n", 3]), onnx.value("state", onnx.F32, [2, "n", 3])]
         self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "state"], ["y"])], inputs, [onnx.value("y", onnx.F32, [2, "n", 3])]))
-        said = self.succeeds("-i", "m.onnx", "--batch_size", "5", "--show")
-        self.assertEqual((said.count("[5, 3]"), said.count("[2, 5, 3]")), (1, 2), said)
+        printed = self.succeeds("-i", "m.onnx", "--batch_size", "5", "--show")
+        self.assertEqual((printed.count("[5, 3]"), printed.count("[2, 5, 3]")), (1, 2), printed)
         self.succeeds("-i", "m.onnx", "--batch_size", "5", "--run")
 
     def test_infer_shape_ahead(self):
@@ -80,8 +80,8 @@ class ShapesBatchOpset(OptionTest):
         self.fails(["-i", "two.onnx", "--checkpoints", "x"], "--checkpoints", "'x' is an input")
 
     def test_check(self):
-        said = self.succeeds("-i", DIGITS, *SHAPE, "--check", "--precision", "fp16", "--export_popef")
-        self.assertIn("check: the outputs differ from those of the original, within the tolerance\n", said)
+        printed = self.succeeds("-i", DIGITS, *SHAPE, "--check", "--precision", "fp16", "--export_popef")
+        self.assertIn("check: the outputs differ from those of the original, within the tolerance\n", printed)
         self.succeeds("-i", self.two_outputs(), "--check", "--remove_outputs", "y", "--checkpoints", "w")
         self.succeeds("-i", model("squeeze_opset11"), "--check", "--convert_version", "13")
 
@@ -165,8 +165,8 @@ class GraphOptimisation(OptionTest):
 
     def converts_alike(self, path, *words):
         """The converted model, which gives the same results but for rounding (--check)."""
-        said = self.succeeds("-i", path, "--check", *words)
-        self.assertRegex(said, "check: the outputs (are those of the original|differ .*, within the tolerance)\n")
+        printed = self.succeeds("-i", path, "--check", *words)
+        self.assertRegex(printed, "check: the outputs (are those of the original|differ .*, within the tolerance)\n")
         return self.graph(os.path.basename(path).replace(".onnx", ".optimized.onnx"))
 
     def test_merge_matmul(self):

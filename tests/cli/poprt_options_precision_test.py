@@ -27,9 +27,9 @@ class Precision(OptionTest):
             with self.subTest(words):
                 ran = self.run_command("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--check", "--export_popef", *words)
                 self.assertEqual(ran.code, 0, ran.err)
-                said = ran.out  # a CPU without bf16 warns
-                self.assertIn("the outputs differ from those of the original, within the tolerance", said)
-                self.assertIn("tolerance: bf16: 5 %", said)
+                printed = ran.out  # a CPU without bf16 warns
+                self.assertIn("the outputs differ from those of the original, within the tolerance", printed)
+                self.assertIn("tolerance: bf16: 5 %", printed)
 
     def test_precision(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16")
@@ -177,8 +177,8 @@ class Precision(OptionTest):
         self.succeeds(*fp8, "--fp8_skip_op_names", "/0/Conv,/15/Gemm")
         some = self.tree()["digits.optimized.onnx"]
         self.assertEqual((nodes(some, b"FP8Conv"), nodes(some, b"FP8MatMul")), (2, 1))
-        said = self.run_command(*fp8, "--fp8_skip_op_names", "no_such_node").err
-        self.assertIn("'no_such_node'", said)
+        printed = self.run_command(*fp8, "--fp8_skip_op_names", "no_such_node").err
+        self.assertIn("'no_such_node'", printed)
         self.succeeds(*fp8, "--num_of_layers_keep_fp16", "4")
         kept = self.tree()["digits.optimized.onnx"]
         self.assertEqual(nodes(kept, b"FP8Conv") + nodes(kept, b"FP8MatMul"), 1)

@@ -41,8 +41,8 @@ class Table(OptionTest):
                 words = ["--" + option["name"]]
                 if option["kind"] != "flag":
                     words.append(values.get(option["name"], "word"))
-                said = self.fails(["-i", DIGITS, *SHAPE, *words], "--")
-                self.assertIn(option["note"], said)
+                printed = self.fails(["-i", DIGITS, *SHAPE, *words], "--")
+                self.assertIn(option["note"], printed)
 
     def test_recorded_options_are_in_the_metadata(self):
         samples = {"text": "word", "integer": "3", "number": "0.5", "names": "before_add,after_matmul",
@@ -217,8 +217,8 @@ class AsArgparse(OptionTest):
         self.misused(["-i", model("relu"), "--xxxxxxx"], "there is no option")
 
     def test_an_alias_and_its_option_are_one(self):
-        said = self.misused(["-i", DIGITS, "--quantize_l", "gptq"], "gptq goes with")
-        self.assertNotIn("ambiguous", said)
+        printed = self.misused(["-i", DIGITS, "--quantize_l", "gptq"], "gptq goes with")
+        self.assertNotIn("ambiguous", printed)
         self.misused(["-i", DIGITS, "--quantiz"], "--quantize, --quantize_loss_type")
 
     def test_beginnings_behind_the_sub_command_are_its_own(self):
@@ -229,8 +229,8 @@ class AsArgparse(OptionTest):
         for words, why in ((["--saved_modle"], "there is no option '--saved_modle', did you mean --saved_model?"),
                            (["--precision", "fp16"], "there is no option '--precision'"),
                            (["--saved_model", "folder"], "expected options, found 'folder'")):
-            said = self.run_command("-i", "saved", "--framework", "tensorflow", "tf2onnx", *words)
-            self.assertEqual((said.code, said.err), (2, f"poprt tf2onnx: {why}; see poprt tf2onnx --help\n"))
+            printed = self.run_command("-i", "saved", "--framework", "tensorflow", "tf2onnx", *words)
+            self.assertEqual((printed.code, printed.err), (2, f"poprt tf2onnx: {why}; see poprt tf2onnx --help\n"))
         self.misused(["-i", "m.onnx", "a", "b"], "expected options, found 'a' and 'b'; see poprt --help")
 
     def test_values_are_no_options(self):
@@ -260,8 +260,8 @@ class AsArgparse(OptionTest):
         self.assertEqual(self.metadata()["passes"], "eliminate_identity,sort_graph")
 
     def test_log_lines_look_as_those_of_poprt(self):
-        said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2", "--allow_unknown_inputs")
-        self.assertRegex(said, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING \[poprt\] \w+\.cpp:\d+\] .*'mask'")
+        printed = self.warned("-i", DIGITS, *SHAPE, "mask=1,2", "--allow_unknown_inputs")
+        self.assertRegex(printed, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING \[poprt\] \w+\.cpp:\d+\] .*'mask'")
 
 
 if __name__ == "__main__":

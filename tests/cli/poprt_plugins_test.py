@@ -76,8 +76,8 @@ class CustomOperators(PluginTest):
     """The demonstration of PopRT's manual: LeakyRelu(alpha 0.01)."""
 
     def test_leaky_relu_runs_as_the_manual_has_it(self):
-        said = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"), "--run", "--keep_converted")
-        self.assertRegex(said, r"Bs: 4\nLatency: [0-9.]+ms\nTput: [0-9]+\n")
+        printed = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"), "--run", "--keep_converted")
+        self.assertRegex(printed, r"Bs: 4\nLatency: [0-9.]+ms\nTput: [0-9]+\n")
         with open(self.path("leaky.optimized.onnx"), "rb") as file:
             self.assertIn(b"LeakyRelu", file.read())
 
@@ -274,9 +274,9 @@ class CustomOperators(PluginTest):
     def test_custom_shape_inference(self):
         """--custom_shape_inference in addition to the library, as in the manual."""
         with mock.patch.dict(os.environ, {"POPRT_PYTHON": PYTHON or sys.executable, "PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}):
-            said = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"),
+            printed = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"),
                                  "--custom_shape_inference", os.path.join(EXAMPLES, "leaky_relu_shape.py"), "--run", "--export_popef")
-        self.assertRegex(said, r"Bs: 4\nLatency: ")
+        self.assertRegex(printed, r"Bs: 4\nLatency: ")
         x = self.numbers()
         self.near(self.computes("executable.popef", x, plugins=library("leaky_relu")), [v if v >= 0 else 0.01 * v for v in x])
 
@@ -428,9 +428,9 @@ class Passes(PluginTest):
     def test_parameters_and_their_defaults(self):
         self.assertEqual(self.replaced("to=Sub"), (["Sub", "Sub", "Mul"], ""))
         self.assertEqual(self.replaced("to=Div", "types=Mul, Add", "most=2")[0], ["Div", "Div", "Mul"])
-        types, said = self.replaced("to=Max", "most=1", "verbose=true")
+        types, printed = self.replaced("to=Max", "most=1", "verbose=true")
         self.assertEqual(types, ["Max", "Add", "Mul"])
-        self.assertIn("1 nodes are Max now", said)
+        self.assertIn("1 nodes are Max now", printed)
 
     def test_parameters_are_listed(self):
         rows = json.loads(self.succeeds("--list_all_passes", "--json", "--custom_library_so_paths", library("replace_type")))

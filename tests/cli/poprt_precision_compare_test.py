@@ -181,8 +181,8 @@ class PrecisionCompare(CheckTest):
         self.model(("x", onnx.F32, [3, 4]))
         for shape in ([3, 5], [3], [0, 4], [3, 4, 1]):
             self.archive(x=("f4", shape, [0.0] * math.prod(shape)))
-            said = f"--data_preprocess: input 'x' has the shape [{','.join(map(str, shape))}], the model takes [3,4]"
-            self.fails(words, said)
+            printed = f"--data_preprocess: input 'x' has the shape [{','.join(map(str, shape))}], the model takes [3,4]"
+            self.fails(words, printed)
 
     def test_data_of_bytes(self):
         self.model(("x", S8, [3, 4]))
@@ -275,16 +275,16 @@ class Check(CheckTest):
         return ran.err
 
     def expect_equal(self, *words):
-        said = self.check(*words)
-        self.assertIn("check: the outputs are those of the original\n", said)
-        self.assertNotIn("largest", said.replace("largest magnitude", ""))
-        return said
+        printed = self.check(*words)
+        self.assertIn("check: the outputs are those of the original\n", printed)
+        self.assertNotIn("largest", printed.replace("largest magnitude", ""))
+        return printed
 
     def expect_within(self, *words):
         """The lines of the largest absolute and of the largest relative difference."""
-        said = self.check(*words)
-        self.assertIn("check: the outputs differ from those of the original, within the tolerance\n", said)
-        return [re.search(rf"^  largest {kind} difference.*", said, re.M)[0] for kind in ("absolute", "relative")]
+        printed = self.check(*words)
+        self.assertIn("check: the outputs differ from those of the original, within the tolerance\n", printed)
+        return [re.search(rf"^  largest {kind} difference.*", printed, re.M)[0] for kind in ("absolute", "relative")]
 
     def expect_differs(self, why, *words):
         self.assertRegex(self.refused(*words), r"poprt: --check: output 'y' of the converted model differs in \d of 6 elements, most at " + why)
@@ -322,9 +322,9 @@ class Check(CheckTest):
         self.write_model([onnx.node("MatMul", ["v", "w"], ["p"]), onnx.node("MatMul", ["p", "w"], ["q"]), onnx.node("MatMul", ["q", "z"], ["y"])],
                          {"w": ([1, 1], [1e30]), "z": ([1, 1], [0])})
         self.expect_equal()
-        said = self.refused("--precision", "fp16")
-        self.assertIn("at [5,0]: nan in the original, 0 in the converted model (inputs: random)", said)
-        self.assertIn("largest absolute difference: inf in 'y'", said)
+        printed = self.refused("--precision", "fp16")
+        self.assertIn("at [5,0]: nan in the original, 0 in the converted model (inputs: random)", printed)
+        self.assertIn("largest absolute difference: inf in 'y'", printed)
 
     def test_quarters_may_differ_by_a_fifth(self):
         """It is reported. The greatest number of format F143 is 240."""
@@ -338,9 +338,9 @@ class Check(CheckTest):
 
     def test_the_report_is_a_file_too(self):
         self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [2049.0])})
-        said = self.check("--precision", "fp16")
+        printed = self.check("--precision", "fp16")
         report = json.loads(self.tree()["check.json"])
-        self.assertEqual(said.split("check: ")[1], "\n  ".join(report["text"]) + "\n")
+        self.assertEqual(printed.split("check: ")[1], "\n  ".join(report["text"]) + "\n")
         self.assertEqual((report["equal"], report["within_tolerance"]), (False, True))
         self.assertEqual(report["tolerance"], {"precision": "fp16", "relative": 0.02, "of_largest": 0.01, "integer_relative": 0.001,
                                                "integer_of_largest": 0.0001})
@@ -351,8 +351,8 @@ class Check(CheckTest):
 
     def test_data_is_checked_first(self):
         self.write_model([onnx.node("Relu", ["v"], ["y"])], {})
-        said = self.check(*self.archive(x=("i4", [6, 1], [9, 8, 7, 6, 5, 4])))
-        self.assertRegex(said, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that seed 1 selects.*\n  inputs 'random'")
+        printed = self.check(*self.archive(x=("i4", [6, 1], [9, 8, 7, 6, 5, 4])))
+        self.assertRegex(printed, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that seed 1 selects.*\n  inputs 'random'")
 
     def test_sizes_that_depend_on_data_are_met_at_both_ends(self):
         """Those of outputs, and inside of the model, where only the shape remains."""
@@ -360,10 +360,10 @@ class Check(CheckTest):
             [onnx.node("NonZero", ["x"], ["n"]), onnx.node("Shape", ["n"], ["y"]), onnx.node("NonZero", ["c"], ["z"])],
             [onnx.value("x", onnx.F32, [3, 4]), onnx.value("c", onnx.BOOL, [5])],
             [onnx.value("y", onnx.S64, [2]), onnx.value("z", onnx.S64, [1, "Z"])]))
-        said = self.expect_equal()
-        self.assertRegex(said, r"\n  size of 'n': at most \[2,12\]; zero: \[2,0\] with zeros; between: \[2,\d+\] with sparse; the bound: \[2,12\] with random\n")
-        self.assertRegex(said, r"\n  size of 'z': at most \[1,5\]; zero: \[1,0\] with zeros; between: \[1,\d\] with random; the bound: \[1,5\] with ones\n")
-        self.assertRegex(said, r"\n  no elements: 'z' with zeros, ")
+        printed = self.expect_equal()
+        self.assertRegex(printed, r"\n  size of 'n': at most \[2,12\]; zero: \[2,0\] with zeros; between: \[2,\d+\] with sparse; the bound: \[2,12\] with random\n")
+        self.assertRegex(printed, r"\n  size of 'z': at most \[1,5\]; zero: \[1,0\] with zeros; between: \[1,\d\] with random; the bound: \[1,5\] with ones\n")
+        self.assertRegex(printed, r"\n  no elements: 'z' with zeros, ")
 
     def test_only_the_part_of_an_output_that_is_real_is_compared(self):
         """The places of the input's ones, twice: the memory after them is left out of all numbers."""

@@ -84,17 +84,17 @@ class OtherCommands(PrintedTest):
     def test_poprt_run_popef(self):
         popef = self.popef(DIGITS, "--input_shape", "image=2,1,8,8")
         for runner in ("lightRunner", "modelRunner"):
-            said = self.succeeds("--popef", popef, "--runner", runner, "--iteration", "3", "--numThreads", "2", command="poprt_exec poprt_run_popef")
-            self.assertIn(f"runner: {runner}, threads: 2, iterations: 3", said)
+            output = self.succeeds("--popef", popef, "--runner", runner, "--iteration", "3", "--numThreads", "2", command="poprt_exec poprt_run_popef")
+            self.assertIn(f"runner: {runner}, threads: 2, iterations: 3", output)
 
     def test_the_pack_runner_with_a_mask(self):
         """`--maxValidNum N --packTimeout us --dynamicInputName S --maskName S --batchSize N`."""
         values = [onnx.value(n, onnx.F32, [2, 8]) for n in ("tokens", "mask", "y")]
         self.write("m.onnx", onnx.model([onnx.node("Mul", ["tokens", "mask"], ["y"])], values[:2], values[2:]))
-        said = self.succeeds("--popef", self.popef(self.path("m.onnx")), "--runner", "packRunner", "--maxValidNum", "4",
+        output = self.succeeds("--popef", self.popef(self.path("m.onnx")), "--runner", "packRunner", "--maxValidNum", "4",
                              "--packTimeout", "500", "--dynamicInputName", "tokens", "--maskName", "mask", "--batchSize", "2",
                              "--iteration", "6", "--numThreads", "2", command="poprt_exec poprt_run_popef")
-        self.assertIn("runner: packRunner, threads: 2, iterations: 6", said)
+        self.assertIn("runner: packRunner, threads: 2, iterations: 6", output)
 
     def test_the_debugger(self):
         self.npy("file.npy", "f4", [2, 2], [1, 2, 3, 4])

@@ -27,7 +27,7 @@ def elementwise(names, shapes, operators, outputs):
 class Results(CommandTest):
     command = "poprt"
 
-    def said(self, *words):
+    def message_for(self, *words):
         """The output of a successful run."""
         ran = self.run_command(*words)
         self.assertEqual(ran.code, 0, ran.err)
@@ -88,11 +88,11 @@ class Executables(Results):
         self.assertEqual(self.compiled("--overwrite"), (0, ""))
 
     def test_a_model_without_inputs_is_told_by_its_outputs(self):
-        for constant, said in ((1.0, ""), (2.0, self.REPLACED)):
+        for constant, stdout_text in ((1.0, ""), (2.0, self.REPLACED)):
             y = onnx.value("y", onnx.F32, [2])
             c = onnx.floats("c", [2], [constant, 3])
             self.write("m.onnx", onnx.model([onnx.node("Neg", ["c"], ["y"])], [], [y], [c]))
-            self.assertEqual(self.compiled(), (0, said))
+            self.assertEqual(self.compiled(), (0, stdout_text))
         self.put("m.onnx", "Relu")
         self.assertEqual(self.compiled()[0], 0)
 
@@ -100,11 +100,11 @@ class Executables(Results):
         words = ["-i", model("relu"), "--num_io_tiles", "32"]
         told = "poprt: --num_io_tiles has no effect without --export_popef, because it is for the executable and not for the " \
                "converted model\n"
-        self.assertEqual(self.said(*words), told)
+        self.assertEqual(self.message_for(*words), told)
         for more in (["--export_popef"], ["--check"], ["--precision_compare"], ["--logging_level", "ERROR"],
                      ["--logging_level", "CRITICAL"], ["--popef_name", "a.popef"], ["--output", "b.popef"]):
-            self.assertEqual(self.said(*words, *more), "", more)
-        self.assertEqual(self.said(*words, "--logging_level", "WARNING"), told)
+            self.assertEqual(self.message_for(*words, *more), "", more)
+        self.assertEqual(self.message_for(*words, "--logging_level", "WARNING"), told)
 
     def test_a_run_reports_the_smallest_batch(self):
         names, outputs = "abcd", "efgh"
@@ -121,10 +121,10 @@ class Executables(Results):
         x, y = (onnx.value(name, onnx.F32, [count]) for name in "xy")
         c = onnx.floats("c", [count], range(count))
         self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], [x], [y], [c]))
-        said = self.succeeds("-i", "m.onnx", "--export_popef")
+        stdout_text = self.succeeds("-i", "m.onnx", "--export_popef")
         size = os.path.getsize(self.path("executable.popef"))
-        self.assertEqual(said.splitlines()[1], f"executable: ./executable.popef ({size / 1e6:.1f} MB)")
-        self.assertIn("(0.2 MB)", said)
+        self.assertEqual(stdout_text.splitlines()[1], f"executable: ./executable.popef ({size / 1e6:.1f} MB)")
+        self.assertIn("(0.2 MB)", stdout_text)
 
 
 class OnlyLooked(Results):
@@ -138,7 +138,7 @@ class OnlyLooked(Results):
             self.assertEqual(ran.err.splitlines(), [f"poprt: {name} has no effect, because {show} only prints" for name in words])
             self.assertEqual("input x: dtype" in ran.out, show == "--show")
             self.assertEqual("inputs: 1\n" in ran.out, show != "--show" or bool(more))
-        self.assertEqual(self.said("-i", model("relu"), "--show", "--output", "a.popef"),
+        self.assertEqual(self.message_for("-i", model("relu"), "--show", "--output", "a.popef"),
                          "poprt: --output has no effect, because --show only prints\n")
 
     def test_passes_of_scripts_take_the_place_of_others_or_come_last(self):
@@ -181,10 +181,10 @@ class Cut(Results):
             self.write(folder + "m.onnx", onnx.model(
                 [onnx.node("Add", ["x", "c"], ["h"]), onnx.node("Neg", ["h"], ["y"])], [onnx.value("x", onnx.F32, [3])],
                 [onnx.value("y", onnx.F32, [3])], [onnx.message(5, external)]))
-            said = self.succeeds("-i", folder + "m.onnx", "--only_manual_sharding", "--pipelining_info", "node_h=0",
+            stdout_text = self.succeeds("-i", folder + "m.onnx", "--only_manual_sharding", "--pipelining_info", "node_h=0",
                                  "--sharding_info", "node_h=0", "--output_dir", folder or ".",
                                  "--output_model", "cut.onnx")
-            self.assertEqual(said, f"sharded model: {folder or './'}cut.onnx\n")
+            self.assertEqual(stdout_text, f"sharded model: {folder or './'}cut.onnx\n")
             printed = self.succeeds(folder + "cut.onnx", "--elide", command="poprt_exec opt")
             self.assertIn("__pipeline_stage = 1", printed)
 
@@ -198,9 +198,9 @@ class Fused(Results):
         return ["--config_yaml", "c.yaml"]
 
     def test_each_is_shown(self):
-        said = self.succeeds(*self.config(), "--show", "--show_io_stat")
+        stdout_text = self.succeeds(*self.config(), "--show", "--show_io_stat")
         f32 = "dtype - f32, shape - [2, 3]"
-        self.assertEqual(said, f"graph0: a\ninput x: {f32}\noutput y: {f32}\n"
+        self.assertEqual(stdout_text, f"graph0: a\ninput x: {f32}\noutput y: {f32}\n"
                                f"inputs: 1\n  1 x {f32}\noutputs: 1\n  1 x {f32}\n"
                                f"graph1: b\ninput x: {f32}\ninput z: {f32}\noutput y: {f32}\noutput w: {f32}\n"
                                f"inputs: 2\n  2 x {f32}\noutputs: 2\n  2 x {f32}\n")
@@ -210,13 +210,13 @@ class Fused(Results):
     def test_each_runs_without_a_file(self):
         self.config()
         self.write("c.yaml", b"model_fusion:\n- {input_model: a.onnx}\noutput_dir: out\n")
-        said = self.succeeds("--config_yaml", "c.yaml", "--run")
+        stdout_text = self.succeeds("--config_yaml", "c.yaml", "--run")
         converted = "converted model: out/model_fusion.optimized.onnx\n"
-        self.assertRegex(said, "^" + converted + r"graph0: a\nBs: 2\nL.*\nT.*\n$")
+        self.assertRegex(stdout_text, "^" + converted + r"graph0: a\nBs: 2\nL.*\nT.*\n$")
         self.assertEqual(sorted(self.tree()), ["a.onnx", "b.onnx", "c.yaml", "out", "out/model_fusion.optimized.onnx"])
-        said = self.succeeds(*self.config(more="output_dir: out\n"), "--output", "f.popef")
+        stdout_text = self.succeeds(*self.config(more="output_dir: out\n"), "--output", "f.popef")
         size = os.path.getsize(self.path("f.popef"))
-        self.assertEqual(said, f"{converted}executable: f.popef ({size / 1e6:.1f} MB)\n")
+        self.assertEqual(stdout_text, f"{converted}executable: f.popef ({size / 1e6:.1f} MB)\n")
 
     def test_each_has_a_comparison_of_its_own(self):
         converted, *logs = "model_fusion.optimized.onnx", "precision_compare.graph0.log", "precision_compare.graph1.log"
@@ -236,9 +236,9 @@ class Fused(Results):
         self.misused(self.config(first=", custom_pass_config: a.py"), "custom_pass_config is for all models")
         self.misused(self.config(more="custom_pass_config: a.py\n"), "fused models cannot have passes")
         told = "--num_io_tiles has no effect"
-        self.assertEqual(self.said(*self.config(second=", num_io_tiles: 32")).count(told), 1)
-        self.assertEqual(self.said(*self.config(more="num_io_tiles: 32\n")).count(told), 2)
-        self.assertEqual(self.said(*self.config(more="num_io_tiles: 32\nrun: yes\n")), "")
+        self.assertEqual(self.message_for(*self.config(second=", num_io_tiles: 32")).count(told), 1)
+        self.assertEqual(self.message_for(*self.config(more="num_io_tiles: 32\n")).count(told), 2)
+        self.assertEqual(self.message_for(*self.config(more="num_io_tiles: 32\nrun: yes\n")), "")
         self.write("cuts.yaml", b"- {node: nowhere, device: 0}")
         cut = self.config(", manual_sharding_config: cuts.yaml", more="output_dir: new/deep\n")
         self.fails(cut, "no node 'nowhere'")

@@ -63,8 +63,8 @@ class ScriptTest(CommandTest):
                                        [w.value("x", w.F32, [2, 3])], [w.value("y", w.F32, [2, 3])]))
 
     def ops(self, name):
-        said = self.succeeds(name, "--json", command="poprt_exec flops")
-        return [node["op_type"] for node in json.loads(said)["nodes"]]
+        printed = self.succeeds(name, "--json", command="poprt_exec flops")
+        return [node["op_type"] for node in json.loads(printed)["nodes"]]
 
 
 @needs_onnx
@@ -84,10 +84,10 @@ class CustomPasses(ScriptTest):
         self.assertEqual(self.ops("add.optimized.onnx"), ["Add", "Add"])
 
     def test_a_check_says_that_it_does_not_see_passes_in_python(self):
-        said = self.succeeds("-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--check",
+        printed = self.succeeds("-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--check",
                              "--precision_compare", "--output_dir", "out")
-        self.assertIn("check: the outputs are those of the original; not checked: pass replace_add_with_sub in Python\n  tolerance: fp32:", said)
-        self.assertIn("precision: out/precision_compare.log\n  no Conv, MatMul or Gemm is in both models\n", said)
+        self.assertIn("check: the outputs are those of the original; not checked: pass replace_add_with_sub in Python\n  tolerance: fp32:", printed)
+        self.assertIn("precision: out/precision_compare.log\n  no Conv, MatMul or Gemm is in both models\n", printed)
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["add.optimized.onnx", "check.json", "precision_compare.log"])
 
     def test_what_it_made_is_compiled(self):
@@ -163,9 +163,9 @@ class CustomShapes(ScriptTest):
 
     def test_custom_operators_are_converted_around(self):
         self.succeeds("-i", "custom.onnx", "--input_shape", "x=2,3", "--custom_shape_inference", "shapes.py")
-        said = self.succeeds("print", "--model", "custom.optimized.onnx", "--level", "tensor", command="poprt_exec debug")
-        self.assertIn("Op type: ai.graphcore.MyRelu", said)
-        self.assertIn("h: f32[2,3]", said)
+        printed = self.succeeds("print", "--model", "custom.optimized.onnx", "--level", "tensor", command="poprt_exec debug")
+        self.assertIn("Op type: ai.graphcore.MyRelu", printed)
+        self.assertIn("h: f32[2,3]", printed)
         self.assertIn("input x: dtype - f32, shape - [2, 3]", self.succeeds("-i", "custom.optimized.onnx", "--show"))
 
     def test_the_documented_demonstration_is_one_custom_operator(self):
@@ -176,9 +176,9 @@ class CustomShapes(ScriptTest):
             self.succeeds("--input_model", "one.onnx", "--custom_shape_inference", "shapes.py", "--precision", precision)
             shown = self.succeeds("-i", "one.optimized.onnx", "--show")
             self.assertEqual(shown, f"input x: dtype - {dtype}, shape - [8, 8]\noutput y: dtype - {dtype}, shape - [8, 8]\n")
-            said = self.succeeds("print", "--model", "one.optimized.onnx", "--level", "node", command="poprt_exec debug")
-            self.assertEqual(said.count("Op type: "), 1)
-            self.assertIn("Op type: ai.graphcore.MyRelu", said)
+            printed = self.succeeds("print", "--model", "one.optimized.onnx", "--level", "node", command="poprt_exec debug")
+            self.assertEqual(printed.count("Op type: "), 1)
+            self.assertIn("Op type: ai.graphcore.MyRelu", printed)
 
     def test_without_it_or_without_shapes(self):
         self.fails(["-i", "custom.onnx", "--output_dir", "out", "--input_shape", "x=2,3", "--logging_level", "ERROR"], "MyRelu")

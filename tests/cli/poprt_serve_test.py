@@ -63,11 +63,11 @@ def serving(repository, *options):
 
 def curl(port, path, *options, scheme="http", data=None):
     """The status, the header and the body that curl received."""
-    said = subprocess.run(["curl", "-s", "-i", "--max-time", "60", *options, f"{scheme}://127.0.0.1:{port}{path}"],
+    printed = subprocess.run(["curl", "-s", "-i", "--max-time", "60", *options, f"{scheme}://127.0.0.1:{port}{path}"],
                           capture_output=True, check=True, input=data).stdout
-    while said.startswith(b"HTTP/1.1 100"):
-        said = said.partition(b"\r\n\r\n")[2]
-    header, _, body = said.partition(b"\r\n\r\n")
+    while printed.startswith(b"HTTP/1.1 100"):
+        printed = printed.partition(b"\r\n\r\n")[2]
+    header, _, body = printed.partition(b"\r\n\r\n")
     return int(header.split()[1]), header.decode(), body
 
 
@@ -310,8 +310,8 @@ class Limits(ServeTest):
             with open(path, "wb") as file:
                 file.truncate(2 << 20)
             for header in ("Accept: */*", "Transfer-Encoding: chunked"):
-                said = curl(port, "/v2/models/digits/infer", "--data-binary", "@" + path, "-H", header)
-                self.assertEqual(said[0], 413, header)
+                printed = curl(port, "/v2/models/digits/infer", "--data-binary", "@" + path, "-H", header)
+                self.assertEqual(printed[0], 413, header)
             self.assertIn('poprt_requests_rejected_total{model="digits"} 1', curl(port, "/metrics")[2].decode())
 
     def test_token_and_tls(self):
@@ -329,8 +329,8 @@ class Limits(ServeTest):
             self.assertEqual(status, 401)
             self.assertIn("WWW-Authenticate: Bearer", header)
             for given, expected in (("secret", 200), ("secre", 401), ("secrets", 401), ("", 401)):
-                said = curl(port, "/v2", *trust, "-H", f"Authorization: Bearer {given}", scheme="https")
-                self.assertEqual(said[0], expected, given)
+                printed = curl(port, "/v2", *trust, "-H", f"Authorization: Bearer {given}", scheme="https")
+                self.assertEqual(printed[0], expected, given)
             plain = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/v2"], capture_output=True, check=False)
             self.assertNotEqual(plain.returncode, 0)
 
@@ -403,10 +403,10 @@ class Repository(ServeTest):
             self.assertEqual(process.wait(60), 0)
 
     def test_folder_without_models_is_refused(self):
-        said = subprocess.run([SERVE, self.folder + "/none", "--http_port", "0", "--grpc_port", "0"], capture_output=True,
+        printed = subprocess.run([SERVE, self.folder + "/none", "--http_port", "0", "--grpc_port", "0"], capture_output=True,
                               text=True, check=False)
-        self.assertEqual(said.returncode, 1)
-        self.assertIn("poprt_serve: '", said.stderr)
+        self.assertEqual(printed.returncode, 1)
+        self.assertIn("poprt_serve: '", printed.stderr)
 
 
 @unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
@@ -584,11 +584,11 @@ class Completions(unittest.TestCase):
     def test_limit_of_texts(self):
         with serving(self.repository, "--compile", "--max_texts", "1", "--address", "::1") as (port, _, _):
             request = json.dumps({"model": "saved", "prompt": [1], "n": 2})
-            said = subprocess.run(["curl", "-s", "-g", "-i", "-d", request, f"http://[::1]:{port}/v1/completions"],
+            printed = subprocess.run(["curl", "-s", "-g", "-i", "-d", request, f"http://[::1]:{port}/v1/completions"],
                                   capture_output=True, text=True, check=True).stdout
-            self.assertIn(" 429 ", said.splitlines()[0])
-            self.assertIn("Retry-After: 1", said)
-            self.assertIn("more than 1 texts wait", said)
+            self.assertIn(" 429 ", printed.splitlines()[0])
+            self.assertIn("Retry-After: 1", printed)
+            self.assertIn("more than 1 texts wait", printed)
 
 
 @unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")

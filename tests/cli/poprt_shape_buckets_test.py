@@ -100,9 +100,9 @@ class ShapeBuckets(CommandTest):
             self.npy("a.npy", "f4", [rows, length], range(rows * length))
             self.npy("b.npy", "f4", [rows, length], [1] * (rows * length))
             self.npy("c.npy", "f4", [3], [1, 2, 3])
-            said = self.succeeds("executable.popef", "--input", "a=a.npy", "b=b.npy", "c=c.npy", "--output", "y=y.npy", "z=z.npy",
+            printed = self.succeeds("executable.popef", "--input", "a=a.npy", "b=b.npy", "c=c.npy", "--output", "y=y.npy", "z=z.npy",
                                  command="poprt_exec run")
-            self.assertIn("output d: f32[3]", said)
+            self.assertIn("output d: f32[3]", printed)
             header, values = self.read_npy(self.path("y.npy"))
             self.assertIn(f"({rows},{length})", header.replace(" ", ""))
             self.assertEqual(values, [i + 1 for i in range(rows * length)])

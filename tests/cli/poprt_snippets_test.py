@@ -139,8 +139,8 @@ class Performance(SnippetTest):
     """The options of benchmarks; --check compares the result with the original model."""
 
     def converts(self, *words, source=TRANSFORMER):
-        said = self.succeeds("-i", source, *words, "--check", "--output_model", "m.onnx")
-        self.assertRegex(said, "check: the outputs (are those of the original|differ .*, within the tolerance)\n")
+        output = self.succeeds("-i", source, *words, "--check", "--output_model", "m.onnx")
+        self.assertRegex(output, "check: the outputs (are those of the original|differ .*, within the tolerance)\n")
         return self.ops("m.onnx")
 
     def shape(self):

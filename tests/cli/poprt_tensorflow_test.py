@@ -61,8 +61,8 @@ class Tensorflow(CommandTest):
         """Then tf2onnx takes its own, and converting goes on as ever."""
         with self.environment(True):
             words = ["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--tag"]
-            said = self.run_command(*words, "lacking")
-            self.assertEqual((said.code, said.err), (0, "poprt: --framework tensorflow: tf2onnx cannot write the model with opset 11 "
+            printed = self.run_command(*words, "lacking")
+            self.assertEqual((printed.code, printed.err), (0, "poprt: --framework tensorflow: tf2onnx cannot write the model with opset 11 "
                                                         "(Counter({'Einsum': 6})); it was written with tf2onnx's default opset\n"))
             with open(self.path("words")) as file:
                 self.assertNotIn("--opset", file.read())

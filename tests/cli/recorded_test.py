@@ -33,8 +33,8 @@ class Recorded(RecordedTest):
         def answer(call):
             heading, command, words = call
             result = self.run_command(*words, command=command)
-            said = (result.err or result.out).strip().split("\n")
-            line = said[0] if result.err else f"shows {said[0]}"
+            printed = (result.err or result.out).strip().split("\n")
+            line = printed[0] if result.err else f"shows {printed[0]}"
             # The name of the command is in the heading. An error begins with it, and may end with a hint.
             if result.code and not line.startswith("shows "):
                 self.assertTrue(line.startswith(f"{command}: ") or " [poprt] " in line, line)

@@ -104,17 +104,17 @@ def round_trips(tools, path, opsets):
     for opset in opsets:
         with tempfile.TemporaryDirectory() as folder:
             there, again = os.path.join(folder, "there.onnx"), os.path.join(folder, "again.onnx")
-            state, said = tools.convert(path, there, opset, shapes)
+            state, output = tools.convert(path, there, opset, shapes)
             back = ""
             if state == "ok" and tools.onnx:
-                said = compare_elsewhere(path, there, tools.dimension)
-                state = "FAILED" if said else state
+                output = compare_elsewhere(path, there, tools.dimension)
+                state = "FAILED" if output else state
             if state == "ok" and own >= 11:
-                back, said = tools.convert(there, again, own, [])
+                back, output = tools.convert(there, again, own, [])
                 if back == "ok" and tools.onnx:
-                    said = compare_elsewhere(path, again, tools.dimension)
-                    back = "FAILED" if said else back
-            rows.append((opset, state, back, said))
+                    output = compare_elsewhere(path, again, tools.dimension)
+                    back = "FAILED" if output else back
+            rows.append((opset, state, back, output))
     return own, rows
 
 
@@ -145,7 +145,7 @@ def main():
             own, rows = 0, [(o, "FAILED", "", str(error).splitlines()[0]) for o in opsets[:1]]
         all_rows[name] = {"opset": own, "conversions": rows}
         failed = failed or any("FAILED" in row[1:3] for row in rows)
-        remarks += [f"{name} to {opset}: {said}" for opset, _, _, said in rows if said]
+        remarks += [f"{name} to {opset}: {output}" for opset, _, _, output in rows if output]
         if not given.json:
             print(f"| {name} | {own} | " + " | ".join(f"{a}{', ' + b if b else ''}" for _, a, b, _ in rows) + " |", flush=True)
     print(json.dumps(all_rows, indent=1) if given.json else "\n" + "\n".join(dict.fromkeys(remarks)))

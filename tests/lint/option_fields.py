@@ -119,15 +119,15 @@ class Field:
 
     def remarks(self, language):
         """The sentences about units, defaults and the language."""
-        said = []
+        output = []
         if self.kind == "duration" and language in ("c", "cpp", "python"):
-            said.append("Nanoseconds, or a ``timedelta``." if language == "python" else "Nanoseconds.")
+            output.append("Nanoseconds, or a ``timedelta``." if language == "python" else "Nanoseconds.")
         if self.kind == "flag" and language == "c" and "c_note" not in self.row:
-            said.append("Non-zero: yes.")
+            output.append("Non-zero: yes.")
         if self.kind == "flag" and language in ("csharp", "go") and (language == "csharp" or "negated" not in self.row):
-            said.append(f"Default: {str(self.on).lower()}.")
+            output.append(f"Default: {str(self.on).lower()}.")
         note = self.row.get("c_note") if language == "c" else self.of(language, "note")
-        return said + ([note] if note else [])
+        return output + ([note] if note else [])
 
     def document(self, language):
         pairs = "; ".join(f"{w if i == 0 else w.lower()}: {m}" for i, (w, m) in enumerate(self.meanings(language)))
@@ -224,12 +224,12 @@ def java_setter(f, owner):
     name, kind = f.name("java"), f.type("java")
     given = "on" if f.kind == "flag" else "value"
     pairs = f.meanings("java")
-    said = f"default {str(f.on).lower()}" if f.kind == "flag" else "; ".join(
+    output = f"default {str(f.on).lower()}" if f.kind == "flag" else "; ".join(
         f"{w.lower()}{', the default' if i == 0 else ''}: {m}" for i, (w, m) in enumerate(pairs))
     if f.kind == "enum":
-        said = "default " + "{@link " + f.of("java", "default").replace(".", "#") + "}: " + pairs[0][1]
+        output = "default " + "{@link " + f.of("java", "default").replace(".", "#") + "}: " + pairs[0][1]
     lines = ["", "  /**"] + comment(" ".join([f.text("java")] + f.remarks("java")), "   * ", "   * ", 100) + ["   *"]
-    lines += comment(f"@param {given} {said or '0, the default'}", "   * ", "   *     ", 100)
+    lines += comment(f"@param {given} {output or '0, the default'}", "   * ", "   *     ", 100)
     lines += ["   * @return this", f"   * @since {f.since('java')}", "   */", f"  public {owner} {name}({kind} {given}) {{"]
     checked = kind in ("String", "Duration") or f.kind == "enum"
     value = f'Objects.requireNonNull({given}, "{given}")' if checked else given

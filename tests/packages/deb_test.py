@@ -36,10 +36,10 @@ class Content(unittest.TestCase):
     def test_lintian_has_nothing_to_say(self):
         debs = sorted(glob.glob(os.path.join(DEBS, "*.deb")))
         # Lintian's check of spelling in programs takes a third of the time and reports only information.
-        said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning",
+        stdout_text = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning",
                                "--dont-check-part", "binaries/spelling", *debs], capture_output=True, text=True, check=False)
-        self.assertEqual([l for l in said.stdout.splitlines() if l[:2] in ("E:", "W:")], [])
-        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual([l for l in stdout_text.stdout.splitlines() if l[:2] in ("E:", "W:")], [])
+        self.assertEqual(stdout_text.returncode, 0, stdout_text.stderr)
 
     def test_made_again_they_have_the_same_bytes(self):
         """The smallest one and one of several blocks after they are compressed too."""

@@ -79,8 +79,8 @@ class Languages(unittest.TestCase):
         self.check(root.run(["python3", "-W", "error", "digits.py", *FILES]))
         for command in ("poprt", "poprt_exec", "popef_dump"):
             os.chmod(root.path("poprt/bin", command), 0o755)
-            said = root.run(["python3", "-c", f"from poprt._commands import {command}; {command}()", "--help"])
-            self.assertIn("Usage: " + command, said)
+            stdout_text = root.run(["python3", "-c", f"from poprt._commands import {command}; {command}()", "--help"])
+            self.assertIn("Usage: " + command, stdout_text)
 
     @unittest.skipUnless(package("python/*.whl") and there("python3-numpy", "python3-venv"), "there is no wheel or no venv")
     def test_printed_lines_install_the_wheel(self):
@@ -92,8 +92,8 @@ class Languages(unittest.TestCase):
                 os.makedirs(os.path.join(work, "build"))
                 os.symlink(BUILD, os.path.join(work, "build/release"))
                 output(["bash", "-e", "-c", block], cwd=work, env={**os.environ, "PIP_NO_INDEX": "1", "PATH": "/usr/bin:/bin"})
-                said = output([work + "/venv/bin/python", "-c", "import poprt.runtime; print(poprt.runtime.__file__)"], cwd=work)
-                self.assertTrue(said.startswith(work + "/venv/lib/"), said)
+                stdout_text = output([work + "/venv/bin/python", "-c", "import poprt.runtime; print(poprt.runtime.__file__)"], cwd=work)
+                self.assertTrue(stdout_text.startswith(work + "/venv/lib/"), stdout_text)
 
     @unittest.skipUnless(package("python/*.whl"), "there is no wheel")
     def test_every_interpreter_of_this_machine_loads_the_extension(self):
@@ -104,10 +104,10 @@ class Languages(unittest.TestCase):
         loaded = set()
         for interpreter in interpreters():
             with self.subTest(interpreter):
-                said = output([interpreter, "-I", "-W", "error", "-c", "import sys; sys.path.insert(0, sys.argv[1]); import _poprt_raw; "
+                stdout_text = output([interpreter, "-I", "-W", "error", "-c", "import sys; sys.path.insert(0, sys.argv[1]); import _poprt_raw; "
                                "print(*sys.version_info[:2], _poprt_raw.raw_version_string())", self.folder + "/poprt"])
-                self.assertEqual(said.split()[2], version)
-                loaded.add(tuple(map(int, said.split()[:2])))
+                self.assertEqual(stdout_text.split()[2], version)
+                loaded.add(tuple(map(int, stdout_text.split()[:2])))
         self.assertIn(sys.version_info[:2], loaded)
         print("the extension loads in CPython " + ", ".join(f"{major}.{minor}" for major, minor in sorted(loaded)))
 
@@ -142,8 +142,8 @@ class Languages(unittest.TestCase):
         output(["mcs", "-r:" + root.path("Poprt.dll"), "-out:" + root.path("Digits.exe"),
                 os.path.join(SOURCE, "examples/csharp/Digits.cs")])
         self.check(root.run(["mono", "Digits.exe", *FILES]))
-        said = output(["monodis", "--assembly", f"{self.folder}/nupkg/lib/net472/Poprt.dll"]) if shutil.which("monodis") else ""
-        self.assertNotIn("Version:       0.0.0.0", said)
+        stdout_text = output(["monodis", "--assembly", f"{self.folder}/nupkg/lib/net472/Poprt.dll"]) if shutil.which("monodis") else ""
+        self.assertNotIn("Version:       0.0.0.0", stdout_text)
 
     @unittest.skipUnless(package("deb/libpoprt1_*.deb") and shutil.which("go"), "there is no deb or no Go")
     def test_go_linked_statically_but_for_libpoprt(self):
@@ -194,8 +194,8 @@ class Facts(unittest.TestCase):
     def test_wheel(self):
         self.assertRegex(package("python/*.whl"), r"-cp39-abi3-manylinux_2_(\d|[12]\d|3[0-5])_\w+\.whl$")
         if shutil.which("twine"):
-            said = output(["twine", "--no-color", "check", "--strict", *glob.glob(os.path.join(BUILD, "packages/python/poprt-*"))])
-            self.assertEqual(said.count("PASSED"), 2, said)
+            stdout_text = output(["twine", "--no-color", "check", "--strict", *glob.glob(os.path.join(BUILD, "packages/python/poprt-*"))])
+            self.assertEqual(stdout_text.count("PASSED"), 2, stdout_text)
 
     @unittest.skipUnless(package("python/*.whl"), "there is no wheel")
     def test_wheel_and_sdist_made_again_have_the_same_bytes(self):
@@ -225,17 +225,17 @@ class Facts(unittest.TestCase):
                 return subprocess.run(["mvn", "-o", "-q", "-B", f"-Dmaven.repo.local={repository}", "validate", "-f", pom],
                                       env={**os.environ, "MAVEN_OPTS": " ".join(JVM)}, capture_output=True, text=True, check=False)
 
-        said = validate(package("java/*.pom"))
-        self.assertEqual((said.returncode, said.stdout.replace("\x1b[0m", "").strip()), (0, ""), said.stdout)
+        stdout_text = validate(package("java/*.pom"))
+        self.assertEqual((stdout_text.returncode, stdout_text.stdout.replace("\x1b[0m", "").strip()), (0, ""), stdout_text.stdout)
         with open(package("java/*.pom"), encoding="utf-8") as file:
             text = file.read()
         with tempfile.TemporaryDirectory() as folder:
             wrong = os.path.join(folder, "pom.xml")
             with open(wrong, "w", encoding="utf-8") as file:
                 file.write(re.sub("<version>.*?</version>", "", text, count=1))
-            said = validate(wrong)
-            self.assertNotEqual(said.returncode, 0)
-            self.assertIn("'version' is missing", said.stdout)
+            stdout_text = validate(wrong)
+            self.assertNotEqual(stdout_text.returncode, 0)
+            self.assertIn("'version' is missing", stdout_text.stdout)
 
     @unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
     def test_nuspec_has_what_the_schema_asks_for(self):
@@ -310,9 +310,9 @@ class NetStandard(unittest.TestCase):
         version = re.search(r"Microsoft\.NETCore\.App ([\d.]+)", output(["dotnet", "--list-runtimes"])).group(1)
         with open(work + "/guide.runtimeconfig.json", "w", encoding="utf-8") as file:
             json.dump({"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": version}}}, file)
-        said = output(["dotnet", "guide.dll"], cwd=work, env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+        stdout_text = output(["dotnet", "guide.dll"], cwd=work, env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
                                                                "POPART_CACHE_DIR": work + "/cache"})
-        self.assertIn("state: 33 33 24 21 43 37 34 43\nserve: 40\n", said)
+        self.assertIn("state: 33 33 24 21 43 37 34 43\nserve: 40\n", stdout_text)
 
 
 if __name__ == "__main__":

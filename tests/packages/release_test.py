@@ -95,9 +95,9 @@ class Release(unittest.TestCase):
         done = self.release("v" + VERSION, "--packages", packages)
         self.assertEqual(done.returncode, 0, done.stderr)
         out = os.path.join(self.folder, "out")
-        said = output(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=out)
+        printed = output(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=out)
         files = sum(len(names) for _, _, names in os.walk(out)) - 1
-        self.assertEqual(said.count(": OK\n"), files)
+        self.assertEqual(printed.count(": OK\n"), files)
         for pattern in (f"poprt-{VERSION}.tar.gz", f"deb/libpoprt1_{VERSION}_*.deb", f"python/poprt-{VERSION}-*.whl",
                         f"java/poprt-{VERSION}.jar", f"csharp/Poprt.{VERSION}.nupkg", f"go/*/*/*/@v/v{VERSION}.zip"):
             self.assertEqual(len(glob.glob(os.path.join(out, pattern))), 1, pattern)
@@ -153,8 +153,8 @@ class Recipes(unittest.TestCase):
     def test_conan(self):
         ast.parse(self.read("conan/conanfile.py"))
         if shutil.which("conan"):
-            said = output(["conan", "inspect", os.path.join(SOURCE, "packaging/conan/conanfile.py")])
-            self.assertIn("name: poprt", said)
+            printed = output(["conan", "inspect", os.path.join(SOURCE, "packaging/conan/conanfile.py")])
+            self.assertIn("name: poprt", printed)
 
     def test_vcpkg(self):
         manifest = json.loads(self.read("vcpkg/vcpkg.json"))

@@ -119,8 +119,8 @@ class TensorflowFrontend(Frontend):
         """Returns the path of the result of tf2onnx, or None if it failed, and the lines that it has printed."""
         path = os.path.join(folder, f"model{opset or ''}.onnx")
         done = subprocess.run([sys.executable, "-m", "tf2onnx.convert", *self.command(path, opset)], capture_output=True, text=True)
-        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        return (None if done.returncode or not os.path.exists(path) else path), said
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        return (None if done.returncode or not os.path.exists(path) else path), lines
 
     def load_model(self) -> ModelProto:
         if not os.path.isdir(self.path):
@@ -128,20 +128,20 @@ class TensorflowFrontend(Frontend):
         helper = onnx("TensorflowFrontend")
         package("tf2onnx", "TensorflowFrontend", "python3 -m pip install tf2onnx tensorflow")
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
-            path, said = self._run(folder, self.opset)
-            lacks = _behind(said, "Unsupported ops: ")
+            path, lines = self._run(folder, self.opset)
+            lacks = _behind(lines, "Unsupported ops: ")
             if path is None or lacks:
                 # The opset lacks an operator, which tf2onnx then keeps as a TensorFlow operator (commonly Einsum, of
                 # opset 12).
-                again, said_again = self._run(folder, None)
-                if again is not None and not _behind(said_again, "Unsupported ops: "):
+                again, lines_again = self._run(folder, None)
+                if again is not None and not _behind(lines_again, "Unsupported ops: "):
                     get_logger().warning("tf2onnx cannot write the model with opset %d%s; it was written with the opset that tf2onnx "
                                          "takes by default", self.opset, f" ({lacks})" if lacks else "")
-                    path, said = again, said_again
+                    path, lines = again, lines_again
             if path is None:
-                raise FailedPreconditionError(f"tf2onnx could not convert '{self.path}': {said[-1] if said else 'it said nothing'}")
+                raise FailedPreconditionError(f"tf2onnx could not convert '{self.path}': {lines[-1] if lines else 'it printed nothing'}")
             model = helper.load(path)
-        self._check_names(model, said)
+        self._check_names(model, lines)
         for value in model.graph.input:
             shape = self.input_shape.get(value.name)
             if shape is not None and not self.inputs:
@@ -149,7 +149,7 @@ class TensorflowFrontend(Frontend):
                     dim.dim_value = size
         return model
 
-    def _check_names(self, model: ModelProto, said: Sequence[str]) -> None:
+    def _check_names(self, model: ModelProto, lines: Sequence[str]) -> None:
         """tf2onnx silently ignores unknown names. It accepts those of the ONNX model and of the tensors in the
         signature's function: NAME:0 for an input, Identity:0, Identity_1:0, ... for outputs."""
         inputs, outputs = ([v.name for v in values] for values in (model.graph.input, model.graph.output))
@@ -159,7 +159,7 @@ class TensorflowFrontend(Frontend):
             for name in names:
                 if name not in {*found, *tensors, *given}:
                     raise InvalidArgumentError(f"{direction}s_as_nchw: the model has no {direction} '{name}'; it has {', '.join(found)}")
-            wrong = _behind(said, f"transpose_{direction} for ") if names else ""
+            wrong = _behind(lines, f"transpose_{direction} for ") if names else ""
             if wrong:
                 raise InvalidArgumentError(f"{direction}s_as_nchw: {wrong.split(': ')[0]}: expected four dimensions")
 

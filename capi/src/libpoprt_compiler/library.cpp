@@ -216,7 +216,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
 std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibration& calibration,
                                                       std::string& text) {
   auto logged = std::make_shared<compiler::Calibration>(calibration);
-  logged->log = [&text](const std::string& said) { text = said; };
+  logged->log = [&text](const std::string& message) { text = message; };
   return logged;
 }
 

@@ -40,8 +40,8 @@ WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_
   if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
   Conversion before = std::exchange(last_conversion, {});
   if (!source.path || before.path != source.path) before.warnings.clear();
-  return WarningFilter([said = std::move(before.warnings)](const std::string& text) {
-    return !said.contains(text);
+  return WarningFilter([warnings = std::move(before.warnings)](const std::string& text) {
+    return !warnings.contains(text);
   });
 }
 

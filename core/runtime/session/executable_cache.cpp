@@ -104,15 +104,15 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
     auto reader = std::make_shared<popef::Reader>();
     reader->parseFile(path.string());
     const auto model = popef::ModelBuilder(reader).createModel();
-    const std::string said = read_note(*reader);
-    if (line_of(said, 0) != key.hash || line_of(said, 1) != key.description ||
+    const std::string note_text = read_note(*reader);
+    if (line_of(note_text, 0) != key.hash || line_of(note_text, 1) != key.description ||
         model->executable.name != key.name) {
       log().warn("cache file '{}' was made from something else ({}), compiling again",
-                 path.string(), line_of(said, 1));
+                 path.string(), line_of(note_text, 1));
       return nullptr;
     }
     const popef::Payload payload = model->executable.payload();
-    if (said != note(key, checksum(payload.bytes))) {
+    if (note_text != note(key, checksum(payload.bytes))) {
       log().warn("cache file '{}' is damaged: its checksum is wrong, compiling again",
                  path.string());
       return nullptr;
@@ -134,8 +134,9 @@ void ExecutableCache::store(const CacheKey& key,
     const program::LoadedProgram loaded = program::read_executable(payload, nullptr);
     popef::FileWriter writer(path_of(key).string());
     writer.write(make_metadata(key.name, loaded.program));
-    const std::string said = note(key, checksum(payload));
-    writer.createOpaqueBlob(std::string(kOpaqueName), key.name)->write(said.data(), said.size());
+    const std::string note_text = note(key, checksum(payload));
+    writer.createOpaqueBlob(std::string(kOpaqueName), key.name)
+        ->write(note_text.data(), note_text.size());
     writer.createExecutable(key.name)->write(payload.data(), payload.size());
     writer.close();
     log().info("wrote cache file '{}'", path_of(key).string());

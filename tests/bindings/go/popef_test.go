@@ -39,10 +39,10 @@ func TestScenario74OptionsByName(t *testing.T) {
 	for _, wrong := range []struct {
 		name string
 		code poprt.Code
-		said string
+		message string
 	}{{"nonsense", poprt.InvalidArgument, "'nonsense'"}, {"compiler_options", poprt.Unimplemented, "virtual_graph_mode"}} {
 		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{wrong.name: "virtual_graph_mode=executionPhases"}})
-		fails(t, err, wrong.code, wrong.said)
+		fails(t, err, wrong.code, wrong.message)
 	}
 }
 

@@ -84,10 +84,10 @@ class Frameworks(unittest.TestCase):
                 "x": [None, 3]}), add())[1]}):
             self.assertEqual(main(["--framework", "sklearn", "--output", made, "--input_shape", "x=-1,3", "--", "m.joblib"]), 0)
         self.assertEqual(len(onnx.load(made).graph.node), 1)
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
+        printed = io.StringIO()
+        with contextlib.redirect_stderr(printed):
             self.assertEqual(main(["--framework", "onnx", "--output", made, "missing.onnx"]), 1)
-        self.assertRegex(said.getvalue(), r"^FileMissingError: .*missing.onnx.*\n$")
+        self.assertRegex(printed.getvalue(), r"^FileMissingError: .*missing.onnx.*\n$")
 
 
 @unittest.skipUnless(os.environ.get("POPRT_FRONTENDS_PYTHON"), "POPRT_FRONTENDS_PYTHON names no Python with exporters")

@@ -141,9 +141,9 @@ class Loop(unittest.TestCase):
                 await task
             return slow.statistics()
 
-        said = asyncio.run(main())
-        self.assertEqual(said["in_flight"], 0)
-        if said["completed"] == 2:  # it had begun
+        output = asyncio.run(main())
+        self.assertEqual(output["in_flight"], 0)
+        if output["completed"] == 2:  # it had begun
             np.testing.assert_array_equal(y["y"][-1], expected[-1])
 
     def test_loops_of_several_threads(self):

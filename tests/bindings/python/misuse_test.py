@@ -150,11 +150,11 @@ class Processes(unittest.TestCase):
         process = context.Process(target=in_child, args=(executable, ways, theirs))
         process.start()
         theirs.close()
-        said = [ours.recv() for _ in ways]
+        printed = [ours.recv() for _ in ways]
         process.join(60)
         self.assertEqual(process.exitcode, 0)
         ours.close()
-        return said
+        return printed
 
     def test_forked(self):
         """Synchronous calls go on; asynchronous ones need a new runner, and raise an error instead of waiting for ever."""
@@ -171,9 +171,9 @@ class Processes(unittest.TestCase):
 
         ways = [lambda _: runner.run({"x": counting()}), again, fresh, lambda _: runner.execute_async({"x": counting()}, y).result(60),
                 lambda _: asyncio.run(runner.submit({"x": counting()}))]
-        said = self.child(multiprocessing.get_context("fork"), executable, *ways)
-        self.assertEqual(said[:3], [EXPECTED.tolist()] * 3)
-        for text in said[3:]:
+        printed = self.child(multiprocessing.get_context("fork"), executable, *ways)
+        self.assertEqual(printed[:3], [EXPECTED.tolist()] * 3)
+        for text in printed[3:]:
             self.assertRegex(text, "FailedPreconditionError: .*make a new runner")
         np.testing.assert_array_equal(runner.execute_async({"x": counting()}, y).result()["y"], EXPECTED)
 

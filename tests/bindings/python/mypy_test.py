@@ -52,20 +52,20 @@ class Checked(unittest.TestCase):
                 file.write(USER)
             packages = [word for name in ("poprt", "popef", "model_runtime") for word in ("-p", name)]
             environment = {**os.environ, "MYPYPATH": os.pathsep.join([PACKAGES, folder])}
-            said = subprocess.run([MYPY, "--strict", "--cache-dir", os.devnull, "--no-error-summary", *packages, "-m", "user"],
+            output = subprocess.run([MYPY, "--strict", "--cache-dir", os.devnull, "--no-error-summary", *packages, "-m", "user"],
                                   capture_output=True, text=True, env=environment, check=False)
-        cls.said, lines = said, said.stdout.splitlines()
+        cls.output, lines = output, output.stdout.splitlines()
         cls.of_user = [line for line in lines if os.path.basename(line.split(":")[0]) == "user.py"]
         cls.of_package = [line for line in lines if line not in cls.of_user]
 
     def test_the_package(self):
-        self.assertEqual((self.said.stderr, self.of_package), ("", []))
+        self.assertEqual((self.output.stderr, self.of_package), ("", []))
 
     def test_code_of_users(self):
-        self.assertEqual(self.said.returncode, 1, self.said)
+        self.assertEqual(self.output.returncode, 1, self.output)
         found = {int(line.split(":")[1]) for line in self.of_user if ": error:" in line}
         expected = {n for n, line in enumerate(USER.splitlines(), 1) if line.endswith("# error")}
-        self.assertEqual(found, expected, self.said.stdout)
+        self.assertEqual(found, expected, self.output.stdout)
         self.assertGreaterEqual(len(expected), 8)
 
 

@@ -58,8 +58,8 @@ class Packages(unittest.TestCase):
                      "poprt/_popef/model.py", "poprt/_popef/types.py"):
             self.assertIn(name, names)
         for command in ("poprt", "poprt_exec", "popef_dump"):
-            said = run(os.path.join(target, "bin", command), "--help", env=clean_environment(PYTHONPATH=target))
-            self.assertIn("Usage: " + command, said)
+            output = run(os.path.join(target, "bin", command), "--help", env=clean_environment(PYTHONPATH=target))
+            self.assertIn("Usage: " + command, output)
 
     def test_sdist_builds_against_an_installed_library(self):
         prefix, target = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "built")

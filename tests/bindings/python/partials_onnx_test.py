@@ -57,10 +57,10 @@ class Partials(unittest.TestCase):
         self.assertEqual(CompilerOptions().partials_type, "half")
         model = half_model()
         self.worst("half", model)
-        said = self.found
+        output = self.found
         with runtime.Runner(Compiler.compile(model, None, CompilerOptions(options={"numerics": "faithful"})),
                             runtime.RuntimeConfig(numerics="faithful")) as runner:
-            np.testing.assert_array_equal(runner.run({"x": X})["y"].astype(np.float64), said)
+            np.testing.assert_array_equal(runner.run({"x": X})["y"].astype(np.float64), output)
 
     def test_an_executable_keeps_it(self):
         model = half_model()

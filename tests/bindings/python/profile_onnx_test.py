@@ -102,10 +102,10 @@ class Formulas(unittest.TestCase):
             with self.subTest(make.__name__), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "m.onnx")
                 onnx.save(make(), path)
-                said = json.loads(subprocess.run([COMMAND, "flops", path, "--json"], check=True, capture_output=True, text=True).stdout)
-                self.assertEqual([(n["op_type"], n["flops"], n["bytes"]) for n in said["nodes"]],
+                printed = json.loads(subprocess.run([COMMAND, "flops", path, "--json"], check=True, capture_output=True, text=True).stdout)
+                self.assertEqual([(n["op_type"], n["flops"], n["bytes"]) for n in printed["nodes"]],
                                  [(r.op_type, r.flops, r.bytes) for r in get_model_costs(make())])
-                self.assertEqual(said["flops"], get_model_flops(make()))
+                self.assertEqual(printed["flops"], get_model_flops(make()))
 
 
 if __name__ == "__main__":

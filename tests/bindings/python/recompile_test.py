@@ -49,8 +49,8 @@ class Recompile(unittest.TestCase):
         path = os.path.join(DATA, "lookup.onnx")
         Compiler.compile_and_export(path, ["next", "rows"], self.file, CompilerOptions())
         fresh = read(self.file)
-        said = self.recompile("--source", path)
-        self.assertEqual([o["value"] for o in said["options"] if o["name"] == "outputs"], ["next", "rows"])
+        output = self.recompile("--source", path)
+        self.assertEqual([o["value"] for o in output["options"] if o["name"] == "outputs"], ["next", "rows"])
         self.assertEqual(read(self.file), fresh)
 
     def test_a_model_from_memory_has_no_name(self):

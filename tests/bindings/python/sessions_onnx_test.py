@@ -277,8 +277,8 @@ class FrontEnds(unittest.TestCase):
 
     def test_an_opset_that_lacks_an_operator_is_not_insisted_on(self):
         """tf2onnx keeps the Einsum of TensorFlow if the opset is 11, and warns."""
-        said = "if '--opset' in sys.argv: print(\"ERROR - Unsupported ops: Counter({'Einsum': 2})\", file=sys.stderr)\n"
-        with self.tf2onnx(said) as saved, self.assertLogs("poprt", "WARNING") as logs:
+        printed = "if '--opset' in sys.argv: print(\"ERROR - Unsupported ops: Counter({'Einsum': 2})\", file=sys.stderr)\n"
+        with self.tf2onnx(printed) as saved, self.assertLogs("poprt", "WARNING") as logs:
             self.assertEqual(TensorflowFrontend(saved).load_model(), linear())
         self.assertEqual(len(logs.output), 1)
         self.assertIn("with opset 11 (Counter({'Einsum': 2})); it was written with the opset that tf2onnx takes by default", logs.output[0])
@@ -402,10 +402,10 @@ class PrecisionCompare(unittest.TestCase):
         self.assertNotIn("outside", log)
 
     def test_the_tolerance_is_that_of_the_precision(self):
-        for precision, said in (("fp32", "fp32: 0.1 %"), ("fp16", "fp16: 2 %"), ("fp8", "fp8: 20 %"), ("fp8_weight", "fp8: 20 %")):
+        for precision, printed in (("fp32", "fp32: 0.1 %"), ("fp16", "fp16: 2 %"), ("fp8", "fp8: 20 %"), ("fp8_weight", "fp8: 20 %")):
             with self.subTest(precision):
                 _, log = self.compared(linear(), poprt.Converter(precision=precision).convert(linear()))
-                self.assertIn("tolerance of check: " + said, log)
+                self.assertIn("tolerance of check: " + printed, log)
 
     def test_data_that_does_not_fit(self):
         converted = poprt.Converter().convert(linear())

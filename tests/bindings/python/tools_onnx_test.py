@@ -105,9 +105,9 @@ class Tools(unittest.TestCase):
         part = onnx.load(self.path("part.onnx"))
         self.assertEqual(([v.name for v in part.graph.input], m.op_types(part)), (["h"], ["Relu", "MatMul"]))
         for names, why in ((["h", "--output_names", "none"], "no tensor 'none'"), (["r", "--output_names", "h", "y"], "the outputs need 'x' besides")):
-            said = self.run_tool("extract_onnx.py", "--dst_onnx", "none.onnx", *words, *names, fails=1)
-            self.assertIn(why, said)
-            self.assertEqual((said.count("\n"), os.path.exists(self.path("none.onnx"))), (1, False))
+            printed = self.run_tool("extract_onnx.py", "--dst_onnx", "none.onnx", *words, *names, fails=1)
+            self.assertIn(why, printed)
+            self.assertEqual((printed.count("\n"), os.path.exists(self.path("none.onnx"))), (1, False))
 
     def test_half_to_float(self):
         onnx.save(poprt.Converter(precision="fp16").convert(perceptron()), self.path("half.onnx"))
@@ -143,10 +143,10 @@ class Tools(unittest.TestCase):
         changed = perceptron(2 * V)
         onnx.save(changed, self.path("c.onnx"))
         words = ["--src_onnx", "m.onnx", "--dst_onnx", "c.onnx", "--input_func"]
-        said = self.run_tool("debug_numeric_issue.py", *words, "x=ones").splitlines()
+        printed = self.run_tool("debug_numeric_issue.py", *words, "x=ones").splitlines()
         result = np.abs(np.maximum(np.ones((2, 4)) @ W, 0) @ V)
-        self.assertEqual([line.split(":")[0] for line in said], ["h", "y"])
-        numbers = [[float(word) for word in line.split(": ")[1].split()[1::2]] for line in said]
+        self.assertEqual([line.split(":")[0] for line in printed], ["h", "y"])
+        numbers = [[float(word) for word in line.split(": ")[1].split()[1::2]] for line in printed]
         np.testing.assert_allclose(numbers, [[0, 0, 0], [result.max(), result.min(), result.mean()]], rtol=1e-4, atol=1e-5)
         self.assertEqual(len(self.run_tool("debug_numeric_issue.py", *words, "x=zeros", "--every_n", "2").splitlines()), 1)
         self.assertEqual(self.run_tool("debug_numeric_issue.py", *words, "x=rand", "--op_type", "Relu").split(":")[0], "r")

@@ -109,20 +109,21 @@ TEST_F(AutoShard, NodesGetNamesThatTellThemApart) {
 }
 
 TEST_F(AutoShard, UsageIsChecked) {
-  const auto said = [](const std::vector<std::string>& words) {
+  const auto message_for = [](const std::vector<std::string>& words) {
     const Ran ran = run_command(add_auto_shard, words);
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
-  EXPECT_NE(said({"auto_shard", "-i", "m.onnx", "--num_ipus", "1"})
+  EXPECT_NE(message_for({"auto_shard", "-i", "m.onnx", "--num_ipus", "1"})
                 .find("--num_ipus: expected more than 1, found 1"),
             std::string::npos);
-  EXPECT_NE(said({"auto_shard", "-i", "m.onnx", "--num_ipus", "4"})
+  EXPECT_NE(message_for({"auto_shard", "-i", "m.onnx", "--num_ipus", "4"})
                 .find("the model has 3 places for cuts, found 4"),
             std::string::npos);
-  EXPECT_NE(said({"auto_shard", "-i", "m.onnx", "--num_ipus", "2", "--output_model", "./m.onnx"})
-                .find("would overwrite its source"),
-            std::string::npos);
+  EXPECT_NE(
+      message_for({"auto_shard", "-i", "m.onnx", "--num_ipus", "2", "--output_model", "./m.onnx"})
+          .find("would overwrite its source"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class Bench : public CommandTest {
     return ran.code == 0 ? ran.json() : nlohmann::json();
   }
   // "N requests, ..." of the first line.
-  static std::string said(std::vector<std::string> words) {
+  static std::string message_for(std::vector<std::string> words) {
     const Ran ran = bench(words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     const size_t at = ran.out.find("ms, ") + 4;
@@ -39,7 +39,7 @@ TEST_F(Bench, HowItWasMeasuredIsSaid) {
   const auto with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = words;
     all.insert(all.end(), more.begin(), more.end());
-    return said(all);
+    return message_for(all);
   };
   EXPECT_EQ(with({}), "4 requests, 1 client");
   EXPECT_EQ(with({"--clients", "3"}), "12 requests, 3 clients");
@@ -78,7 +78,7 @@ TEST_F(Bench, TimeEndsIt) {
 
 TEST_F(Bench, TwoStepsAreInFlight) {
   popef("steps.popef", "net.onnx", {{"input_shape", "x=2,3"}, {"batches_per_step", "5"}});
-  EXPECT_EQ(said({"steps.popef", "--iterations", "10", "--async"}),
+  EXPECT_EQ(message_for({"steps.popef", "--iterations", "10", "--async"}),
             "10 requests, 1 client, 10 requests in flight each");
   // Through a session whole steps are made.
   EXPECT_EQ(report({"steps.popef", "--iterations", "6", "--through", "callbacks"})["requests"], 10);

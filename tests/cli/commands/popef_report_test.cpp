@@ -43,12 +43,12 @@ TEST(PopefReport, ProcessesRunAtTheSameTime) {
 }
 
 TEST(PopefReport, ReplicasAreSaid) {
-  const auto said = [](int64_t processes, int64_t replicas) {
+  const auto message_for = [](int64_t processes, int64_t replicas) {
     return summary({{"modelRunner", 1, 1, {1}}}, {1, 1, processes, replicas});
   };
-  EXPECT_EQ(said(1, 1).find("processes"), std::string::npos);
-  EXPECT_NE(said(1, 2).find("\nprocesses: 1, replicas in each: 2\n"), std::string::npos);
-  EXPECT_NE(said(2, 1).find("\nprocesses: 2, replicas in each: 1\n"), std::string::npos);
+  EXPECT_EQ(message_for(1, 1).find("processes"), std::string::npos);
+  EXPECT_NE(message_for(1, 2).find("\nprocesses: 1, replicas in each: 2\n"), std::string::npos);
+  EXPECT_NE(message_for(2, 1).find("\nprocesses: 2, replicas in each: 1\n"), std::string::npos);
 }
 
 TEST(PopefReport, LineIsReadAgain) {

@@ -23,9 +23,9 @@ TEST(Abi, PluginsAreALineOrAListOfPaths) {
   for (const char* nothing : {"", ",", "\n,,\n"}) EXPECT_NO_THROW(load_plugins(nothing));
   for (const char* list :
        {"/none/a.so", ",/none/a.so", "\n\n/none/a.so,/none/b.so", "/none/a.so\n/none/b.so"}) {
-    const std::string said = message_of<Failure>([&] { load_plugins(list); });
-    EXPECT_NE(said.find("/none/a.so"), std::string::npos) << said;
-    EXPECT_EQ(said.find("b.so"), std::string::npos) << said;
+    const std::string output = message_of<Failure>([&] { load_plugins(list); });
+    EXPECT_NE(output.find("/none/a.so"), std::string::npos) << output;
+    EXPECT_EQ(output.find("b.so"), std::string::npos) << output;
   }
 }
 

@@ -24,18 +24,18 @@ struct Program {
     sub->add_option("--alpine", alpine, "Of the command");
     sub->callback([this] { worked = true; });
   }
-  Said operator()(std::vector<std::string> given) { return parse(app, std::move(given)); }
+  Printed operator()(std::vector<std::string> given) { return parse(app, std::move(given)); }
 };
 
 std::string refusal(std::vector<std::string> words, const std::string& command = "program") {
   Program program;
-  const Said said = program(std::move(words));
-  EXPECT_EQ(said.code, 2);
-  EXPECT_EQ(said.out, "");
+  const Printed printed = program(std::move(words));
+  EXPECT_EQ(printed.code, 2);
+  EXPECT_EQ(printed.out, "");
   const std::string head = command + ": ", tail = "; see " + command + " --help\n";
-  EXPECT_TRUE(said.err.starts_with(head) && said.err.ends_with(tail)) << said.err;
-  if (said.err.size() < head.size() + tail.size()) return said.err;
-  return said.err.substr(head.size(), said.err.size() - head.size() - tail.size());
+  EXPECT_TRUE(printed.err.starts_with(head) && printed.err.ends_with(tail)) << printed.err;
+  if (printed.err.size() < head.size() + tail.size()) return printed.err;
+  return printed.err.substr(head.size(), printed.err.size() - head.size() - tail.size());
 }
 
 TEST(Arguments, EditDistanceCountsLettersThatDiffer) {
@@ -100,10 +100,10 @@ TEST(Arguments, WordsAndPathsAreChecked) {
 
 TEST(Arguments, ValuesAreWritten) {
   Program p;
-  const Said said =
+  const Printed printed =
       p({"--alpha", "x", "--count=7", "-r", "0.5", "--flag", "work", "--alpine", "y"});
-  EXPECT_EQ(said.code, std::nullopt);
-  EXPECT_EQ(said.err + said.out, "");
+  EXPECT_EQ(printed.code, std::nullopt);
+  EXPECT_EQ(printed.err + printed.out, "");
   EXPECT_EQ(p.alpha + p.alpine, "xy");
   EXPECT_EQ(p.count, 7);
   EXPECT_EQ(p.ratio, 0.5);
@@ -206,20 +206,20 @@ TEST(Arguments, WordsThatNothingTakes) {
   EXPECT_EQ(refusal({"a", "b"}), "expected options, found 'a' and 'b'");
   EXPECT_EQ(refusal({"work", "a"}, "program work"), "expected options, found 'a'");
   EXPECT_EQ(refusal({"--", "--zzz"}), "expected options, found '--' and '--zzz'");
-  const auto said = [](std::vector<std::string> words) {
+  const auto message_for = [](std::vector<std::string> words) {
     Command app("", "program");
     std::string model;
     app.add_option("-i,--input_model", model, "");
     return parse(app, std::move(words)).err;
   };
-  EXPECT_EQ(said({"m.onnx"}),
+  EXPECT_EQ(message_for({"m.onnx"}),
             "program: expected options, found 'm.onnx': give --input_model m.onnx; see program "
             "--help\n");
-  EXPECT_EQ(said({"-i", "m.onnx", "n.onnx"}),
+  EXPECT_EQ(message_for({"-i", "m.onnx", "n.onnx"}),
             "program: expected options, found 'n.onnx'; see program --help\n");
-  EXPECT_EQ(said({"m.onnx", "n.onnx"}),
+  EXPECT_EQ(message_for({"m.onnx", "n.onnx"}),
             "program: expected options, found 'm.onnx' and 'n.onnx'; see program --help\n");
-  EXPECT_EQ(said({"-z"}), "program: expected options, found '-z'; see program --help\n");
+  EXPECT_EQ(message_for({"-z"}), "program: expected options, found '-z'; see program --help\n");
 }
 
 TEST(Arguments, ValuesThatCannotBeRead) {
@@ -272,10 +272,10 @@ TEST(Arguments, WhatIsRequired) {
 TEST(Arguments, HelpAndVersionsArePrinted) {
   Program p;
   p.app.set_version_flag("-v,--version", "1.2.3");
-  const Said version = p({"--version"});
+  const Printed version = p({"--version"});
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out, "1.2.3\n");
-  const Said help = p({"-h"});
+  const Printed help = p({"-h"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_NE(help.out.find("--count_all"), std::string::npos);
@@ -371,25 +371,27 @@ TEST(Arguments, OptionsThatGoTogetherOrDoNot) {
 }
 
 TEST(Arguments, OptionsOfBatchesAndConvolutions) {
-  const auto said = [](std::vector<std::string> words) {
+  const auto message_for = [](std::vector<std::string> words) {
     Command app("", "program");
     int64_t size = 0, axis = -1;
     std::string choice;
     add_batch_options(app, size, axis);
     add_winograd_option(app, choice);
-    const Said said = parse(app, std::move(words));
-    return said.code ? said.err : fmt::format("{} {} {}", size, axis, choice);
+    const Printed printed = parse(app, std::move(words));
+    return printed.code ? printed.err : fmt::format("{} {} {}", size, axis, choice);
   };
-  EXPECT_EQ(said({"--batch_size", "1", "--batch_axis", "0"}), "1 0 ");
-  EXPECT_EQ(said({"--batch_size", "1"}), "1 -1 ");
-  EXPECT_NE(said({"--batch_axis", "1"}).find("--batch_size"), std::string::npos);
-  EXPECT_NE(said({"--batch_size", "0", "--batch_axis", "0"}).find("of at least 1, found '0'"),
-            std::string::npos);
-  EXPECT_NE(said({"--batch_size", "1", "--batch_axis", "-1"}).find("of at least 0, found '-1'"),
-            std::string::npos);
+  EXPECT_EQ(message_for({"--batch_size", "1", "--batch_axis", "0"}), "1 0 ");
+  EXPECT_EQ(message_for({"--batch_size", "1"}), "1 -1 ");
+  EXPECT_NE(message_for({"--batch_axis", "1"}).find("--batch_size"), std::string::npos);
+  EXPECT_NE(
+      message_for({"--batch_size", "0", "--batch_axis", "0"}).find("of at least 1, found '0'"),
+      std::string::npos);
+  EXPECT_NE(
+      message_for({"--batch_size", "1", "--batch_axis", "-1"}).find("of at least 0, found '-1'"),
+      std::string::npos);
   for (const char* word : {"off", "exact", "fast"})
-    EXPECT_EQ(said({"--winograd", word}), fmt::format("0 -1 {}", word));
-  EXPECT_NE(said({"--winograd", "slow"}).find("expected off or exact or fast, found 'slow'"),
+    EXPECT_EQ(message_for({"--winograd", word}), fmt::format("0 -1 {}", word));
+  EXPECT_NE(message_for({"--winograd", "slow"}).find("expected off or exact or fast, found 'slow'"),
             std::string::npos);
 }
 

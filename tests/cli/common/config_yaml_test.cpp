@@ -36,10 +36,10 @@ struct Config {
 template <class Read>
 std::string wrong(const char* option, const std::string& text, Read&& read) {
   Config config(text);
-  const std::string said = message_of<Usage>([&] { read(config); });
+  const std::string printed = message_of<Usage>([&] { read(config); });
   const std::string head = fmt::format("--{}: {}:", option, config.path);
-  EXPECT_TRUE(said.starts_with(head)) << said;
-  return said.size() < head.size() ? said : said.substr(head.size());
+  EXPECT_TRUE(printed.starts_with(head)) << printed;
+  return printed.size() < head.size() ? printed : printed.substr(head.size());
 }
 
 std::string wrong(const std::string& text) {

@@ -13,11 +13,11 @@ const OptionInfo& info(const std::string& name) { return *option_tables().find(n
 struct Line {
   Command app{"", "program"};
   GivenOptions given;
-  Said said;
+  Printed printed;
   explicit Line(Words words) {
     given.add_to(app, option_tables().options);
-    said = parse(app, std::move(words));
-    if (!said.code) given.take();
+    printed = parse(app, std::move(words));
+    if (!printed.code) given.take();
   }
 };
 
@@ -100,7 +100,7 @@ TEST(OptionTable, ValuesAreHeldToTheirLimits) {
 TEST(OptionTable, TakesWhatALineSays) {
   const Line line({"-i", "m.onnx", "--passes", "a", "b,", "c", "--input_shape", "x=1", "y=2",
                    "--show", "--run=false", "--input_shape", "z=3"});
-  ASSERT_EQ(line.said.code, std::nullopt) << line.said.err;
+  ASSERT_EQ(line.printed.code, std::nullopt) << line.printed.err;
   const GivenOptions& given = line.given;
   EXPECT_EQ(given.text("input_model"), "m.onnx");
   EXPECT_TRUE(given.has("show"));
@@ -125,7 +125,7 @@ TEST(OptionTable, NamesHaveNoBlanksAround) {
 }
 
 TEST(OptionTable, HelpSaysWhatAnOptionDoes) {
-  const std::string help = Line({"--help"}).said.out;
+  const std::string help = Line({"--help"}).printed.out;
   for (const char* part : {"Shapes, batch, opset:", "FOLDER", "-i,", "--batch_per_step"})
     EXPECT_NE(help.find(part), std::string::npos) << part;
   std::string plain;
@@ -139,7 +139,7 @@ TEST(OptionTable, HelpSaysWhatAnOptionDoes) {
 TEST(OptionTable, TheLastOfSeveralValuesCounts) {
   const Line line({"-i", "a", "--input_model", "b", "--precision", "fp16", "--precision", "fp16",
                    "--passes", "a", "--passes", "b", "--show", "--show"});
-  ASSERT_EQ(line.said.code, std::nullopt) << line.said.err;
+  ASSERT_EQ(line.printed.code, std::nullopt) << line.printed.err;
   EXPECT_EQ(line.given.text("input_model"), "b");
   EXPECT_EQ(line.given.overridden(), Words{"input_model"});
   EXPECT_EQ(Line({"--output", "a", "--output", "b", "--output", "a"}).given.overridden(),
@@ -148,10 +148,10 @@ TEST(OptionTable, TheLastOfSeveralValuesCounts) {
 }
 
 TEST(OptionTable, ValuesAreCheckedWhereTheyAreGiven) {
-  EXPECT_EQ(Line({"--batch_size", "0", "--batch_axis", "0"}).said.err,
+  EXPECT_EQ(Line({"--batch_size", "0", "--batch_axis", "0"}).printed.err,
             "program: --batch_size: expected a whole number of at least 1, found '0'; see program "
             "--help\n");
-  EXPECT_EQ(Line({"--precision", "int3"}).said.code, 2);
+  EXPECT_EQ(Line({"--precision", "int3"}).printed.code, 2);
 }
 
 TEST(OptionTable, TheCommandLineComesFirst) {

@@ -66,7 +66,7 @@ TEST(Scripts, AConversionIsAskedForWithItsOptions) {
 }
 
 TEST(Scripts, AnswersThatSayWhatIsWrong) {
-  const auto said = [](const std::string& answer) {
+  const auto message_for = [](const std::string& answer) {
     const StandIn python = answering(answer);
     std::string message = message_of<Failure>([] { (void)passes_of_scripts(one_script()); });
     const std::string name = python.file("python");
@@ -77,16 +77,16 @@ TEST(Scripts, AnswersThatSayWhatIsWrong) {
   const std::string none =
       "--custom_pass_config: PYTHON has no package poprt: python3 -m pip install "
       "poprt-VERSION.whl, or set POPRT_PYTHON to an interpreter that has it";
-  EXPECT_EQ(said(R"({"import":"No module","package":"poprt"})"), none);
-  EXPECT_EQ(said(R"({"import":"No module","package":"poprt._scripts"})"), none);
+  EXPECT_EQ(message_for(R"({"import":"No module","package":"poprt"})"), none);
+  EXPECT_EQ(message_for(R"({"import":"No module","package":"poprt._scripts"})"), none);
   const std::string other = "--custom_pass_config: PYTHON cannot import poprt: why";
-  EXPECT_EQ(said(R"({"import":"why","package":"numpy"})"), other);
-  EXPECT_EQ(said(R"({"import":"why","package":"poprtx"})"), other);
-  EXPECT_EQ(said(R"({"import":"why"})"), other);
-  EXPECT_EQ(said(R"({"error":"why"})"), "--custom_pass_config: why");
-  EXPECT_EQ(said(R"({"error":"why","usage":false})"), "--custom_pass_config: why");
-  EXPECT_EQ(said("[]"), "--custom_pass_config: PYTHON ended early with code 0");
-  EXPECT_EQ(said("{"), "--custom_pass_config: PYTHON ended early with code 0");
+  EXPECT_EQ(message_for(R"({"import":"why","package":"numpy"})"), other);
+  EXPECT_EQ(message_for(R"({"import":"why","package":"poprtx"})"), other);
+  EXPECT_EQ(message_for(R"({"import":"why"})"), other);
+  EXPECT_EQ(message_for(R"({"error":"why"})"), "--custom_pass_config: why");
+  EXPECT_EQ(message_for(R"({"error":"why","usage":false})"), "--custom_pass_config: why");
+  EXPECT_EQ(message_for("[]"), "--custom_pass_config: PYTHON ended early with code 0");
+  EXPECT_EQ(message_for("{"), "--custom_pass_config: PYTHON ended early with code 0");
   const StandIn usage = answering(R"({"error":"why","usage":true})");
   EXPECT_EQ(message_of<Usage>([] { (void)passes_of_scripts(one_script()); }),
             "--custom_pass_config: why");
@@ -94,14 +94,15 @@ TEST(Scripts, AnswersThatSayWhatIsWrong) {
 
 TEST(Scripts, TheOptionThatIsGivenIsToBlame) {
   const StandIn python("exit 4");
-  const auto said = [](const GivenOptions& options) {
+  const auto message_for = [](const GivenOptions& options) {
     return message_of<Failure>([&] { (void)passes_of_scripts(options); });
   };
   const auto shapes = given({{"custom_shape_inference", {"s.py"}}});
-  EXPECT_EQ(said(shapes),
+  EXPECT_EQ(message_for(shapes),
             "--custom_shape_inference: " + python.file("python") + " ended early with code 4");
-  EXPECT_TRUE(said(given({{"custom_shape_inference", {"s.py"}}, {"custom_pass_config", {"a.py"}}}))
-                  .starts_with("--custom_pass_config: "));
+  EXPECT_TRUE(
+      message_for(given({{"custom_shape_inference", {"s.py"}}, {"custom_pass_config", {"a.py"}}}))
+          .starts_with("--custom_pass_config: "));
 }
 
 TEST(Scripts, TheLibraryIsToldWhatItKnows) {

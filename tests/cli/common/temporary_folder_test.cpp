@@ -28,13 +28,13 @@ TEST(TemporaryFolder, ThatCannotBeMadeIsAnError) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before ? before : "";
   ::setenv("TMPDIR", gone.c_str(), 1);
-  std::string said;
+  std::string output;
   {
     std::filesystem::permissions(gone, std::filesystem::perms::none);
     try {
       const TemporaryFolder none;
     } catch (const std::exception& e) {
-      said = e.what();
+      output = e.what();
     }
     std::filesystem::permissions(gone, std::filesystem::perms::owner_all);
   }
@@ -43,7 +43,7 @@ TEST(TemporaryFolder, ThatCannotBeMadeIsAnError) {
   else
     ::unsetenv("TMPDIR");
   if (::geteuid() != 0)  // who may write everywhere
-    EXPECT_EQ(said, "cannot make a folder in '" + gone.string() + "': Permission denied");
+    EXPECT_EQ(output, "cannot make a folder in '" + gone.string() + "': Permission denied");
 }
 
 }  // namespace

@@ -79,14 +79,14 @@ TEST(Tensorflow, APackageThatIsMissingIsNotStarted) {
 }
 
 TEST(Tensorflow, AnOpsetThatLacksAnOperatorIsNotInsistedOn) {
-  const std::string said =
+  const std::string stdout_text =
       "poprt: --framework tensorflow: tf2onnx cannot write the model with opset 11{}; it was "
       "written with tf2onnx's default opset\n";
   Converter lacks("good; [ $first ] && echo 'x - Unsupported ops: Einsum' || true");
-  EXPECT_EQ(lacks.run(), fmt::format(fmt::runtime(said), " (Einsum)"));
+  EXPECT_EQ(lacks.run(), fmt::format(fmt::runtime(stdout_text), " (Einsum)"));
   EXPECT_EQ(lacks.conversions(), "10");
   Converter fails("[ $first ] && exit 1; good");
-  EXPECT_EQ(fails.run(), fmt::format(fmt::runtime(said), ""));
+  EXPECT_EQ(fails.run(), fmt::format(fmt::runtime(stdout_text), ""));
   EXPECT_EQ(fails.conversions(), "10");
 }
 
@@ -120,7 +120,7 @@ TEST(Tensorflow, TheLastLineSaysWhatFailed) {
 
 // The model has inputs b and i, and outputs wide, real, same and brief.
 TEST(Tensorflow, NamesOfWhatIsTransposedAreThoseOfTheModel) {
-  const auto said = [](const std::string& option, Words words, Words ends = {}) {
+  const auto message_for = [](const std::string& option, Words words, Words ends = {}) {
     Converter converter("good");
     converter.give(option, std::move(words));
     if (!ends.empty()) converter.give(option.substr(0, option.find("_as")), std::move(ends));
@@ -131,17 +131,17 @@ TEST(Tensorflow, NamesOfWhatIsTransposedAreThoseOfTheModel) {
     }
   };
   for (const char* name : {"b", "i", "b:0", "i:0", "b,i:0"})
-    EXPECT_EQ(said("inputs_as_nchw", {name}), "") << name;
+    EXPECT_EQ(message_for("inputs_as_nchw", {name}), "") << name;
   for (const char* name : {"wide", "brief", "Identity:0", "Identity_1:0", "Identity_3:0"})
-    EXPECT_EQ(said("outputs_as_nchw", {name}), "") << name;
-  EXPECT_EQ(said("inputs_as_nchw", {"t:0"}, {"t:0[1,2]"}), "");
-  EXPECT_EQ(said("outputs_as_nchw", {"u:0"}, {"t:0,u:0"}), "");
+    EXPECT_EQ(message_for("outputs_as_nchw", {name}), "") << name;
+  EXPECT_EQ(message_for("inputs_as_nchw", {"t:0"}, {"t:0[1,2]"}), "");
+  EXPECT_EQ(message_for("outputs_as_nchw", {"u:0"}, {"t:0,u:0"}), "");
   for (const char* name : {"wide", "Identity:0", "t:0"})
     EXPECT_EQ(
-        said("inputs_as_nchw", {name}),
+        message_for("inputs_as_nchw", {name}),
         fmt::format("tf2onnx --inputs_as_nchw: the model has no input '{}'; it has b, i", name));
   for (const char* name : {"Identity_0:0", "Identity_4:0", "wide:0", "b"})
-    EXPECT_EQ(said("outputs_as_nchw", {name}),
+    EXPECT_EQ(message_for("outputs_as_nchw", {name}),
               fmt::format("tf2onnx --outputs_as_nchw: the model has no output '{}'; it has wide, "
                           "real, same, brief",
                           name));

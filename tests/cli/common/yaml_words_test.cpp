@@ -84,22 +84,22 @@ TEST(YamlWords, Shapes) {
 }
 
 TEST(YamlWords, ProductsThatAreSerialized) {
-  const auto said = [](Value value) {
+  const auto message_for = [](Value value) {
     return words("serialize_matmul", {{"fc", std::move(value)}}).at(0);
   };
-  EXPECT_EQ(said(one("4")), "fc=4");
-  EXPECT_EQ(said(list({one("2"), one("reducing_dim")})), "fc=2/reducing_dim");
-  EXPECT_EQ(said(map({{"factor", one("2")}})), "fc=2");
-  EXPECT_EQ(said(map({{"mode", one("input_channels")}, {"factor", one("2")}})),
+  EXPECT_EQ(message_for(one("4")), "fc=4");
+  EXPECT_EQ(message_for(list({one("2"), one("reducing_dim")})), "fc=2/reducing_dim");
+  EXPECT_EQ(message_for(map({{"factor", one("2")}})), "fc=2");
+  EXPECT_EQ(message_for(map({{"mode", one("input_channels")}, {"factor", one("2")}})),
             "fc=2/input_channels");
-  EXPECT_EQ(said(map({{"factor", one("2")}, {"keep_precision", one("yes")}})),
+  EXPECT_EQ(message_for(map({{"factor", one("2")}, {"keep_precision", one("yes")}})),
             "fc=2/output_channels/True");
   EXPECT_EQ(
-      said(map(
+      message_for(map(
           {{"factor", one("2")}, {"keep_precision", one("maybe")}, {"mode", one("reducing_dim")}})),
       "fc=2/reducing_dim/maybe");
   // Only keep_precision is a truth.
-  EXPECT_EQ(said(map({{"factor", one("2")}, {"mode", one("yes")}})), "fc=2/yes");
+  EXPECT_EQ(message_for(map({{"factor", one("2")}, {"mode", one("yes")}})), "fc=2/yes");
   EXPECT_EQ(unfit("serialize_matmul", {{"fc", map({{"mode", one("a")}})}}),
             "3: fc: the factor is missing");
   EXPECT_EQ(unfit("serialize_matmul", {{"fc", map({{"fold", one("a")}})}}),
@@ -151,26 +151,27 @@ TEST(YamlWords, Brackets) {
 }
 
 TEST(YamlWords, ArgumentsOfPasses) {
-  const auto said = [](const std::string& pass, const std::string& parameter, Value value) {
+  const auto message_for = [](const std::string& pass, const std::string& parameter, Value value) {
     const Words nested = words("pass_args", {{pass, map({{parameter, value}})}}),
                 dotted = words("pass_args", {{pass + "." + parameter, value}});
     EXPECT_EQ(nested, dotted);
     return nested.at(0);
   };
-  EXPECT_EQ(said("merge_matmul", "names", list({one("q"), one("k")})), "merge_matmul.names=q,k");
+  EXPECT_EQ(message_for("merge_matmul", "names", list({one("q"), one("k")})),
+            "merge_matmul.names=q,k");
   // A flag is true or false, other parameters have their words as they are.
   const std::string flag = "enable_avoid_overflow_patterns";
-  EXPECT_EQ(said("float_to_half", flag, one("yes")), "float_to_half." + flag + "=True");
-  EXPECT_EQ(said("float_to_half", flag, one("odd")), "float_to_half." + flag + "=odd");
-  EXPECT_EQ(said("merge_matmul", "names", one("yes")), "merge_matmul.names=yes");
-  EXPECT_EQ(said("of_nobody", "p", one("yes")), "of_nobody.p=yes");
+  EXPECT_EQ(message_for("float_to_half", flag, one("yes")), "float_to_half." + flag + "=True");
+  EXPECT_EQ(message_for("float_to_half", flag, one("odd")), "float_to_half." + flag + "=odd");
+  EXPECT_EQ(message_for("merge_matmul", "names", one("yes")), "merge_matmul.names=yes");
+  EXPECT_EQ(message_for("of_nobody", "p", one("yes")), "of_nobody.p=yes");
   // Words are lines, and so are mappings.
-  EXPECT_EQ(said("serialize_matmul", "matmuls", list({one("a=2"), one("b=4")})),
+  EXPECT_EQ(message_for("serialize_matmul", "matmuls", list({one("a=2"), one("b=4")})),
             "serialize_matmul.matmuls=a=2\\nb=4");
-  EXPECT_EQ(said("serialize_matmul", "matmuls",
-                 map({{"a", one("2")},
-                      {"b", map({{"factor", one("4")}, {"mode", one("m")}})},
-                      {"c", list({one("5"), one("6")})}})),
+  EXPECT_EQ(message_for("serialize_matmul", "matmuls",
+                        map({{"a", one("2")},
+                             {"b", map({{"factor", one("4")}, {"mode", one("m")}})},
+                             {"c", list({one("5"), one("6")})}})),
             "serialize_matmul.matmuls=a=2\\nb=4/m\\nc=5,6");
   EXPECT_EQ(words("pass_args", {{"a", map({{"p", one("1")}, {"q", one("2")}})}}),
             (Words{"a.p=1", "a.q=2"}));

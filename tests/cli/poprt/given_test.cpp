@@ -17,7 +17,7 @@ GivenOptions options(const std::vector<std::pair<std::string, std::string>>& all
   return given;
 }
 
-std::string said_on_stderr(const GivenOptions& given, void (*function)(const GivenOptions&)) {
+std::string stderr_of(const GivenOptions& given, void (*function)(const GivenOptions&)) {
   testing::internal::CaptureStderr();
   function(given);
   return testing::internal::GetCapturedStderr();
@@ -39,16 +39,16 @@ TEST(Given, OnlyErrorsAreSaidWhenTheLevelSaysSo) {
 TEST(Given, WhatOnlyPrintsUsesNoOptionForOutputs) {
   const auto show = [](const GivenOptions& given) { EXPECT_TRUE(only_prints(given)); };
   EXPECT_FALSE(only_prints(options({{"output", "m.popef"}})));
-  EXPECT_EQ(said_on_stderr(options({{"show", "True"}, {"output", "m.popef"}}), show),
+  EXPECT_EQ(stderr_of(options({{"show", "True"}, {"output", "m.popef"}}), show),
             "poprt: --output has no effect, because --show only prints\n");
-  EXPECT_EQ(said_on_stderr(options({{"show_io_stat", "True"}, {"check", "True"}}), show),
+  EXPECT_EQ(stderr_of(options({{"show_io_stat", "True"}, {"check", "True"}}), show),
             "poprt: --check has no effect, because --show_io_stat only prints\n");
 }
 
 TEST(Given, OptionsOfTheExecutableDoNothingWithoutOne) {
   const auto warned = [](std::vector<std::pair<std::string, std::string>> more) {
     more.emplace_back("pad_values", "x=0");
-    return said_on_stderr(options(more), warn_of_executable);
+    return stderr_of(options(more), warn_of_executable);
   };
   EXPECT_TRUE(warned({}).starts_with("poprt: --pad_values has no effect without --export_popef"));
   EXPECT_EQ(warned({{"run", "True"}}), "");
@@ -57,7 +57,8 @@ TEST(Given, OptionsOfTheExecutableDoNothingWithoutOne) {
 }
 
 TEST(Given, NamesOfTheExecutableAreChecked) {
-  const auto said = [](const std::vector<std::pair<std::string, std::string>>& all) -> std::string {
+  const auto message_for =
+      [](const std::vector<std::pair<std::string, std::string>>& all) -> std::string {
     try {
       check_popef_names(options(all));
     } catch (const Usage& e) {
@@ -65,14 +66,14 @@ TEST(Given, NamesOfTheExecutableAreChecked) {
     }
     return "taken";
   };
-  EXPECT_EQ(said({{"output", "a/m.popef"}}), "taken");
-  EXPECT_EQ(said({{"popef_name", "m.popef"}}), "taken");
-  EXPECT_EQ(said({{"output", "m.bin"}}),
+  EXPECT_EQ(message_for({{"output", "a/m.popef"}}), "taken");
+  EXPECT_EQ(message_for({{"popef_name", "m.popef"}}), "taken");
+  EXPECT_EQ(message_for({{"output", "m.bin"}}),
             "--output: expected a name that ends in .popef, found 'm.bin'");
-  EXPECT_EQ(said({{"popef_name", "a/m.popef"}}),
+  EXPECT_EQ(message_for({{"popef_name", "a/m.popef"}}),
             "--popef_name: expected a name without a folder, found 'a/m.popef'; --output takes a "
             "path");
-  EXPECT_EQ(said({{"output", "m.popef"}, {"popef_name", "n.popef"}}),
+  EXPECT_EQ(message_for({{"output", "m.popef"}, {"popef_name", "n.popef"}}),
             "--output and --popef_name: only one of them names the executable");
 }
 

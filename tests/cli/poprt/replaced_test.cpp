@@ -78,10 +78,11 @@ TEST_F(Replacing, AnotherModelOfTheNameStays) {
   compile(path, "net", "x", "y");
   Replaced replaced({}, path);
   compile(replaced.temporary_path(), "net", "image", "y");
-  const std::string said = message([&] { replaced.commit(); });
-  EXPECT_NE(said.find("contains another model with the name 'net', whose inputs are x, not image"),
-            std::string::npos)
-      << said;
+  const std::string printed = message([&] { replaced.commit(); });
+  EXPECT_NE(
+      printed.find("contains another model with the name 'net', whose inputs are x, not image"),
+      std::string::npos)
+      << printed;
   EXPECT_EQ(input_of(path), "x");
 }
 

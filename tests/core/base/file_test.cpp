@@ -203,7 +203,7 @@ TEST_F(File, OpenErrorsNameThePath) {
 
 // Each error of the system has a code; the message contains the action and the path.
 TEST_F(File, ErrorsHaveTheirKinds) {
-  const auto said = [](const fs::path& path, bool write = false) {
+  const auto message_for = [](const fs::path& path, bool write = false) {
     const Error e = error_of([&] {
       if (write)
         AtomicFile file(path);
@@ -216,29 +216,32 @@ TEST_F(File, ErrorsHaveTheirKinds) {
   fs::create_symlink("loop", dir / "loop");
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
   const std::string in = (dir / "").string(), name(300, 'n');
-  EXPECT_EQ(said(dir / "none"),
+  EXPECT_EQ(message_for(dir / "none"),
             "not_found: cannot open '" + in + "none': No such file or directory");
-  EXPECT_EQ(said(dir / "file/x"), "not_found: cannot open '" + in + "file/x': Not a directory");
-  EXPECT_EQ(said(dir / name),
+  EXPECT_EQ(message_for(dir / "file/x"),
+            "not_found: cannot open '" + in + "file/x': Not a directory");
+  EXPECT_EQ(message_for(dir / name),
             "invalid_argument: cannot open '" + in + name + "': File name too long");
-  EXPECT_EQ(said(dir / "loop"),
+  EXPECT_EQ(message_for(dir / "loop"),
             "invalid_argument: cannot open '" + in + "loop': Too many levels of symbolic links");
-  EXPECT_EQ(said(dir), "invalid_argument: cannot read '" + dir.string() +
-                           "': expected a regular file, found a directory");
-  EXPECT_EQ(said(dir / "fifo"), "invalid_argument: cannot read '" + in +
-                                    "fifo': expected a regular file, found a device, pipe or "
-                                    "socket");
-  EXPECT_EQ(said(dir / "none/x", true),
+  EXPECT_EQ(message_for(dir), "invalid_argument: cannot read '" + dir.string() +
+                                  "': expected a regular file, found a directory");
+  EXPECT_EQ(message_for(dir / "fifo"),
+            "invalid_argument: cannot read '" + in +
+                "fifo': expected a regular file, found a device, pipe or "
+                "socket");
+  EXPECT_EQ(message_for(dir / "none/x", true),
             "not_found: cannot create '" + in + "none/x': No such file or directory");
-  EXPECT_EQ(said(dir / "loop", true),
+  EXPECT_EQ(message_for(dir / "loop", true),
             "invalid_argument: cannot write '" + in + "loop': Too many levels of symbolic links");
-  EXPECT_EQ(said(dir, true), "invalid_argument: cannot write '" + dir.string() +
-                                 "': expected a file name, found a directory");
-  EXPECT_EQ(said(in, true),
+  EXPECT_EQ(message_for(dir, true), "invalid_argument: cannot write '" + dir.string() +
+                                        "': expected a file name, found a directory");
+  EXPECT_EQ(message_for(in, true),
             "invalid_argument: cannot write '" + in + "': expected a file name, found a directory");
-  EXPECT_EQ(said(dir / "fifo", true), "invalid_argument: cannot write '" + in +
-                                          "fifo': expected a regular file, found a device, pipe "
-                                          "or socket");
+  EXPECT_EQ(message_for(dir / "fifo", true),
+            "invalid_argument: cannot write '" + in +
+                "fifo': expected a regular file, found a device, pipe "
+                "or socket");
 }
 
 TEST_F(File, LinksAreFollowedAsFarAsTheSystemDoes) {

@@ -54,9 +54,9 @@ TEST(Log, LinesLookAsThoseOfPopRT) {
 }
 
 TEST(Log, WarningsOfAThreadAreFiltered) {
-  static std::vector<std::string> said;
-  said.clear();
-  set_log_receiver([](int32_t, const char* text) { said.emplace_back(text); });
+  static std::vector<std::string> printed;
+  printed.clear();
+  set_log_receiver([](int32_t, const char* text) { printed.emplace_back(text); });
   {
     const WarningFilter outer([](const std::string& text) { return text != "a"; });
     {
@@ -70,7 +70,7 @@ TEST(Log, WarningsOfAThreadAreFiltered) {
   }
   log().warn("a");
   set_log_receiver(nullptr);
-  EXPECT_EQ(said, (std::vector<std::string>{"a", "b", "a", "a"}));
+  EXPECT_EQ(printed, (std::vector<std::string>{"a", "b", "a", "a"}));
 }
 
 TEST(Log, EveryLevelHasItsNames) {

@@ -259,20 +259,20 @@ TEST(PickledArrays, RecordedAnswersToEveryByteChanged) {
       "(.02CIKMNRVX]bceghjlpqrstu})\x80\x85\x87\x88\x8a\x8c\x93\x94\x96\x00\x01"s
       "\xff>\n"s;
   for (const auto& [name, whole] : pickles()) {
-    test::MessageCounts said;
+    test::MessageCounts messages;
     EXPECT_EQ(message_of(whole), "no error") << name;
     for (size_t i = 0; i < whole.size(); i++)
       for (const char other : others) {
         std::string bytes = whole;
         bytes[i] = other;
         try {
-          said.add(summary_of(parse(bytes)));
+          messages.add(summary_of(parse(bytes)));
         } catch (const Error& e) {
-          said.add(e.message());
+          messages.add(e.message());
         }
       }
-    for (size_t i = 0; i < whole.size(); i++) said.add(message_of(whole.substr(0, i)));
-    said.write(found[name]);
+    for (size_t i = 0; i < whole.size(); i++) messages.add(message_of(whole.substr(0, i)));
+    messages.write(found[name]);
   }
   test::expect_digests(found, POPRT_TEST_DATA "/pickle_refusals.txt",
                        "Arrays and messages of damaged pickles: arrays_file_test.cpp.",
@@ -324,7 +324,7 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
       {"nothing", npz({})}};
   test::RecordedLines found;
   for (const auto& [name, whole] : files) {
-    test::MessageCounts said;
+    test::MessageCounts messages;
     const auto add = [&](const std::string& bytes) {
       try {
         const auto arrays = parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
@@ -335,9 +335,9 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
               line += " ";
               for (const char c : word) line += fmt::format("{:02x}", static_cast<uint8_t>(c));
             }
-        said.add(line.empty() ? summary_of(arrays) : "taken: text" + line);
+        messages.add(line.empty() ? summary_of(arrays) : "taken: text" + line);
       } catch (const Error& e) {
-        said.add(std::string(error_code_name(e.code())) + ": " + e.message());
+        messages.add(std::string(error_code_name(e.code())) + ": " + e.message());
       }
     };
     add(whole);
@@ -350,7 +350,7 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
       add(whole.substr(0, i));
       add(whole.substr(0, i) + whole.substr(i + 1));
     }
-    said.write(found[name]);
+    messages.write(found[name]);
   }
   test::expect_recorded(found, POPRT_TEST_DATA "/npz_refusals.txt",
                         "Arrays and messages of damaged .npz files: arrays_file_test.cpp.");
@@ -451,7 +451,7 @@ TEST(NpzArrays, SayWhatIsWrong) {
 
 TEST(ArraysFile, IsOneOrTheOtherByItsFirstBytes) {
   const std::string path = testing::TempDir() + "arrays_file_" + std::to_string(::getpid());
-  const auto said = [&](const std::string& bytes) {
+  const auto message_for = [&](const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
     try {
       return fmt::format("{} arrays", read_arrays(path).size());
@@ -462,15 +462,15 @@ TEST(ArraysFile, IsOneOrTheOtherByItsFirstBytes) {
   const std::string one = "'" + path +
                           "' is one array without a name; expected a pickle of {'input': array} "
                           "or an .npz file";
-  EXPECT_EQ(said(npz({{"x.npy", npy_bytes(1, kFloats, little(1.5f))}})), "1 arrays");
-  EXPECT_EQ(said(npz({})), "0 arrays");
-  EXPECT_EQ(said(dict("x", array(kTwoByThree, type("i1"), "\x01\x02\x03\x04\x05\x06"))),
+  EXPECT_EQ(message_for(npz({{"x.npy", npy_bytes(1, kFloats, little(1.5f))}})), "1 arrays");
+  EXPECT_EQ(message_for(npz({})), "0 arrays");
+  EXPECT_EQ(message_for(dict("x", array(kTwoByThree, type("i1"), "\x01\x02\x03\x04\x05\x06"))),
             "1 arrays");
-  EXPECT_EQ(said(npy_bytes(1, kFloats, little(1.5f))), one);
-  EXPECT_EQ(said("\x93NUMPY"), one);
-  EXPECT_NE(said("\x93NUMP").find("pickle"), std::string::npos);
-  EXPECT_EQ(said("PK\x05\x06").find("pickle"), std::string::npos);
-  EXPECT_NE(said("PK\x05").find("pickle"), std::string::npos);
+  EXPECT_EQ(message_for(npy_bytes(1, kFloats, little(1.5f))), one);
+  EXPECT_EQ(message_for("\x93NUMPY"), one);
+  EXPECT_NE(message_for("\x93NUMP").find("pickle"), std::string::npos);
+  EXPECT_EQ(message_for("PK\x05\x06").find("pickle"), std::string::npos);
+  EXPECT_NE(message_for("PK\x05").find("pickle"), std::string::npos);
   std::filesystem::remove(path);
 }
 

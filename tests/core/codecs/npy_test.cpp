@@ -127,7 +127,8 @@ TEST(Npy, SaysWhatItCannotUse) {
       {"{'descr': '<f4', 'fortran_order': False, \"extra\" : {'shape': (2,)}, 'shape': (1,), }",
        no + "key 'extra' of its header is unknown or repeated"},
   };
-  for (const auto& [header, said] : cases) EXPECT_EQ(refusal(npy(header, four)), said) << header;
+  for (const auto& [header, expected] : cases)
+    EXPECT_EQ(refusal(npy(header, four)), expected) << header;
   std::string dimensions = "(";
   for (int i = 0; i < 64; i++) dimensions += "1, ";
   EXPECT_EQ(refusal(npy(header_of("'<f4'", dimensions + ")"), four)), "taken");
@@ -211,7 +212,7 @@ TEST(Npy, FilesAreRegular) {
   const auto folder =
       std::filesystem::path(testing::TempDir()) / ("npy_files_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
-  const auto said = [](const std::filesystem::path& path) {
+  const auto message_for = [](const std::filesystem::path& path) {
     try {
       read_npy(path.string());
     } catch (const Error& e) {
@@ -221,12 +222,13 @@ TEST(Npy, FilesAreRegular) {
   };
   const std::string fifo = folder / "fifo", file = folder / "a.npy";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_EQ(said(folder),
+  EXPECT_EQ(message_for(folder),
             "invalid_argument: cannot read '" + folder.string() + "': it is a folder");
-  EXPECT_EQ(said(fifo), "invalid_argument: cannot read '" + fifo + "': it is no regular file");
+  EXPECT_EQ(message_for(fifo),
+            "invalid_argument: cannot read '" + fifo + "': it is no regular file");
   std::ofstream(file, std::ios::binary) << npy(header_of("'|u1'", "(3,)"), "abc");
   EXPECT_EQ(read_npy(file).to_int64s(), (std::vector<int64_t>{'a', 'b', 'c'}));
-  EXPECT_EQ(said("/nowhere/x.npy"),
+  EXPECT_EQ(message_for("/nowhere/x.npy"),
             "not_found: cannot read '/nowhere/x.npy': No such file or directory");
   std::filesystem::remove_all(folder);
 }

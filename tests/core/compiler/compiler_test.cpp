@@ -459,14 +459,14 @@ TEST(Compiler, NothingIsDoneWhileTheModelIsAsExported) {
     %y : ? = Relu(%x)
     output %y
   })");
-  ProgressReports said;
+  ProgressReports error_text;
   compiler::Options options;
   options.requested = {"merge_if_with_same_cond"};
-  options.progress = said.listen();
+  options.progress = error_text.listen();
   compiler::convert(*graph, options);
-  ASSERT_EQ(said.done.size(), 1 + compiler::converter_pipeline({}).size());
-  EXPECT_EQ(said.done[0], 0);
-  EXPECT_GT(said.done[1], 0);
+  ASSERT_EQ(error_text.done.size(), 1 + compiler::converter_pipeline({}).size());
+  EXPECT_EQ(error_text.done[0], 0);
+  EXPECT_GT(error_text.done[1], 0);
 }
 
 // Sizes of results stay wide, also if other integers become narrow.

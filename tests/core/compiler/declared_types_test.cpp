@@ -25,8 +25,8 @@ std::string message_of_conversion(const std::string& body, Options options = {.s
 
 void expect_conversion_message(const std::string& fact, const std::string& body,
                                Options options = {.strict = true}) {
-  const std::string said = message_of_conversion(body, std::move(options));
-  EXPECT_NE(said.find(fact), std::string::npos) << fact << "\nin: " << said;
+  const std::string error_text = message_of_conversion(body, std::move(options));
+  EXPECT_NE(error_text.find(fact), std::string::npos) << fact << "\nin: " << error_text;
 }
 
 TEST(DeclaredTypes, AnotherNumberRankOrElementTypeIsRefusedWithBothSides) {
@@ -142,11 +142,12 @@ TEST(DeclaredTypes, BranchesHaveOneElementTypeTakenOrNot) {
 }
 
 TEST(DeclaredTypes, ABranchThatIsNotTakenHasOneTypeInEachNode) {
-  const std::string said = message_of_conversion(branches(
+  const std::string error_text = message_of_conversion(branches(
       "const",
       "const %d : f64[4] = fill 1.0 const %zero : s64[] = 0 %q : ? = SequenceConstruct(%x, %d) "
       "%b : ? = SequenceAt(%q, %zero)"));
-  EXPECT_NE(said.find("SequenceConstruct takes both of one type"), std::string::npos) << said;
+  EXPECT_NE(error_text.find("SequenceConstruct takes both of one type"), std::string::npos)
+      << error_text;
 }
 
 TEST(DeclaredTypes, ABranchThatIsNotTakenMayHaveAnotherShapeOrFail) {

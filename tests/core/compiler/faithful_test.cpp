@@ -387,7 +387,8 @@ TEST(Faithful, ConvolutionsOfGroupsStrideAndDilation) {
 }
 
 TEST(Faithful, ConvolutionsThatItHasNotAreRefused) {
-  const auto said = [](const std::string& shapes, const std::string& attributes) -> std::string {
+  const auto message_for = [](const std::string& shapes,
+                              const std::string& attributes) -> std::string {
     const size_t comma = shapes.find(' ');
     const std::string x = shapes.substr(0, comma), w = shapes.substr(comma + 1);
     try {
@@ -403,10 +404,10 @@ TEST(Faithful, ConvolutionsThatItHasNotAreRefused) {
   };
   const std::string refusal =
       "Conv node 'conv': faithful convolutions have two dimensions and explicit pads";
-  EXPECT_EQ(said("[1,2,3,3] [1,2,2,2]", ""), "taken");
-  EXPECT_EQ(said("[1,2,3,3] [1,2,2,2]", "auto_pad = \"NOTSET\""), "taken");
-  EXPECT_EQ(said("[1,2,3,3] [1,2,2,2]", "auto_pad = \"SAME_UPPER\""), refusal);
-  EXPECT_EQ(said("[1,2,3] [1,2,2]", ""), refusal);
+  EXPECT_EQ(message_for("[1,2,3,3] [1,2,2,2]", ""), "taken");
+  EXPECT_EQ(message_for("[1,2,3,3] [1,2,2,2]", "auto_pad = \"NOTSET\""), "taken");
+  EXPECT_EQ(message_for("[1,2,3,3] [1,2,2,2]", "auto_pad = \"SAME_UPPER\""), refusal);
+  EXPECT_EQ(message_for("[1,2,3] [1,2,2]", ""), refusal);
 }
 
 // Groups have 32 products if both operands are 8-bit floats. 8-bit weights are converted to halves
@@ -513,7 +514,7 @@ TEST(Faithful, OverflowOfAPartialSumStaysToTheEnd) {
 
 TEST(Faithful, WhatIsFedIsNamed) {
   const auto g = parsed("input %x : f16[2]\n%y = Relu(%x)\noutput %y");
-  const auto said = [&](const Feeds& feeds) -> std::string {
+  const auto message_for = [&](const Feeds& feeds) -> std::string {
     try {
       run_faithfully(*g, feeds);
     } catch (const Error& e) {
@@ -522,11 +523,11 @@ TEST(Faithful, WhatIsFedIsNamed) {
     }
     return "taken";
   };
-  EXPECT_EQ(said({{"x", halves({2}, {1, 2})}}), "taken");
-  EXPECT_EQ(said({}), "input 'x' is f16[2], and is not given");
-  EXPECT_EQ(said({{"x", Tensor::zeros(DType::f32, {2})}}),
+  EXPECT_EQ(message_for({{"x", halves({2}, {1, 2})}}), "taken");
+  EXPECT_EQ(message_for({}), "input 'x' is f16[2], and is not given");
+  EXPECT_EQ(message_for({{"x", Tensor::zeros(DType::f32, {2})}}),
             "input 'x' is f16[2], given are f32 [2]");
-  EXPECT_EQ(said({{"x", Tensor::zeros(DType::f16, {2, 1})}}),
+  EXPECT_EQ(message_for({{"x", Tensor::zeros(DType::f16, {2, 1})}}),
             "input 'x' is f16[2], given are f16 [2,1]");
 }
 

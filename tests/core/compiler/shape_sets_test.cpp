@@ -143,21 +143,21 @@ TEST(ShapeSets, AnInputWithOneShapeHasItInEachSet) {
 }
 
 TEST(ShapeSets, InputsThatDoNotGoTogetherAreRefused) {
-  const auto said = [](const std::map<std::string, std::vector<Shape>>& given) {
+  const auto message_for = [](const std::map<std::string, std::vector<Shape>>& given) {
     return test::refusal([&] { shape_sets_of(given); });
   };
   EXPECT_EQ(
-      said({{"x", {{1}, {2}, {3}}}, {"y", {{1}, {2}}}}),
+      message_for({{"x", {{1}, {2}, {3}}}, {"y", {{1}, {2}}}}),
       "invalid_argument: `input_shapes`: 'y' has 2 shapes and 'x' 3: an input has one, or one "
       "in each of them");
-  EXPECT_EQ(said({{"x", {{1}, {2}, {1}}}}),
+  EXPECT_EQ(message_for({{"x", {{1}, {2}, {1}}}}),
             "invalid_argument: `input_shapes`: 'x' is given twice: shapes 1 and 3 are the same");
-  EXPECT_EQ(said({{"x", {{1}, {1}}}, {"y", {{1}, {2}}}}), "none") << "the sets differ";
+  EXPECT_EQ(message_for({{"x", {{1}, {1}}}, {"y", {{1}, {2}}}}), "none") << "the sets differ";
   std::vector<Shape> many;
   for (int64_t n = 1; n <= 64; n++) many.push_back({n});
-  EXPECT_EQ(said({{"x", many}}), "none");
+  EXPECT_EQ(message_for({{"x", many}}), "none");
   many.push_back({65});
-  EXPECT_EQ(said({{"x", many}}),
+  EXPECT_EQ(message_for({{"x", many}}),
             "invalid_argument: `input_shapes`: 'x' has 65 shapes, at most 64 are compiled");
 }
 

@@ -536,7 +536,7 @@ TEST(Cut, OneStateIsOnOneIpu) {
         "{}}} \"b\"\n %y : f32[2] = Add(%a, %b) {{__ipu_number = 1}} \"y\"\n output %y\n}}\n",
         ipu);
   };
-  const auto said = [](std::string text) -> std::string {
+  const auto message_for = [](std::string text) -> std::string {
     text = replaced(text, "__state", std::string(ops::kStateAttribute));
     try {
       const auto graph = ir::parse_text(text);
@@ -547,8 +547,8 @@ TEST(Cut, OneStateIsOnOneIpu) {
     }
     return "taken";
   };
-  EXPECT_EQ(said(cut("0")), "taken");
-  EXPECT_EQ(said(cut("1")),
+  EXPECT_EQ(message_for(cut("0")), "taken");
+  EXPECT_EQ(message_for(cut("1")),
             "state that persists between runs would be shared by IPU 1 and another; cut the model "
             "elsewhere");
 }
@@ -584,19 +584,19 @@ std::unique_ptr<ir::Graph> chain_of(const std::vector<std::string>& attributes) 
 }
 
 TEST(Cuts, AreWhatTheNodesName) {
-  const auto said = [](const std::vector<std::string>& attributes) {
+  const auto message_for = [](const std::vector<std::string>& attributes) {
     const Cuts c = cuts_of(*chain_of(attributes));
     return fmt::format("{} {} {} {}", c.any, c.ipus, c.stages, c.batches);
   };
-  EXPECT_EQ(said({"", ""}), "false 1 0 1");
-  EXPECT_EQ(said({"__ipu_number = 0", ""}), "true 1 0 1");
-  EXPECT_EQ(said({"__ipu_number = 0", "__ipu_number = 3"}), "true 4 0 1");
-  EXPECT_EQ(
-      said({"__ipu_number = 0, __pipeline_stage = 0", "__ipu_number = 1, __pipeline_stage = 2",
-            "__ipu_number = 1, __pipeline_stage = 2"}),
-      "true 2 2 2")
+  EXPECT_EQ(message_for({"", ""}), "false 1 0 1");
+  EXPECT_EQ(message_for({"__ipu_number = 0", ""}), "true 1 0 1");
+  EXPECT_EQ(message_for({"__ipu_number = 0", "__ipu_number = 3"}), "true 4 0 1");
+  EXPECT_EQ(message_for({"__ipu_number = 0, __pipeline_stage = 0",
+                         "__ipu_number = 1, __pipeline_stage = 2",
+                         "__ipu_number = 1, __pipeline_stage = 2"}),
+            "true 2 2 2")
       << "no node is in stage 1";
-  EXPECT_EQ(said({"__ipu_number = 5000"}), "false 1 0 1") << "which compiling refuses";
+  EXPECT_EQ(message_for({"__ipu_number = 5000"}), "false 1 0 1") << "which compiling refuses";
 }
 
 TEST(Cuts, BatchesSuitEachModelOfAFusedOne) {

@@ -91,7 +91,7 @@ TEST(VariableWeights, AChangeOfTypeIsNamed) {
   Executable executable = compile(*graph, {});
   std::vector<VariableWeight> other = weights;
   other[0].value = Tensor::zeros(DType::f16, {4, 3, 3, 3});
-  const auto said = [&]() -> std::string {
+  const auto message_for = [&]() -> std::string {
     try {
       attach_values(executable, other);
     } catch (const Error& e) {
@@ -99,11 +99,11 @@ TEST(VariableWeights, AChangeOfTypeIsNamed) {
     }
     return "";
   };
-  EXPECT_EQ(said(),
+  EXPECT_EQ(message_for(),
             "weights 'w' were f16 [4,3,3,3] and became f32 [4,3,3,3]: weights that stay variable "
             "cannot change their type (precision)");
   other[0].value = Tensor::zeros(DType::f32, {4, 3, 9});
-  EXPECT_NE(said().find("were f32 [4,3,9] and became f32 [4,3,3,3]"), std::string::npos);
+  EXPECT_NE(message_for().find("were f32 [4,3,9] and became f32 [4,3,3,3]"), std::string::npos);
 }
 
 // One after the other, each at a multiple of 64, after the weights of the program.

@@ -183,7 +183,7 @@ TEST(Generator, UsesNoTokensAgainUnlessAsked) {
 
 TEST(Generator, SaysWhyACallIsRefused) {
   Generator generator(generation_model("gpt2", {24, 1, {8}}));
-  const auto said = [](const std::function<void()>& call) -> std::string {
+  const auto message_for = [](const std::function<void()>& call) -> std::string {
     try {
       call();
     } catch (const Error& e) {
@@ -192,7 +192,7 @@ TEST(Generator, SaysWhyACallIsRefused) {
     return "taken";
   };
   const auto submitted = [&](std::vector<int64_t> prompt, SequenceOptions options = {}) {
-    return said([&] { generator.submit(prompt, options); });
+    return message_for([&] { generator.submit(prompt, options); });
   };
   EXPECT_EQ(submitted({}), "invalid_argument: the prompt is empty");
   EXPECT_EQ(submitted({1, 53}),
@@ -206,22 +206,22 @@ TEST(Generator, SaysWhyACallIsRefused) {
   options = {};
   options.sampling.max_new_tokens = 1;
   const auto plain = generator.submit(std::vector<int64_t>{52, 0}, options);
-  EXPECT_EQ(said([&] { plain->logits(); }),
+  EXPECT_EQ(message_for([&] { plain->logits(); }),
             "failed_precondition: the sequence was submitted without wait_for_logits");
   read_text(*plain);
   options.wait_for_logits = true;
   const auto waits = generator.submit(std::vector<int64_t>{1}, options);
   EXPECT_EQ(waits->logits().size(), 53u);
-  EXPECT_EQ(said([&] { waits->next(); }),
+  EXPECT_EQ(message_for([&] { waits->next(); }),
             "failed_precondition: the sequence waits until its logits are given back");
-  EXPECT_EQ(said([&] { waits->resume(std::vector<float>(52)); }),
+  EXPECT_EQ(message_for([&] { waits->resume(std::vector<float>(52)); }),
             "invalid_argument: there are 52 logits, expected 53");
   const auto second = generator.submit(std::vector<int64_t>{1}, options);
-  EXPECT_EQ(said([&] { second->next(nanoseconds(1000)); }),
+  EXPECT_EQ(message_for([&] { second->next(nanoseconds(1000)); }),
             "deadline_exceeded: there was no token within 1000 ns");
-  EXPECT_EQ(said([&] { second->logits(nanoseconds(1000)); }),
+  EXPECT_EQ(message_for([&] { second->logits(nanoseconds(1000)); }),
             "deadline_exceeded: there was no token within 1000 ns");
-  EXPECT_EQ(said([&] { second->resume(std::vector<float>(53)); }),
+  EXPECT_EQ(message_for([&] { second->resume(std::vector<float>(53)); }),
             "failed_precondition: the sequence does not wait for logits");
   waits->resume(std::vector<float>(53));
   EXPECT_TRUE(waits->next().has_value());

@@ -247,7 +247,7 @@ TEST(Sampler, TakesTheEndsOfEachRange) {
 }
 
 TEST(Sampler, SaysWhyThereIsNoChoice) {
-  const auto said = [](std::vector<float> logits) -> std::string {
+  const auto message_for = [](std::vector<float> logits) -> std::string {
     try {
       Sampler({}).choose(logits, {}, {});
     } catch (const Error& e) {
@@ -257,10 +257,10 @@ TEST(Sampler, SaysWhyThereIsNoChoice) {
     return "chosen";
   };
   const float never = -std::numeric_limits<float>::infinity();
-  EXPECT_EQ(said({0, 1, std::nanf("")}), "the logit of token 2 is not a number");
-  EXPECT_EQ(said({std::nanf(""), 1}), "the logit of token 0 is not a number");
-  EXPECT_EQ(said({never, never}), "no token is left: all have a logit of -inf");
-  EXPECT_EQ(said({never, 0}), "chosen");
+  EXPECT_EQ(message_for({0, 1, std::nanf("")}), "the logit of token 2 is not a number");
+  EXPECT_EQ(message_for({std::nanf(""), 1}), "the logit of token 0 is not a number");
+  EXPECT_EQ(message_for({never, never}), "no token is left: all have a logit of -inf");
+  EXPECT_EQ(message_for({never, 0}), "chosen");
 }
 
 TEST(Sampler, RefusesWrongOptions) {

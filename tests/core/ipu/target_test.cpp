@@ -49,7 +49,7 @@ TEST(Targets, HaveTheSizesOfTheirChips) {
 }
 
 TEST(Targets, JsonTakesTheGreatestSizes) {
-  const auto said = [](const nlohmann::json& json) -> std::string {
+  const auto message_for = [](const nlohmann::json& json) -> std::string {
     try {
       target_from_json(json);
     } catch (const Error& e) {
@@ -58,21 +58,22 @@ TEST(Targets, JsonTakesTheGreatestSizes) {
     }
     return "taken";
   };
-  EXPECT_EQ(said({{"tiles", 1 << 20}, {"workers", 64}}), "taken");
-  EXPECT_EQ(said({{"host_gbytes", 1e12}, {"bytes_per_tile", 1000000000000}}), "taken");
+  EXPECT_EQ(message_for({{"tiles", 1 << 20}, {"workers", 64}}), "taken");
+  EXPECT_EQ(message_for({{"host_gbytes", 1e12}, {"bytes_per_tile", 1000000000000}}), "taken");
   const std::string most = "target: at most 1048576 tiles and 64 workers are possible";
-  EXPECT_EQ(said({{"tiles", (1 << 20) + 1}}), most);
-  EXPECT_EQ(said({{"workers", 65}}), most);
-  EXPECT_EQ(said({{"links", 0}}), "target: links is 0; it must be above 0 and at most 1e12");
-  EXPECT_TRUE(said({{"sync", 1000000000001}}).starts_with("target: sync is "));
-  EXPECT_EQ(said({{"quarter", 1}}), "target: quarter has a value of another type, 1");
-  EXPECT_EQ(said({{"tiles", 1.5}}), "target: tiles has a value of another type, 1.5");
-  EXPECT_EQ(said({{"name", 2}}), "target: name has a value of another type, 2");
-  EXPECT_EQ(said({{"clock_ghz", "2"}}), "target: clock_ghz has a value of another type, \"2\"");
-  EXPECT_EQ(said({{"clock_ghz", 2}}), "taken");
-  EXPECT_EQ(said({{"base", 3}}), "target: base is not a text");
-  EXPECT_EQ(said({{"tyles", 3}}), "target: there is no field 'tyles'");
-  EXPECT_EQ(said(3), "target: expected a JSON object");
+  EXPECT_EQ(message_for({{"tiles", (1 << 20) + 1}}), most);
+  EXPECT_EQ(message_for({{"workers", 65}}), most);
+  EXPECT_EQ(message_for({{"links", 0}}), "target: links is 0; it must be above 0 and at most 1e12");
+  EXPECT_TRUE(message_for({{"sync", 1000000000001}}).starts_with("target: sync is "));
+  EXPECT_EQ(message_for({{"quarter", 1}}), "target: quarter has a value of another type, 1");
+  EXPECT_EQ(message_for({{"tiles", 1.5}}), "target: tiles has a value of another type, 1.5");
+  EXPECT_EQ(message_for({{"name", 2}}), "target: name has a value of another type, 2");
+  EXPECT_EQ(message_for({{"clock_ghz", "2"}}),
+            "target: clock_ghz has a value of another type, \"2\"");
+  EXPECT_EQ(message_for({{"clock_ghz", 2}}), "taken");
+  EXPECT_EQ(message_for({{"base", 3}}), "target: base is not a text");
+  EXPECT_EQ(message_for({{"tyles", 3}}), "target: there is no field 'tyles'");
+  EXPECT_EQ(message_for(3), "target: expected a JSON object");
 }
 
 TEST(Targets, JsonKeepsEveryField) {

@@ -470,13 +470,13 @@ TEST(Node, WrongAttributesAreNamedWithWhatTheyShouldBe) {
   Node* n = g.add_node("Op", "", {});
   n->name = "n";
   n->attributes["a"] = std::vector<Tensor>{};
-  const auto said = [&](auto&& get) { return thrown_by([&] { get(); }).message(); };
+  const auto message_for = [&](auto&& get) { return thrown_by([&] { get(); }).message(); };
   const std::string what = "Op node 'n': attribute 'a' should be ";
-  EXPECT_EQ(said([&] { n->int_attr("a", 0); }), what + "an integer");
-  EXPECT_EQ(said([&] { n->float_attr("a", 0); }), what + "a float");
-  EXPECT_EQ(said([&] { n->string_attr("a", ""); }), what + "a string");
-  EXPECT_EQ(said([&] { n->ints_attr("a"); }), what + "a list of integers");
-  EXPECT_EQ(said([&] { n->floats_attr("a"); }), what + "a list of floats");
+  EXPECT_EQ(message_for([&] { n->int_attr("a", 0); }), what + "an integer");
+  EXPECT_EQ(message_for([&] { n->float_attr("a", 0); }), what + "a float");
+  EXPECT_EQ(message_for([&] { n->string_attr("a", ""); }), what + "a string");
+  EXPECT_EQ(message_for([&] { n->ints_attr("a"); }), what + "a list of integers");
+  EXPECT_EQ(message_for([&] { n->floats_attr("a"); }), what + "a list of floats");
   EXPECT_EQ(n->floats_attr("none", {9.F}), std::vector<float>{9.F});
   EXPECT_EQ(n->float_attr("none", 2.5F), 2.5F);
 }

@@ -19,7 +19,7 @@ std::string refusal_of(const std::string& text) {
 
 struct Case {
   std::string text;
-  std::string said;
+  std::string expected;
 };
 
 // Checks the message, and the line and column of the @.
@@ -31,12 +31,12 @@ void expect_parser_message(const Case& c) {
   const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // 0 where there is none
   EXPECT_EQ(refusal_of(text),
-            fmt::format("line {} column {}: {}", line + 1, at - begin + 1, c.said))
+            fmt::format("line {} column {}: {}", line + 1, at - begin + 1, c.expected))
       << c.text;
 }
 
 void expect_parser_message_in_body(const std::vector<Case>& cases) {
-  for (const Case& c : cases) expect_parser_message({"graph \"g\" {\n " + c.text, c.said});
+  for (const Case& c : cases) expect_parser_message({"graph \"g\" {\n " + c.text, c.expected});
 }
 
 TEST(TextParser, OfHeads) {
@@ -115,7 +115,7 @@ TEST(TextParser, OfAttributes) {
   const std::string value = "expected an attribute value, found ";
   const std::string type = "expected an element type such as f32 or s64, found ";
   const std::string number = "expected an element of type f32, found ";
-  for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
            {"@= 1", "expected an attribute, found \"=\""},
            {"a @1", "expected '=', found \"1\""},
            {"a = 1, @a = 2", "the attribute \"a\" stands twice"},
@@ -150,11 +150,11 @@ TEST(TextParser, OfAttributes) {
            {"a = tensors [@1]", "expected a type, found \"1\""},
            {"a = graphs [@1]", "expected 'graph', found \"1\""},
            {"a = s64[2] [1]@", "s64[2] needs 2 elements, found 1"}})
-    expect_parser_message_in_body({{"%y = Op() {" + text + "} }", said}});
+    expect_parser_message_in_body({{"%y = Op() {" + text + "} }", expected}});
 }
 
 TEST(TextParser, OfTypes) {
-  for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
            {"@1", "expected a type, found \"1\""},
            {"@f99[2]", "expected an element type such as f32 or s64, found \"f99\""},
            {"f32 @}", "expected '[', found \"}\""},
@@ -166,13 +166,13 @@ TEST(TextParser, OfTypes) {
            {"f32[N=@x]", "expected an integer of 64 bits, found \"x\""},
            {"f32[@99999999999999999999]",
             "expected an integer of 64 bits, found \"99999999999999999999\""}})
-    expect_parser_message_in_body({{"input %x : " + text, said}});
+    expect_parser_message_in_body({{"input %x : " + text, expected}});
   EXPECT_EQ(type_string(parse_text("graph \"g\" { input %x : f32[N=0,9] }")->find("x")->type),
             "f32[0,9]");
 }
 
 TEST(TextParser, OfTensors) {
-  for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
            {"f32[2] = [1.0]@", "f32[2] needs 2 elements, found 1"},
            {"f32[2] = [1.0, 2.0, 3.0]@", "f32[2] needs 2 elements, found 3"},
            {"f32[2] = @1.0", "expected '[', found \"1.0\""},
@@ -197,7 +197,7 @@ TEST(TextParser, OfTensors) {
            {"string[2] = [\"a\"]@", "string[2] needs 2 elements, found 1"},
            {"string[] = @1", "expected '\"', found \"1\""},
            {"string[1] = @\"a\"", "expected '[', found \"\\\"\""}})
-    expect_parser_message_in_body({{"const %c : " + text, said}});
+    expect_parser_message_in_body({{"const %c : " + text, expected}});
 }
 
 TEST(TextParser, AFillMayReachTheLimit) {

@@ -320,17 +320,17 @@ TEST(Text, RecordedAnswersToEveryCharacterChanged) {
   const %e : f32[0] = []
   %many : s64[2,?], %more : ? = local.Many(%b, %t) {a = [1, 2], f = [1.5, -2.0], s = "text", l = ["x", "y"], t = s64[2] [3, 4], ts = tensors [u8[1] [1], string[1] ["a"]], gs = graphs [graph "one" {}], g = graph "in" { input %i : f32[] %o : f32[] = Neg(%i) output %o }, big = 9223372036854775807} "many"
 )");
-  test::MessageCounts said;
+  test::MessageCounts error_text;
   std::set<std::string> graphs;
   const auto add = [&](const std::string& text) {
     try {
       const auto graph = parse_text(text);
       const std::string printed = to_text(*graph);
       graphs.insert(printed);
-      said.add(fmt::format("taken: {} nodes, {} values, {} characters", graph->node_count(),
-                           graph->values().size(), printed.size()));
+      error_text.add(fmt::format("taken: {} nodes, {} values, {} characters", graph->node_count(),
+                                 graph->values().size(), printed.size()));
     } catch (const Error& e) {
-      said.add(e.message());
+      error_text.add(e.message());
     }
   };
   ASSERT_NO_THROW(parse_text(whole));
@@ -345,7 +345,7 @@ TEST(Text, RecordedAnswersToEveryCharacterChanged) {
     add(whole.substr(0, i + 1) + whole.substr(i));
   }
   test::RecordedLines found;
-  said.write(found["text"]);
+  error_text.write(found["text"]);
   found["graphs"].insert(std::to_string(graphs.size()));
   // The record contains the part of a message before the damaged text.
   const auto message_of = [](const std::string& line) {

@@ -107,7 +107,7 @@ TEST(Verifier, RefusesValuesOfASiblingThatCameBefore) {
 }
 
 TEST(Verifier, SaysWhichGraphAndNode) {
-  const auto said = [](const Graph& g) {
+  const auto message_for = [](const Graph& g) {
     try {
       verify(g);
     } catch (const Error& e) {
@@ -117,25 +117,27 @@ TEST(Verifier, SaysWhichGraphAndNode) {
   };
   Chain order;
   order.g.move_before(order.b, order.a);
-  EXPECT_EQ(said(order.g),
+  EXPECT_EQ(message_for(order.g),
             "graph 'chain': B node 'second': input 'v_0' is read before it is "
             "computed");
   Chain typed;
   typed.x->type = {DType::f32, true, {1, 2}, {"N"}};
-  EXPECT_EQ(said(typed.g), "graph 'chain': value 'x' has 1 symbols for 2 dimensions");
+  EXPECT_EQ(message_for(typed.g), "graph 'chain': value 'x' has 1 symbols for 2 dimensions");
   typed.x->type = ValueType::of(DType::f32, {-1});
-  EXPECT_EQ(said(typed.g), "accepted") << "unknown";
+  EXPECT_EQ(message_for(typed.g), "accepted") << "unknown";
   Chain constant;
   Value* w = constant.g.add_constant("w", Tensor::of<float>({2}, {1, 2}));
   w->type.shape = {3};
-  EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' is typed f32[3], its tensor is f32[2]");
+  EXPECT_EQ(message_for(constant.g),
+            "graph 'chain': constant 'w' is typed f32[3], its tensor is f32[2]");
   w->type = {DType::f32, false, {}, {}};
-  EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' is typed f32[*], its tensor is f32[2]");
+  EXPECT_EQ(message_for(constant.g),
+            "graph 'chain': constant 'w' is typed f32[*], its tensor is f32[2]");
   w->set_constant(Tensor());
-  EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' has no tensor");
+  EXPECT_EQ(message_for(constant.g), "graph 'chain': constant 'w' has no tensor");
   Chain nobody;
   nobody.g.remove_input(nobody.g.add_input("y", kVectorType));
-  EXPECT_EQ(said(nobody.g),
+  EXPECT_EQ(message_for(nobody.g),
             "graph 'chain': value 'y' is neither an input, nor a constant, nor an output of a "
             "node of the graph");
   Chain outer;
@@ -143,9 +145,9 @@ TEST(Verifier, SaysWhichGraphAndNode) {
   sub->parent = &outer.g;
   sub->add_output(outer.x);
   outer.a->attributes["body"] = sub;
-  EXPECT_EQ(said(outer.g), "graph 'body': output 'x' belongs to an outer graph");
+  EXPECT_EQ(message_for(outer.g), "graph 'body': output 'x' belongs to an outer graph");
   sub->set_output(0, outer.a->output());
-  EXPECT_EQ(said(outer.g), "graph 'body': output 'v_0' is read before it is computed");
+  EXPECT_EQ(message_for(outer.g), "graph 'body': output 'v_0' is read before it is computed");
 }
 
 TEST(Verifier, RefusesAWrongParent) {

@@ -93,7 +93,7 @@ TEST(Broadcast, DimensionsThatAllWalkAlikeAreOne) {
 }
 
 TEST(Broadcast, RefusesShapesThatDoNotFit) {
-  const auto said = [](const Shape& out, const Shape& operand) -> std::string {
+  const auto message_for = [](const Shape& out, const Shape& operand) -> std::string {
     try {
       broadcast(out, {operand});
     } catch (const Error& e) {
@@ -101,19 +101,20 @@ TEST(Broadcast, RefusesShapesThatDoNotFit) {
     }
     return "";
   };
-  EXPECT_EQ(said({2, 3}, {3}), "");
-  EXPECT_EQ(said({2, 3}, {2}), "invalid_argument: kernel k: [2] does not broadcast to [2,3]");
-  EXPECT_EQ(said({2, 3}, {1, 2, 3}),
+  EXPECT_EQ(message_for({2, 3}, {3}), "");
+  EXPECT_EQ(message_for({2, 3}, {2}),
+            "invalid_argument: kernel k: [2] does not broadcast to [2,3]");
+  EXPECT_EQ(message_for({2, 3}, {1, 2, 3}),
             "invalid_argument: kernel k: [1,2,3] does not broadcast to [2,3]");
-  EXPECT_EQ(said({1}, {3}), "invalid_argument: kernel k: [3] does not broadcast to [1]");
+  EXPECT_EQ(message_for({1}, {3}), "invalid_argument: kernel k: [3] does not broadcast to [1]");
   // Dimensions that broadcast alternate with others.
   const auto alternating = [](size_t rank) {
     Shape s(rank, 2);
     for (size_t d = 0; d < rank; d += 2) s[d] = 1;
     return s;
   };
-  EXPECT_EQ(said(Shape(12, 2), alternating(12)), "");
-  EXPECT_EQ(said(Shape(13, 2), alternating(13)),
+  EXPECT_EQ(message_for(Shape(12, 2), alternating(12)), "");
+  EXPECT_EQ(message_for(Shape(13, 2), alternating(13)),
             "unimplemented: kernel k: more than 12 distinct dimensions");
 }
 

@@ -141,7 +141,7 @@ TEST(Custom, AnOperatorThatNeedsValuesToSayItIsTrusted) {
 
 TEST(Custom, ACallHasItsOutputs) {
   register_operators();
-  const auto said = [](int64_t outputs, std::vector<Operand> operands) -> std::string {
+  const auto message_for = [](int64_t outputs, std::vector<Operand> operands) -> std::string {
     calls::Custom custom = custom_call({"org.test", "Same", 1, "kernels", "1", "n", {}}, 1);
     custom.outputs = outputs;
     const calls::Encoded encoded = calls::encode(custom);
@@ -154,9 +154,9 @@ TEST(Custom, ACallHasItsOutputs) {
   };
   const Shape shape = {2, 3};
   const Operand there{true, DType::f32, shape, 24};
-  EXPECT_EQ(said(1, {there, there}), "");
-  EXPECT_EQ(said(1, {there, Operand{}}), "kernel custom: an output is missing");
-  EXPECT_EQ(said(3, {there, there}), "kernel custom: expected an operand for each output");
+  EXPECT_EQ(message_for(1, {there, there}), "");
+  EXPECT_EQ(message_for(1, {there, Operand{}}), "kernel custom: an output is missing");
+  EXPECT_EQ(message_for(3, {there, there}), "kernel custom: expected an operand for each output");
 }
 
 // Runs the plan twice, one task at a time from the last of each round to the first, and returns the

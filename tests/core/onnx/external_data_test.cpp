@@ -245,14 +245,14 @@ TEST_F(External, ExportsAndReadsBack) {
 TEST_F(External, SaysWhatIsWrongWithAPathOrAPart) {
   fs::create_symlink("w.bin", dir_ / "model/link.bin");
   fs::create_hard_link(dir_ / "secret.bin", dir_ / "model/hard.bin");
-  const auto said = [&](const Entries& entries) {
+  const auto message_for = [&](const Entries& entries) {
     const std::string text = message_of_action([&] { load(entries); });
     const std::string start = (dir_ / "model/m.onnx").string() + ": initializer 'w': ";
     EXPECT_TRUE(text.starts_with(start)) << text;
     return text.substr(std::min(start.size(), text.size()));
   };
   const std::string inside = "; it must be a path inside the model's directory";
-  const auto location = [&](const std::string& path) { return said({{"location", path}}); };
+  const auto location = [&](const std::string& path) { return message_for({{"location", path}}); };
   EXPECT_EQ(location(""), "external data location '' is empty" + inside);
   EXPECT_EQ(location("/w.bin"), "external data location '/w.bin' is absolute" + inside);
   EXPECT_EQ(location("a/../w.bin"),
@@ -272,14 +272,14 @@ TEST_F(External, SaysWhatIsWrongWithAPathOrAPart) {
             "external data file 'hard.bin' has 2 hard links; links are refused without "
             "`allow_links`");
   EXPECT_EQ(
-      said({{"location", "w.bin"}, {"offset", "73"}}),
+      message_for({{"location", "w.bin"}, {"offset", "73"}}),
       "external data file 'w.bin' has 72 bytes; offset 73, length to the end is outside of it");
-  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "64"}, {"length", "9"}}),
+  EXPECT_EQ(message_for({{"location", "w.bin"}, {"offset", "64"}, {"length", "9"}}),
             "external data file 'w.bin' has 72 bytes; offset 64, length 9 is outside of it");
-  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "72"}}),
+  EXPECT_EQ(message_for({{"location", "w.bin"}, {"offset", "72"}}),
             "a f32 tensor [2] needs 8 bytes, found 0")
       << "the end is inside";
-  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "64"}, {"length", "4"}}),
+  EXPECT_EQ(message_for({{"location", "w.bin"}, {"offset", "64"}, {"length", "4"}}),
             "a f32 tensor [2] needs 8 bytes, found 4");
 }
 

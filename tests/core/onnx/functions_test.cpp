@@ -375,7 +375,8 @@ pb::ModelProto empty_model() {
 }
 
 TEST(Functions, ACallHasNoMoreThanTheFunction) {
-  const auto said = [](const std::vector<std::string>& ins, const std::vector<std::string>& outs) {
+  const auto message_for = [](const std::vector<std::string>& ins,
+                              const std::vector<std::string>& outs) {
     pb::ModelProto model = empty_model();
     auto& f = add_function(model, "F", {"a", "b"}, {"r", "s", "t"});
     for (const char* o : {"r", "s", "t"}) add_node(f, "Add", {"a", "b"}, {o});
@@ -383,9 +384,9 @@ TEST(Functions, ACallHasNoMoreThanTheFunction) {
     return refusal(model);
   };
   const std::string has = "local.F node 'call': function 'F' has 2 inputs and 3 outputs, the call ";
-  EXPECT_EQ(said({"x", "x"}, {"y", "p", "q"}), "taken");
-  EXPECT_EQ(said({"x", "x", "x"}, {"y"}), has + "3 and 1");
-  EXPECT_EQ(said({"x"}, {"y", "p", "q", "r"}), has + "1 and 4");
+  EXPECT_EQ(message_for({"x", "x"}, {"y", "p", "q"}), "taken");
+  EXPECT_EQ(message_for({"x", "x", "x"}, {"y"}), has + "3 and 1");
+  EXPECT_EQ(message_for({"x"}, {"y", "p", "q", "r"}), has + "1 and 4");
 }
 
 TEST(Functions, ResultsThatTheCallLeavesOutKeepTheNamesOfTheBody) {

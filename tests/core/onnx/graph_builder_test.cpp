@@ -110,8 +110,8 @@ TEST(GraphBuilder, OutputsThatAreContainersAreNoted) {
 TEST(GraphBuilder, TypesAreOfSizesThatThereAre) {
   const auto type_of = [](const pb::TypeProto& type) {
     pb::ModelProto model = with_inputs({{"z", type}});
-    const std::string said = refusal(model);
-    return said == "taken" ? ir::type_string(import_proto(model)->find("z")->type) : said;
+    const std::string message = refusal(model);
+    return message == "taken" ? ir::type_string(import_proto(model)->find("z")->type) : message;
   };
   EXPECT_EQ(type_of(tensor_type(1, std::vector<int64_t>(64, 1))).substr(0, 8), "f32[1,1,");
   EXPECT_EQ(type_of(tensor_type(1, std::vector<int64_t>(65, 1))),
@@ -212,43 +212,44 @@ TEST(GraphBuilder, ADeclarationThatContradictsNamesTheValue) {
 }
 
 TEST(GraphBuilder, NodesAreNamedAsTheyCanBe) {
-  const auto said = [](const std::string& domain, const std::string& op, const std::string& name,
-                       const std::vector<std::string>& outs) {
+  const auto message_for = [](const std::string& domain, const std::string& op,
+                              const std::string& name, const std::vector<std::string>& outs) {
     pb::ModelProto model = relu_model();
     add_node(*model.mutable_graph(), op, {"none"}, outs, name).set_domain(domain);
     model.mutable_graph()->mutable_node()->SwapElements(0, 1);
     const std::string text = refusal(model);
     return text.substr(0, text.find(": "));
   };
-  EXPECT_EQ(said("", "Neg", "n", {"o"}), "Neg node 'n'");
-  EXPECT_EQ(said("", "Neg", "", {"o", "p"}), "Neg node that makes 'o'");
-  EXPECT_EQ(said("", "Neg", "", {}), "Neg node");
-  EXPECT_EQ(said("d", "Neg", "n", {}), "d.Neg node 'n'");
-  EXPECT_EQ(said("", "A \x1f\x7f~", "n", {}), "A ??~ node 'n'");
+  EXPECT_EQ(message_for("", "Neg", "n", {"o"}), "Neg node 'n'");
+  EXPECT_EQ(message_for("", "Neg", "", {"o", "p"}), "Neg node that makes 'o'");
+  EXPECT_EQ(message_for("", "Neg", "", {}), "Neg node");
+  EXPECT_EQ(message_for("d", "Neg", "n", {}), "d.Neg node 'n'");
+  EXPECT_EQ(message_for("", "A \x1f\x7f~", "n", {}), "A ??~ node 'n'");
   const std::string most(118, 'o');
-  EXPECT_EQ(said("d", most, "n", {}), "d." + most + " node 'n'");
-  EXPECT_EQ(said("d", most + "p", "n", {}), "d." + most + " node 'n'");
+  EXPECT_EQ(message_for("d", most, "n", {}), "d." + most + " node 'n'");
+  EXPECT_EQ(message_for("d", most + "p", "n", {}), "d." + most + " node 'n'");
 }
 
 TEST(GraphBuilder, ConstantsHaveNoInputOneOutputAndOneValue) {
-  const auto said = [](const std::vector<std::string>& ins, const std::vector<std::string>& outs,
-                       const std::vector<std::string>& values) {
+  const auto message_for = [](const std::vector<std::string>& ins,
+                              const std::vector<std::string>& outs,
+                              const std::vector<std::string>& values) {
     pb::ModelProto model = relu_model();
     pb::NodeProto& n = add_node(*model.mutable_graph(), "Constant", ins, outs, "c");
     for (const std::string& v : values) add_attribute(n, v, pb::AttributeProto::INT).set_i(1);
     return refusal(model);
   };
   const std::string text = "Constant node 'c': expected no input, one output and one value, found ";
-  EXPECT_EQ(said({}, {"k"}, {"value_int"}), "taken");
-  EXPECT_EQ(said({}, {"k", ""}, {"value_int"}), "taken");
-  EXPECT_EQ(said({"x"}, {"k"}, {"value_int"}), text + "1, 1 and 1");
-  EXPECT_EQ(said({}, {"k", "l"}, {"value_int"}), text + "0, 2 and 1");
-  EXPECT_EQ(said({}, {"k"}, {}), text + "0, 1 and 0");
-  EXPECT_EQ(said({}, {"k"}, {"value_int", "value"}), text + "0, 1 and 2");
-  EXPECT_EQ(said({}, {"k"}, {"word"}), "Constant node 'c': unknown attribute 'word'");
+  EXPECT_EQ(message_for({}, {"k"}, {"value_int"}), "taken");
+  EXPECT_EQ(message_for({}, {"k", ""}, {"value_int"}), "taken");
+  EXPECT_EQ(message_for({"x"}, {"k"}, {"value_int"}), text + "1, 1 and 1");
+  EXPECT_EQ(message_for({}, {"k", "l"}, {"value_int"}), text + "0, 2 and 1");
+  EXPECT_EQ(message_for({}, {"k"}, {}), text + "0, 1 and 0");
+  EXPECT_EQ(message_for({}, {"k"}, {"value_int", "value"}), text + "0, 1 and 2");
+  EXPECT_EQ(message_for({}, {"k"}, {"word"}), "Constant node 'c': unknown attribute 'word'");
   for (const char* key : {"value", "sparse_value", "value_float", "value_string", "value_floats",
                           "value_ints", "value_strings"})
-    EXPECT_EQ(said({}, {"k"}, {key}),
+    EXPECT_EQ(message_for({}, {"k"}, {key}),
               "Constant node 'c': attribute '" + std::string(key) + "' has the wrong type");
   // A node of another domain is an ordinary node.
   pb::ModelProto model = relu_model();
@@ -319,7 +320,7 @@ TEST(GraphBuilder, TypesOfAttributesAreThoseOfTheirFields) {
 }
 
 TEST(GraphBuilder, TheTypeOfAnAbsentOptionalIsLeftOut) {
-  const auto said = [](const char* op, const char* key) {
+  const auto message_for = [](const char* op, const char* key) {
     pb::ModelProto model = relu_model();
     pb::NodeProto& n = add_node(*model.mutable_graph(), op, {}, {"o"}, "n");
     add_attribute(n, key, pb::AttributeProto::TYPE_PROTO).mutable_tp();
@@ -328,9 +329,9 @@ TEST(GraphBuilder, TheTypeOfAnAbsentOptionalIsLeftOut) {
                            : text;
   };
   const std::string refused = "': attributes of type TYPE_PROTO are not supported";
-  EXPECT_EQ(said("Optional", "type"), "0");
-  EXPECT_EQ(said("Optional", "kind"), "Optional node 'n': attribute 'kind" + refused);
-  EXPECT_EQ(said("Other", "type"), "Other node 'n': attribute 'type" + refused);
+  EXPECT_EQ(message_for("Optional", "type"), "0");
+  EXPECT_EQ(message_for("Optional", "kind"), "Optional node 'n': attribute 'kind" + refused);
+  EXPECT_EQ(message_for("Other", "type"), "Other node 'n': attribute 'type" + refused);
   pb::ModelProto model = relu_model();
   pb::NodeProto& n = add_node(*model.mutable_graph(), "Optional", {}, {"o"}, "n");
   add_attribute(n, "type", pb::AttributeProto::INT).set_i(1);

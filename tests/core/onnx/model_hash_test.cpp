@@ -253,13 +253,13 @@ TEST_F(ModelHash, ReportsWhatIsReadAndDoesNotDependOnThePieces) {
   const std::string bytes(2 * kHashPiece + 1000, 'x');
   write("a.bin", bytes);
   write("m.onnx", model.SerializeAsString());
-  std::vector<double> said;
+  std::vector<double> progress;
   const auto files = files_of(folder / "m.onnx");
-  const std::string found = hash_of(files, [&](double done) { said.push_back(done); });
-  ASSERT_EQ(said.size(), 4u);  // the model, and three pieces
-  EXPECT_TRUE(std::ranges::is_sorted(said));
-  EXPECT_NEAR(said[1], 0.5, 0.01);
-  EXPECT_EQ(said.back(), 1);
+  const std::string found = hash_of(files, [&](double done) { progress.push_back(done); });
+  ASSERT_EQ(progress.size(), 4u);  // the model, and three pieces
+  EXPECT_TRUE(std::ranges::is_sorted(progress));
+  EXPECT_NEAR(progress[1], 0.5, 0.01);
+  EXPECT_EQ(progress.back(), 1);
   Sha256 whole;
   whole.add_sized(model.SerializeAsString()).add_sized("a.bin").add_sized(bytes);
   EXPECT_EQ(found, whole.finish());

@@ -288,7 +288,7 @@ TEST(OnnxFields, RecordedAnswersToEveryFieldChanged) {
   const TemporaryDirectory folder;
   write_file(folder / "part.bin", std::string(32, '\x40'));
   write_file(folder / "x", std::string(32, '\x41'));
-  std::map<std::string, test::MessageCounts> said;
+  std::map<std::string, test::MessageCounts> messages;
   std::set<std::string> graphs, hashes;
   pb::ModelProto model = rich_model();
   Bender([&](const std::string& field) {
@@ -297,21 +297,21 @@ TEST(OnnxFields, RecordedAnswersToEveryFieldChanged) {
       const auto graph = import_bytes(bytes_of(bytes), folder.path());
       const std::string text = ir::to_text(*graph);
       graphs.insert(text);
-      said[field].add(fmt::format("taken: {} nodes, {} values, {} characters", graph->node_count(),
-                                  graph->values().size(), text.size()));
+      messages[field].add(fmt::format("taken: {} nodes, {} values, {} characters",
+                                      graph->node_count(), graph->values().size(), text.size()));
       expect_comes_back(*graph, field);
     } catch (const Error& e) {
-      said[field].add(std::string(error_code_name(e.code())) + ": " + e.message());
+      messages[field].add(std::string(error_code_name(e.code())) + ": " + e.message());
     }
     try {
       hashes.insert(hash_bytes(bytes_of(bytes), folder.path()));
     } catch (const Error&) {
-      said[field].add("not hashed");
+      messages[field].add("not hashed");
     }
   }).walk(model, "model");
   set_log_level("warn");
   test::RecordedLines found;
-  for (const auto& [field, counts] : said) counts.write(found[field]);
+  for (const auto& [field, counts] : messages) counts.write(found[field]);
   found["all"].insert(fmt::format("{} graphs, {} hashes", graphs.size(), hashes.size()));
   // Only the last part of a message: the parts in front name nested functions and nodes.
   const auto message_of = [](const std::string& line) {

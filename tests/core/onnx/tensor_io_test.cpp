@@ -98,14 +98,14 @@ TEST(TensorFile, ListsComeFromSequencesAndOptionals) {
   EXPECT_EQ(read(tensors + field(3, two)), std::vector<double>{2});
   EXPECT_EQ(read(list), (std::vector<double>{1, 2}));
   EXPECT_EQ(read(sequences + field(5, list)), (std::vector<double>{1, 2}));
-  const auto said = [&](const std::string& bytes) {
+  const auto message_for = [&](const std::string& bytes) {
     return message_of_action([&] { read(bytes); });
   };
   pb::TensorProto bad = of_number(1);
   bad.add_float_data(3);
-  EXPECT_EQ(said(tensors + field(3, bad.SerializeAsString())),
+  EXPECT_EQ(message_for(tensors + field(3, bad.SerializeAsString())),
             (dir / "t.pb").string() + ": a f32 tensor [1] needs 1 values in float_data, found 2");
-  EXPECT_EQ(said("words"),
+  EXPECT_EQ(message_for("words"),
             (dir / "t.pb").string() + ": not an ONNX tensor: it starts with protobuf field 14");
 }
 

@@ -271,10 +271,10 @@ TEST(TensorProto, TwoFieldsAreOneTooMany) {
       pb::TensorProto t = tensor(1, {1});
       fill_field(t, one, 1);
       fill_field(t, other, 1);
-      const std::string said = refusal(t);
-      EXPECT_TRUE(said == "it has both " + one + " and " + other ||
-                  said == "it has both " + other + " and " + one)
-          << said;
+      const std::string message = refusal(t);
+      EXPECT_TRUE(message == "it has both " + one + " and " + other ||
+                  message == "it has both " + other + " and " + one)
+          << message;
     }
 }
 

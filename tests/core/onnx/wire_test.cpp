@@ -107,21 +107,21 @@ TEST(Hostile, EveryByteChanged) {
 // A lost check, or a check that refuses a valid model, changes a count.
 TEST(Hostile, RecordedAnswersToEveryByteChanged) {
   const std::string whole = victim();
-  test::MessageCounts said;
+  test::MessageCounts expected;
   for (size_t n = 0; n < whole.size(); n++)
     for (const int x : {0x01, 0x02, 0x04, 0x10, 0x20, 0x80}) {
       std::string bytes = whole;
       bytes[n] = static_cast<char>(bytes[n] ^ x);
       try {
         const auto graph = import_bytes(bytes_of(bytes));
-        said.add(
+        expected.add(
             fmt::format("taken: {} nodes, {} values", graph->node_count(), graph->values().size()));
       } catch (const Error& e) {
-        said.add(e.message());
+        expected.add(e.message());
       }
     }
   test::RecordedLines found;
-  said.write(found["import"]);
+  expected.write(found["import"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/import_refusals.txt",
                         "Errors of the import of damaged models: wire_test.cpp.");
 }
@@ -212,8 +212,8 @@ TEST(Wire, SaysWhereTheBytesStopMakingSense) {
       {"\x08",
        "data_loss: the ONNX model is truncated or damaged at byte 0: a number does not end"},
   };
-  for (const auto& [bytes, said] : cases)
-    EXPECT_EQ(message_of_import(bytes), said) << testing::PrintToString(bytes);
+  for (const auto& [bytes, expected] : cases)
+    EXPECT_EQ(message_of_import(bytes), expected) << testing::PrintToString(bytes);
   // An unknown field may follow a known one.
   EXPECT_EQ(message_of_import(head + "\x7a\x01"
                                      "a"),

@@ -208,15 +208,15 @@ class Asked {
  public:
   explicit Asked(const OneCall& call) : call_(call) {}
 
-  void ask(test::MessageCounts& said) {
+  void ask(test::MessageCounts& messages) {
     const auto bent = [&](auto&& change) {
       OneCall c = call_;
       change(c);
       try {
         kernels::find_kernel(c.kernel)->prepare(c.call());
-        said.add("taken");
+        messages.add("taken");
       } catch (const Error& e) {
-        said.add(e.message());
+        messages.add(e.message());
       }
     };
     for (size_t i = 0; i < call_.ints.size(); i++)
@@ -257,10 +257,10 @@ class Asked {
 };
 
 TEST(KernelRefusals, AreThoseThatAreRecorded) {
-  std::map<std::string, test::MessageCounts> said;
-  for (const OneCall& call : all_calls()) Asked(call).ask(said[call.kernel]);
+  std::map<std::string, test::MessageCounts> messages;
+  for (const OneCall& call : all_calls()) Asked(call).ask(messages[call.kernel]);
   test::RecordedLines found;
-  for (const auto& [kernel, counts] : said) counts.write(found[kernel]);
+  for (const auto& [kernel, counts] : messages) counts.write(found[kernel]);
   // Without "kernel NAME: ": kernels share many messages.
   const auto message_of = [](const std::string& line) {
     const std::string message = test::counted_message_of(line);

@@ -27,8 +27,9 @@ std::string refusal_of(const NodeCase& c, ErrorCode code = ErrorCode::invalid_ar
   return "";
 }
 
-void expect_contains(const std::string& said, const std::string& words) {
-  EXPECT_NE(said.find(words), std::string::npos) << "'" << said << "' should say " << words;
+void expect_contains(const std::string& error_text, const std::string& words) {
+  EXPECT_NE(error_text.find(words), std::string::npos)
+      << "'" << error_text << "' should say " << words;
 }
 
 TEST(MaxUnpool, PutsElementsWhereTheirIndicesSay) {

@@ -410,7 +410,7 @@ void expect_as_recorded(const std::string& name) {
   Results found;
   Result base;
   std::vector<ir::ValueType> types;
-  std::set<std::string> said;
+  std::set<std::string> error_text;
   for_each_node_line(path, [&](NodeLine& line) {
     if (line.varied.empty()) types.clear();
     const Result r = result_of(line, types);
@@ -421,7 +421,8 @@ void expect_as_recorded(const std::string& name) {
       for (const ir::Value* v : line.node->outputs()) types.push_back(v->type);
       if (!std::ranges::all_of(types, &ir::ValueType::is_static)) types.clear();
     } else if (near(r, base) ||
-               (r.sums.empty() && !said.insert(line.op + line.varied + without_digits(r)).second)) {
+               (r.sums.empty() &&
+                !error_text.insert(line.op + line.varied + without_digits(r)).second)) {
       return;
     }
     EXPECT_TRUE(found[line.op].emplace(line.choices, r).second)

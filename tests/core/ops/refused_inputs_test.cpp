@@ -96,9 +96,9 @@ TEST(RefusedInputs, SayWhatDoesNotFit) {
       {roi_align(floats({1, 2, 4, 4}), floats({3, 4, 1}), longs({3})), "rois two"},
   };
   for (const Refused& r : all) {
-    const std::string said = refusal_of(r.node);
-    EXPECT_NE(said.find(r.says), std::string::npos)
-        << "'" << said << "' should say '" << r.says << "'";
+    const std::string error_text = refusal_of(r.node);
+    EXPECT_NE(error_text.find(r.says), std::string::npos)
+        << "'" << error_text << "' should say '" << r.says << "'";
   }
 }
 
@@ -136,7 +136,7 @@ TEST(RefusedInputs, DistancesAreOfMatricesOfEqualWidth) {
 
 // Sizes are limited, so later sums and products cannot overflow.
 TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
-  const auto said = [](Shape shape) {
+  const auto message_for = [](Shape shape) {
     ir::Graph graph;
     graph.opsets[""] = 17;
     ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, std::move(shape)));
@@ -149,11 +149,11 @@ TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
     return std::string();
   };
   constexpr int64_t kHuge = int64_t{1} << 40;
-  EXPECT_EQ(said({0, kHuge}), "");
-  EXPECT_NE(said({kHuge, kHuge}), "");
-  EXPECT_NE(said({0, kHuge, kHuge}), "");
-  EXPECT_NE(said({kHuge, 0, kHuge}), "");
-  EXPECT_NE(said({kUnknownDim, kHuge, kHuge}), "");
+  EXPECT_EQ(message_for({0, kHuge}), "");
+  EXPECT_NE(message_for({kHuge, kHuge}), "");
+  EXPECT_NE(message_for({0, kHuge, kHuge}), "");
+  EXPECT_NE(message_for({kHuge, 0, kHuge}), "");
+  EXPECT_NE(message_for({kUnknownDim, kHuge, kHuge}), "");
 }
 
 // Tables and caches whose rank is too low: nothing is read after the end of their shapes.
@@ -192,10 +192,10 @@ TEST(RefusedInputs, BiasesOfBlockedConvolutionsAreListsOfTheirChannels) {
                        .inputs = {floats({1, 1, 4, 4, 16}), floats({16, 16, 1, 1}), floats(bias)},
                        .runtime = {0, 1, 2},
                        .domain = "poprt"};
-      const std::string said = refusal_of(c);
-      EXPECT_EQ(said.find("does not fit weights [16,16,1,1]") != std::string::npos,
+      const std::string error_text = refusal_of(c);
+      EXPECT_EQ(error_text.find("does not fit weights [16,16,1,1]") != std::string::npos,
                 bias != Shape{16})
-          << op << ": " << said;
+          << op << ": " << error_text;
     }
 }
 
@@ -217,7 +217,7 @@ TEST(RefusedInputs, WindowsAreUpdatedByWhatFillsThem) {
 
 // A division by a number of the model must not crash the process.
 TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
-  const auto said = [](Shape x, const std::string& key, int64_t value) {
+  const auto message_for = [](Shape x, const std::string& key, int64_t value) {
     try {
       test::run_node({.op = "DeformConv",
                       .opset = 19,
@@ -229,11 +229,11 @@ TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
     }
     return std::string();
   };
-  EXPECT_EQ(said({1, 2, 4, 4}, "group", 1), "");
+  EXPECT_EQ(message_for({1, 2, 4, 4}, "group", 1), "");
   for (const char* key : {"group", "offset_group"})
     for (const int64_t none : {0, -1})
-      EXPECT_NE(said({1, 2, 4, 4}, key, none), "") << key << " " << none;
-  EXPECT_NE(said({1, 2, 4, 0}, "group", 1), "");
+      EXPECT_NE(message_for({1, 2, 4, 4}, key, none), "") << key << " " << none;
+  EXPECT_NE(message_for({1, 2, 4, 0}, "group", 1), "");
 }
 
 // Loop bodies: a state that keeps its type and one result a round, bent one fact at a time.
@@ -272,8 +272,9 @@ TEST(RefusedInputs, LoopsAndTheirBodiesFitEachOther) {
   };
   EXPECT_EQ(Body().refusal(), "");
   for (const Case& it : cases) {
-    const std::string said = it.body.refusal();
-    EXPECT_NE(said.find(it.says), std::string::npos) << "'" << said << "' should say " << it.says;
+    const std::string error_text = it.body.refusal();
+    EXPECT_NE(error_text.find(it.says), std::string::npos)
+        << "'" << error_text << "' should say " << it.says;
   }
   const NodeCase none{.op = "Loop",
                       .inputs = {Tensor::scalar<int64_t>(3), Tensor::scalar(true), floats({2})}};

@@ -265,7 +265,7 @@ TEST(Resize, SizesEndAtABillion) {
   EXPECT_EQ(inferred({250'000'000}, {4}, {}), (Shape{1'000'000'000}));
   EXPECT_EQ(inferred({2}, {}, {1'000'000'000}), (Shape{1'000'000'000}));
   EXPECT_EQ(inferred({2}, {}, {0}), (Shape{0}));
-  const auto said = [](int64_t x, std::vector<float> scales, std::vector<int64_t> sizes) {
+  const auto message_for = [](int64_t x, std::vector<float> scales, std::vector<int64_t> sizes) {
     try {
       inferred({x}, std::move(scales), std::move(sizes));
     } catch (const Error& e) {
@@ -274,10 +274,11 @@ TEST(Resize, SizesEndAtABillion) {
     return std::string();
   };
   // The next float after 250 millions.
-  EXPECT_NE(said(250'000'016, {4}, {}).find("250000016 times 4 is too large"), std::string::npos);
-  EXPECT_NE(said(2, {}, {1'000'000'001}).find("size 1000000001 is out of range"),
+  EXPECT_NE(message_for(250'000'016, {4}, {}).find("250000016 times 4 is too large"),
             std::string::npos);
-  EXPECT_NE(said(2, {}, {-1}).find("size -1 is out of range"), std::string::npos);
+  EXPECT_NE(message_for(2, {}, {1'000'000'001}).find("size 1000000001 is out of range"),
+            std::string::npos);
+  EXPECT_NE(message_for(2, {}, {-1}).find("size -1 is out of range"), std::string::npos);
 }
 
 TEST(Resize, SaysWhatDoesNotFit) {
@@ -315,8 +316,9 @@ TEST(Resize, SaysWhatDoesNotFit) {
        "has no coordinate_transformation_mode 'half_pixel_symmetric' in opset 18"},
   };
   for (const Case& c : cases) {
-    const std::string said = refusal_of(c.node);
-    EXPECT_NE(said.find(c.says), std::string::npos) << "'" << said << "' should say " << c.says;
+    const std::string error_text = refusal_of(c.node);
+    EXPECT_NE(error_text.find(c.says), std::string::npos)
+        << "'" << error_text << "' should say " << c.says;
   }
   EXPECT_EQ(refusal_of(scaled({2, 0}, {1, 2})), "") << "there is nothing to make";
   EXPECT_NE(refusal_of(sized({2, 0}, {2, 3}), ErrorCode::unimplemented)

@@ -95,11 +95,12 @@ TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
       {{.opset = 9, .inputs = ""}, "1 scan inputs of 0, a body of 2 and 2"},
   };
   for (const Case& c : cases) {
-    const std::string said = c.node.refusal();
+    const std::string error_text = c.node.refusal();
     if (c.says.empty())
-      EXPECT_EQ(said, "") << c.node.inputs << " " << c.node.scanned;
+      EXPECT_EQ(error_text, "") << c.node.inputs << " " << c.node.scanned;
     else
-      EXPECT_NE(said.find("'t': " + c.says), std::string::npos) << said << ", not " << c.says;
+      EXPECT_NE(error_text.find("'t': " + c.says), std::string::npos)
+          << error_text << ", not " << c.says;
   }
 }
 
@@ -136,11 +137,13 @@ TEST(ScanInference, ElementTypesAreThoseOfTheBody) {
        "state 1 is f32[2] before a step and f64[2] after it, as 'e'"},
   };
   for (const Case& c : cases) {
-    const std::string said = c.node.refusal();
+    const std::string error_text = c.node.refusal();
     if (c.says.empty())
-      EXPECT_EQ(said, "") << c.node.inputs << "\n" << c.node.body_inputs << c.node.body_outputs;
+      EXPECT_EQ(error_text, "") << c.node.inputs << "\n"
+                                << c.node.body_inputs << c.node.body_outputs;
     else
-      EXPECT_NE(said.find("'t': " + c.says), std::string::npos) << said << ", not " << c.says;
+      EXPECT_NE(error_text.find("'t': " + c.says), std::string::npos)
+          << error_text << ", not " << c.says;
   }
   const auto graph = ScanNode().graph();
   infer(*graph->nodes().back());

@@ -142,13 +142,13 @@ void check(const std::string& pass, const FileCase& c) {
   }
   const auto original = parsed(c.before, c.opset), graph = parsed(c.before, c.opset);
   passes::PassManagerOptions options;
-  std::string said;
-  options.print = [&](std::string_view text) { said += std::string(text); };
+  std::string error_text;
+  options.print = [&](std::string_view text) { error_text += std::string(text); };
   const auto reports = passes::run_passes(*graph, calls, options);
   const std::string made = ir::to_text(*graph);
   if (c.kind == FileCase::Kind::stays || c.kind == FileCase::Kind::says) {
     EXPECT_EQ(made, ir::to_text(*original));
-    EXPECT_EQ(said, c.after);
+    EXPECT_EQ(error_text, c.after);
     if (inspects(pass)) expect_equal_results(*original, *graph, 0);
     return;
   }
@@ -254,11 +254,11 @@ void expect_evidence(const std::string& pass, const std::string& test) {
   const std::string program = fs::read_symlink("/proc/self/exe").string();
   const int code = std::system(
       fmt::format("POPRT_LOG_LEVEL=DEBUG '{0}' --gtest_filter='{1}' --gtest_output=json:'{2}/out' "
-                  "> '{2}/said' 2>&1",
+                  "> '{2}/messages' 2>&1",
                   program, test, folder.string())
           .c_str());
-  std::ifstream said(folder / "said"), out(folder / "out");
-  const std::string lines{std::istreambuf_iterator<char>(said), {}},
+  std::ifstream messages(folder / "messages"), out(folder / "out");
+  const std::string lines{std::istreambuf_iterator<char>(messages), {}},
       report{std::istreambuf_iterator<char>(out), {}};
   fs::remove_all(folder);
   EXPECT_EQ(code, 0) << lines;

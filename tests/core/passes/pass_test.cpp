@@ -208,13 +208,13 @@ const PassDef kNotes{.name = "notes",
 TEST(PassManager, APassIsHandedWhatTheListWasGiven) {
   const auto graph = test::parsed(kTwoIdentities);
   const PassDef* list[] = {&pass_of("eliminate_identity"), &kNotes};
-  std::string said;
+  std::string error_text;
   PassManagerOptions options;
   options.rewrite_limit = 2;
-  options.print = [&](std::string_view text) { said += text; };
+  options.print = [&](std::string_view text) { error_text += text; };
   run_passes(*graph, list, options);
   EXPECT_EQ(handed, "-1 0 none 7 false false a b of 3 nodes");  // the model as the list began
-  EXPECT_EQ(said, "said");
+  EXPECT_EQ(error_text, "said");
   options.max_tensor_size = 12;
   options.fp16_skip_op_types = {"Softmax"};
   options.precision.fp8_weights_only = true;

@@ -455,7 +455,7 @@ std::vector<std::string> values_of(const passes::Parameter& parameter,
   if (parameter.kind == Kind::names) return sample.names;
   std::vector<std::string> values = {"", "x", "8"};
   for (const std::string& node : {sample.names[0], sample.names.back()})
-    for (const char* said : {"=2", "=F143,1", "=0"}) values.push_back(node + said);
+    for (const char* assignment : {"=2", "=F143,1", "=0"}) values.push_back(node + assignment);
   return values;
 }
 

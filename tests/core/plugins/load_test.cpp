@@ -28,7 +28,7 @@ class PluginFile : public testing::Test {
   }
   ~PluginFile() override { fs::remove_all(folder); }
 
-  std::string said(const std::string& bytes) const {
+  std::string message_for(const std::string& bytes) const {
     std::ofstream(path, std::ios::binary) << bytes;
     return loaded(path);
   }
@@ -72,13 +72,13 @@ TEST_F(PluginFile, MustExistAndBeAFile) {
 TEST_F(PluginFile, ThatIsCutOffIsRefused) {
   const std::string cut = "failed_precondition: plug-in '" + path.string() +
                           "': is a truncated shared library: it has 120 bytes, a part needs ";
-  EXPECT_EQ(said(elf(0, 121)), cut + "121 at offset 0");
-  EXPECT_EQ(said(elf(121, 0)), cut + "0 at offset 121");
-  EXPECT_EQ(said(elf(100, 21)), cut + "21 at offset 100");
-  EXPECT_EQ(said(elf(16, UINT64_MAX)), cut + "18446744073709551615 at offset 16");
+  EXPECT_EQ(message_for(elf(0, 121)), cut + "121 at offset 0");
+  EXPECT_EQ(message_for(elf(121, 0)), cut + "0 at offset 121");
+  EXPECT_EQ(message_for(elf(100, 21)), cut + "21 at offset 100");
+  EXPECT_EQ(message_for(elf(16, UINT64_MAX)), cut + "18446744073709551615 at offset 16");
   std::string more = elf(0, 0);
   more[offsetof(Elf64_Ehdr, e_phnum)] = 2;
-  EXPECT_EQ(said(more), cut + "112 at offset 64");
+  EXPECT_EQ(message_for(more), cut + "112 at offset 64");
 }
 
 // The loader reports these.
@@ -91,7 +91,7 @@ TEST_F(PluginFile, ThatIsCompleteGoesToTheLoader) {
   bits[EI_CLASS] = ELFCLASS32;
   for (const std::string& bytes : {std::string(), elf(0, 120), elf(120, 0), elf(0, 121, PT_NOTE),
                                    elf(0, 121).substr(0, 63), narrow, other, bits}) {
-    const std::string text = said(bytes);
+    const std::string text = message_for(bytes);
     EXPECT_TRUE(text.starts_with(wrong)) << text;
     EXPECT_GT(text.size(), wrong.size());
   }

@@ -54,7 +54,7 @@ poprt_operator operator_with(Functions& f) {
   return op;
 }
 
-std::string said(const std::function<void()>& call) {
+std::string message_for(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& e) {
@@ -101,7 +101,7 @@ TEST(OpCall, TheNodeIsAsItIs) {
                {.present = false},
                {.has_shape = false}},
               {{.dtype = DType::f32, .shape = {9}}});
-  EXPECT_EQ(said([&] { call.infer({}); }), "done");
+  EXPECT_EQ(message_for([&] { call.infer({}); }), "done");
   EXPECT_EQ(call.title(), "operator org.example.Op of node 'n'");
   OpCall nameless({&op, nullptr}, "", {}, {}, {});
   EXPECT_EQ(nameless.title(), "operator org.example.Op");
@@ -165,7 +165,7 @@ TEST(OpCall, AnAttributeOfAnotherKindFailsTheCall) {
     };
     const poprt_operator op = operator_with(f);
     OpCall call({&op, nullptr}, "n", attributes(), {}, {});
-    EXPECT_EQ(said([&] { call.infer({}); }),
+    EXPECT_EQ(message_for([&] { call.infer({}); }),
               fmt::format("invalid_argument: infer of operator org.example.Op of node 'n': "
                           "attribute '{}' is {}, the operator expects {}",
                           name, kind, is_int ? "a tensor" : "an integer"));
@@ -181,7 +181,7 @@ std::string inferred(size_t output, int32_t dtype, int32_t rank, const int64_t* 
   const poprt_operator op = operator_with(f);
   OpCall call({&op, nullptr}, "", {}, {}, {TensorInfo{}, TensorInfo{}});
   std::string text;
-  const std::string end = said([&] {
+  const std::string end = message_for([&] {
     call.infer([&](size_t i, DType type, bool has_shape, const Shape& dims) {
       text = fmt::format("{} {} {} {}", i, dtype_name(type), has_shape, shape_string(dims));
     });
@@ -218,7 +218,7 @@ TEST(OpCall, OnlyInferSetsOutputs) {
   const poprt_operator op = operator_with(f);
   OpCall call({&op, nullptr}, "", {}, {}, {TensorInfo{}});
   call.infer([](size_t, DType, bool, const Shape&) {});
-  EXPECT_EQ(said([&] { call.prepare(); }),
+  EXPECT_EQ(message_for([&] { call.prepare(); }),
             "failed_precondition: prepare of operator org.example.Op: set_output() is for infer() "
             "alone");
 }
@@ -227,8 +227,8 @@ TEST(OpCall, FunctionsThatAreMissingDoNothing) {
   Functions f;
   const poprt_operator op = operator_with(f);
   OpCall call({&op, nullptr}, "", {}, {}, {});
-  EXPECT_EQ(said([&] { call.infer({}); }), "done");
-  EXPECT_EQ(said([&] { call.prepare(); }), "done");
+  EXPECT_EQ(message_for([&] { call.infer({}); }), "done");
+  EXPECT_EQ(message_for([&] { call.prepare(); }), "done");
   EXPECT_EQ(call.parts(), 1);
   const poprt_op_cost cost = call.cost();
   EXPECT_EQ(cost.struct_size, sizeof cost);
@@ -250,11 +250,11 @@ TEST(OpCall, CostsAreThoseOfTheOperator) {
   EXPECT_EQ(call.cost().flops, 6);
   EXPECT_EQ(call.cost().tile_bytes, 7);
   code = POPRT_UNAVAILABLE;
-  EXPECT_EQ(said([&] { call.cost(); }),
+  EXPECT_EQ(message_for([&] { call.cost(); }),
             "unavailable: cost of operator org.example.Op of node 'n': returned 14 without a "
             "message");
   code = 0;
-  EXPECT_EQ(said([&] { call.cost(); }), "done") << "a failure is over";
+  EXPECT_EQ(message_for([&] { call.cost(); }), "done") << "a failure is over";
 }
 
 TEST(OpCall, AStateIsReleasedOnce) {
@@ -298,7 +298,7 @@ TEST(OpCall, PartsAreCounted) {
   for (const int64_t bad : {-1, 0, (1 << 20) + 1}) {
     number = bad;
     EXPECT_EQ(
-        said([&] { call.parts(); }),
+        message_for([&] { call.parts(); }),
         fmt::format("invalid_argument: operator org.example.Op: parts() returned {}, expected "
                     "1 to 1048576",
                     bad));

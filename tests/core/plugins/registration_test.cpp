@@ -25,7 +25,7 @@ const poprt_plugin kPlugin = {POPRT_PLUGIN_ABI, 0,     sizeof(poprt_plugin),
                               "a-plug.in_1",    "2.0", call_init};
 
 // The error of a plug-in with this init(), or what it registered.
-std::string said(Init init, Library& library, const poprt_plugin& plugin = kPlugin) {
+std::string message_for(Init init, Library& library, const poprt_plugin& plugin = kPlugin) {
   the_init = std::move(init);
   try {
     initialize(plugin, library);
@@ -35,9 +35,9 @@ std::string said(Init init, Library& library, const poprt_plugin& plugin = kPlug
   return fmt::format("{} {} {} {}", library.operators.size(), library.passes.size(),
                      library.patterns.size(), library.transforms.size());
 }
-std::string said(Init init) {
+std::string message_for(Init init) {
   Library library;
-  return said(std::move(init), library);
+  return message_for(std::move(init), library);
 }
 
 int32_t compute(const poprt_op_call*, void*, void*) { return POPRT_OK; }
@@ -79,17 +79,19 @@ poprt_transform a_transform() {
 }
 
 std::string added(const poprt_operator& op) {
-  return said([&](const auto* host, auto* registry) { return host->add_operator(registry, &op); });
+  return message_for(
+      [&](const auto* host, auto* registry) { return host->add_operator(registry, &op); });
 }
 std::string added(const poprt_pass& pass) {
-  return said([&](const auto* host, auto* registry) { return host->add_pass(registry, &pass); });
+  return message_for(
+      [&](const auto* host, auto* registry) { return host->add_pass(registry, &pass); });
 }
 std::string added(const poprt_pattern& pattern) {
-  return said(
+  return message_for(
       [&](const auto* host, auto* registry) { return host->add_pattern(registry, &pattern); });
 }
 std::string added(const poprt_transform& transform) {
-  return said(
+  return message_for(
       [&](const auto* host, auto* registry) { return host->add_transform(registry, &transform); });
 }
 template <class T, class Change>
@@ -100,14 +102,15 @@ std::string changed(T row, Change&& change) {
 
 TEST(Registration, ThePluginDescribesItself) {
   Library library;
-  EXPECT_EQ(said([](const auto*, auto*) { return POPRT_OK; }, library), "0 0 0 0");
+  EXPECT_EQ(message_for([](const auto*, auto*) { return POPRT_OK; }, library), "0 0 0 0");
   EXPECT_EQ(library.name, "a-plug.in_1");
   EXPECT_EQ(library.version, "2.0");
   const auto with = [](const std::function<void(poprt_plugin&)>& change) {
     poprt_plugin plugin = kPlugin;
     change(plugin);
     Library other;
-    const std::string text = said([](const auto*, auto*) { return POPRT_OK; }, other, plugin);
+    const std::string text =
+        message_for([](const auto*, auto*) { return POPRT_OK; }, other, plugin);
     EXPECT_EQ(other.version, text == "0 0 0 0" && plugin.version ? "2.0" : "");
     return text;
   };
@@ -126,11 +129,11 @@ TEST(Registration, APluginWithoutInitIsRefused) {
   poprt_plugin plugin = kPlugin;
   plugin.init = nullptr;
   Library library;
-  EXPECT_EQ(said({}, library, plugin), "invalid_argument: the plug-in has no init()");
+  EXPECT_EQ(message_for({}, library, plugin), "invalid_argument: the plug-in has no init()");
 }
 
 TEST(Registration, TheHostSaysItsSizeAndVersion) {
-  said([](const poprt_plugin_host* host, auto*) {
+  message_for([](const poprt_plugin_host* host, auto*) {
     EXPECT_EQ(host->struct_size, sizeof(poprt_plugin_host));
     EXPECT_EQ(host->poprt_version, POPRT_VERSION);
     EXPECT_EQ(host->reserved, 0);
@@ -139,25 +142,26 @@ TEST(Registration, TheHostSaysItsSizeAndVersion) {
 }
 
 TEST(Registration, FailuresOfInitAreItsErrors) {
-  EXPECT_EQ(said([](const auto*, auto*) { return POPRT_UNAVAILABLE; }),
+  EXPECT_EQ(message_for([](const auto*, auto*) { return POPRT_UNAVAILABLE; }),
             "unavailable: init: returned 14 without a message");
-  EXPECT_EQ(said([](const auto*, auto*) { return 99; }),
+  EXPECT_EQ(message_for([](const auto*, auto*) { return 99; }),
             "unknown: init: returned 99 without a message");
-  EXPECT_EQ(said([](const auto* host, auto* registry) {
+  EXPECT_EQ(message_for([](const auto* host, auto* registry) {
               EXPECT_EQ(host->fail(registry, POPRT_NOT_FOUND, "no %s of %d\nmore", "driver", 3),
                         POPRT_NOT_FOUND);
               EXPECT_EQ(host->fail(registry, POPRT_INTERNAL, "another"), POPRT_INTERNAL);
               return POPRT_OK;
             }),
             "not_found: init: no driver of 3");
-  EXPECT_EQ(said([](const auto*, auto*) -> int32_t { throw std::runtime_error("no licence"); }),
-            "internal: init: threw an exception: no licence");
-  EXPECT_EQ(said([](const auto*, auto*) -> int32_t { throw 7; }),
+  EXPECT_EQ(
+      message_for([](const auto*, auto*) -> int32_t { throw std::runtime_error("no licence"); }),
+      "internal: init: threw an exception: no licence");
+  EXPECT_EQ(message_for([](const auto*, auto*) -> int32_t { throw 7; }),
             "internal: init: threw an exception that is no std::exception");
 }
 
 TEST(Registration, FunctionsWithoutARegistryFail) {
-  said([](const poprt_plugin_host* host, auto*) {
+  message_for([](const poprt_plugin_host* host, auto*) {
     const poprt_operator op = an_operator();
     EXPECT_EQ(host->add_operator(nullptr, &op), POPRT_INVALID_ARGUMENT);
     EXPECT_EQ(host->fail(nullptr, POPRT_UNAVAILABLE, "x"), POPRT_UNAVAILABLE);
@@ -198,7 +202,7 @@ TEST(Registration, WhatIsAddedIsACopy) {
     for (char* text : {name, summary, key, standard}) text[0] = '?';
     return POPRT_OK;
   };
-  ASSERT_EQ(said(init, library), "1 1 1 1");
+  ASSERT_EQ(message_for(init, library), "1 1 1 1");
   const poprt_pass& pass = library.passes[0];
   EXPECT_STREQ(pass.name, "tidy");
   EXPECT_STREQ(pass.summary, "tidies");
@@ -244,7 +248,7 @@ TEST(Registration, OperatorsAreChecked) {
             no + "operator 'Twice' has no compute_part()");
   EXPECT_EQ(changed(an_operator(), [](auto& o) { o.compute_part = compute_part; }),
             no + "operator 'Twice' has no parts()");
-  EXPECT_EQ(said([](const auto* host, auto* registry) {
+  EXPECT_EQ(message_for([](const auto* host, auto* registry) {
               const poprt_operator op = an_operator();
               poprt_operator elsewhere = op;
               elsewhere.domain = "org.other";
@@ -286,17 +290,17 @@ TEST(Registration, PassesPatternsAndTransformsAreChecked) {
   const poprt_pass pass = a_pass();
   const poprt_pattern pattern = a_pattern();
   const poprt_transform transform = a_transform();
-  EXPECT_EQ(said([&](const auto* host, auto* registry) {
+  EXPECT_EQ(message_for([&](const auto* host, auto* registry) {
               host->add_pass(registry, &pass);
               return host->add_pass(registry, &pass);
             }),
             "already_exists: init: pass 'tidy' is added twice");
-  EXPECT_EQ(said([&](const auto* host, auto* registry) {
+  EXPECT_EQ(message_for([&](const auto* host, auto* registry) {
               host->add_pattern(registry, &pattern);
               return host->add_pattern(registry, &pattern);
             }),
             "already_exists: init: pattern 'fold' is added twice");
-  EXPECT_EQ(said([&](const auto* host, auto* registry) {
+  EXPECT_EQ(message_for([&](const auto* host, auto* registry) {
               host->add_transform(registry, &transform);
               return host->add_transform(registry, &transform);
             }),
@@ -368,9 +372,9 @@ TEST(Registration, StructsOfOtherVersionsAreReadAsFarAsTheyGo) {
             fmt::format("failed_precondition: init: operator: a field past byte {} is set, which "
                         "this poprt ({}) does not have: update it",
                         sizeof newer.op, POPRT_VERSION));
-  EXPECT_EQ(
-      said([](const auto* host, auto* registry) { return host->add_pass(registry, nullptr); }),
-      "invalid_argument: init: pass: the struct is null");
+  EXPECT_EQ(message_for(
+                [](const auto* host, auto* registry) { return host->add_pass(registry, nullptr); }),
+            "invalid_argument: init: pass: the struct is null");
 }
 
 std::vector<std::pair<int32_t, std::string>> logged_lines;

@@ -228,7 +228,7 @@ TEST(Reader, PayloadOutlivesTheReader) {
 
 // Three bytes are enough to recognise an ONNX model.
 TEST(Reader, ModelsThatAreNotCompiledAreNamed) {
-  const auto said = [](std::string_view bytes) {
+  const auto message_for = [](std::string_view bytes) {
     try {
       Reader reader;
       parse(reader, std::string(bytes));
@@ -238,15 +238,16 @@ TEST(Reader, ModelsThatAreNotCompiledAreNamed) {
     return std::string("nothing");
   };
   const std::string onnx = "an ONNX model, not a PopEF file: compile it first";
-  EXPECT_NE(said(std::string_view("\x08\x07\x12", 3)).find(onnx), std::string::npos);
-  EXPECT_NE(said(std::string_view("\x08\x3f\x12 and more", 12)).find(onnx), std::string::npos);
+  EXPECT_NE(message_for(std::string_view("\x08\x07\x12", 3)).find(onnx), std::string::npos);
+  EXPECT_NE(message_for(std::string_view("\x08\x3f\x12 and more", 12)).find(onnx),
+            std::string::npos);
   for (const std::string_view other :
        {std::string_view("\x08\x07", 2), std::string_view("\x08\x40\x12", 3),
         std::string_view("\x08\0\x12", 3), std::string_view("\x09\x07\x12", 3),
         std::string_view("\x08\x07\x13", 3)})
-    EXPECT_NE(said(other).find("truncated at offset 0: a blob header needs 64 bytes"),
+    EXPECT_NE(message_for(other).find("truncated at offset 0: a blob header needs 64 bytes"),
               std::string::npos)
-        << said(other);
+        << message_for(other);
 }
 
 TEST(Reader, PartsOfPayloadsAreCopied) {
@@ -443,18 +444,18 @@ TEST(Reader, MutatedCompressedFilesNeverCrash) { mutate(true, 2, 5000); }
 // A lost check, or a check that refuses a valid file, changes a count.
 TEST(Reader, RecordedAnswersToEveryByteChanged) {
   test::RecordedLines found;
-  test::MessageCounts said;
+  test::MessageCounts messages;
   const std::string whole = sample_file();
   const auto answer = [&](const std::string& bytes) {
     try {
       Reader reader;
       parse(reader, bytes);
-      said.add(fmt::format("taken: {} metadata, {} executables, {} tensors, {} feeds",
-                           reader.metadata().size(), reader.executables().size(),
-                           reader.tensors().size(), reader.feeds().size()));
-      for (const std::string& warning : reader.warnings()) said.add("warning: " + warning);
+      messages.add(fmt::format("taken: {} metadata, {} executables, {} tensors, {} feeds",
+                               reader.metadata().size(), reader.executables().size(),
+                               reader.tensors().size(), reader.feeds().size()));
+      for (const std::string& warning : reader.warnings()) messages.add("warning: " + warning);
     } catch (const Error& e) {
-      said.add(e.message());
+      messages.add(e.message());
     }
   };
   for (size_t n = 0; n < whole.size(); n++) {
@@ -466,7 +467,7 @@ TEST(Reader, RecordedAnswersToEveryByteChanged) {
     }
   }
   for (size_t n = 0; n < whole.size(); n += 7) answer(whole.substr(0, n));
-  said.write(found["file"]);
+  messages.write(found["file"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_refusals.txt",
                         "Messages of the reader for damaged files: reader_test.cpp.");
 }

@@ -74,33 +74,33 @@ std::string names_of(const std::vector<const Anchor*>& anchors) {
   return names;
 }
 
-void add_model(const Model& m, test::MessageCounts& said) {
+void add_model(const Model& m, test::MessageCounts& messages) {
   std::string line = "taken: inputs" + names_of(m.getUserInputAnchors()) + "; outputs" +
                      names_of(m.getUserOutputAnchors()) + "; tensors";
   for (const auto& t : m.tensors) line += " " + t.info.name() + (t.executable.empty() ? "" : "!");
   line += "; feeds";
   for (const auto& f : m.feeds) line += " " + f.info.name() + (f.executable.empty() ? "" : "!");
-  said.add(line + fmt::format("; {} opaque", m.opaqueBlobs.size()));
+  messages.add(line + fmt::format("; {} opaque", m.opaqueBlobs.size()));
 }
 
 TEST(RecordedDumps, ModelsOfRandomFiles) {
   test::RecordedLines found;
-  test::MessageCounts said, warned;
+  test::MessageCounts messages, warned;
   for (uint32_t seed = 0; seed < 1200; seed++) {
     const auto reader = std::make_shared<Reader>();
     parse(*reader, random_file(seed));
     const ModelBuilder builder(reader);
     try {
       if (seed % 3 == 0)
-        for (const auto& m : builder.createModels()) add_model(*m, said);
+        for (const auto& m : builder.createModels()) add_model(*m, messages);
       else
-        add_model(seed % 3 == 1 ? *builder.createModel() : *builder.createModel("m"), said);
+        add_model(seed % 3 == 1 ? *builder.createModel() : *builder.createModel("m"), messages);
     } catch (const Error& e) {
-      said.add(e.message());
+      messages.add(e.message());
     }
     for (const std::string& w : builder.warnings()) warned.add(w);
   }
-  said.write(found["models"]);
+  messages.write(found["models"]);
   warned.write(found["warnings"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_models.txt",
                         "Which models random files hold: recorded_dumps_test.cpp.");

@@ -297,7 +297,7 @@ class Full : public std::stringbuf {
 };
 
 // A random series of calls of a writer; each answer is a line.
-void use_writer(uint32_t seed, test::MessageCounts& said) {
+void use_writer(uint32_t seed, test::MessageCounts& messages) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   const size_t rooms[] = {SIZE_MAX, SIZE_MAX, 64, 4096, 5000};
@@ -308,9 +308,9 @@ void use_writer(uint32_t seed, test::MessageCounts& said) {
   const auto call = [&](const char* what, const std::function<void()>& f) {
     try {
       f();
-      said.add(fmt::format("taken: {}", what));
+      messages.add(fmt::format("taken: {}", what));
     } catch (const std::exception& e) {
-      said.add(fmt::format("{}: {}", what, e.what()));
+      messages.add(fmt::format("{}: {}", what, e.what()));
     }
   };
   call("new", [&] { writer = std::make_unique<Writer>(stream); });
@@ -353,15 +353,15 @@ void use_writer(uint32_t seed, test::MessageCounts& said) {
     std::string blobs_found;
     for (const BlobInfo& b : reader.blobs())
       blobs_found += fmt::format(" {}", static_cast<int>(b.type));
-    said.add("taken: read" + blobs_found);
+    messages.add("taken: read" + blobs_found);
   });
 }
 
 TEST(Writer, RecordedAnswersToAnySeriesOfCalls) {
   test::RecordedLines found;
-  test::MessageCounts said;
-  for (uint32_t seed = 0; seed < 1500; seed++) use_writer(seed, said);
-  said.write(found["writer"]);
+  test::MessageCounts messages;
+  for (uint32_t seed = 0; seed < 1500; seed++) use_writer(seed, messages);
+  messages.write(found["writer"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_writer.txt",
                         "Messages of a writer for calls in any order: source_test.cpp.");
 }

@@ -100,13 +100,13 @@ TEST(Verify, NamesTheFileTheBlobAndTheChecksums) {
   uint64_t offset = 0;
   for (const BlobInfo& b : reader.blobs())
     if (b.name == "w") offset = b.offset;
-  const std::string said = refusal([&] { (void)reader.verify(); });
-  EXPECT_EQ(said.substr(0, said.find("checksum ") + 11),
+  const std::string error_text = refusal([&] { (void)reader.verify(); });
+  EXPECT_EQ(error_text.substr(0, error_text.find("checksum ") + 11),
             fmt::format("'{}': DATA_TENSOR blob 'w' at offset {} is damaged: its payload has "
                         "checksum 0x",
                         folder / "f", offset));
-  EXPECT_NE(said.find(", stored is 0x"), std::string::npos) << said;
-  EXPECT_EQ(refusal([&] { dump(folder / "f", DumpFormat::verify); }), said);
+  EXPECT_NE(error_text.find(", stored is 0x"), std::string::npos) << error_text;
+  EXPECT_EQ(refusal([&] { dump(folder / "f", DumpFormat::verify); }), error_text);
   // Every other use of the file is as before.
   EXPECT_EQ(text_of(reader.tensors()[0].payload()), "12305678");
   for (const auto& e : reader.executables()) EXPECT_TRUE(e.verify());

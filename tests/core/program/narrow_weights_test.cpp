@@ -129,7 +129,8 @@ TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
 }
 
 TEST(NarrowTable, IsSortedAndChecked) {
-  const auto said = [](std::vector<NarrowWeights> table, uint64_t bytes = 256) -> std::string {
+  const auto message_for = [](std::vector<NarrowWeights> table,
+                              uint64_t bytes = 256) -> std::string {
     try {
       check_narrow(table, bytes);
     } catch (const Error& e) {
@@ -141,23 +142,26 @@ TEST(NarrowTable, IsSortedAndChecked) {
     return fmt::format("narrow weights [{}, +{}) do not fit into 256 bytes of weights", offset,
                        bytes);
   };
-  EXPECT_EQ(said({{128, 128, DType::f16}, {0, 64, DType::bf16}, {64, 64, DType::f8_143, 64}}),
-            "sorted");
-  EXPECT_EQ(said({{0, 256, DType::f8_152, -64}}), "sorted");
-  EXPECT_EQ(said({{0, 260, DType::f16}}), unfit(0, 260));
-  EXPECT_EQ(said({{4, 256, DType::f16}}), unfit(4, 256));
-  EXPECT_EQ(said({{252, 8, DType::f16}}), unfit(252, 8));
-  EXPECT_EQ(said({{2, 64, DType::f16}}), unfit(2, 64));
-  EXPECT_EQ(said({{0, 6, DType::f16}}), unfit(0, 6));
-  EXPECT_EQ(said({{64, 0, DType::f16}}), unfit(64, 0));
-  EXPECT_EQ(said({{0, 64, DType::f16}, {60, 8, DType::f16}}), unfit(60, 8));
-  EXPECT_EQ(said({{0, 64, DType::f8_143, 65}}), "narrow weights at 0 are of f8_143 times 2^65");
-  EXPECT_EQ(said({{8, 64, DType::f8_152, -65}}), "narrow weights at 8 are of f8_152 times 2^-65");
-  EXPECT_EQ(said({{8, 64, DType::f32, 0}}), "narrow weights at 8 are of f32 times 2^0");
-  EXPECT_EQ(said({{0, 1024, DType::f32, 1, {1, 1, 2}}}, 1024),
+  EXPECT_EQ(
+      message_for({{128, 128, DType::f16}, {0, 64, DType::bf16}, {64, 64, DType::f8_143, 64}}),
+      "sorted");
+  EXPECT_EQ(message_for({{0, 256, DType::f8_152, -64}}), "sorted");
+  EXPECT_EQ(message_for({{0, 260, DType::f16}}), unfit(0, 260));
+  EXPECT_EQ(message_for({{4, 256, DType::f16}}), unfit(4, 256));
+  EXPECT_EQ(message_for({{252, 8, DType::f16}}), unfit(252, 8));
+  EXPECT_EQ(message_for({{2, 64, DType::f16}}), unfit(2, 64));
+  EXPECT_EQ(message_for({{0, 6, DType::f16}}), unfit(0, 6));
+  EXPECT_EQ(message_for({{64, 0, DType::f16}}), unfit(64, 0));
+  EXPECT_EQ(message_for({{0, 64, DType::f16}, {60, 8, DType::f16}}), unfit(60, 8));
+  EXPECT_EQ(message_for({{0, 64, DType::f8_143, 65}}),
+            "narrow weights at 0 are of f8_143 times 2^65");
+  EXPECT_EQ(message_for({{8, 64, DType::f8_152, -65}}),
+            "narrow weights at 8 are of f8_152 times 2^-65");
+  EXPECT_EQ(message_for({{8, 64, DType::f32, 0}}), "narrow weights at 8 are of f32 times 2^0");
+  EXPECT_EQ(message_for({{0, 1024, DType::f32, 1, {1, 1, 2}}}, 1024),
             "narrow weights at 0 are of f32 times 2^1");
-  EXPECT_EQ(said({{0, 1024, DType::f32, 0, {1, 1, 2}}}, 1024), "sorted");
-  EXPECT_EQ(said({{8, 64, DType::f16, 0, {33, 5, 2}}}),
+  EXPECT_EQ(message_for({{0, 1024, DType::f32, 0, {1, 1, 2}}}, 1024), "sorted");
+  EXPECT_EQ(message_for({{8, 64, DType::f16, 0, {33, 5, 2}}}),
             "narrow weights at 8 are of a convolution from 5 to 33 channels with tiles of 2, which "
             "does not fit 64 bytes");
 }

@@ -238,8 +238,8 @@ TEST(RecordedLinks, AreWhatTheyWere) {
           std::tuple("graphs of one name", &same_names, &link_graphs)}) {
       const std::string heading = fmt::format("{}: {}", together.name, what);
       std::vector<std::string> lines;
-      const std::string said = refusal_of([&] { lines = whole(link(*variants)); });
-      if (said != "taken") lines = {said};
+      const std::string message = refusal_of([&] { lines = whole(link(*variants)); });
+      if (message != "taken") lines = {message};
       record(found, heading, lines);
       // Weights that are made when it is their turn give the same program.
       std::vector<Variant> later = *variants;
@@ -267,19 +267,19 @@ TEST(RecordedLinks, WeightsThatAreNotAllThereAreRefused) {
 
 // Messages of verify() and shards_of() for the program with each number changed a little.
 void bend(Program p, const std::string& name, RecordedLines& found) {
-  const auto said = [&] {
+  const auto message_for = [&] {
     return refusal_of([&] {
       verify(p);
       shards_of(p);
     });
   };
-  ASSERT_EQ(said(), "taken") << name;
+  ASSERT_EQ(message_for(), "taken") << name;
   const auto number = [&](const std::string& what, auto& place) {
     using T = std::remove_cvref_t<decltype(place)>;
     const T was = place;
     for (const int64_t by : {-64, -1, 1, 64, 100000}) {
       place = static_cast<T>(was + static_cast<T>(by));
-      const std::string answer = said();
+      const std::string answer = message_for();
       const bool plain = answer == "taken";
       found[name].insert(fmt::format("{} {:+}: {}{}", what, by, answer,
                                      plain && has_shards(p) ? " " + note_of_shards(p) : ""));
@@ -305,17 +305,17 @@ void bend(Program p, const std::string& name, RecordedLines& found) {
     for (size_t k = 0; k < in.operands.size(); k++)
       number(fmt::format("{} operand {}", where, k), in.operands[k]);
     in.ints.push_back(0);
-    found[name].insert(where + " with another int: " + said());
+    found[name].insert(where + " with another int: " + message_for());
     in = was;
     in.operands.push_back(0);
-    found[name].insert(where + " with another operand: " + said());
+    found[name].insert(where + " with another operand: " + message_for());
     in.operands.back() = kNoBuffer;
-    found[name].insert(where + " with another operand that is none: " + said());
+    found[name].insert(where + " with another operand that is none: " + message_for());
     in = was;
     p.main.erase(p.main.begin() + static_cast<std::ptrdiff_t>(i));
-    found[name].insert("without " + where + ": " + said());
+    found[name].insert("without " + where + ": " + message_for());
     p.main.insert(p.main.begin() + static_cast<std::ptrdiff_t>(i), 2, was);
-    found[name].insert("twice " + where + ": " + said());
+    found[name].insert("twice " + where + ": " + message_for());
     p.main.erase(p.main.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }

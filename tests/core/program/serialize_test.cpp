@@ -358,21 +358,21 @@ TEST(Serialize, MutationsNeverCrash) {
 TEST(Serialize, RecordedAnswersToEveryByteChanged) {
   Builder b = sample();
   const std::string original = written(b);
-  test::MessageCounts said;
+  test::MessageCounts error_text;
   Aligned payload(original);
   for (size_t n = 0; n < std::min<size_t>(original.size(), 4096); n++)
     for (const int x : {0x01, 0x02, 0x08, 0x40, 0x80}) {
       payload.storage[n] ^= static_cast<std::byte>(x);
       try {
         read_executable(payload.bytes, nullptr);
-        said.add("taken");
+        error_text.add("taken");
       } catch (const Error& e) {
-        said.add(e.message());
+        error_text.add(e.message());
       }
       payload.storage[n] ^= static_cast<std::byte>(x);
     }
   test::RecordedLines found;
-  said.write(found["program"]);
+  error_text.write(found["program"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/program_refusals.txt",
                         "Messages for damaged programs: serialize_test.cpp.");
 }

@@ -48,9 +48,9 @@ def model(pieces, byte_fallback):
 
 
 def run(program, name, text, *options):
-    said = subprocess.run([program, f"--model={HERE}/{name}.model", *options], input=text + "\n", capture_output=True, check=True,
+    output = subprocess.run([program, f"--model={HERE}/{name}.model", *options], input=text + "\n", capture_output=True, check=True,
                           text=True).stdout
-    return said.removesuffix("\n")
+    return output.removesuffix("\n")
 
 
 def main():

@@ -63,19 +63,19 @@ TEST_F(DiffTest, WeightsDifferWhereTheirElementsDo) {
            "%y\n}\n";
   };
   const Document left = load("a.ir", text("1.0, nan, 3.0, 4.0", "2, 4"));
-  const auto said = [&](const std::string& w, const std::string& v) {
+  const auto message_for = [&](const std::string& w, const std::string& v) {
     Progress progress;
     const DocumentDiff diff = diff_documents(left, load("b.ir", text(w, v)), progress);
     EXPECT_LE(progress.look().first, 1);
     const DiffRow* row = find(diff.rows, "weight", "w");
     return row ? row->left + " / " + row->right : "";
   };
-  EXPECT_EQ(said("1.0, nan, 3.0, 4.0", "2, 4"), "");
-  EXPECT_EQ(said("1.0, nan, 3.5, 2.0", "2, 4"),
+  EXPECT_EQ(message_for("1.0, nan, 3.0, 4.0", "2, 4"), "");
+  EXPECT_EQ(message_for("1.0, nan, 3.5, 2.0", "2, 4"),
             "f32 4 / f32 4, 2 of 4 elements differ, by at most 2");
-  EXPECT_EQ(said("nan, nan, 3.0, 4.0", "2, 4"),
+  EXPECT_EQ(message_for("nan, nan, 3.0, 4.0", "2, 4"),
             "f32 4 / f32 4, 1 of 4 elements differ, by at most 0");
-  EXPECT_EQ(said("1.0, 2.0, 3.0, 4.0", "2, 4"),
+  EXPECT_EQ(message_for("1.0, 2.0, 3.0, 4.0", "2, 4"),
             "f32 4 / f32 4, 1 of 4 elements differ, by at most 0");
 }
 

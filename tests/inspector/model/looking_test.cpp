@@ -58,21 +58,21 @@ TEST(Looking, OpenDimensionsAreOneOrASideOfAPicture) {
 TEST(Looking, ChosenShapesFitTheInputs) {
   const auto graph =
       with_inputs({{"x", "f32[N,3]"}, {"z", "f32[M]"}, {"a", "f32[*]"}, {"s", "f32[2]"}});
-  const auto said = [&](const ChosenShapes& chosen) {
+  const auto message_for = [&](const ChosenShapes& chosen) {
     return message_of([&] {
       std::string assumed;
       options_for_looking(*graph, assumed, chosen);
     });
   };
-  EXPECT_EQ(said({{"x", {{5, 3}}}}), "taken");
-  EXPECT_EQ(said({{"x", {{0, 3}}}}), "taken");
-  EXPECT_EQ(said({{"s", {{2}}}}), "taken");
-  EXPECT_EQ(said({{"a", {{1, 2, 3}}}}), "taken");
-  EXPECT_EQ(said({{"x", {{5, 4}}}}), "input 'x' is f32[N,3], which does not match 5×4");
-  EXPECT_EQ(said({{"x", {{5}}}}), "input 'x' is f32[N,3], which does not match 5");
-  EXPECT_EQ(said({{"x", {{5, 3, 1}}}}), "input 'x' is f32[N,3], which does not match 5×3×1");
-  EXPECT_EQ(said({{"s", {{3}}}}), "input 's' is f32[2], which does not match 3");
-  EXPECT_EQ(said({{"w", {{3}}}}), "the model has no input 'w'");
+  EXPECT_EQ(message_for({{"x", {{5, 3}}}}), "taken");
+  EXPECT_EQ(message_for({{"x", {{0, 3}}}}), "taken");
+  EXPECT_EQ(message_for({{"s", {{2}}}}), "taken");
+  EXPECT_EQ(message_for({{"a", {{1, 2, 3}}}}), "taken");
+  EXPECT_EQ(message_for({{"x", {{5, 4}}}}), "input 'x' is f32[N,3], which does not match 5×4");
+  EXPECT_EQ(message_for({{"x", {{5}}}}), "input 'x' is f32[N,3], which does not match 5");
+  EXPECT_EQ(message_for({{"x", {{5, 3, 1}}}}), "input 'x' is f32[N,3], which does not match 5×3×1");
+  EXPECT_EQ(message_for({{"s", {{3}}}}), "input 's' is f32[2], which does not match 3");
+  EXPECT_EQ(message_for({{"w", {{3}}}}), "the model has no input 'w'");
   std::string assumed;
   const auto one = options_for_looking(*graph, assumed, {{"z", {{7}}}}).shapes;
   EXPECT_EQ(assumed, "x=1×3");
@@ -87,8 +87,8 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   EXPECT_EQ(two[1].at("z"), (Shape{9}));
   EXPECT_EQ(two[1].at("x"), (Shape{1, 3}));
   EXPECT_EQ(shapes_text(*graph, both), "x=1,3 z=9/7");
-  EXPECT_EQ(said({{"z", {{7}, {7, 1}}}}), "input 'z' is f32[M], which does not match 7×1");
-  EXPECT_EQ(said({{"z", {{7}, {7}}}}),
+  EXPECT_EQ(message_for({{"z", {{7}, {7, 1}}}}), "input 'z' is f32[M], which does not match 7×1");
+  EXPECT_EQ(message_for({{"z", {{7}, {7}}}}),
             "`input_shapes`: 'z' is given twice: shapes 1 and 2 are the same");
   EXPECT_EQ(shapes_text(*graph, {{"z", {{7}}}}), "x=1,3 z=7");
   EXPECT_EQ(shapes_text(*graph, {}), "x=1,3 z=1");
@@ -97,14 +97,14 @@ TEST(Looking, ChosenShapesFitTheInputs) {
 TEST(Looking, ShapesAreWords) {
   const auto read = [](const char* words) {
     std::string text;
-    const std::string said = message_of([&] {
+    const std::string error_text = message_of([&] {
       for (const auto& [name, shapes] : read_shapes(words)) {
         text += name;
         for (const Shape& shape : shapes) text += shape_string(shape);
         text += " ";
       }
     });
-    return said == "taken" ? text : said;
+    return error_text == "taken" ? text : error_text;
   };
   EXPECT_EQ(read(""), "");
   EXPECT_EQ(read("  x=1,2  y=0 "), "x[1,2] y[0] ");

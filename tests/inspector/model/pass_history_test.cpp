@@ -152,7 +152,7 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
   EXPECT_EQ(assumed, "last=1×224×224×3");
   EXPECT_EQ(options.shapes.at(0).at("image"), (Shape{2, 3, 8, 8}));
   EXPECT_EQ(shapes_text(*graph, chosen), "image=2,3,8,8 last=1,224,224,3 other=5,4");
-  const auto said = [&](const char* words) -> std::string {
+  const auto message_for = [&](const char* words) -> std::string {
     try {
       options_for_looking(*graph, assumed, read_shapes(words));
     } catch (const Error& e) {
@@ -160,11 +160,11 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
     }
     return "nothing";
   };
-  EXPECT_EQ(said("nobody=1"), "the model has no input 'nobody'");
-  EXPECT_NE(said("other=1,5").find("which does not match 1×5"), std::string::npos);
-  EXPECT_NE(said("other=1").find("which does not match 1"), std::string::npos);
+  EXPECT_EQ(message_for("nobody=1"), "the model has no input 'nobody'");
+  EXPECT_NE(message_for("other=1,5").find("which does not match 1×5"), std::string::npos);
+  EXPECT_NE(message_for("other=1").find("which does not match 1"), std::string::npos);
   for (const char* wrong : {"other", "=1", "other=a", "other=1,,2", "other=-1", "other=1x2"})
-    EXPECT_NE(said(wrong).find("expected NAME=1,3,224,224"), std::string::npos) << wrong;
+    EXPECT_NE(message_for(wrong).find("expected NAME=1,3,224,224"), std::string::npos) << wrong;
 }
 
 TEST(PassHistory, StepsSayWhatTheyAreAndWhatTheyLeft) {

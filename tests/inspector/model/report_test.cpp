@@ -19,12 +19,12 @@ class ReportTables : public testing::Test {
   }
   // The whole text of a property in the summary; "-" if there is none.
   static std::string summary(const Document& d, const std::string& property) {
-    std::string said;
+    std::string message;
     const auto tables = report(d, "summary", {}, nullptr);
     for (const auto& row : tables.at(0).rows)
       if (std::get<std::string>(row[0]) == property)
-        said += (said.empty() ? "" : "; ") + std::get<std::string>(row[1]);
-    return said.empty() ? "-" : said;
+        message += (message.empty() ? "" : "; ") + std::get<std::string>(row[1]);
+    return message.empty() ? "-" : message;
   }
   // A document of the sample graph and a program made by hand.
   static Document with_program(std::shared_ptr<const ProgramModel> program) {

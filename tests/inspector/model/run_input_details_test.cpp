@@ -131,17 +131,17 @@ TEST(RunInputDetails, CropsAreOfTheMiddle) {
 }
 
 TEST(RunInputDetails, OtherShapesAreSaid) {
-  const auto said = [](Shape shape) {
+  const auto message_for = [](Shape shape) {
     return refusal([&] { picture_as(noise(2, 2, 6), DType::f32, shape, PixelRange::unit); });
   };
   const std::string fits =
       "invalid_argument: a picture fits inputs of [N,C,H,W], [N,H,W,C], the same without N, or "
       "[H,W], with 1 or 3 channels; found [";
-  EXPECT_EQ(said({7}), fits + "7]");
-  EXPECT_EQ(said({2, 5, 4}), fits + "2×5×4]");
-  EXPECT_EQ(said({1, 2, 4, 4}), fits + "1×2×4×4]") << "two channels";
-  EXPECT_EQ(said({1, 1, 1, 3, 3}), fits + "1×1×1×3×3]");
-  EXPECT_EQ(said({}), fits + "scalar]");
+  EXPECT_EQ(message_for({7}), fits + "7]");
+  EXPECT_EQ(message_for({2, 5, 4}), fits + "2×5×4]");
+  EXPECT_EQ(message_for({1, 2, 4, 4}), fits + "1×2×4×4]") << "two channels";
+  EXPECT_EQ(message_for({1, 1, 1, 3, 3}), fits + "1×1×1×3×3]");
+  EXPECT_EQ(message_for({}), fits + "scalar]");
 }
 
 TEST(RunInputDetails, WordsEndInWhatIsAskedOfAPicture) {

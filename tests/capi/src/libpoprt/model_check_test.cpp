@@ -18,9 +18,9 @@
 namespace poprt::capi {
 namespace {
 
+using test::message_for;
 using test::Node;
 using test::onnx;
-using test::said;
 // ONNX's numbers of types.
 constexpr int kF32 = 1, kS64 = 7;
 using Named = test::Tensor;
@@ -33,11 +33,11 @@ class ModelCheck : public testing::Test {
                       ("model_check_" + std::to_string(getpid()) + ".popef");
     poprt_compiler* compiler = nullptr;
     poprt_executable* executable = nullptr;
-    EXPECT_EQ(said(poprt_compiler_create(nullptr, &compiler)), "ok");
-    EXPECT_EQ(said(poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr,
-                                                &executable)),
+    EXPECT_EQ(message_for(poprt_compiler_create(nullptr, &compiler)), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_compile_bytes(compiler, model.data(), model.size(),
+                                                       nullptr, &executable)),
               "ok");
-    EXPECT_EQ(said(poprt_executable_save(executable, path.c_str())), "ok");
+    EXPECT_EQ(message_for(poprt_executable_save(executable, path.c_str())), "ok");
     poprt_compiler_free(compiler);
     poprt_executable_free(executable);
     auto opened = runtime::open_popef(path);

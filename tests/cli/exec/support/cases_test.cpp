@@ -18,7 +18,7 @@ Executable compiled(const std::string& model, const std::vector<std::string>& sh
 }
 
 // "NAME: INPUTS -> OUTPUTS" of each, with places and shapes.
-std::string said(const Executable& executable, Cases::Kind kind) {
+std::string message_for(const Executable& executable, Cases::Kind kind) {
   const Runner runner = make_runner(executable.get(), {.threads = 1});
   const Cases cases = cases_of(executable.get(), runner.get());
   EXPECT_EQ(cases.kind, kind);
@@ -47,12 +47,12 @@ TEST(Cases, NamesOfFusedModels) {
 }
 
 TEST(Cases, AModelIsOne) {
-  EXPECT_EQ(said(compiled("gather"), Cases::one),
+  EXPECT_EQ(message_for(compiled("gather"), Cases::one),
             ": 0 table [3,2] 24 1 ids [2] 16 -> 0 rows [2,2] 16\n");
 }
 
 TEST(Cases, AModelAtSeveralShapesIsSeveral) {
-  EXPECT_EQ(said(compiled("dynamic", {"x=1,3", "x=4,3"}), Cases::shapes),
+  EXPECT_EQ(message_for(compiled("dynamic", {"x=1,3", "x=4,3"}), Cases::shapes),
             "x [1,3]: 0 x [1,3] 12 -> 0 y [1,3] 12\nx [4,3]: 0 x [4,3] 48 -> 0 y [4,3] 48\n");
 }
 
@@ -67,25 +67,26 @@ TEST(Cases, NamesHaveWhatDiffers) {
   output %z
   output %y
 )");
-  EXPECT_EQ(said(compiled_file(path, {"a=1", "b=1", "a=4", "b=4"}), Cases::shapes),
+  EXPECT_EQ(message_for(compiled_file(path, {"a=1", "b=1", "a=4", "b=4"}), Cases::shapes),
             "a [1], b [1]: 0 a [1] 4 1 c [2] 8 2 b [1] 4 -> 0 z [2] 8 1 y [1] 4\n"
             "a [4], b [4]: 0 a [4] 16 1 c [2] 8 2 b [4] 16 -> 0 z [2] 8 1 y [4] 16\n");
 }
 
 TEST(Cases, TypesThatPopefLacksAreNoObstacle) {
-  EXPECT_TRUE(said(compiled("bits"), Cases::one).starts_with(": 0 b [3] 6 1 i [5] 3 -> "));
+  EXPECT_TRUE(message_for(compiled("bits"), Cases::one).starts_with(": 0 b [3] 6 1 i [5] 3 -> "));
 }
 
 TEST(Cases, AnInputOfThatNameAloneSelectsNothing) {
   const TemporaryFolder folder;
   for (const char* name : {"index", "poprt.bucket"})
-    EXPECT_EQ(said(compiled_file(write_model(
-                       folder, "m.onnx",
-                       fmt::format("  input %\"{0}\" : u32[1]\n  %y : u32[1] = Identity(%\"{0}\") "
-                                   "\"i\"\n  output %y\n",
-                                   name))),
-                   Cases::one),
-              fmt::format(": 0 {} [1] 4 -> 0 y [1] 4\n", name));
+    EXPECT_EQ(
+        message_for(compiled_file(write_model(
+                        folder, "m.onnx",
+                        fmt::format("  input %\"{0}\" : u32[1]\n  %y : u32[1] = Identity(%\"{0}\") "
+                                    "\"i\"\n  output %y\n",
+                                    name))),
+                    Cases::one),
+        fmt::format(": 0 {} [1] 4 -> 0 y [1] 4\n", name));
 }
 
 TEST(Cases, FusedModelsAreSeveral) {
@@ -93,7 +94,7 @@ TEST(Cases, FusedModelsAreSeveral) {
   const poprt_executable* parts[] = {relu.get(), gather.get()};
   poprt_executable* made = nullptr;
   check(poprt_executable_fuse(parts, 2, &made));
-  EXPECT_EQ(said(Executable(made), Cases::graphs),
+  EXPECT_EQ(message_for(Executable(made), Cases::graphs),
             "graph0: 0 graph0/x [2,3] 24 -> 0 graph0/y [2,3] 24\n"
             "graph1: 1 graph1/table [3,2] 24 2 graph1/ids [2] 16 -> 1 graph1/rows [2,2] 16\n");
 }

@@ -98,13 +98,14 @@ TEST(DebugModel, DataComesFromFiles) {
   const Tensor other = data_of(path, DType::s32, {4, 1}, "what", "n");
   EXPECT_EQ(other.to_int64s(), (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(other.shape(), (Shape{4, 1}));
-  const auto said = [](const std::string& word, const Shape& shape) {
+  const auto message_for = [](const std::string& word, const Shape& shape) {
     return message_of<Failure>([&] { (void)data_of(word, DType::f32, shape, "what", "n"); });
   };
-  EXPECT_EQ(said(path, {3}), "what: expected [3] (3 elements), '" + path + "' contains [2,2]");
-  EXPECT_EQ(said("twos", {3}),
+  EXPECT_EQ(message_for(path, {3}),
+            "what: expected [3] (3 elements), '" + path + "' contains [2,2]");
+  EXPECT_EQ(message_for("twos", {3}),
             "what: expected zeros, ones, rand or a .npy file that exists, found 'twos'");
-  EXPECT_EQ(said("ones", {3, kUnknownDim}),
+  EXPECT_EQ(message_for("ones", {3, kUnknownDim}),
             "what: the shape [3,?] has variable dimensions; fix them with --input_shape");
 }
 
@@ -144,14 +145,14 @@ TEST(DebugModel, PartsLieBetweenValues) {
 }
 
 TEST(DebugModel, PartsThatAreNone) {
-  const auto said = [](const Words& inputs, const Words& outputs) {
+  const auto message_for = [](const Words& inputs, const Words& outputs) {
     return message_of<Usage>([&] { extract(*sample(), inputs, outputs); });
   };
-  EXPECT_EQ(said({}, {"nothing"}), "output_names: the model has no tensor 'nothing'");
-  EXPECT_EQ(said({"nothing"}, {"y"}), "input_names: the model has no tensor 'nothing'");
-  EXPECT_EQ(said({"r"}, {"r"}), "'r' cannot be both an input and an output of the part");
-  EXPECT_EQ(said({"m"}, {"z"}), "input_names: no output needs 'm'");
-  EXPECT_EQ(said({"b"}, {"z"}), "input_names: no output needs 'b'");
+  EXPECT_EQ(message_for({}, {"nothing"}), "output_names: the model has no tensor 'nothing'");
+  EXPECT_EQ(message_for({"nothing"}, {"y"}), "input_names: the model has no tensor 'nothing'");
+  EXPECT_EQ(message_for({"r"}, {"r"}), "'r' cannot be both an input and an output of the part");
+  EXPECT_EQ(message_for({"m"}, {"z"}), "input_names: no output needs 'm'");
+  EXPECT_EQ(message_for({"b"}, {"z"}), "input_names: no output needs 'b'");
 }
 
 TEST(DebugModel, GraphsAreDescribedInLevels) {
@@ -220,7 +221,7 @@ TEST(DebugModel, NodesAreDescribedBeforeValues) {
 }
 
 TEST(DebugModel, LongTensorsAreCutShort) {
-  const auto said = [](size_t count) {
+  const auto message_for = [](size_t count) {
     const auto graph =
         model_of(fmt::format("  input %x : f32[1]\n  const %w : f32[{0}] = fill 2.0\n  %y : "
                              "f32[{0}] = Add(%x, %w) \"a\"\n  output %y\n",
@@ -229,8 +230,8 @@ TEST(DebugModel, LongTensorsAreCutShort) {
   };
   std::string thousand = "Tensor: w\n  f32[1000], constant\n  Value: [2";
   for (int i = 1; i < 1000; i++) thousand += ", 2";
-  EXPECT_EQ(said(1000), thousand + "]\n");
-  const std::string more = said(1001);
+  EXPECT_EQ(message_for(1000), thousand + "]\n");
+  const std::string more = message_for(1001);
   EXPECT_EQ(more.substr(more.find("Value")),
             thousand.substr(thousand.find("Value")) + ", ... 1001 in all]\n");
 }

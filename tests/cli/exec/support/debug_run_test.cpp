@@ -91,7 +91,7 @@ TEST(DebugRun, ModelsRunOnAnother) {
 }
 
 TEST(DebugRun, WhatAnotherSaysIsSaid) {
-  const auto said = [](const std::string& act) {
+  const auto message_for = [](const std::string& act) {
     const StandIn python(act);
     std::string message =
         message_of<Failure>([] { (void)run_on_backend("onnxruntime", "m.onnx", {}, {}); });
@@ -100,11 +100,11 @@ TEST(DebugRun, WhatAnotherSaysIsSaid) {
       message.replace(at, name.size(), "PYTHON");
     return message;
   };
-  EXPECT_EQ(said("exit 4"), "back end onnxruntime: PYTHON ended with code 4");
-  EXPECT_EQ(said(R"(echo '{"missing":"numpy"}' > "$4")"),
+  EXPECT_EQ(message_for("exit 4"), "back end onnxruntime: PYTHON ended with code 4");
+  EXPECT_EQ(message_for(R"(echo '{"missing":"numpy"}' > "$4")"),
             "back end onnxruntime: PYTHON has no package \"numpy\": python3 -m pip install "
             "onnxruntime, or choose back end poprt");
-  EXPECT_EQ(said(R"(echo '{"error":"why"}' > "$4")"), "back end onnxruntime: why");
+  EXPECT_EQ(message_for(R"(echo '{"error":"why"}' > "$4")"), "back end onnxruntime: why");
 }
 
 }  // namespace

@@ -95,21 +95,21 @@ TEST(FaithfulRun, AStrictRunRefusesWhatIsAWarning) {
 
 TEST(FaithfulRun, WhatDoesNotFitIsRefused) {
   Faithful f("relu");
-  const auto said = [&] { return message_of<Failure>([&] { (void)f(); }); };
+  const auto message_for = [&] { return message_of<Failure>([&] { (void)f(); }); };
   f.give("x", Tensor::zeros(DType::f32, {2, 3}));
   f.run.outputs = {"z=" + f.path("z.npy")};
-  EXPECT_EQ(said(), "the model has no output 'z'");
+  EXPECT_EQ(message_for(), "the model has no output 'z'");
   EXPECT_FALSE(std::filesystem::exists(f.path("z.npy")));
   f.run.outputs.clear();
   const std::string good = f.run.inputs[0];
   for (const char* name : {"z", "y"}) {
     f.run.inputs = {name + good.substr(1)};
-    EXPECT_EQ(said(), fmt::format("the model has no input '{}'", name));
+    EXPECT_EQ(message_for(), fmt::format("the model has no input '{}'", name));
   }
   write_npz(f.path("x.npz"), {array_of(Tensor::zeros(DType::f32, {2, 3}))});
   for (const std::string& file : {f.path("x.npz"), std::string("/no/file.none")}) {
     f.run.inputs = {"x=" + file};
-    EXPECT_EQ(said(), "'x=" + file + "': --numerics faithful supports only tensors");
+    EXPECT_EQ(message_for(), "'x=" + file + "': --numerics faithful supports only tensors");
   }
   f.run.inputs.clear();
   f.run.inputs_pb = {"x"};

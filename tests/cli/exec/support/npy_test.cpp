@@ -36,16 +36,19 @@ TEST(Npy, BitsOfSmallIntegersArePacked) {
 }
 
 TEST(Npy, NumbersThatDoNotFitAreRefused) {
-  const auto said = [](poprt_dtype from, std::vector<int> values, poprt_dtype to) {
+  const auto message_for = [](poprt_dtype from, std::vector<int> values, poprt_dtype to) {
     return message_of<Failure>([&] { (void)from_bits(bytes(from, values), to, "f.npy"); });
   };
-  EXPECT_EQ(said(POPRT_DTYPE_S8, {0, 8}, POPRT_DTYPE_S4),
+  EXPECT_EQ(message_for(POPRT_DTYPE_S8, {0, 8}, POPRT_DTYPE_S4),
             "f.npy: element 1 is 8, s4 holds -8 to 7");
-  EXPECT_EQ(said(POPRT_DTYPE_S8, {-9}, POPRT_DTYPE_S4), "f.npy: element 0 is -9, s4 holds -8 to 7");
-  EXPECT_EQ(said(POPRT_DTYPE_S8, {-3}, POPRT_DTYPE_S2), "f.npy: element 0 is -3, s2 holds -2 to 1");
-  EXPECT_EQ(said(POPRT_DTYPE_U8, {0, 0, 16}, POPRT_DTYPE_U4),
+  EXPECT_EQ(message_for(POPRT_DTYPE_S8, {-9}, POPRT_DTYPE_S4),
+            "f.npy: element 0 is -9, s4 holds -8 to 7");
+  EXPECT_EQ(message_for(POPRT_DTYPE_S8, {-3}, POPRT_DTYPE_S2),
+            "f.npy: element 0 is -3, s2 holds -2 to 1");
+  EXPECT_EQ(message_for(POPRT_DTYPE_U8, {0, 0, 16}, POPRT_DTYPE_U4),
             "f.npy: element 2 is 16, u4 holds 0 to 15");
-  EXPECT_EQ(said(POPRT_DTYPE_U8, {4}, POPRT_DTYPE_U2), "f.npy: element 0 is 4, u2 holds 0 to 3");
+  EXPECT_EQ(message_for(POPRT_DTYPE_U8, {4}, POPRT_DTYPE_U2),
+            "f.npy: element 0 is 4, u2 holds 0 to 3");
 }
 
 TEST(Npy, BitsOfWholeBytesAreAsTheyAre) {

@@ -99,16 +99,17 @@ TEST(Tensors, InputsThatAreNotGivenAreMadeUpOrMissed) {
 
 TEST(Tensors, InputsThatDoNotFitAreSaid) {
   Gather g;
-  const auto said = [&](const Words& words, const Words& pb = {}) {
+  const auto message_for = [&](const Words& words, const Words& pb = {}) {
     return message_of<Failure>([&] { g.fill(words, pb, true); });
   };
-  EXPECT_EQ(said({"none=" + g.table}), "the model has no input 'none'; it has: table, ids");
-  EXPECT_EQ(said({"none=/no/file.npy"}), "the model has no input 'none'; it has: table, ids");
-  EXPECT_EQ(said({"tabl=" + g.table}), "the model has no input 'tabl'; it has: table, ids");
-  EXPECT_EQ(said({"ids=" + g.table}),
+  EXPECT_EQ(message_for({"none=" + g.table}), "the model has no input 'none'; it has: table, ids");
+  EXPECT_EQ(message_for({"none=/no/file.npy"}),
+            "the model has no input 'none'; it has: table, ids");
+  EXPECT_EQ(message_for({"tabl=" + g.table}), "the model has no input 'tabl'; it has: table, ids");
+  EXPECT_EQ(message_for({"ids=" + g.table}),
             "input 'ids' is s64[2], but '" + g.table + "' contains f32[3,2]");
   write_npy(g.table, array_of_values<float>(POPRT_DTYPE_F32, {1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(said({"table=" + g.table}),
+  EXPECT_EQ(message_for({"table=" + g.table}),
             "input 'table' is f32[3,2], but '" + g.table + "' contains f32[6]");
   EXPECT_EQ(message_of<Usage>([&] { g.fill({"ids=" + g.ids, "ids=" + g.ids}, {}, true); }),
             "--input: input 'ids' is given twice");

@@ -100,12 +100,12 @@ TEST(Values, WithoutValuesTheFirstMessageIsTheOneThatIsSaid) {
 TEST(Values, ThoseOfTheWrongShapeAreRefused) {
   const Files files;
   const std::string path = sample_model("reshape_input");
-  const auto said = [&](const Shape& shape) {
+  const auto message_for = [&](const Shape& shape) {
     const std::string s = files.put("s.npy", Tensor::zeros(DType::s64, shape));
     return message_of<Failure>([&] { (void)load(path, {"shape=" + s}); });
   };
-  EXPECT_EQ(said({3}), "input 'shape' is s64[2], but its data has shape [3]");
-  EXPECT_EQ(said({2, 1}), "input 'shape' is s64[2], but its data has shape [2,1]");
+  EXPECT_EQ(message_for({3}), "input 'shape' is s64[2], but its data has shape [3]");
+  EXPECT_EQ(message_for({2, 1}), "input 'shape' is s64[2], but its data has shape [2,1]");
 }
 
 TEST(Values, ASequenceIsItsElements) {

@@ -38,16 +38,17 @@ TEST(Zip, MembersAreNotCompressedAndOfOneDate) {
 }
 
 TEST(Zip, WhatIsNoArchiveIsRefused) {
-  const auto said = [](std::vector<std::byte> archive) {
+  const auto message_for = [](std::vector<std::byte> archive) {
     return message_of<Failure>([&] { (void)read_zip(archive, "f.npz"); });
   };
   const std::string head = "'f.npz' is not a valid .npz file: ";
-  EXPECT_EQ(said({}), head + "it is empty");
-  EXPECT_TRUE(said(data("no archive at all, but long enough for a directory")).starts_with(head));
+  EXPECT_EQ(message_for({}), head + "it is empty");
+  EXPECT_TRUE(
+      message_for(data("no archive at all, but long enough for a directory")).starts_with(head));
   auto damaged = make_zip({{"m", data("payload")}});
   for (std::byte& b : damaged)
     if (b == std::byte{'p'}) b = std::byte{'q'};
-  EXPECT_EQ(said(damaged), head + "member 'm' is damaged");
+  EXPECT_EQ(message_for(damaged), head + "member 'm' is damaged");
 }
 
 TEST(Zip, TwoMembersOfOneNameAreRefused) {

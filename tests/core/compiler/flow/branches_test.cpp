@@ -182,12 +182,12 @@ TEST(Branches, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(refusal(same, wider), "");
   for (const auto& [other, type] :
        {std::pair{taller, "f32[1,4,4]"}, {both, "f32[8,8]"}, {wide_doubles, "f64[4,4]"}}) {
-    const std::string said = refusal(same, other), turned = refusal(other, same);
-    for (const std::string& message : {said, turned}) {
+    const std::string expected = refusal(same, other), turned = refusal(other, same);
+    for (const std::string& message : {expected, turned}) {
       EXPECT_NE(message.find("f32[4,4]"), std::string::npos) << message;
       EXPECT_NE(message.find(type), std::string::npos) << message;
     }
-    EXPECT_LT(said.find("f32[4,4]"), said.find(type)) << said;
+    EXPECT_LT(expected.find("f32[4,4]"), expected.find(type)) << expected;
     EXPECT_GT(turned.find("f32[4,4]"), turned.find(type)) << turned;
   }
 }
@@ -211,7 +211,7 @@ TEST(Branches, AModelThatIsOnlyConvertedKeepsBranchesOfAnyShape) {
 }
 
 TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
-  const auto said = [](const std::string& node) -> std::string {
+  const auto message_for = [](const std::string& node) -> std::string {
     try {
       test::compile_text(
           "graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\ninput %c : bool[]\ninput %x : "
@@ -224,9 +224,10 @@ TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
     return "";
   };
   const auto call = [&](const std::string& outputs) {
-    return said(outputs +
-                " = ai.graphcore.Call(%x) {callee = graph \"c\" { input %a : f32[2] %n : ? = "
-                "Neg(%a) %m : ? = Abs(%a) output %n output %m }} \"called\"");
+    return message_for(
+        outputs +
+        " = ai.graphcore.Call(%x) {callee = graph \"c\" { input %a : f32[2] %n : ? = "
+        "Neg(%a) %m : ? = Abs(%a) output %n output %m }} \"called\"");
   };
   EXPECT_EQ(call("%y : ?, %z : ?"), "");
   EXPECT_NE(call("%y : ?").find("the subgraph has 2 outputs, the node 1"), std::string::npos)
@@ -234,9 +235,10 @@ TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
   EXPECT_NE(call("%y : ?, %z : ?, %w : ?").find("the subgraph has 2 outputs, the node 3"),
             std::string::npos);
   const auto choice = [&](const std::string& outputs) {
-    return said(outputs +
-                " = If(%c) {then_branch = graph \"t\" { %n : ? = Neg(%x) output %n output %n "
-                "}, else_branch = graph \"e\" { %m : ? = Abs(%x) output %m output %m }}");
+    return message_for(
+        outputs +
+        " = If(%c) {then_branch = graph \"t\" { %n : ? = Neg(%x) output %n output %n "
+        "}, else_branch = graph \"e\" { %m : ? = Abs(%x) output %m output %m }}");
   };
   EXPECT_EQ(choice("%y : ?, %z : ?"), "");
   EXPECT_NE(choice("%y : ?"), "");

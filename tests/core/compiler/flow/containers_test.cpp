@@ -67,7 +67,7 @@ TEST(Containers, ASequenceOfUnknownLengthIsRefusedWithTheRemedy) {
 }
 
 TEST(Containers, NumbersOfElementsHaveLimits) {
-  const auto said = [](const char* kind, int64_t length) {
+  const auto message_for = [](const char* kind, int64_t length) {
     return refusal_of_input(
         container(kind, ", shape = [1]") + "%y : ? = Identity(%in)\noutput %y\n",
         {.input_length = {{"in", length}}});
@@ -75,13 +75,13 @@ TEST(Containers, NumbersOfElementsHaveLimits) {
   const auto cannot = [](int64_t length) {
     return fmt::format("input 'in' cannot have {} elements", length);
   };
-  EXPECT_EQ(said("sequence", 1), "taken");
-  EXPECT_EQ(said("sequence", -1), cannot(-1));
-  EXPECT_EQ(said("sequence", 65537), cannot(65537));
-  EXPECT_EQ(said("optional_sequence", 2), "taken");
-  EXPECT_EQ(said("optional", 1), "taken");
-  EXPECT_EQ(said("optional", 2), cannot(2));
-  EXPECT_EQ(said("optional", -1), cannot(-1));
+  EXPECT_EQ(message_for("sequence", 1), "taken");
+  EXPECT_EQ(message_for("sequence", -1), cannot(-1));
+  EXPECT_EQ(message_for("sequence", 65537), cannot(65537));
+  EXPECT_EQ(message_for("optional_sequence", 2), "taken");
+  EXPECT_EQ(message_for("optional", 1), "taken");
+  EXPECT_EQ(message_for("optional", 2), cannot(2));
+  EXPECT_EQ(message_for("optional", -1), cannot(-1));
   // The sequence has the largest allowed length.
   const auto graph = ir::parse_text(graph_text(container("sequence") + kLengthOf));
   expand_containers(*graph, {.input_length = {{"in", 65536}}});

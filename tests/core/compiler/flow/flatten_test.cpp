@@ -80,15 +80,15 @@ TEST(Flatten, OfAnUnspecifiedResultTheOtherIsTaken) {
 }
 
 TEST(Flatten, BranchesOfTwoTypesAreRefused) {
-  const auto said = [](const std::string& made) {
+  const auto message_for = [](const std::string& made) {
     return refused(choice_of("%a : f32[2] = Neg(%x)", "%b : " + made + " = Abs(%x)"));
   };
   const auto types = [](const std::string& other) {
     return "unimplemented: If node 'choice': its branches return f32[2] and " + other +
            "; both must have one static type, or the condition must be constant";
   };
-  EXPECT_EQ(said("f32[3]"), types("f32[3]"));
-  EXPECT_EQ(said("f64[2]"), types("f64[2]"));
+  EXPECT_EQ(message_for("f32[3]"), types("f32[3]"));
+  EXPECT_EQ(message_for("f64[2]"), types("f64[2]"));
   EXPECT_EQ(
       refused(choice_of("%a : f32[N] = Neg(%x)", "%b : f32[N] = Abs(%x)")),
       "unimplemented: If node 'choice': its branches return f32[N] and f32[N]; both must have "
@@ -201,19 +201,19 @@ TEST(Flatten, ALoopWithoutAnEndHasALimit) {
 
 TEST(Flatten, ALoopThatDoesNotFitItsBodyIsRefused) {
   const std::string three = "const %m : s64[] = 3\n";
-  const auto said = [&](const std::string& nodes, const std::string& u,
-                        const std::string& scanned) {
+  const auto message_for = [&](const std::string& nodes, const std::string& u,
+                               const std::string& scanned) {
     return refused(turns_of(three, "%m, _", nodes, "c", u, "v", scanned));
   };
   const auto holds = [](const std::string& made, const std::string& held) {
     return "unimplemented: Loop node 'turns': its body returns " + made +
            " but the loop state is " + held + "; both must have one static type";
   };
-  EXPECT_EQ(said("", "n", "n"), "taken");
+  EXPECT_EQ(message_for("", "n", "n"), "taken");
   for (const char* type : {"f32[3]", "f64[2]", "f32[1,2]", "f32[N]"}) {
     const std::string other = "%w : " + std::string(type) + " = Abs(%u)\n";
-    EXPECT_EQ(said(other, "w", "n"), holds(type, "f32[2]"));
-    EXPECT_EQ(said(other, "n", "w"), holds(type, "f32[3,2]"));
+    EXPECT_EQ(message_for(other, "w", "n"), holds(type, "f32[2]"));
+    EXPECT_EQ(message_for(other, "n", "w"), holds(type, "f32[3,2]"));
   }
   // A tensor of one element is a condition for any rank.
   EXPECT_EQ(refused(turns_of(three, "%m, _", "%go : bool[1] = Not(%c)\n", "go", "n", "v", "n")),

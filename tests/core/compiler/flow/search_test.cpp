@@ -477,11 +477,11 @@ TEST(Search, WhatCannotBeRunIsRefused) {
 TEST(Search, NumbersOfBeamsAreLimited) {
   const Toy toy(6, 1, 2);
   const auto error = [&](const std::string& beams, const std::string& returned) {
-    const std::string said = error_of(
+    const std::string error_text = error_of(
         model("BeamSearch", toy,
               scalar("max", "s32", "4") + scalar("k", "s32", beams) + scalar("n", "s32", returned),
               "%max, _, %k, %n", "eos_token_id = 5"));
-    return said.empty() ? said : said.substr(said.find("): ") + 3);
+    return error_text.empty() ? error_text : error_text.substr(error_text.find("): ") + 3);
   };
   const auto refusal = [](const char* beams, const char* returned) {
     return fmt::format(
@@ -502,8 +502,9 @@ TEST(Search, InputsThatDoNotFitAreNamed) {
   const std::string end = "eos_token_id = 5", max = scalar("max", "s32", "4");
   const auto error = [&](const std::string& op, const std::string& inputs, const std::string& names,
                          const std::string& outputs = "%y : ?") {
-    const std::string said = error_of(model(op, toy, max + inputs, "%max, " + names, end, outputs));
-    return said.substr(said.find("): ") + 3);
+    const std::string error_text =
+        error_of(model(op, toy, max + inputs, "%max, " + names, end, outputs));
+    return error_text.substr(error_text.find("): ") + 3);
   };
   EXPECT_EQ(error("GreedySearch", "const %p : f32[2] = [1.0, 2.0]\n", "_, %p"),
             "repetition_penalty is f32[2], expected one f32");
@@ -522,9 +523,9 @@ TEST(Search, InputsThatDoNotFitAreNamed) {
                   "_, %k, _, _, _, _, _, _, %d"),
             "decoder_input_ids is supported for model_type 2 (Whisper) only");
   const auto ids = [&](const std::string& type) {
-    const std::string said = error_of(replaced(model("GreedySearch", toy, max, "%max", end),
-                                               "%ids : s32[2,2]", "%ids : " + type));
-    return said.substr(said.find("): ") + 3);
+    const std::string error_text = error_of(replaced(model("GreedySearch", toy, max, "%max", end),
+                                                     "%ids : s32[2,2]", "%ids : " + type));
+    return error_text.substr(error_text.find("): ") + 3);
   };
   EXPECT_EQ(ids("s32[4]"), "input_ids is s32[4], expected s32 of two dimensions");
   EXPECT_EQ(ids("s32[0,2]"), "max_length is 4 for 0 texts of 2 initial tokens");
@@ -540,7 +541,7 @@ TEST(Search, AnErrorSaysInWhichRoundItIs) {
   const Toy toy(6, 1, 2);
   const std::string text =
       model("GreedySearch", toy, scalar("max", "s32", "9"), "%max", "eos_token_id = 5");
-  const auto said = [](const std::string& model) -> std::string {
+  const auto message_for = [](const std::string& model) -> std::string {
     try {
       test::compile_text(model, {.strict = true});
     } catch (const Error& e) {
@@ -548,9 +549,9 @@ TEST(Search, AnErrorSaysInWhichRoundItIs) {
     }
     return "";
   };
-  const std::string second = said(replaced(text, "f32[2,b,1,p,1]", "f32[2,b,1,0,1]"));
+  const std::string second = message_for(replaced(text, "f32[2,b,1,p,1]", "f32[2,b,1,0,1]"));
   EXPECT_NE(second.find("round 2 of the 7 required by max_length"), std::string::npos) << second;
-  const std::string first = said(replaced(text, "f32[2,b,1,p,1]", "f32[2,3,1,p,1]"));
+  const std::string first = message_for(replaced(text, "f32[2,b,1,p,1]", "f32[2,3,1,p,1]"));
   EXPECT_NE(first.find("round 1 of the 7 required by max_length"), std::string::npos) << first;
 }
 

@@ -229,7 +229,7 @@ TEST(Sequences, AnInsertedElementHasToFindItsPlace) {
 
 // An element that is missing, one that is a sequence, and sequences of two lengths.
 TEST(Sequences, WhatIsMissingOrOfTheWrongKindIsNamed) {
-  const auto said = [](const std::string& body) -> std::string {
+  const auto message_for = [](const std::string& body) -> std::string {
     try {
       compile_body(
           "input %x : f32[2]\nconst %zero : s64[] = 0\n%one : ? = SequenceConstruct(%x)\n"
@@ -244,27 +244,27 @@ TEST(Sequences, WhatIsMissingOrOfTheWrongKindIsNamed) {
   const std::string map =
       "%y : ? = SequenceMap(INPUTS) {body = graph \"b\" { input %e : ? input %f : "
       "? %s : ? = Add(%e, %f) output %s }}\n";
-  EXPECT_EQ(said(replaced(map, "INPUTS", "%one, %x")), "taken");
-  EXPECT_EQ(said(replaced(map, "INPUTS", "%two, %two")), "taken");
-  EXPECT_EQ(said(replaced(map, "INPUTS", "%one, %two")), "sequences of 1 and 2 elements");
-  EXPECT_EQ(said(replaced(map, "INPUTS", "%x, %two")), "input 0 should be a sequence");
-  EXPECT_EQ(said("%y : ? = SequenceConstruct(%x, %one)\n"),
+  EXPECT_EQ(message_for(replaced(map, "INPUTS", "%one, %x")), "taken");
+  EXPECT_EQ(message_for(replaced(map, "INPUTS", "%two, %two")), "taken");
+  EXPECT_EQ(message_for(replaced(map, "INPUTS", "%one, %two")), "sequences of 1 and 2 elements");
+  EXPECT_EQ(message_for(replaced(map, "INPUTS", "%x, %two")), "input 0 should be a sequence");
+  EXPECT_EQ(message_for("%y : ? = SequenceConstruct(%x, %one)\n"),
             "an element should be a tensor and is a sequence");
-  EXPECT_EQ(said("%y : ? = SequenceInsert(%one, %two)\n"),
+  EXPECT_EQ(message_for("%y : ? = SequenceInsert(%one, %two)\n"),
             "the element should be a tensor and is a sequence");
-  EXPECT_EQ(said("%o : ? = Optional()\n%y : ? = SequenceInsert(%one, %o)\n"),
+  EXPECT_EQ(message_for("%o : ? = Optional()\n%y : ? = SequenceInsert(%one, %o)\n"),
             "the element should be a tensor and is missing");
-  EXPECT_EQ(said("%o : ? = Optional()\n%y : ? = OptionalGetElement(%o)\n"),
+  EXPECT_EQ(message_for("%o : ? = Optional()\n%y : ? = OptionalGetElement(%o)\n"),
             "the optional has no element");
-  EXPECT_EQ(said("%e : ? = SequenceEmpty()\n%y : ? = SequenceErase(%e, %zero)\n"),
+  EXPECT_EQ(message_for("%e : ? = SequenceEmpty()\n%y : ? = SequenceErase(%e, %zero)\n"),
             "the sequence is empty");
-  EXPECT_EQ(said("%e : ? = SequenceEmpty()\n%y : ? = SequenceAt(%e, %zero)\n"),
+  EXPECT_EQ(message_for("%e : ? = SequenceEmpty()\n%y : ? = SequenceAt(%e, %zero)\n"),
             "position 0 of a sequence of 0");
-  EXPECT_EQ(said("%e : ? = SequenceEmpty()\n%y : ? = ConcatFromSequence(%e) {axis = 0}\n"),
+  EXPECT_EQ(message_for("%e : ? = SequenceEmpty()\n%y : ? = ConcatFromSequence(%e) {axis = 0}\n"),
             "input 0 should be a sequence with elements");
-  EXPECT_EQ(said("%y : ? = ConcatFromSequence(%x) {axis = 0}\n"),
+  EXPECT_EQ(message_for("%y : ? = ConcatFromSequence(%x) {axis = 0}\n"),
             "input 0 should be a sequence with elements");
-  EXPECT_EQ(said("%y : ? = Neg(%one)\n"), "an input is a sequence, expected a tensor");
+  EXPECT_EQ(message_for("%y : ? = Neg(%one)\n"), "an input is a sequence, expected a tensor");
 }
 
 TEST(Sequences, PartsThatAreTooLongOrTooFewAreNamed) {

@@ -50,9 +50,9 @@ struct Words {
 
 void expect_refused(std::span<const Words> all, const char* code) {
   for (const Words& w : all) {
-    const std::string said = refusal(w.body, w.opset);
-    EXPECT_TRUE(said.starts_with(code)) << w.name << ": " << said;
-    EXPECT_NE(said.find(w.says), std::string::npos) << w.name << ": " << said;
+    const std::string error_text = refusal(w.body, w.opset);
+    EXPECT_TRUE(error_text.starts_with(code)) << w.name << ": " << error_text;
+    EXPECT_NE(error_text.find(w.says), std::string::npos) << w.name << ": " << error_text;
   }
 }
 
@@ -347,10 +347,10 @@ TEST(SizedLimits, BranchesWithSizesOfTwoAxesAreRefused) {
   };
   EXPECT_EQ(branches("s", "s"), "taken");
   EXPECT_EQ(branches("r", "r"), "taken");
-  for (const std::string& said : {branches("s", "r"), branches("r", "s")})
-    EXPECT_NE(said.find("depends on data (at most 5), and there is no rule for it"),
+  for (const std::string& error_text : {branches("s", "r"), branches("r", "s")})
+    EXPECT_NE(error_text.find("depends on data (at most 5), and there is no rule for it"),
               std::string::npos)
-        << said;
+        << error_text;
 }
 
 TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {

@@ -300,14 +300,14 @@ TEST(Calibrate, ReadsAPartOfLargeTensorsAndTheirGreatest) {
 TEST(Calibrate, SaysHowFarItIs) {
   const auto g = model();
   Options options = options_with(Loss::mse);  // 12 samples, 4 a run
-  std::vector<std::pair<double, std::string>> said;
-  options.progress = [&](double part, std::string_view what) { said.emplace_back(part, what); };
+  std::vector<std::pair<double, std::string>> reports;
+  options.progress = [&](double part, std::string_view what) { reports.emplace_back(part, what); };
   calibrate(*g, options);
-  ASSERT_GT(said.size(), 4u);  // the runs, and then the layers
-  for (size_t i = 0; i < 3; i++) EXPECT_DOUBLE_EQ(said[i].first, static_cast<double>(i + 1) / 6);
-  EXPECT_TRUE(std::ranges::is_sorted(said));
-  EXPECT_DOUBLE_EQ(said.back().first, 1);
-  for (const auto& [part, what] : said) EXPECT_EQ(what, "calibration");
+  ASSERT_GT(reports.size(), 4u);  // the runs, and then the layers
+  for (size_t i = 0; i < 3; i++) EXPECT_DOUBLE_EQ(reports[i].first, static_cast<double>(i + 1) / 6);
+  EXPECT_TRUE(std::ranges::is_sorted(reports));
+  EXPECT_DOUBLE_EQ(reports.back().first, 1);
+  for (const auto& [part, what] : reports) EXPECT_EQ(what, "calibration");
 }
 
 // A conversion with calibration does not repeat earlier passes, and its progress never falls.
@@ -331,10 +331,10 @@ TEST(Calibrate, AConversionThatStopsBeforeDoesNotCalibrate) {
   const auto g = model();
   Options options = options_with(Loss::mse);
   options.stop_after = "constant_folding";
-  size_t said = 0;
-  options.progress = [&](double, std::string_view what) { said += what == "calibration"; };
+  size_t reports = 0;
+  options.progress = [&](double, std::string_view what) { reports += what == "calibration"; };
   convert(*g, options);
-  EXPECT_EQ(said, 0u);
+  EXPECT_EQ(reports, 0u);
   for (const ir::Node* n : g->nodes()) EXPECT_NE(n->domain, "ai.graphcore") << n->describe();
 }
 

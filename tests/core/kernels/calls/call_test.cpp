@@ -237,21 +237,22 @@ std::string message_of_several(std::vector<int64_t> ints, std::vector<float> flo
 }
 
 TEST(KernelCalls, SayWhatIsWrong) {
-  const auto said = message_of_several;
-  EXPECT_EQ(said({5, 1, 7}, {1}), "");
-  EXPECT_EQ(said({-2, 3, 7, 8, 9}, {1, 2, 3}), "");
-  EXPECT_EQ(said({0, 1, 7, 1, 2, 3, 4}, {1}), "");
-  EXPECT_EQ(said({}, {1}), "kernel several: n is missing, there are only 0 integers");
-  EXPECT_EQ(said({0}, {1}), "kernel several: list is missing, there are only 1 integers");
-  EXPECT_EQ(said({6, 1, 7}, {1}), "kernel several: n is 6, expected -2 to 5");
-  EXPECT_EQ(said({-3, 1, 7}, {1}), "kernel several: n is -3, expected -2 to 5");
-  EXPECT_EQ(said({0, 2, 7}, {1}), "kernel several: list is 2, but only 1 integers follow");
-  EXPECT_EQ(said({0, 1, 7, 1}, {1}),
+  const auto message_for = message_of_several;
+  EXPECT_EQ(message_for({5, 1, 7}, {1}), "");
+  EXPECT_EQ(message_for({-2, 3, 7, 8, 9}, {1, 2, 3}), "");
+  EXPECT_EQ(message_for({0, 1, 7, 1, 2, 3, 4}, {1}), "");
+  EXPECT_EQ(message_for({}, {1}), "kernel several: n is missing, there are only 0 integers");
+  EXPECT_EQ(message_for({0}, {1}), "kernel several: list is missing, there are only 1 integers");
+  EXPECT_EQ(message_for({6, 1, 7}, {1}), "kernel several: n is 6, expected -2 to 5");
+  EXPECT_EQ(message_for({-3, 1, 7}, {1}), "kernel several: n is -3, expected -2 to 5");
+  EXPECT_EQ(message_for({0, 2, 7}, {1}), "kernel several: list is 2, but only 1 integers follow");
+  EXPECT_EQ(message_for({0, 1, 7, 1}, {1}),
             "kernel several: 1 integers of pairs follow, expected a multiple of 2 up to 4");
-  EXPECT_EQ(said({0, 1, 7, 1, 2, 3, 4, 5, 6}, {1}),
+  EXPECT_EQ(message_for({0, 1, 7, 1, 2, 3, 4, 5, 6}, {1}),
             "kernel several: 6 integers of pairs follow, expected a multiple of 2 up to 4");
-  EXPECT_EQ(said({0, 1, 7}, {}), "kernel several: scale is missing, there are only 0 floats");
-  EXPECT_EQ(said({0, 1, 7}, {1, 2, 3, 4}),
+  EXPECT_EQ(message_for({0, 1, 7}, {}),
+            "kernel several: scale is missing, there are only 0 floats");
+  EXPECT_EQ(message_for({0, 1, 7}, {1, 2, 3, 4}),
             "kernel several: 3 floats of weights, expected 2 at most");
   const auto c = decode<Several>(std::vector<int64_t>{3, 2, 7, 8, 1, 2}, std::vector<float>{4, 5});
   EXPECT_EQ(c.list, (std::vector<int64_t>{7, 8}));

@@ -78,7 +78,7 @@ TEST(ConvKernel, Bf16IsUsedWhereItIsFaster) {
 }
 
 TEST(ConvKernel, WhatNoneDoesIsRefused) {
-  const auto said = [](const ConvProblem& p) {
+  const auto message_for = [](const ConvProblem& p) {
     try {
       (void)choose_conv_kernel(p);
     } catch (const Error& e) {
@@ -87,40 +87,40 @@ TEST(ConvKernel, WhatNoneDoesIsRefused) {
     return std::string();
   };
   const std::string none = "no blocked convolution of ";
-  EXPECT_EQ(said(problem(4, 24, 24, 56, 3)), none + "4 groups of 24 to 24 channels");
-  EXPECT_EQ(said(problem(4, 8, 16, 56, 3)), none + "4 groups of 8 to 16 channels");
-  EXPECT_EQ(said(problem(4, 3, 3, 56, 3)), none + "4 groups of 3 to 3 channels");
+  EXPECT_EQ(message_for(problem(4, 24, 24, 56, 3)), none + "4 groups of 24 to 24 channels");
+  EXPECT_EQ(message_for(problem(4, 8, 16, 56, 3)), none + "4 groups of 8 to 16 channels");
+  EXPECT_EQ(message_for(problem(4, 3, 3, 56, 3)), none + "4 groups of 3 to 3 channels");
   for (const int64_t size : {1, 2, 4, 8, 16, 32})
-    EXPECT_EQ(said(problem(4, size, size, 56, 3)), "");
+    EXPECT_EQ(message_for(problem(4, size, size, 56, 3)), "");
   ConvProblem p = problem(4, 8, 8, 56, 3);
   p.deep = true;
-  EXPECT_EQ(said(p), none + "4 groups of 8 to 8 channels in three dimensions");
+  EXPECT_EQ(message_for(p), none + "4 groups of 8 to 8 channels in three dimensions");
   p = problem(4, 16, 32, 56, 3);
   p.deep = true;
-  EXPECT_EQ(said(p), "");
+  EXPECT_EQ(message_for(p), "");
   p = problem(4, 8, 8, 56, 3);
   p.normalized = true;
-  EXPECT_EQ(said(p), none + "4 groups of 8 to 8 channels with a prologue");
+  EXPECT_EQ(message_for(p), none + "4 groups of 8 to 8 channels with a prologue");
   for (const int64_t pad : {-1, 0}) {
     p = problem(1, 8, 8, 56, 3);
     p.axes[1].pad = pad;
-    EXPECT_EQ(said(p), pad < 0 ? none + "1 groups of 8 to 8 channels" : "");
+    EXPECT_EQ(message_for(p), pad < 0 ? none + "1 groups of 8 to 8 channels" : "");
   }
   // Plain images have fewer than 16 channels, in one group, and nothing in front.
   p = problem(1, 15, 8, 56, 3);
   p.plain = true;
-  EXPECT_EQ(said(p), "");
+  EXPECT_EQ(message_for(p), "");
   p.normalized = true;
-  EXPECT_EQ(said(p), none + "1 groups of 15 to 8 channels in plain layout with a prologue");
+  EXPECT_EQ(message_for(p), none + "1 groups of 15 to 8 channels in plain layout with a prologue");
   p = problem(1, 16, 8, 56, 3);
   p.plain = true;
-  EXPECT_EQ(said(p), none + "1 groups of 16 to 8 channels in plain layout");
+  EXPECT_EQ(message_for(p), none + "1 groups of 16 to 8 channels in plain layout");
   p = problem(2, 8, 8, 56, 3);
   p.plain = true;
-  EXPECT_EQ(said(p), none + "2 groups of 8 to 8 channels in plain layout");
+  EXPECT_EQ(message_for(p), none + "2 groups of 8 to 8 channels in plain layout");
   p = problem(1, 16, 8, 56, 3);
   p.plain_result = true;
-  EXPECT_EQ(said(p), none + "1 groups of 16 to 8 channels");
+  EXPECT_EQ(message_for(p), none + "1 groups of 16 to 8 channels");
 }
 
 }  // namespace

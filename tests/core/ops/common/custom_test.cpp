@@ -202,9 +202,9 @@ TEST_F(CustomOp, AttributesThatNoPluginCanHaveAreNamed) {
       {graph, "attribute 'a' contains graphs or several tensors, " + none},
       {std::vector<Tensor>{x}, "attribute 'a' contains graphs or several tensors, " + none}};
   for (const auto& [value, says] : refused) {
-    const std::string said = error_of(node("Spy", {{x, false}}, {{"a", value}}));
-    EXPECT_TRUE(said.starts_with("unimplemented: ")) << said;
-    EXPECT_NE(said.find(says), std::string::npos) << said;
+    const std::string error_text = error_of(node("Spy", {{x, false}}, {{"a", value}}));
+    EXPECT_TRUE(error_text.starts_with("unimplemented: ")) << error_text;
+    EXPECT_NE(error_text.find(says), std::string::npos) << error_text;
   }
   EXPECT_EQ(error_of(node("Spy", {{x, false}}, {{"a", std::vector<std::string>{"b"}}})), "");
 }

@@ -35,8 +35,9 @@ struct OneNode {
 
 ir::ValueType f32(Shape shape) { return ir::ValueType::of(DType::f32, std::move(shape)); }
 
-void expect_contains(const std::string& said, const std::string& words) {
-  EXPECT_NE(said.find(words), std::string::npos) << "'" << said << "' should say " << words;
+void expect_contains(const std::string& error_text, const std::string& words) {
+  EXPECT_NE(error_text.find(words), std::string::npos)
+      << "'" << error_text << "' should say " << words;
 }
 
 TEST(Operator, IsFoundByItsDomainNameAndOpset) {
@@ -53,67 +54,69 @@ TEST(Operator, IsFoundByItsDomainNameAndOpset) {
 }
 
 TEST(Operator, ThatIsNotThereIsNamedWithWhatHelps) {
-  const auto said = [](const std::string& op, const std::string& domain, int64_t opset) {
+  const auto message_for = [](const std::string& op, const std::string& domain, int64_t opset) {
     return OneNode(op, domain, opset, {f32({2})}).refusal();
   };
   expect_contains(
-      said("Range", "", 10),
+      message_for("Range", "", 10),
       "the operator is supported from opset 11 on, the model imports opset 10; convert the "
       "model to a supported opset");
-  expect_contains(said("Upsample", "", 10),
+  expect_contains(message_for("Upsample", "", 10),
                   "the operator is supported from opset 1 to 9, the model imports opset 10");
   const std::string optimized =
       "the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose results "
       "suit one kind of processor only";
-  expect_contains(said("Conv", "com.microsoft.nchwc", 1), "(opset 1): " + optimized);
-  expect_contains(said("Conv", "com.ms.internal.nhwc", 1), optimized);
-  expect_contains(said("NhwcOther", "com.microsoft", 1), optimized);
-  expect_contains(said("NhwcOther", "com.microsoft", 1), "to request NhwcOther, open an issue");
+  expect_contains(message_for("Conv", "com.microsoft.nchwc", 1), "(opset 1): " + optimized);
+  expect_contains(message_for("Conv", "com.ms.internal.nhwc", 1), optimized);
+  expect_contains(message_for("NhwcOther", "com.microsoft", 1), optimized);
+  expect_contains(message_for("NhwcOther", "com.microsoft", 1),
+                  "to request NhwcOther, open an issue");
   const std::string own =
       "a custom operator is defined by a plug-in: `custom_library_so_paths`, or POPRT_PLUGINS";
-  expect_contains(said("Other", "ai.graphcore", 1), own);
-  expect_contains(said("Other", "com.example", 1),
+  expect_contains(message_for("Other", "ai.graphcore", 1), own);
+  expect_contains(message_for("Other", "com.example", 1),
                   "operator Other of domain 'com.example' is not supported; " + own);
   const std::string list =
       "is not supported; `poprt_exec ops` lists the supported ones; the model imports opset ";
-  expect_contains(said("Other", "com.microsoft", 1),
+  expect_contains(message_for("Other", "com.microsoft", 1),
                   "operator Other of domain 'com.microsoft' " + list + "1");
-  expect_contains(said("Other", "", 15), "operator Other of domain 'ai.onnx' " + list + "15");
+  expect_contains(message_for("Other", "", 15),
+                  "operator Other of domain 'ai.onnx' " + list + "15");
 }
 
 TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
-  const auto said = [](Shape shape, DType type = DType::f32,
-                       ErrorCode code = ErrorCode::resource_exhausted) {
+  const auto message_for = [](Shape shape, DType type = DType::f32,
+                              ErrorCode code = ErrorCode::resource_exhausted) {
     return OneNode("Identity", "", 17, {ir::ValueType::of(type, std::move(shape))}).refusal(code);
   };
-  EXPECT_EQ(said(Shape(64, 1)), "");
-  expect_contains(said(Shape(65, 1), DType::f32, ErrorCode::invalid_argument),
+  EXPECT_EQ(message_for(Shape(64, 1)), "");
+  expect_contains(message_for(Shape(65, 1), DType::f32, ErrorCode::invalid_argument),
                   "has 65 dimensions, at most 64 are supported");
   constexpr int64_t kMost = int64_t{1} << 46;  // of four bytes
-  EXPECT_EQ(said({kMost}), "");
-  expect_contains(said({kMost + 1}), "needs more than 281474976710656 bytes");
-  EXPECT_EQ(said({2, kMost / 2}), "");
-  expect_contains(said({3, kMost / 2}),
+  EXPECT_EQ(message_for({kMost}), "");
+  expect_contains(message_for({kMost + 1}), "needs more than 281474976710656 bytes");
+  EXPECT_EQ(message_for({2, kMost / 2}), "");
+  expect_contains(message_for({3, kMost / 2}),
                   "f32[3,35184372088832] needs more than 281474976710656 bytes");
   // An unknown dimension counts as one, and so does an empty one.
-  EXPECT_EQ(said({kUnknownDim, 0, kMost}), "");
-  expect_contains(said({kUnknownDim, kMost + 1}), "needs more than");
-  expect_contains(said({0, kMost + 1}), "needs more than");
-  EXPECT_EQ(said({4 * kMost}, DType::u8), "");
-  expect_contains(said({4 * kMost + 1}, DType::u8), "needs more than");
+  EXPECT_EQ(message_for({kUnknownDim, 0, kMost}), "");
+  expect_contains(message_for({kUnknownDim, kMost + 1}), "needs more than");
+  expect_contains(message_for({0, kMost + 1}), "needs more than");
+  EXPECT_EQ(message_for({4 * kMost}, DType::u8), "");
+  expect_contains(message_for({4 * kMost + 1}, DType::u8), "needs more than");
 }
 
 TEST(Operator, WhatIsDeclaredAndWhatComesOutAgree) {
-  const auto said = [](ir::ValueType declared) {
+  const auto message_for = [](ir::ValueType declared) {
     OneNode n("Relu", "", 17, {f32({2, kUnknownDim})});
     n.node->output()->type = std::move(declared);
     return n.refusal(ErrorCode::invalid_argument);
   };
-  EXPECT_EQ(said(f32({2, 3})), "");
-  EXPECT_EQ(said(f32({kUnknownDim, 3})), "");
-  expect_contains(said(f32({3, 3})), "is declared [3,3] but comes out as [2,");
-  expect_contains(said(f32({2, 3, 1})), "is declared [2,3,1] but comes out as [2,?]");
-  expect_contains(said(ir::ValueType::of(DType::f64, {2, 3})),
+  EXPECT_EQ(message_for(f32({2, 3})), "");
+  EXPECT_EQ(message_for(f32({kUnknownDim, 3})), "");
+  expect_contains(message_for(f32({3, 3})), "is declared [3,3] but comes out as [2,");
+  expect_contains(message_for(f32({2, 3, 1})), "is declared [2,3,1] but comes out as [2,?]");
+  expect_contains(message_for(ir::ValueType::of(DType::f64, {2, 3})),
                   "is declared f64 but comes out as f32");
   OneNode n("Relu", "", 17, {f32({2, kUnknownDim})});
   n.node->output()->type = f32({kUnknownDim, 3});

@@ -37,7 +37,7 @@ TEST(ValueRange, RunTimeValuesAreNotLookedAt) {
 
 TEST(ValueRange, ErrorsNameValueAndRange) {
   const auto g = test::build_node({.op = "Relu", .inputs = {test::ints({-1})}});
-  const auto said = [](auto&& check) {
+  const auto message_for = [](auto&& check) {
     try {
       check();
     } catch (const Error& e) {
@@ -45,11 +45,14 @@ TEST(ValueRange, ErrorsNameValueAndRange) {
     }
     return std::string();
   };
-  EXPECT_NE(said([&] { check_places(*g->node, 0, 3, "index"); }).find("index -1 is outside [0, 3)"),
+  EXPECT_NE(message_for([&] {
+              check_places(*g->node, 0, 3, "index");
+            }).find("index -1 is outside [0, 3)"),
             std::string::npos);
-  EXPECT_NE(
-      said([&] { check_lengths(*g->node, 0, 3, "length"); }).find("length -1 is outside [0, 3]"),
-      std::string::npos);
+  EXPECT_NE(message_for([&] {
+              check_lengths(*g->node, 0, 3, "length");
+            }).find("length -1 is outside [0, 3]"),
+            std::string::npos);
 }
 
 // The value is refused if it is constant. At run time, the same node has a result.

@@ -92,7 +92,7 @@ TEST(BeamSearchStep, KeepsTheLikeliestBeams) {
 }
 
 TEST(BeamSearchStep, InputsFitTheBeams) {
-  const auto said = [](size_t input, Shape shape, int64_t beams = 3) {
+  const auto message_for = [](size_t input, Shape shape, int64_t beams = 3) {
     NodeCase c = step_node({}, 1);
     c.inputs[input] = Tensor::zeros(c.inputs[input].dtype(), std::move(shape));
     c.attributes["beam_size"] = beams;
@@ -103,21 +103,21 @@ TEST(BeamSearchStep, InputsFitTheBeams) {
     }
     return std::string();
   };
-  EXPECT_EQ(said(0, {2, 3, 3}), "");
+  EXPECT_EQ(message_for(0, {2, 3, 3}), "");
   const auto expect_refused = [&](const std::string& words, size_t input,
                                   const std::vector<Shape>& shapes) {
     for (const Shape& shape : shapes)
-      EXPECT_NE(said(input, shape).find(words), std::string::npos) << shape_string(shape);
+      EXPECT_NE(message_for(input, shape).find(words), std::string::npos) << shape_string(shape);
   };
   const std::string logits = "logits must be [batch, beam_size, vocabulary]";
   expect_refused(logits, 0, {{2, 3, 2}, {2, 4, 7}, {2, 21}, {2, 3, 7, 1}});
   for (const int64_t beams : {0, -1, 2, 4})
-    EXPECT_NE(said(0, {2, 3, 7}, beams).find(logits), std::string::npos) << beams;
+    EXPECT_NE(message_for(0, {2, 3, 7}, beams).find(logits), std::string::npos) << beams;
   expect_refused("hyp_container must be [batch, length, beam_size]", 1,
                  {{1, 4, 3}, {2, 4, 2}, {2, 12}});
   expect_refused("prob_container must be [batch, beam_size]", 2, {{2, 2}, {1, 3}, {6}});
   expect_refused("step must be one number", 3, {{2}, {0}});
-  EXPECT_EQ(said(3, {1, 1}), "");
+  EXPECT_EQ(message_for(3, {1, 1}), "");
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(ResizeBlocked, UnknownAndEmptySidesStaySo) {
 }
 
 TEST(ResizeBlocked, SaysWhatDoesNotFit) {
-  const auto said = [](const NodeCase& c, ErrorCode code = ErrorCode::invalid_argument) {
+  const auto message_for = [](const NodeCase& c, ErrorCode code = ErrorCode::invalid_argument) {
     try {
       infer_node(c);
     } catch (const Error& e) {
@@ -102,16 +102,17 @@ TEST(ResizeBlocked, SaysWhatDoesNotFit) {
         Attributes{{"sizes", one_size}}, Attributes{{"sizes", three_sizes}},
         Attributes{{"scales", one}, {"sizes", kTargetSizes}},
         Attributes{{"scales", kScales}, {"sizes", one_size}}})
-    EXPECT_NE(said(blocked(a)).find(either), std::string::npos) << said(blocked(a));
+    EXPECT_NE(message_for(blocked(a)).find(either), std::string::npos) << message_for(blocked(a));
   for (const Shape& x : {Shape{1, 1, 3, 4}, Shape{1, 1, 3, 4, 8}, Shape{1, 1, 1, 3, 4, 16}})
-    EXPECT_NE(said(blocked({{"scales", kScales}}, x))
+    EXPECT_NE(message_for(blocked({{"scales", kScales}}, x))
                   .find("expected a blocked input, found " + shape_string(x)),
               std::string::npos);
-  EXPECT_NE(said(blocked({{"scales", kScales},
-                          {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}}),
-                 ErrorCode::unimplemented)
-                .find("tf_crop_and_resize is not supported for blocked layouts"),
-            std::string::npos);
+  EXPECT_NE(
+      message_for(blocked({{"scales", kScales},
+                           {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}}),
+                  ErrorCode::unimplemented)
+          .find("tf_crop_and_resize is not supported for blocked layouts"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -202,8 +202,9 @@ TEST_F(Custom, DefaultsAreCheckedAsValuesAre) {
 
 TEST_F(Custom, WhatAPassLeavesIsVerified) {
   const auto graph = parsed(kChain);
-  const std::string said = message_of([&] { run(*graph, {"of_test_breaker"}); });
-  EXPECT_NE(said.find("pass of_test_breaker: the graph that it left: "), std::string::npos) << said;
+  const std::string error_text = message_of([&] { run(*graph, {"of_test_breaker"}); });
+  EXPECT_NE(error_text.find("pass of_test_breaker: the graph that it left: "), std::string::npos)
+      << error_text;
 }
 
 TEST_F(Custom, WhatAPassMakesIsInferredAndWhatItReturnsCounts) {

@@ -60,14 +60,14 @@ TEST(Describe, LayersAreToldByTheResultThatBothModelsHave) {
 
 TEST(Describe, WhatIsSaidGoesToWhoListensElseToTheOutput) {
   passes::PassContext context;
-  std::string said;
-  context.print = [&](std::string_view text) { said += text; };
+  std::string message;
+  context.print = [&](std::string_view text) { message += text; };
   testing::internal::CaptureStdout();
   passes::print_text(context, "one {} line\n");
   context.print = nullptr;
   passes::print_text(context, "another\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "another\n");
-  EXPECT_EQ(said, "one {} line\n");
+  EXPECT_EQ(message, "one {} line\n");
 }
 
 }  // namespace

@@ -287,12 +287,12 @@ TEST_F(GraphHost, ConstantsHaveToBeWhatTheySay) {
             nullptr);
   const auto refused = [&](poprt_dtype dtype, int32_t rank, const int64_t* of, size_t bytes) {
     poprt_value* made = v;
-    const std::string said = outcome([&] {
+    const std::string error_text = outcome([&] {
       made = host_.add_constant(graph(), "bad", dtype, rank, of, data.data(), bytes);
       return POPRT_OK;
     });
     EXPECT_EQ(made, nullptr);
-    return said;
+    return error_text;
   };
   const std::string what = "invalid_argument: it: add_constant: ";
   EXPECT_EQ(refused(0, 2, shape.data(), 24), what + "element type 0");

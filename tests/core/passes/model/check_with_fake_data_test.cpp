@@ -14,7 +14,7 @@ std::string message_of_check(std::string_view before, std::string_view after) {
   passes::PassManagerOptions options;
   options.origin = original.get();
   std::string text;
-  options.print = [&](std::string_view said) { text += said; };
+  options.print = [&](std::string_view error_text) { text += error_text; };
   const std::vector<passes::PassCall> calls{{&passes::pass_of("check_with_fake_data")}};
   try {
     passes::run_passes(*graph, calls, options);
@@ -35,13 +35,13 @@ TEST(CheckWithFakeData, EqualModelsAreToldAlike) {
 }
 
 TEST(CheckWithFakeData, AnOutputThatDiffersIsRefused) {
-  const std::string said = message_of_check(kNegated, R"(
+  const std::string error_text = message_of_check(kNegated, R"(
     input %x : f32[2,3]
     const %minus : f32[] = -1.01
     %y = Mul(%x, %minus)
     output %y
   )");
-  EXPECT_NE(said.find("output 'y' differs by 0.00"), std::string::npos) << said;
+  EXPECT_NE(error_text.find("output 'y' differs by 0.00"), std::string::npos) << error_text;
 }
 
 // The beginning of the message for y = body(x), before and after.
@@ -81,8 +81,8 @@ TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
     const auto text = [](const char* body) {
       return fmt::format("input %x : f32[2,3]\n{}\noutput %y", body);
     };
-    const std::string said = message_of_check(text(c.before), text(c.after));
-    EXPECT_TRUE(said.find(c.says) != std::string::npos) << c.after << "\n" << said;
+    const std::string error_text = message_of_check(text(c.before), text(c.after));
+    EXPECT_TRUE(error_text.find(c.says) != std::string::npos) << c.after << "\n" << error_text;
   }
 }
 
@@ -109,8 +109,8 @@ TEST(CheckWithFakeData, RefusesWhatItCannotFeedOrCompute) {
        "output y: differs by 0 at most\n"},
   };
   for (const Comparison& c : all) {
-    const std::string said = message_of_check(c.before, c.after);
-    EXPECT_NE(said.find(c.says), std::string::npos) << said;
+    const std::string error_text = message_of_check(c.before, c.after);
+    EXPECT_NE(error_text.find(c.says), std::string::npos) << error_text;
   }
   const auto graph = parsed(kNegated);
   passes::PassContext context;
@@ -131,7 +131,7 @@ TEST(CheckWithFakeData, TheListOfPassesIsComparedWithWhereItBegan) {
   )");
   passes::PassManagerOptions options;
   std::string text;
-  options.print = [&](std::string_view said) { text += said; };
+  options.print = [&](std::string_view error_text) { text += error_text; };
   const std::vector<passes::PassCall> calls{{&passes::pass_of("replace_pow")},
                                             {&passes::pass_of("check_with_fake_data")}};
   passes::run_passes(*graph, calls, options);

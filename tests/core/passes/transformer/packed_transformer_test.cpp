@@ -166,7 +166,7 @@ TEST(PackedTransformer, DescribesInputsOfAnyName) {
 
 // Numbers of all digits up to 2^20; the message about the model follows them.
 TEST(PackedTransformer, NumbersAreWholeAndNotTooLarge) {
-  const auto said = [](const char* items, const char* longest) {
+  const auto message_for = [](const char* items, const char* longest) {
     const auto graph = parsed("input %x : s64[2,3]\n%y = Neg(%x)\noutput %y");
     const std::vector<passes::PassCall> calls{
         {&passes::pass_of("packed_transformer"),
@@ -178,13 +178,14 @@ TEST(PackedTransformer, NumbersAreWholeAndNotTooLarge) {
     }
     return std::string();
   };
-  EXPECT_EQ(said("1048576", "90"),
+  EXPECT_EQ(message_for("1048576", "90"),
             "pass packed_transformer: segment_max_size has 90 places in total");
   const std::string range = "expected a whole number from 1 to 1048576, found ";
-  EXPECT_EQ(said("1048577", "2"), "pass packed_transformer: max_valid_num: " + range + "'1048577'");
-  EXPECT_EQ(said("0", "2"), "pass packed_transformer: max_valid_num: " + range + "'0'");
-  EXPECT_EQ(said("2", "1:"), "pass packed_transformer: segment_max_size: " + range + "'1:'");
-  EXPECT_EQ(said("2", "1/"), "pass packed_transformer: segment_max_size: " + range + "'1/'");
+  EXPECT_EQ(message_for("1048577", "2"),
+            "pass packed_transformer: max_valid_num: " + range + "'1048577'");
+  EXPECT_EQ(message_for("0", "2"), "pass packed_transformer: max_valid_num: " + range + "'0'");
+  EXPECT_EQ(message_for("2", "1:"), "pass packed_transformer: segment_max_size: " + range + "'1:'");
+  EXPECT_EQ(message_for("2", "1/"), "pass packed_transformer: segment_max_size: " + range + "'1/'");
 }
 
 TEST(PackedTransformer, RefusesInOneLine) {

@@ -236,7 +236,7 @@ class Driven {
       default: enqueue(1 + random_() % (2 * bytes_ + 2));
     }
     const QueueCounts c = queue().counts();
-    ASSERT_EQ(said_, wanted_);
+    ASSERT_EQ(answered_, wanted_);
     ASSERT_EQ(c.enqueued, elements_.size());
     ASSERT_EQ(c.finished, wanted_.size());
     ASSERT_EQ(c.high_water, high_water_);
@@ -269,7 +269,7 @@ class Driven {
     e->number = elements_.size();
     const QueueCallback callback{[](void* context, ErrorCode code) noexcept {
                                    auto& element = *static_cast<Element*>(context);
-                                   element.owner->said_.emplace_back(element.number, code);
+                                   element.owner->answered_.emplace_back(element.number, code);
                                  },
                                  e.get()};
     ASSERT_TRUE(input_ ? input_->enqueue(e->memory.data(), size, callback)
@@ -368,7 +368,7 @@ class Driven {
   uint8_t next_in_ = 0, next_out_ = 0;
   uint64_t high_water_ = 0;
   size_t transfers_ = 0;
-  Answers said_, wanted_;
+  Answers answered_, wanted_;
 };
 
 TEST(StreamQueue, DoesWhatAListOfElementsDoes) {
@@ -388,7 +388,7 @@ TEST(StreamQueue, AnElementNeedsMemory) {
   const program::Anchor anchor{"q", DType::u8, {4}};
   OutputStreamQueue queue(anchor, 2);
   char memory[4];
-  const auto said = [&](void* data, uint64_t bytes) -> std::string {
+  const auto message_for = [&](void* data, uint64_t bytes) -> std::string {
     try {
       queue.enqueue(data, bytes);
     } catch (const Error& e) {
@@ -397,8 +397,9 @@ TEST(StreamQueue, AnElementNeedsMemory) {
     }
     return "";
   };
-  EXPECT_EQ(said(nullptr, 4), "queue 'q': an element needs memory, given 4 bytes at null");
-  EXPECT_EQ(said(memory, 0), "queue 'q': an element needs memory, given 0 bytes at an address");
+  EXPECT_EQ(message_for(nullptr, 4), "queue 'q': an element needs memory, given 4 bytes at null");
+  EXPECT_EQ(message_for(memory, 0),
+            "queue 'q': an element needs memory, given 0 bytes at an address");
   EXPECT_EQ(queue.counts().enqueued, 0u);
 }
 

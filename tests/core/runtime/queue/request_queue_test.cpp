@@ -60,7 +60,7 @@ TEST(RequestQueue, RefusesWhenFullIfAsked) {
 
 TEST(RequestQueue, SaysWhyItTakesNoMore) {
   Blocked b;
-  const auto said = [&](const RequestOptions& options) -> std::string {
+  const auto message_for = [&](const RequestOptions& options) -> std::string {
     try {
       b.submit(options);
     } catch (const Error& e) {
@@ -68,15 +68,15 @@ TEST(RequestQueue, SaysWhyItTakesNoMore) {
     }
     return "";
   };
-  EXPECT_EQ(said({}), "");
-  EXPECT_EQ(said({}), "");
-  EXPECT_EQ(said(when_full(WhenFull::fail)), "the queue is full: 2 requests are in flight");
-  EXPECT_EQ(said(when_full(WhenFull::wait, 1ms)),
+  EXPECT_EQ(message_for({}), "");
+  EXPECT_EQ(message_for({}), "");
+  EXPECT_EQ(message_for(when_full(WhenFull::fail)), "the queue is full: 2 requests are in flight");
+  EXPECT_EQ(message_for(when_full(WhenFull::wait, 1ms)),
             "the request was not run: its time was over while 2 others were in flight");
   b.gate.open();
   b.runner->stop();
   for (const WhenFull what : {WhenFull::wait, WhenFull::fail, WhenFull::line})
-    EXPECT_EQ(said(when_full(what)), "the runner was stopped");
+    EXPECT_EQ(message_for(when_full(what)), "the runner was stopped");
 }
 
 TEST(RequestQueue, TheTimeToWaitForAPlaceCountsFromTheCall) {

@@ -260,11 +260,11 @@ TEST(BucketRunner, PaddingIsOfTheInputsType) {
       {DType::u32, "4294967296"}, {DType::u64, "-1"},         {DType::u64, "18446744073709551616"},
       {DType::s8, "0.5"}};
   for (const auto& [dtype, text] : refused) {
-    const std::string said =
+    const std::string error_text =
         message_of([&] { BucketRunner(of_box(dtype, R"(["a", "b", "c", null])", text, false)); });
-    EXPECT_NE(said.find(fmt::format("which {} does not have", dtype_name(dtype))),
+    EXPECT_NE(error_text.find(fmt::format("which {} does not have", dtype_name(dtype))),
               std::string::npos)
-        << dtype_name(dtype) << " " << text << ": " << said;
+        << dtype_name(dtype) << " " << text << ": " << error_text;
   }
   EXPECT_NE(message_of([&] {
               BucketRunner(of_box(DType::f8e4m3fn, R"(["a", "b", "c", null])", "1", false));

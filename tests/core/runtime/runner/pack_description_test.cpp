@@ -214,10 +214,10 @@ TEST(PackDescription, NumbersOfTheDescriptionAreInRange) {
   const char* both = "\"ids\",\"types\"";
   EXPECT_EQ(with("4", "7", both), "");
   EXPECT_EQ(with("4", "1048576", both).find("data_loss"), std::string::npos);
-  for (const std::string& said :
+  for (const std::string& error_text :
        {with("0", "7", both), with("1048577", "7", both), with("4", "0", both),
         with("4", "7,1048577", both), with("4", "", both), with("4", "7", "")})
-    EXPECT_EQ(said, "data_loss: PackRunnerConfig of the model: a number is out of range");
+    EXPECT_EQ(error_text, "data_loss: PackRunnerConfig of the model: a number is out of range");
   EXPECT_EQ(with("-1", "7", "1").find("data_loss: PackRunnerConfig of the model: "), 0u);
   EXPECT_EQ(made("{}").find("data_loss: PackRunnerConfig of the model: "), 0u);
 }
@@ -279,8 +279,8 @@ std::string completed(const std::vector<program::Anchor>& inputs, PackRunnerConf
                       const std::function<void(Model&)>& change = {}) {
   Model model(*test::anchors_only(inputs, {{"y", DType::s32, {1}}}));
   if (change) change(model);
-  const std::string said = message_of_pack([&] { complete(config, model, description); });
-  if (!said.empty()) return said;
+  const std::string error_text = message_of_pack([&] { complete(config, model, description); });
+  if (!error_text.empty()) return error_text;
   std::string text = config.dynamic_input_name + "|" + config.unpack_info_input_name + "|";
   for (const std::string& name : config.dynamic_group) text += name + " ";
   return text;

@@ -147,8 +147,9 @@ class RecordedRequests : public ::testing::Test {
   // The unchanged request.
   void request_once(const std::string& heading, BaseRunner& runner, RecordedRequest request) {
     describe(heading, runner);
-    const std::string said = message_of_call([&] { runner.execute(request.in(), request.out()); });
-    found[heading].insert(said + request.results());
+    const std::string error_text =
+        message_of_call([&] { runner.execute(request.in(), request.out()); });
+    found[heading].insert(error_text + request.results());
     runner.stop();
   }
 
@@ -156,8 +157,8 @@ class RecordedRequests : public ::testing::Test {
     describe(heading, runner);
     const auto send = [&](const std::vector<InputBinding>& in,
                           const std::vector<OutputBinding>& out, const std::string& what) {
-      const std::string said = message_of_call([&] { runner.execute(in, out); });
-      const std::string line = said == "taken" ? "taken," + request.results() : said;
+      const std::string error_text = message_of_call([&] { runner.execute(in, out); });
+      const std::string line = error_text == "taken" ? "taken," + request.results() : error_text;
       found[heading].insert(what + ": " + line);
       request.results();
       std::string later = message_of_call([&] {
@@ -326,18 +327,18 @@ std::shared_ptr<const Model> bucketed(const std::string& notes) {
 
 TEST_F(RecordedRequests, OfBucketRunners) {
   for (const Shape& shape : {Shape{1, 4}, Shape{2, 3}, Shape{2, 8}, Shape{1, 5}, Shape{3, 4}})
-    for (const bool said : {true, false})
+    for (const bool with_shape : {true, false})
       for (const bool mask : {false, true}) {
         if (mask && shape != Shape{2, 3}) continue;
         BucketRunner runner(bucketed(kShapeNotes));
         const auto count = static_cast<size_t>(element_count(shape));
         RecordedRequest r;
-        r.add_input("x", count, said ? shape : Shape{});
-        if (mask) r.add_input("mask", count, said ? shape : Shape{}, 50);
+        r.add_input("x", count, with_shape ? shape : Shape{});
+        if (mask) r.add_input("mask", count, with_shape ? shape : Shape{}, 50);
         r.add_output("y", count);
         r.add_output("m", count);
         const std::string heading =
-            fmt::format("buckets {}{}{}", shape_string(shape), said ? "" : " by bytes",
+            fmt::format("buckets {}{}{}", shape_string(shape), with_shape ? "" : " by bytes",
                         mask ? ", with a mask" : "");
         requests(heading, runner, r);
         for (size_t k = 0; k < 3; k++) {
@@ -360,10 +361,10 @@ TEST_F(RecordedRequests, OfBucketsThatNotesDescribe) {
   for (const auto& [word, by] : changes) {
     std::string text = kShapeNotes;
     if (!word.empty()) text.replace(text.find(word), word.size(), by);
-    std::string said = message_of_call([&] { BucketRunner runner(bucketed(text)); });
+    std::string error_text = message_of_call([&] { BucketRunner runner(bucketed(text)); });
     // The message for text that is no JSON is that of a library.
-    if (const size_t at = said.find("[json"); at != said.npos) said.resize(at);
-    found["buckets"].insert(word + " becomes " + by + ": " + said);
+    if (const size_t at = error_text.find("[json"); at != error_text.npos) error_text.resize(at);
+    found["buckets"].insert(word + " becomes " + by + ": " + error_text);
   }
   expect("bucket_notes");
 }
@@ -385,10 +386,10 @@ TEST_F(RecordedRequests, OfPackRunners) {
         });
     change(config);
     std::unique_ptr<PackRunner> runner;
-    const std::string said = message_of_call(
+    const std::string error_text = message_of_call(
         [&] { runner = std::make_unique<PackRunner>(test::anchors_only(in, out), config); });
     if (!runner) {
-      found[heading].insert(said);
+      found[heading].insert(error_text);
       return;
     }
     RecordedRequest r;
@@ -458,10 +459,10 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
     const auto model = test::anchors_only({{"joined", DType::s32, {6}}, {"other", DType::s32, {1}}},
                                           {{"y", DType::s32, {6}}, {"z", DType::s32, {1}}});
     std::unique_ptr<HostConcatRunner> runner;
-    const std::string said = message_of_call(
+    const std::string error_text = message_of_call(
         [&] { runner = std::make_unique<HostConcatRunner>(model, std::move(config)); });
     if (!runner) {
-      found[heading].insert(said);
+      found[heading].insert(error_text);
       return;
     }
     RecordedRequest r;
@@ -511,14 +512,14 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
        R"({"joined": {"input_tensor_names": [1], "shape": [6], "data_size_bytes": 24}})",
        R"({"joined": {"input_tensor_names": ["a"], "shape": "6", "data_size_bytes": 24}})"}) {
     std::string shown;
-    std::string said = message_of_call([&] {
+    std::string error_text = message_of_call([&] {
       for (const auto& [name, c] : parse_host_concat_config(text))
         shown += fmt::format(" {}: {} of {} {} {}", name, c.tensor_name,
                              fmt::join(c.input_tensor_names, "+"), shape_string(c.shape),
                              c.data_size_bytes);
     });
-    if (const size_t at = said.find("[json"); at != said.npos) said.resize(at);
-    found["concat, as text"].insert(std::string(text) + ": " + said + shown);
+    if (const size_t at = error_text.find("[json"); at != error_text.npos) error_text.resize(at);
+    found["concat, as text"].insert(std::string(text) + ": " + error_text + shown);
   }
   expect("concat_requests");
 }
@@ -556,7 +557,7 @@ TEST_F(RecordedRequests, ConfigurationsOnBothSidesOfTheirLimits) {
     config.session.device = copying(32, 8);
     set(config, value);
     std::string told;
-    const std::string said = message_of_call([&] {
+    const std::string error_text = message_of_call([&] {
       const RunnerPlan plan(two_copies(), std::move(config));
       told = fmt::format(
           ": {} rows of chunks, {} replicas, {} chunks and {} rows a step, depth {}, dynamic {} "
@@ -564,7 +565,7 @@ TEST_F(RecordedRequests, ConfigurationsOnBothSidesOfTheirLimits) {
           plan.chunk_rows, plan.replicas, plan.step_chunks, plan.step_rows, plan.depth,
           plan.dynamic, plan.flat, plan.tracing, plan.largest_input);
     });
-    found[what].insert(fmt::format("{}: {}{}", value, said, told));
+    found[what].insert(fmt::format("{}: {}{}", value, error_text, told));
   };
   const std::pair<const char*, std::function<void(RunnerConfig&, int64_t)>> fields[] = {
       {"queue_depth", [](auto& c, int64_t v) { c.queue_depth = static_cast<size_t>(v); }},

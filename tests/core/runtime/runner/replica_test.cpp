@@ -202,7 +202,7 @@ TEST(Replication, OnlyReplicasThatThereAreCanBeNamed) {
     config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(add_one(4), i);
   ModelRunner runner(add_one_model({4}), config);
   Rows k(4);
-  const auto said = [](const std::function<void()>& f) -> std::string {
+  const auto message_for = [](const std::function<void()>& f) -> std::string {
     try {
       f();
     } catch (const Error& e) {
@@ -213,8 +213,8 @@ TEST(Replication, OnlyReplicasThatThereAreCanBeNamed) {
   const std::string none = "there is no replica 2: the runner has 2, counted from 0";
   RequestOptions options;
   options.replica = 2;
-  EXPECT_EQ(said([&] { runner.execute_async(k.in, k.out, {}, options); }), none);
-  EXPECT_EQ(said([&] { static_cast<void>(runner.statistics(2)); }), none);
+  EXPECT_EQ(message_for([&] { runner.execute_async(k.in, k.out, {}, options); }), none);
+  EXPECT_EQ(message_for([&] { static_cast<void>(runner.statistics(2)); }), none);
   for (const int64_t r : {1, 1, 0}) {
     options.replica = r;
     runner.execute_async(k.in, k.out, {}, options)->wait();
@@ -355,7 +355,7 @@ TEST(UpdatedInputs, SurviveAReset) {
   EXPECT_EQ(code_of([&] { run(); }), ErrorCode::aborted);
   EXPECT_EQ(run(), (std::vector<float>{9, 6, 7}));
   EXPECT_EQ(runner.statistics().resets, 1u);
-  const auto said = [&](const char* name, ConstTensorMemoryView value) -> std::string {
+  const auto message_for = [&](const char* name, ConstTensorMemoryView value) -> std::string {
     try {
       runner.update_inputs({{name, value}});
     } catch (const Error& e) {
@@ -363,8 +363,8 @@ TEST(UpdatedInputs, SurviveAReset) {
     }
     return "";
   };
-  EXPECT_EQ(said("w", {nullptr, 4}), "input 'w': the pointer is null");
-  EXPECT_EQ(said("w", {w, 8}), "input 'w': expected 4 bytes (f32 [1]), given 8 bytes");
+  EXPECT_EQ(message_for("w", {nullptr, 4}), "input 'w': the pointer is null");
+  EXPECT_EQ(message_for("w", {w, 8}), "input 'w': expected 4 bytes (f32 [1]), given 8 bytes");
   EXPECT_EQ(run(), (std::vector<float>{9, 6, 7}));
 }
 

@@ -344,7 +344,7 @@ TEST(RuntimeConfig, EachTimeoutIsChecked) {
 TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
   const auto model = std::make_shared<Model>(*test::add_one_model({4, 2}));
   model->replication_factor = 3;
-  const auto said = [&](int id) -> std::string {
+  const auto message_for = [&](int id) -> std::string {
     RunnerConfig c;
     c.replication_factor = 2;
     c.replica_id_to_device[id] = nullptr;
@@ -355,10 +355,10 @@ TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
     }
     return "";
   };
-  EXPECT_EQ(said(0), "");
-  EXPECT_EQ(said(5), "");
-  EXPECT_EQ(said(6), "there is no replica 6: ids are 0 to 5");
-  EXPECT_EQ(said(-1), "there is no replica -1: ids are 0 to 5");
+  EXPECT_EQ(message_for(0), "");
+  EXPECT_EQ(message_for(5), "");
+  EXPECT_EQ(message_for(6), "there is no replica 6: ids are 0 to 5");
+  EXPECT_EQ(message_for(-1), "there is no replica -1: ids are 0 to 5");
 }
 
 // A request of flush_by_name needs the same anchors as any other.
@@ -367,8 +367,9 @@ TEST(FlushByName, LacksWhatARequestWouldLack) {
       {{"a", DType::f32, {2}}, {"b", DType::f32, {2}}, {"none", DType::f32, {0}}},
       {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}, {"empty", DType::f32, {2, 0}}});
   float data[2] = {1, 2};
-  const auto said = [&](std::vector<std::string> inputs, std::vector<std::string> outputs,
-                        const std::function<void(RunnerConfig&)>& change = {}) -> std::string {
+  const auto message_for =
+      [&](std::vector<std::string> inputs, std::vector<std::string> outputs,
+          const std::function<void(RunnerConfig&)>& change = {}) -> std::string {
     RunnerConfig c;
     for (const auto& name : inputs) c.flush_by_name.inputs[name] = {data, 8};
     for (const auto& name : outputs) c.flush_by_name.outputs[name] = {data, 8};
@@ -381,14 +382,14 @@ TEST(FlushByName, LacksWhatARequestWouldLack) {
     return "";
   };
   const std::string lacks = "flush_by_name is a request like any other, but lacks: ";
-  EXPECT_EQ(said({}, {}), "");
-  EXPECT_EQ(said({"a", "b"}, {"p", "q"}), "");
-  EXPECT_EQ(said({"a"}, {"p"}), lacks + "input 'b', output 'q'");
-  EXPECT_EQ(said({"a", "b"}, {}), lacks + "output 'p', output 'q'");
-  EXPECT_EQ(said({}, {"p", "q"}), lacks + "input 'a', input 'b'");
-  EXPECT_EQ(said({"a"}, {"p", "q"}, [&](auto& c) { c.frozen_inputs["b"] = {data, 8}; }), "");
-  EXPECT_EQ(said({"a"}, {}, [](auto& c) { c.validate_io_params = false; }), "");
-  EXPECT_EQ(said({"a", "none"}, {"p", "q"}),
+  EXPECT_EQ(message_for({}, {}), "");
+  EXPECT_EQ(message_for({"a", "b"}, {"p", "q"}), "");
+  EXPECT_EQ(message_for({"a"}, {"p"}), lacks + "input 'b', output 'q'");
+  EXPECT_EQ(message_for({"a", "b"}, {}), lacks + "output 'p', output 'q'");
+  EXPECT_EQ(message_for({}, {"p", "q"}), lacks + "input 'a', input 'b'");
+  EXPECT_EQ(message_for({"a"}, {"p", "q"}, [&](auto& c) { c.frozen_inputs["b"] = {data, 8}; }), "");
+  EXPECT_EQ(message_for({"a"}, {}, [](auto& c) { c.validate_io_params = false; }), "");
+  EXPECT_EQ(message_for({"a", "none"}, {"p", "q"}),
             "flush input 'none': expected 0 bytes (f32 [0]), given 8 bytes");
 }
 

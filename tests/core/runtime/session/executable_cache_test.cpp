@@ -146,7 +146,7 @@ std::string heard;
 TEST_F(Cache, SaysWhyItIsNoHit) {
   const ExecutableCache cache(folder);
   const std::string path = cache.path_of(key('a')).string();
-  const auto said = [&](const std::function<void()>& f) {
+  const auto message_for = [&](const std::function<void()>& f) {
     heard.clear();
     const LogLevel before = log().level();
     set_log_level("INFO");
@@ -158,22 +158,22 @@ TEST_F(Cache, SaysWhyItIsNoHit) {
     log().set_level(before);
     return heard;
   };
-  EXPECT_EQ(said([&] { (void)cache.find(key('a')); }), "");
-  EXPECT_EQ(said([&] { cache.store(key('a', "fp32"), payload); }),
+  EXPECT_EQ(message_for([&] { (void)cache.find(key('a')); }), "");
+  EXPECT_EQ(message_for([&] { cache.store(key('a', "fp32"), payload); }),
             fmt::format("2 wrote cache file '{}'\n", path));
-  EXPECT_EQ(said([&] { EXPECT_NE(cache.find(key('a', "fp32")), nullptr); }),
+  EXPECT_EQ(message_for([&] { EXPECT_NE(cache.find(key('a', "fp32")), nullptr); }),
             fmt::format("2 using the executable in cache file '{}'\n", path));
-  EXPECT_EQ(said([&] { (void)cache.find(key('a', "fp16")); }),
+  EXPECT_EQ(message_for([&] { (void)cache.find(key('a', "fp16")); }),
             fmt::format("3 cache file '{}' was made from something else (fp32), compiling again\n",
                         path));
   const uint64_t size = fs::file_size(path);
   damage(path, size - 400, "x");
   EXPECT_EQ(
-      said([&] { (void)cache.find(key('a', "fp32")); }),
+      message_for([&] { (void)cache.find(key('a', "fp32")); }),
       fmt::format("3 cache file '{}' is damaged: its checksum is wrong, compiling again\n", path));
   fs::resize_file(path, size - 1);
   EXPECT_TRUE(
-      said([&] {
+      message_for([&] {
         (void)cache.find(key('a', "fp32"));
       }).starts_with(fmt::format("3 cache file '{}' cannot be used, compiling again: ", path)));
   // Names of entries are hashes.

@@ -74,18 +74,18 @@ TEST(FaultInjector, IsWhatIsRecorded) {
     texts.push_back(text.substr(0, i) + text.substr(i + 1));
   }
   for (const std::string& t : texts) {
-    std::string said = "hits";
+    std::string error_text = "hits";
     try {
       FaultInjector injector{std::string_view(t)};
       for (int run = 1; run <= 6; run++)
         for (const int replica : {0, 1})
           if (const auto error = injector.before_run(replica))
-            said += fmt::format(" {}/{} {}", run, replica, error->message(replica, true));
-      said += fmt::format(", {} runs", injector.runs());
+            error_text += fmt::format(" {}/{} {}", run, replica, error->message(replica, true));
+      error_text += fmt::format(", {} runs", injector.runs());
     } catch (const Error& e) {
-      said = fmt::format("{}: {}", error_code_name(e.code()), e.message());
+      error_text = fmt::format("{}: {}", error_code_name(e.code()), e.message());
     }
-    found["texts"].insert("'" + t + "': " + said);
+    found["texts"].insert("'" + t + "': " + error_text);
   }
   test::expect_recorded(found, POPRT_TEST_DATA "/runtime_faults.txt",
                         "Faults that are injected: fault_injection_test.cpp.");

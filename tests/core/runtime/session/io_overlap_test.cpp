@@ -139,8 +139,8 @@ TEST(IoOverlap, ARandomMixOfFailuresAndRuns) {
         if (item == at) fail(ErrorCode::aborted, "{}", item);
       };
     }
-    const std::string said = failure_of(overlap, count, work);
-    EXPECT_EQ(said, first < count ? std::to_string(first) : "");
+    const std::string message = failure_of(overlap, count, work);
+    EXPECT_EQ(message, first < count ? std::to_string(first) : "");
     EXPECT_EQ(work.stored, answers(first));
   }
 }

@@ -226,11 +226,11 @@ TEST(Model, OnnxMetadataAreTexts) {
     Model model(*make_model("m", copy.image()));
     if (text) model.opaque.emplace(kOnnxMetadata, text);
     std::string found;
-    const std::string said = model_refusal([&] {
+    const std::string message = model_refusal([&] {
       read_onnx_metadata(model);
       for (const auto& [key, value] : model.onnx_metadata) found += key + "=" + value + ";";
     });
-    return said.empty() ? found : said;
+    return message.empty() ? found : message;
   };
   EXPECT_EQ(with(nullptr), "");
   EXPECT_EQ(with("{}"), "");
@@ -246,10 +246,10 @@ TEST(Model, DataOfAnInputAreWholeValues) {
   const auto with = [&](const char* name, size_t bytes) {
     const InputData given[] = {{name, std::span(data).first(bytes)}};
     size_t found = 0;
-    const std::string said = model_refusal([&] {
+    const std::string message = model_refusal([&] {
       found = make_model("m", copy.image(), {}, {}, std::nullopt, given)->input_data.at(0).size();
     });
-    return said.empty() ? fmt::format("{}", found) : said;
+    return message.empty() ? fmt::format("{}", found) : message;
   };
   EXPECT_EQ(with("x", 16), "16");
   EXPECT_EQ(with("x", 48), "48");

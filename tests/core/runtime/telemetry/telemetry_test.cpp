@@ -449,7 +449,7 @@ TEST_F(TelemetryTest, AQueueSharesTheCountersOfOneThatThereIs) {
 TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   const std::string original = published_bytes();
   const auto path = folder_ / "telemetry.1.2.3";
-  const auto said = [&](auto change) -> std::string {
+  const auto message_for = [&](auto change) -> std::string {
     telemetry::Header h;
     std::memcpy(&h, original.data(), sizeof h);
     change(h);
@@ -466,10 +466,10 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   };
   const std::string senseless = "its sizes make no sense";
   const auto refused = [&](auto change) {
-    EXPECT_NE(said(change).find(senseless), std::string::npos) << said(change);
+    EXPECT_NE(message_for(change).find(senseless), std::string::npos) << message_for(change);
   };
-  EXPECT_EQ(said([](auto&) {}), "");
-  EXPECT_EQ(said([](auto& h) { h.header_bytes += 8; }), "");  // a later version's
+  EXPECT_EQ(message_for([](auto&) {}), "");
+  EXPECT_EQ(message_for([](auto& h) { h.header_bytes += 8; }), "");  // a later version's
   for (const uint32_t wrong : {0u, 8u, 1u << 19, ~0u}) {
     refused([&](auto& h) { h.header_bytes = wrong; });
     refused([&](auto& h) { h.replica_bytes = wrong; });
@@ -481,18 +481,18 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   refused([](auto& h) { h.queue_count = ~0u; });
   refused([](auto& h) { h.queue_count = 4097; });
   const std::string too_short = "it is too short";
-  EXPECT_NE(said([](auto& h) { h.queue_count = 4096; }).find(too_short), std::string::npos);
-  EXPECT_EQ(said([](auto& h) { h.queue_bytes = 1 << 16; }), "");
+  EXPECT_NE(message_for([](auto& h) { h.queue_count = 4096; }).find(too_short), std::string::npos);
+  EXPECT_EQ(message_for([](auto& h) { h.queue_bytes = 1 << 16; }), "");
   refused([](auto& h) { h.queue_bytes = (1 << 16) + 8; });
   refused([](auto& h) { h.variant_count = 1025; });
-  EXPECT_EQ(said([](auto& h) { h.variant_count = 1024; }), "");
+  EXPECT_EQ(message_for([](auto& h) { h.variant_count = 1024; }), "");
   for (const uint32_t wrong : {0u, 184u, 193u, 65544u}) {
-    EXPECT_EQ(said([&](auto& h) { h.variant_bytes = wrong; }), "");
+    EXPECT_EQ(message_for([&](auto& h) { h.variant_bytes = wrong; }), "");
     refused([&](auto& h) { h.variant_count = 1, h.variant_bytes = wrong; });
   }
   refused([](auto& h) { h.histogram_buckets++; });
   refused([](auto& h) { h.histogram_buckets--; });
-  const std::string other = said([](auto& h) { h.major = 7, h.minor = 3; });
+  const std::string other = message_for([](auto& h) { h.major = 7, h.minor = 3; });
   EXPECT_NE(other.find("'" + path.string() + "' has version 7.3, this library reads 1"),
             std::string::npos)
       << other;
@@ -689,15 +689,15 @@ std::string message_with_limit(int resource, uint64_t most) {
   low.rlim_cur = most;
   signal(SIGXFSZ, SIG_IGN);
   setrlimit(static_cast<__rlimit_resource>(resource), &low);
-  std::string said;
+  std::string error_text;
   try {
     const Telemetry t("m", 0, 0);
   } catch (const Error& e) {
-    said = std::string(error_code_name(e.code())) + ": " + e.message();
+    error_text = std::string(error_code_name(e.code())) + ": " + e.message();
   }
   setrlimit(static_cast<__rlimit_resource>(resource), &before);
   signal(SIGXFSZ, SIG_DFL);
-  return said;
+  return error_text;
 }
 
 TEST_F(TelemetryTest, ASegmentThatCannotBeMadeLeavesNothing) {
