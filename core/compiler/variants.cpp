@@ -26,8 +26,7 @@ std::vector<program::Variant> variants_of(const std::vector<Executable>& parts) 
                         {},
                         "",
                         [&e] { return program::load_in_memory(e.program, e.weights); },
-                        e.narrow,
-                        e.weights});
+                        e.narrow});
   return variants;
 }
 

@@ -402,26 +402,11 @@ class Linker {
     for (const NarrowWeights& n : b.narrow) {
       const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
       if (same == weights.end() || !same->whole || same->end != n.offset + n.bytes ||
-          std::ranges::count(out_.narrow, same->to, &NarrowWeights::offset) ||
-          (n.winograd.tile && !keep_plain(b, n, same->to)))
+          std::ranges::count(out_.narrow, same->to, &NarrowWeights::offset))
         continue;
       out_.narrow.push_back(n);
       out_.narrow.back().offset = same->to;
     }
-  }
-
-  // The payload stores the plain form of Winograd's weights, so the record at `to` must return it,
-  // too: it calls the record of the variant if it is called with a buffer of that size.
-  bool keep_plain(const Variant& b, const NarrowWeights& n, uint64_t to) {
-    const auto record = std::ranges::find(b.records, n.offset, &Weight::offset);
-    const auto made = std::ranges::find(out_.weights, to, &Weight::offset);
-    if (record == b.records.end() || record->bytes != n.bytes || made == out_.weights.end())
-      return false;
-    made->fill = [packed = std::move(made->fill), plain = record->fill,
-                  bytes = n.bytes](std::span<std::byte> into) {
-      into.size() == bytes ? packed(into) : plain(into);
-    };
-    return true;
   }
 
   static constexpr uint32_t index_buffer() { return 0; }  // the first buffer, which run() adds

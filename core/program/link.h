@@ -45,16 +45,13 @@ struct Variant {
   // never in memory at the same time.
   std::function<LoadedProgram()> load = {};
   std::span<const NarrowWeights> narrow = {};  // weights that have a narrow type
-  // The records that fill its weights. Only the records are needed that can also return the plain
-  // form of Winograd's packed weights.
-  std::span<const Weight> records = {};
 };
 
 struct Linked {
   Program program;
   // Copies of parts of the variants' `weights`. The variants' weights must live as long.
   std::vector<Weight> weights;
-  // The tables of all variants, without Winograd's weights that no record returns in plain form.
+  // The tables of all variants.
   std::vector<NarrowWeights> narrow;
 };
 

@@ -34,7 +34,6 @@ constexpr std::array kRanges = {
 constexpr int kLeastExponent = -64, kMostExponent = 64;  // limits of the scale of an 8-bit float
 
 int width_of(DType dtype) {
-  if (dtype == DType::f32) return sizeof(float);
   const auto found = std::ranges::find(kRanges, dtype, &Range::dtype);
   return found == kRanges.end() ? 0 : dtype_bits(dtype) / 8;
 }
@@ -90,24 +89,6 @@ std::optional<NarrowWeights> Narrowing::narrowest() const {
   return std::nullopt;
 }
 
-namespace {
-
-// The sizes must agree with the number of packed bytes. No product of such sizes overflows.
-void check_winograd(const NarrowWeights& n) {
-  const WinogradWeights& w = n.winograd;
-  if (w == WinogradWeights{}) return;
-  constexpr int64_t kMost = int64_t{1} << 24;
-  const bool sizes = w.m >= 1 && w.c >= 1 && w.m < kMost && w.c < kMost;
-  if ((w.tile != 2 && w.tile != 4) || !sizes ||
-      static_cast<uint64_t>(w.packed_floats()) * sizeof(float) != n.bytes)
-    fail(ErrorCode::data_loss,
-         "narrow weights at {} are of a convolution from {} to {} channels with tiles of {}, which "
-         "does not fit {} bytes",
-         n.offset, w.c, w.m, w.tile, n.bytes);
-}
-
-}  // namespace
-
 void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes) {
   std::ranges::sort(table, {}, &NarrowWeights::offset);
   uint64_t end = 0;
@@ -116,10 +97,7 @@ void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes) {
         n.bytes == 0 || n.bytes > weights_bytes || n.offset > weights_bytes - n.bytes)
       fail(ErrorCode::data_loss, "narrow weights [{}, +{}) do not fit into {} bytes of weights",
            n.offset, n.bytes, weights_bytes);
-    check_winograd(n);
-    const bool plain = n.dtype == DType::f32;  // only useful in another layout
-    if (width_of(n.dtype) == 0 || n.exponent < kLeastExponent || n.exponent > kMostExponent ||
-        (plain && (n.winograd.tile == 0 || n.exponent != 0)))
+    if (width_of(n.dtype) == 0 || n.exponent < kLeastExponent || n.exponent > kMostExponent)
       fail(ErrorCode::data_loss, "narrow weights at {} are of {} times 2^{}", n.offset,
            dtype_name(n.dtype), n.exponent);
     end = n.offset + n.bytes;
@@ -150,10 +128,6 @@ uint64_t stored_bytes(std::span<const StoredPiece> pieces) {
 
 void narrow(const NarrowWeights& form, std::span<const float> from, std::span<std::byte> to) {
   POPRT_ASSERT(to.size() == from.size() * static_cast<size_t>(width_of(form.dtype)));
-  if (form.dtype == DType::f32) {
-    std::ranges::copy(std::as_bytes(from), to.begin());
-    return;
-  }
   if (form.dtype == DType::f16 || form.dtype == DType::bf16) {
     for (size_t i = 0; i < from.size(); i++) {
       const uint16_t bits = form.dtype == DType::f16 ? to_f16(from[i]).bits : to_bf16(from[i]).bits;
@@ -168,7 +142,6 @@ void narrow(const NarrowWeights& form, std::span<const float> from, std::span<st
 void widen(const NarrowWeights& form, std::span<const std::byte> from, std::span<float> to) {
   POPRT_ASSERT(from.size() == to.size() * static_cast<size_t>(width_of(form.dtype)));
   switch (form.dtype) {
-    case DType::f32: std::memcpy(to.data(), from.data(), from.size()); break;
     case DType::f16:
     case DType::bf16:
       for (size_t i = 0; i < to.size(); i++) {
@@ -185,40 +158,20 @@ void widen(const NarrowWeights& form, std::span<const std::byte> from, std::span
 
 namespace {
 
-// The unit of work of a thread: bytes [begin, end) of a piece, or a block of Winograd's weights.
+// The unit of work of a thread: bytes [begin, end) of a piece.
 struct Part {
   const StoredPiece* piece;
   uint64_t begin, end;
-  int64_t block = -1;
 };
 
 std::vector<Part> parts_of(std::span<const StoredPiece> pieces) {
   constexpr uint64_t kPart = uint64_t{1} << 20;  // fits a cache
   std::vector<Part> parts;
   for (const StoredPiece& p : pieces) {
-    if (p.narrow && p.narrow->winograd.tile) {
-      for (int64_t b = 0; b < p.narrow->winograd.blocks(); b++) parts.push_back({&p, 0, 0, b});
-      continue;
-    }
     for (uint64_t at = 0; at < p.bytes; at += kPart)
       parts.push_back({&p, at, std::min(p.bytes, at + kPart)});
   }
   return parts;
-}
-
-void transform(const Part& part, std::span<const std::byte> stored, std::span<float> weights,
-               std::vector<float>& plain) {
-  const NarrowWeights& form = *part.piece->narrow;
-  const WinogradWeights& w = form.winograd;
-  const int64_t lanes = std::min<int64_t>(16, w.m - part.block * 16);
-  const auto row = static_cast<uint64_t>(w.c) * 9;
-  const auto width = static_cast<uint64_t>(width_of(form.dtype));
-  plain.resize(static_cast<uint64_t>(lanes) * row);
-  widen(form,
-        stored.subspan(static_cast<uint64_t>(part.block) * 16 * row * width, plain.size() * width),
-        plain);
-  const auto each = static_cast<uint64_t>(w.block_floats());
-  pack_winograd_block(w, plain, weights.subspan(static_cast<uint64_t>(part.block) * each, each));
 }
 
 }  // namespace
@@ -228,7 +181,6 @@ void widen_all(std::span<const StoredPiece> pieces, std::span<const std::byte> s
   const std::vector<Part> parts = parts_of(pieces);
   std::atomic<size_t> next{0};
   const auto work = [&] {
-    std::vector<float> plain;
     for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < parts.size();
          i = next.fetch_add(1, std::memory_order_relaxed)) {
       const StoredPiece& p = *parts[i].piece;
@@ -236,9 +188,7 @@ void widen_all(std::span<const StoredPiece> pieces, std::span<const std::byte> s
       std::byte* const to = weights.data() + p.offset;
       const uint64_t begin = parts[i].begin, bytes = parts[i].end - begin;
       const std::span floats(reinterpret_cast<float*>(to + begin), bytes / sizeof(float));
-      if (parts[i].block >= 0) {
-        transform(parts[i], from, {reinterpret_cast<float*>(to), p.bytes / sizeof(float)}, plain);
-      } else if (p.narrow) {
+      if (p.narrow) {
         const uint64_t ratio = p.bytes / p.stored_bytes;
         widen(*p.narrow, from.subspan(begin / ratio, bytes / ratio), floats);
       } else {

@@ -1,8 +1,6 @@
 // Weights that are f32 in memory but that a narrower type represents exactly, because they were
 // f16, bf16 or an 8-bit float in the model. A payload stores them in that type; a reader converts
-// them once, so that kernels read floats as usual. Payloads of minor versions 3 and 4 may store the
-// plain weights of Winograd's packed ones, which a reader transforms; the compiler does not write
-// them any more, because no narrow type represents packed weights and kernels read plain ones.
+// them once, so that kernels read floats as usual.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +10,19 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "base/winograd_weights.h"
 
 namespace poprt::program {
 
 // Bytes [offset, offset + bytes) of the weights are f32. The payload stores them as `dtype` (f16,
-// bf16, f8_143 or f8_152); 8-bit floats are multiplied by 2^exponent. If `winograd` is set, the
-// payload stores the plain weights of the packed ones at this place, which may be f32; a record
-// (program/builder.h) returns them if it is called with a buffer of their size.
+// bf16, f8_143 or f8_152); 8-bit floats are multiplied by 2^exponent.
 struct NarrowWeights {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   DType dtype = DType::f16;
   int32_t exponent = 0;
-  WinogradWeights winograd = {};  // if tile is 0, the weights are not packed
 
   // The number of elements in the payload.
-  uint64_t count() const {
-    return winograd.tile ? static_cast<uint64_t>(winograd.plain_floats()) : bytes / sizeof(float);
-  }
+  uint64_t count() const { return bytes / sizeof(float); }
   bool operator==(const NarrowWeights&) const = default;
 };
 

@@ -35,9 +35,9 @@ struct Narrow {
   bytes @1 :UInt64;
   exponent @2 :Int32;
   dtype @3 :UInt8;  # poprt::DType
-  tile @4 :UInt8;  # 2 or 4: the payload has plain weights [m, c, 3, 3], Winograd's are made of them
-  m @5 :UInt32;
-  c @6 :UInt32;
+  tile @4 :UInt8;  # 0; a reader refuses other values, which are from development versions
+  m @5 :UInt32;  # unused
+  c @6 :UInt32;  # unused
 }
 
 struct Program {

@@ -31,8 +31,8 @@ using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-// Version 1: input anchors may have data. 2: weights may be stored in a narrower type. 3:
-// Winograd's weights may be stored in plain form. 4: also as f32.
+// Version 1: input anchors may have data. 2: weights may be stored in a narrower type. Versions 3
+// and 4 added a form of weights that is not written any more.
 constexpr uint16_t kMinor = 4;
 
 struct PayloadHeader {
@@ -105,9 +105,6 @@ std::vector<std::byte> encode(const Program& p, const Notes& notes,
       list[i].set(places::narrow::kBytes, narrow[i].bytes);
       list[i].set(places::narrow::kExponent, narrow[i].exponent);
       list[i].set(places::narrow::kDtype, static_cast<uint8_t>(narrow[i].dtype));
-      list[i].set(places::narrow::kTile, static_cast<uint8_t>(narrow[i].winograd.tile));
-      list[i].set(places::narrow::kM, static_cast<uint32_t>(narrow[i].winograd.m));
-      list[i].set(places::narrow::kC, static_cast<uint32_t>(narrow[i].winograd.c));
     }
   }
   return out.canonical_bytes();
@@ -139,13 +136,15 @@ std::vector<Anchor> decode_anchors(const Structs& in) {
 std::vector<NarrowWeights> decode_narrow(const Structs& in) {
   namespace at = places::narrow;
   std::vector<NarrowWeights> table;
-  for (size_t i = 0; i < in.size(); i++)
-    table.push_back({in[i].get<uint64_t>(at::kOffset),
-                     in[i].get<uint64_t>(at::kBytes),
+  for (size_t i = 0; i < in.size(); i++) {
+    table.push_back({in[i].get<uint64_t>(at::kOffset), in[i].get<uint64_t>(at::kBytes),
                      static_cast<DType>(in[i].get<uint8_t>(at::kDtype)),
-                     in[i].get<int32_t>(at::kExponent),
-                     {in[i].get<uint32_t>(at::kM), in[i].get<uint32_t>(at::kC),
-                      in[i].get<uint8_t>(at::kTile)}});
+                     in[i].get<int32_t>(at::kExponent)});
+    if (in[i].get<uint8_t>(at::kTile) != 0)
+      fail(ErrorCode::failed_precondition,
+           "the weights at {} are in a form that {} does not read; compile the model again",
+           table.back().offset, package());
+  }
   return table;
 }
 
@@ -223,10 +222,9 @@ void write_zeros(const Sink& sink, uint64_t bytes) {
 }
 
 // Fills the records on two threads and calls `write` for them in order, from one thread at a time.
-// So packing overlaps with writing, and at most two records are in memory. `bytes_of` returns the
-// size of the buffer for a record.
-template <class BytesOf, class Write>
-void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of, Write&& write) {
+// So packing overlaps with writing, and at most two records are in memory.
+template <class Write>
+void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
   std::mutex mutex;
   std::condition_variable turn;
   size_t next = 0, written = 0;  // guarded by mutex
@@ -243,7 +241,7 @@ void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of
       std::exception_ptr failed;
       try {
         if (w.bytes > room) buffer = allocate(room = w.bytes);
-        w.fill({buffer.get(), bytes_of(w)});
+        w.fill({buffer.get(), w.bytes});
       } catch (...) {
         failed = std::current_exception();
       }
@@ -252,7 +250,7 @@ void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of
       if (error) return;
       try {
         if (failed) std::rethrow_exception(failed);
-        write(w, std::span<const std::byte>(buffer.get(), bytes_of(w)));
+        write(w, std::span<const std::byte>(buffer.get(), w.bytes));
       } catch (...) {
         error = std::current_exception();
       }
@@ -342,12 +340,7 @@ void write_executable(const Sink& sink, const Program& program, std::span<const 
   };
   uint64_t at = 0;
   std::vector<std::byte> narrowed;
-  const auto bytes_of = [&](const Weight& w) {
-    const auto form = std::ranges::lower_bound(table, w.offset, {}, &NarrowWeights::offset);
-    const bool plain = form != table.end() && form->offset == w.offset && form->winograd.tile;
-    return plain ? form->count() * sizeof(float) : w.bytes;
-  };
-  fill_in_order(records, bytes_of, [&](const Weight& w, std::span<const std::byte> bytes) {
+  fill_in_order(records, [&](const Weight& w, std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     const StoredPiece& piece = piece_at(w.offset);
     if (w.offset + w.bytes > piece.offset + piece.bytes ||

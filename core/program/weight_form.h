@@ -1,8 +1,8 @@
 // The form of a constant among a program's weights: the tensors that it is made from, and the
 // function that makes it. Equal forms make equal bytes, so a program stores one copy of a weight
 // that many layers pack in the same way. The layouts of packed weights of products and convolutions
-// are in kernels/common/pack_*.h and base/winograd_weights.h. Operators choose one when they are
-// lowered, and serialize.cpp writes the bytes to the payload.
+// are in kernels/common/pack_*.h and kernels/common/winograd_weights.h. Operators choose one when
+// they are lowered, and serialize.cpp writes the bytes to the payload.
 #pragma once
 
 #include <concepts>

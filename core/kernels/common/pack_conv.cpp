@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/winograd_weights.h"
-
 namespace poprt::kernels {
 
 void pack_conv(const ConvWeights& w, std::span<float> packed) {
@@ -110,18 +108,6 @@ void pack_merged_phases(const ConvWeights& w, const TransposedAxis& h, const Tra
               return ky < w.kh && kx < w.kw ? transposed_at(w, 0, channel, lane % w.m, ky, kx)
                                             : 0.0f;
             });
-}
-
-void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed) {
-  const WinogradWeights form{w.m, w.c, tile};
-  const int64_t row = w.c * 9, each = form.block_floats();
-  for (int64_t block = 0; block < w.blocks(); block++) {
-    const int64_t lanes = std::min<int64_t>(16, w.m - block * 16);
-    pack_winograd_block(
-        form,
-        w.values.subspan(static_cast<size_t>(block * 16 * row), static_cast<size_t>(lanes * row)),
-        packed.subspan(static_cast<size_t>(block * each), static_cast<size_t>(each)));
-  }
 }
 
 }  // namespace poprt::kernels

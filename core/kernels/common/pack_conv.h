@@ -32,8 +32,6 @@ void pack_conv(const ConvWeights& w, std::span<float> packed);
 void pack_conv_bf16(const ConvWeights& w, std::span<bf16_t> packed);
 // For conv_stem_bf16: [block][(tap, pair of channels)][16][2].
 void pack_conv_stem_bf16(const ConvWeights& w, std::span<bf16_t> packed);
-// For conv_winograd, tile 2 or 4, a = tile + 2: [block][a * a][c][16], transformed in double.
-void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
 
 // For conv_transpose: converts ONNX ConvTranspose weights `values` [c, m, kh, kw] (groups = 1) to
 // [tap][block][c][16].

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernels/common/winograd_weights.h"
 #include "ops/common/conv.h"
 #include "ops/common/window.h"
 #include "program/weight_form.h"

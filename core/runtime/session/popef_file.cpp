@@ -316,30 +316,8 @@ popef::Payload payload_of(const Model& model) {
   return model.blobs->executable.payload();
 }
 
-// The weights as the payload stores them; they may be in a separate blob.
-popef::Payload stored_weights(const Model& model) {
-  popef::Payload payload = payload_of(model);
-  payload.bytes = program::weights_of(payload.bytes);
-  if (!payload.bytes.empty() || !model.blobs) return payload;
-  const auto* tensor = model.blobs->findTensor(std::string(kWeightsName));
-  return tensor ? tensor->payload() : payload;
-}
-
-// A record of weights that are packed in the memory of the model. It also returns the plain weights
-// from the payload.
-program::Weight with_plain(program::Weight packed, const popef::Payload& stored,
-                           const program::StoredPiece& piece) {
-  const auto fill = [bytes = packed.bytes, pack = packed.fill, form = *piece.narrow, stored,
-                     at = piece.stored, size = piece.stored_bytes](std::span<std::byte> to) {
-    if (to.size() == bytes) return pack(to);
-    program::widen(form, stored.bytes.subspan(at, size),
-                   {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)});
-  };
-  return {packed.offset, packed.bytes, fill};
-}
-
-}  // namespace
-
+// Records that fill the weights of a model in memory: the data of inputs, weights that the payload
+// stores in a narrow type, and the weights between them. The model must outlive them.
 std::vector<program::Weight> weight_records(const Model& model) {
   std::vector<uint64_t> borders = {0, model.image.weights.size()};
   for (const program::Anchor& a : model.inputs())
@@ -355,18 +333,8 @@ std::vector<program::Weight> weight_records(const Model& model) {
                          std::memcpy(to.data(), from.data(), to.size());
                        }});
   }
-  if (std::ranges::any_of(model.narrow, [](const auto& n) { return n.winograd.tile != 0; })) {
-    const popef::Payload stored = stored_weights(model);
-    const auto pieces = program::stored_pieces(model.narrow, model.image.weights.size());
-    for (const program::StoredPiece& piece : pieces)
-      if (piece.narrow && piece.narrow->winograd.tile)
-        for (program::Weight& w : weights)
-          if (w.offset == piece.offset) w = with_plain(w, stored, piece);
-  }
   return weights;
 }
-
-namespace {
 
 Parts take_apart(const Model& model) {
   return take_apart(model.program(), weight_records(model), model.narrow);

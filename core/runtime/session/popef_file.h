@@ -59,11 +59,6 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 // For example "resnet50" for "models/resnet50.onnx"; never empty.
 std::string executable_name(const std::filesystem::path& path);
 
-// Records that fill the weights of a model in memory: the data of inputs, weights that the payload
-// stores in a narrow type (for Winograd's weights, also in plain form), and the weights between
-// them. The model must outlive them.
-std::vector<program::Weight> weight_records(const Model& model);
-
 // Writes the metadata, the executable, the data of inputs as tensor blobs, and opaque blobs by
 // name. The file is written completely or not at all. An executable with 8-bit weights is
 // compressed: they are converted when it is loaded, so mapping them would have no advantage.

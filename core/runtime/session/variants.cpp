@@ -207,7 +207,6 @@ namespace {
 struct Part {
   program::Program program;
   std::vector<std::byte> weights;
-  std::vector<program::Weight> records;
   program::Variant variant;
 };
 
@@ -223,9 +222,7 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
          model.variants->kind == Variants::Kind::graphs ? "it is a fused one"
                                                         : "it has several shapes");
   auto part = std::make_unique<Part>();
-  if (!model.narrow.empty()) part->records = weight_records(model);
-  part->variant = {&model.program(), model.image.weights, std::move(prefix), {},
-                   model.narrow,     part->records};
+  part->variant = {&model.program(), model.image.weights, std::move(prefix), {}, model.narrow};
   const std::vector<program::Anchor>& inputs = model.inputs();
   for (size_t i = 0; i < inputs.size(); i++) {
     const std::span<const std::byte> data = model.input_data[i];

@@ -118,7 +118,6 @@ TEST(Narrow, WeightsOfWinogradAreStoredAsTheyWere) {
     const auto table = of_convolution("f16", choice);
     ASSERT_EQ(table.size(), 1u);
     EXPECT_EQ(table[0].dtype, DType::f16);
-    EXPECT_EQ(table[0].winograd, WinogradWeights{});
     EXPECT_EQ(table[0].bytes, sizeof(float) * 64 * 64 * 9);
   }
   EXPECT_TRUE(of_convolution("f32", Winograd::fast).empty()) << "numbers of 24 bits";

@@ -171,8 +171,8 @@ TEST(Link, RefusesWhatCannotBeAVariant) {
 // Narrow weights stay narrow, and equal ones are stored once.
 TEST(Link, NarrowWeightsOfVariantsStayNarrow) {
   const Model a(2, 1), b(300, 2);
-  const NarrowWeights first[] = {{0, 128, DType::f16, 0, {}}, {128, 64, DType::f16, 0, {}}},
-                      second[] = {{128, 64, DType::f16, 0, {}}, {0, 100, DType::f16, 0, {}}};
+  const NarrowWeights first[] = {{0, 128, DType::f16, 0}, {128, 64, DType::f16, 0}},
+                      second[] = {{128, 64, DType::f16, 0}, {0, 100, DType::f16, 0}};
   Variant variants[] = {a.variant("a/"), b.variant("b/")};
   variants[0].narrow = first;
   variants[1].narrow = second;
@@ -185,7 +185,7 @@ TEST(Link, NarrowWeightsOfVariantsStayNarrow) {
 // Only whole pieces are shared: neither the beginning nor another part of a piece is.
 TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
-  const NarrowWeights tables[] = {{192, 192, DType::f16, 0, {}}};
+  const NarrowWeights tables[] = {{192, 192, DType::f16, 0}};
   Variant variants[] = {a.variant(), b.variant()};
   variants[0].narrow = tables;
   EXPECT_TRUE(link_buckets(variants).narrow.empty());
@@ -195,7 +195,7 @@ TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   EXPECT_EQ(graphs.narrow[0].offset, 192u);
   EXPECT_EQ(graphs.narrow[0].bytes, 192u);
   const NarrowWeights parts[] = {
-      {64, 64, DType::f16, 0, {}}, {0, 64, DType::f16, 0, {}}, {4096, 64, DType::f16, 0, {}}};
+      {64, 64, DType::f16, 0}, {0, 64, DType::f16, 0}, {4096, 64, DType::f16, 0}};
   variants[0].narrow = parts;
   EXPECT_TRUE(link_graphs(variants).narrow.empty());
 }
@@ -213,39 +213,6 @@ TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
                 .find("input 'x' is f32 [2,6] at one of the shapes and f32 [12,1,1] at another: a "
                       "bucket differs in sizes only"),
             std::string::npos);
-}
-
-// A payload has the plain weights; only the code that packed them can restore them.
-TEST(Link, WinogradsWeightsOfVariantsStayNarrowWhereARecordGivesThemPlain) {
-  const Model a(2, 1);
-  const WinogradWeights form{.m = 1, .c = 0, .tile = 2};
-  const NarrowWeights table[] = {{0, 128, DType::f16, 0, form}};
-  const Weight records[] = {{0, 128, [](std::span<std::byte> to) {
-                               for (std::byte& v : to) v = std::byte(to.size() == 128 ? 1 : 7);
-                             }}};
-  for (const bool given : {false, true}) {
-    Variant variant = a.variant("a/");
-    variant.narrow = table;
-    if (given) variant.records = records;
-    const Linked linked = link_graphs(std::vector{variant});
-    ASSERT_EQ(linked.narrow.size(), given ? 1u : 0u);
-    const Weight& w = linked.weights.at(0);
-    std::vector<std::byte> packed(128), plain(36);
-    w.fill(packed);
-    EXPECT_EQ(packed[127], std::byte(1));
-    if (!given) continue;
-    EXPECT_EQ(linked.narrow[0].winograd, form);
-    w.fill(plain);
-    EXPECT_EQ(plain[35], std::byte(7));
-  }
-  // Of other bytes, or of another place.
-  for (const auto& [offset, bytes] : {std::pair(0, 64), std::pair(64, 128)}) {
-    const Weight others[] = {{static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes), {}}};
-    Variant variant = a.variant("a/");
-    variant.narrow = table;
-    variant.records = others;
-    EXPECT_TRUE(link_graphs(std::vector{variant}).narrow.empty()) << offset << " " << bytes;
-  }
 }
 
 TEST(Link, BucketsDifferInSizesOnly) {

@@ -158,12 +158,6 @@ TEST(NarrowTable, IsSortedAndChecked) {
   EXPECT_EQ(message_for({{8, 64, DType::f8_152, -65}}),
             "narrow weights at 8 are of f8_152 times 2^-65");
   EXPECT_EQ(message_for({{8, 64, DType::f32, 0}}), "narrow weights at 8 are of f32 times 2^0");
-  EXPECT_EQ(message_for({{0, 1024, DType::f32, 1, {1, 1, 2}}}, 1024),
-            "narrow weights at 0 are of f32 times 2^1");
-  EXPECT_EQ(message_for({{0, 1024, DType::f32, 0, {1, 1, 2}}}, 1024), "sorted");
-  EXPECT_EQ(message_for({{8, 64, DType::f16, 0, {33, 5, 2}}}),
-            "narrow weights at 8 are of a convolution from 5 to 33 channels with tiles of 2, which "
-            "does not fit 64 bytes");
 }
 
 TEST(NarrowTable, PiecesLieAtMultiplesOf64OfWhatIsStored) {
@@ -270,77 +264,28 @@ TEST(NarrowPayload, MayHaveItsWeightsApart) {
   EXPECT_THROW(read_executable(program, weights.first(weights.size() - 64), nullptr), Error);
 }
 
-// A record of Winograd's weights after another one; it also gives the plain weights.
-NarrowSample winograd_sample(const WinogradWeights& w, DType type = DType::f16) {
-  NarrowSample s;
-  std::mt19937 rng(11);
-  std::normal_distribution<float> normal;
-  for (int64_t i = 0; i < w.plain_floats(); i++) {
-    const float v = normal(rng);
-    s.halves.push_back(type == DType::f32 ? v : to_float(to_f16(v)));
+// Development versions wrote plain weights for transformed ones, with a tile of 2 or 4.
+TEST(NarrowPayload, RefusesWeightsWithATile) {
+  NarrowSample s = narrow_sample();
+  std::vector<std::byte> payload = payload_of(s, s.builder);
+  const uint64_t record[] = {s.narrow[0].offset, s.narrow[0].bytes};
+  const auto found = std::ranges::find_end(payload, std::as_bytes(std::span(record))).begin();
+  ASSERT_NE(found, payload.end());
+  found[21] = std::byte(2);  // Narrow.tile of program.capnp
+  try {
+    read_executable(payload, nullptr);
+    ADD_FAILURE() << "it is read";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    EXPECT_TRUE(e.message().ends_with("does not read; compile the model again")) << e.message();
   }
-  std::vector<float> packed(static_cast<size_t>(w.packed_floats()));
-  for (int64_t b = 0; b < w.blocks(); b++) {
-    const auto at = static_cast<size_t>(b * 16 * w.c * 9);
-    pack_winograd_block(
-        w,
-        std::span(s.halves).subspan(
-            at, std::min<size_t>(static_cast<size_t>(16 * w.c * 9), s.halves.size() - at)),
-        std::span(packed).subspan(static_cast<size_t>(b * w.block_floats())));
-  }
-  s.floats = {1, 2, 3};
-  const auto add = [&](const std::vector<float>& values, const std::vector<float>& plain) {
-    return s.builder.weights(values.size() * sizeof(float), DType::f32,
-                             {static_cast<int64_t>(values.size())}, [values, plain](auto to) {
-                               const auto& from =
-                                   to.size() == plain.size() * sizeof(float) ? plain : values;
-                               std::memcpy(to.data(), from.data(), to.size());
-                             });
-  };
-  const BufferId a = add(s.floats, {}), b = add(packed, s.halves);
-  const auto out = s.builder.add_output({"y", DType::f32, {1}});
-  const BufferId operands[] = {a, b, s.builder.output(out, 0, 4, DType::f32, {1})};
-  s.builder.emit("copy", operands, {}, {}, "");
-  const Buffer& place = s.builder.buffer(b);
-  s.narrow = {{place.offset, place.bytes, type, 0, w}};
-  return s;
-}
-
-TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
-  for (const DType type : {DType::f16, DType::f32})
-    for (const WinogradWeights& w : {WinogradWeights{33, 5, 2}, WinogradWeights{16, 48, 4}}) {
-      NarrowSample s = winograd_sample(w, type);
-      const std::vector<std::byte> payload = payload_of(s, s.builder);
-      const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
-      const LoadedProgram read = read_executable(payload, nullptr);
-      expect_same_weights(read, wide);
-      EXPECT_EQ(read.narrow, s.narrow);
-      EXPECT_EQ(weights_of(payload).size(), 64 + dtype_bytes(type, w.plain_floats()));
-    }
 }
 
 TEST(NarrowPayload, IsWrittenAndReadWhereNoThreadsCanBeHad) {
-  NarrowSample s = winograd_sample({33, 5, 2});
+  NarrowSample s = narrow_sample();
   const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
   const test::FewThreads none(0);
   expect_same_weights(read_executable(payload_of(s, s.builder), nullptr), wide);
-}
-
-TEST(NarrowPayload, RefusesWinogradsWeightsOfOtherSizes) {
-  NarrowSample s = winograd_sample({33, 5, 2});
-  const NarrowWeights good = s.narrow[0];
-  for (const WinogradWeights& bad :
-       {WinogradWeights{33, 5, 4}, WinogradWeights{33, 5, 3}, WinogradWeights{33, 6, 2},
-        WinogradWeights{49, 5, 2}, WinogradWeights{0, 5, 2}, WinogradWeights{33, -5, 2},
-        WinogradWeights{33, 5, 0}, WinogradWeights{int64_t{1} << 40, int64_t{1} << 40, 4}}) {
-    s.narrow = {{good.offset, good.bytes, DType::f16, 0, bad}};
-    try {
-      payload_of(s, s.builder);
-      ADD_FAILURE() << bad.m << " " << bad.c << " " << bad.tile;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ErrorCode::data_loss) << e.what();
-    }
-  }
 }
 
 TEST(NarrowPayload, RefusesATableThatDoesNotFit) {

@@ -222,9 +222,9 @@ TEST(RecordedLinks, AreWhatTheyWere) {
     for (const Form& form : together.forms) {
       models.push_back(std::make_unique<LinkedModel>(form));
       const auto bytes = static_cast<uint64_t>(form.n) * 4 + 5;
-      narrow.push_back({{0, bytes, DType::f16, 0, {}},
-                        {(bytes + 63) / 64 * 64, 64, DType::f16, 0, {}},
-                        {0, 4, DType::f16, 0, {}}});
+      narrow.push_back({{0, bytes, DType::f16, 0},
+                        {(bytes + 63) / 64 * 64, 64, DType::f16, 0},
+                        {0, 4, DType::f16, 0}});
     }
     for (size_t i = 0; i < models.size(); i++) {
       graphs.push_back(models[i]->variant(fmt::format("g{}/", i)));

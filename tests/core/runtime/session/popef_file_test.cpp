@@ -349,8 +349,8 @@ void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count)
   b.emit("copy", operands, {}, {}, "copy");
   const uint64_t own = weights(16, 2);
   b.add_input({"u", DType::f32, {16}, own});
-  const std::vector<program::NarrowWeights> narrow = {{read, bytes, DType::f16, 0, {}},
-                                                      {own, 64, DType::f16, 0, {}}};
+  const std::vector<program::NarrowWeights> narrow = {{read, bytes, DType::f16, 0},
+                                                      {own, 64, DType::f16, 0}};
   const auto opened = [&](const char* name) {
     write_popef(folder / name, "m", b.program(), b.weight_records(), {}, {}, narrow);
     return open_popef(folder / name);

@@ -1,4 +1,4 @@
-#include "base/winograd_weights.h"
+#include "kernels/common/winograd_weights.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace poprt {
+namespace poprt::kernels {
 namespace {
 
 // G of F(2x2,3x3) and F(4x4,3x3) as tables.
@@ -63,4 +63,4 @@ TEST(WinogradWeights, AreThoseOfTheFormula) {
 }
 
 }  // namespace
-}  // namespace poprt
+}  // namespace poprt::kernels

@@ -1,12 +1,13 @@
-// The weights of 3x3 convolutions in the layout of the Winograd kernels. Two users pack plain
-// weights: the compiler, and the loader of a payload that stores plain weights in a narrow type
-// (program/narrow_weights.h). Both get the same bits.
+// The weights of 3x3 convolutions in the layout of the Winograd kernels that read transformed
+// weights.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-namespace poprt {
+#include "kernels/common/pack_conv.h"
+
+namespace poprt::kernels {
 
 // Plain weights are [m, c, 3, 3]. Packed weights are [block][a * a][c][16] with a = tile + 2;
 // missing output channels of the last block of 16 are zero.
@@ -26,4 +27,7 @@ struct WinogradWeights {
 void pack_winograd_block(const WinogradWeights& w, std::span<const float> plain,
                          std::span<float> packed);
 
-}  // namespace poprt
+// Packs the weights of a convolution for tile 2 or 4. The transformation computes in double.
+void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed);
+
+}  // namespace poprt::kernels

@@ -1,9 +1,9 @@
-#include "base/winograd_weights.h"
+#include "kernels/common/winograd_weights.h"
 
 #include <algorithm>
 #include <array>
 
-namespace poprt {
+namespace poprt::kernels {
 namespace {
 
 constexpr int kLanes = 16;
@@ -84,4 +84,16 @@ void pack_winograd_block(const WinogradWeights& w, std::span<const float> plain,
     pack<4>(w.c, lanes, plain.data(), packed.data());
 }
 
-}  // namespace poprt
+void pack_conv_winograd(const ConvWeights& w, int64_t tile, std::span<float> packed) {
+  const WinogradWeights form{w.m, w.c, tile};
+  const int64_t row = w.c * 9, each = form.block_floats();
+  for (int64_t block = 0; block < w.blocks(); block++) {
+    const int64_t lanes = std::min<int64_t>(16, w.m - block * 16);
+    pack_winograd_block(
+        form,
+        w.values.subspan(static_cast<size_t>(block * 16 * row), static_cast<size_t>(lanes * row)),
+        packed.subspan(static_cast<size_t>(block * each), static_cast<size_t>(each)));
+  }
+}
+
+}  // namespace poprt::kernels
