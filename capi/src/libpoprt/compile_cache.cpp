@@ -13,8 +13,8 @@
 #include "codecs/sha256.h"
 #include "compiler_loader.h"
 #include "option_lists.h"
-#include "option_table.h"
 #include "plugins/registry.h"
+#include "poprt_options.h"
 #include "program/serialize.h"
 
 namespace poprt::capi {

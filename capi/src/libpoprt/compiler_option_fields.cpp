@@ -1,7 +1,7 @@
 // The table of the fields of --compiler_options and --popart_options. named_options.cpp moves their
 // values, and those of other options, to poprt_compile_options; make_options() of
 // libpoprt_compiler/driver_options.cpp moves these to compiler::DriverOptions.
-#include "option_table.h"
+#include "poprt_options.h"
 
 namespace poprt::capi {
 namespace {

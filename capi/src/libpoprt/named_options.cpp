@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "guard.h"
 #include "opsets/convert.h"
-#include "option_table.h"
 #include "option_values.h"
+#include "poprt_options.h"
 
 namespace poprt::capi {
 namespace {
@@ -170,7 +170,7 @@ void NamedOptions::warn_without_effect(const poprt_compile_options& o,
 
 void NamedOptions::refuse_unavailable() const {
   // The order is that of the table, so the error does not depend on the order of the options.
-  for (const OptionRow& row : option_table()) {
+  for (const OptionRow& row : poprt_options()) {
     const auto found = values_.find(std::string(row.name));
     if (found == values_.end()) continue;
     if (row.effect == OptionEffect::fails)
@@ -349,7 +349,7 @@ void NamedOptions::record(const std::string& name, const std::string& value) {
 void NamedOptions::leave(poprt_compile_options& o) {
   std::vector<std::pair<std::string, std::string>> fields = std::move(left_);
   left_.clear();
-  for (const OptionRow& row : option_table())
+  for (const OptionRow& row : poprt_options())
     if (const auto found = values_.find(std::string(row.name)); found != values_.end())
       left_.emplace_back(*found);
   std::ranges::move(fields, std::back_inserter(left_));

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/json.h"
-#include "option_table.h"
+#include "poprt_options.h"
 
 namespace poprt::capi {
 namespace {
@@ -50,7 +50,7 @@ Json describe(const OptionRow& row) {
 std::string options_json() {
   Json j;
   j["options"] = Json::array();
-  for (const OptionRow& row : option_table()) j["options"].push_back(describe(row));
+  for (const OptionRow& row : poprt_options()) j["options"].push_back(describe(row));
   j["tf2onnx"] = Json::array();
   for (const OptionRow& row : tf2onnx_table()) j["tf2onnx"].push_back(describe(row));
   j["compiler_options"] = Json::array();

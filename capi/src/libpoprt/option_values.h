@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "option_lists.h"
-#include "option_table.h"
+#include "poprt_options.h"
 
 namespace poprt::capi {
 

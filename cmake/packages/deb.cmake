@@ -1,6 +1,7 @@
 # Debian packages: `cmake --build build/release --target deb` writes libpoprt1, libpoprt-compiler1, libpoprt-dev,
 # poprt-tools, poprt-triton, poprt-tensorflow and (if they are built) libpoprt-tokenizer1, poprt-serve and poprt-inspector to
-# build/release/packages/deb. They contain the components of cmake --install. Their texts and relations are in cmake/packages/deb.py, and the data of all packages in metadata.json.
+# build/release/packages/deb. Each contains components of `cmake --install`: deb.py has the map from packages to components
+# and their texts and relations, and `install(... COMPONENT)` in each CMakeLists.txt chooses the component of a file.
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(NOT TARGET poprt OR NOT TARGET poprt_compiler_library OR NOT DPKG_SHLIBDEPS)
   return()

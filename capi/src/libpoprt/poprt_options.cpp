@@ -1,4 +1,4 @@
-#include "option_table.h"
+#include "poprt_options.h"
 
 #include <algorithm>
 
@@ -768,7 +768,7 @@ constexpr OptionRow kTf2onnx[] = {
 
 }  // namespace
 
-std::span<const OptionRow> option_table() { return kOptions; }
+std::span<const OptionRow> poprt_options() { return kOptions; }
 std::span<const OptionRow> tf2onnx_table() { return kTf2onnx; }
 
 const OptionRow* find_option(std::string_view name) {

@@ -55,7 +55,7 @@ struct OptionRow {
 };
 
 // Options in the order of PopRT's manual. Additions are at the end of their group.
-std::span<const OptionRow> option_table();
+std::span<const OptionRow> poprt_options();
 // The options of sub-command tf2onnx.
 std::span<const OptionRow> tf2onnx_table();
 // Returns null if there is none. Aliases are not names.
