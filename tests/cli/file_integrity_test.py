@@ -53,7 +53,7 @@ class FileIntegrity(CommandTest):
             self.fails([popef, "--random", "--verify", "--load", load], *facts)
         self.succeeds(popef, "--random")  # as before, without a check
 
-    def test_a_file_without_checksums_says_so(self):
+    def test_verify_reports_missing_checksums(self):
         text = self.succeeds("--verify", popef_dump_test.RELEASED, command="popef_dump")
         self.assertIn("no blob has a checksum\n", text)
 

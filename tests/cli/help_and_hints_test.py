@@ -105,7 +105,7 @@ class Hints(CommandTest):
 class Files(CommandTest):
     command = "poprt"
 
-    def test_only_what_is_requested_is_written(self):
+    def test_writes_only_requested_files(self):
         for words, files in ((["-o", "x.popef"], ["x.popef"]), (["--run"], []), (["--run", "-o", "x.popef"], ["x.popef"]),
                              ([], ["digits.optimized.onnx"]), (["--run", "--keep_converted"], ["digits.optimized.onnx"]),
                              (["-o", "x.popef", "--output_model", "c.onnx"], ["c.onnx", "x.popef"]),
@@ -142,7 +142,7 @@ class Bench(CommandTest):
         self.assertEqual(out.count("requests\n"), 4)
         self.assertLess(time.monotonic() - begin, 6)
 
-    def test_an_interrupt_prints_what_was_measured(self):
+    def test_an_interrupt_prints_the_measurements(self):
         process = subprocess.Popen(self.arguments([DIGITS, *SHAPE, "--seconds", "600"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
         time.sleep(3)
@@ -163,7 +163,7 @@ class Bench(CommandTest):
 class Others(CommandTest):
     command = "poprt_exec"
 
-    def test_top_says_that_no_process_runs(self):
+    def test_top_reports_that_no_process_publishes(self):
         self.assertIn("no process publishes telemetry; set POPRT_TELEMETRY=1",
                       self.succeeds("--folder", self.folder, command="poprt_exec top"))
 

@@ -64,7 +64,7 @@ class Interrupted(CommandTest):
     def test_signals_leave_nothing_where_files_have_temporary_names(self):
         self.assertEqual(self.kill_often((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), NAMED), [])
 
-    def test_the_next_export_removes_what_a_kill_has_left(self):
+    def test_the_next_export_removes_files_left_by_a_kill(self):
         for environment in (NAMED, os.environ):
             self.kill_often((signal.SIGKILL, signal.SIGTERM), environment)
             self.succeeds(*self.words(1.0))

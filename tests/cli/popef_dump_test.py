@@ -41,7 +41,7 @@ class PopefDump(CommandTest):
         for fact in ("Metadata", "replication_factor", "program_flow", "INPUT image", "OUTPUT scores"):
             self.assertIn(fact, text)
 
-    def test_metadata_has_what_the_onnx_model_says_about_itself(self):
+    def test_metadata_contains_the_onnx_metadata(self):
         popef = self.digits()
         text = self.succeeds("-m", popef)
         for line in ("  onnx:\n", "    producer_name: pytorch\n", "    producer_version: 1.13.0\n"):
@@ -110,14 +110,14 @@ class PopefDump(CommandTest):
         self.assertLess(peak_of(large, *words), least + (32 << 10))
         self.assertEqual(os.path.getsize(npy), 128 + (256 << 20))
 
-    def test_files_are_named_like_the_tensor_without_what_a_name_cannot_hold(self):
+    def test_file_names_are_sanitized_tensor_names(self):
         for tensor, file in (("a b.c~", "a b.c~.npy"), ("a/b/", "a_b_.npy"), ("tab\there", "tab_here.npy"),
                              ("..", "_.npy"), (".", "_.npy"), ("...", "....npy"), ("\u00e9", "\u00e9.npy")):
             popef = self.sparse("named.popef", 64, tensor.encode())
             self.assertEqual(self.succeeds("--tensor", tensor, popef), file + "\n")
             self.assertEqual(os.path.getsize(self.path(file)), 128 + 64)
 
-    def test_what_belongs_to_an_export_needs_one(self):
+    def test_options_of_an_export_need_an_export(self):
         for words in (["--executable", "digits"], ["--output", "w.npy"], ["--executable", "x", "--output", "w.npy"]):
             for mode in ([], ["--all"], ["--json"], ["-m"]):
                 self.misused([*words, *mode, RELEASED], "--executable and --output need --tensor or --feed")

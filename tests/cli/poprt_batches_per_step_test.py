@@ -24,7 +24,7 @@ class BatchesPerStep(CommandTest):
         self.succeeds("-i", onnx_model, *shape, "--output", name, QUIET, *words)
         return json.loads(self.succeeds("--json", name, command="popef_dump"))["models"][0]
 
-    def test_the_file_says_how_many(self):
+    def test_the_file_records_batches_per_step(self):
         for words, batches in (([], 1), (["--batches_per_step", "4"], 4), (["--batch_per_step", "3"], 3),
                                (["--compiler_options", "batches_per_step=5"], 5),
                                (["--batches_per_step", "1000000", "--num_io_tiles", "64"], 1000000)):
@@ -98,7 +98,7 @@ class BatchesPerStep(CommandTest):
         self.assertEqual(ran.code, 0)
         self.assertRegex(ran.err, "^[^\n]*num_io_tiles=32 is only recorded: a model at several shapes[^\n]*\n$")
 
-    def test_what_is_wrong_or_odd(self):
+    def test_refuses_invalid_values_and_warns_of_odd_ones(self):
         for value in ("0", "-1", "1000001", "two", "1.5", ""):
             self.misused(["-i", DIGITS, f"--batches_per_step={value}"], "--batches_per_step")
         for value in ("-1", "x"):

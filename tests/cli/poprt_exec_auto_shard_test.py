@@ -90,7 +90,7 @@ class AutoShard(CommandTest):
         self.assertEqual(cuts, {2: [["node_r"], []], 3: [["node_r"], ["node_u"], []]})
         self.misused(["-i", "m.onnx", "--num_ipus", "4"], "--num_ipus: the model has 3 places for cuts, found 4")
 
-    def test_an_ipu_that_is_fuller_than_allowed_is_said(self):
+    def test_warns_of_an_ipu_above_the_memory_proportion(self):
         nodes, weights = self.chain([64, 2560, 2560, 8])
         ran = self.run_command("-i", "m.onnx", "--num_ipus", "2")  # nothing is there yet
         self.assertEqual(ran.code, 1)
@@ -109,7 +109,7 @@ class AutoShard(CommandTest):
         self.assertGreater(found["throughput"], 0)
         self.assertTrue(os.path.exists(self.path("best.onnx")))
 
-    def test_what_is_wrong_is_said(self):
+    def test_refuses_invalid_options(self):
         self.misused(["-i", "d.onnx", "--num_ipus", "1"], "--num_ipus: expected more than 1, found 1")
         self.misused(["-i", "d.onnx", "--num_ipus", "500"], "places for cuts")
         self.misused(["-i", "d.onnx", "--num_ipus", "2", "--num_processes", "0"], "--num_processes")

@@ -242,7 +242,7 @@ class BenchGenerate(CommandTest):
         for word in ("--sequences", "--prompt_tokens", "--new_tokens", "--max_length", "--prefill", "--seed"):
             self.misused([model("relu"), word, "2"], word, "--generate")
 
-    def test_an_interrupt_prints_what_was_measured(self):
+    def test_an_interrupt_prints_the_measurements(self):
         words = [TEXTS, *self.sizes, "--sequences", "1,2", "--seconds", "600", "--json"]
         with subprocess.Popen(self.arguments(words), cwd=self.folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:

@@ -200,7 +200,7 @@ class Modify(DebugTest):
             self.assertIn("output r/0: dtype - f32, shape - [2, 2]", shown)
             os.remove(self.path("p.onnx"))
 
-    def test_inputs_that_are_needed_besides_stay(self):
+    def test_extract_keeps_other_needed_inputs(self):
         self.succeeds("extract", "--model", "one.onnx", "--output_names", "m,", "r/0", "--output_model", "p.onnx")
         self.assertEqual(self.ops("p.onnx"), ["Mul", "Relu"])
         self.assertIn("input x", self.succeeds("-i", "p.onnx", "--show", command="poprt"))

@@ -30,7 +30,7 @@ class Flops(CommandTest):
         self.assertEqual(len(self.succeeds("m.onnx", "--input_shape", "x=5,4").splitlines()), 1)
         self.assertGreater(json.loads(self.succeeds(DIGITS, "--input_shape", "image=1,1,8,8", "--json"))["flops"], 100000)
 
-    def test_what_depends_on_data_is_said_not_to_count(self):
+    def test_reports_nodes_of_data_dependent_shape_as_uncounted(self):
         self.write("z.onnx", w.model([w.node("Relu", ["x"], ["r"]), w.node("NonZero", ["r"], ["n"]), w.node("Neg", ["n"], ["y"])],
                                      [w.value("x", w.F32, [4])], [w.value("y", w.S64, [1, "N"])]))
         ran = self.run_command("z.onnx", "--json")

@@ -110,7 +110,7 @@ class Inspect(CommandTest):
     def parts(self, *words):
         return [r["name"] for r in self.rows(*words, "--view", "parts")["parts"]]
 
-    def test_parts_of_what_poprt_compiles(self):
+    def test_parts_equal_those_of_the_compiled_file(self):
         """The parts of a model are those of the PopEF file that poprt makes of it."""
         self.write("chain.onnx", chain())
         self.write("open.onnx", chain("n"))
@@ -219,7 +219,7 @@ model_fusion:
             self.fails(["g.ir", "--view", "graph", *words], "--view run", code=2)
         self.fails(["g.ir", "--view", "run", "--input", "x=zeros", "x=zeros"], "input 'x' is given twice", code=2)
 
-    def test_shapes_are_for_what_is_compiled(self):
+    def test_shapes_are_for_compiled_views(self):
         shape = ["--input_shape", "image=2,1,8,8"]
         for words in (["--view", "summary"], ["--view", "weights"], ["--view", "all", "--svg"], ["--view", "all", "--compare", DIGITS]):
             self.fails([DIGITS, *words, *shape], "--input_shape is for compiled views", code=2)
@@ -231,7 +231,7 @@ model_fusion:
             self.assertEqual(self.succeeds(DIGITS, "--view", view).startswith("compiled for image=1"), printed, view)
         self.rows(DIGITS, "--view", "program")
 
-    def test_programs_are_compared_by_their_times_when_asked(self):
+    def test_programs_are_compared_by_their_times_on_request(self):
         """The rows of programs are then the measured ones, in addition to all others."""
         self.write("h.ir", TEXT.replace(b"Relu", b"Tanh").replace(b"4.0]", b"6.0]"))
         plain = self.rows("g.ir", "--compare", "h.ir")["diff"]

@@ -18,7 +18,7 @@ class Ops(CommandTest):
 
     # What --markdown prints is docs/operators.md (tests/lint/operators.py), so it does not run here: each run tries
     # every operator.
-    def test_json_lists_the_same_and_says_types_and_implementation(self):
+    def test_json_lists_the_same_with_types_and_implementation(self):
         table = json.loads(self.succeeds("--json"))
         self.assertEqual([[r["domain"], r["name"], f"{r['since']}-{r['until']}"] for r in table],
                          [line.split() for line in self.succeeds().splitlines()])
@@ -27,7 +27,7 @@ class Ops(CommandTest):
         self.assertEqual(rows["com.microsoft", "FastGelu", 1]["implementation"], "decomposition")
         self.assertEqual(rows["ai.onnx", "MatMul", 1]["implementation"], "fast kernel")
 
-    def test_what_conversions_between_opsets_do(self):
+    def test_opsets_describes_conversions(self):
         lines = self.succeeds("--opsets").splitlines()
         self.assertEqual(lines[0], "| operator | opset | from older ones | to older ones |")
         self.assertIn("| Squeeze | 13 | axes become an input | axes become an attribute, constant |", lines)
@@ -41,11 +41,11 @@ class Ops(CommandTest):
 class PoprtExecPasses(CommandTest):
     command = "poprt_exec passes"
 
-    def test_a_line_says_what_a_pass_does(self):
+    def test_a_line_describes_a_pass(self):
         lines = self.succeeds().splitlines()
         self.assertTrue(any(line.split(None, 1) == ["eliminate_identity", "removes Identity nodes"] for line in lines))
 
-    def test_json_says_where_it_applies_and_what_it_may_change(self):
+    def test_json_contains_stage_and_numerics(self):
         rows = {r["name"]: r for r in json.loads(self.succeeds("--json"))}
         self.assertEqual([line.split()[0] for line in self.succeeds().splitlines()], list(rows))
         self.assertEqual(rows["float_to_half"]["numerics"], "precision")
@@ -76,7 +76,7 @@ class PoprtExec(CommandTest):
         self.misused(["--nope"], "option '--nope'")
         self.misused([""], "expected a command, found none: give one of auto_shard, bench, ")
 
-    def test_what_is_missing_is_named(self):
+    def test_errors_name_missing_arguments(self):
         for words, output in ((["run"], "expected MODEL, found none: give poprt_exec run MODEL"),
                             (["run", "m.onnx", "--input"], "--input: expected a value, found the end of the line: give --input TEXT"),
                             (["auto_shard", "-i"], "--input_model: expected a value, found the end of the line: give --input_model TEXT"),
@@ -86,7 +86,7 @@ class PoprtExec(CommandTest):
             with self.subTest(words):
                 self.refused(words, output)
 
-    def test_what_cannot_be_read_is_named(self):
+    def test_errors_name_invalid_values(self):
         for words, output in ((["auto_shard", "-i", "m.onnx", "--num_ipus", "two"], "--num_ipus: expected a whole number, found 'two'"),
                             (["run", "m.onnx", "--json=maybe"], "--json: expected true or false, found 'maybe'"),
                             (["poprt_run_popef", "--popef", "m", "--reportAsJson=a\nb"], "--reportAsJson: expected true or false, found 'a\\x0ab'"),

@@ -9,7 +9,7 @@ from support import CommandTest
 class Options(CommandTest):
     command = "poprt_exec options"
 
-    def test_a_line_for_each_says_what_it_does(self):
+    def test_a_line_for_each_states_its_effect(self):
         table = json.loads(self.succeeds("--json"))
         rows = [(o["name"], o["effect"]) for part in ("options", "tf2onnx") for o in table[part]]
         self.assertEqual([tuple(line.split()[:2]) for line in self.succeeds().splitlines()], rows)

@@ -71,7 +71,7 @@ class PoprtRunPopef(CommandTest):
         self.fails(["--popef", "none.popef", "--numProcesses", "2"], "process 0: ", "none.popef")
         self.misused([*words, "--runner", "lightRunner", "--replicationFactor", "2"], "--replicationFactor", "lightRunner")
 
-    def test_what_does_not_fit(self):
+    def test_refuses_invalid_arguments(self):
         self.fails(["--popef", "none.popef"], "none.popef")
         self.fails(["--popef", self.affine(), "--runner", "hostConcatRunner"], "HostConcatRunnerConfig")
         self.fails(["--popef", self.affine(), "--runner", "packRunner", "--dynamicInputName", "nope"], "nope")

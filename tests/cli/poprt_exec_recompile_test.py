@@ -109,7 +109,7 @@ class Recompile(CommandTest):
                          (True, "embedded", STRANGER.decode(), package, len(fresh)))
         self.assertIn({"name": "precision", "value": "fp16"}, printed["options"])
 
-    def test_the_source_beside_it_or_elsewhere(self):
+    def test_finds_the_source_next_to_the_file_or_elsewhere(self):
         fresh = self.compile(self.digits_beside(), *SHAPE)
         self.age()
         self.assertIn("compiled again from 'digits.onnx'", self.succeeds("a.popef"))

@@ -61,7 +61,7 @@ class Top(CommandTest):
         self.assertGreater(float(shown[0][-2]), 0)
         self.assertEqual(float(shown[1][-2]), 0, "bench runs one after the other: the second one has not begun")
 
-    def test_nobody_publishes(self):
+    def test_without_publishers_the_table_is_empty(self):
         self.assertEqual(self.segments(), [])
         self.assertEqual(self.succeeds("--folder", self.folder).count("\n"), 1)
         self.assertEqual(json.loads(self.succeeds("--folder", self.path("missing"), "--json")), [])
@@ -71,7 +71,7 @@ class Top(CommandTest):
         self.fails(["--count", "0"], "at least 1", code=2)
         self.fails(["--fast"], "--fast", code=2)
 
-    def test_numbers_of_a_process_that_nobody_changes_any_more(self):
+    def test_numbers_of_a_process_that_has_ended(self):
         """Rates are since its start, times have their own unit, and all numbers agree with --json."""
         process = self.publisher()
         process.kill()

@@ -60,7 +60,7 @@ class ManualSharding(CommandTest):
         self.succeeds("-i", "m.onnx", "--only_manual_sharding", "--manual_sharding_config", "devices.yaml", "--output_model", "only.onnx")
         self.assertEqual(self.attributes("only.onnx")["node_r3"], "{__ipu_number = 1}")
 
-    def test_four_ipus_give_what_one_gives(self):
+    def test_four_ipus_give_the_results_of_one(self):
         self.succeeds("-i", "m.onnx", "--output", "one.popef")
         values = b"".join(struct.pack("<f", i / 4 - 2) for i in range(16))
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 8), }".ljust(117) + "\n"
@@ -87,7 +87,7 @@ class ManualSharding(CommandTest):
         with open(self.path("y.npy"), "rb") as file:
             return file.read()
 
-    def test_fused_models_each_on_its_ipus_give_what_they_give_on_one(self):
+    def test_fused_models_on_own_ipus_give_the_results_of_one(self):
         models = ["input_model: m.onnx, manual_sharding_config: cuts.yaml, compiler_options: [num_ipus=4, virtual_graph_mode=manual{}]",
                   "input_model: m.onnx, compiler_options: [num_ipus=2, virtual_graph_mode=auto{}]", "input_model: m.onnx{}"]
         for name, more, last in (("one", None, ""), ("several", "", ""),
@@ -109,7 +109,7 @@ class ManualSharding(CommandTest):
         for k in range(3):
             self.assertEqual(self.results("again.popef", f"graph{k}/", 2), self.results("one.popef", f"graph{k}/", 2))
 
-    def test_several_shapes_on_several_ipus_give_what_they_give_on_one(self):
+    def test_several_shapes_on_several_ipus_give_the_results_of_one(self):
         text = chain(rows="n")
         self.write("m.onnx", text)
         shapes = ["--input_shape", "x=1,8/2,8/5,8", "--overwrite", "--output"]
@@ -145,7 +145,7 @@ class ManualSharding(CommandTest):
         self.write("wrong.yaml", b"- {node: node_r1, stage: 1}")
         self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "requires a sharded model")
 
-    def test_what_the_compiler_needs(self):
+    def test_refuses_compiler_options_that_do_not_fit(self):
         cut = ["-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--output", "x.popef", "--compiler_options"]
         self.misused([*cut, "num_ipus=4"], "num_ipus=4 needs virtual_graph_mode")
         for words, why in ((["virtual_graph_mode=manual", "num_ipus=3"], "4 or more, found 3"),

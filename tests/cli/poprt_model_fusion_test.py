@@ -155,7 +155,7 @@ class ModelFusion(CommandTest):
         self.write("model1.onnx", concat(opset=12))
         self.succeeds(*self.config())
 
-    def test_what_is_wrong_is_one_line(self):
+    def test_refuses_invalid_configurations_with_one_line(self):
         self.documented()
         for text, why in (("model_fusion: []", "no models in the list"), ("model_fusion: a", "expected a list of models"),
                           ("model_fusion: [a]", "expected a mapping"), ("model_fusion: [{precision: fp16}]", "has no input_model"),

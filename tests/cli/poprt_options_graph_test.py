@@ -85,7 +85,7 @@ class ShapesBatchOpset(OptionTest):
         self.succeeds("-i", self.two_outputs(), "--check", "--remove_outputs", "y", "--checkpoints", "w")
         self.succeeds("-i", model("squeeze_opset11"), "--check", "--convert_version", "13")
 
-    def test_check_detects_what_a_conversion_breaks(self):
+    def test_check_detects_changed_results(self):
         """The constant is beyond fp16 and is clipped, which changes what the model computes."""
         nodes = [onnx.node("Add", ["x", "c"], ["y"])]
         values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]

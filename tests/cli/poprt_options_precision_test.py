@@ -14,7 +14,7 @@ from support import DIGITS, model
 
 
 class Precision(OptionTest):
-    def test_a_cpu_without_bf16_says_that_it_computes_in_f32(self):
+    def test_warns_that_a_cpu_without_bf16_computes_in_f32(self):
         self.succeeds("-i", DIGITS, "--input_shape", "image=8,1,8,8", "--precision", "bf16", "--export_popef", "-o", "b.popef")
         warning = "this CPU has no products of bf16 (AVX512-BF16): they are computed in f32"
         with unittest.mock.patch.dict(os.environ, POPRT_ISA="avx2"):

@@ -26,7 +26,7 @@ class Table(OptionTest):
         with open(os.path.join(ROOT, "docs", "options.md"), encoding="utf-8") as file:
             self.assertIn("## Of PopRT 1.5: 71", file.read())
 
-    def test_every_option_has_an_effect_and_says_why_it_is_none(self):
+    def test_every_option_has_an_effect_or_a_note(self):
         for part in ("options", "tf2onnx", "compiler_options"):
             for option in self.table()[part]:
                 self.assertIn(option["effect"], ("acts", "recorded", "warns", "fails"))
@@ -127,7 +127,7 @@ class InputOutputInformation(OptionTest):
                          ["input image: dtype - f32, shape - [N, 1, 8, 8]", "output scores: dtype - f32, shape - [N, 10]"])
         self.assertEqual(self.tree(), {})
 
-    def test_show_says_what_it_does_not_use(self):
+    def test_show_warns_of_unused_options(self):
         shown = self.run_command("-i", DIGITS, "--show", "--export_popef", "--output_dir", "out", "--run")
         self.assertEqual((shown.code, self.tree()), (0, {}))
         self.assertEqual(shown.err.splitlines(), [f"poprt: {option} has no effect, because --show only prints"
@@ -221,11 +221,11 @@ class AsArgparse(OptionTest):
         self.assertNotIn("ambiguous", printed)
         self.misused(["-i", DIGITS, "--quantiz"], "--quantize, --quantize_loss_type")
 
-    def test_beginnings_behind_the_sub_command_are_its_own(self):
+    def test_abbreviations_after_a_sub_command_are_of_it(self):
         self.misused(["-i", "m", "--framework", "tensorflow", "tf2onnx", "--inp", "a:0"], "could be --inputs, --inputs_as_nchw")
         self.fails(["-i", "nothing", "--framew", "tensorflow", "tf2onnx", "--saved"], "'nothing' is not the folder")
 
-    def test_what_is_wrong_with_a_line_is_said_of_its_own_command(self):
+    def test_errors_name_the_sub_command(self):
         for words, why in ((["--saved_modle"], "there is no option '--saved_modle', did you mean --saved_model?"),
                            (["--precision", "fp16"], "there is no option '--precision'"),
                            (["--saved_model", "folder"], "expected options, found 'folder'")):

@@ -81,7 +81,7 @@ class CustomOperators(PluginTest):
         with open(self.path("leaky.optimized.onnx"), "rb") as file:
             self.assertIn(b"LeakyRelu", file.read())
 
-    def test_leaky_relu_computes_what_it_should(self):
+    def test_leaky_relu_computes_its_definition(self):
         x = self.numbers()
         for alpha, attributes in ((0.01, {}), (0.01, {"alpha": 0.01}), (0.3, {"alpha": 0.3})):
             found = self.computes(self.leaky(**attributes), x, plugins=library("leaky_relu"))
@@ -154,7 +154,7 @@ class CustomOperators(PluginTest):
                                  command="poprt_exec compare")
         self.assertEqual(wrong.code, 1)
 
-    def test_shape_inference_feeds_what_follows(self):
+    def test_shape_inference_of_a_plugin_feeds_later_nodes(self):
         self.chain("deep.onnx", [w.node("LeakyRelu", ["x"], ["a"], "org.example", alpha=0.5), w.node("Exp", ["a"], ["b"]),
                                  w.node("LeakyRelu", ["b"], ["y"], "org.example")])
         x = self.numbers(high=1.0)
@@ -203,7 +203,7 @@ class CustomOperators(PluginTest):
         self.near(self.computes("trial.onnx", x, plugins=library("trial")), [max(v, 0) for v in x])
         self.near(self.computes("trial.onnx", x, output="z", plugins=library("trial")), [min(v, 0) for v in x])
 
-    def test_an_output_that_nobody_reads(self):
+    def test_an_unread_output(self):
         self.chain("one.onnx", [w.node("SplitSign", ["x"], ["y", "unused"], "ai.graphcore")])
         x = self.numbers()
         self.near(self.computes("one.onnx", x, plugins=library("trial")), [max(v, 0) for v in x])

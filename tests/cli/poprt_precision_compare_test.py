@@ -312,12 +312,12 @@ class Check(CheckTest):
                 self.assertIn("(elements above 1 % of the largest): 0.0294118 in 'y' at [5,0]: 34 in the original, 33 in the", relative)
             self.expect_equal()
 
-    def test_what_is_no_number_in_both_models_is_the_same(self):
+    def test_nan_in_both_models_is_equal(self):
         self.write_model([onnx.node("Div", ["v", "v"], ["y"])], {})
         self.expect_equal()
         self.assertIn("type of 'y': f32 in the original, f16 in the converted model\n", self.expect_equal("--precision", "fp16"))
 
-    def test_what_is_no_number_in_one_model_differs(self):
+    def test_nan_in_one_model_differs(self):
         """Infinity times 0, where constants of float16 stay finite."""
         self.write_model([onnx.node("MatMul", ["v", "w"], ["p"]), onnx.node("MatMul", ["p", "w"], ["q"]), onnx.node("MatMul", ["q", "z"], ["y"])],
                          {"w": ([1, 1], [1e30]), "z": ([1, 1], [0])})

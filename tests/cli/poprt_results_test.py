@@ -46,11 +46,11 @@ class Folders(Results):
         self.fails(["-i", model("unknown_op"), "--output_dir", "old"])
         self.fails(["-i", model("unknown_op"), "--output_dir", "old/new"])
 
-    def test_a_folder_that_was_asked_for_stays(self):
+    def test_keeps_a_requested_folder(self):
         self.succeeds("-i", model("relu"), "--output_dir", "new/deep", "--output_model", self.path("a.onnx"))
         self.assertEqual(sorted(self.tree()), ["a.onnx", "new", "new/deep"])
 
-    def test_what_a_pipe_gives_is_named_as_it_was(self):
+    def test_errors_name_the_pipe(self):
         ran = subprocess.run(self.arguments(["-i", "/dev/stdin"]), cwd=self.folder, input="no model", text=True,
                              capture_output=True, timeout=300, check=False)
         self.assertEqual(ran.returncode, 1)
@@ -87,7 +87,7 @@ class Executables(Results):
         self.assertEqual(self.tree()["executable.popef"], before)
         self.assertEqual(self.compiled("--overwrite"), (0, ""))
 
-    def test_a_model_without_inputs_is_told_by_its_outputs(self):
+    def test_a_model_without_inputs_is_identified_by_its_outputs(self):
         for constant, stdout_text in ((1.0, ""), (2.0, self.REPLACED)):
             y = onnx.value("y", onnx.F32, [2])
             c = onnx.floats("c", [2], [constant, 3])
@@ -128,7 +128,7 @@ class Executables(Results):
 
 
 class OnlyLooked(Results):
-    def test_what_is_not_used_is_said(self):
+    def test_warns_of_unused_options(self):
         words = {"--export_popef": [], "--popef_name": ["a.popef"], "--output_dir": ["o"], "--output_model": ["m.onnx"],
                  "--run": [], "--check": [], "--precision_compare": []}
         line = [w for name, values in words.items() for w in (name, *values)]
@@ -171,7 +171,7 @@ class Cut(Results):
         self.write("empty.onnx", b"")
         self.fails(["-i", "empty.onnx", *words], "cannot read 'empty.onnx'")
 
-    def test_data_lies_beside_the_model(self):
+    def test_reads_external_data_next_to_the_model(self):
         place = onnx.message(13, onnx.message(1, "location"), onnx.message(2, "c.bin"))
         known = [onnx.number(1, 3), onnx.number(2, onnx.F32), onnx.message(8, "c")]
         external = b"".join([*known, place, onnx.number(14, 1)])

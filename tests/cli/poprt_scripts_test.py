@@ -83,14 +83,14 @@ class CustomPasses(ScriptTest):
         self.succeeds("--input_model", "add.onnx")
         self.assertEqual(self.ops("add.optimized.onnx"), ["Add", "Add"])
 
-    def test_a_check_says_that_it_does_not_see_passes_in_python(self):
+    def test_a_check_reports_that_it_excludes_passes_in_python(self):
         printed = self.succeeds("-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--check",
                              "--precision_compare", "--output_dir", "out")
         self.assertIn("check: the outputs are those of the original; not checked: pass replace_add_with_sub in Python\n  tolerance: fp32:", printed)
         self.assertIn("precision: out/precision_compare.log\n  no Conv, MatMul or Gemm is in both models\n", printed)
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["add.optimized.onnx", "check.json", "precision_compare.log"])
 
-    def test_what_it_made_is_compiled(self):
+    def test_compiles_the_result_of_a_script(self):
         words = ["-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--export_popef"]
         for _ in range(2):  # the second one replaces the first one's files
             self.succeeds(*words)
@@ -122,7 +122,7 @@ class CustomPasses(ScriptTest):
         self.assertIn("output s: dtype - f16", self.succeeds("-i", "half.onnx", "--show"))
         self.assertIn("s", self.succeeds("executable.popef", command="popef_dump"))
 
-    def test_arguments_of_the_librarys_passes_beside_it(self):
+    def test_arguments_of_the_librarys_passes_with_a_script(self):
         weights = [w.floats("w", [3, 4], [i / 8 for i in range(12)])]
         self.write("dense.onnx", w.model([w.node("MatMul", ["x", "w"], ["h"]), w.node("Add", ["h", "h"], ["y"])],
                                          [w.value("x", w.F32, [2, 3])], [w.value("y", w.F32, [2, 4])], weights))

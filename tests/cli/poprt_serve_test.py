@@ -172,7 +172,7 @@ class Http(ServeTest):
         for zero, one, two in zip(*columns):  # the model is affine
             self.assertAlmostEqual(two - one, one - zero, delta=0.01)
 
-    def test_refusals_name_what_is_expected(self):
+    def test_refusals_name_the_expected_values(self):
         infer = "/v2/models/digits/infer"
 
         def refused(request, *facts):

@@ -164,7 +164,7 @@ class ShapeBuckets(CommandTest):
         self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
         self.assertIn("`pad_values` has no effect", ran.err)
 
-    def test_what_is_wrong_is_one_line(self):
+    def test_refuses_invalid_options_with_one_line(self):
         self.write("m.onnx", two_inputs())
         model = ["-i", "m.onnx", QUIET, "--export_popef"]
         for words, why in ((["--input_shape", "a=1,4/2,8", "b=1,4/2,8/2,9"], "'a' has 2 shapes and 'b' 3"),

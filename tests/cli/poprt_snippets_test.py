@@ -77,7 +77,7 @@ class QuickStart(SnippetTest):
 
 
 class Half(SnippetTest):
-    def test_what_fp16_does_not_hold_is_clipped_or_raised_with_a_warning(self):
+    def test_warns_of_constants_outside_the_range_of_fp16(self):
         """Constants beyond 65500 become that, a tiny epsilon becomes 1e-7."""
         nodes = [onnx.node("Add", ["x", "eps"], ["a"]), onnx.node("Mul", ["a", "big"], ["y"])]
         values = [onnx.value(n, onnx.F32, [3]) for n in "xy"]
@@ -233,7 +233,7 @@ class ConfigFiles(SnippetTest):
         # A flow list ends words at commas, for Python's packages too.
         self.misused(self.config(f"input_model: {DIGITS}\ninput_shape: [image=2,1,8,8]\n"), "--input_shape: expected NAME=d0", "found '1'")
 
-    def test_depth_aliases_size_and_what_is_no_text(self):
+    def test_depth_aliases_size_and_binary_input(self):
         bomb = "a: &a [x,x,x]\n" + "".join(f"{y}: &{y} [{','.join(['*' + x] * 9)}]\n" for x, y in zip("abcdefgh", "bcdefghi"))
         for text, why in ((bomb, "there is no option 'a'"), (bomb.replace("a: &a", "passes: &a", 1), "there is no option 'b'"),
                           ("passes: &a [*a]\n", "aliases are not supported"), ("<<: {precision: fp16}\n", "there is no option '<<'"),

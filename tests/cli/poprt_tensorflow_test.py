@@ -68,7 +68,7 @@ class Tensorflow(CommandTest):
                 self.assertNotIn("--opset", file.read())
             self.succeeds(*words, "other")
 
-    def test_names_of_what_becomes_nchw_are_checked(self):
+    def test_checks_names_of_nchw_inputs_and_outputs(self):
         with self.environment(True):
             words = ["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model"]
             for given in (["--outputs_as_nchw", "y"], ["--outputs_as_nchw", "Identity:0"], ["--inputs_as_nchw", "x"], ["--inputs_as_nchw", "x:0"],
@@ -84,7 +84,7 @@ class Tensorflow(CommandTest):
                 self.assertIn(why, ran.err)
             self.assertEqual({**self.tree(), "words": tree["words"]}, tree)
 
-    def test_without_the_package_or_what_it_refuses(self):
+    def test_fails_without_the_package_or_its_arguments(self):
         with self.environment(False):
             ran = subprocess.run(["python3", "-c", "import tf2onnx"], capture_output=True, check=False)
             if ran.returncode:

@@ -34,7 +34,7 @@ class Poprt(CommandTest):
         self.assertEqual([re.sub(r"\d+\.\d+\.\d+", "X", line) for line in lines],
                          ["PopRT version: X", "built with emulated IPU: X", "found emulated IPU: X"])
 
-    def test_lists_passes_one_per_line_with_what_they_do(self):
+    def test_lists_passes_one_per_line_with_a_summary(self):
         lines = self.succeeds("--list_all_passes").splitlines()
         names = [line.split()[0] for line in lines]
         self.assertEqual(len(names), len(set(names)))
@@ -64,7 +64,7 @@ class Poprt(CommandTest):
             shown = self.succeeds("-i", "negative.optimized.onnx", "--show")
             self.assertIn("output y: dtype - f32, shape - [4, 3]", shown)
 
-    def test_strict_refuses_what_is_a_warning_otherwise(self):
+    def test_strict_turns_warnings_into_errors(self):
         ran = self.run_command("-i", model("stray"), "--run")
         self.assertEqual(ran.code, 0, ran.err)
         for fact in ("'the_node'", "no attribute 'of_another_tool'", "'ai.onnx.ml'; 1 is assumed"):
@@ -77,7 +77,7 @@ class Poprt(CommandTest):
         self.succeeds("-i", model("relu"), "--output_model", "a.onnx", "--output_dir", "x/y", "--export_popef")
         self.assertEqual(sorted(self.tree()), ["x", "x/y", "x/y/a.onnx", "x/y/executable.popef"])
 
-    def test_an_absolute_output_model_is_where_it_says(self):
+    def test_an_absolute_output_model_is_written_to_its_path(self):
         os.mkdir(self.path("elsewhere"))
         self.succeeds("-i", model("relu"), "--output_model", self.path("elsewhere/a.onnx"))
         self.assertEqual(sorted(self.tree()), ["elsewhere", "elsewhere/a.onnx"])
@@ -103,7 +103,7 @@ class Poprt(CommandTest):
         self.succeeds("-i", model("nonzero"), "--export_popef", "--overwrite")
         self.assertNotEqual(self.tree()["executable.popef"], first)
 
-    def test_models_of_one_name_are_told_apart(self):
+    def test_distinguishes_models_of_one_name(self):
         def put(path, operator, x, y):
             os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
             self.write(path, onnx.model([onnx.node(operator, [x], [y])], [onnx.value(x, onnx.F32, [2])], [onnx.value(y, onnx.F32, [2])]))
@@ -140,7 +140,7 @@ class Poprt(CommandTest):
         self.assertEqual(ran.returncode, 1)
         self.assertTrue(ran.stderr.startswith("poprt: the standard input: "), ran.stderr)
 
-    def test_a_wrong_option_says_which_was_meant(self):
+    def test_suggests_the_nearest_option(self):
         for words, meant in ((["--ouput_dir", "x", "-i", model("relu")], "there is no option '--ouput_dir', did you mean --output_dir?"),
                              (["--batch_sise=3"], "did you mean --batch_size?"),
                              (["--frobnicate", "x"], "there is no option '--frobnicate'; see")):
@@ -168,7 +168,7 @@ class Poprt(CommandTest):
                     self.assertEqual(ran.err.count(f"{name} is '{value}', expected {known}"), 1, ran.err)
                     self.assertEqual(ran.err.count("\n"), 1, ran.err)
 
-    def test_a_compiled_file_says_that_it_is_compiled(self):
+    def test_refuses_a_compiled_file(self):
         self.succeeds("-i", model("relu"), "--output", "a.popef")
         self.fails(["-i", "a.popef"], "a PopEF file, not an ONNX model: it is compiled already, give it to a runner")
         ran = self.run_command(model("relu"), command="popef_dump")
@@ -479,7 +479,7 @@ class Errors(CommandTest):
     def test_a_model_without_its_option(self):
         self.fails([DIGITS, *DIGITS_SHAPE], f"expected options, found '{DIGITS}'", f"give --input_model {DIGITS}", code=2)
 
-    def test_a_missing_model_is_said_before_what_it_would_replace(self):
+    def test_reports_a_missing_model_before_an_existing_output(self):
         self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--output", "digits.popef")
         self.fails(["-i", "no.onnx", "--output", "digits.popef"], "cannot open 'no.onnx'")
 

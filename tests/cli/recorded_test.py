@@ -94,7 +94,7 @@ class Recorded(RecordedTest):
             text += heading + "\n" + "".join(f"  {line}\n" for line in sorted(found[heading]))
         self.expect_recorded("cli_refusals.txt", text)
 
-    def test_what_models_look_like(self):
+    def test_reports_of_models_match_the_record(self):
         """Every model of tests/data/cli, as each command that only looks shows it."""
         def shown(call):
             command, words = call

@@ -14,7 +14,7 @@ NAMED = {**os.environ, "POPRT_NAMED_TEMPORARIES": "1"}  # as on file systems wit
 
 
 class ClosedStreams(CommandTest):
-    def test_files_hold_what_they_hold_otherwise(self):
+    def test_files_are_the_same_with_closed_streams(self):
         self.npy("x.npy", "f4", [2, 3], [-1, 2, -3, 4, -5, 6])
         calls = {"poprt_exec run": [model("relu"), "--input", "x=x.npy", "--output", "y={}"],
                  "popef_dump": ["--tensor", "w", popef_dump_test.RELEASED, "--output", "{}"]}

@@ -8,7 +8,7 @@ import tree
 
 
 class CounterFields(unittest.TestCase):
-    def test_what_is_there_is_right(self):
+    def test_generated_parts_are_current(self):
         self.assertEqual(counter_fields.check(False)[0], [])
 
     def test_an_edit_by_hand_is_named_with_its_line(self):

@@ -16,7 +16,7 @@ def reading(path, change):
 
 
 class Functions(unittest.TestCase):
-    def test_what_is_there_is_right(self):
+    def test_generated_parts_are_current(self):
         self.assertEqual(functions.check(False)[0], [])
 
     def test_an_edit_by_hand_is_named_with_its_line(self):

@@ -30,7 +30,7 @@ class OptionFields(unittest.TestCase):
         with mock.patch.object(tree, "read", read):
             return option_fields.check(False)[0]
 
-    def test_what_is_there_is_right(self):
+    def test_generated_parts_are_current(self):
         self.assertEqual(option_fields.check(False)[0], [])
 
     def test_an_edit_by_hand_is_named_with_its_line(self):

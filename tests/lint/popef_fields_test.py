@@ -23,7 +23,7 @@ class PopefFields(unittest.TestCase):
         changed["Metadata"] += more
         return mock.patch.object(capnp_places, "structs", lambda _: changed)
 
-    def test_what_is_there_is_right(self):
+    def test_generated_parts_are_current(self):
         self.assertEqual(popef_fields.check(False)[0], [])
         self.assertEqual(capnp_places.check(False), [None, None])
 

@@ -102,10 +102,10 @@ class Sites(unittest.TestCase):
             file.write(SMALL)
         self.found, self.source = sites.find(self.path, "small.cpp", self.path, ["-std=c++20"])
 
-    def test_finds_what_is_there_and_nothing_that_the_compiler_evaluates(self):
+    def test_finds_all_sites_except_constant_expressions(self):
         self.assertEqual({(s.line, s.kind, s.shown) for s in self.found}, EXPECTED)
 
-    def test_finds_what_changes_the_meaning_and_each_of_it_compiles(self):
+    def test_finds_mutants_that_change_the_meaning_and_compile(self):
         path, program = os.path.join(self.folder, "meaning.cpp"), os.path.join(self.folder, "meaning")
         with open(path, "wb") as file:
             file.write(MEANING)
@@ -173,7 +173,7 @@ class Sites(unittest.TestCase):
             notes = [line.split() for line in file]
         self.assertEqual([(n[0], n[2:]) for n in notes], [("*", ["7"]), ("A.One", ["1"]), ("B.Two", ["1", "2"])])
 
-    def test_a_new_choice_forgets_what_was_found_out_of_the_last(self):
+    def test_a_new_choice_removes_earlier_results(self):
         with tempfile.TemporaryDirectory() as folder:
             scratch = mutation.Scratch(argparse.Namespace(scratch=folder, preset="release"))
             for path in (scratch.reached, scratch.results):

@@ -78,7 +78,7 @@ class Content(unittest.TestCase):
                 for own in re.findall(r"\b(libpoprt[\w-]*|poprt-[\w-]+) \(", field(name, "Depends")):
                     self.assertIn(own, names, command)
 
-    def test_compiler_brings_what_reads_onnx(self):
+    def test_compiler_depends_on_the_onnx_libraries(self):
         depends = field("libpoprt-compiler1", "Depends")
         for package in ("libpoprt1 (= ", "libonnx1", "libprotobuf32"):
             self.assertIn(package, depends)
@@ -184,7 +184,7 @@ class EmptyRoots(unittest.TestCase):
             expected = json.load(file)["fp32"]
         self.assertAlmostEqual(float(re.search(r"accuracy ([0-9.]+)", printed).group(1)), expected, delta=0.001)
 
-    def test_runtime_alone_says_what_compiles(self):
+    def test_runtime_alone_needs_no_onnx_or_protobuf(self):
         self.assertEqual([p for p in self.runtime.packages if "onnx" in p or "protobuf" in p or "stdc++" in p], [])
 
 

@@ -182,7 +182,7 @@ class Facts(unittest.TestCase):
                 for part in ("Zstandard", "libstdc++", "spdlog", "libonnx_proto.so.1", "libprotobuf.so.32"):
                     self.assertIn(part, notices)
 
-    def test_no_folder_of_the_build_is_in_what_is_shipped(self):
+    def test_packages_contain_no_folder_of_the_build(self):
         for pattern in ("python/*.whl", "java/poprt-*[0-9].jar", "csharp/*.nupkg"):
             if not package(pattern):
                 continue
@@ -207,7 +207,7 @@ class Facts(unittest.TestCase):
             self.assertEqual(len(names), 2)
 
     @unittest.skipUnless(package("java/*.pom"), "there is no POM")
-    def test_pom_has_what_maven_central_asks_for(self):
+    def test_pom_has_the_fields_required_by_maven_central(self):
         with open(package("java/*.pom"), encoding="utf-8") as file:
             text = file.read()
         import xml.etree.ElementTree as xml
@@ -238,7 +238,7 @@ class Facts(unittest.TestCase):
             self.assertIn("'version' is missing", stdout_text.stdout)
 
     @unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
-    def test_nuspec_has_what_the_schema_asks_for(self):
+    def test_nuspec_matches_its_schema(self):
         """xmllint (libxml2-utils) with nuspec.xsd, which also refuses changed documents."""
         with zipfile.ZipFile(package("csharp/*.nupkg")) as archive:
             names, text = archive.namelist(), archive.read("Poprt.nuspec").decode()

@@ -83,7 +83,7 @@ class WithTensorFlow(unittest.TestCase):
         for scores in found:
             numpy.testing.assert_allclose(scores.numpy(), self.expected[:2], rtol=1e-5, atol=1e-5)
 
-    def test_errors_have_codes_and_name_what_is_wrong(self):
+    def test_errors_have_codes_and_name_the_cause(self):
         errors = tensorflow.errors
         image = self.images[:2]
         truncated = os.path.join(os.path.dirname(self.fixed), "truncated.popef")

@@ -61,7 +61,7 @@ class SharderTest(unittest.TestCase):
         self.assertEqual(made.popef_model().metadata.numIpus(), 2)
         self.assertNotIn(b"__pipeline_stage", Sharder({"x3": 0}).run(slow).data)
 
-    def test_what_is_wrong_is_said(self):
+    def test_sharder_refuses_invalid_settings(self):
         slow = ModelProto.load("slow.onnx")
         with self.assertRaisesRegex(ValueError, "no cut point"):
             Sharder()
@@ -124,7 +124,7 @@ class ConverterTest(unittest.TestCase):
     def test_options_by_default(self):
         self.assertEqual(Converter().options, {"precision": "fp32", "lowest_opset": "11", "narrow_int64": "True"})
 
-    def test_an_opset_that_is_asked_for_is_no_wish(self):
+    def test_convert_version_replaces_lowest_opset(self):
         self.assertEqual(Converter(convert_version=11).options["convert_version"], "11")
         self.assertNotIn("lowest_opset", Converter(convert_version=11).options)
         for options in (Converter(convert_version=None).options,):

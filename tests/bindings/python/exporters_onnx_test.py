@@ -61,7 +61,7 @@ class Frameworks(unittest.TestCase):
         for model in (path, add(), add().SerializeToString(), self.folder.name):
             self.assertEqual([n.op_type for n in convert(model, *(["onnx"] if isinstance(model, bytes) else [])).graph.node], ["Add"])
 
-    def test_what_is_wrong_is_told(self):
+    def test_refuses_unknown_frameworks_and_missing_files(self):
         for model, framework, kind, part in ((3, None, InvalidArgumentError, "the framework of a int is not recognised"),
                                              (self.file("m.bin"), None, InvalidArgumentError, "give framework, one of onnx, pytorch"),
                                              (add(), "mxnet", InvalidArgumentError, "expected one of onnx, .*, found 'mxnet'"),

@@ -36,7 +36,7 @@ class Integers(unittest.TestCase):
             np.testing.assert_array_equal(self.rows(runner, ids), ROWS)
         np.testing.assert_array_equal(runner.run({"table": TABLE, "ids": np.array([2, 0, 1, 2])})["next"], [3, 1, 2, 3])
 
-    def test_what_does_not_fit_is_refused_by_name(self):
+    def test_errors_name_the_input_that_does_not_fit(self):
         runner = self.lookup("int64_to_int32")
         for value in (2**31, -2**31 - 1, 2**63 - 1):
             with self.assertRaisesRegex(errors.InvalidArgumentError, f"input 'ids': is s32, which does not hold {value}"):

@@ -34,7 +34,7 @@ class InterruptTest(unittest.TestCase):
         cls.onnx, cls.popef = (os.path.join(cls.folder.name, name) for name in ("long.onnx", "long.popef"))
         onnx.save(long_model(), cls.onnx)
 
-    def test_what_a_logger_raises_ends_the_compilation(self):
+    def test_an_exception_of_the_logger_ends_the_compilation(self):
         passes = []
 
         def logger(done, most):

@@ -162,7 +162,7 @@ class Options(unittest.TestCase):
 
 
 class Environment(unittest.TestCase):
-    def test_one_warning_of_what_the_environment_says(self):
+    def test_invalid_environment_values_warn_once(self):
         program = f"""
 from poprt.runtime import Runner
 for _ in range(2):

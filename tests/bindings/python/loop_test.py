@@ -160,7 +160,7 @@ class Loop(unittest.TestCase):
             t.join()
         self.assertEqual(answers, [True] * 200)
 
-    def test_loops_go_with_what_they_watched(self):
+    def test_closed_loops_release_their_files(self):
         runner = self.runner()
 
         def files():

@@ -54,7 +54,7 @@ class Words(unittest.TestCase):
             call()
         self.assertIn(text, str(caught.exception))
 
-    def test_a_wrong_name_is_said_whatever_it_is_given(self):
+    def test_errors_name_the_wrong_name_for_any_value(self):
         for value in (1, [1], counting(), None, "text"):
             self.refused(errors.NotFoundError, lambda: self.runner.run({"nope": value}), "there is no input 'nope'; inputs are: 'x'")
             self.refused(errors.NotFoundError, lambda: self.runner.execute({"x": counting()}, {"nope": value}),
@@ -106,7 +106,7 @@ class Copies(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "closed"):
             pickle.dumps(executable)
 
-    def test_what_belongs_to_a_process_says_so(self):
+    def test_objects_of_a_process_refuse_pickle_and_copy(self):
         executable = affine()
         runner = Runner(executable, RuntimeConfig(threads=1))
         self.addCleanup(runner.close)
@@ -183,7 +183,7 @@ class Processes(unittest.TestCase):
 
 
 class Signals(unittest.TestCase):
-    def test_an_interrupt_ends_what_waits(self):
+    def test_an_interrupt_ends_a_wait(self):
         with Runner(Compiler.compile(os.path.join(DATA, "slow.onnx")), RuntimeConfig(threads=1)) as runner:
             x, y = {"x": np.zeros((512, 512), np.float32)}, {"y": np.empty((512, 512), np.float32)}
             many = [runner.execute_async(x, y) for _ in range(64)]

@@ -53,7 +53,7 @@ class Partials(unittest.TestCase):
         spread = np.abs(running_sums() - SUMS).max()
         self.assertLess(np.abs(self.found - SUMS).max(), 3 * spread)
 
-    def test_half_is_what_is_not_said_otherwise(self):
+    def test_partials_are_half_by_default(self):
         self.assertEqual(CompilerOptions().partials_type, "half")
         model = half_model()
         self.worst("half", model)

@@ -107,7 +107,7 @@ class Names(unittest.TestCase):
         register("test_add_to_sub")(AddToSub)
         self.assertIs(poprt.get_registered_passes()["test_add_to_sub"], AddToSub)
 
-    def test_a_replaced_search_decides_what_there_is(self):
+    def test_a_replaced_search_decides_the_registered_passes(self):
         """As a published program changes the final check."""
         class Check(ImmutablePass):
             name = "test_check_by_search"
@@ -158,7 +158,7 @@ class Running(unittest.TestCase):
         self.assertIs(count(model), model)
         self.assertEqual((count.count, m.op_types(model)), (2, ["Add", "Add"]))
 
-    def test_what_is_no_pass_says_so(self):
+    def test_refuses_incomplete_passes(self):
         with self.assertRaisesRegex(NotImplementedError, "Empty defines neither run"):
             type("Empty", (Pass,), {})()(m.add_model())
         with self.assertRaisesRegex(TypeError, "returned NoneType"):
@@ -248,7 +248,7 @@ class Manager(unittest.TestCase):
 
 
 class Converting(unittest.TestCase):
-    def test_users_passes_run_behind_the_default_ones(self):
+    def test_users_passes_run_after_the_default_ones(self):
         """The documented demonstration: Add becomes Sub."""
         made = poprt.Converter(used_passes=["test_add_to_sub"]).convert(m.add_model())
         self.assertEqual(m.op_types(made), ["Sub", "Sub"])
@@ -341,7 +341,7 @@ class Patterns(unittest.TestCase):
         self.assertIsNone(matcher.next_pattern(model.graph))
         self.assertNotIn("Cast", m.op_types(model))
 
-    def test_wrong_patterns_say_what_is_wrong(self):
+    def test_refuses_invalid_patterns(self):
         for pattern, why in (("Cast", "expected OpType:key"), ("Cast:1->s:0", "s stands at the begin"), ("e:0->Cast:1", "e at its end"),
                              ("Cast:1->Mul:1", "key '1' is Cast and Mul"), ("s:0->e:1", "names no operator")):
             with self.subTest(pattern), self.assertRaisesRegex(ValueError, why):
@@ -365,7 +365,7 @@ class Helpers(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "a cycle through one, two"):
             topological_sort(circle.graph)
 
-    def test_what_nested_graphs_read_comes_first(self):
+    def test_sorts_nodes_before_nested_graphs_that_read_them(self):
         body = onnx.helper.make_graph([node("Identity", ["late"], ["t"])], "then", [],
                                       [onnx.helper.make_tensor_value_info("t", m.FLOAT, [2])])
         other = onnx.helper.make_graph([node("Identity", ["x"], ["e"])], "else", [],
@@ -452,7 +452,7 @@ class Shapes(unittest.TestCase):
     def test_without_a_function_it_stays_unknown(self):
         self.assertIsNone(get_shape(poprt.passes.shape_inference.infer_shapes(self.model()).graph, "Y"))
 
-    def test_what_functions_do_wrong(self):
+    def test_refuses_invalid_shape_functions(self):
         poprt.passes.register_shape_func("TestLeakyRelu")(self.function(note=False))
         with self.assertRaisesRegex(ValueError, "Infer reports that it found .* update_value_info"):
             poprt.passes.shape_inference.infer_shapes(self.model())
@@ -589,7 +589,7 @@ class PublishedPass(unittest.TestCase):
 
 
 class Packages(unittest.TestCase):
-    def test_a_missing_package_says_how_to_install_it(self):
+    def test_a_missing_package_error_contains_the_install_command(self):
         from poprt._onnx import onnx as wanted
         with mock.patch.dict(sys.modules, {"onnx": None}):
             with self.assertRaisesRegex(ImportError, "PassManager needs .*package onnx.*pip install onnx.*python3-onnx"):

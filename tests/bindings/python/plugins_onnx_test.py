@@ -103,7 +103,7 @@ class Plugins(unittest.TestCase):
                 good = np.abs(self.x)
                 np.testing.assert_array_equal(runner.run({"X": good})["Y"], good)
 
-    def test_names_that_nobody_has(self):
+    def test_refuses_unknown_patterns_and_transforms(self):
         model = m.make([node("Relu", ["X"], ["Y"])], {"X": [8, 8]}, {"Y": [8, 8]})
         with self.assertRaisesRegex(NotFoundError, "there is no pattern 'Nobody'"):
             Compiler.compile(model, None, CompilerOptions(custom_patterns=["Nobody"]))

@@ -473,7 +473,7 @@ class Writing(Files):
         np.testing.assert_array_equal(found["image"], IMAGES)
         np.testing.assert_array_equal(found["label"], [0, 1, 2])
 
-    def test_what_a_stream_raises_comes_out(self):
+    def test_forwards_exceptions_of_a_stream(self):
         class Full(io.RawIOBase):
             def write(self, data):
                 raise OSError(28, "full")

@@ -174,7 +174,7 @@ class CompilerForms(PrintedTest):
         self.assertEqual([d.name for d in Executable(path).get_inputs()], ["x"])
         self.assertIn("x", Compiler.compile_and_get_summary_report(chain(), ["y"], CompilerOptions(), reset_profile=True))
 
-    def test_what_is_no_path_is_told_by_the_name_of_its_argument(self):
+    def test_errors_name_the_argument_that_is_not_a_path(self):
         executable = Compiler.compile(chain())
         for name, call in (("filename", lambda: Compiler.compile_and_export(chain(), ["y"], None)),
                            ("filename", lambda: Compiler.compile_and_export(self.onnx_file, ["y"], 3)), ("path", lambda: executable.save(None)),

@@ -73,7 +73,7 @@ class Formulas(unittest.TestCase):
         self.assertEqual([rows[op] for op in ("Gather", "Transpose", "Concat", "Cast")], [0] * 4)
         self.assertEqual(rows["LayerNormalization"], 7 * 40)
 
-    def test_a_profiler_is_asked_with_shapes(self):
+    def test_profilers_take_shapes(self):
         matmul = Profiler().get_profiler("MatMul")
         self.assertEqual(matmul(node("MatMul", ["a", "b"], ["c"]), [np.array([3, 4]), np.array([4, 5])], [np.array([3, 5])]), 120)
         empty = np.array([]).astype(np.int64)

@@ -187,7 +187,7 @@ class Files(unittest.TestCase):
         np.savez(archive, image=few)
         self.convert(archive.getvalue())
 
-    def test_what_is_no_data_is_refused_by_one_line(self):
+    def test_refuses_invalid_data_with_one_line(self):
         few = IMAGES[:4]
         packed = io.BytesIO()
         np.savez_compressed(packed, image=few)

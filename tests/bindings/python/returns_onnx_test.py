@@ -270,7 +270,7 @@ class Returns(unittest.TestCase):
         declared = {name: inspect.signature(f).return_annotation for name, f in documented_functions().items()}
         self.assertEqual(declared, {name: row[0] for name, row in RETURNS.items()})
 
-    def test_calls_return_what_is_documented_and_declared(self):
+    def test_calls_return_the_documented_and_declared_types(self):
         functions = documented_functions()
         registered = dict(poprt.get_registered_passes())
         for name, (_, is_documented, call) in RETURNS.items():
@@ -287,7 +287,7 @@ class Returns(unittest.TestCase):
                 del value  # a device that the next call may need
         self.assertLess(set(registered), set(poprt.get_registered_passes()))
 
-    def test_what_is_no_such_type_is_told_from_it(self):
+    def test_conforms_rejects_other_types(self):
         for value, hint in (([1], list[str]), ((1, 2), tuple[int]), ({"a": "b"}, dict[str, int]), ("a", int), (None, int), ([], dict[str, int]),
                             (1, typing.Optional[str]), (logging, type[Pass]), (1, typing.Callable[[], int]), ({}, None)):
             self.assertFalse(conforms(value, hint), (value, hint))

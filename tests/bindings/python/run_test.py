@@ -147,7 +147,7 @@ class Data(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "RuntimeConfig.flush_by_name: expected a pair of dicts"):
                 affine(batching_dim=0, flush_by_name=wrong)
 
-    def test_what_is_bound_is_checked_at_once(self):
+    def test_bind_checks_arguments_immediately(self):
         x, y = counting(2, 4), np.empty((2, 4), np.float32)
         for inputs, outputs, kind, message in (
                 ({"z": x}, {"y": y}, errors.NotFoundError, "there is no input 'z'"),
@@ -233,7 +233,7 @@ class Running(unittest.TestCase):
             return await dynamic.submit({"x": counting(5, 4)})
         np.testing.assert_array_equal(asyncio.run(ask())["y"], 2 * counting(5, 4) + 1)
 
-    def test_what_is_padded_is_cropped(self):
+    def test_crops_padded_outputs(self):
         runner = Runner(os.path.join(CLI, "nonzero.onnx"))
         self.addCleanup(runner.close)
         (desc,) = runner.get_inputs()

@@ -179,7 +179,7 @@ class Submission(unittest.TestCase):
     def row(value):
         return {"x": np.full((1, 4), value, np.float32)}, {"y": np.empty((1, 4), np.float32)}
 
-    def test_a_full_queue_takes_time_of_nobody(self):
+    def test_a_full_queue_loses_no_request(self):
         runner = Runner(affine(1), RuntimeConfig(queue_depth=1, threads=1))
         x = np.ones((1, 4), np.float32)
         runs = [runner.execute_async({"x": x * i}, {"y": np.empty((1, 4), np.float32)}) for i in range(2000)]

@@ -287,7 +287,7 @@ class FrontEnds(unittest.TestCase):
         with self.tf2onnx("print(\"Unsupported ops: Counter({'Custom': 1})\")\n") as saved, self.assertNoLogs("poprt", "WARNING"):
             self.assertEqual(TensorflowFrontend(saved).load_model(), linear())
 
-    def test_names_of_what_becomes_nchw_are_checked(self):
+    def test_checks_names_of_nchw_inputs_and_outputs(self):
         with self.tf2onnx("") as saved:
             for names in ("z", "y", "Identity:0", "Identity_1:0"):
                 TensorflowFrontend(saved, outputs_as_nchw=names).load_model()
@@ -300,7 +300,7 @@ class FrontEnds(unittest.TestCase):
                 with self.subTest(names), self.assertRaisesRegex(InvalidArgumentError, why):
                     TensorflowFrontend(saved, **names).load_model()
 
-    def test_what_becomes_nchw_has_four_dimensions(self):
+    def test_nchw_needs_four_dimensions(self):
         with self.tf2onnx("print('WARNING - transpose_output for z: shape must be rank 4, ignored')\n") as saved:
             with self.assertRaisesRegex(InvalidArgumentError, "outputs_as_nchw: z: expected four dimensions"):
                 TensorflowFrontend(saved, outputs_as_nchw="z").load_model()
@@ -392,7 +392,7 @@ class PrecisionCompare(unittest.TestCase):
         self.assertTrue(np.isnan(found["y"]["mse"]))
         self.assertIn("outside the tolerance: 'y' has the size [0, 1] in the original and [6, 1] in the converted model (inputs: zeros)\n", log)
 
-    def test_what_is_not_finite_in_one_model(self):
+    def test_reports_values_that_are_infinite_in_one_model(self):
         def product(weight):
             return m.make([node("MatMul", ["x", "w"], ["y"])], {"x": [1, 1]}, {"y": [1, 1]}, {"w": np.float32([[weight]])})
         _, log = self.compared(product(3e38), product(np.inf), data_preprocess={"x": np.float32([[1]])})
@@ -454,12 +454,12 @@ class CheckReport(unittest.TestCase):
         self.assertGreater(sizes["between"]["runs"], 0)
         self.assertEqual(report["outputs"][0]["no_elements_with"], ["zeros"])
 
-    def test_a_difference_is_an_error_that_says_where(self):
+    def test_a_difference_is_an_error_that_names_the_output(self):
         beyond = m.make([node("Mul", ["x", "c"], ["y"])], {"x": [2]}, {"y": [2]}, {"c": np.float32([1e5])})
         with self.assertRaisesRegex(DataLossError, "output 'y' of the converted model differs in 2 of 2 elements, most at .* tolerance: fp16: 2 %"):
             self.converted(beyond, precision="fp16")
 
-    def test_passes_in_python_are_not_checked_and_that_is_said(self):
+    def test_check_report_lists_unchecked_passes_in_python(self):
         class Doubled(poprt.Pass):
             name = "doubled"
 

@@ -61,7 +61,7 @@ class Configurations(unittest.TestCase):
 
 
 class Text(unittest.TestCase):
-    def test_every_public_class_says_what_it_is(self):
+    def test_every_public_class_has_a_repr(self):
         for module_name in MODULES:
             module = importlib.import_module(module_name)
             for name in module.__all__:
@@ -70,7 +70,7 @@ class Text(unittest.TestCase):
                     with self.subTest(f"{module_name}.{name}"):
                         self.assertIsNot(value.__repr__, object.__repr__)
 
-    def test_a_checker_knows_what_runner_makes(self):
+    def test_runner_has_annotated_return_types(self):
         makes = typing.get_overloads(poprt.runtime.Runner.__new__) if hasattr(typing, "get_overloads") else []
         self.assertIn("ModelRunner", [o.__annotations__["return"].strip("\"'") for o in makes] or ["ModelRunner"])
         statistics = typing.get_type_hints(poprt.runtime.Runner.statistics)["return"]

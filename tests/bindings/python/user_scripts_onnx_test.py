@@ -131,7 +131,7 @@ class ConvertCompileAndRun(InFolder):
             recorded = {o.name(): o.value() for o in metadata.engineOptions()}
             self.assertEqual((recorded["num_io_tiles"], recorded["batches_per_step"], recorded["enable_fast_reduce"]), ("32", "16", "True"))
 
-    def test_options_of_the_wrong_kind_are_said_to_be(self):
+    def test_refuses_options_of_the_wrong_kind(self):
         for options, why in (({"ipuVersion": "ipu21"}, "no option 'ipuVersion'"), ("num_io_tiles=3", "expected CompilerOptions or a dict"),
                              (runtime.RuntimeConfig(), "expected CompilerOptions or a dict")):
             with self.assertRaisesRegex(TypeError, why):
@@ -156,7 +156,7 @@ class ConvertCompileAndRun(InFolder):
         config.timeout_ns = np.int64(300_000)
         runtime.Runner(executable, config).close()
 
-    def test_what_is_neither_a_model_nor_an_executable_is_said_to_be(self):
+    def test_refuses_other_than_models_and_executables(self):
         for given in (None, 5):
             with self.assertRaisesRegex(TypeError, "expected an onnx.ModelProto, the path of a model or its bytes, found"):
                 Compiler.compile(given)
@@ -168,7 +168,7 @@ class ConvertCompileAndRun(InFolder):
         empty = {"custom_patterns": [], "engine_options": {}, "virtual_graph_split_ratios": [], "opaque_blobs": {}, "cache_path": ""}
         np.testing.assert_allclose(results(dense(), options=empty)["y"], Y, atol=1e-5)
 
-    def test_progress_is_told_from_0_to_100(self):
+    def test_progress_goes_from_0_to_100(self):
         told = []
         Compiler.compile(dense(), None, CompilerOptions(compilation_progress_logger=lambda value, most: told.append((value, most))))
         values = [value for value, _ in told]
@@ -188,7 +188,7 @@ class Conversion(InFolder):
         with self.assertRaisesRegex(InvalidArgumentError, "'x' is f32.N,4., but .. has another rank"):
             Converter(input_shape={"x": []}).convert(model)
 
-    def test_shapes_of_the_wrong_kind_are_said_to_be(self):
+    def test_refuses_shapes_of_the_wrong_kind(self):
         for given in ({"x": 4}, {"x": None}, {"x": [2.5, 4]}, {"x": ["a", 4]}, {"x": [[2, 4]]}):
             with self.subTest(given=given), self.assertRaisesRegex(TypeError, "input_shape: expected whole numbers for input 'x'"):
                 Converter(input_shape=given)
@@ -214,7 +214,7 @@ class Conversion(InFolder):
         with self.assertRaisesRegex(InvalidArgumentError, "`batch_size` needs `batch_axis`"):
             Converter(batch_size=2).convert(dense("N"))
 
-    def test_what_is_no_model_is_said_to_be(self):
+    def test_refuses_other_than_models(self):
         quantizer = poprt.quantizer.FP8Quantizer(self.folder, data_preprocess={"x": X})
         for given in (self.saved(dense()), dense().SerializeToString(), None, [dense()]):
             for take in (Converter().convert, lambda model: MFConverter().convert([model]), poprt.get_pass("sort_graph"),
@@ -227,7 +227,7 @@ class Conversion(InFolder):
         with self.assertRaisesRegex(TypeError, "the name of a pass, found 5"):
             poprt.get_pass(5)
 
-    def test_arguments_of_the_wrong_kind_are_said_to_be(self):
+    def test_refuses_arguments_of_the_wrong_kind(self):
         for name, value, error, why in (("convert_version", "eleven", ValueError, "convert_version: expected an opset"),
                                         ("logger", "poprt", TypeError, "logger: expected a logging.Logger, found 'poprt'"),
                                         ("serialize_matmul", 3, TypeError, "serialize_matmul: expected a dict"),
@@ -290,7 +290,7 @@ class Conversion(InFolder):
         model.graph.node.extend(nodes)
         self.assertEqual(ops(Converter().convert(model)), ["MatMul", "Add"])
 
-    def test_what_comes_out_is_valid(self):
+    def test_converted_models_are_valid(self):
         for options in ({}, {"precision": "fp16"}, {"checkpoints": "h"}, {"convert_version": 17}, {"precision": "fp16", "fp16_skip_op_types": "Add"}):
             with self.subTest(options=options):
                 onnx.checker.check_model(Converter(**options).convert(dense()), full_check=True)
@@ -618,7 +618,7 @@ class CustomOperators(unittest.TestCase):
                                  [("x", kind), ("y", kind)])
                 self.assertEqual(input_shape(made), [8, 8])
 
-    def test_custom_operators_in_a_chain_and_beside_others(self):
+    def test_custom_operators_in_a_chain_and_with_others(self):
         model = m.make([self.leaky("x", "p"), self.leaky("p", "q"), node("Relu", ["x"], ["r"]), node("Add", ["q", "r"], ["y"])],
                        {"x": [8, 8]}, {"y": [8, 8]}, opset=11)
         made = Converter(precision="fp16").convert(model)
@@ -665,7 +665,7 @@ class BackEnds(InFolder):
             session.close()
         self.assertEqual(repr(ORTBackend(dense(), lazy_load=True)), "<ORTBackend, not loaded>")
 
-    def test_a_lazy_back_end_that_cannot_load_says_so_again(self):
+    def test_a_lazy_back_end_that_cannot_load_fails_each_time(self):
         session = ORTBackend(self.path("none.onnx"), lazy_load=True)
         for _ in range(2):
             with self.assertRaises(FileNotFoundError):
@@ -700,7 +700,7 @@ class FrontEnds(InFolder):
         for path in (self.path("model.onnx"), self.folder):
             self.assertEqual(get_frontend(path, framework="onnx").load_model(), dense())
 
-    def test_what_is_no_model_is_one_line(self):
+    def test_refuses_invalid_models_with_one_line(self):
         for data, why in ((b"hello world\n", "no ONNX model"), (b"", "there is no graph"), (b"\x08\x08", "there is no graph"),
                           (dense().SerializeToString()[:-7], "no ONNX model"), (b"\xff" * 100, "no ONNX model")):
             with open(self.path("m.onnx"), "wb") as file:
