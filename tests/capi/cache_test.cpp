@@ -107,7 +107,7 @@ void named(const char* const*& list, size_t& count, const char* name) {
 }
 
 // Each option makes a separate file, which is found again; the file records the option.
-TEST_F(Cache, WhatDecidesTheResultIsCompiledOnItsOwn) {
+TEST_F(Cache, CompilesAFileForEachOptionThatChangesTheResult) {
   EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
   const Change changes[] = {
       {"nothing", [](auto&) {}, ""},
@@ -166,7 +166,7 @@ TEST_F(Cache, WhatDecidesTheResultIsCompiledOnItsOwn) {
   EXPECT_EQ(message_for(poprt_log_set_level("WARNING")), "ok");
 }
 
-TEST_F(Cache, WhatDoesNotDecideTheResultIsNotCompiledAgain) {
+TEST_F(Cache, IgnoresOptionsThatDoNotChangeTheResult) {
   EXPECT_EQ(message_for(poprt_log_set_level("OFF")), "ok");
   EXPECT_GT(compile(cached()), 0);
   const poprt_opaque_blob blob = {"note", "text", 4};
@@ -316,7 +316,7 @@ class CompilerSteps : public Cache {
   Steps steps;
 };
 
-TEST_F(CompilerSteps, AreToldFromTheFirstToTheLast) {
+TEST_F(CompilerSteps, ReportsAllStepsInOrder) {
   const char* wanted[] = {"0.0 read; 0.8 pack weights; 1.0 done; ",
                           "0.0 read; 0.8 write; 1.0 done; ",
                           "0.0 read; 0.8 opset; 0.9 write; 1.0 done; "};
@@ -381,7 +381,7 @@ TEST_F(CompilerSteps, SeveralShapesShareThem) {
   EXPECT_EQ(first, second) << "the same steps for both";
 }
 
-TEST_F(CompilerSteps, TheShapeThatFailsIsSaid) {
+TEST_F(CompilerSteps, ErrorNamesTheShapeThatFailed) {
   const int64_t shapes[] = {1, 2, 3};
   const poprt_input_shape sets[] = {
       {"x", &shapes[0], 1}, {"x", &shapes[1], 1}, {"x", &shapes[2], 1}};
@@ -393,7 +393,7 @@ TEST_F(CompilerSteps, TheShapeThatFailsIsSaid) {
   EXPECT_NE(answer.find(": shape 3 of 3: "), std::string::npos) << answer;
 }
 
-TEST_F(CompilerSteps, WhatIsInTheCacheIsHashedAndFound) {
+TEST_F(CompilerSteps, ReportsOnlyHashAndHitForACachedModel) {
   EXPECT_EQ(call(0, cached()), "ok");
   steps.all.clear();
   EXPECT_EQ(call(0, cached()), "ok");

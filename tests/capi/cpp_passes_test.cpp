@@ -35,7 +35,7 @@ TEST(CppPasses, ArgumentsAndCallbacksReachTheirPass) {
   EXPECT_EQ(compiler::Compiler::compile(model)->getPopefModel() != nullptr, true);
 }
 
-TEST(CppPasses, WhatACallbackThrowsComesOut) {
+TEST(CppPasses, ForwardsExceptionsOfACallback) {
   passes::ApplyOptions options;
   options.afterPass = [](const compiler::PassReport&) { throw std::runtime_error("mine"); };
   EXPECT_THROW(passes::applyPasses(identity(), {{"sort_graph", {}}}, options), std::runtime_error);

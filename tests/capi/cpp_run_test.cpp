@@ -40,7 +40,7 @@ TEST(Run, MakesTypedOutputs) {
   EXPECT_NE(message_of([&] { outputs.at("z"); }).find("there is no output 'z'"), std::string::npos);
 }
 
-TEST(Run, CropsWhatIsPadded) {
+TEST(Run, CropsPaddingFromOutputs) {
   const Runner runner(MODELS "/nonzero.onnx");
   const std::vector<float> x = {0, 1, 0, 0, 0, 2};
   const auto outputs = run(runner, {{"x", x, {2, 3}}});

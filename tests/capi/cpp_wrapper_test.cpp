@@ -118,7 +118,7 @@ TEST(CppWrapper, OpensFromMemoryAndSaves) {
   EXPECT_NE(poprt::dumpPopef(DATA "/copies.popef").find("copies"), std::string::npos);
 }
 
-TEST(CppWrapper, WhatProgressThrowsEndsTheCompilation) {
+TEST(CppWrapper, ExceptionInProgressEndsTheCompilation) {
   poprt::compiler::CompilerOptions options;
   options.inputShape["x"] = {2, 4};
   options.progress = [&](double done, const std::string&) {
@@ -159,7 +159,7 @@ TEST(CppWrapper, CompilesPathsAndBytes) {
   EXPECT_FALSE(Compiler::listPasses().empty());
 }
 
-TEST(CppWrapper, DevicesAreAcquiredAsAsked) {
+TEST(CppWrapper, AcquiresDevicesByCountModelAndId) {
   const DeviceManager manager(4);
   const Executable model(DATA "/copies.popef");
   const auto device = manager.getDevice(2, DeviceConstraints{21, 1472, true});
@@ -177,7 +177,7 @@ TEST(CppWrapper, DevicesAreAcquiredAsAsked) {
   EXPECT_EQ(manager.createSmallIpuModelDevice(1)->tilesPerIpu(), 4);
 }
 
-TEST(CppWrapper, ManagersSeeWhatTheyAreTold) {
+TEST(CppWrapper, ManagerUsesOnlyVisibleDevices) {
   DeviceManagerConfig config;
   config.deviceCount = 6;
   config.visibleDevices = "1,3-4";
@@ -359,7 +359,7 @@ TEST(CppWrapper, PredicatesFollowProgramFlows) {
   }
 }
 
-TEST(CppWrapper, WeightsStayVariableWhenAsked) {
+TEST(CppWrapper, KeepsWeightsVariableOnRequest) {
   poprt::compiler::CompilerOptions options;
   options.inputShape["x"] = {2, 4};
   options.constantWeights = false;  // identity.onnx has none: nothing changes
@@ -403,7 +403,7 @@ TEST(RuntimeConfig, HasTheDocumentedDefaults) {
   EXPECT_TRUE(p.enablePrefetchDatastreams);
 }
 
-TEST(RuntimeConfig, WhatAModelRunnerCannotDoIsRefused) {
+TEST(RuntimeConfig, RefusesSettingsUnsupportedByModelRunner) {
   const auto refused = [](auto change, const char* part) {
     RuntimeConfig c;
     change(c);

@@ -83,7 +83,7 @@ TEST_F(LoneLibrary, LoadsExecutablesWithoutACompiler) {
   function<decltype(poprt_executable_free)>("poprt_executable_free")(executable);
 }
 
-TEST_F(LoneLibrary, SaysWhereItLooksForTheCompiler) {
+TEST_F(LoneLibrary, ErrorNamesThePathOfTheMissingCompiler) {
   for (int again = 0; again < 2; again++) {
     const auto [code, message] = refusal();
     EXPECT_EQ(code, POPRT_FAILED_PRECONDITION);
@@ -95,7 +95,7 @@ TEST_F(LoneLibrary, SaysWhereItLooksForTheCompiler) {
   EXPECT_EQ(refusal(), Refusal(POPRT_OK, std::string()));
 }
 
-TEST_F(LoneLibrary, SaysWhatIsNoCompiler) {
+TEST_F(LoneLibrary, RefusesAFileThatIsNotTheCompiler) {
   std::ofstream(compiler_) << "text";
   EXPECT_TRUE(
       refusal().second.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)));

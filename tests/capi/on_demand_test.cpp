@@ -286,7 +286,7 @@ TEST_F(OnDemand, AnEstimateNeedsOneShape) {
   poprt_string_free(json);
 }
 
-TEST_F(OnDemand, WhatNeedsAnExecutableIsRefusedWithoutAShape) {
+TEST_F(OnDemand, RefusesSaveRunnerAndSessionWithoutAShape) {
   const Executable executable = load(write(kProduct));
   const std::string answer =
       message_for(poprt_executable_save(executable.get(), (folder_ / "x.popef").c_str()));

@@ -268,7 +268,7 @@ TEST(OptionGrammar, FieldsOfTheCompiler) {
             field("opaque_blobs is given twice: as a field and by name"));
 }
 
-TEST(OptionGrammar, WhatGoesTogether) {
+TEST(OptionGrammar, RefusesOptionsWithoutTheOptionsThatTheyNeed) {
   const std::pair<const char*, std::string> fp8 = {"precision", "fp8"},
                                             weights = {"precision", "fp8_weight"},
                                             ipu21 = {"ipu_version", "ipu21"};
@@ -324,7 +324,7 @@ TEST(OptionGrammar, WhatGoesTogether) {
   EXPECT_EQ(create({{"input_shape", "x=1/2"}}), "ok");
 }
 
-TEST(OptionGrammar, WhatHasNoEffectIsSaid) {
+TEST(OptionGrammar, WarnsOfOptionsWithoutEffect) {
   const std::string data =
       "`data_preprocess` has no effect without `calibration_with_data`, `precision_compare` or "
       "`check`\n";

@@ -63,7 +63,7 @@ class Outputs : public testing::Test {
 
 const Tensor kX = {"x", 1, {2, 3}};
 
-TEST_F(Outputs, OnlyWhatIsRealIsLeft) {
+TEST_F(Outputs, CropsOutputsToTheirRealSize) {
   ASSERT_NO_FATAL_FAILURE(open(onnx({{"NonZero", {"x"}, "n"}, {"Neg", {"x"}, "y"}}, {kX},
                                     {{"n", 7, {2, 6}}, {"y", 1, {2, 3}}})));
   const std::string y = "y f32 [2,3] ";
@@ -92,7 +92,7 @@ TEST_F(Outputs, EveryDimensionIsCutToItsSize) {
 }
 
 // An output of such a name that is no list of sizes is one as others are.
-TEST_F(Outputs, WhatOnlyHasTheNameOfASizeStays) {
+TEST_F(Outputs, KeepsOutputsThatOnlyHaveTheNameOfAShape) {
   const auto named = [&](const Node& node, const Tensor& made) {
     open(onnx({{"Neg", {"x"}, "y"}, node}, {kX}, {{"y", 1, {2, 3}}, made}));
     return run({1, 2, 3, 4, 5, 6}, {2, 3});

@@ -31,7 +31,7 @@ poprt_tensor tensor(const char* name, size_t index, float* data) {
   return {name, index, data, 24, POPRT_DTYPE_F32, 0, kShape, 2};
 }
 
-TEST_F(TensorWords, WhatDoesNotFitIsSaid) {
+TEST_F(TensorWords, RefusesMismatchedTensors) {
   ASSERT_NO_FATAL_FAILURE(
       open(onnx({{"Neg", {"x"}, "y"}}, {{"x", 1, {2, 3}}}, {{"y", 1, {2, 3}}})));
   float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
@@ -131,7 +131,7 @@ TEST_F(TensorWords, OfManyEachLandsWhereItShould) {
     }
 }
 
-TEST_F(TensorWords, CountersSayWhatTheJsonSays) {
+TEST_F(TensorWords, CountersEqualTheJsonStatistics) {
   ASSERT_NO_FATAL_FAILURE(
       open(onnx({{"Neg", {"x"}, "y"}}, {{"x", 1, {2, 3}}}, {{"y", 1, {2, 3}}})));
   float x[6] = {}, y[6];

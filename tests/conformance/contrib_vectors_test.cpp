@@ -90,7 +90,7 @@ TEST_P(ContribVector, EvaluatedNodeGivesTheRecordedResults) {
 }
 
 // Decompositions compose the maps of their nodes.
-TEST_P(ContribVector, NothingReachesMoreThanTheMapOfAxesSays) {
+TEST_P(ContribVector, InfluenceStaysWithinTheAxisMap) {
   const Vector v = read(GetParam());
   if (v.graph->nodes().size() != 1) return;
   ir::Node& n = *v.graph->nodes().front();

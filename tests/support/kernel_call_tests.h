@@ -243,7 +243,7 @@ TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
        [&] { EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original()); });
 }
 
-TEST_P(KernelCall, TouchesNothingBehindItsOperands) {
+TEST_P(KernelCall, AccessesNoMemoryOutsideItsOperands) {
   each(varied_calls(), [&] {
     OneCall c = original();
     const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());

@@ -55,7 +55,7 @@ TEST_F(AutoShard, BytesAreThoseOfThePipelineThatTheShardedModelBecomes) {
   }
 }
 
-TEST_F(AutoShard, TextSaysTheSame) {
+TEST_F(AutoShard, TextReportEqualsJson) {
   const nlohmann::json ipus = shard({"--json"}).json()["ipus"];
   const auto megabytes = [&](size_t i) {
     return fmt::format("{:.1f}", ipus[i]["bytes"].get<double>() / 1e6);
@@ -68,7 +68,7 @@ TEST_F(AutoShard, TextSaysTheSame) {
   EXPECT_TRUE(std::filesystem::exists("other.onnx"));
 }
 
-TEST_F(AutoShard, ModelGoesBesideItsSource) {
+TEST_F(AutoShard, WritesTheModelNextToItsSource) {
   std::filesystem::create_directory("sub");
   onnx("sub/net.v2.onnx", kChain);
   const Ran ran = run_command(
@@ -77,7 +77,7 @@ TEST_F(AutoShard, ModelGoesBesideItsSource) {
   EXPECT_TRUE(std::filesystem::exists("sub/net.v2.auto_sharded.onnx"));
 }
 
-TEST_F(AutoShard, OtherCutsAreTriedWhenAskedFor) {
+TEST_F(AutoShard, OptimalPerfTriesOtherCuts) {
   const Ran ran = shard({"--optimal_perf", "--json"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_GE(ran.json()["tried"], 2);  // there are two

@@ -34,7 +34,7 @@ class Bench : public CommandTest {
   }
 };
 
-TEST_F(Bench, HowItWasMeasuredIsSaid) {
+TEST_F(Bench, ReportsTheMeasurementMethod) {
   const std::vector<std::string> words = {"net.popef", "--iterations", "4"};
   const auto with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = words;

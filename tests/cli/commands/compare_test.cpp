@@ -214,7 +214,7 @@ TEST_F(Compare, VariableShapesAreThoseOfTheData) {
       0);
 }
 
-TEST_F(Compare, BatchIsSaidByOptions) {
+TEST_F(Compare, OptionsSetTheBatch) {
   const std::vector<std::string> words = {"--input", "x=x.npy", "--reference", "y=y.npy"};
   const auto with = [&](const char* size) {
     std::vector<std::string> all = words;

@@ -128,7 +128,7 @@ TEST_F(Debug, NamesThatDiffer) {
   EXPECT_TRUE(has(refused(mapped({"x=in"})), "have no output in common"));
 }
 
-TEST_F(Debug, DataIsDumpedWhenAskedFor) {
+TEST_F(Debug, DumpsDataOnRequest) {
   EXPECT_EQ(compare({"--input_data", "x=x.npy", "--mark_outputs", "r/0"}).code, 0);
   EXPECT_FALSE(std::filesystem::exists("compare_output"));
   EXPECT_EQ(compare({"--input_data", "x=x.npy", "--mark_outputs", "r/0", "--dump_data"}).code, 0);

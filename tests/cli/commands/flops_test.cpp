@@ -184,7 +184,7 @@ TEST_F(Flops, DearerBranchCounts) {
 }
 
 // Each of several results whose shape depends on data: the first is named.
-TEST_F(Flops, NodesOfUnknownShapesAreSaid) {
+TEST_F(Flops, ReportsNodesOfUnknownShape) {
   const Ran ran = counted(R"(graph "g" opset {"": 17} {
   input %x : f32[6]
   %r : f32[6] = Relu(%x)

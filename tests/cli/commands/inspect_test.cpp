@@ -264,7 +264,7 @@ TEST_F(Inspect, FilesAreCompared) {
   EXPECT_TRUE(has(refused({"g.ir", "--compare", "none.ir"}, 1), "none.ir"));
 }
 
-TEST_F(Inspect, NobodyPublishes) {
+TEST_F(Inspect, WithoutPublishersTheTableIsEmpty) {
   std::filesystem::create_directory("empty");
   EXPECT_EQ(tables({"--view", "queues", "--folder", "empty", "--seconds", "0.1", "--record",
                     "r.telemetry"})["queues"]

@@ -56,7 +56,7 @@ TEST_F(Opt, OnnxIsRead) {
 }
 
 // A node with an attribute that its operator does not have.
-TEST_F(Opt, StrictRefusesWhatIsAWarningOtherwise) {
+TEST_F(Opt, StrictTurnsWarningsIntoErrors) {
   std::string odd = two_rows();
   odd.replace(odd.find("Relu(%d)"), 8, "Relu(%d) {odd = 1}");
   write("g.ir", odd);
@@ -67,7 +67,7 @@ TEST_F(Opt, StrictRefusesWhatIsAWarningOtherwise) {
   EXPECT_EQ(run_command(add_opt, {"opt", "odd.onnx", "--strict"}).code, 1);
 }
 
-TEST_F(Opt, PassesRunAloneOrBehindTheDefaultOnes) {
+TEST_F(Opt, PassesRunAloneOrAfterTheDefaultPasses) {
   EXPECT_EQ(identities({"--passes", "eliminate_identity"}), 0);
   EXPECT_EQ(identities({"--passes", "sort_graph"}), 2);
   EXPECT_EQ(identities({"--stage", "none"}), 2);
@@ -198,7 +198,7 @@ TEST_F(Opt, EachPassIsDumpedInsteadOfTheEnd) {
   EXPECT_EQ(count(dumped, "Identity("), 2);
 }
 
-TEST_F(Opt, TimingSaysWhatEachPassDid) {
+TEST_F(Opt, TimingReportsRewritesAndNodesOfEachPass) {
   const Ran ran = opt({"--passes", "eliminate_identity", "--timing"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.err.starts_with("eliminate_identity                    2 rewrites ")) << ran.err;
@@ -283,7 +283,7 @@ TEST_F(Opt, UnknownPassesAreRefused) {
   EXPECT_NE(ran.err.find("'no_such_pass'"), std::string::npos) << ran.err;
 }
 
-TEST_F(Opt, DamagedTextIsSaidWithItsFile) {
+TEST_F(Opt, ErrorNamesTheDamagedFile) {
   write("bad.ir", "graph");
   const Ran ran = run_command(add_opt, {"opt", "bad.ir"});
   EXPECT_EQ(ran.code, 1);

@@ -42,7 +42,7 @@ TEST(PopefReport, ProcessesRunAtTheSameTime) {
             "total: 2000.00 ms, throughput: 15.0 samples/s\n");
 }
 
-TEST(PopefReport, ReplicasAreSaid) {
+TEST(PopefReport, ReportsProcessesAndReplicas) {
   const auto message_for = [](int64_t processes, int64_t replicas) {
     return summary({{"modelRunner", 1, 1, {1}}}, {1, 1, processes, replicas});
   };

@@ -145,7 +145,7 @@ TEST_F(Processes, ReportTogether) {
             "total: 250.00 ms, throughput: 120.0 samples/s\n");
 }
 
-TEST_F(Processes, ThatFailAreSaid) {
+TEST_F(Processes, ReportsAFailedProcess) {
   EXPECT_EQ(run_file("nothing", {"--numProcesses", "2"}).err,
             "poprt_exec poprt_run_popef: process 0: ended with code 3\n");
 }

@@ -57,7 +57,7 @@ class Recompile : public CommandTest {
   }
 };
 
-TEST_F(Recompile, WhatSomebodyHasSetStays) {
+TEST_F(Recompile, KeepsMetadataThatAUserHasSet) {
   popef("a.popef", "net.onnx");
   rewrite("a.popef", [](Metadata& m) {
     m.setExecutable("mine");
@@ -185,7 +185,7 @@ TEST_F(Recompile, NothingIsDoneForThisVersion) {
   EXPECT_EQ(file_text("a.popef"), before);
 }
 
-TEST_F(Recompile, WhatWasDoneIsSaid) {
+TEST_F(Recompile, ReportsTheRecompilation) {
   popef("a.popef", "net.onnx", {{"strict", "True"}});
   const std::string before = file_text("a.popef");
   const Ran ran = recompile({"a.popef", "--force", "-o", "b.popef"});
@@ -206,7 +206,7 @@ TEST_F(Recompile, WhatWasDoneIsSaid) {
                             {"value", model("a.popef")->metadata.engineOptions()[0].value()}}));
 }
 
-TEST_F(Recompile, SourceLiesBesideTheFile) {
+TEST_F(Recompile, FindsTheSourceNextToTheFile) {
   popef("a.popef", "net.onnx");
   const std::string fresh = file_text("a.popef");
   std::filesystem::create_directory("sub");

@@ -101,7 +101,7 @@ TEST_F(Run, ChipsNumericsTakeFilesAlone) {
 }
 
 // 60000 + 60000 is no half.
-TEST_F(Run, OverflowBecomesWhatIsAskedFor) {
+TEST_F(Run, OverflowConvertsAsOptionsRequest) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f16[1]
   %y : f16[1] = Add(%x, %x)
@@ -155,7 +155,7 @@ TEST_F(Run, ModelAtSeveralShapesTakesEachSize) {
   EXPECT_EQ(run({"net.popef"}).code, 1);
 }
 
-TEST_F(Run, ValuesThatDecideShapesAreSaid) {
+TEST_F(Run, ReportsInputsThatWereFolded) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[2,3]
   input %s : s64[2]

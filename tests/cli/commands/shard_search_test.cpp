@@ -104,7 +104,7 @@ TEST(ShardSearch, LeastFullOfAtMostSixteenMovesIsTaken) {
             "poprt_exec: an IPU is 60 % full, --memory_proportion allows 30 %\n");
 }
 
-TEST(ShardSearch, WhatFitsIsNotSaid) {
+TEST(ShardSearch, PrintsNothingIfThePlanFits) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(compile_fitting({1, 2}, 0.5, compile_parts({0.5, 0.25})).plan, (Plan{1, 2}));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
@@ -255,7 +255,7 @@ TEST(ShardSearch, SoManyPlansAreCompiledAtOnce) {
   }
 }
 
-TEST(ShardSearch, RequestsAreTimedBehindTwenty) {
+TEST(ShardSearch, TimesRequestsAfterAWarmUp) {
   std::vector<std::string> calls;
   double now = 100;
   const Times times = time_requests(

@@ -66,7 +66,7 @@ TEST(TelemetryTable, LookAtOneTimeDividesByNothing) {
 }
 
 // By process and start: another process may have the number of one that ended.
-TEST(TelemetryTable, SessionsAreToldApart) {
+TEST(TelemetryTable, DistinguishesSessionsByProcessAndStart) {
   TelemetryTable table;
   Json other = session(1, 10, 0, 0), third = session(1, 40, 0, 0);
   other["pid"] = 322;
@@ -84,7 +84,7 @@ TEST(TelemetryTable, SessionsAreToldApart) {
   EXPECT_EQ(rows(table.text(all({session(4, 150, 0, 0)})))[0][5], "37.5");
 }
 
-TEST(TelemetryTable, NarrowTablesFitAndAnEmptyOneSaysSo) {
+TEST(TelemetryTable, FitsNarrowWidthsAndReportsAnEmptyTable) {
   TelemetryTable table;
   EXPECT_NE(table.text(Json::array()).find("no process publishes telemetry"), std::string::npos);
   for (const size_t width : {40, 60, 80, 130}) {

@@ -174,7 +174,7 @@ TEST(Abi, MemoryOfAnAnchorIsAlignedAndZero) {
   EXPECT_EQ(std::as_const(memory).data(), memory.data());
 }
 
-TEST(Abi, RunnersProfileWhenTheyAreAsked) {
+TEST(Abi, RunnersProfileOnRequest) {
   CompileSettings settings;
   const Executable made = load_model(sample_model("relu"), settings);
   const auto profiled = [&](bool profile) {

@@ -151,7 +151,7 @@ TEST(Arguments, BeginningsOfOptionsAreWholeNames) {
   EXPECT_EQ(refusal({"--cou=3"}), "option '--cou' is ambiguous, it could be --count, --count_all");
 }
 
-TEST(Arguments, BeginningsBehindACommandAreItsOwn) {
+TEST(Arguments, AbbreviationsAfterACommandAreOfThatCommand) {
   const std::vector<std::vector<std::string>> heads = {
       {}, {"--flag"}, {"-f"}, {"--alpha=z"}, {"-a", "z"}};
   for (const std::vector<std::string>& before : heads) {
@@ -171,7 +171,7 @@ TEST(Arguments, BeginningsBehindACommandAreItsOwn) {
   }
 }
 
-TEST(Arguments, WordsBehindTwoDashesAreNoOptions) {
+TEST(Arguments, ArgumentsAfterADoubleDashAreNotOptions) {
   Command app("", "program");
   std::vector<std::string> files;
   std::string name;
@@ -249,7 +249,7 @@ TEST(Arguments, ValuesThatAreMissing) {
             "program --help\n");
 }
 
-TEST(Arguments, WhatIsRequired) {
+TEST(Arguments, ReportsMissingRequiredArguments) {
   Command app("", "program");
   Command* run = app.add_command("run", "");
   app.add_command("walk", "");

@@ -42,7 +42,7 @@ TEST(Child, ProgramsReadNothingOfOurs) {
   ::close(ends[0]);
 }
 
-TEST(Child, WhatWasPrintedBeforeStandsInFront) {
+TEST(Child, FlushesEarlierOutputBeforeTheChildRuns) {
   testing::internal::CaptureStdout();
   fmt::print("first ");
   run_program({"sh", "-c", "echo second"}, "purpose");

@@ -32,7 +32,7 @@ TEST(Completion, BashHasACaseForEachOptionOfChoices) {
   EXPECT_EQ(text.find("--output_dir)"), std::string::npos);
 }
 
-TEST(Completion, ZshSaysWhatAnOptionIs) {
+TEST(Completion, ZshDescribesOptionsAndValues) {
   const std::string text = completion("zsh");
   EXPECT_TRUE(text.starts_with("#compdef poprt\n"));
   expect_parts(

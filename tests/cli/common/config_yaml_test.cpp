@@ -99,7 +99,7 @@ TEST(ConfigYaml, ParametersOfPassesMayComeBeforeTheirPlugins) {
   EXPECT_EQ(Config("pass_args: [a.b=c]\n" + plugin).read().given.joined("pass_args"), "a.b=c");
 }
 
-TEST(ConfigYaml, WhatIsWrongIsSaidOfItsLine) {
+TEST(ConfigYaml, ErrorsNameTheLine) {
   EXPECT_EQ(wrong(""), "1: there are no options");
   EXPECT_EQ(wrong("[a]"), "1: expected NAME: VALUE");
   EXPECT_EQ(wrong("show: yes\n? [a]\n: b"), "2: expected the name of an option");

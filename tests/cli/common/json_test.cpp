@@ -11,7 +11,7 @@ TEST(Json, TextThatIsNoUtf8IsShownAsWell) {
             "{\n \"b\": 1,\n \"a\": \"\xef\xbf\xbd\xc3\xa9\"\n}");
 }
 
-TEST(Json, OrderIsKeptWhereItIsAskedFor) {
+TEST(Json, KeepsTheOrderOfKeysOnRequest) {
   EXPECT_EQ(to_text(parse_json(R"({"b":1,"a":2})")), R"({"a":2,"b":1})");
   EXPECT_EQ(to_text(parse_ordered_json(R"({"b":1,"a":2})")), R"({"b":1,"a":2})");
   EXPECT_ANY_THROW((void)parse_json("{"));

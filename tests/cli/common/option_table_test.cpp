@@ -21,7 +21,7 @@ struct Line {
   }
 };
 
-TEST(OptionTable, HasWhatTheLibrarySays) {
+TEST(OptionTable, MatchesTheOptionTableOfTheLibrary) {
   const OptionInfo& batch = info("batch_size");
   EXPECT_EQ(batch.name, "batch_size");
   EXPECT_EQ(batch.group, "Shapes, batch, opset");
@@ -97,7 +97,7 @@ TEST(OptionTable, ValuesAreHeldToTheirLimits) {
   EXPECT_EQ(value_error(o, "x"), "expected a whole number, found 'x'");
 }
 
-TEST(OptionTable, TakesWhatALineSays) {
+TEST(OptionTable, ReadsOptionsFromACommandLine) {
   const Line line({"-i", "m.onnx", "--passes", "a", "b,", "c", "--input_shape", "x=1", "y=2",
                    "--show", "--run=false", "--input_shape", "z=3"});
   ASSERT_EQ(line.printed.code, std::nullopt) << line.printed.err;
@@ -124,7 +124,7 @@ TEST(OptionTable, NamesHaveNoBlanksAround) {
   EXPECT_EQ(line.given.joined("passes"), " a , b c,,d,,");
 }
 
-TEST(OptionTable, HelpSaysWhatAnOptionDoes) {
+TEST(OptionTable, HelpDescribesOptions) {
   const std::string help = Line({"--help"}).printed.out;
   for (const char* part : {"Shapes, batch, opset:", "FOLDER", "-i,", "--batch_per_step"})
     EXPECT_NE(help.find(part), std::string::npos) << part;

@@ -37,7 +37,7 @@ TEST(Scripts, AreThoseOfTwoOptions) {
   EXPECT_EQ(python.calls(), "");
 }
 
-TEST(Scripts, PassesAreAskedFor) {
+TEST(Scripts, RequestsThePassesOfScripts) {
   const StandIn python =
       answering(R"({"passes":[{"name":"p","summary":"does"},{"name":"q","summary":""}]})");
   const auto passes = passes_of_scripts(
@@ -48,7 +48,7 @@ TEST(Scripts, PassesAreAskedFor) {
   EXPECT_EQ(to_text(request), R"({"logging_level":"WARNING","scripts":["a.py","b.py","s.py"]})");
 }
 
-TEST(Scripts, AConversionIsAskedForWithItsOptions) {
+TEST(Scripts, RequestsAConversionWithItsOptions) {
   const StandIn python = answering(R"({"passes":[]})");
   convert_with_scripts(given({{"custom_pass_config", {"a.py"}},
                               {"passes", {"p,q"}},
@@ -65,7 +65,7 @@ TEST(Scripts, AConversionIsAskedForWithItsOptions) {
   EXPECT_EQ(request["logging_level"], "ERROR");
 }
 
-TEST(Scripts, AnswersThatSayWhatIsWrong) {
+TEST(Scripts, ReportsErrorsOfTheInterpreter) {
   const auto message_for = [](const std::string& answer) {
     const StandIn python = answering(answer);
     std::string message = message_of<Failure>([] { (void)passes_of_scripts(one_script()); });
@@ -105,7 +105,7 @@ TEST(Scripts, TheOptionThatIsGivenIsToBlame) {
           .starts_with("--custom_pass_config: "));
 }
 
-TEST(Scripts, TheLibraryIsToldWhatItKnows) {
+TEST(Scripts, PassesOnlyKnownOptionsToTheLibrary) {
   const GivenOptions all = given({{"custom_pass_config", {"a.py"}},
                                   {"passes", {"p"}},
                                   {"skip_passes", {"mine,sort_graph,sort,constant_folding"}},

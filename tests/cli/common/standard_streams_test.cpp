@@ -34,7 +34,7 @@ TEST(StandardStreams, ThoseThatAreClosedAreHeld) {
   }
 }
 
-TEST(StandardStreams, WhatIsSaidIsWrittenAtOnce) {
+TEST(StandardStreams, WritesMessagesImmediately) {
   testing::internal::CaptureStderr();
   print_error("{} of {}", 1, "two");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "1 of two");

@@ -7,7 +7,7 @@
 namespace poprt::cli {
 namespace {
 
-TEST(TemporaryFolder, GoesWithWhatIsInIt) {
+TEST(TemporaryFolder, IsRemovedWithItsContents) {
   std::filesystem::path path;
   {
     const TemporaryFolder folder, other;

@@ -108,7 +108,7 @@ TEST(Tensorflow, AModelThatWasThereIsNotTakenForTheNewOne) {
   EXPECT_EQ(converter.conversions(), "101");
 }
 
-TEST(Tensorflow, TheLastLineSaysWhatFailed) {
+TEST(Tensorflow, ReportsTheLastLineOfAFailedConversion) {
   Converter fails("[ $first ] && echo a && echo 'the reason' && echo ' \t ' || echo other; exit 1");
   EXPECT_EQ(message_of<Failure>([&] { fails.run(); }),
             "--framework tensorflow: tf2onnx failed: the reason");
@@ -119,7 +119,7 @@ TEST(Tensorflow, TheLastLineSaysWhatFailed) {
 }
 
 // The model has inputs b and i, and outputs wide, real, same and brief.
-TEST(Tensorflow, NamesOfWhatIsTransposedAreThoseOfTheModel) {
+TEST(Tensorflow, TransposeOptionsTakeNamesOfTheModel) {
   const auto message_for = [](const std::string& option, Words words, Words ends = {}) {
     Converter converter("good");
     converter.give(option, std::move(words));
@@ -147,7 +147,7 @@ TEST(Tensorflow, NamesOfWhatIsTransposedAreThoseOfTheModel) {
                           name));
 }
 
-TEST(Tensorflow, WhatIsTransposedHasFourDimensions) {
+TEST(Tensorflow, RefusesToTransposeOtherThanFourDimensions) {
   for (const char* direction : {"input", "output"}) {
     Converter converter(
         fmt::format("good; [ $first ] && echo 'Unsupported ops: A' && echo 'W - transpose_{0} for "

@@ -23,20 +23,20 @@ std::string stderr_of(const GivenOptions& given, void (*function)(const GivenOpt
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(Given, AnExecutableIsAskedForByThreeOptions) {
+TEST(Given, ThreeOptionsRequestAnExecutable) {
   EXPECT_FALSE(exports_popef(options({{"output_model", "m.onnx"}})));
   for (const char* name : {"export_popef", "popef_name", "output"})
     EXPECT_TRUE(exports_popef(options({{name, "m.popef"}}))) << name;
 }
 
-TEST(Given, OnlyErrorsAreSaidWhenTheLevelSaysSo) {
+TEST(Given, LevelsFromErrorOnAreQuiet) {
   EXPECT_FALSE(is_quiet(options({})));
   EXPECT_FALSE(is_quiet(options({{"logging_level", "WARNING"}})));
   EXPECT_TRUE(is_quiet(options({{"logging_level", "ERROR"}})));
   EXPECT_TRUE(is_quiet(options({{"logging_level", "CRITICAL"}})));
 }
 
-TEST(Given, WhatOnlyPrintsUsesNoOptionForOutputs) {
+TEST(Given, WarnsOfOutputOptionsIfItOnlyPrints) {
   const auto show = [](const GivenOptions& given) { EXPECT_TRUE(only_prints(given)); };
   EXPECT_FALSE(only_prints(options({{"output", "m.popef"}})));
   EXPECT_EQ(stderr_of(options({{"show", "True"}, {"output", "m.popef"}}), show),

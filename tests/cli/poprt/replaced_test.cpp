@@ -53,7 +53,7 @@ class Replacing : public testing::Test {
   const fs::path path = folder.path() / "m.popef";
 };
 
-TEST_F(Replacing, NothingIsBesideWhereNothingWas) {
+TEST_F(Replacing, UsesNoTemporaryFileForANewTarget) {
   const Replaced fresh({}, path);
   EXPECT_EQ(fresh.temporary_path(), path);
   compile(path, "net", "x", "y");

@@ -49,7 +49,7 @@ TEST(Source, MustBeThere) {
 }
 
 // What can be read only once becomes a file, which goes with the source.
-TEST(Source, OfAPipeIsAFileWhoseNameIsNotSaid) {
+TEST(Source, CopiesAPipeToAFileAndHidesItsName) {
   const TemporaryFolder folder;
   const std::string pipe = folder.path() / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

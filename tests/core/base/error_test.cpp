@@ -16,7 +16,7 @@ TEST(Error, FailFormatsItsMessage) {
   }
 }
 
-TEST(Error, ContextStandsInFrontOutermostFirst) {
+TEST(Error, MessageBeginsWithTheOutermostContext) {
   Error e(ErrorCode::data_loss, "message");
   e.add_context("inner");
   e.add_context("outer");

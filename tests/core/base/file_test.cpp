@@ -159,7 +159,7 @@ TEST_F(File, ALinkStaysALink) {
   EXPECT_EQ(text_of(dir / "target"), "new");
 }
 
-TEST_F(File, ALinkToWhatIsNotThereYetMakesIt) {
+TEST_F(File, WritesThroughALinkToAMissingFile) {
   fs::create_directory(dir / "folder");
   fs::create_symlink("folder/target", dir / "second");
   fs::create_symlink(dir / "second", dir / "first");

@@ -98,7 +98,7 @@ TEST(Log, BelowItsLevelNothingIsWritten) {
   EXPECT_NE(err.find("loud"), std::string::npos) << err;
 }
 
-TEST(LogDeathTest, AnUnknownLevelOfTheEnvironmentIsSaid) {
+TEST(LogDeathTest, WarnsOfUnknownLevelsInTheEnvironment) {
   const auto warn = [](const char* variable, const char* value) {
     setenv(variable, value, 1);
     warn_of_unknown_log_level();

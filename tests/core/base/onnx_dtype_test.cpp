@@ -20,7 +20,7 @@ TEST(OnnxDType, EveryNumberComesBack) {
   EXPECT_EQ(number, 27);
 }
 
-TEST(OnnxDType, NothingStandsForUnknownNumbersAndQuarters) {
+TEST(OnnxDType, UnknownNumbersAndQuartersHaveNoEquivalent) {
   for (const int64_t number : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{27}, INT64_MAX})
     EXPECT_EQ(dtype_from_onnx(number), std::nullopt);
   for (const DType dtype : {DType::undefined, DType::f8_143, DType::f8_152})

@@ -97,7 +97,7 @@ TEST(Quarter, EveryCodeRoundTrips) {
     }
 }
 
-TEST(Quarters, WholeTensorsRoundAsTheTableSays) {
+TEST(Quarters, TensorsRoundAsTheTableStates) {
   std::mt19937 random(11);
   for (const Format& f : kFormats) {
     if (f.dtype != DType::f8_143 && f.dtype != DType::f8_152) continue;
@@ -160,7 +160,7 @@ TEST(Quarter, RoundsToNearestEven) {
   }
 }
 
-TEST(Quarter, OverflowSaturatesOnlyWhenAsked) {
+TEST(Quarter, OverflowSaturatesOnlyOnRequest) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const Format& f : kFormats)
     for (const float value : {1e9f, infinity, std::numeric_limits<float>::max()})
@@ -206,7 +206,7 @@ TEST(Quarter, NanAndMinusZero) {
   }
 }
 
-TEST(Quarter, PowersOfTwoRoundAsAsked) {
+TEST(Quarter, PowersOfTwoRoundInTheRequestedMode) {
   for (int code = 0; code < 255; code++) {
     const double power = std::pow(2.0, code - 127);
     const auto exact = static_cast<float>(power);
@@ -228,7 +228,7 @@ TEST(Quarter, PowersOfTwoRoundAsAsked) {
 }
 
 // The table of ONNX's Cast.
-TEST(Quarter, PowersOfTwoSaturateOnlyWhenAsked) {
+TEST(Quarter, PowersOfTwoSaturateOnlyOnRequest) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const auto rounding : {PowerRounding::up, PowerRounding::down, PowerRounding::nearest}) {
     for (const float small : {0.0f, 0x1p-128f}) {

@@ -43,7 +43,7 @@ TEST_F(Temporaries, OtherNamesAreNotTakenForTemporary) {
     EXPECT_FALSE(is_temporary_name(name)) << name;
 }
 
-TEST_F(Temporaries, SweepRemovesWhatNobodyHolds) {
+TEST_F(Temporaries, SweepRemovesUnlockedTemporaries) {
   const fs::path dead = make(".poprt-1-2.tmp"), held = make(temporary_name());
   const fs::path other = make("notes.tmp"), user = make(".poprt-notes.tmp");
   const int fd = ::open(held.c_str(), O_RDWR);
@@ -59,7 +59,7 @@ TEST_F(Temporaries, SweepRemovesWhatNobodyHolds) {
   EXPECT_FALSE(fs::exists(held));
 }
 
-TEST_F(Temporaries, SweepLeavesWhatIsNoFile) {
+TEST_F(Temporaries, SweepSkipsFoldersLinksAndPipes) {
   const fs::path target = make("target");
   fs::create_directory(dir / ".poprt-1-1.tmp");
   fs::create_symlink(target, dir / ".poprt-1-2.tmp");

@@ -71,7 +71,7 @@ TEST(PickledArrays, OfColumnsComeInRows) {
   EXPECT_EQ(arrays.at("x").to_int64s(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
 }
 
-TEST(PickledArrays, RefuseWhatIsNoneByOneLine) {
+TEST(PickledArrays, RefusesInvalidPicklesWithOneLine) {
   expect_refused("", "it is empty");
   expect_refused("\x80\x04"s, "it ends early");
   expect_refused("hello world", "");
@@ -204,7 +204,7 @@ TEST(PickledArrays, OfColumnsOfThreeDimensionsComeInRows) {
             (Shape{0, 3}));
 }
 
-TEST(PickledArrays, ABufferSaysItsShapeAndOrder) {
+TEST(PickledArrays, ReadsShapeAndOrderOfABuffer) {
   const auto buffer = [](const std::string& shape, const std::string& order) {
     return "\x80\x05}"s + text("z") + call("numpy.core.numeric", "_frombuffer") +
            "(C\x02\x07\x08"s + type("u1") + shape + order + "tRs."s;
@@ -393,7 +393,7 @@ std::string npz_refusal(const std::string& bytes) {
 }
 
 // Other writers add their own fields after names, and comments after entries.
-TEST(NpzArrays, WhatStandsBehindNamesIsPassedOver) {
+TEST(NpzArrays, SkipsExtraFieldsAndComments) {
   std::string file, directory;
   for (const float v : {1.5f, 2.5f}) {
     const std::string name = v < 2 ? "x.npy" : "y", bytes = npy_bytes(1, kFloats, little(v));
@@ -427,7 +427,7 @@ TEST(NpzArrays, TheDirectoryIsFoundBeforeAnyComment) {
   EXPECT_EQ(npz_refusal(""), "'d.npz' is no usable .npz file: it has no directory");
 }
 
-TEST(NpzArrays, SayWhatIsWrong) {
+TEST(NpzArrays, ReportsErrors) {
   const std::string good = npz({{"x.npy", npy_bytes(1, kFloats, little(1.5f))}});
   const size_t entry = good.find("PK\x01\x02"), end = good.find("PK\x05\x06");
   const auto with = [&](size_t at, const std::string& bytes) {

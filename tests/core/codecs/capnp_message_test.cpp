@@ -207,7 +207,7 @@ TEST(CapnpMessage, MutationsNeverReadOutside) {
   EXPECT_LT(accepted, 20000);
 }
 
-TEST(CapnpMessage, SaysWhatIsWrongAndWhere) {
+TEST(CapnpMessage, ErrorsStateTheCauseAndTheWord) {
   const uint64_t root = struct_pointer(0, 0, 1);
   const auto nothing = [](const Struct&) {};
   const auto text = [](const Struct& s) { (void)s.text(0); };
@@ -244,7 +244,7 @@ TEST(CapnpMessage, SaysWhatIsWrongAndWhere) {
   }
 }
 
-TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
+TEST(CapnpMessage, AcceptsObjectsThatEndWithTheMessage) {
   const uint64_t root = struct_pointer(0, 0, 1);
   const auto nothing = [](const Struct&) {};
   const auto text = [](const Struct& s) { (void)s.text(0); };
@@ -311,7 +311,7 @@ TEST(CapnpMessage, SixteenLevelsAreTaken) {
 }
 
 // Equal messages have equal bytes, because zeros at the end of data or pointers are not stored.
-TEST(CapnpMessage, CanonicalFormOmitsWhatIsZero) {
+TEST(CapnpMessage, CanonicalFormOmitsTrailingZeros) {
   StructBuilder zeros;
   zeros.set<uint32_t>(12, 0);
   zeros.set_bit(200, false);

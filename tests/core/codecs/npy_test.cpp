@@ -84,7 +84,7 @@ std::string refusal(const std::string& bytes) {
   return "taken";
 }
 
-TEST(Npy, SaysWhatItCannotUse) {
+TEST(Npy, RefusesUnsupportedHeaders) {
   const std::string no = "'x.npy' is no usable .npy file: ";
   const std::string four(4, '\0');
   const std::pair<std::string, std::string> cases[] = {

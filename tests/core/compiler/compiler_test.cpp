@@ -37,7 +37,7 @@ TEST(Compiler, AnOutputThatIsAConstantIsStored) {
 }
 
 // Control flow is resolved into a graph of new values.
-TEST(Compiler, OutputsThatAreInputsOrConstantsKeepTheirNamesBesideControlFlow) {
+TEST(Compiler, PassThroughOutputsKeepNamesWithControlFlow) {
   const compiler::Executable e = compile_text(R"(graph "g" opset {"": 17} {
     input %x : f32[3]
     const %c : f32[3] = [1.0, 2.0, 3.0]
@@ -190,7 +190,7 @@ TEST(Compiler, AMultiLayerPerceptron) {
 }
 
 // Each message names the node, the operator, the opset, the supported types and where to report.
-TEST(Compiler, ErrorsAboutANodeSayWhatIsSupportedAndWhereToAsk) {
+TEST(Compiler, NodeErrorsStateSupportAndWhereToReport) {
   const struct {
     const char *op, *opsets, *inputs, *outputs, *attributes, *cause;
   } kBad[] = {
@@ -287,7 +287,7 @@ TEST(Compiler, AttributesThatNoOpsetHasAreAWarning) {
   EXPECT_EQ(y.to_doubles(), (std::vector<double>{0, 0, 4}));
 }
 
-TEST(Compiler, AttributesOfOtherOpsetsAreRefusedAndUnknownOnesIfAsked) {
+TEST(Compiler, RefusesAttributesOfOtherOpsetsAndUnknownOnesIfStrict) {
   for (const char* const node :
        {"%y : ? = Conv(%x, %w) {foo = 2}",
         "%y : ? = AveragePool(%x) {kernel_shape = [1, 1], dilations = [1, 1]}",
@@ -420,7 +420,7 @@ struct ProgressReports {
   }
 };
 
-TEST(Compiler, SaysHowFarItIs) {
+TEST(Compiler, ReportsProgress) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[4,4]
     %a : ? = MatMul(%x, %x)
@@ -520,7 +520,7 @@ TEST(Compiler, SizesInFrontOfTheirResultStayWideToo) {
   EXPECT_EQ(e.program.outputs[0].dtype, DType::s64);
 }
 
-TEST(Compiler, NotesOfTheModelAreBesideTheProgram) {
+TEST(Compiler, StoresTheMetadataOfTheModelAsNotes) {
   const auto graph = ir::parse_text(R"(graph "named" opset {"": 17} {
     input %x : f32[4]
     %y : ? = Relu(%x)
@@ -542,7 +542,7 @@ TEST(Compiler, NotesOfTheModelAreBesideTheProgram) {
                         R"("prop.author":"you","graph_name":"named"})"}}));
 }
 
-TEST(Compiler, StopsBehindThePassThatIsNamed) {
+TEST(Compiler, StopsAfterTheNamedPass) {
   const auto passes_of = [](const char* name) {
     const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[4]

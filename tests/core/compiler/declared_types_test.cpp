@@ -104,7 +104,7 @@ TEST(DeclaredTypes, AreComparedWithComputedShapes) {
 }
 
 // onnx.shape_inference writes such types into models.
-TEST(DeclaredTypes, WhatOnnxSaysOfStftIsNotBelieved) {
+TEST(DeclaredTypes, IgnoresTheTypeThatOnnxInfersForStft) {
   const auto body = [](const std::string& attributes, const std::string& type) {
     return "input %x : f32[1,64,1]\nconst %step : s64[] = 8\nconst %length : s64[] = 16\n"
            "%s : f32[1,7,16,2] = STFT(%x, %step, _, %length) {" +

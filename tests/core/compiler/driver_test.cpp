@@ -163,7 +163,7 @@ TEST(Driver, CompilesAModelAtEachShape) {
   EXPECT_GT(variants(compile_model(network("N"), options))["buckets"].size(), 2u);
 }
 
-TEST(Driver, SaysWhatHasNoEffectAtOneShape) {
+TEST(Driver, WarnsOfOptionsWithoutEffectForOneShape) {
   DriverOptions options;
   options.shapes = shape_sets_of({{"x", {{2, 4}}}});
   options.max_padding = 0.5;
@@ -272,7 +272,7 @@ TEST(Driver, WeightsThatMayChangeAreInputsWithAValue) {
 }
 
 // Errors name the model or the shape that causes them.
-TEST(Driver, SaysWhichPartIsWrong) {
+TEST(Driver, ErrorsNameTheModelOrTheShape) {
   DriverOptions options;
   options.input_shape = {{"graph0/x", {2, 4}}};
   test::expect_error([&] { compile_model(fused_pair(network("N"), network("M")), options); },

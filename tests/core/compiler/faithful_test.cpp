@@ -107,7 +107,7 @@ std::vector<int64_t> codes_of(const char* format, int scale, std::vector<float> 
       .to_int64s();
 }
 
-TEST(Faithful, EightBitFloatsAreMadeOfHalvesAndOverflowAsTheChipSays) {
+TEST(Faithful, EightBitFloatsRoundFromHalvesAndOverflowLikeTheChip) {
   // 1.0625 is half way between 1 and 1.125; a slightly larger number rounds to it in a half.
   EXPECT_EQ(codes_of("F143", 0, {1.0625f + 0x1p-13f, 1.0625f + 0x1p-9f}, false),
             (std::vector<int64_t>{0x40, 0x41}));
@@ -412,7 +412,7 @@ TEST(Faithful, ConvolutionsThatItHasNotAreRefused) {
 
 // Groups have 32 products if both operands are 8-bit floats. 8-bit weights are converted to halves
 // if the other operand is a half.
-TEST(Faithful, EightBitWeightsBesideHalvesAreSummedAsHalves) {
+TEST(Faithful, EightBitWeightsWithHalvesAreSummedAsHalves) {
   Tensor codes = Tensor::zeros(DType::u8, {40, 2});
   for (size_t i = 0; i < 80; i++)
     codes.mutable_values<uint8_t>()[i] =
@@ -438,7 +438,7 @@ TEST(Faithful, EightBitWeightsBesideHalvesAreSummedAsHalves) {
               });
 }
 
-TEST(Faithful, EightBitWindowsBesideHalvesAreSummedAsHalves) {
+TEST(Faithful, EightBitConvolutionsWithHalvesAreSummedAsHalves) {
   Tensor codes = Tensor::zeros(DType::u8, {2, 40, 1, 1});
   for (size_t i = 0; i < 80; i++)
     codes.mutable_values<uint8_t>()[i] =
@@ -512,7 +512,7 @@ TEST(Faithful, OverflowOfAPartialSumStaysToTheEnd) {
   EXPECT_TRUE(std::isnan(dot(a, b, {.saturate = true}))) << "no number, however it is limited";
 }
 
-TEST(Faithful, WhatIsFedIsNamed) {
+TEST(Faithful, ErrorsNameTheMismatchedInput) {
   const auto g = parsed("input %x : f16[2]\n%y = Relu(%x)\noutput %y");
   const auto message_for = [&](const Feeds& feeds) -> std::string {
     try {

@@ -128,7 +128,7 @@ TEST(FuseGraphs, MetadataIsKeptUnderThePrefixAndTheLatestVersion) {
   EXPECT_EQ(graph->metadata, wanted);
 }
 
-TEST(FuseGraphs, WhatDoesNotFitTogetherIsSaid) {
+TEST(FuseGraphs, RefusesModelsThatCannotBeFused) {
   EXPECT_EQ(fusion_message([] { fused({}, {}); }), "there are no models to fuse");
   std::string newer = kScale;
   newer.replace(newer.find("17"), 2, "18");

@@ -60,7 +60,7 @@ const std::string kOperators = R"("main": [
   {"type":"Clip","name":"cut","inputs":["r",null,null],"outputs":["y"]},
   {"type":"If","name":"","inputs":["c"],"outputs":["z"]}])";
 
-TEST(IrFile, JsonSaysWhatTheGraphHas) {
+TEST(IrFile, JsonHasTheContentsOfTheGraph) {
   EXPECT_EQ(written("ir.json", 1), "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText +
                                        "\n],\n" + kOperators + "}\n");
   EXPECT_EQ(written("ir.json", 2), "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText +

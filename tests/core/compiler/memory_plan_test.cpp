@@ -177,7 +177,7 @@ TEST(MemoryPlan, PartsThatDoNotBeginAtAMultipleOf64AreCopied) {
   EXPECT_FALSE(plan.same_bytes(g->find("x"), g->find("d"), 0)) << "the caller's";
 }
 
-TEST(MemoryPlan, PartsAreRunsOfBytesWhereNothingStandsBeforeTheAxis) {
+TEST(MemoryPlan, PartsAreContiguousIfLeadingAxesAreOne) {
   const auto contiguous = [](const std::string& op, const Shape& shape, int64_t axis,
                              const char* type = "f32") {
     const std::string made =
@@ -216,7 +216,7 @@ TEST(MemoryPlan, APartThatIsTheWholeIsOneRun) {
   EXPECT_TRUE(is_contiguous_split(*split->nodes()[0]));
 }
 
-TEST(MemoryPlan, WhatIsNeededAtOtherTimesSharesMemoryAndStateLiesFirst) {
+TEST(MemoryPlan, DisjointLifetimesShareMemoryAndStateIsFirst) {
   const auto g = graph_of(R"(
     input %x : f32[64]
     %v : ? = Transpose(%x)

@@ -22,7 +22,7 @@ TEST(Pipeline, SkippedPassesAreLeftOut) {
   EXPECT_EQ(compile_pipeline(options).size() + 1, all.size());
 }
 
-TEST(Pipeline, WhatAPrecisionBringsOrAUserNamesIsSkippedToo) {
+TEST(Pipeline, SkipsPassesOfAPrecisionAndOfTheUser) {
   Options options;
   options.precision = Precision::fp16;
   options.passes = {"pre_scale"};
@@ -53,7 +53,7 @@ TEST(Pipeline, APlainConversionRewritesNothingThatCompilingCanDoWithout) {
   EXPECT_GT(std::count(plain.begin(), plain.end(), passes::find_pass("shape_inference")), 0);
 }
 
-TEST(Pipeline, PassesThatLookForHalvesComeBehindThem) {
+TEST(Pipeline, PassesThatNeedHalvesRunAfterTheConversion) {
   Options options;
   options.precision = Precision::fp16;
   options.passes = {"replace_groupnorm_with_fast_norm", "pre_scale"};

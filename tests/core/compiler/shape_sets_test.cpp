@@ -127,7 +127,7 @@ TEST(ShapeSets, SizesOfSeveralInputsMakeOneGrid) {
   EXPECT_EQ(points, wanted);
 }
 
-TEST(ShapeSets, WhatCannotBeFilledIsSaid) {
+TEST(ShapeSets, RefusesSetsThatCannotBeFilled) {
   expect_in("no two of the 2 shapes of `input_shape` differ in one size alone",
             refusal({{{"x", {1, 64}}}, {{"x", {8, 128}}}}, 0.2));
   expect_in("makes more than 64 shapes of the 2", refusal(rows({1, 1000}), 0.01));

@@ -130,7 +130,7 @@ std::string chain() {
 )";
 }
 
-TEST(Shard, TheFileSaysWhatIsWhereAndWhatCrosses) {
+TEST(Shard, FileRecordsShardsAndTransfers) {
   const Executable e = compile_body(chain(), manual(2, true));
   const Shards s = shards_of(e.program);
   ASSERT_EQ(s.shards.size(), 2u);
@@ -171,7 +171,7 @@ std::string message(const std::string& body, const Options& options) {
   return "";
 }
 
-TEST(Shard, WhatDoesNotAgreeIsSaidInOneLine) {
+TEST(Shard, RefusesContradictorySettingsWithOneLine) {
   const auto says = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos);

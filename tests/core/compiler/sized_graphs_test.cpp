@@ -77,7 +77,7 @@ Totals check_models(uint64_t first, uint64_t count) {
 
 class SizedGraphs : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(SizedGraphs, HaveTheSizesAndValuesThatOnnxSays) {
+TEST_P(SizedGraphs, HaveTheSizesAndValuesThatOnnxDefines) {
   const uint64_t count = kModels / kShares;
   const Totals t = check_models(1 + GetParam() * count, count);
   EXPECT_LE(100 * t.refused_conversions, kRefusedConversions * t.models);
@@ -92,7 +92,7 @@ TEST_P(SizedGraphs, HaveTheSizesAndValuesThatOnnxSays) {
 
 INSTANTIATE_TEST_SUITE_P(Suite, SizedGraphs, testing::Range(uint64_t{0}, kShares));
 
-TEST(SizedGraphs, OfTheEnvironmentHaveTheSizesAndValuesThatOnnxSays) {
+TEST(SizedGraphs, OfTheEnvironmentHaveTheSizesAndValuesThatOnnxDefines) {
   const char* given = std::getenv("POPRT_SIZED_GRAPHS");
   if (!given) GTEST_SKIP() << "POPRT_SIZED_GRAPHS=SEED:COUNT";
   char* end = nullptr;

@@ -447,7 +447,7 @@ TEST(LinkedVariants, AnInputWithAValueIsNoPartOfARequest) {
   EXPECT_EQ(asked, (std::vector<std::string>{"a", "a"}));
 }
 
-TEST(LinkedVariants, WhatModelsSayOfThemselvesIsKept) {
+TEST(LinkedVariants, KeepTheNotesOfModels) {
   const auto notes = [](std::map<std::string, std::string> first,
                         std::map<std::string, std::string> second, bool shapes) {
     std::vector<Executable> parts = at_shapes({{1, 4}, {1, 8}}, "%y = Neg(%a)\noutput %y\n");

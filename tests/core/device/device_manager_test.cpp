@@ -84,7 +84,7 @@ TEST(DeviceManager, AWaitTakesNoTimeOrMore) {
   EXPECT_EQ(with(zero, less), "the timeout and sleep time of a wait are not negative");
 }
 
-TEST(DeviceManager, SaysWhatIsBusyAndWhatThereIs) {
+TEST(DeviceManager, ErrorsNameBusyAndAvailableDevices) {
   const DeviceManager two(2);
   const auto all = two.get_device(2);
   EXPECT_EQ(message_of([&] { two.get_device(); }),
@@ -267,7 +267,7 @@ TEST(WaitConfig, HasTheDocumentedForms) {
   EXPECT_EQ(both.sleep_time, std::chrono::seconds(15));
 }
 
-TEST(DeviceManager, WaitsAsLongAsItIsTold) {
+TEST(DeviceManager, WaitsForTheConfiguredTime) {
   const DeviceManager manager(1);
   auto device = manager.get_device();
   const auto start = std::chrono::steady_clock::now();
@@ -383,7 +383,7 @@ bool sleeps(pid_t thread) {
 }
 
 // A waiting thread of this process wakes up immediately, however long its sleep time is.
-TEST(DeviceManager, WhoWaitsIsToldWhenADeviceIsFree) {
+TEST(DeviceManager, WakesAWaitingThreadWhenADeviceIsFree) {
   struct State {
     std::atomic<pid_t> thread{0};
     std::promise<int64_t> found;

@@ -62,7 +62,7 @@ TEST_F(RuntimeFolder, IsInThatOfTheEnvironment) {
 }
 
 // A path is used only if it is absolute and a folder.
-TEST_F(RuntimeFolder, WhatTheEnvironmentMustNotSayIsLeftAlone) {
+TEST_F(RuntimeFolder, IgnoresInvalidPathsInTheEnvironment) {
   const fs::path shared = fs::canonical("/dev/shm") / ("poprt-" + std::to_string(getuid()));
   fs::create_directory(folder_ / "relative");
   std::ofstream(folder_ / "file") << "x";

@@ -123,7 +123,7 @@ TEST(Decoder, PrefillsAsManyTokensAsOneProgramTakes) {
   EXPECT_EQ(taken(61, 2), 1u) << "four places do not fit";
 }
 
-TEST(Decoder, SaysThatASlotIsFull) {
+TEST(Decoder, RefusesTokensForAFullSlot) {
   Decoder decoder(generation_model("genai", {64, 2, {4, 8}}), {});
   const std::vector<int64_t> tokens(64, 5);
   const std::string failed = "failed_precondition: slot 1 has ";

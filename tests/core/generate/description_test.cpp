@@ -40,7 +40,7 @@ std::string refusal_of(const std::string& key, const json& value) {
   return "taken";
 }
 
-TEST(GenerationDescription, SaysWhatContradictsTheProgram) {
+TEST(GenerationDescription, RefusesContradictionsToTheProgram) {
   const json missing(json::value_t::discarded);
   const std::tuple<const char*, json, const char*> cases[] = {
       {"version", 2, "it is not a JSON object of version 1"},

@@ -111,7 +111,7 @@ TEST(Generator, ChoosesNoStopTokenBeforeTheFewestNewTokens) {
   }
 }
 
-TEST(Generator, IgnoresTheStopTokensOfTheModelOnlyIfAsked) {
+TEST(Generator, IgnoresTheStopTokensOfTheModelOnlyOnRequest) {
   Generator generator(generation_model("genai", {64, 1, {8}}));
   const auto finish = [&](bool ignore, std::vector<int64_t> stop) {
     SequenceOptions options;
@@ -166,7 +166,7 @@ TEST(Generator, CountsWhatItComputes) {
   EXPECT_GT(parsed["decode_seconds"], 0);
 }
 
-TEST(Generator, UsesNoTokensAgainUnlessAsked) {
+TEST(Generator, ReusesTokensOnlyOnRequest) {
   Generator generator(generation_model("genai", {64, 2, {8}}));
   SequenceOptions options;
   options.sampling.max_new_tokens = 1;
@@ -181,7 +181,7 @@ TEST(Generator, UsesNoTokensAgainUnlessAsked) {
   }
 }
 
-TEST(Generator, SaysWhyACallIsRefused) {
+TEST(Generator, ReportsWhyACallIsRefused) {
   Generator generator(generation_model("gpt2", {24, 1, {8}}));
   const auto message_for = [](const std::function<void()>& call) -> std::string {
     try {

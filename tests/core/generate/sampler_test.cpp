@@ -246,7 +246,7 @@ TEST(Sampler, TakesTheEndsOfEachRange) {
             "taken");
 }
 
-TEST(Sampler, SaysWhyThereIsNoChoice) {
+TEST(Sampler, ReportsWhyThereIsNoChoice) {
   const auto message_for = [](std::vector<float> logits) -> std::string {
     try {
       Sampler({}).choose(logits, {}, {});

@@ -116,7 +116,7 @@ TEST(Estimate, ALongStepHidesFillAndDrainAndOneBatchHidesNothing) {
   EXPECT_NEAR(period(1000), (45 * 3150 + 2 * (600 + 110294)) / 1.5e9, 1e-6);
 }
 
-TEST(Estimate, OnlyWhatIsMeasuredIsChecked) {
+TEST(Estimate, OnlyMeasuredProgramsAreChecked) {
   const auto trust = [](const char* target, const auto& change) {
     ChipProgram p = products(3);
     for (ChipOp& op : p.ops) op.cost.plan = Plan{};

@@ -142,7 +142,7 @@ TEST(Graph, ErasesNodesAndTheirCaptures) {
   EXPECT_TRUE(g.inputs().empty());
 }
 
-TEST(Graph, RefusesToEraseWhatIsUsed) {
+TEST(Graph, RefusesToEraseUsedNodesAndValues) {
   Graph g;
   Value* x = g.add_input("x", kVector);
   Node* a = g.add_node("A", "", {x});
@@ -330,7 +330,7 @@ TEST(Graph, InputsAreSetOneByOneAndAllAtOnce) {
   EXPECT_EQ(y->uses()[0].node, n);
 }
 
-TEST(Graph, OutputsHaveTheNamesThatAreGivenAndFreshOnesBehind) {
+TEST(Graph, OutputsHaveGivenNamesThenFreshNames) {
   Graph g;
   const std::string names[] = {"a", "b"};
   Node* n = g.add_node("A", "", std::span<Value* const>(), 3, nullptr, names);
@@ -391,7 +391,7 @@ TEST(Graph, ReplaceAllUsesInABodyLeavesNamesOfTheOuterGraph) {
   EXPECT_EQ(b->output()->name(), "inner");
 }
 
-TEST(Graph, RefusesToEraseOutputsAndWhatIsMade) {
+TEST(Graph, RefusesToEraseGraphOutputsAndNodeResults) {
   Graph g;
   Value* x = g.add_input("x", kVector);
   Node* a = g.add_node("A", "", {x});

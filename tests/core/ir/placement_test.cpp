@@ -52,7 +52,7 @@ output %n)"),
       << "no placement is left";
 }
 
-TEST(Placement, ANameThatIsTakenTwiceSaysNothing) {
+TEST(Placement, AmbiguousNamesGiveNoPlacement) {
   const std::string before = R"(input %x : f32[2]
 %a = Relu(%x) {__ipu_number = 1} "same"
 %b = Neg(%x) {__ipu_number = 2} "same"
@@ -222,7 +222,7 @@ output %y)"),
             (Seats{{"a", "2 -1"}, {"y", "2 -1"}}));
 }
 
-TEST(Placement, WhatHasASeatKeepsItAndNothingIsGivenWhereNothingWasSaid) {
+TEST(Placement, KeepsExistingPlacementAndAddsNoneWithoutASource) {
   EXPECT_EQ(seats("input %x : f32[2]\n%a = Relu(%x) {__ipu_number = 1}\noutput %a",
                   "input %x : f32[2]\n%a = Relu(%x) {__ipu_number = 7}\n%b = Neg(%a)\noutput %b"),
             (Seats{{"a", "7 -1"}, {"b", "7 -1"}}));
@@ -231,7 +231,7 @@ TEST(Placement, WhatHasASeatKeepsItAndNothingIsGivenWhereNothingWasSaid) {
             (Seats{{"a", "none"}}));
 }
 
-TEST(Placement, ARefusalSaysWhichNumberOfWhichNode) {
+TEST(Placement, ErrorsNameTheNodeAndTheAttribute) {
   const auto graph = graph_of(
       "input %x : f32[2]\n%a = Relu(%x) {__ipu_number = 0, __pipeline_stage = 1024} \"n\"\noutput "
       "%a");

@@ -132,7 +132,7 @@ TEST(Schemas, OnlyWholeNamesAreAttributes) {
         << name;
 }
 
-TEST(Schemas, ARefusalSaysWhichOpsetsHaveTheAttribute) {
+TEST(Schemas, ErrorsNameTheOpsetsWithTheAttribute) {
   EXPECT_NE(refusal("AveragePool", 11, "dilations").find("; opset 19 on has it: convert"),
             std::string::npos)
       << refusal("AveragePool", 11, "dilations");

@@ -194,7 +194,7 @@ TEST(TextElement, EveryCharacterOfNames) {
   EXPECT_FALSE(is_plain_name(""));
 }
 
-TEST(TextElement, QuotesEscapeWhatIsNotReadable) {
+TEST(TextElement, QuotesEscapeUnprintableBytes) {
   for (int i = 0; i < 256; i++) {
     const char c = static_cast<char>(i);
     std::string wanted(1, c);

@@ -5,7 +5,7 @@
 namespace poprt::ir {
 namespace {
 
-TEST(TypesAgree, WhatIsUnknownOnEitherSideAgreesWithAnything) {
+TEST(TypesAgree, UnknownPartsAgreeWithAnything) {
   const ValueType known = ValueType::of(DType::f32, {2, 3});
   EXPECT_TRUE(types_agree(known, known));
   EXPECT_TRUE(types_agree({}, known));

@@ -106,7 +106,7 @@ TEST(Verifier, RefusesValuesOfASiblingThatCameBefore) {
   second->nodes()[0]->set_inputs({});
 }
 
-TEST(Verifier, SaysWhichGraphAndNode) {
+TEST(Verifier, ErrorsNameTheGraphAndTheNode) {
   const auto message_for = [](const Graph& g) {
     try {
       verify(g);
@@ -205,7 +205,7 @@ TEST(Verifier, RefusesANodeWithoutType) {
   expect_refused(c.g, "'first'");
 }
 
-TEST(Verifier, RefusesAValueNobodyDefines) {
+TEST(Verifier, RefusesUndefinedValues) {
   Chain c;
   Value* y = c.g.add_input("y", kVectorType);
   c.g.remove_input(y);
@@ -240,7 +240,7 @@ TEST_P(ManyReaders, AUseByAnotherNodeIsNoUse) {
   uses(x).back().node = readers.back();
 }
 
-TEST_P(ManyReaders, AUseThatNobodyMakesIsOneTooMany) {
+TEST_P(ManyReaders, RefusesAListedUseThatNoNodeHas) {
   uses(x).push_back(uses(x).front());
   expect_refused(g, "value 'x' lists");
   uses(x).pop_back();

@@ -65,7 +65,7 @@ class Cpu : public ::testing::Test {
   std::optional<std::string> before_;
 };
 
-TEST_F(Cpu, IsUsedUpToWhatIsWanted) {
+TEST_F(Cpu, UsesInstructionSetsUpToTheRequestedOne) {
   const Isa best = best_isa();
   const std::pair<const char*, Isa> wanted[] = {
       {"", best},

@@ -114,7 +114,7 @@ std::string prepared(const char* name, DType dtype, const Shape& shape) {
   }
 }
 
-TEST(Custom, MemoryOfResultsIsWhatTheOperatorSays) {
+TEST(Custom, RefusesResultsThatDifferFromTheOperatorsTypes) {
   EXPECT_EQ(prepared("Same", DType::f32, {2, 3}), "");
   EXPECT_EQ(prepared("Same", DType::f64, {2, 3}), "");
   EXPECT_EQ(prepared("Same", DType::f32, {2, 1}),
@@ -206,7 +206,7 @@ TEST(Custom, PartsMayBeRunTogether) {
   }
 }
 
-TEST(Custom, WhatIsWrittenBesideAnOutputIsFoundOnce) {
+TEST(Custom, ReportsAWriteOutsideAnOutputOnce) {
   for (const char* name : {"Behind", "InFront"}) {
     const Plan plan = plan_of(name, DType::f32, {2, 3});
     struct {
@@ -225,7 +225,7 @@ TEST(Custom, WhatIsWrittenBesideAnOutputIsFoundOnce) {
   }
 }
 
-TEST(Custom, WhatFailsInAPartIsTold) {
+TEST(Custom, ReportsAFailureInAPart) {
   const Plan plan = plan_of("BadPart", DType::f32, {2, 3});
   run_twice(plan);
   EXPECT_EQ(failure_of(plan), "operator org.test.BadPart of node 'n': the second part");

@@ -18,7 +18,7 @@ calls::Epilogue call_of(Activation activation) {
   return e;
 }
 
-TEST(Epilogue, HandsOnWhatTheCallSays) {
+TEST(Epilogue, CopiesTheFieldsOfTheCall) {
   for (int i = 0; i < kActivationCount; i++) {
     calls::Epilogue call = call_of(static_cast<Activation>(i));
     call.residual_after = i % 2 == 1;

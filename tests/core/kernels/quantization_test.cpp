@@ -59,7 +59,7 @@ TEST(QuantizationGrid, LongRunsAreCut) {
     }
 }
 
-TEST(QuantizationGrid, HasAsManyParametersAsTheCallSays) {
+TEST(QuantizationGrid, HasTheParametersThatTheCallStates) {
   const auto parameters = [](calls::QuantizationGrid g) { return make_grid(g).parameters; };
   EXPECT_EQ(parameters({2, 7, 3, 0, false}), 1);
   EXPECT_EQ(parameters({2, 7, 3, 0, true}), 7);

@@ -239,7 +239,7 @@ void expect_right(const calls::RecurrentGeneric& call, std::vector<Tensor> opera
     }
 }
 
-TEST(RecurrentGeneric, ComputesWhatIsDefined) {
+TEST(RecurrentGeneric, MatchesTheDefinition) {
   std::mt19937 rng(11);
   for (int round = 0; round < 400; round++) {
     const calls::RecurrentGeneric call = random_call(rng);

@@ -133,7 +133,7 @@ TEST(Export, KeepsNamesOfNestedGraphsApart) {
   EXPECT_EQ(body.outputs()[0], body.nodes()[0]->output());
 }
 
-TEST(Export, NodesOfOneNameAreToldApart) {
+TEST(Export, RenamesNodesWithEqualNames) {
   ir::Graph g;
   g.opsets = {{"", 17}};
   ir::Value* v = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
@@ -151,7 +151,7 @@ TEST(Export, NodesOfOneNameAreToldApart) {
 }
 
 // Types of the results of nodes, except for outputs and for values of unknown type.
-TEST(Export, ValueInfoIsOfWhatLiesBetween) {
+TEST(Export, ValueInfoListsIntermediateValuesOfKnownType) {
   ir::Graph g("g");
   g.opsets[""] = 17;
   ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {2}));
@@ -338,7 +338,7 @@ TEST(Export, TypesAreWrittenAsFarAsTheyAreKnown) {
   EXPECT_EQ(m.graph().input(4).type().tensor_type().shape().dim(0).dim_value(), 3);
 }
 
-TEST(Export, WhatABodyHandsOutOfTheOuterGraphGoesThroughIdentity) {
+TEST(Export, OuterValuesReturnedByABodyGoThroughIdentity) {
   ir::Graph g;
   g.opsets = {{"", 17}};
   ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
@@ -359,7 +359,7 @@ TEST(Export, WhatABodyHandsOutOfTheOuterGraphGoesThroughIdentity) {
 }
 
 // An output that was omitted stays omitted unless it is requested.
-TEST(Export, OmittedOutputsAreThoseThatNobodyReads) {
+TEST(Export, OmitsUnreadOutputsThatWereOmitted) {
   ir::Graph g;
   g.opsets = {{"", 17}};
   const std::string x_name = std::string(kOmittedName) + "_input";
@@ -397,7 +397,7 @@ TEST(Export, NothingAndStringsStayInsideWhateverTheThreshold) {
   EXPECT_EQ(difference(g, *import_file(dir / "m.onnx")), "");
 }
 
-TEST(Export, TheDataLiesBesideTheFileThatALinkNames) {
+TEST(Export, WritesDataNextToTheTargetOfALink) {
   const TemporaryDirectory dir;
   std::filesystem::create_directory(dir / "real");
   write_file(dir / "real/m.onnx", "old");

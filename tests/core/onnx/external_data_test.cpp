@@ -185,7 +185,7 @@ TEST_F(External, RefusesLinksUnlessAllowed) {
     EXPECT_EQ(w(*load({{"location", location}, {"offset", "64"}}, true)), kValues);
 }
 
-TEST_F(External, RefusesWhatIsNoRegularFile) {
+TEST_F(External, RefusesIrregularFiles) {
   ASSERT_EQ(mkfifo((dir_ / "model/fifo").c_str(), 0600), 0);
   refused(ErrorCode::invalid_argument, "regular", {{"location", "fifo"}});
   refused(ErrorCode::invalid_argument, "regular", {{"location", "sub"}});
@@ -242,7 +242,7 @@ TEST_F(External, ExportsAndReadsBack) {
   EXPECT_EQ(difference(*g, *import_file(dir_ / "small.onnx")), "");
 }
 
-TEST_F(External, SaysWhatIsWrongWithAPathOrAPart) {
+TEST_F(External, ErrorsDescribeTheInvalidPathOrRange) {
   fs::create_symlink("w.bin", dir_ / "model/link.bin");
   fs::create_hard_link(dir_ / "secret.bin", dir_ / "model/hard.bin");
   const auto message_for = [&](const Entries& entries) {

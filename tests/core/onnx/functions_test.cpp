@@ -155,7 +155,7 @@ TEST(Functions, ReadDefaultAttributes) {
   EXPECT_EQ(import_proto(m.model)->nodes()[0]->float_attr("alpha", 0), 2.f);
 }
 
-TEST(Functions, AreToldApartByOverload) {
+TEST(Functions, AreDistinguishedByOverload) {
   Model m;
   for (const std::string overload : {"", "v2"}) {
     auto& f = add_function(m.model, "F", {"a"}, {"r"});
@@ -587,7 +587,7 @@ TEST(Functions, DefaultsAreNoGraphs) {
   }
 }
 
-TEST(Functions, FieldsOfNewerVersionsThatAreDamagedAreSaid) {
+TEST(Functions, ErrorsNameDamagedFieldsOfNewerVersions) {
   for (const auto& [number, name] : {std::pair{11, "attribute_proto"}, {12, "value_info"}}) {
     pb::ModelProto model = empty_model();
     auto& f = add_function(model, "F", {"a"}, {"r"});
@@ -663,7 +663,7 @@ TEST(Functions, AnIdentityBringsTheStandardDomain) {
   EXPECT_EQ(g->opsets, (std::map<std::string, int64_t>{{"", 13}, {"local", 1}}));
 }
 
-TEST(Functions, UnknownDomainsOfFunctionsAreSaid) {
+TEST(Functions, ErrorsNameDomainsThatAFunctionDoesNotImport) {
   pb::ModelProto model = empty_model();
   auto& f = add_function(model, "F", {"a"}, {"r"});
   add_node(f, "Op", {"a"}, {"r"}, "n").set_domain("custom");

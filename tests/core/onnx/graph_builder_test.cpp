@@ -156,7 +156,7 @@ pb::ModelProto declared_twice(const pb::TypeProto& inside, const pb::TypeProto& 
   return model;
 }
 
-TEST(GraphBuilder, WhatOneDeclarationLeavesOutAnotherSays) {
+TEST(GraphBuilder, MergesDeclarationsOfOneValue) {
   const auto both = [](const pb::TypeProto& inside, const pb::TypeProto& outside) {
     const auto g = import_proto(declared_twice(inside, outside));
     const ir::ValueType& type = g->outputs()[0]->type;
@@ -338,7 +338,7 @@ TEST(GraphBuilder, TheTypeOfAnAbsentOptionalIsLeftOut) {
   EXPECT_EQ(import_proto(model)->nodes()[1]->int_attr("type", 0), 1);
 }
 
-TEST(GraphBuilder, WhatABodyHandsOutOfTheOuterGraphKeepsItsType) {
+TEST(GraphBuilder, OuterValuesReturnedByABodyKeepTheirType) {
   pb::ModelProto model = relu_model();
   pb::NodeProto& n = add_node(*model.mutable_graph(), "If", {"x"}, {"b"});
   pb::GraphProto& body = *add_attribute(n, "g", pb::AttributeProto::GRAPH).mutable_g();
@@ -375,7 +375,7 @@ TEST(GraphBuilder, EachPieceOfTheHeadIsNeeded) {
   EXPECT_EQ(bytes("PopEG ").find("PopEF"), std::string::npos);
 }
 
-TEST(GraphBuilder, MetadataIsWhatTheModelSays) {
+TEST(GraphBuilder, CopiesTheMetadataOfTheModel) {
   pb::ModelProto model = relu_model();
   EXPECT_EQ(import_proto(model)->metadata,
             (std::map<std::string, std::string>{{"ir_version", "8"}}));

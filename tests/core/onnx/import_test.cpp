@@ -506,7 +506,7 @@ void expect_strict_error(const char* part, const pb::ModelProto& model) {
   });
 }
 
-TEST(Import, AKnownDomainWithoutImportIsItsFirstVersionThatDefinesWhatIsUsed) {
+TEST(Import, ADomainWithoutImportGetsTheFirstSufficientVersion) {
   using Names = std::vector<const char*>;
   const auto with = [](const char* domain, const char* op, const Names& attributes) {
     pb::ModelProto model = relu_model();
@@ -618,7 +618,7 @@ TEST(Import, DeclarationsOfOneValueMustAgree) {
   });
 }
 
-TEST(Import, DeclarationsAddUpToWhatIsKnown) {
+TEST(Import, MergesDeclaredTypes) {
   pb::ModelProto model = relu_model();
   const std::string y = model.graph().output(0).name();
   auto* dims = model.mutable_graph()
@@ -631,7 +631,7 @@ TEST(Import, DeclarationsAddUpToWhatIsKnown) {
   EXPECT_EQ(import_proto(model)->find(y)->type.dtype, DType::f32);
 }
 
-TEST(Import, SaysWhatIsDeclaredToBeNoTensor) {
+TEST(Import, RecordsDeclaredContainerTypes) {
   pb::ModelProto model = relu_model();
   auto* type = model.mutable_graph()->mutable_output(0)->mutable_type();
   type->Clear();
@@ -642,7 +642,7 @@ TEST(Import, SaysWhatIsDeclaredToBeNoTensor) {
   EXPECT_EQ(g->metadata.at(ir::kDeclaredContainer + g->outputs()[0]->name()), "sequence s64[?]");
 }
 
-TEST(ImportFile, SaysWhatIsWrongWithTheFile) {
+TEST(ImportFile, ErrorsDescribeInvalidFiles) {
   const TemporaryDirectory dir;
   expect_error(ErrorCode::not_found, {"none.onnx"}, [&] { import_file(dir / "none.onnx"); });
   expect_error(ErrorCode::invalid_argument, {dir.path().string()},

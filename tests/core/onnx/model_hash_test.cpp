@@ -246,7 +246,7 @@ TEST_F(ModelHash, AFileWithAlignedTensorsIsHashedAsAWhole) {
             Sha256().add_sized(bytes).add_sized("data").add_sized(data).finish());
 }
 
-TEST_F(ModelHash, ReportsWhatIsReadAndDoesNotDependOnThePieces) {
+TEST_F(ModelHash, ReportsProgressAndIgnoresPieceBoundaries) {
   pb::ModelProto model;
   model.set_ir_version(8);
   externalize(*model.mutable_graph()->add_initializer(), "a.bin");

@@ -5,7 +5,7 @@
 namespace poprt::onnx {
 namespace {
 
-TEST(OperatorDoc, SaysWhatOnnxSays) {
+TEST(OperatorDoc, ReturnsTheDocumentationOfOnnx) {
   const auto doc = operator_doc("", "Gemm", 13);
   ASSERT_TRUE(doc);
   EXPECT_EQ(doc->since, 13);

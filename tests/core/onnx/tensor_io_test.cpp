@@ -109,7 +109,7 @@ TEST(TensorFile, ListsComeFromSequencesAndOptionals) {
             (dir / "t.pb").string() + ": not an ONNX tensor: it starts with protobuf field 14");
 }
 
-TEST(TensorFile, KeepsNamesAndReadsExternalDataBesideIt) {
+TEST(TensorFile, KeepsNamesAndReadsExternalData) {
   const TemporaryDirectory dir;
   write_tensor_pb(dir / "t.pb", "", Tensor::scalar(1.F));
   std::string name = "old";

@@ -304,7 +304,7 @@ TEST(TensorProto, NarrowNumbersMayBeSignedOrNot) {
   EXPECT_EQ(doubles(boolean), (std::vector<double>{1, 0, 1}));
 }
 
-TEST(TensorProto, SaysWhatItNeeds) {
+TEST(TensorProto, ErrorsStateTheNeededData) {
   EXPECT_EQ(refusal(raw(1, {2, 3}, std::string(20, 'x'))),
             "a f32 tensor [2,3] needs 24 bytes in raw_data, found 20");
   EXPECT_EQ(refusal(tensor(1, {2, 3})), "a f32 tensor [2,3] needs 6 elements, it has no data");
@@ -350,7 +350,7 @@ std::string refusal(const pb::SparseTensorProto& s) {
   return message_of_action([&] { dense(s); });
 }
 
-TEST(SparseTensor, SaysWhatIsWrong) {
+TEST(SparseTensor, ErrorsStateTheInvalidIndex) {
   const std::string ascend = "sparse indices should ascend within 6 elements, found ";
   EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1}, {6})), ascend + "6 after -1");
   EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1}, {-1})), ascend + "-1 after -1");

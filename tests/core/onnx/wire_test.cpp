@@ -168,7 +168,7 @@ std::string message_of_import(const std::string& bytes) {
 }
 
 // Byte and reason, counted by hand: 08 08 is ir_version, 12 a string, 3a a message.
-TEST(Wire, SaysWhereTheBytesStopMakingSense) {
+TEST(Wire, ErrorsStateTheByteOffset) {
   const std::string head("\x08\x08", 2);
   const std::string at2 = "data_loss: the ONNX model is truncated or damaged at byte 2: ";
   const std::string no = "invalid_argument: not an ONNX model: ";

@@ -135,7 +135,7 @@ class WeakTypes {
   test::RecordedLines found_;
 };
 
-TEST(BentSamples, RecordedTypesOfWhatIsKnownInPart) {
+TEST(BentSamples, InferredTypesOfPartlyKnownInputsAreRecorded) {
   WeakTypes weak;
   std::map<std::string, int> count;
   for (const Sample& s : all_samples())

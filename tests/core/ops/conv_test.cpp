@@ -101,7 +101,7 @@ TEST(Conv, MatchesNaiveLoopsInFourDimensions) {
         {0, 0, 0, 1, 1, 0, 0, 1}, {1, 1, 1, 1});
 }
 
-TEST(Conv, AutoPadPutsTheOddElementWhereItsNameSays) {
+TEST(Conv, AutoPadPutsTheOddElementUpperOrLower) {
   check(false, {1, 1, 5, 6}, {1, 1, 2, 2}, {1, 1, 5, 6}, 1, {1, 1}, {0, 0, 1, 1}, {1, 1},
         {{"auto_pad", std::string("SAME_UPPER")}});
   check(false, {1, 1, 5, 6}, {1, 1, 2, 2}, {1, 1, 5, 6}, 1, {1, 1}, {1, 1, 0, 0}, {1, 1},

@@ -121,7 +121,7 @@ TEST(EarlyOnnx, DynamicSliceIsASliceWithoutSteps) {
     EXPECT_EQ(y.values<float>()[i], x.values<float>()[(1 + i / 3) * 6 + 2 + i % 3]);
 }
 
-TEST(EarlyOnnx, WhatContradictsItselfIsRefused) {
+TEST(EarlyOnnx, RefusesContradictoryAttributes) {
   const Tensor x = random_floats({1, 2, 4, 4});
   const auto refused = [&](const NodeCase& c, const char* fact) {
     try {

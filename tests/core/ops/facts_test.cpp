@@ -71,7 +71,7 @@ TEST(OperatorFacts, HoldTogether) {
   }
 }
 
-TEST(OperatorFacts, WhatHasNoLoweringIsResolved) {
+TEST(OperatorFacts, OperatorsWithoutALoweringAreResolved) {
   for (const OpDef* op : all_ops()) {
     if (op->lower == lower_container && op->name != "Unspecified") {  // a place without a value
       // OpDef::bound replaces the node of an operator whose results have sizes that depend on data.
@@ -375,7 +375,7 @@ TEST(OperatorFacts, LayersMultiplyByWeights) {
       EXPECT_TRUE(in_mask(op->facts.weight_inputs, 1)) << op->name;
 }
 
-TEST(OperatorFacts, WhatBelongsToFewOperatorsIsTheirs) {
+TEST(OperatorFacts, RareFactsBelongToTheseOperators) {
   using Names = std::set<std::string>;
   EXPECT_EQ(ops_where([](const Facts& f) { return f.attends; }), Names{"Attention"});
   EXPECT_EQ(ops_where([](const Facts& f) { return f.winograd; }), Names{"Conv"});
@@ -422,7 +422,7 @@ std::vector<double> run_picking(const std::string& op, const std::vector<Tensor>
   return run(s, s.inputs);
 }
 
-TEST(OperatorFacts, SourceSaysWhichElementsThoseOfTheResultAre) {
+TEST(OperatorFacts, SourceNamesTheElementsOfTheResult) {
   using Names = std::set<std::string>;
   EXPECT_EQ(ops_where([](const Facts& f) { return f.source == ElementSource::itself; }),
             Names{"Identity"});

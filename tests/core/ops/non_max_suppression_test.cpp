@@ -123,7 +123,7 @@ TEST(NonMaxSuppression, ConstantBoxesLeaveNoRowOver) {
   EXPECT_EQ(rows_of(y), (Rows{{0, 0, 1}, {0, 0, 2}}));
 }
 
-TEST(NonMaxSuppression, WhatDoesNotFitIsRefused) {
+TEST(NonMaxSuppression, RefusesMismatchedShapesAndThresholds) {
   const auto code = [](Shape boxes, Shape scores, float iou) {
     try {
       test::infer_node(

@@ -43,7 +43,7 @@ TEST(OpSupport, TypesHaveTrialsOfTheirOwnWhereOneNodeFitsFewTypes) {
   EXPECT_EQ(type_list(support("", "NegativeLogLikelihoodLoss", 22).types), "f32 f16 bf16 f64");
 }
 
-TEST(OpSupport, SaysWhatImplementsAnOperator) {
+TEST(OpSupport, ReportsTheImplementationOfAnOperator) {
   EXPECT_EQ(support("", "MatMul", 13).implementation, Implementation::fast);
   EXPECT_EQ(support("", "Det", 11).implementation, Implementation::reference);
   EXPECT_EQ(support("", "Reshape", 13).implementation, Implementation::view);
@@ -84,7 +84,7 @@ TEST(OpSupport, EachOfTheAttributesOfATrialIsTried) {
   EXPECT_FALSE(takes(support_of(words_and_bytes), DType::f16));
 }
 
-TEST(OpSupport, ATrialMayHaveNoAttributesBesideSome) {
+TEST(OpSupport, TrialsWithAndWithoutAttributesCombine) {
   static OpDef either = *find_op("", "Mod", 13), floats = either;
   either.facts.trial = {"T[4,4]; T[4,4]", "| fmod = 1"};
   floats.facts.trial = {"T[4,4]; T[4,4]"};
@@ -117,13 +117,13 @@ TEST(UnsupportedOperator, NamesNodeOperatorDomainAndOpset) {
   expect_words(text, {"Fancy node", "ai.onnx", "opset 17", "poprt_exec ops", "open an issue"});
 }
 
-TEST(UnsupportedOperator, OfSomebodysOwnDomainSaysWhereItWouldComeFrom) {
+TEST(UnsupportedOperator, OfACustomDomainSuggestsAPlugIn) {
   const std::string text =
       error_of({.op = "Fancy", .inputs = {Tensor::scalar(1.0f)}, .domain = "com.example"});
   expect_words(text, {"Fancy node", "com.example", "plug-in", "`custom_library_so_paths`"});
 }
 
-TEST(UnsupportedOperator, SaysFromWhichOpsetOnItIsSupported) {
+TEST(UnsupportedOperator, ErrorNamesTheFirstSupportedOpset) {
   const std::string text = error_of({.op = "Mish", .opset = 17, .inputs = {Tensor::scalar(1.0f)}});
   expect_words(text, {"Mish node", "opset 18 on", "imports opset 17"});
 }
@@ -134,7 +134,7 @@ TEST(UnsupportedOperator, ModelsOptimizedForOneCpuAreRefusedWithCauseAndCure) {
   expect_words(text, {"ReorderInput node", "ORT_ENABLE_ALL", "ORT_ENABLE_EXTENDED"});
 }
 
-TEST(UnsupportedType, NamesWhatIsTakenAndWhereToAsk) {
+TEST(UnsupportedType, ErrorNamesSupportedTypesAndWhereToReport) {
   const std::string text =
       error_of({.op = "Sqrt", .opset = 13, .inputs = {Tensor::scalar<int64_t>(4)}});
   expect_words(text, {"Sqrt node", "s64", "opset 13", "f32", "open an issue"});

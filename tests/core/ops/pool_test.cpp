@@ -72,7 +72,7 @@ TEST(MaxPool, IndicesPointAtTheMaximum) {
   }
 }
 
-TEST(AveragePool, CountsPaddingOnlyWhenAsked) {
+TEST(AveragePool, CountsPaddingOnlyOnRequest) {
   Tensor x = Tensor::of<float>({1, 1, 2, 2}, {1, 2, 3, 4});
   const Attributes base = {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{1, 1, 0, 0}}};
   Attributes counted = base;

@@ -102,7 +102,7 @@ TEST(RefusedInputs, SayWhatDoesNotFit) {
   }
 }
 
-TEST(RefusedInputs, WhatFitsIsTaken) {
+TEST(RefusedInputs, ValidInputsAreAccepted) {
   const test::Attributes axis1 = {{"axis", int64_t{1}}};
   const NodeCase all[] = {
       scatter(floats({3, 4}), longs({2, 4}), floats({2, 4})),
@@ -135,7 +135,7 @@ TEST(RefusedInputs, DistancesAreOfMatricesOfEqualWidth) {
 }
 
 // Sizes are limited, so later sums and products cannot overflow.
-TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
+TEST(RefusedInputs, SizesAreBoundedWithADimensionOfZero) {
   const auto message_for = [](Shape shape) {
     ir::Graph graph;
     graph.opsets[""] = 17;

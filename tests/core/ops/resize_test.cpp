@@ -281,7 +281,7 @@ TEST(Resize, SizesEndAtABillion) {
   EXPECT_NE(message_for(2, {}, {-1}).find("size -1 is out of range"), std::string::npos);
 }
 
-TEST(Resize, SaysWhatDoesNotFit) {
+TEST(Resize, RefusesInvalidScalesAndSizes) {
   const std::vector<int64_t> last = {-1};
   const std::string policy = "keep_aspect_ratio_policy", both = "expected either scales or sizes";
   NodeCase two = scaled({2, 3}, {1, 2});

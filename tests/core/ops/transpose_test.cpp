@@ -78,7 +78,7 @@ TEST(Transpose, ScalarsAndEmptyTensors) {
   check(DType::f32, {0, 3}, {1, 0});
 }
 
-TEST(Transpose, RefusesWhatIsNoPermutation) {
+TEST(Transpose, RefusesInvalidPermutations) {
   EXPECT_THROW(check(DType::f32, {2, 3}, {0, 0}), Error);
   EXPECT_THROW(check(DType::f32, {2, 3}, {0}), Error);
 }

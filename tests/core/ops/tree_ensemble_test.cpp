@@ -101,7 +101,7 @@ TEST(TreeEnsemble, RefusesListsOfDifferentLengths) {
   expect_refused(c, "different lengths");
 }
 
-TEST(TreeEnsemble, RefusesACycleBesideItsRoots) {
+TEST(TreeEnsemble, RefusesACycleThatNoRootReaches) {
   test::NodeCase c = stump();
   // Node 0 is its own child, and node 2 is the only one without a parent.
   c.attributes["nodes_truenodeids"] = Ints{1, 0, 0};

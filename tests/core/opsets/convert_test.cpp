@@ -164,18 +164,18 @@ TEST(ConvertOpset, ARefusalInASubgraphNamesItsNode) {
                  18, 13, {"BitwiseNot", "'inner'", "opset 18 to 13"});
 }
 
-TEST(ConvertOpset, SaysWhichTypeIsNotThere) {
+TEST(ConvertOpset, ErrorNamesTheMissingType) {
   expect_refusal("input %x : bf16[2]\n%y : ? = Neg(%x) \"n\"\noutput %y", 13, 12,
                  {"Neg node 'n'", "input 0 is bf16", "opset 12"});
 }
 
-TEST(ConvertOpset, SaysWhatMustBeConstant) {
+TEST(ConvertOpset, ErrorNamesTheInputThatMustBeConstant) {
   expect_refusal(
       "input %x : f32[2,1]\ninput %a : s64[1]\n%y : f32[2] = Squeeze(%x, %a) \"s\"\noutput %y", 13,
       11, {"Squeeze node 's'", "'a'", "constant", "axes"});
 }
 
-TEST(ConvertOpset, SaysWhichAttributeIsNew) {
+TEST(ConvertOpset, ErrorNamesTheNewAttribute) {
   expect_refusal(
       "input %x : f32[1,1,5,5]\n%y : ? = AveragePool(%x) {dilations = [2, 2], "
       "kernel_shape = [2, 2]} \"pool\"\noutput %y",
@@ -316,7 +316,7 @@ TEST(ConvertOpset, ASizeThatDependsOnDataKeepsTheOperator) {
       "is unknown: f32[?,?,?]");
 }
 
-TEST(ConvertOpset, WhatWouldBeSlowerIsKeptUnlessAskedFor) {
+TEST(ConvertOpset, KeepsTheOpsetIfAnOlderOneIsSlower) {
   const std::string body =
       "input %x : s8[2,3]\nconst %s : f32[3] = [1.0, 0.5, 2.0]\n"
       "%y : ? = DequantizeLinear(%x, %s) {axis = 1} \"q\"\noutput %y";
@@ -327,7 +327,7 @@ TEST(ConvertOpset, WhatWouldBeSlowerIsKeptUnlessAskedFor) {
   convert_from(body, 13, 11, "Cast Mul");
 }
 
-TEST(ConvertOpset, WhatPassesMadeFitsTheGraphsOpset) {
+TEST(ConvertOpset, ConvertsNodesOfPassesToTheOpsetOfTheGraph) {
   auto graph = ir::parse_text(
       "graph \"g\" opset {\"\": 13} {\ninput %x : f32[2]\n"
       "%y : f32[2] = poprt.onnx.Gelu(%x)\noutput %y\n}");

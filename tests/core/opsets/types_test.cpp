@@ -18,7 +18,7 @@ TEST(OpsetTypes, ListsTakeOneSet) {
   EXPECT_FALSE(input_allows("Max", 11, 7, DType::s32));
 }
 
-TEST(OpsetTypes, WhatNobodyTellsIsAllowed) {
+TEST(OpsetTypes, UnknownTypesAreAllowed) {
   EXPECT_TRUE(input_allows("Frobnicate", 11, 0, DType::f32));
   EXPECT_FALSE(has_types("Frobnicate"));
   EXPECT_TRUE(has_types("Add"));

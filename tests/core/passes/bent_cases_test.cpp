@@ -460,7 +460,7 @@ TEST_P(BentCases, ComputeTheSame) {
 
 // Found by changed graphs: the value that replaces an unused one may be removed with the node that
 // made it.
-TEST(Rewrite, AResultThatNobodyReadsMatchesAndGoes) {
+TEST(Rewrite, MatchesAndRemovesAnUnreadResult) {
   expect_ops({"layer_norm_pattern", "eliminate_deadend"}, R"(
     input %x : f32[2,4]
     const %two : f32[] = 2.0

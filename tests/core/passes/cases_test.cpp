@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(All, LimitedCases, testing::ValuesIn(case_names()),
 const std::map<std::string, std::vector<std::string>>& measured_elsewhere() {
   static const std::map<std::string, std::vector<std::string>> tests = {
       {"apply_host_concat_split", {"ApplyHostConcatSplit.ThePartsOfTheJoinedInputAreTheOldOnes"}},
-      {"compress_pattern", {"CompressPattern.WhatIsKeptStandsInFrontOfZeros"}},
+      {"compress_pattern", {"CompressPattern.PutsKeptElementsBeforeZeros"}},
       {"eight_bits_io", {"EightBitsIo.NormalisesBytesAsImageNetIs"}},
       {"insert_attention_mask", {"InsertAttentionMask.Bert"}},
       {"packed_transformer", {"PackedTransformer.BertCrossesRows"}},

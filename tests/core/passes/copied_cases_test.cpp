@@ -157,7 +157,7 @@ void expect_same_numbers(const ir::Graph& before, const ir::Graph& after, const 
 }
 
 // One rewrite is allowed of the two that there are, or more.
-TEST(CopiedCases, WhatStandsTwiceIsRewrittenTwiceOrAsOftenAsItMay) {
+TEST(CopiedCases, RewritesEachCopyUpToTheLimit) {
   RecordedLines found;
   for (const std::string& name : case_names()) {
     const passes::PassDef& pass = passes::pass_of(name);
@@ -202,7 +202,7 @@ TEST(CopiedCases, BranchesAreRewrittenAsTheGraphIs) {
 }
 
 // Without types, a pass refuses the graph or does not change the nodes for which it needs types.
-TEST(CopiedCases, GraphsThatNobodyInferredComputeTheSame) {
+TEST(CopiedCases, GraphsWithoutTypesComputeTheSame) {
   RecordedLines found;
   for (const std::string& name : case_names()) {
     const passes::PassDef& pass = passes::pass_of(name);

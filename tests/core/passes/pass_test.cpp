@@ -257,7 +257,7 @@ void break_order(ir::Graph& graph, PassContext&) {
   graph.move_before(nodes[1], nodes[0]);
 }
 
-TEST(PassManager, WhatAPassLeavesIsVerifiedUnlessNobodyWantsTo) {
+TEST(PassManager, VerifiesAfterEachPassUnlessDisabled) {
   const PassDef breaks{.name = "breaks", .summary = "s", .run = break_order};
   const PassDef* list[] = {&breaks};
   const std::string m = message_of([&] { run_passes(*test::parsed(kTwoIdentities), list); });

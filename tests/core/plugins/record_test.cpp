@@ -69,7 +69,7 @@ TEST(Record, DamagedOnesAreReadOrRefused) {
   EXPECT_GT(refused, 5000u);
 }
 
-TEST(Record, WhatIsMissingIsNamed) {
+TEST(Record, ErrorNamesTheMissingPlugIn) {
   try {
     operator_of(sample());
     ADD_FAILURE() << "no such plug-in is loaded";

@@ -132,7 +132,7 @@ TEST(Registration, APluginWithoutInitIsRefused) {
   EXPECT_EQ(message_for({}, library, plugin), "invalid_argument: the plug-in has no init()");
 }
 
-TEST(Registration, TheHostSaysItsSizeAndVersion) {
+TEST(Registration, HostReportsItsSizeAndVersion) {
   message_for([](const poprt_plugin_host* host, auto*) {
     EXPECT_EQ(host->struct_size, sizeof(poprt_plugin_host));
     EXPECT_EQ(host->poprt_version, POPRT_VERSION);
@@ -169,7 +169,7 @@ TEST(Registration, FunctionsWithoutARegistryFail) {
   });
 }
 
-TEST(Registration, WhatIsAddedIsACopy) {
+TEST(Registration, CopiesWhatPlugInsAdd) {
   Library library;
   char name[] = "tidy", summary[] = "tidies", key[] = "depth", standard[] = "3";
   const auto init = [&](const poprt_plugin_host* host, poprt_plugin_registry* registry) {

@@ -83,7 +83,7 @@ TEST_F(Compress, ReadsOnWithoutStartingAgain) {
   EXPECT_EQ(starts, 3);
 }
 
-TEST_F(Compress, SaysWhatIsWrong) {
+TEST_F(Compress, ErrorsDescribeDamagedData) {
   const std::string text = random(5000), stored = compressed(text);
   EXPECT_EQ(message_of_reading(stored, 5000), "nothing");
   EXPECT_EQ(message_of_reading(stored, 4999),

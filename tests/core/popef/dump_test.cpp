@@ -63,7 +63,7 @@ nlohmann::json dumped_model(const std::string& note) {
   return nlohmann::json::parse(dumped(DumpFormat::json, out.str())).at("models").at(0);
 }
 
-TEST(Dump, WhatTheOnnxModelSaysOfItselfAreTexts) {
+TEST(Dump, ShowsOnnxMetadataOnlyIfAllValuesAreText) {
   EXPECT_EQ(dumped_model(R"({"producer": "p", "b": ""})").at("onnx"),
             (nlohmann::json{{"producer", "p"}, {"b", ""}}));
   for (const char* other :
@@ -166,7 +166,7 @@ TEST(Dump, JsonHoldsTheSame) {
   EXPECT_EQ(m["device_iterations"], uint64_t{1} << 40);
 }
 
-TEST(Dump, IncompleteModelSaysWhy) {
+TEST(Dump, ReportsWhyAModelIsIncomplete) {
   std::ostringstream out;
   Writer writer(out);
   writer.write(sample_metadata("gone"));

@@ -27,7 +27,7 @@ BlobHeader decode(const BlobHeader& h, uint64_t available = 192) {
   return decode_header(encode_header(h), 4096, available);
 }
 
-TEST(Header, BytesAreWhatTheFormatPageSays) {
+TEST(Header, BytesMatchTheFormatPage) {
   const auto bytes = encode_header(valid());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), 10);
   EXPECT_EQ(text, std::string_view("PopEF 1.1\0", 10));
@@ -115,7 +115,7 @@ std::string header_message(const std::function<void(BlobHeader&)>& change,
   return "";
 }
 
-TEST(Header, SaysWhatDoesNotFit) {
+TEST(Header, RefusesInvalidHeaders) {
   const std::string blob = "OPAQUE blob at offset 4096";
   EXPECT_EQ(header_message([](BlobHeader&) {}), "");
   EXPECT_EQ(header_message([](BlobHeader&) {}, 63),
@@ -241,7 +241,7 @@ TEST(Descriptor, BrokenRecordsAreFormatErrors) {
 }
 
 // Messages for records whose values have other sizes or are missing.
-TEST(Descriptor, SaysWhichRecordIsWrong) {
+TEST(Descriptor, ErrorsNameTheRecord) {
   const auto record = [](uint16_t tag, std::vector<uint8_t> value) {
     std::vector<std::byte> bytes(8 + (value.size() + 7) / 8 * 8);
     const auto length = static_cast<uint32_t>(value.size());

@@ -31,7 +31,7 @@ class Log : public ::testing::Test {
   const TemporaryFolder folder;
 };
 
-TEST_F(Log, EachLevelShowsItselfAndWhatIsWorse) {
+TEST_F(Log, EachLevelShowsItselfAndMoreSevereOnes) {
   const std::vector<std::pair<const char*, int>> levels = {{"OFF", 0},  {"ERR", 1},   {"WARN", 2},
                                                            {"info", 3}, {"Debug", 4}, {"TRACE", 5}};
   for (const auto& [level, shown] : levels) {
@@ -78,7 +78,7 @@ TEST_F(Log, SilentByDefault) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(Log, BadSettingsAreSaidAndDefaultsUsed) {
+TEST_F(Log, WarnsOfBadSettingsAndUsesDefaults) {
   ::testing::internal::CaptureStderr();
   configure_log("LOUD", nullptr);
   log().error("hello");

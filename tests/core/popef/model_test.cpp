@@ -48,7 +48,7 @@ TEST(ModelBuilder, LinksEverythingByName) {
   EXPECT_EQ(model->opaqueBlobs[0].name, "notes");
 }
 
-TEST(ModelBuilder, DataThatDoesNotFitIsAnErrorBesideDataThatDoes) {
+TEST(ModelBuilder, RefusesMismatchedDataEvenWithMatchingData) {
   const TensorInfo wrong(DataType::S32, {4});
   for (const bool wrong_first : {false, true}) {
     Made made;

@@ -129,7 +129,7 @@ TEST(Source, OfAStreamThatCannotBeSoughtNoMoreIsTakenThanWasAnnounced) {
 }
 
 // A stream at its end has no position. It may have more bytes later.
-TEST(Source, AStreamThatWasReadToItsEndGivesWhatIsWrittenLater) {
+TEST(Source, ReadsBytesWrittenAfterTheEndOfAStream) {
   auto stream =
       std::make_shared<std::stringstream>("before", std::ios::in | std::ios::out | std::ios::ate);
   std::string word;
@@ -139,7 +139,7 @@ TEST(Source, AStreamThatWasReadToItsEndGivesWhatIsWrittenLater) {
   EXPECT_EQ(all_of(*stream_source(stream, 0)), "later");
 }
 
-TEST(Source, WhatIsNotReadableIsRefused) {
+TEST(Source, RefusesUnreadableStreams) {
   const std::string says = "invalid_argument: the stream to read PopEF from is not readable";
   EXPECT_EQ(error_of([] { stream_source(nullptr, 0); }), says);
   const auto failed = std::make_shared<std::istringstream>("bytes");
@@ -150,7 +150,7 @@ TEST(Source, WhatIsNotReadableIsRefused) {
 }
 
 // The end of a stream that was there when it was opened.
-TEST(Source, AStreamThatShrankSaysWhere) {
+TEST(Source, ErrorStatesTheOffsetInAStreamThatShrank) {
   const auto text = std::make_shared<std::stringstream>("0123456789");
   const auto source = stream_source(text, 0);
   text->str("0123");
@@ -164,7 +164,7 @@ TEST(Source, AStreamThatShrankSaysWhere) {
   EXPECT_EQ(bytes, "0123");
 }
 
-TEST(Source, WhatBreaksOffLaterIsAnErrorOfTheOneWhoReads) {
+TEST(Source, ReadingAStreamThatBreaksOffFails) {
   const std::string file = sample_file();
   for (size_t at = 0; at < file.size(); at += 997) {
     const auto stream = std::make_shared<PieceStream>(

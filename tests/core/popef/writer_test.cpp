@@ -63,7 +63,7 @@ TEST(Writer, RoundTripOfEveryDataType) {
 
 TEST(Writer, SameContentGivesSameBytes) { EXPECT_EQ(sample_file(), sample_file()); }
 
-TEST(Writer, ExecutablePayloadLiesOnAPageOfTheFile) {
+TEST(Writer, ExecutablePayloadIsAlignedToAPage) {
   const TemporaryFolder folder;
   FileWriter writer(folder / "a.popef");
   writer.write(sample_metadata());

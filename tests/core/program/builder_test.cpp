@@ -32,7 +32,7 @@ TEST(Builder, BytesOfUnknownMakingAreNotShared) {
   EXPECT_EQ(b.weight_records().size(), 2u);
 }
 
-TEST(Builder, PlacesAreInOrderAndRecordsFillWhatWasAsked) {
+TEST(Builder, OffsetsAreInOrderAndRecordsFillTheirWeights) {
   Builder b;
   const BufferId first = b.weights(3, DType::u8, {3}, [](std::span<std::byte> to) {
     std::fill(to.begin(), to.end(), std::byte{7});

@@ -122,7 +122,7 @@ TEST(Link, BucketsShareAnchorsOfTheLargestSize) {
 }
 
 // A longer sequence reads more of a table, whose beginning is stored once.
-TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
+TEST(Link, BucketsShareAPrefixOfALongerTable) {
   const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
   const Linked linked = link_buckets(std::vector{a.variant(), b.variant()});
   EXPECT_EQ(linked.program.weights_bytes, 192u + 512u);

@@ -62,7 +62,7 @@ TEST(Narrowing, FindsEveryFiniteHalf) {
   expect_same_bits(there_and_back(*form, values), values);
 }
 
-TEST(Narrowing, TakesWhatIsWideForBfloat16) {
+TEST(Narrowing, StoresAWideRangeAsBfloat16) {
   std::vector<float> values = {1.0f, -0x1.8p100f, 0x1p-120f, 0.0f, -0.0f};
   const auto form = narrowest(values);
   ASSERT_TRUE(form);
@@ -160,7 +160,7 @@ TEST(NarrowTable, IsSortedAndChecked) {
   EXPECT_EQ(message_for({{8, 64, DType::f32, 0}}), "narrow weights at 8 are of f32 times 2^0");
 }
 
-TEST(NarrowTable, PiecesLieAtMultiplesOf64OfWhatIsStored) {
+TEST(NarrowTable, StoredPiecesAreAlignedTo64Bytes) {
   using Piece = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, bool>;
   const auto pieces = [](const std::vector<NarrowWeights>& table, uint64_t bytes) {
     std::vector<Piece> all;

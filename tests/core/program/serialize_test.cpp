@@ -153,7 +153,7 @@ TEST(Serialize, EmptyProgramAndNoWeights) {
 }
 
 // From about twenty records on, std::sort may order equal offsets in any way.
-TEST(Serialize, EmptyWeightsStandBesideOthers) {
+TEST(Serialize, EmptyWeightsShareOffsetsWithOthers) {
   Builder b;
   for (int i = 0; i < 40; i++) {
     b.weights(i % 3 ? 100 : 0, DType::u8, {i % 3 ? 100 : 0}, constant(static_cast<uint8_t>(i)));

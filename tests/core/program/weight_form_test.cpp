@@ -61,7 +61,7 @@ TEST(WeightForm, PlainBytesHaveNoTypeAndShape) {
 }
 
 // The last piece may be shorter than the others; the bytes after it are not read.
-TEST(WeightForm, WhatLiesBehindATensorIsNoPartOfIt) {
+TEST(WeightForm, DoesNotReadBytesAfterATensor) {
   for (const int64_t size : {1, 5, 8, 13, 1029}) {
     const auto form = [&](uint8_t behind) {
       const auto all = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(size) + 64, 7);

@@ -24,7 +24,7 @@ TEST(ClassNames, OtherFilesAreRefused) {
   EXPECT_THROW(read_class_names(folder.write("model.onnx", std::string("a\0b", 3))), Error);
 }
 
-TEST(ClassNames, AreFoundBesideTheModel) {
+TEST(ClassNames, AreFoundNextToTheModel) {
   SampleFolder folder("class_names_beside");
   EXPECT_EQ(class_names_beside(folder.path / "net.onnx"), "");
   folder.write("labels.txt", "a");

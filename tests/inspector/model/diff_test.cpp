@@ -79,7 +79,7 @@ TEST_F(DiffTest, WeightsDifferWhereTheirElementsDo) {
             "f32 4 / f32 4, 1 of 4 elements differ, by at most 0");
 }
 
-TEST_F(DiffTest, WhatIsNoNumberHasOtherContents) {
+TEST_F(DiffTest, NonNumericWeightsDifferByContents) {
   const auto text = [](const std::string& w) {
     return "graph \"g\" opset {\"\": 17} {\n input %x : bool[3]\n const %w : bool[3] = [" + w +
            "]\n %y : bool[3] = And(%x, %w) \"a\"\n output %y\n}\n";
@@ -177,7 +177,7 @@ TEST_F(DiffTest, TimesWithinTheNoiseAreEqual) {
   EXPECT_EQ(rows[2].name, "a");
 }
 
-TEST_F(DiffTest, WhatHasNoProgramCannotBeMeasured) {
+TEST_F(DiffTest, RefusesToMeasureWithoutAProgram) {
   Progress progress;
   const Document left = load("a.ir", kSampleText), none = load("b.onnx", "?");
   EXPECT_THROW(measure_documents(left, nullptr, none, nullptr, 0, progress), Error);
@@ -192,7 +192,7 @@ std::vector<std::string> rows_in(const DocumentDiff& diff, const std::string& ca
   return text;
 }
 
-TEST_F(DiffTest, TextsSayWhatIsOnEitherSide) {
+TEST_F(DiffTest, TextsShowBothSides) {
   const auto text = [](const std::string& type, const std::string& op, const std::string& value,
                        const std::string& weights) {
     return "graph \"g\" opset {\"\": 17} {\n input %x : " + type + "\n " + weights +

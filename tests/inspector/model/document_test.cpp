@@ -46,7 +46,7 @@ TEST_F(DocumentTest, AnOnnxModelHasAGraph) {
   EXPECT_GT(d.graph->nodes().size(), 5u);
 }
 
-TEST_F(DocumentTest, BadFilesSayWhatIsWrong) {
+TEST_F(DocumentTest, BadFilesReportAnError) {
   const std::string good = kSampleText;
   for (const auto& [name, bytes] : std::vector<std::pair<std::string, std::string>>{
            {"empty.onnx", ""},
@@ -104,7 +104,7 @@ TEST_F(DocumentTest, ATaskRunsCancelsAndFails) {
 
 // A tab is closed while a pass runs that does not look at `cancel`: the window must not wait for
 // it.
-TEST_F(DocumentTest, NobodyWaitsForTheEndOfAnAbandonedTask) {
+TEST_F(DocumentTest, DestructorDoesNotWaitForAnAbandonedTask) {
   AbandonedThreads::instance().join();
   std::promise<void> gone;
   auto working = std::make_shared<std::promise<void>>();

@@ -96,7 +96,7 @@ output %"a/z")");
   EXPECT_EQ(g.find("nothing"), kNone);
 }
 
-TEST(GraphGroups, WhatIsConstantGoesNoFurtherThanItsReadersShare) {
+TEST(GraphGroups, ConstantsStayInTheGroupSharedByTheirReaders) {
   const auto place = [](const std::string& constant, const std::string& reader,
                         const std::string& other) {
     const GraphModel g = model_of(R"(input %x : f32[2]
@@ -230,7 +230,7 @@ TEST(GraphGroups, DocumentationIsOfTheDomain) {
 }
 
 // Whatever is left out between them, groups know the one around them.
-TEST(GraphGroups, KnowWhatIsAroundThem) {
+TEST(GraphGroups, LinkToTheirParents) {
   for (const auto& [nodes, paths] :
        {std::pair{std::vector<std::pair<std::string, std::string>>{
                       {"Op", "a/b/y"}, {"Op", "a/b/z"}, {"Op", "w"}},

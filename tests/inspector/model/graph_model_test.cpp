@@ -272,7 +272,7 @@ TEST(Diff, FindsNodesAndWeights) {
 }
 
 // Exporters name them "Identity_7", whatever they belong to.
-TEST(GraphModel, WhatComputesOnWeightsStandsWithItsReaders) {
+TEST(GraphModel, WeightComputationsAreInTheGroupOfTheirReaders) {
   const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
   input %x : f32[2]
   const %w : f32[2] = [1.0, 2.0]
@@ -295,7 +295,7 @@ TEST(GraphModel, WhatComputesOnWeightsStandsWithItsReaders) {
 }
 
 // Exporters list them before everything else.
-TEST(GraphLayout, WhatComputesOnWeightsDoesNotTurnLayersUpsideDown) {
+TEST(GraphLayout, WeightComputationsDoNotReverseLayers) {
   const auto graph = std::make_shared<GraphModel>(*ir::parse_text(R"(graph "net" opset {"": 17} {
   input %x : f32[2]
   const %w : f32[2] = [1.0, 2.0]

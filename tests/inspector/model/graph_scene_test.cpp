@@ -54,7 +54,7 @@ TEST(Scenes, BoxesAreAsWideAsTheirWords) {
   EXPECT_EQ(group_size(group).width, 320);
 }
 
-TEST(Scenes, WhatScalesAWeightStandsAtItsReader) {
+TEST(Scenes, WeightScalingIsNextToItsReader) {
   const auto g = scene_model(R"(input %x : f32[2]
     const %w : f32[2] = [1.0, 2.0]
     %a : f32[2] = Relu(%x) "a"
@@ -74,7 +74,7 @@ TEST(Scenes, WhatScalesAWeightStandsAtItsReader) {
   EXPECT_FALSE(scene->find(*g, kNone));
 }
 
-TEST(Scenes, WhatIsInAGroupStandsInItsMiddle) {
+TEST(Scenes, NodesOfAGroupAreCentred) {
   const std::string name = "a name that is as wide as ten boxes";
   const auto g = scene_model("input %x : f32[2]\n%a : f32[2] = Relu(%x) \"" + name +
                              "/a\"\n%b : f32[2] = Abs(%a) \"" + name +
@@ -125,7 +125,7 @@ TEST(Scenes, BodiesAreOpenedInGraphsOfUpTo120Nodes) {
   }
 }
 
-TEST(Scenes, ASearchLooksWhereItsWordSays) {
+TEST(Scenes, SearchPrefixSelectsTheField) {
   const auto g = scene_model(R"(input %x : f32[2]
     %a : ? = Conv(%x) {pads = [1, 1]} "n1"
     %b : f32[2] = Relu(%a) "conv"

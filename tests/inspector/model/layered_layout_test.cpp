@@ -109,7 +109,7 @@ TEST(LayeredLayout, BoxesWithMoreReadersThanInputsStandAtTheirFirstReader) {
 }
 
 // 0 is an input, whose chain is 0, 1, 2, 5; 3 and 4 scale a weight that 5 reads.
-TEST(LayeredLayout, WhatComesFromNoInputStandsAtItsReader) {
+TEST(LayeredLayout, NodesWithoutAnInputAreNextToTheirReader) {
   const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 5, 2}, {3, 4, 3}, {4, 5, 4}};
   auto b = boxes(6);
   EXPECT_NEAR(layered_layout(b, edges).centres[3].y, layered_layout(b, edges).centres[0].y, 1e-6)

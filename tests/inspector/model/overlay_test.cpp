@@ -54,7 +54,7 @@ TEST_F(OverlayTest, ReadsCsvWithAndWithoutAHeader) {
   EXPECT_EQ(at(read_overlay(folder.write("w.csv", "/Add,-4"), graph), "/Add"), -4);
 }
 
-TEST_F(OverlayTest, BadFilesSayWhatIsExpectedAndWhere) {
+TEST_F(OverlayTest, BadFilesReportTheExpectedFormatAndPlace) {
   for (const auto& [name, text, error] : std::vector<std::array<std::string, 3>>{
            {"a.csv", "node,value\n/Add,1\n/Add,x\n",
             "a.csv:3: expected NODE,VALUE, found '/Add,x'"},

@@ -68,7 +68,7 @@ TEST_F(NodeHistory, FollowsANodeThatIsFusedIntoItsReader) {
                                       "layout: changed its inputs, attributes or types"}));
 }
 
-TEST_F(NodeHistory, SaysWhoReadsAroundWhatIsGone) {
+TEST_F(NodeHistory, NamesTheNodeThatReplacesARemovedOne) {
   const auto lines = history(0, "same");
   ASSERT_GE(lines.size(), 2u);
   EXPECT_EQ(lines[1],

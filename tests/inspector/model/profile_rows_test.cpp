@@ -28,7 +28,7 @@ std::vector<std::string> rows_of(const std::vector<DiffRow>& rows) {
   return text;
 }
 
-TEST(ProfileRows, TimesAreToldWhereTheyDifferByAHundredthOfTheRun) {
+TEST(ProfileRows, ListsTimesThatDifferByAHundredthOfTheRun) {
   const auto left = profile_of(10000, {{"same", 100},
                                        {"twice", 50},
                                        {"twice", 60},

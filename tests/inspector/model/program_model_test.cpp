@@ -79,7 +79,7 @@ TEST(ProgramModels, TheLargestIsFirstAmongTheLiving) {
   EXPECT_EQ(ProgramModel(m.p).alive_at(0), (Places{1, 2, 0}));
 }
 
-TEST(ProgramModels, WhatBeginsWhereAnotherEndedIsAnother) {
+TEST(ProgramModels, SeparatesBuffersWithDisjointLifetimes) {
   Made m;
   const uint32_t a = m.buffer(0, 64), b = m.buffer(0, 64), c = m.buffer(32, 64);
   m.p.arena_bytes = 128;

@@ -251,7 +251,7 @@ TEST_F(ProgramParts, WeightsThatTheFileHasNarrowAreMarked) {
   EXPECT_EQ(narrow, 1u);
 }
 
-TEST(VariantNames, WhatIpusDoIsARowEach) {
+TEST(VariantNames, EachShardHasARow) {
   const TextRows rows = shard_rows(
       R"({"ipus": 2, "pipelined": true, "shards": [
         {"ipu": 0, "stage": 0, "instructions": 1, "weights_bytes": 2048, "arena_bytes": 64},
@@ -304,7 +304,7 @@ TEST_F(ProgramParts, AFusedGraphIsCompiledModelByModel) {
 }
 
 // A value that a loop reads is also read in its next round.
-TEST(ProgramLoops, WhatALoopReadsStaysUntilItsEnd) {
+TEST(ProgramLoops, ValuesReadByALoopLiveUntilItsEnd) {
   program::Program p;
   p.kernels = {"make", "use", "control.loop", "control.end"};
   p.arena_bytes = 256;
@@ -327,7 +327,7 @@ TEST(ProgramLoops, WhatALoopReadsStaysUntilItsEnd) {
   EXPECT_EQ(with_state.intervals()[0].last, 5);
 }
 
-TEST(VariantNames, WhatIsNoBlobHasNone) {
+TEST(VariantNames, InvalidBlobsHaveNoNames) {
   for (const char* text : {"", "[]", "{", "{\"kind\": \"graphs\"}", "{\"kind\": 3}",
                            "{\"kind\": \"shapes\", \"buckets\": [{}], \"inputs\": {}}",
                            "{\"kind\": \"graphs\", \"graphs\": [1]}"}) {

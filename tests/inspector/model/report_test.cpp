@@ -41,7 +41,7 @@ class ReportTables : public testing::Test {
   SampleFolder folder{"report"};
 };
 
-TEST_F(ReportTables, ASummarySaysWhatIsKnown) {
+TEST_F(ReportTables, SummaryListsKnownProperties) {
   const Document broken = load("broken.ir", "graph");
   EXPECT_EQ(summary(broken, "error"), broken.error);
   EXPECT_EQ(summary(broken, "nodes"), "-");
@@ -122,7 +122,7 @@ TEST_F(ReportTables, AProgramIsListedByInstructionsPartsAndMemory) {
 }
 
 // Times are those of the program that was timed, of several in a file.
-TEST_F(ReportTables, TimesStandBesideTheirProgramAndItsNodes) {
+TEST_F(ReportTables, TimesAreColumnsOfProgramAndNodes) {
   Document d = with_program(variants());
   d.programs.push_back({"other", 1, d.programs[0].program});
   ProgramProfile profile;

@@ -130,7 +130,7 @@ TEST(RunInputDetails, CropsAreOfTheMiddle) {
   }
 }
 
-TEST(RunInputDetails, OtherShapesAreSaid) {
+TEST(RunInputDetails, RefusesPicturesForOtherShapes) {
   const auto message_for = [](Shape shape) {
     return refusal([&] { picture_as(noise(2, 2, 6), DType::f32, shape, PixelRange::unit); });
   };
@@ -144,7 +144,7 @@ TEST(RunInputDetails, OtherShapesAreSaid) {
   EXPECT_EQ(message_for({}), fits + "scalar]");
 }
 
-TEST(RunInputDetails, WordsEndInWhatIsAskedOfAPicture) {
+TEST(RunInputDetails, PathsEndInPictureOptions) {
   struct Case {
     const char *word, *path;
     PixelRange pixels;

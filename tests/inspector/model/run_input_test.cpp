@@ -140,7 +140,7 @@ TEST(RunInput, FilesMayBeOfAnotherFloatAndLackTheBatch) {
   EXPECT_THROW(input_tensor(anchor(DType::s32, {3}), input_choice(path.string()), 1), Error);
 }
 
-TEST(RunInput, WhatNumpyHasNotIsWrittenAsFloat) {
+TEST(RunInput, WritesTypesUnknownToNumpyAsFloat) {
   const SampleFolder folder("run_input_bf16");
   const double values[] = {0.5, -2};
   save_npy(folder.path / "b.npy", tensor_of(DType::bf16, {2}, values));

@@ -47,7 +47,7 @@ class RunTest : public ::testing::Test {
 };
 
 // b = max(0, x w), d = b + sigmoid(b).
-TEST_F(RunTest, ComputesWhatTheGraphSays) {
+TEST_F(RunTest, ComputesTheGraph) {
   const std::string file = npy("x.npy", Tensor::of<float>({1, 4}, {1, -1, 0.5f, 2}));
   const RunResult r = run_model(sample(), {{"x", input_choice(file)}}, 1, progress);
   ASSERT_EQ(r.outputs.size(), 1u);
@@ -130,7 +130,7 @@ TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
 }
 
 // An output whose size depends on data has only its real elements, along each dimension.
-TEST_F(RunTest, OnlyWhatIsRealOfAnOutputIsShown) {
+TEST_F(RunTest, CropsOutputsToTheirRealSize) {
   const Document d = load("places.ir", R"(graph "places" opset {"": 17} {
   input %x : f32[3,4]
   const %last : s64[1] = [2]
@@ -194,7 +194,7 @@ TEST_F(RunTest, WrongInputsSayWhatTheModelHas) {
   EXPECT_NE(missing.find("/nowhere/x.npy"), std::string::npos) << missing;
 }
 
-TEST_F(RunTest, WhatDoesNotCompileIsNamed) {
+TEST_F(RunTest, CompileErrorNamesTheNode) {
   const Document d = load("bad.ir", R"(graph "bad" opset {"": 17} {
   input %x : f32[2]
   %y : f32[2] = NoSuchOperator(%x) "strange"
@@ -300,7 +300,7 @@ TEST_F(RunTest, TablesNameTheClasses) {
   EXPECT_EQ(run_tables(r, 2).at(2).columns.size(), 3u) << "no classes";
 }
 
-TEST_F(RunTest, WhatCannotBeRunIsNamed) {
+TEST_F(RunTest, ErrorNamesADocumentThatCannotRun) {
   const Document d = load("r.telemetry", std::string(kRecordingHead) + "\n");
   ASSERT_EQ(d.error, "");
   EXPECT_EQ(message_of([&] { model_to_run(d, nullptr, progress); }),

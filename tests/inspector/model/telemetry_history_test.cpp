@@ -68,7 +68,7 @@ TEST(TelemetryHistory, RatesAreSinceTheSampleBefore) {
   EXPECT_DOUBLE_EQ(s.queues[0].part(s.samples[1].queues[0]), 0.25);
 }
 
-TEST(TelemetryHistory, RunsOfVariantsAreThoseOfTheTimeAskedFor) {
+TEST(TelemetryHistory, CountsVariantRunsInTheRequestedInterval) {
   TelemetryHistory h;
   const auto at = [&](double time, uint64_t small, uint64_t large) {
     TelemetrySnapshot s = snapshot(1, small + large);
@@ -482,7 +482,7 @@ TEST(TelemetryHistory, TheFirstSampleHasTotalsAndNoRates) {
   EXPECT_EQ(h.series().size(), 1u) << "an ended process publishes nothing";
 }
 
-TEST(TelemetryHistory, AQueueThatIsNewOrHasAnotherNameHasStalledForNobody) {
+TEST(TelemetryHistory, NewOrRenamedQueuesHaveNoStalls) {
   TelemetryHistory h;
   TelemetrySnapshot s = snapshot(1, 0);
   h.add(1, {s});

@@ -86,7 +86,7 @@ TEST(TensorCompare, LimitsAndInfinities) {
   EXPECT_NEAR(d.rms_right, std::sqrt((9 + 4 + 0 + 1 + 16) / 5.0), 1e-12);
 }
 
-TEST(TensorCompare, SaysWhereInRunsOfTheTensor) {
+TEST(TensorCompare, LocatesDifferencesByRunsOfTheTensor) {
   constexpr size_t kBins = TensorDifference::kBins;
   std::vector<uint8_t> values(4 * kBins);
   values[0] = values[3] = values[4] = values.back() = 1;
@@ -215,7 +215,7 @@ TEST(TensorCompare, WithoutAPartnerThereAreNoNumbers) {
   }
 }
 
-TEST(TensorCompare, SoftmaxOfTheRowThatIsAskedFor) {
+TEST(TensorCompare, ComputesSoftmaxOfTheRequestedRow) {
   const Tensor t = Tensor::of<float>({3, 2}, {0, 0, 0, 0, 1, 3});
   const int64_t order[] = {1};
   EXPECT_NEAR(softmax_of(t, 2, order).at(0), 1 / (1 + std::exp(-2.0)), 1e-12);

@@ -35,7 +35,7 @@ TEST(TensorStatistics, EqualPlainLoops) {
   EXPECT_EQ(std::accumulate(s.histogram.begin(), s.histogram.end(), uint64_t{0}), 50000u);
 }
 
-TEST(TensorStatistics, CountWhatIsNotFinite) {
+TEST(TensorStatistics, CountNonFiniteValues) {
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               inf = std::numeric_limits<float>::infinity();
   const TensorStatistics s = tensor_statistics(Tensor::of<float>({5}, {nan, inf, -inf, 1, 3}));
@@ -204,7 +204,7 @@ TEST(Format, IsShortAndPrintable) {
   EXPECT_EQ(shortened("abcdefghij", 7), "abc…hij");
 }
 
-TEST(TensorStatistics, WhatIsNoNumberAreNone) {
+TEST(TensorStatistics, NonNumericTensorsHaveNoStatistics) {
   for (const Tensor& t : {Tensor::strings({2}, {"a", "b"}), Tensor::zeros(DType::c64, {2})}) {
     const TensorStatistics s = tensor_statistics(t);
     EXPECT_FALSE(s.numeric);

@@ -20,7 +20,7 @@ TEST_F(WorkspaceTest, AClickSelectsANodeAndShowsItsDetails) {
   EXPECT_EQ(workspace->graph()->selected(), kNone);
 }
 
-TEST_F(WorkspaceTest, DetailsSayWhatOnnxSaysOfTheOperator) {
+TEST_F(WorkspaceTest, DetailsShowTheOnnxDocumentation) {
   open_sample();
   click("node /block/fc/Relu");
   EXPECT_TRUE(sees("rectified linear function"));

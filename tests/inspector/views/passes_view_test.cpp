@@ -27,7 +27,7 @@ TEST_F(WorkspaceTest, TellsWhichPassesTouchedANode) {
   EXPECT_TRUE(sees("in the model as Relu"));
 }
 
-TEST_F(WorkspaceTest, WhatAPassRemovedIsShownBeforeIt) {
+TEST_F(WorkspaceTest, RemovedNodeIsShownInTheGraphBeforeThePass) {
   open_sample();
   press('4', true);
   for (int i = 0; i < 30 && !sees(" removed"); i++) press(ui::kRight);

@@ -7,7 +7,7 @@
 namespace poprt::inspector {
 namespace {
 
-TEST_F(WorkspaceTest, FramesAreDrawnUntilThePictureStandsStill) {
+TEST_F(WorkspaceTest, DrawsFramesUntilThePictureIsStable) {
   open_sample();
   Repaint repaint;
   const auto draw = [&] {

@@ -120,7 +120,7 @@ TEST_F(WorkspaceTest, APictureThatIsDroppedBecomesAnInput) {
   EXPECT_TRUE(sees("drop it on the window while a model is shown"));
 }
 
-TEST_F(WorkspaceTest, WhatCannotRunSaysWhy) {
+TEST_F(WorkspaceTest, ReportsWhyAModelCannotRun) {
   open_sample();
   workspace->show(View::run);
   settle();

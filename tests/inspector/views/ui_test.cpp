@@ -54,7 +54,7 @@ TEST_F(WorkspaceTest, NamesWithMarksOfImGuiAreWhole) {
 }
 
 // With the pointer on any text, the tooltip is next to the item and inside of the screen.
-TEST_F(WorkspaceTest, TooltipsDoNotCoverWhatIsRead) {
+TEST_F(WorkspaceTest, TooltipsDoNotCoverTheItem) {
   open_sample();
   open_popef();
   ImGui::GetIO().DisplaySize = {1024, 600};

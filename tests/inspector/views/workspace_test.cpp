@@ -133,7 +133,7 @@ TEST_F(WorkspaceTest, BordersBetweenPartsAreDraggedAndKept) {
   EXPECT_NEAR(workspace->settings().panels.at("details"), 430, 12);
 }
 
-TEST_F(WorkspaceTest, BadFilesSayWhatIsWrong) {
+TEST_F(WorkspaceTest, BadFilesReportAnError) {
   workspace->open(folder.write("bad.onnx", std::string(100, '\x8f')));
   settle();
   EXPECT_TRUE(sees("bad.onnx could not be opened"));
@@ -150,7 +150,7 @@ TEST_F(WorkspaceTest, ReloadsAFileThatChanged) {
   EXPECT_EQ(workspace->document()->graph->node(workspace->document()->graph->find("c")).op, "Tanh");
 }
 
-TEST_F(WorkspaceTest, WhatWasThereStaysWhileAFileIsBeingWritten) {
+TEST_F(WorkspaceTest, KeepsTheOldDocumentWhileAFileIsWritten) {
   open_sample();
   folder.write("net.ir", std::string(kSampleText).substr(0, 90));
   EXPECT_TRUE(workspace->reload_changed());
@@ -289,7 +289,7 @@ TEST_F(WorkspaceTest, TabsOpenOnceAndClose) {
   EXPECT_EQ(workspace->document_count(), 1u);
 }
 
-TEST_F(WorkspaceTest, ADamagedFileSaysSoInEveryView) {
+TEST_F(WorkspaceTest, DamagedFileIsReportedInEveryView) {
   // The metadata is whole, and the payload of the executable is not.
   const std::string whole = sample_popef();
   workspace->open(folder.write("half.popef", whole.substr(0, whole.size() / 2)));

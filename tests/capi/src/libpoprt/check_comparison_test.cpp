@@ -83,7 +83,7 @@ TEST(CheckComparison, TheLargestIsThatOfTheFirstInputsToo) {
   EXPECT_TRUE(c.fault());
 }
 
-TEST(CheckComparison, WhatIsNotFiniteInOneModelIsAFault) {
+TEST(CheckComparison, NonFiniteInOneModelOnlyIsAFault) {
   for (const auto& [was, is] : std::vector<std::pair<float, float>>{
            {kNan, 1}, {1, kNan}, {kInf, 1}, {1, kInf}, {kInf, -kInf}, {kNan, kInf}, {kInf, kNan}})
     for (const Tolerance& tolerance : {kExact, kQuarter}) {
@@ -111,7 +111,7 @@ TEST(CheckComparison, IntegersAreExactUnlessFloatsAreRounded) {
   EXPECT_NE(fault_of(compared(integers({wide + 1}), integers({wide}))), "");
 }
 
-TEST(CheckComparison, AnotherTypeIsTold) {
+TEST(CheckComparison, ReportsAChangedType) {
   const CheckedOutput narrow = output(Tensor::of<int32_t>({2}, {3, 4}));
   const Comparison c = compared(integers({3, 4}), narrow);
   EXPECT_TRUE(c.equal());
@@ -182,7 +182,7 @@ TEST(CheckComparison, AModelThatFailsIsAFaultUnlessTheOriginalFails) {
       "the converted model fails with the inputs 'ones', with which the original runs: index 7");
 }
 
-TEST(CheckComparison, TheGreatestFaultIsTold) {
+TEST(CheckComparison, ReportsTheGreatestFault) {
   Comparison c(kExact);
   c.add_output("a", "y", floats({1}), floats({2}));
   c.add_output("b", "z", floats({1}), floats({9}));

@@ -43,7 +43,7 @@ TEST(AnyShape, AnswersHaveTheShapeOfTheRequest) {
             "the model has no output 'z'; it has: y");
 }
 
-TEST(AnyShape, WhatWasNotComputedIsNoAnswer) {
+TEST(AnyShape, RefusesOutputsThatWereNotComputed) {
   const Rows rows;
   const ShapedRequest request(rows.runner.get(), {}, true);
   EXPECT_EQ(message_of<Failure>([&] { (void)request.output("y"); }), "output 'y' was not computed");

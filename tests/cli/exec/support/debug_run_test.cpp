@@ -90,7 +90,7 @@ TEST(DebugRun, ModelsRunOnAnother) {
   EXPECT_EQ(read_npy(python.file("in1.npy")).data, array_of(kSigned).data);
 }
 
-TEST(DebugRun, WhatAnotherSaysIsSaid) {
+TEST(DebugRun, ReportsErrorsOfAnotherBackEnd) {
   const auto message_for = [](const std::string& act) {
     const StandIn python(act);
     std::string message =

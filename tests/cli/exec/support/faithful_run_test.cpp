@@ -36,7 +36,7 @@ struct Faithful {
   }
 };
 
-TEST(FaithfulRun, OutputsThatAreAskedForAreWritten) {
+TEST(FaithfulRun, WritesRequestedOutputs) {
   Faithful f("relu");
   f.give("x", Tensor::of<float>({2, 3}, {-1, 2, -3, 4, -5, 6}));
   EXPECT_EQ(f(), "output y: f32[2,3]\n");
@@ -70,7 +70,7 @@ TEST(FaithfulRun, TypesThatNumpyLacksAreBits) {
   EXPECT_EQ(f.written("same.npy"), (std::vector<double>{-8, 7, -1, 0, 3}));
 }
 
-TEST(FaithfulRun, WhatIsTooLargeIsNoNumberOrTheLargest) {
+TEST(FaithfulRun, OverflowConvertsToNanOrTheMaximum) {
   Faithful f("relu");
   f.run.model =
       write_model(f.folder, "m.onnx",
@@ -85,7 +85,7 @@ TEST(FaithfulRun, WhatIsTooLargeIsNoNumberOrTheLargest) {
   EXPECT_EQ(f.written("y.npy"), (std::vector<double>{2, 65504}));
 }
 
-TEST(FaithfulRun, AStrictRunRefusesWhatIsAWarning) {
+TEST(FaithfulRun, StrictTurnsWarningsIntoErrors) {
   Faithful f("stray");
   f.give("x", Tensor::zeros(DType::f32, {2, 3}));
   EXPECT_EQ(f(), "output y: f32[2,3]\n");
@@ -93,7 +93,7 @@ TEST(FaithfulRun, AStrictRunRefusesWhatIsAWarning) {
   EXPECT_ANY_THROW((void)f());
 }
 
-TEST(FaithfulRun, WhatDoesNotFitIsRefused) {
+TEST(FaithfulRun, RefusesUnknownNamesAndWrongFiles) {
   Faithful f("relu");
   const auto message_for = [&] { return message_of<Failure>([&] { (void)f(); }); };
   f.give("x", Tensor::zeros(DType::f32, {2, 3}));

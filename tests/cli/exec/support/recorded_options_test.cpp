@@ -110,7 +110,7 @@ TEST(RecordedOptions, FieldsOfTheOptions) {
   EXPECT_EQ(RecordedOptions({{"winograd", "exact"}}).options.winograd, POPRT_WINOGRAD_EXACT);
 }
 
-TEST(RecordedOptions, ValuesThatNobodyWroteAreRefused) {
+TEST(RecordedOptions, RefusesInvalidRecordedValues) {
   for (const auto& [name, value] :
        {std::pair("precision", "int3"), std::pair("winograd", "slow"), std::pair("batch_size", "x"),
         std::pair("batch_size", "1x"), std::pair("batch_size", ""), std::pair("max_padding", "x"),

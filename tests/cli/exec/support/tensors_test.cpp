@@ -97,7 +97,7 @@ TEST(Tensors, InputsThatAreNotGivenAreMadeUpOrMissed) {
   EXPECT_EQ(floats(memory[0], 3), floats(again[0], 3));
 }
 
-TEST(Tensors, InputsThatDoNotFitAreSaid) {
+TEST(Tensors, RefusesMismatchedInputs) {
   Gather g;
   const auto message_for = [&](const Words& words, const Words& pb = {}) {
     return message_of<Failure>([&] { g.fill(words, pb, true); });
@@ -119,7 +119,7 @@ TEST(Tensors, InputsThatDoNotFitAreSaid) {
             "--input-pb: expected NAME=VALUE, found 'ids'");
 }
 
-TEST(Tensors, WordsForWhatIsNotNeededAreReadPast) {
+TEST(Tensors, SkipsInputsThatAreNotNeeded) {
   Gather g;
   const auto other = [](const std::string& name) { return name == "other"; };
   const auto memory =

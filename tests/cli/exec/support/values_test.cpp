@@ -56,7 +56,7 @@ TEST(Values, AShapeBecomesPartOfTheProgram) {
   EXPECT_EQ(anchor_type(poprt_executable_output(p.executable.get(), 0)), "f32[3,2]");
 }
 
-TEST(Values, WhatNoShapeNeedsStaysAnInput) {
+TEST(Values, FoldsOnlyInputsThatShapesNeed) {
   const Files files;
   const std::string shape = files.put("s.npy", Tensor::of<int64_t>({2}, {3, 2})),
                     x = files.put("x.npy", kX);
@@ -84,7 +84,7 @@ TEST(Values, ThoseOfProtobufAsWell) {
   EXPECT_EQ(anchor_type(poprt_executable_output(p.executable.get(), 0)), "f32[6,1]");
 }
 
-TEST(Values, WithoutValuesTheFirstMessageIsTheOneThatIsSaid) {
+TEST(Values, KeepsTheFirstErrorWithoutValues) {
   const std::string path = sample_model("reshape_input");
   CompileSettings settings;
   const std::string first = message_of<Failure>([&] { (void)load_model(path, settings); });
@@ -173,7 +173,7 @@ TEST(Values, SettingsAreThoseOfTheCompiler) {
 }
 
 // What NonZero gives: as many places as there are.
-TEST(Values, OutputsAreCroppedToWhatTheirShapeSays) {
+TEST(Values, CropsOutputsToTheirReportedShape) {
   CompileSettings settings;
   const Executable e = load_model(sample_model("nonzero"), settings);
   const Runner runner = make_runner(e.get(), {.threads = 1});

@@ -37,7 +37,7 @@ TEST(Zip, MembersAreNotCompressedAndOfOneDate) {
   EXPECT_EQ(word(12), 0x21);
 }
 
-TEST(Zip, WhatIsNoArchiveIsRefused) {
+TEST(Zip, RefusesInvalidArchives) {
   const auto message_for = [](std::vector<std::byte> archive) {
     return message_of<Failure>([&] { (void)read_zip(archive, "f.npz"); });
   };

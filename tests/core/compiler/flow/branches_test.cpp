@@ -156,7 +156,7 @@ TEST(Branches, ResultsThatDifferInMoreNeedAConstantCondition) {
 }
 
 // The results of two branches for f32[4,4], and the messages for results that do not fit.
-TEST(Branches, WhatDoesNotFitIsNamed) {
+TEST(Branches, ErrorsNameMismatchedResults) {
   const auto refusal = [](const std::string& yes, const std::string& no) -> std::string {
     try {
       compile_body(R"(

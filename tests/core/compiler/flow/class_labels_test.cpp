@@ -57,14 +57,14 @@ TEST(ClassLabels, OfTreesAndSupportVectors) {
   EXPECT_EQ(svm.notes.at("class_labels/label"), R"(["left","right","down"])");
 }
 
-TEST(ClassLabels, HaveTheNameOfTheOutputBehindIdentity) {
+TEST(ClassLabels, UseTheNameOfTheOutputAfterIdentity) {
   const Executable e =
       test::compile_text(classifier(kLinear, "%y : ? = Identity(%label)\n output %y"));
   EXPECT_EQ(result(e).at("y").to_int64s(), (std::vector<int64_t>{0, 1, 2}));
   EXPECT_TRUE(e.notes.contains("class_labels/y"));
 }
 
-TEST(ClassLabels, ThatNobodyReadsLeaveNoNote) {
+TEST(ClassLabels, LeaveNoNoteIfUnread) {
   EXPECT_TRUE(test::compile_text(classifier(kLinear, "")).notes.empty());
 }
 

@@ -146,7 +146,7 @@ TEST(Containers, BecomeANodeThatHasTheirName) {
   EXPECT_EQ(expanded("optional", 0), "Optional: x f32[1]");
 }
 
-TEST(Containers, OfElementsWithoutARankTheShapeIsAsked) {
+TEST(Containers, ElementsWithoutARankBecomeInputsOfUnknownRank) {
   const auto graph = ir::parse_text(graph_text(container("sequence", "") + kJoinAll));
   expand_containers(*graph, {.input_length = {{"in", 1}}});
   EXPECT_EQ(inputs_of(*graph), "in[0] f32[*]");

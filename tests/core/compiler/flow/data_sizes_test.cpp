@@ -26,7 +26,7 @@ TEST(DataSizes, NonZeroHasABoundAndASize) {
             (std::vector<int64_t>{0, 1, 1, 0, 1, 2}));
 }
 
-TEST(DataSizes, CompressKeepsWhatARunTimeConditionSays) {
+TEST(DataSizes, CompressKeepsElementsOfARunTimeCondition) {
   const Executable e = compile_body(R"(
     input %x : f32[2,4]
     input %c : bool[4]
@@ -339,7 +339,7 @@ TEST(DataSizes, AConvertedModelKeepsALoopWhoseStateGrows) {
   EXPECT_EQ(graph->outputs()[0]->type.shape, Shape{kUnknownDim});
 }
 
-TEST(DataSizes, ReductionsCountWhatIsRealOnly) {
+TEST(DataSizes, ReductionsIgnorePadding) {
   const std::pair<const char*, double> cases[] = {
       {"ReduceMax", 3},
       {"ReduceMin", -4},
@@ -372,7 +372,7 @@ TEST(DataSizes, AMeanOverAllDimensionsCountsRealRows) {
   EXPECT_NEAR(got[0], 3.5, 1e-6);
 }
 
-TEST(DataSizes, SoftmaxIsOverWhatIsReal) {
+TEST(DataSizes, SoftmaxIgnoresPadding) {
   const auto got = of_kept("%y : ? = Softmax(%z) {axis = 0}\n");
   const double sum = std::exp(1) + std::exp(3) + std::exp(-4);
   ASSERT_EQ(got.size(), 3u);
@@ -381,7 +381,7 @@ TEST(DataSizes, SoftmaxIsOverWhatIsReal) {
   EXPECT_NEAR(got[2], std::exp(-4) / sum, 1e-6);
 }
 
-TEST(DataSizes, ConcatPutsRealPartsOneBehindTheOther) {
+TEST(DataSizes, ConcatJoinsRealPartsWithoutGaps) {
   using V = std::vector<double>;
   EXPECT_EQ(of_kept("%y : ? = Concat(%z, %x) {axis = 0}\n"), (V{1, 3, -4, 1, 2, 3, -4, 5}));
   EXPECT_EQ(of_kept("%y : ? = Concat(%x, %z) {axis = 0}\n"), (V{1, 2, 3, -4, 5, 1, 3, -4}));
@@ -435,7 +435,7 @@ TEST(DataSizes, FewerIndicesThanTheBoundGiveAResultThatIsAllReal) {
   EXPECT_EQ(shape, (Shape{2, 1}));
 }
 
-TEST(DataSizes, ProductsSumOverWhatIsReal) {
+TEST(DataSizes, ProductsSumRealElementsOnly) {
   using V = std::vector<double>;
   EXPECT_EQ(of_kept("%y : ? = MatMul(%z, %z)\n"), V{26});
   EXPECT_EQ(of_kept("%y : ? = MatMul(%z, %x)\n"), V{1 + 6 - 12});
@@ -448,7 +448,7 @@ TEST(DataSizes, ProductsSumOverWhatIsReal) {
   EXPECT_EQ(shape, (Shape{3, 2}));
 }
 
-TEST(DataSizes, IndicesOfAMaskGatherAndScatterWhatIsReal) {
+TEST(DataSizes, MaskIndicesGatherAndScatterRealElements) {
   const std::string body = R"(
     input %x : f32[4]
     %o : f32[] = Constant() {value_float = 0.0}
@@ -741,7 +741,7 @@ TEST(DataSizes, RangesEndStartAndCountBySizes) {
                     "%y : ? = Range(%o, %f, %h)\n");
 }
 
-TEST(DataSizes, TilesRepeatWhatIsReal) {
+TEST(DataSizes, TileRepeatsRealElements) {
   expect_as_of_rows(ints("r", "3, 1") + "%y : ? = Tile(%z, %r)\n");
   expect_as_of_rows(ints("r", "2, 2") + "%y : ? = Tile(%z, %r)\n");
   expect_as_of_rows(kRows + ints("k", "2") +
@@ -750,7 +750,7 @@ TEST(DataSizes, TilesRepeatWhatIsReal) {
                     "%y : ? = Tile(%one, %r)\n");
 }
 
-TEST(DataSizes, ReshapesMoveWhatIsReal) {
+TEST(DataSizes, ReshapeMovesRealElements) {
   for (const char* to : {"-1", "-1, 1, 3", "3, -1", "1, -1", "-1, 3, 1, 1", "0, -1", "-1, 0"})
     expect_as_of_rows(ints("to", to) + "%y : ? = Reshape(%z, %to)\n");
   expect_as_of_rows(ints("to", "-1, 2") + "%y : ? = Reshape(%z, %to)\n", 4);
@@ -814,7 +814,7 @@ TEST(DataSizes, ElementsScatterWhereRowsAreReal) {
       "%y : ? = ScatterElements(%z, %i, %z) {axis = 1}\n");
 }
 
-TEST(DataSizes, WhatStandsAtOnePlaceHasTheSizeOfWhereItGoes) {
+TEST(DataSizes, ScatteredUpdateHasTheSizeOfItsTarget) {
   const std::string columns = "%t : ? = Transpose(%z)\n" + ints("at", "1");
   expect_as_of_rows(columns + ints("two", "1, 1") + "%p : ? = Reshape(%at, %two)\n" +
                     ints("a", "0") + ints("b", "1") + "%u : ? = Slice(%t, %a, %b, %a)\n" +
@@ -842,7 +842,7 @@ TEST(DataSizes, ProductsOfTwoSizesAreRefused) {
   }
 }
 
-TEST(DataSizes, WhatGemmAddsHasItsRows) {
+TEST(DataSizes, GemmAddendHasTheRowsOfTheProduct) {
   const std::string w =
       "%w : f32[3,3] = Constant() {value = f32[3,3] [1, 2, 0, -1, 4, 2, 3, 0, 1]}\n";
   expect_as_of_rows(w + "%y : ? = Gemm(%z, %w, %z)\n");
@@ -850,13 +850,13 @@ TEST(DataSizes, WhatGemmAddsHasItsRows) {
                     "%q : ? = Slice(%z, %a, %b, %d)\n%y : ? = Gemm(%z, %w, %q)\n");
 }
 
-TEST(DataSizes, WhatCastLikeLooksAtHasNoPart) {
+TEST(DataSizes, CastLikeTargetDoesNotAffectTheSize) {
   expect_as_of_rows(
       "%l : s32[1,1,1] = Constant() {value = s32[1,1,1] [1]}\n"
       "%y : ? = CastLike(%z, %l)\n");
 }
 
-TEST(DataSizes, AMeanOfHalvesIsOverWhatIsReal) {
+TEST(DataSizes, MeanOfHalvesIgnoresPadding) {
   using V = std::vector<double>;
   EXPECT_EQ(of_kept("%h : ? = Cast(%z) {to = 10}\n%y : ? = ReduceMean(%h) {keepdims = 0}\n"), V{0});
 }
@@ -925,7 +925,7 @@ TEST(DataSizes, AShapeWithoutABoundIsRefused) {
             ErrorCode::ok);
 }
 
-TEST(DataSizes, WhatHasNoRuleIsRefusedWithTheNode) {
+TEST(DataSizes, RefusesOperatorsWithoutARule) {
   try {
     of_kept("%y : ? = Einsum(%z, %z) {equation = \"i,j->ij\"}\n");
     FAIL() << "compiled";
@@ -936,7 +936,7 @@ TEST(DataSizes, WhatHasNoRuleIsRefusedWithTheNode) {
   }
 }
 
-TEST(DataSizes, AConstantConditionHasTheSizeItSays) {
+TEST(DataSizes, ConstantConditionGivesAFixedSize) {
   const Executable e = compile_body(R"(
     input %x : f32[4]
     %c : bool[4] = Constant() {value = bool[4] [true, false, true, false]}

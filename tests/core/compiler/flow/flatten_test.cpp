@@ -48,7 +48,7 @@ std::string choice_of(const std::string& yes, const std::string& no,
 
 using Nodes = std::vector<std::string>;
 
-TEST(Flatten, BranchesStandOneBehindTheOther) {
+TEST(Flatten, EmitsBranchesOneAfterTheOther) {
   const std::string yes = "%a : f32[2] = Neg(%x)", no = "%b : f32[2] = Abs(%x) \"named\"";
   EXPECT_EQ(flattened(choice_of(yes, no)),
             (Nodes{"GuardBegin choice when=1", "Neg a", "GuardEnd choice",
@@ -109,7 +109,7 @@ std::string turns_of(const std::string& head, const std::string& count_and_condi
          scanned + "\n}} \"turns\"\noutput %p\noutput %q\noutput %s\n";
 }
 
-TEST(Flatten, ALoopSaysHowOftenItRunsAndWhatMoves) {
+TEST(Flatten, LoopMarksHoldTripCountAndMovedStates) {
   const std::string three = "const %m : s64[] = 3\n", given = "input %m : s64[]\n",
                     yes = "input %yes : bool[]\n", no = "const %no : bool[] = false\n";
   const auto marks = [](const Nodes& nodes) { return nodes.front() + " | " + nodes.back(); };
@@ -241,7 +241,7 @@ TEST(Flatten, ASubgraphThatIsMissingIsNamed) {
 }
 
 // Nodes that only the interface of a body needs are removed, except those with a state.
-TEST(Flatten, WhatNobodyReadsIsLeftOut) {
+TEST(Flatten, RemovesUnreadNodesExceptStates) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17, "ai.graphcore": 1} {
     input %step : s32[]
     input %x : f32[2]

@@ -30,7 +30,7 @@ TEST(FoldInputs, LevelsGoFromNothingToEverything) {
   EXPECT_EQ(folded(3), (Names{"x", "shape", "scale"}));
 }
 
-TEST(FoldInputs, WhatDecidesAShapeIsFoundThroughItsProducersNotThroughShapes) {
+TEST(FoldInputs, FindsInputsOfAShapeThroughProducersNotThroughShape) {
   using Names = std::vector<std::string>;
   const auto graph = ir::parse_text(graph_text(R"(
     input %x : f32[6]

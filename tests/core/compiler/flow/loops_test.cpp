@@ -123,7 +123,7 @@ TEST(Loops, UnrolledAndRepeatedLoopsGiveTheSame) {
   }
 }
 
-TEST(Loops, ALoopThatEndsOnDataSaysHowManyRowsAreReal) {
+TEST(Loops, LoopThatEndsOnDataReportsItsRealRows) {
   const Executable e = compile_body(R"(
     input %x : f32[1]
     const %m : s64[] = 40

@@ -106,7 +106,7 @@ Text greedy(const Toy& toy, int64_t row, size_t length, int32_t end) {
   return text;
 }
 
-TEST(Search, GreedyWritesTheBestTokenAndPaddingBehindTheEnd) {
+TEST(Search, GreedyWritesBestTokensThenPadding) {
   size_t ended = 0;
   for (uint32_t seed = 0; seed < 12; seed++) {
     const Toy toy(seed * 10, 3, 2);
@@ -149,7 +149,7 @@ TEST(Search, TheFirstOpsetThatItsRoundsAreMadeOfIsEnough) {
   }
 }
 
-TEST(Search, RoundsBehindTheFirstAreBranches) {
+TEST(Search, RoundsAfterTheFirstAreConditional) {
   const Toy toy(1, 2, 3);
   const Executable e = test::compile_text(
       model("GreedySearch", toy, scalar("max", "s32", "10"), "%max", "eos_token_id = 5"));
@@ -452,7 +452,7 @@ TEST(Search, SizesMustBeConstant) {
   EXPECT_NE(message.find("poprt_exec run"), std::string::npos) << message;
 }
 
-TEST(Search, WhatCannotBeRunIsRefused) {
+TEST(Search, RefusesUnsupportedSearches) {
   const Toy toy(6, 1, 2);
   const std::string max = scalar("max", "s32", "9"), end = "eos_token_id = 5";
   const auto error = [&](const std::string& attributes, const std::string& value = "9") {
@@ -537,7 +537,7 @@ TEST(Search, InputsThatDoNotFitAreNamed) {
 }
 
 // A decoder whose cache may not grow reaches the round after the prompt.
-TEST(Search, AnErrorSaysInWhichRoundItIs) {
+TEST(Search, ErrorsNameTheRound) {
   const Toy toy(6, 1, 2);
   const std::string text =
       model("GreedySearch", toy, scalar("max", "s32", "9"), "%max", "eos_token_id = 5");

@@ -228,7 +228,7 @@ TEST(Sequences, AnInsertedElementHasToFindItsPlace) {
 }
 
 // An element that is missing, one that is a sequence, and sequences of two lengths.
-TEST(Sequences, WhatIsMissingOrOfTheWrongKindIsNamed) {
+TEST(Sequences, ErrorsNameMissingOrMismatchedElements) {
   const auto message_for = [](const std::string& body) -> std::string {
     try {
       compile_body(
@@ -425,7 +425,7 @@ TEST(SequencesOfRows, ColumnsOfUnknownLengthAreSplit) {
   EXPECT_NEAR(got.at("y").to_doubles()[0], all[1] + all[5], 1e-5);
 }
 
-TEST(SequencesOfRows, WhatNeedsTheNumberIsRefused) {
+TEST(SequencesOfRows, RefusesUsesThatNeedTheLength) {
   const char* refusals[] = {
       "%t : ? = SequenceInsert(%s, %x)\n%y : ? = SequenceLength(%t)\noutput %y\n",
       "%t : ? = SequenceErase(%s)\n%y : ? = SequenceLength(%t)\noutput %y\n",

@@ -210,7 +210,7 @@ TEST(SizedLimits, OneSizeIsOneValueHoweverItIsWritten) {
                       3, {1, 4});
 }
 
-TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
+TEST(SizedLimits, ErrorsNameTheSizeWithoutARule) {
   const auto along = [](const char* name, int axis, int most) {
     return fmt::format(
         "the size of '{}' along axis {} depends on data (at most {}), and there is no rule for it "
@@ -444,7 +444,7 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
   expect_refused(none, "invalid_argument");
 }
 
-TEST(SizedLimits, WrongNumbersBesideSizesAreNamed) {
+TEST(SizedLimits, ErrorsNameInvalidNumbers) {
   const std::string s = kRows + "%s : ? = Squeeze(%n)\n" + scalar("zero_", 0);
   const Words all[] = {
       {"no step of a range", s + "%y : ? = Range(%zero_, %s, %zero_)\n", "the step is 0"},
@@ -472,7 +472,7 @@ TEST(SizedLimits, WrongNumbersBesideSizesAreNamed) {
 }
 
 // An element of the padding does not change a sum, even if it is infinite.
-TEST(SizedLimits, NothingInfiniteMeetsWhatIsNotReal) {
+TEST(SizedLimits, InfinityInPaddingDoesNotReachASum) {
   const Executable e = compile_body(R"(
     input %x : f32[5]
     input %c : bool[5]
@@ -511,7 +511,7 @@ TEST(SizedLimits, SizesBelowZeroAreZero) {
             std::vector<double>{});
 }
 
-TEST(SizedLimits, RowsOfPlacesAreThoseOfWhatIsReal) {
+TEST(SizedLimits, GatheredRowsAreTheRealRows) {
   Shape shape;
   EXPECT_EQ(of_kept("%k : s64[2] = Constant() {value_ints = [-1, 1]}\n%r : ? = Reshape(%z, %k)\n"
                     "%i : s64[5,2] = Constant() {value = s64[5,2] [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}\n"

@@ -99,7 +99,7 @@ TEST(Specialize, FoldsConstantsUpToALimit) {
 }
 
 // The limit is twice the size of the inputs if that is more. In a body, inputs count like results.
-TEST(Specialize, FoldsWhatIsNotMuchLargerThanItsInputs) {
+TEST(Specialize, FoldsResultsUpToTwiceTheSizeOfInputs) {
   const auto tiled = [](int64_t count, int times) {
     return remaining_nodes(
         "Tile", fmt::format("const %w : f32[{}] = fill 2.0\nconst %k : s64[1] = [{}]\n%t : ? "
@@ -122,7 +122,7 @@ TEST(Specialize, FoldsWhatIsNotMuchLargerThanItsInputs) {
   EXPECT_EQ(summed((1 << 14) + 1), 1u);
 }
 
-TEST(Specialize, WhatNeedsNoWorkStaysAsItIs) {
+TEST(Specialize, ReportsWorkOnlyForDynamicSizesStringsAndSequences) {
   const auto worked = [](const std::string& body) {
     const auto graph = ir::parse_text(graph_text("input %x : f32[2]\n" + body + "output %y\n"));
     return specialize(*graph, {});

@@ -253,7 +253,7 @@ constexpr const char* kOneProduct = R"(
   output %y
 )";
 
-TEST(Calibrate, TheLogSaysWhatWasSearchedAndTheStatisticsOfBoth) {
+TEST(Calibrate, LogsTheSearchAndItsStatistics) {
   const Tensor data = random_tensor({4, 6}, 3, 1.0f), w = random_tensor({6, 5}, 4, 0.1f);
   const auto text = [&](Options options) {
     return logged(kOneProduct, {{"w", w}}, data, std::move(options)).text;
@@ -297,7 +297,7 @@ TEST(Calibrate, ReadsAPartOfLargeTensorsAndTheirGreatest) {
   EXPECT_NE(l.text.find(fmt::format("loss {:.6g}\n", search.chosen().loss)), l.text.npos);
 }
 
-TEST(Calibrate, SaysHowFarItIs) {
+TEST(Calibrate, ReportsProgress) {
   const auto g = model();
   Options options = options_with(Loss::mse);  // 12 samples, 4 a run
   std::vector<std::pair<double, std::string>> reports;
@@ -398,7 +398,7 @@ TEST(Calibrate, OfEqualLossesTheFirstIsKept) {
 }
 
 // Codes of layers that stay f16 are dropped, and products without rows keep the nearest codes.
-TEST(Calibrate, ByGptqAdjustsWhatHasRows) {
+TEST(Calibrate, GptqAdjustsLayersWithRows) {
   const std::string body = R"(
     input %x : f32[2,4,6,6]
     input %a : f32[5,4,3,3]

@@ -61,7 +61,7 @@ TEST(Loss, OfNothingThatBecameSomethingIsLarge) {
 }
 
 // One part of what became 0 counts as 2^-40 of the largest.
-TEST(Loss, WhatBecameZeroCountsAsVeryLittle) {
+TEST(Loss, TreatsValuesThatBecameZeroAsTiny) {
   const std::vector<float> was = {1, 3}, is = {0, 4};
   EXPECT_NEAR(loss_of(Loss::kld, was, is),
               0.25 * std::log(0.25 / std::ldexp(1.0, -40)) + 0.75 * std::log(0.75), 1e-9);

@@ -54,7 +54,7 @@ TEST(Samples, TheLastRunIsFilledWithTheFirstRows) {
   EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(3)}}), 0), (SampleRuns{{0, 1, 2, 0}}));
 }
 
-TEST(Samples, InputsHaveBatchesOfTheirOwnAndWhatIsOneRunComesAgain) {
+TEST(Samples, InputsHaveOwnBatchesAndRepeatASingleRun) {
   const auto g =
       graph_of({{"x", type({4, 2})}, {"z", type({1, 2})}, {"k", type({3, 2})}, {"s", type({})}});
   const Samples samples(
@@ -77,7 +77,7 @@ TEST(Samples, AreOfTheInputsType) {
   EXPECT_EQ(last[1].to_int64s(), (std::vector<int64_t>{6}));
 }
 
-TEST(Samples, OfConstantsNothingIsAsked) {
+TEST(Samples, NeedNoDataForConstants) {
   const auto g = graph_of({{"x", type({1, 2})}});
   g->add_constant("w", rows(1));
   EXPECT_EQ(Samples(*g, {{"x", rows(1)}}).run(0).size(), 1u);
@@ -93,7 +93,7 @@ std::string refusal(const ir::Graph& g, const Data& data) {
   return "no error";
 }
 
-TEST(Samples, WhatDoesNotFitIsSaid) {
+TEST(Samples, RefuseMismatchedArrays) {
   const auto g = graph_of({{"x", type({4, 2})}, {"z", type({2, 2})}});
   const Tensor x = rows(8), z = rows(4);
   EXPECT_EQ(refusal(*g, {{"x", x}, {"z", z}}), "no error");

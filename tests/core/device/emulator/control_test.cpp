@@ -67,7 +67,7 @@ std::vector<int64_t> fives(size_t n) {
   return v;
 }
 
-TEST(EmulatorControl, ALoopRunsAsOftenAsItsCountSays) {
+TEST(EmulatorControl, LoopRunsItsTripCount) {
   LoopModel model(true, false);
   const auto engine = model.load();
   for (const int64_t n : {0, 1, 7, 8, 3}) {

@@ -232,7 +232,7 @@ TEST(Emulator, EachCaseHasItsThreads) {
   EXPECT_EQ(threads_of({{500'010, 0}}), "4: 1");
 }
 
-TEST(Emulator, WhatIsInterruptedComputesNothingUntilItIsResumed) {
+TEST(Emulator, InterruptedEngineComputesNothingUntilResumed) {
   const CopyModel model(16);
   const auto engine = EmulatedDevice().load(model.image(), threads(1));
   const std::vector<float> x = random_floats(16), zeros(16);
@@ -528,7 +528,7 @@ TEST(Emulator, ThreadsEndWithTheEngine) {
 }
 
 // Processor time, not wall-clock time. Two cases that use threads run one after the other.
-TEST(Emulator, ThreadsThatACaseWokeSleepBehindTheRun) {
+TEST(Emulator, ThreadsWokenByACaseSleepAfterTheRun) {
   Builder b;
   const BufferId index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});
   const int64_t bytes = 600'000, zero[] = {0};

@@ -106,7 +106,7 @@ TEST(Memory, MoreThanTheMachineHasIsRefusedBeforeItIsTouched) {
   EXPECT_NE(refusal_of(UINT64_MAX).find("scratch: 18446744073709551615 bytes"), std::string::npos);
 }
 
-TEST(Memory, WhatTheMachineHasIsGiven) {
+TEST(Memory, AcceptsSizesThatTheMachineHas) {
   struct sysinfo machine{};
   ASSERT_EQ(sysinfo(&machine), 0);
   const uint64_t there = uint64_t{machine.totalram + machine.totalswap} * machine.mem_unit;

@@ -44,7 +44,7 @@ struct Memory {
   void* out[2] = {y, z};
 };
 
-TEST(ShardedFailures, AreToldAfterARun) {
+TEST(ShardedFailures, AreReportedAfterARun) {
   const auto engine = failing_shards(test::shard_program(3, false, {16}));
   Memory m;
   EXPECT_FALSE(engine->take_failure());
@@ -55,7 +55,7 @@ TEST(ShardedFailures, AreToldAfterARun) {
   EXPECT_FALSE(engine->take_failure()) << "all were taken";
 }
 
-TEST(ShardedFailures, OfAStageAreToldToWhoeverRunsIt) {
+TEST(ShardedFailures, OfAStageAreReportedForThatStage) {
   const auto engine = failing_shards(test::shard_program(2, true, {16}));
   Memory m;
   std::vector<std::byte> frame(engine->frame_bytes());
@@ -100,7 +100,7 @@ TEST(Sharded, StagesShareTheThreads) {
   EXPECT_EQ(threads_of(2, false, 8), "8 8 = 5, 1 row5 row4");
 }
 
-TEST(Sharded, WhatIsInterruptedComputesNothingUntilItIsResumed) {
+TEST(Sharded, InterruptedEngineComputesNothingUntilResumed) {
   for (const bool pipelined : {false, true}) {
     const auto engine = EmulatedDevice().load(test::shard_program(3, pipelined, {16}), {1, false});
     EXPECT_EQ(engine->stages(), pipelined ? 3u : 1u);

@@ -236,7 +236,7 @@ std::string message_of_several(std::vector<int64_t> ints, std::vector<float> flo
   return "";
 }
 
-TEST(KernelCalls, SayWhatIsWrong) {
+TEST(KernelCalls, ErrorsNameTheField) {
   const auto message_for = message_of_several;
   EXPECT_EQ(message_for({5, 1, 7}, {1}), "");
   EXPECT_EQ(message_for({-2, 3, 7, 8, 9}, {1, 2, 3}), "");
@@ -367,7 +367,7 @@ test::RecordedLines rules_of(CallList<C...>) {
 // fulfil them), and the encoding of a call with default values.
 //
 //   POPRT_WRITE_RECORDS=1 test_kernels --gtest_filter='KernelCalls.*'   # then read the diff
-TEST(KernelCalls, TakeWhatIsRecorded) {
+TEST(KernelCalls, AcceptTheRecordedRanges) {
   test::expect_recorded(rules_of(AllCalls{}), POPRT_TEST_DATA "/kernel_call_rules.txt",
                         "Ranges of the fields of kernels' calls: call_test.cpp.");
 }

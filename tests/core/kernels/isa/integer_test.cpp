@@ -10,7 +10,7 @@
 namespace poprt::kernels {
 namespace {
 
-TEST(IntegerProducts, AddToWhatIsThere) {
+TEST(IntegerProducts, AddToExistingSums) {
   constexpr int64_t kColumns = isa::kIntegerPanel;
   std::mt19937 rng(1);
   // The numbers are differences of two bytes.

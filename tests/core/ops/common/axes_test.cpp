@@ -61,14 +61,14 @@ TEST(AxisMap, OfAProductTellsCarriedAndReduced) {
   EXPECT_FALSE(is_reduced(map, {0, 1}));
 }
 
-TEST(AxisMap, OfSoftmaxMixesWhatTheOpsetSays) {
+TEST(AxisMap, OfSoftmaxMixesTheAxesThatTheOpsetDefines) {
   const std::string x = "input %x : f32[2,3,4]\n";
   EXPECT_EQ(mixed_axes(map_of("Softmax(%x)", x, 13), 0), (std::vector<size_t>{2}));
   EXPECT_EQ(mixed_axes(map_of("Softmax(%x)", x, 11), 0), (std::vector<size_t>{1, 2}));
   EXPECT_EQ(mixed_axes(map_of("Softmax(%x) {axis = 0}", x, 13), 0), (std::vector<size_t>{0}));
 }
 
-TEST(AxisMap, StatesNothingOfWhatIsNotKnown) {
+TEST(AxisMap, HasNoLinksForUnknownOperatorsAndShapes) {
   EXPECT_TRUE(map_of("com.example.Own(%x)", "input %x : f32[2]\n").links.empty());
   EXPECT_TRUE(map_of("Relu(%x)", "input %x : f32[N,3]\n").links.empty());
   const AxisMap range = map_of("NonZero(%x)", "input %x : f32[2,3]\n");

@@ -77,7 +77,7 @@ TEST(ConvKernel, Bf16IsUsedWhereItIsFaster) {
   EXPECT_EQ(name(p), "conv_plain");
 }
 
-TEST(ConvKernel, WhatNoneDoesIsRefused) {
+TEST(ConvKernel, RefusesUnsupportedProblems) {
   const auto message_for = [](const ConvProblem& p) {
     try {
       (void)choose_conv_kernel(p);

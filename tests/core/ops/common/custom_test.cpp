@@ -263,7 +263,7 @@ TEST_F(CustomOp, SamplesAreSeparateOnlyWithItsFlag) {
   EXPECT_EQ(carried_inputs("Spy", false), std::vector<size_t>{});
 }
 
-TEST_F(CustomOp, WhatGoesWrongIsSaidOfTheNode) {
+TEST_F(CustomOp, ErrorsNameTheNode) {
   const std::string outside =
       "internal: operator test.custom.{} of node 'n': compute() wrote outside the memory of an "
       "output: its shape differs from the result of infer()";

@@ -194,7 +194,7 @@ TEST_F(Images, SixteenBitsKeepTheUpperEight) {
             (Bytes{0x12, 0xAB, 0x34}));
 }
 
-TEST_F(Images, WhatIsNoImageIsAnError) {
+TEST_F(Images, RefusesBytesOfUnknownFormat) {
   expect_error({},
                "the 0 bytes are not an image of a known format (BMP, JPEG, JPEG 2000, PNG, PNM, ");
   expect_error(ascii("GIF89a and what follows"), "the 23 bytes are not an image");

@@ -106,7 +106,7 @@ TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
   expect_contains(message_for({4 * kMost + 1}, DType::u8), "needs more than");
 }
 
-TEST(Operator, WhatIsDeclaredAndWhatComesOutAgree) {
+TEST(Operator, RefusesDeclaredTypesThatContradictInference) {
   const auto message_for = [](ir::ValueType declared) {
     OneNode n("Relu", "", 17, {f32({2, kUnknownDim})});
     n.node->output()->type = std::move(declared);
@@ -128,7 +128,7 @@ TEST(Operator, WhatIsDeclaredAndWhatComesOutAgree) {
   EXPECT_EQ(n.node->output()->type.symbols, (std::vector<std::string>{"N", "M"}));
 }
 
-TEST(Operator, ThatExpandsIsNotLoweredAsItStands) {
+TEST(Operator, ThatExpandsIsNotLoweredDirectly) {
   OneNode n("BiasGelu", "com.microsoft", 1, {f32({2}), f32({2})});
   infer(*n.node);
   class Context final : public LowerContext {

@@ -113,7 +113,7 @@ TEST(Strings, ConcatBroadcastsFromEitherSide) {
   EXPECT_THROW(run("StringConcat", {row, Tensor::of<float>({2}, {1, 2})}), Error);
 }
 
-TEST(Strings, SplitsAtMostAsOftenAsAsked) {
+TEST(Strings, SplitsAtMostMaxsplitTimes) {
   const auto parts = [](const std::string& s, std::map<std::string, ir::Attribute> attributes) {
     return run("StringSplit", {text({s})}, std::move(attributes), 2)[0].string_values();
   };
@@ -130,7 +130,7 @@ TEST(Strings, SplitsAtMostAsOftenAsAsked) {
     EXPECT_EQ(parts("  a  b\tc ", {{"maxsplit", most}}), want) << most;
 }
 
-TEST(Strings, NormalizerLeavesTheCaseUnlessItIsTold) {
+TEST(Strings, NormalizerKeepsTheCaseByDefault) {
   const auto normalized = [](std::map<std::string, ir::Attribute> attributes) {
     return run("StringNormalizer", {text({"Monday", "monday", "Tuesday"})},
                std::move(attributes))[0]

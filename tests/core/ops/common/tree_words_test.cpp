@@ -277,7 +277,7 @@ TEST(RandomForest, EnsemblesOfOpset5WithSetsOfMembers) {
 }
 
 // Thresholds of nodes_values_as_tensor may be between two numbers of f32.
-TEST(RandomForest, ThresholdsOfF64BesideRowsOfF32) {
+TEST(RandomForest, ComparesRowsOfF32WithThresholdsOfF64) {
   std::mt19937 rng(6);
   const Options o{.features = 1, .columns = 1, .full = true};
   for (size_t mode = 0; mode < 6; mode++)

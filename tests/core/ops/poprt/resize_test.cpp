@@ -84,7 +84,7 @@ TEST(ResizeBlocked, UnknownAndEmptySidesStaySo) {
   EXPECT_EQ(shape_of({1, 2, kUnknownDim, 0, 16}, true), (Shape{1, 2, 6, 7, 16}));
 }
 
-TEST(ResizeBlocked, SaysWhatDoesNotFit) {
+TEST(ResizeBlocked, RefusesInvalidScalesAndSizes) {
   const auto message_for = [](const NodeCase& c, ErrorCode code = ErrorCode::invalid_argument) {
     try {
       infer_node(c);

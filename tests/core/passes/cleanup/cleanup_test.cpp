@@ -532,7 +532,7 @@ TEST(EliminateDeadend, NodesWithMemoryStay) {
   EXPECT_EQ(graph->nodes().size(), 2u);
 }
 
-TEST(EliminateDeadend, WhatOnlyASubgraphReadsStays) {
+TEST(EliminateDeadend, KeepsValuesReadByASubgraph) {
   auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[2]
     input %c : bool[]

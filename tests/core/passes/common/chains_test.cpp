@@ -51,7 +51,7 @@ TEST(Chains, NameNodesByWhatTheyRead) {
   for (const auto& [chains, nodes] : rows) EXPECT_EQ(named(chains), nodes) << chains;
 }
 
-TEST(Chains, RefuseWhatIsNoneAndWhatIsNotThere) {
+TEST(Chains, RefuseInvalidAndUnmatchedChains) {
   const auto bad = [](std::string_view element, std::string_view chain) {
     return fmt::format(
         "head_pattern: expected OpType:key joined by ->, s:key at the start and e:key at the end, "

@@ -86,7 +86,7 @@ TEST(ConstantCones, ValuesAreKnownUpToASize) {
   EXPECT_EQ(known("r"), "?");
 }
 
-TEST(ConstantCones, WhatIsComputedIsStaticAndNoText) {
+TEST(ConstantCones, AreStaticAndHaveNoStrings) {
   const auto can = [](const std::string& body) {
     const auto graph = parsed(body + "\noutput %y");
     const ir::Node& n = *graph->nodes().back();

@@ -165,7 +165,7 @@ TEST_F(Custom, PassesAreDescribedAsOthersAre) {
   EXPECT_EQ(passes::find_custom_pass("eliminate_identity"), nullptr);
 }
 
-TEST_F(Custom, PassesAreToldTheirParameters) {
+TEST_F(Custom, PassesReceiveTheirParameters) {
   const auto graph = parsed(kChain);
   const auto call = [&](passes::Arguments arguments, int64_t limit = INT64_MAX) {
     const passes::PassCall calls[] = {{&passes::pass_of("of_test"), std::move(arguments)}};
@@ -200,14 +200,14 @@ TEST_F(Custom, DefaultsAreCheckedAsValuesAre) {
             "True or False, found 'perhaps'");
 }
 
-TEST_F(Custom, WhatAPassLeavesIsVerified) {
+TEST_F(Custom, VerifiesTheGraphAfterAPass) {
   const auto graph = parsed(kChain);
   const std::string error_text = message_of([&] { run(*graph, {"of_test_breaker"}); });
   EXPECT_NE(error_text.find("pass of_test_breaker: the graph that it left: "), std::string::npos)
       << error_text;
 }
 
-TEST_F(Custom, WhatAPassMakesIsInferredAndWhatItReturnsCounts) {
+TEST_F(Custom, InfersNewNodesAndReportsReturnCodes) {
   const auto graph = parsed(kChain);
   run(*graph, {"of_test_adder"});
   ASSERT_EQ(ops_of(*graph), "Neg Exp Abs");

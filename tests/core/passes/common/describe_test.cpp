@@ -5,7 +5,7 @@
 namespace poprt::test {
 namespace {
 
-TEST(Describe, TypesAreSaidWithZeroForWhatIsUnknown) {
+TEST(Describe, TypesHaveZeroForUnknownDimensions) {
   const auto graph = parsed(
       "input %x : f32[?,3]\ninput %s : s64[]\ninput %e : u8[0]\n%y = Abs(%x)"
       "\noutput %y");
@@ -32,7 +32,7 @@ TEST(Describe, InputsAndOutputsAreCountedByType) {
 
 // The result of each product or normalisation that both models have: its output, or the value after
 // at most three casts, factors and addends.
-TEST(Describe, LayersAreToldByTheResultThatBothModelsHave) {
+TEST(Describe, LayersAreNamedByTheSharedResult) {
   const auto results = [](const char* before, const char* after) {
     return passes::layer_results(*parsed(before), *parsed(after));
   };
@@ -58,7 +58,7 @@ TEST(Describe, LayersAreToldByTheResultThatBothModelsHave) {
   EXPECT_EQ(results("input %p : f32[2,2]\n%z = Relu(%p)\noutput %z", before.c_str()), "");
 }
 
-TEST(Describe, WhatIsSaidGoesToWhoListensElseToTheOutput) {
+TEST(Describe, PrintsToTheCallbackOrToStandardOutput) {
   passes::PassContext context;
   std::string message;
   context.print = [&](std::string_view text) { message += text; };

@@ -120,7 +120,7 @@ TEST_F(GraphHost, NodesTellWhatTheyAre) {
   EXPECT_FALSE(host_.value_is_output(value("b")));
 }
 
-TEST_F(GraphHost, AttributesAreToldByKind) {
+TEST_F(GraphHost, ReportsTheKindsOfAttributes) {
   poprt_node* n = node(0);
   const std::array<int64_t, 2> whole{4, -5};
   const std::array<float, 3> real{0.5F, 1.5F, 2.5F};
@@ -344,7 +344,7 @@ TEST_F(GraphHost, AnOutputThatBecomesAnInputIsACopyOfIt) {
   EXPECT_EQ(y->dtype(), DType::f32);
 }
 
-TEST_F(GraphHost, WhatGoesWrongInACallIsItsError) {
+TEST_F(GraphHost, ReportsErrorsOfACall) {
   EXPECT_EQ(outcome([&] { return host_.infer(node(0)); }), "");
   EXPECT_EQ(outcome([] { return POPRT_ABORTED; }), "aborted: it: returned 10 without a message");
   EXPECT_EQ(outcome([] { return 7; }, false), "");  // a number, and no code

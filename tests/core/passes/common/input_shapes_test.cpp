@@ -65,7 +65,7 @@ TEST(InputShapes, TheBatchIsWhereItsNameIs) {
             "batch_size: input 'h' is f32[2,?], axis 0 is fixed and cannot become 8");
 }
 
-TEST(InputShapes, WhatDoesNotFitIsRefused) {
+TEST(InputShapes, RefusesMismatchedShapes) {
   EXPECT_EQ(fixed("input %x : f32[2,3]", {{{"x", {2, 4}}}}),
             "input_shape: input 'x' is f32[2,3], axis 1 is fixed and cannot become 4");
   EXPECT_EQ(fixed("input %x : f32[?,3]", {{{"x", {-1, 3}}}}),

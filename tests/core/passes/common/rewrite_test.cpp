@@ -180,7 +180,7 @@ TEST(Rewrite, NewNodesStandInFrontAndBearTheName) {
   EXPECT_EQ(scalar->constant().to_doubles(), std::vector<double>{0.5});
 }
 
-TEST(Rewrite, WhatOnlyADeadNodeReadGoesWithIt) {
+TEST(Rewrite, RemovesValuesReadOnlyByADeadNode) {
   const auto g = parsed(kReaders);
   passes::erase_if_dead(g->nodes()[3]);  // which makes an output
   EXPECT_EQ(ops_of(*g), "Neg Exp Split Add Abs");

@@ -98,7 +98,7 @@ TEST(TokenPlaces, ProductsAndTables) {
   for (const Row& row : rows) EXPECT_EQ(by_token(row.text), row.wanted) << row.text;
 }
 
-TEST(TokenPlaces, AxesBehindTheTokens) {
+TEST(TokenPlaces, OnlyAxesAfterTheTokensKeepPlaces) {
   const Row rows[] = {
       {"input %m : f32[2,3,4]\n%y = Softmax(%m)", "matrix"},
       {"input %m : f32[2,3,4]\n%y = Softmax(%m) {axis = 2}", "matrix"},
@@ -167,7 +167,7 @@ TEST(TokenPlaces, AxesBehindTheTokens) {
   EXPECT_EQ(by_token("input %f : f32[6,4]\n%y = Softmax(%f)", 12), "flat");
 }
 
-TEST(TokenPlaces, WhatKeepsTheOrder) {
+TEST(TokenPlaces, ReshapesThatKeepTheOrderKeepPlaces) {
   const Row rows[] = {
       {"input %m : f32[2,3,4]\nconst %s : s64[4] = [2, 3, 2, 2]\n%y = Reshape(%m, %s)", "matrix"},
       {"input %m : f32[2,3,4]\nconst %s : s64[2] = [6, 4]\n%y = Reshape(%m, %s)", "flat"},

@@ -23,7 +23,7 @@ TEST(ConstantFolding, ShapeArithmeticDisappears) {
 }
 
 // With a limit of 0 bytes nothing is folded; the parameter of the pass overrides the option.
-TEST(ConstantFolding, NothingIsLargerThanWhatIsAllowed) {
+TEST(ConstantFolding, FoldsNothingAboveTheSizeLimit) {
   const auto left = [](const char* parameter, int64_t option) {
     const auto graph = parsed(R"(
       const %a : f32[2] = [1.0, 2.0]
@@ -63,7 +63,7 @@ TEST(ConstantFolding, LargeResultsOfLittleStayNodes) {
 }
 
 // Each makes 4 MiB or more from a few bytes, for a reader that adds, and would move its operands.
-TEST(ConstantFolding, WhatIsOnlyRepeatedIsNotStored) {
+TEST(ConstantFolding, DoesNotStoreRepeatedElements) {
   for (const char* big : {
            "%big = ConstantOfShape(%shape) {value = f32[1] [2.0]}",
            "%big = Expand(%row, %shape)",
@@ -108,7 +108,7 @@ TEST(ConstantFolding, SmallResultsAndThoseHardlyLargerThanTheirOperandsAreStored
 }
 
 // The same with arithmetic that a run would repeat.
-TEST(ConstantFolding, WhatTakesLongIsStored) {
+TEST(ConstantFolding, StoresResultsOfLongComputations) {
   const auto graph = parsed(R"(
     input %x : f32[1024,1024]
     const %frequency : f32[1,1024] = fill 0.01

@@ -5,7 +5,7 @@
 namespace poprt::test {
 namespace {
 
-TEST(ByteMaps, WhatLiesBetweenTwoQuantisationsIsATable) {
+TEST(ByteMaps, OperatorBetweenTwoQuantisationsBecomesATable) {
   for (const char* type : {"u8", "s8"})
     for (const char* op : {"Sigmoid", "LeakyRelu", "Log"})
       expect_ops({"byte_maps"},

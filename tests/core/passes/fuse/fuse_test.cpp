@@ -326,7 +326,7 @@ TEST(ElementwiseFusion, ArithmeticOnQuantisedOperandsReadsAndWritesBytes) {
 }
 
 // Only stored values saturate, so a program ends with its QuantizeLinear.
-TEST(ElementwiseFusion, WhatReadsQuantisedBytesIsAnotherProgram) {
+TEST(ElementwiseFusion, ReadersOfQuantisedBytesStartANewProgram) {
   expect_ops({"elementwise_fusion"}, R"(
     input %x : f32[2,700]
     const %s : f32[] = 0.001

@@ -378,7 +378,7 @@ TEST(QdqProducts, ActivationsThatSaturationDoes) {
   EXPECT_EQ(operators_of(product(both, 10, 40)), "QLinearMatMul Max Min");
 }
 
-TEST(QdqProducts, WhatHasOtherReadersIsInFloats) {
+TEST(QdqProducts, ResultsWithOtherReadersStayInFloats) {
   const std::string kept = "MatMulInteger Cast Mul ";
   EXPECT_EQ(operators_of(product("%y = QuantizeLinear(%p, %ys, %yz)\n %z = Abs(%p)\n output %z")),
             kept + "QuantizeLinear Abs");

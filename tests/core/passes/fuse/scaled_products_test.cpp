@@ -48,7 +48,7 @@ TEST(ScaledProducts, SumsScalesAndBiasAreOneOperator) {
     }
 }
 
-TEST(ScaledProducts, WhatIsReadElsewhereStays) {
+TEST(ScaledProducts, KeepsValuesWithOtherReaders) {
   expect_ops({"scaled_products"},
              linear("s8", "", "%y = Mul(%c, %f)\noutput %y\n%n = Neg(%c)\noutput %n"),
              "DynamicQuantizeLinear MatMulInteger Cast Mul Mul Neg");

@@ -26,7 +26,7 @@ const struct {
 
 }  // namespace
 
-TEST(BlockedLayout, AConstantOfOneElementStandsOnEitherSide) {
+TEST(BlockedLayout, ConstantOfOneElementMayBeEitherOperand) {
   for (const char* op : {"Add", "Sub", "Mul", "Max", "Min"})
     for (const auto& one : kOneElement)
       for (const char* operands : {"%c, %y", "%y, %c"})
@@ -94,7 +94,7 @@ TEST(BlockedLayout, GroupsOfOddMultiplesOfEightChannelsArePaired) {
     }
 }
 
-TEST(BlockedLayout, AConstantForEachChannelStandsOnEitherSide) {
+TEST(BlockedLayout, ConstantForEachChannelMayBeEitherOperand) {
   for (const char* type : {"f32[20,1,1]", "f32[1,20,1,1]"})
     for (const char* operands : {"%c, %y", "%y, %c"})
       expect_ops({"blocked_layout"},

@@ -134,7 +134,7 @@ TEST(ChannelsLast, GroupsOfOneChannel) {
             {1, channels, 9, 10}, seed++);
 }
 
-TEST(ChannelsLast, WhatLiesBetweenConvolutionsFollows) {
+TEST(ChannelsLast, OperatorsBetweenConvolutionsAreChannelsLast) {
   std::mt19937 rng(7);
   const Conv first{.attributes = " {pads=[1,1,1,1]}", .w = {16, 4, 3, 3}};
   const Conv left{.y = "l", .x = "p", .w = {8, 16, 1, 1}};

@@ -24,7 +24,7 @@ std::string message_of_check(std::string_view before, std::string_view after) {
   return text;
 }
 
-TEST(CheckWithFakeData, EqualModelsAreToldAlike) {
+TEST(CheckWithFakeData, ReportsEqualModels) {
   EXPECT_EQ(message_of_check(kNegated, R"(
     input %x : f32[2,3]
     const %minus : f32[] = -1.0

@@ -27,7 +27,7 @@ TEST(ReplaceNonzero, FindsTheOnlyOneThatTheModelDeclares) {
 
 // A matrix has two rows of indices, more than one element may be nonzero, and an unknown shape is
 // left alone.
-TEST(ReplaceNonzero, LeavesWhatIsNotOneElementOfAVector) {
+TEST(ReplaceNonzero, LeavesOtherThanOneElementOfAVector) {
   for (const char* graph :
        {"input %x : f32[5]\n%y : s64[1,2]", "input %x : f32[5]\n%y : s64[1,?]",
         "input %x : f32[?]\n%y : s64[1,1]", "input %x : f32[5,1]\n%y : s64[2,1]",

@@ -151,7 +151,7 @@ TEST(FloatToFp8, TakesFormatsOfSingleNodes) {
   EXPECT_EQ(seen, "F152,3 F143,0; F143,0 F152,-9; ");
 }
 
-TEST(FloatToFp8, LeavesWhatHasNoConstantWeight) {
+TEST(FloatToFp8, LeavesNodesWithoutAConstantWeight) {
   for (const char* text :
        {"input %x : f32[3,4]\ninput %w : f32[4,2]\n%y = MatMul(%x, %w)\noutput %y",
         "input %x : f32[3,4]\n%y = Relu(%x)\noutput %y",

@@ -79,7 +79,7 @@ TEST(FloatToInt8, RefusesWhatDoesNotFitTheWeight) {
   }
 }
 
-TEST(FloatToInt8, LeavesWhatHasNoConstantWeight) {
+TEST(FloatToInt8, LeavesNodesWithoutAConstantWeight) {
   expect_unchanged({"float_to_int8"},
                    "input %x : f32[3,4]\ninput %w : f32[4,2]\n%y = MatMul(%x, %w)\noutput %y");
 }

@@ -34,7 +34,7 @@ TEST(FloatToMixed, KeepsBiasesAndAttributes) {
              "Cast Conv Cast", 17, 2e-3);
 }
 
-TEST(FloatToMixed, LeavesWhatIsNoProductOfFloats) {
+TEST(FloatToMixed, LeavesOtherThanProductsOfFloats) {
   expect_unchanged({"float_to_mixed"}, "input %x : f32[3]\n%y = Exp(%x)\noutput %y");
   expect_unchanged({"float_to_mixed"}, "input %x : f64[3,3]\n%y = MatMul(%x, %x)\noutput %y");
 }

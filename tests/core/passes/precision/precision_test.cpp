@@ -79,7 +79,7 @@ TEST(FloatToHalf, SkipsNodesByName) {
 }
 
 // The root of a sum of squares of 300 is 300 times a root, but the squares are beyond f16.
-TEST(FloatToHalf, KeepsSquaresAndSumsInFloatWhenAsked) {
+TEST(FloatToHalf, KeepsSquaresAndSumsInFloatOnRequest) {
   constexpr const char* kNorm = R"(
     input %x : f32[2,64]
     const %axes : s64[1] = [1]

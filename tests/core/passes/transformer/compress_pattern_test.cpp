@@ -3,7 +3,7 @@
 namespace poprt::test {
 namespace {
 
-TEST(CompressPattern, WhatIsKeptStandsInFrontOfZeros) {
+TEST(CompressPattern, PutsKeptElementsBeforeZeros) {
   const auto graph = parsed(R"(
     input %x : f32[3,6]
     input %m : bool[6]
@@ -26,7 +26,7 @@ TEST(CompressPattern, WhatIsKeptStandsInFrontOfZeros) {
   }
 }
 
-TEST(CompressPattern, SumsOfWhatIsKeptStay) {
+TEST(CompressPattern, KeepsSumsOfKeptElements) {
   const auto graph = parsed(R"(
     input %x : f32[4]
     input %m : bool[4]

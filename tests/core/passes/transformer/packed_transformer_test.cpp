@@ -128,7 +128,7 @@ TEST(PackedTransformer, HeadPatternUnpacksWhatItNames) {
   EXPECT_THROW(passes::run_passes(*parsed(text), none), Error);
 }
 
-TEST(PackedTransformer, SegmentsLieBehindEachOther) {
+TEST(PackedTransformer, PlacesSegmentsOneAfterTheOther) {
   // Two parts of an item, 3 and 5 places at most: the second begins at place 3.
   const auto original = parsed(transformer({bert_embedding(), chain_mask(), added()}));
   const auto packed = parsed(transformer({bert_embedding(), chain_mask(), added()}));

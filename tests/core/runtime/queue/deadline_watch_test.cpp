@@ -48,7 +48,7 @@ TEST(DeadlineWatch, WakesForOneThatIsEarlierThanWhatItSleepsFor) {
 
 // A clean-up removes the first element of the heap, and the element that replaces it is not the
 // earliest.
-TEST(DeadlineWatch, KnowsTheEarliestBehindThoseThatAreForgotten) {
+TEST(DeadlineWatch, FindsTheEarliestAfterAForgottenOne) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;
   const auto first = request_until(*pool, 200ms), soon = request_until(*pool, 300ms);

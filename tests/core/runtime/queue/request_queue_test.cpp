@@ -46,7 +46,7 @@ struct Blocked {
   }
 };
 
-TEST(RequestQueue, RefusesWhenFullIfAsked) {
+TEST(RequestQueue, RefusesWhenFullOnRequest) {
   Blocked b;
   const auto first = b.submit(when_full(WhenFull::fail));
   const auto second = b.submit(when_full(WhenFull::fail));
@@ -58,7 +58,7 @@ TEST(RequestQueue, RefusesWhenFullIfAsked) {
   EXPECT_TRUE(b.submit(when_full(WhenFull::fail))->wait(60s));  // there is room again
 }
 
-TEST(RequestQueue, SaysWhyItTakesNoMore) {
+TEST(RequestQueue, ReportsWhyItRefusesRequests) {
   Blocked b;
   const auto message_for = [&](const RequestOptions& options) -> std::string {
     try {

@@ -84,7 +84,7 @@ std::string failure_text(const Request& r) {
   return "";
 }
 
-TEST(Request, SaysWhatItFailedWith) {
+TEST(Request, ReportsItsError) {
   const auto pool = RequestPool::make(1, 1);
   Notifications notified;
   const RequestPtr failed = taken(*pool, notifying_callback(notified));
@@ -114,7 +114,7 @@ TEST(Request, SaysWhatItFailedWith) {
   }
 }
 
-TEST(Request, ThePoolIsToldOfWhatIsAnsweredWhileItWaits) {
+TEST(Request, NotifiesThePoolOfRequestsAnsweredInTheQueue) {
   const auto pool = RequestPool::make(1, 1);
   std::vector<ErrorCode> codes;
   pool->on_answered = {[](void* c, ErrorCode code) noexcept {
@@ -131,7 +131,7 @@ TEST(Request, ThePoolIsToldOfWhatIsAnsweredWhileItWaits) {
   EXPECT_EQ(pool->wakeups(), wakeups + 2) << "the runner drops both";
 }
 
-TEST(Request, IsWatchedWhileSomebodyWaitsOrWillBeCalled) {
+TEST(Request, IsWatchedWithAWaiterOrACallback) {
   const auto pool = RequestPool::make(1, 1);
   pool->wake_on_watch = true;
   Notifications notified;

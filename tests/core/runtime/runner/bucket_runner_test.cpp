@@ -88,7 +88,7 @@ std::string message_of(auto&& f) {
 }
 
 // None of the buckets is the largest one in every dimension.
-TEST(BucketRunner, WhatItDescribesIsABucket) {
+TEST(BucketRunner, DescribesTheLargestBucket) {
   std::string notes = kNotes;
   const program::LoadedProgram parts[] = {copies(1, 8), copies(3, 4)};
   notes.replace(notes.find("\"buckets\""), std::string::npos, R"("buckets": [
@@ -143,7 +143,7 @@ TEST(BucketRunner, TakesEverySizeUpToTheLargest) {
   EXPECT_EQ(runner.bucket_statistics(0).elements, 2u * (1 + 2 + 3 + 4) + 8u * 3);
 }
 
-TEST(BucketRunner, PadsWithTheValueThatTheModelSays) {
+TEST(BucketRunner, PadsWithTheValueOfTheModel) {
   std::string notes = kNotes;  // y is as long as the bucket
   const std::string cropped = R"("y": {"shape": ["batch", "length"]})";
   notes.replace(notes.find(cropped), cropped.size(), R"("y": {"shape": [null, null]})");

@@ -408,7 +408,7 @@ TEST(Timeouts, WithoutAnyACompleteBatchWaitsForItsStep) {
   EXPECT_TRUE(t.memory[0]->right() && t.memory[1]->right());
 }
 
-TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyForSomebodyWhoWaits) {
+TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyWithAWaiter) {
   Timed t([](RunnerConfig& c) { c.flush_on_waiting_outputs = true; });
   const RequestPtr a = t.submit(1, false);
   t.clock.advance(1s);

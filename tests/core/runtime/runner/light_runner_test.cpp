@@ -88,7 +88,7 @@ TEST(LightRunner, StopFreesTheDeviceAndReloadTakesOneAgain) {
   EXPECT_EQ(run(runner), w.second);  // as they were last updated
 }
 
-TEST(LightRunner, NamesWhatIsWrong) {
+TEST(LightRunner, RefusesUnknownAnchorsAndWrongSizes) {
   Weights w;
   LightRunner runner(w.model);
   const auto code = [&](const char* name, uint64_t bytes) {
@@ -154,7 +154,7 @@ TEST(LightRunner, PositionsCountTheInputsOfRequestsAlone) {
   }
 }
 
-TEST(LightRunner, AStoppedOneTellsNothingAndKeepsWhatIsUpdated) {
+TEST(LightRunner, StoppedRunnerHasNoStatisticsAndKeepsUpdates) {
   Weights w;
   LightRunner runner(w.model);
   run(runner);

@@ -93,7 +93,7 @@ TEST(ModelFusionRunner, ChecksARequestAgainstItsGraph) {
   fails({{"graph2/x", 0, a.x, 16}}, a.out, "there is no input 'graph2/x'");
 }
 
-TEST(ModelFusionRunner, TakesAnIndexThatSaysWhatTheNamesSay) {
+TEST(ModelFusionRunner, AcceptsAnIndexThatAgreesWithTheNames) {
   ModelFusionRunner runner(fused());
   Graph g(1);
   const uint32_t one = 1;
@@ -103,7 +103,7 @@ TEST(ModelFusionRunner, TakesAnIndexThatSaysWhatTheNamesSay) {
   EXPECT_EQ(runner.graph_requests(), (std::vector<uint64_t>{0, 1}));
 }
 
-TEST(ModelFusionRunner, MakesTheOutputsOfTheGraphThatWasAsked) {
+TEST(ModelFusionRunner, ReturnsOutputsOfTheSelectedGraph) {
   ModelFusionRunner runner(fused());
   const float x[4] = {4, 3, 2, 1};
   const OutputMemory out = runner.execute(InputMemoryView{{"graph1/x", {x, 16}}});

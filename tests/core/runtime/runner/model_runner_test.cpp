@@ -89,7 +89,7 @@ TEST(ModelRunner, ExecutesWithMapsAndAllocatesOutputs) {
   EXPECT_EQ(y2, x);
 }
 
-TEST(ModelRunner, NamesWhatIsWrongWithARequest) {
+TEST(ModelRunner, ErrorsDescribeInvalidRequests) {
   RunnerFixture f;
   RunnerClient k(f.n);
   const auto run = [&](std::vector<InputBinding> in, std::vector<OutputBinding> out) {
@@ -331,7 +331,7 @@ TEST(ModelRunner, CallbacksMaySubmit) {
   EXPECT_EQ(chain.left.load(), 0);
 }
 
-TEST(ModelRunner, ACallbackIsToldWhenTheQueueIsFull) {
+TEST(ModelRunner, ACallbackReceivesAnErrorIfTheQueueIsFull) {
   RunnerConfig config;
   config.queue_depth = 1;
   RunnerFixture f(16, config);
@@ -435,7 +435,7 @@ std::shared_ptr<device::Device> device_in_time(const device::DeviceManager& mana
   return manager.get_device();
 }
 
-TEST(ModelRunner, GoingAwayAnswersWhatIsInFlightAndFreesTheDevice) {
+TEST(ModelRunner, DestructionAnswersRequestsAndFreesTheDevice) {
   const device::DeviceManager manager(1);
   for (int round = 0; round < 20; round++) {
     RunnerConfig config;

@@ -242,7 +242,7 @@ std::string message_of_five(PackRunner& runner, const std::vector<int32_t>& leng
   return message_of_pack([&] { runner.execute(in, out); });
 }
 
-TEST(PackDescription, SaysWhichSegmentsAreWrong) {
+TEST(PackDescription, ErrorsNameTheSegment) {
   PackRunnerConfig c;
   c.timeout = 500us;
   c.runner.session.device = summing_device(2);
@@ -258,7 +258,7 @@ TEST(PackDescription, SaysWhichSegmentsAreWrong) {
 }
 
 // Without a description, the limit is the number of places of the item.
-TEST(PackDescription, SegmentsOfAModelThatSaysNothing) {
+TEST(PackDescription, SegmentsOfAModelWithoutADescription) {
   PackRunnerConfig c;
   c.timeout = 500us;
   c.dynamic_input_name = "ids";

@@ -398,7 +398,7 @@ TEST(PackRunner, HoldsRequestsForFourPacks) {
   EXPECT_EQ(capacity(20'000, 0), 65'536u);
 }
 
-TEST(PackRunner, TheNextPackIsMadeWhileOneComputesIfAsked) {
+TEST(PackRunner, PreparesTheNextPackDuringARunOnRequest) {
   for (const bool prefetch : {true, false}) {
     test::Gate gate;
     std::atomic<int> runs{0};
@@ -446,7 +446,7 @@ TEST(PackRunner, AnOutputOfRowsIsRefused) {
   EXPECT_THROW(PackRunner(model, c), Error);
 }
 
-TEST(PackRunner, NamesWhatIsWrong) {
+TEST(PackRunner, ErrorsDescribeInvalidRequests) {
   PackSetup s;
   const auto fails = [&](const Item& item, std::string_view part) {
     try {
@@ -497,7 +497,7 @@ TEST(PackRunner, NamesWhatIsWrong) {
   s.runner->stop();
 }
 
-TEST(PackRunner, WhatItWritesItselfIsNotFrozen) {
+TEST(PackRunner, RefusesToFreezeInputsThatItWrites) {
   const std::vector<int32_t> rubbish(kPlaces, 3);
   for (const std::string name : {"ids", "unpack_info"}) try {
       PackSetup(true, [&](PackRunnerConfig& c) {

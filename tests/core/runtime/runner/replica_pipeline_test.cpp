@@ -83,7 +83,7 @@ TEST(Pipeline, SynchronousCallsGoThroughAllStages) {
 }
 
 // Each kind of waiting call receives the error, and the next request is answered.
-TEST(Pipeline, SynchronousCallsAreToldWhatFails) {
+TEST(Pipeline, SynchronousCallsReceiveErrors) {
   for (const bool by_position : {false, true}) {
     RunnerConfig config;
     config.auto_reset = true;
@@ -291,7 +291,7 @@ TEST(Pipeline, EachRequestIsAnsweredOnce) {
   EXPECT_GT(ok, answered / 4);
 }
 
-TEST(Shards, WhatAFileClaimsIsChecked) {
+TEST(Shards, RefuseContradictoryPrograms) {
   const program::Program good = chain(2, true)->program();
   const auto refused = [&](auto&& change) {
     program::Program p = good;

@@ -125,7 +125,7 @@ TEST(Replication, ARequestMeetsTheStateOfTheReplicaThatItNames) {
   EXPECT_EQ(code_of([&] { run(3, 0); }), ErrorCode::not_found);
 }
 
-TEST(Replication, SharesDevicesWithWhoeverNamesTheFolder) {
+TEST(Replication, SharesDevicesThroughTheNamedFolder) {
   const auto folder =
       std::filesystem::temp_directory_path() / fmt::format("poprt_replicas_{}", ::getpid());
   std::filesystem::create_directory(folder);
@@ -434,7 +434,7 @@ TEST(Cancellation, ARequestLeavesAnOpenBatch) {
   EXPECT_EQ(a.y, std::vector<float>(4, -7.f));
 }
 
-TEST(RequestTimeout, FailsWhatHasNotBegunInTime) {
+TEST(RequestTimeout, FailsRequestsThatDoNotStartInTime) {
   BlockedRunner b;
   Rows x(1), y(1);
   RequestPtr running;  // one that has begun in time, however busy this machine is
@@ -464,7 +464,7 @@ TEST(RequestTimeout, OpenBatchesAreWatched) {
   EXPECT_EQ(calls.code, static_cast<int>(ErrorCode::deadline_exceeded));
 }
 
-TEST(Threads, ARunnerThatCannotHaveAllOfThemSaysSoAndCanBeAskedAgain) {
+TEST(Threads, RunnerWithoutEnoughThreadsFailsAndCanRetry) {
   for (const bool overlap : {false, true}) {
     RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
     config.overlap_io = overlap;

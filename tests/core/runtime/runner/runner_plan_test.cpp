@@ -152,7 +152,7 @@ TEST(FrozenInputs, AreGivenOnceAndLeftOutOfRequests) {
   }
 }
 
-TEST(DataDesc, SaysWhatCallersGiveAndWhatComesWithTheModel) {
+TEST(DataDesc, MarksInputsWithDataInTheModel) {
   Pair pair({}, {5, 6});
   const auto& in = pair.runner->execute_inputs();
   ASSERT_EQ(in.size(), 2u);
@@ -253,7 +253,7 @@ TEST(RunnerPlan, OverlapsWhenTheModelWasCompiledSo) {
   }
 }
 
-TEST(ModelRunner, MakesTheSeedThatNobodyGives) {
+TEST(ModelRunner, GeneratesASeedIfNoneIsGiven) {
   const auto model = test::anchors_only({{"a", DType::u64, {2}}}, {{"p", DType::u64, {2}}});
   model->metadata.setSeedHandle("h2d_a");
   RunnerConfig config;

@@ -34,7 +34,7 @@ TEST(FindAnchor, IsByNameWhateverTheHint) {
             "not_found: there is no output 'c'; outputs are: none");
 }
 
-TEST(FailWrongSize, SaysWhatIsExpected) {
+TEST(FailWrongSize, ReportsTheExpectedSize) {
   EXPECT_EQ(lookup_message([] { fail_wrong_size({"x", DType::f16, {2, 3}}, 7, "output"); }),
             "invalid_argument: output 'x': expected 12 bytes (f16 [2,3]), given 7 bytes");
 }

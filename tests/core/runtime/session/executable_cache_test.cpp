@@ -54,7 +54,7 @@ class Cache : public ::testing::Test {
   std::vector<std::byte> payload;
 };
 
-TEST_F(Cache, WhatIsStoredIsFoundAndRuns) {
+TEST_F(Cache, FindsAndRunsAStoredModel) {
   const ExecutableCache cache(folder);
   EXPECT_EQ(cache.find(key('a')), nullptr);
   cache.store(key('a'), payload);
@@ -143,7 +143,7 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
 std::string heard;
 
 // The reason of a compilation is reported, with the name of the option.
-TEST_F(Cache, SaysWhyItIsNoHit) {
+TEST_F(Cache, LogsTheReasonOfAMiss) {
   const ExecutableCache cache(folder);
   const std::string path = cache.path_of(key('a')).string();
   const auto message_for = [&](const std::function<void()>& f) {

@@ -28,7 +28,7 @@ TEST(FaultInjector, ReadsItsText) {
   EXPECT_EQ(c.runs(), 1u);
 }
 
-TEST(FaultInjector, NamesWhatIsWrongWithItsText) {
+TEST(FaultInjector, RefusesInvalidTexts) {
   for (const char* text : {"warp", "application_runtime_error@x", "slow:", "slow:1s",
                            "recoverable_runtime_error:BOOT", "runtime_error*", "@", "/1"}) {
     try {
@@ -43,7 +43,7 @@ TEST(FaultInjector, NamesWhatIsWrongWithItsText) {
 
 // The name, the meaning and the remedy of each error; valid and invalid texts, and the runs of two
 // replicas that they affect.
-TEST(FaultInjector, IsWhatIsRecorded) {
+TEST(FaultInjector, MatchesTheRecord) {
   test::RecordedLines found;
   for (int c = 0; c < 5; c++)
     for (int a = 0; a < 5; a++) {

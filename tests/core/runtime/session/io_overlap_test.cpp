@@ -90,7 +90,7 @@ TEST(IoOverlap, LoadsTheNextAndStoresTheLastWhileOneComputes) {
   EXPECT_EQ(work.stored, answers(4));
 }
 
-TEST(IoOverlap, WhatFailsEndsTheRunAndWhatWasBeforeIsFinished) {
+TEST(IoOverlap, FailureEndsTheRunAfterEarlierItems) {
   IoOverlap overlap;
   for (const std::string stage : {"load", "compute", "store"})
     for (const uint64_t at : {0u, 1u, 2u, 7u, 9u}) {

@@ -127,7 +127,7 @@ std::string text_of(const popef::Metadata& m) {
   return text;
 }
 
-TEST(Model, MetadataSaysWhichProgramsUseAnAnchor) {
+TEST(Model, MetadataListsTheProgramsOfAnAnchor) {
   EXPECT_EQ(text_of(make_metadata("m", with_flows())),
             "ipu21 x 1, load 0 main 1 save 2; in h2d_x of 1 in h2d_u of 0 out anchor_d2h_y of 1 "
             "out anchor_d2h_v of 12 out anchor_d2h_c of 2 out weight_d2h_u of 2");

@@ -155,7 +155,7 @@ struct Ahead : Numbers {
   int invalidations = 0;
 };
 
-TEST(OverlappedTransfers, WhatARunWithoutOverlapHasPrefetchedIsFetchedAgain) {
+TEST(OverlappedTransfers, RefetchesDataPrefetchedWithoutOverlap) {
   Session session(compiled(4, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
   const Connected at(session);
   const auto x = std::make_shared<Ahead>(true);
@@ -191,7 +191,7 @@ TEST(OverlappedTransfers, AQueueWithATimeoutCallsTheUserFromTheThreadThatRuns) {
   for (const auto& got : y) EXPECT_EQ(got, std::vector<float>(4, 6));
 }
 
-TEST(OverlappedTransfers, MissingDataEndsTheRunBehindWhatWasThere) {
+TEST(OverlappedTransfers, MissingDataEndsTheRunAfterAvailableData) {
   Session session(compiled(10, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
   for (const bool input : {true, false}) {
     const Connected at(session);

@@ -67,7 +67,7 @@ void expect_runs(std::shared_ptr<const Model> model, const CopyModel& copy) {
   EXPECT_EQ(c, copy.constants);
 }
 
-TEST_F(PopefFile, WhatIsWrittenRuns) {
+TEST_F(PopefFile, WrittenFileRuns) {
   CopyModel copy(1000);
   write("copies.popef", copy);
   const auto model = open_popef(folder / "copies.popef");
@@ -372,7 +372,7 @@ void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count)
   EXPECT_EQ(value_at(model->image.weights, shared + 124), 3);
 }
 
-TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
+TEST_F(PopefFile, KeepsOnlyWeightsThatAreRead) {
   for (const uint64_t count : {128, 125}) expect_that_only_what_is_read_stays(folder, count);
 }
 
@@ -595,7 +595,7 @@ TEST_F(PopefFile, StreamsHoldTheSameAsFiles) {
   if (full) EXPECT_THROW(save_model(*open_payload("d", bytes, nullptr), full), Error);
 }
 
-TEST_F(PopefFile, AnotherPackageIsRefusedUnlessAskedFor) {
+TEST_F(PopefFile, RefusesAnotherPackageByDefault) {
   CopyModel copy(100);
   write("a.popef", copy);
   std::string bytes = read(folder / "a.popef");

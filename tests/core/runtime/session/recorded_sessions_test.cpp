@@ -217,7 +217,7 @@ class RecordedSessions : public ::testing::Test {
   test::RecordedLines found;
 };
 
-TEST_F(RecordedSessions, AskWhatTheyAsked) {
+TEST_F(RecordedSessions, CallCallbacksAsRecorded) {
   for (const Kind& kind :
        {Kind{.name = "plain"}, Kind{.name = "three iterations", .iterations = 3},
         Kind{.name = "two replicas", .iterations = 2, .replicas = 2},

@@ -235,7 +235,7 @@ TEST(Session, AModelOfSeveralReplicasNeedsAsManyIpus) {
   EXPECT_EQ(session.device()->num_ipus(), 3);
 }
 
-TEST(Session, WhatWasPrefetchedIsNotFetched) {
+TEST(Session, DoesNotFetchPrefetchedData) {
   CopyModel copy(4);
   Session session(copy_model(copy, 4));
   const ConnectedSession at(session, 4);
@@ -252,7 +252,7 @@ TEST(Session, WhatWasPrefetchedIsNotFetched) {
   EXPECT_EQ(at.x->invalidations, 1);
 }
 
-TEST(Session, WhatWasPrefetchedIsNoneOfTheNextCallbacks) {
+TEST(Session, NewCallbackDoesNotReceivePrefetchedData) {
   CopyModel copy(4);
   Session session(copy_model(copy));
   const ConnectedSession at(session, 4);
@@ -471,7 +471,7 @@ TEST(Session, OnlyADeviceOfTheModelsVersionAndSizeIsBound) {
   EXPECT_NO_THROW(bind(1, 21, config));
 }
 
-TEST(Session, AnchorsWithoutAHandleAreNobodys) {
+TEST(Session, AnchorsWithoutAHandleCannotBeConnected) {
   CopyModel copy(4);
   popef::Metadata m = make_metadata("m", copy.b.program());
   m.anchors()[0].setHandle("");
@@ -486,7 +486,7 @@ TEST(Session, AnchorsWithoutAHandleAreNobodys) {
   EXPECT_TRUE(queues.inputs().empty());
 }
 
-TEST(Session, ARunOverDisconnectedQueuesSaysSo) {
+TEST(Session, RunWithDisconnectedQueuesFails) {
   CopyModel copy(4);
   Session session(copy_model(copy));
   session.create_queue_manager(2).disconnect_all();

@@ -25,7 +25,7 @@ std::string check_message(const Shape& expected, const RequestRows& rows, const 
   return "";
 }
 
-TEST(CheckTensor, BatchesStandOneBehindTheOtherOrInADimensionOfTheirOwn) {
+TEST(CheckTensor, BatchesUseTheFirstOrAnExtraDimension) {
   for (const Shape& good : {Shape{2, 8, 10}, {4, 8, 10}, {2, 2, 8, 10}, {1, 2, 8, 10}})
     EXPECT_EQ(check_message({2, 8, 10}, kBatches, good), "") << shape_string(good);
   for (const Shape& bad : {Shape{1, 8, 10},

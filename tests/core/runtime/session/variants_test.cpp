@@ -420,7 +420,7 @@ TEST(Variants, ThereAreAtMostAsManyAsNumbers) {
       std::string::npos);
 }
 
-TEST(Variants, WhatCannotBeFusedIsSaid) {
+TEST(Variants, RefuseModelsThatCannotBeFused) {
   const auto with = [](const auto& change) {
     const auto model = std::make_shared<Model>(*constant_model(2, 3, "a"));
     change(*model);

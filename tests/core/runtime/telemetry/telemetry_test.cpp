@@ -141,7 +141,7 @@ TEST_F(TelemetryTest, RunsAreCountedByVariant) {
   EXPECT_EQ(nlohmann::json::parse(telemetry_json(folder_))[0]["branches"][1]["runs"], 3);
 }
 
-TEST_F(TelemetryTest, ReadersSeeWhatIsCounted) {
+TEST_F(TelemetryTest, ReadersSeeCounters) {
   Telemetry t("resnet\n50", 3, 2);
   for (int i = 0; i < 5; i++) t.submitted();
   t.completed(nanoseconds(1000));
@@ -202,7 +202,7 @@ TEST_F(TelemetryTest, SegmentsGoWithTheirPublisher) {
   EXPECT_EQ(telemetry_json(folder_), "[]");
 }
 
-TEST_F(TelemetryTest, WhatAKilledProcessLeftIsShownAsDeadAndRemovedByTheNext) {
+TEST_F(TelemetryTest, SegmentOfAKilledProcessIsDeadAndRemovedLater) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -499,7 +499,7 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
 }
 
 // The bytes of a published segment, with each field at the place that the layout states.
-TEST_F(TelemetryTest, TheHeaderSaysWhatFollows) {
+TEST_F(TelemetryTest, HeaderDescribesTheLayout) {
   const std::vector<std::string> names = {"one", std::string(200, 'b')};
   const std::string name(130, 'n');
   const auto before = std::chrono::system_clock::now().time_since_epoch();
