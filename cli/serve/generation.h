@@ -126,7 +126,8 @@ class Completion {
 // Starts texts and limits their number.
 class Generations {
  public:
-  // `most`: texts that wait or are generated; `wait_ns`: how long one waits for its first token.
+  // `most`: the limit of texts that wait or are generated; `wait_ns`: the time limit for the first
+  // token of a text, or 0 for none.
   Generations(int64_t most, int64_t wait_ns) : most_(most), wait_ns_(wait_ns) {}
 
   // Throws Error: invalid_argument and out_of_range (the prompt or an option), resource_exhausted,

@@ -183,7 +183,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
     if (token_.empty()) return;
     const auto found = context->client_metadata().find("authorization");
     if (found == context->client_metadata().end() ||
-        !has_token({found->second.data(), found->second.size()}, token_))
+        !is_bearer_token({found->second.data(), found->second.size()}, token_))
       throw Error(static_cast<poprt_error_code>(grpc::StatusCode::UNAUTHENTICATED),
                   "the request has no valid token");
   }
@@ -287,7 +287,7 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
     tls.pem_key_cert_pairs.push_back({options.key, options.certificate});
     credentials = grpc::SslServerCredentials(tls);
   }
-  builder.AddListeningPort(place_text(options.address, options.port), credentials, &port_);
+  builder.AddListeningPort(address_and_port(options.address, options.port), credentials, &port_);
   builder.RegisterService(&state_->service);
   builder.SetMaxReceiveMessageSize(static_cast<int>(
       std::min<size_t>(options.limits.request_bytes, std::numeric_limits<int>::max())));
@@ -299,7 +299,7 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
   state_->server = builder.BuildAndStart();
   if (!state_->server || port_ == 0)
     throw Error(POPRT_UNAVAILABLE,
-                "gRPC cannot listen on " + place_text(options.address, options.port));
+                "gRPC cannot listen on " + address_and_port(options.address, options.port));
 }
 
 void GrpcServer::stop() {

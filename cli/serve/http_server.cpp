@@ -10,6 +10,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdarg>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "serve/json_tensors.h"
@@ -17,19 +18,6 @@
 #include "serve/server.h"
 
 namespace poprt::serve {
-
-bool has_token(const std::string& header, const std::string& token) {
-  const std::string expected = "Bearer " + token;
-  unsigned difference = header.size() == expected.size() ? 0 : 1;
-  for (size_t i = 0; i < header.size(); i++)
-    difference |= static_cast<unsigned>(header[i] ^ expected[i % expected.size()]);
-  return difference == 0;
-}
-
-std::string place_text(const std::string& address, int port) {
-  const bool brackets = address.find(':') != std::string::npos;
-  return (brackets ? "[" + address + "]" : address) + ":" + std::to_string(port);
-}
 
 namespace {
 
@@ -46,6 +34,12 @@ int http_status(poprt_error_code code) {
   }
 }
 
+// The error for an exception that is not an Error. Only a lack of memory is worth another attempt.
+Error unexpected_error(const std::exception& e) {
+  if (dynamic_cast<const std::bad_alloc*>(&e)) return {POPRT_RESOURCE_EXHAUSTED, "out of memory"};
+  return {POPRT_INTERNAL, e.what()};
+}
+
 struct Answer {
   int status = 200;
   std::string body;
@@ -57,8 +51,8 @@ Answer failure(int status, std::string_view message) {
   return {status, format_error(message), "application/json", 0};
 }
 
-constexpr size_t kMuchJson = size_t{64}
-                             << 10;  // bytes that a thread of HTTP does not read or write
+// In bytes. Larger JSON is parsed and written by `reader`, so that it delays no thread of HTTP.
+constexpr size_t kMuchJson = size_t{64} << 10;
 
 // One request on a connection.
 struct Exchange {
@@ -93,7 +87,7 @@ bool has_much_json(const Result& result, const JsonRequest& request) {
   return bytes > kMuchJson / 8;
 }
 
-// Splits "/v2/models/NAME/infer" at slashes and decodes %XX.
+// Splits "/v2/models/NAME/infer" at slashes. The library has already decoded %XX.
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
   for (size_t at = 1; at <= path.size();) {
@@ -121,13 +115,14 @@ struct HttpServer::State {
   Answer answer_get(const std::vector<std::string>& parts);
   Answer answer_post(const std::vector<std::string>& parts);
   void suspend(MHD_Connection* connection, Exchange& exchange);
-  void change(MHD_Connection* connection, Exchange& exchange, const std::string& name, bool load);
+  void load_or_unload(MHD_Connection* connection, Exchange& exchange, const std::string& name,
+                      bool load);
   void submit(MHD_Connection* connection, Exchange& exchange, const std::string& version,
               size_t json_size);
   void submit_now(MHD_Connection* connection, Exchange& exchange,
                   const std::shared_ptr<const LoadedModel>& model, size_t json_size);
-  void start(MHD_Connection* connection, Exchange& exchange);
-  MHD_Result complete(MHD_Connection* connection, Exchange& exchange);
+  void start_completion(MHD_Connection* connection, Exchange& exchange);
+  MHD_Result answer_completions(MHD_Connection* connection, Exchange& exchange);
   MHD_Result stream(MHD_Connection* connection, Exchange& exchange);
   MHD_Result send(MHD_Connection* connection, Exchange& exchange, Answer answer);
 
@@ -217,7 +212,7 @@ MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchan
       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
   const bool health = exchange.path == "/v2/health/live" || exchange.path == "/v2/health/ready";
   if (!options.token.empty() && !health &&
-      !has_token(authorization ? authorization : "", options.token))
+      !is_bearer_token(authorization ? authorization : "", options.token))
     return send(connection, exchange, failure(401, "the request has no valid token"));
   return MHD_YES;
 }
@@ -255,14 +250,14 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
                   exchange.answer ? std::move(*exchange.answer) : answer_infer(exchange));
     }
     if (exchange.method == "POST" && exchange.path == "/v1/completions")
-      return complete(connection, exchange);
+      return answer_completions(connection, exchange);
     const bool changes = exchange.method == "POST" && parts.size() == 5 &&
                          parts[1] == "repository" && parts[2] == "models" &&
                          (parts[4] == "load" || parts[4] == "unload");
     if (changes && parts[0] == "v2") {
       if (exchange.result.error) throw *exchange.result.error;
       if (exchange.submitted) return send(connection, exchange, {200, "{}"});
-      change(connection, exchange, parts[3], parts[4] == "load");
+      load_or_unload(connection, exchange, parts[3], parts[4] == "load");
       return MHD_YES;
     }
     return send(connection, exchange, answer(exchange));
@@ -301,7 +296,7 @@ bool is_open(MHD_Connection* connection) {
 }  // namespace
 
 // POST /v1/completions. The connection is suspended while there is nothing to send.
-MHD_Result HttpServer::State::complete(MHD_Connection* connection, Exchange& exchange) {
+MHD_Result HttpServer::State::answer_completions(MHD_Connection* connection, Exchange& exchange) {
   if (exchange.submitted) {
     if (exchange.result.error) throw *exchange.result.error;
     if (exchange.completion->request.stream) return stream(connection, exchange);
@@ -314,15 +309,15 @@ MHD_Result HttpServer::State::complete(MHD_Connection* connection, Exchange& exc
                          " bytes; the limit is " + std::to_string(options.limits.json_bytes)));
   suspend(connection, exchange);
   if (exchange.request.body.size() <= kMuchJson)
-    start(connection, exchange);
+    start_completion(connection, exchange);
   else
-    shared.reader.add([this, connection, &exchange] { start(connection, exchange); });
+    shared.reader.add([this, connection, &exchange] { start_completion(connection, exchange); });
   return MHD_YES;
 }
 
 // Starts the texts of a suspended connection. It is resumed when there is an error, when a stream
 // can begin, or when all texts have ended.
-void HttpServer::State::start(MHD_Connection* connection, Exchange& exchange) {
+void HttpServer::State::start_completion(MHD_Connection* connection, Exchange& exchange) {
   try {
     auto completion = std::make_shared<Completion>(parse_completion(exchange.request.body));
     const auto generator = shared.repository.find_generator(completion->request.model);
@@ -335,7 +330,7 @@ void HttpServer::State::start(MHD_Connection* connection, Exchange& exchange) {
   } catch (const Error& e) {
     exchange.result.error = e;
   } catch (const std::exception& e) {
-    exchange.result.error = Error(POPRT_RESOURCE_EXHAUSTED, e.what());
+    exchange.result.error = unexpected_error(e);
   }
   MHD_resume_connection(connection);
 }
@@ -363,8 +358,8 @@ void HttpServer::State::suspend(MHD_Connection* connection, Exchange& exchange) 
 }
 
 // Suspends the connection while the worker loads or unloads the model.
-void HttpServer::State::change(MHD_Connection* connection, Exchange& exchange,
-                               const std::string& name, bool load) {
+void HttpServer::State::load_or_unload(MHD_Connection* connection, Exchange& exchange,
+                                       const std::string& name, bool load) {
   if (shared.inference.stopping()) throw Error(POPRT_UNAVAILABLE, "the server stops");
   suspend(connection, exchange);
   shared.worker.add([this, connection, &exchange, name, load] {
@@ -403,7 +398,7 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
       try {
         exchange.answer = answer_infer(exchange);
       } catch (const std::exception& e) {
-        exchange.result.error = Error(POPRT_RESOURCE_EXHAUSTED, e.what());
+        exchange.result.error = unexpected_error(e);
       }
       MHD_resume_connection(connection);
     });
@@ -415,7 +410,7 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
   } catch (const Error& e) {
     exchange.result.error = e;
   } catch (const std::exception& e) {
-    exchange.result.error = Error(POPRT_RESOURCE_EXHAUSTED, e.what());
+    exchange.result.error = unexpected_error(e);
   }
   MHD_resume_connection(connection);
 }
@@ -530,7 +525,7 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
                                     MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
   if (!state_->daemon)
     throw Error(POPRT_UNAVAILABLE,
-                "HTTP cannot listen on " + place_text(options.address, options.port));
+                "HTTP cannot listen on " + address_and_port(options.address, options.port));
   const MHD_DaemonInfo* info = MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT);
   port_ = info ? info->port : options.port;
 }

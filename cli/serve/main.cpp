@@ -162,7 +162,7 @@ void serve(Settings& settings) {
     std::fprintf(stderr, "poprt_serve: model '%s': %s%s%s\n", status.name.c_str(),
                  status.state.c_str(), status.reason.empty() ? "" : ": ", status.reason.c_str());
   const auto place = [&](bool runs, int port) {
-    return runs ? place_text(options.address, port) : std::string("off");
+    return runs ? address_and_port(options.address, port) : std::string("off");
   };
   std::fprintf(stderr, "poprt_serve: http %s, grpc %s\n",
                place(http != nullptr, http ? http->port() : 0).c_str(),

@@ -202,6 +202,7 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
 }
 
 void ModelRepository::unload(const std::string& name) {
+  // Declared before the lock, so that the model is destroyed after the mutex is released.
   std::shared_ptr<const LoadedModel> removed;
   std::shared_ptr<const LoadedGenerator> removed_generator;
   const std::lock_guard lock(mutex_);

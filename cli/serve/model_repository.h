@@ -53,7 +53,8 @@ class ModelRepository {
   // Throws Error (not_found, unavailable) unless a model or generator is loaded.
   void check_ready(const std::string& name, const std::string& version) const;
   std::vector<ModelStatus> index() const;
-  // Whether all models that were loaded at the start are ready.
+  // Whether every wanted model is ready: one that load_all() or load() was called for, and that was
+  // not unloaded since then. False if no model was ever wanted.
   bool ready() const;
   std::vector<std::shared_ptr<const LoadedModel>> loaded() const;
   std::vector<std::shared_ptr<const LoadedGenerator>> generators() const;
@@ -66,9 +67,10 @@ class ModelRepository {
     std::shared_ptr<GeneratorCounters> generator_counters = std::make_shared<GeneratorCounters>();
     bool is_ready() const { return model || generator; }
     std::string reason;
-    std::string stamp;  // sizes and dates of the files
-    bool wanted = false;
+    std::string stamp;    // sizes and dates of the files
+    bool wanted = false;  // whether ready() requires it
   };
+  // A file of the repository, or the folder NAME/1 if `file` is empty.
   struct Place {
     std::string folder, file;
   };

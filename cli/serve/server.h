@@ -32,11 +32,11 @@ struct Shared {
 };
 
 // "ADDRESS:PORT", with brackets if the address is one of IPv6.
-std::string place_text(const std::string& address, int port);
+std::string address_and_port(const std::string& address, int port);
 
-// Whether a value of header Authorization is "Bearer TOKEN". The time does not depend on the
-// position of the first difference.
-bool has_token(const std::string& header, const std::string& token);
+// Whether `header`, the value of Authorization, is "Bearer " and the token. The time does not
+// depend on the position of the first difference.
+bool is_bearer_token(const std::string& header, const std::string& token);
 
 // The gRPC server. Stops when it is destroyed.
 class GrpcServer {
