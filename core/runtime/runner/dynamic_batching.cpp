@@ -33,7 +33,8 @@ Request* Replica::next() noexcept {
   }
 }
 
-Failure Replica::failure_of(const Request& request) noexcept {
+// The failure with which a request that has not begun must fail, or null.
+Failure Replica::failure_for(const Request& request) noexcept {
   if (ended_.load(std::memory_order_acquire)) return stopped_failure();
   if (!broken() && request.sequence > fail_until_.load(std::memory_order_acquire)) return nullptr;
   const std::lock_guard lock(device_mutex_);
@@ -46,7 +47,8 @@ void Replica::take(const Segment& s) noexcept {
   s.request->taken = std::max(s.request->taken, s.first + s.count);
 }
 
-// Adds a segment. If it is the last one of the request, it takes over the queue's reference.
+// Appends the next `count` rows of the request, and takes over one reference to it. If these rows
+// continue the last segment, that segment grows and the reference is released.
 void Replica::add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept {
   if (!to.empty() && to.back().request == request &&
       to.back().first + to.back().count == request->taken) {
@@ -70,13 +72,14 @@ bool Replica::fail_step(Step& step, Request* request, Failure failure) noexcept 
   return true;
 }
 
-bool Replica::may_flush() const noexcept {
+bool Replica::may_run_incomplete() const noexcept {
   if (!plan_->config.flush_on_waiting_outputs) return true;
   return std::any_of(open_.begin(), open_.end(),
                      [](const Segment& s) { return s.request->watched(); });
 }
 
-// Without helper threads, the forming thread also computes, so the device is idle here.
+// handed_over_ counts the steps that the helper threads have not finished. Without helper threads
+// it is always 0, and the device is idle here because the forming thread also computes.
 bool Replica::dispatches_now() const noexcept {
   const RunnerConfig& c = plan_->config;
   return c.dispatch_when_idle && !c.flush_on_waiting_outputs && !c.is_batch_size_timeout_enabled &&
@@ -98,7 +101,9 @@ std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
   return time;
 }
 
-// Moves the open rows to `step`. Returns false if none are left or they are no longer complete.
+// Claims the open requests, drops those that were answered in the meantime, and moves the open rows
+// to `step`. Returns false if no rows are left, or if `complete` requires a full step and the rows
+// do not fill one.
 bool Replica::flush(Step& step, bool complete) noexcept {
   for (size_t i = 0; i < open_.size();) {
     Request* r = open_[i].request;
@@ -106,7 +111,7 @@ bool Replica::flush(Step& step, bool complete) noexcept {
       i++;
       continue;
     }
-    // Cancelled or late in the meantime.
+    // The request was cancelled or became late in the meantime.
     open_sum_ -= open_[i].count;
     if (carry_ == r) {
       carry_ = nullptr;
@@ -116,9 +121,9 @@ bool Replica::flush(Step& step, bool complete) noexcept {
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   for (const Segment& s : open_)
-    if (Failure f = failure_of(*s.request)) step.failure = std::move(f);
+    if (Failure f = failure_for(*s.request)) step.failure = std::move(f);
   if (open_.empty() || (complete && open_sum_ < plan_->step_rows && !step.failure)) {
-    // Claimed segments stay, in the same order.
+    // The segments stay open. take() records that their requests are claimed.
     for (const Segment& s : open_) take(s);
     open_rows_.store(open_sum_, std::memory_order_relaxed);
     return false;
@@ -166,8 +171,8 @@ Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
   return open_sum_ == p.step_rows ? Taken::batch : Taken::nothing;
 }
 
-// Removes late and cancelled requests from the open batch immediately.
-void Replica::drop_late() noexcept {
+// Removes requests that are late or cancelled from the open batch.
+void Replica::drop_answered() noexcept {
   const auto now = plan_->config.clock.now();
   for (size_t i = 0; i < open_.size();) {
     Request* r = open_[i].request;
@@ -199,22 +204,25 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
       for (Request* r; (r = next());) {
         fail_step(step, r, stopped_failure());
         if (step.segments.size() + 1 >= step.segments.capacity()) {
+          // `segments` must not grow beyond its capacity. The next call handles the rest.
           step.begun = stamp();
-          return Formed::step;  // call it again
+          return Formed::step;
         }
       }
       return finish();
     }
-    // Rows that were open when the device failed must fail without later ones.
-    if (!open_.empty() && failure_of(*open_.front().request) && flush(step, false)) return finish();
+    // Open rows that the failure of a device concerns fail before later requests join them.
+    if (!open_.empty() && failure_for(*open_.front().request) && flush(step, false))
+      return finish();
     while (Request* r = next()) {
-      if (Failure f = failure_of(*r)) {
+      if (Failure f = failure_for(*r)) {
+        // Requests that fail share a step until `segments` has no capacity left.
         if (fail_step(step, r, std::move(f)) &&
             step.segments.size() + 1 >= step.segments.capacity())
           return finish();
         continue;
       }
-      if (!step.segments.empty()) {  // failing requests first
+      if (!step.segments.empty()) {  // the step has requests that fail, so it ends here
         carry_ = r;
         return finish();
       }
@@ -236,7 +244,7 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
       continue;
     }
     auto deadline = flush_time();
-    if (deadline && !may_flush()) deadline.reset();
+    if (deadline && !may_run_incomplete()) deadline.reset();
     if (deadline && p.config.clock.now() >= *deadline) {
       if (flush(step, false)) return finish();
       continue;
@@ -245,16 +253,14 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
     for (const Segment& s : open_)
       if (s.request->has_deadline() && s.request->taken == 0)
         wake = wake ? std::min(*wake, s.request->deadline()) : s.request->deadline();
-    const bool told = p.config.clock.wait(
+    const bool notified = p.config.clock.wait(
         pool.arrived,
         [&] {
           return !queue_.empty() || pool.wakeups() != wakeups ||
                  ended_.load(std::memory_order_acquire);
         },
         wake);
-    if (!told || pool.wakeups() != wakeups) {
-      drop_late();
-    }
+    if (!notified || pool.wakeups() != wakeups) drop_answered();
   }
 }
 }  // namespace poprt::runtime

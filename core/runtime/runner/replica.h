@@ -124,16 +124,18 @@ class Replica : public std::enable_shared_from_this<Replica> {
   // The result of taking rows of a request: nothing to run yet, a whole step, or a full batch.
   enum class Taken { nothing, step, batch };
   Taken take_rows(Step& step, Request* r) noexcept;
-  void drop_late() noexcept;
+  void drop_answered() noexcept;
   bool flush(Step& step, bool complete) noexcept;
   Request* next() noexcept;
   void count_answered(ErrorCode code) noexcept;
   static void take(const Segment& s) noexcept;
   void add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept;
-  Failure failure_of(const Request& request) noexcept;
+  Failure failure_for(const Request& request) noexcept;
   bool fail_step(Step& step, Request* request, Failure failure) noexcept;
   std::optional<Clock::TimePoint> flush_time() const noexcept;
-  bool may_flush() const noexcept;
+  // Whether the open batch may run although it is incomplete: always, or with
+  // flush_on_waiting_outputs only while a caller waits for one of its requests.
+  bool may_run_incomplete() const noexcept;
   // Whether the open batch runs now because the device is idle. Called by the forming thread.
   bool dispatches_now() const noexcept;
 
@@ -150,7 +152,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void connect(const void** inputs, void** outputs) const noexcept;
   // An injected fault before a run, or null.
   Failure injected_fault() noexcept;
-  Failure failure_of(const Error& error) const noexcept;  // for an error of a session
+  Failure session_failure(const Error& error) const noexcept;
   // Returns a failure, or null. Requires device_mutex_.
   Failure run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept;
   // After a run that failed with `failure`: if several requests share the chunk, runs each of them

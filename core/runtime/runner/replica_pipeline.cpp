@@ -78,9 +78,9 @@ void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunk
           session.run_stage(stage, inputs, outputs,
                             static_cast<std::byte*>(frames_[n % frames_.size()].data()));
       } catch (const Error& e) {
-        failure = failure_of(e);
+        failure = session_failure(e);
       } catch (const std::exception& e) {
-        failure = failure_of(Error(ErrorCode::resource_exhausted, e.what()));
+        failure = session_failure(Error(ErrorCode::resource_exhausted, e.what()));
       }
       if (failure) {
         const std::lock_guard lock(failure_mutex_);

@@ -149,7 +149,7 @@ Failure Replica::injected_fault() noexcept {
 
 // The failure of a step for an error of a session. After stop(), it is always cancelled, because
 // the error may be a consequence of stop().
-Failure Replica::failure_of(const Error& error) const noexcept {
+Failure Replica::session_failure(const Error& error) const noexcept {
   if (ended_.load(std::memory_order_acquire)) {
     static const auto interrupted = std::make_shared<const Error>(
         ErrorCode::cancelled, "the run was interrupted: the runner was stopped");
@@ -164,9 +164,9 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
   try {
     sessions_[chunk % sessions_.size()]->run_main_programs(inputs, outputs);
   } catch (const Error& e) {
-    return failure_of(e);
+    return session_failure(e);
   } catch (const std::exception& e) {
-    return failure_of(Error(ErrorCode::resource_exhausted, e.what()));
+    return session_failure(Error(ErrorCode::resource_exhausted, e.what()));
   }
   Counters::add(counters_.batches);
   return nullptr;
