@@ -192,7 +192,7 @@ ProgramProfile profiled(const InspectSettings& s, const Document& d,
 
 int run(const InspectSettings& s) {
   warn_of_unknown_log_level();
-  kernels::warn_of_isa();
+  kernels::warn_of_unknown_isa();
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
                 !s.second.empty() || !s.labels.empty() || s.bench > 0 || s.variant > 0))

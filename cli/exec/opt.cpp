@@ -86,7 +86,7 @@ compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOpti
 
 int run(const OptArguments& a) {
   warn_of_unknown_log_level();
-  kernels::warn_of_isa();
+  kernels::warn_of_unknown_isa();
   check_passes(a);
   const auto arguments = arguments_of(a.pass_args);
   for (const auto& [name, given] : arguments)

@@ -10,7 +10,8 @@
 namespace poprt::kernels::check_index_kernel {
 namespace {
 
-constexpr std::string_view kNames[] = {"index", "k", "number of rows", "start", "seqlens_k"};
+// The name of each calls::Fitting in an error.
+constexpr std::string_view kFittingNames[] = {"index", "k", "number of rows", "start", "seqlens_k"};
 
 struct Params : calls::CheckIndex {
   int64_t elements = 0;
@@ -19,7 +20,7 @@ struct Params : calls::CheckIndex {
 
   explicit Params(const calls::CheckIndex& c)
       : calls::CheckIndex(c),
-        outside(kNames[static_cast<size_t>(c.what)], c.what == calls::Fitting::index) {
+        outside(kFittingNames[static_cast<size_t>(c.what)], c.what == calls::Fitting::index) {
     outside.wanted = c.checked;
   }
 

@@ -496,7 +496,7 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {
   return capi::guard([&] {
     warn_of_unknown_log_level();
-    kernels::warn_of_isa();
+    kernels::warn_of_unknown_isa();
     auto o = capi::read_options(options, "poprt_compile_options");
     auto& out = capi::required(out_compiler, "out_compiler");
     const capi::NamedOptions named(o);

@@ -36,9 +36,9 @@ using program::Space;
 
 // Passing an instruction to other threads costs about a microsecond, and waking them about 30. Less
 // work than this is faster on one thread.
-constexpr double kParallelInstruction = 20e3;  // nanoseconds
-constexpr double kParallelFlow = 50e3;
-// The amount of work between two checks whether the run was interrupted.
+constexpr double kParallelInstruction = 20e3;  // nanoseconds, for each round
+constexpr double kParallelFlow = 50e3;         // nanoseconds
+// The nanoseconds of work between two checks whether the run was interrupted.
 constexpr double kPieceWork = 5e6;
 constexpr int kMaxThreads = 1024;
 
@@ -66,7 +66,7 @@ struct AnchorPatches {
   uint32_t begin, end;  // range of Section::patches
 };
 
-// One flow.
+// The prepared instructions of one flow: load, main or save.
 struct Section {
   std::vector<PreparedCall> steps;
   std::vector<std::unique_ptr<Region>> regions;
@@ -495,7 +495,7 @@ int default_threads() {
 }
 
 std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
-  kernels::warn_of_isa();
+  kernels::warn_of_unknown_isa();
   const auto load_one = [](const Image& i, const LoadOptions& o) -> std::unique_ptr<Engine> {
     return std::make_unique<Emulator>(i, o);
   };

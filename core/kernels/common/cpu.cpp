@@ -75,7 +75,7 @@ Isa cpu_isa() {
   return isa;
 }
 
-void warn_of_isa() {
+void warn_of_unknown_isa() {
   static const bool once = [] {
     const char* wanted = std::getenv("POPRT_ISA");
     const std::string_view name = wanted ? wanted : "";

@@ -12,7 +12,7 @@ enum class Isa { baseline, avx2, avx512 };
 Isa cpu_isa();
 const char* isa_name(Isa isa);
 // Warns, once in a process, if POPRT_ISA is not the name of an instruction set.
-void warn_of_isa();
+void warn_of_unknown_isa();
 
 // Whether the CPU has the AVX-512 instructions for 8-bit products.
 bool cpu_has_vnni();

@@ -86,8 +86,8 @@ TEST_F(Cpu, UsesInstructionSetsUpToTheRequestedOne) {
 
 TEST_F(Cpu, WarnsOnceOfAnInstructionSetThatThereIsNot) {
   const auto warn_twice = [] {
-    warn_of_isa();
-    warn_of_isa();
+    warn_of_unknown_isa();
+    warn_of_unknown_isa();
     std::exit(0);
   };
   ::setenv("POPRT_ISA", "neon", 1);
