@@ -88,7 +88,8 @@ std::vector<std::string> with_whole_names(const CLI::App& program, int argc, cha
   return words;
 }
 
-// Describes the first option that its command does not have, with similar options.
+// Describes the first option that its command does not have, with the most similar name if there is
+// one. Returns "" if all options are known.
 std::string unknown_option(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* command = &program;
   for (size_t i = 1; i < words.size() && words[i] != "--"; i++) {

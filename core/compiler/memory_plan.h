@@ -3,8 +3,9 @@
 //
 // A storage is a contiguous range of bytes: a region of the arena, or an anchor of the caller.
 // Values share a storage if one is a view of the other, if an operator overwrites an input that is
-// not used afterwards, or if the inputs of a Concat are computed in place. After lowering,
-// lifetimes are known and offsets are planned once.
+// not used afterwards, or if the inputs of a Concat are computed in place. The constructor decides
+// this and measures the lifetimes of values. Lowering adds temporary memory and state. Then
+// plan_offsets() assigns all offsets once.
 #pragma once
 
 #include <cstdint>

@@ -227,9 +227,9 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
                                "eliminate_deadend", "eliminate_unused_initializer"});
   std::vector<const PassDef*> out = resolve(names, options);
   add_requested(out, kBeforeUsers, options);
-  // 8-bit floats and bytes are made after the passes of the user, from numbers that have not been
-  // rounded.
-  // Then the rest becomes f16, followed by the passes that need f16.
+  // Passes of the user run before the conversions to 8-bit floats and bytes, which need numbers
+  // that have not been rounded. Then the rest becomes f16, followed by passes of the user that need
+  // f16.
   const bool quarters =
       options.precision == Precision::fp8 || options.precision == Precision::fp8_weight;
   const PassDef* half = quarters || options.precision == Precision::fp16
@@ -262,6 +262,8 @@ std::vector<const PassDef*> compile_pipeline(const Options& options) {
   return all;
 }
 
+// The checkpoints have PopART's names. A transform of a plug-in runs at the checkpoint that it
+// names.
 std::vector<Stage> compile_stages(const Options& options) {
   return {{"PreAlias", resolve(kExpand, options)},
           {"MainLoops", resolve(kFuse, options)},

@@ -7,8 +7,8 @@
 
 namespace poprt::compiler {
 
-// Passes before sizes that depend on data get their bounds and control flow is unrolled. Empty
-// unless options select some.
+// Passes that options select and that must see the model as it was exported: they run before sizes
+// that depend on data get bounds and before control flow is unrolled. Empty by default.
 std::vector<const passes::PassDef*> early_pipeline(const Options& options);
 // The default passes of conversion from ONNX to ONNX.
 std::vector<const passes::PassDef*> converter_pipeline(const Options& options);

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kCodeOfVertex = 700;      // of one type of vertex
 constexpr int64_t kControlOfStep = 48;      // of one superstep
 constexpr int64_t kExchangeOfStep = 64;     // of one exchange, without its pieces
-constexpr int64_t kBytesOfPiece = 2048;     // that one instruction of 4 bytes exchanges
+constexpr int64_t kBytesOfPiece = 2048;     // exchanged by one instruction, which has 4 bytes
 constexpr int64_t kStateOfVertex = 48;      // of one vertex
 constexpr int64_t kStack = 6 * 512 + 1024;  // of six workers and the supervisor
 constexpr int64_t kFixed = 6 * 1024;        // of the run time system
@@ -28,7 +28,7 @@ uint64_t hash_of(std::string_view name) {
   return h ^ (h >> 29);
 }
 
-// The tiles of a tensor on one IPU.
+// Calls visit(tile) for each tile of a tensor on one IPU.
 template <class F>
 void each_tile(const ChipTensor& t, int64_t tiles, F&& visit) {
   const int64_t start = first_tile(t, tiles);

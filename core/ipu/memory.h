@@ -56,7 +56,8 @@ struct TileMemory {
 std::vector<TileMemory> memory_of(const ChipProgram& program, const Target& target,
                                   const ChipOptions& options);
 
-// The first tile of a tensor that occupies fewer than `tiles` tiles.
+// The first tile of a tensor: derived from its name, so that tensors begin at different tiles. 0 if
+// the tensor occupies all `tiles` tiles.
 int64_t first_tile(const ChipTensor& tensor, int64_t tiles);
 
 // The bytes that each tile of an IPU needs during one operation.

@@ -77,7 +77,9 @@ struct Rule {
   using Change = void (*)(Rewriter& r);
 
   std::string_view op;
-  int64_t since;  // the opset whose definition is changed: from it (down) or to it (up)
+  // The opset that introduced a definition of the operator. `up` converts a node from the previous
+  // definition to this one, and `down` converts it back.
+  int64_t since;
   Change up = nullptr;
   Change down = nullptr;
   // Documentation. `up_words` without a function means that nothing needs to change.

@@ -49,7 +49,8 @@ std::vector<poprt_option> result_options(const poprt_compile_options& o) {
   return list;
 }
 
-// Describes every option that influences the result. Callbacks do not.
+// Returns a text for users that names every option that influences the executable. Callbacks do not
+// influence it.
 std::string describe(const poprt_compile_options& o) {
   std::string s(program::package());
   for (const auto& input : std::span(o.input_shapes, o.input_shape_count))

@@ -27,7 +27,7 @@ enum class OptionEffect : unsigned char {
   fails,     // not available yet, so its use is an error
 };
 
-// The value of OptionRow::goes_with for options of 8-bit floats.
+// Values of OptionRow::goes_with: for options of 8-bit floats, and for options of int8.
 inline constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
 inline constexpr std::string_view kBytes = "precision int8";
 
@@ -40,7 +40,7 @@ struct OptionRow {
   OptionEffect effect = OptionEffect::acts;
   // Completes the effect: the difference from PopRT's manual, or the reason for no effect.
   std::string_view note = {};
-  std::string_view standard = {};     // the default value, for documentation
+  std::string_view standard = {};     // the default value as help and documentation show it
   std::string_view choices = {};      // the values of a text, separated by commas
   std::string_view unavailable = {};  // the choices that fail
   std::string_view aliases = {};      // with their dashes, separated by commas

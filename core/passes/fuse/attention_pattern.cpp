@@ -333,7 +333,7 @@ Value* as_rows(Node& at, const Heads& h) {
 }
 
 // Returns the rows with zeros in place of padding; `real` marks the keys along one axis.
-Value* without_padding(Node& at, Value* rows, Value* real) {
+Value* with_zeroed_padding(Node& at, Value* rows, Value* real) {
   Graph& g = at.graph();
   const std::string name = at.output()->name();
   Value* shape = add_ints(g, name + "_keys", std::array<int64_t, 3>{1, rows->shape()[1], 1});
@@ -435,8 +435,8 @@ void fuse(Node& reshape, PassContext& context) {
   const bool causal = is_causal(scores, {q.batch, q.heads, q.length, k.length});
   std::vector<Value*> inputs{as_rows(reshape, q), as_rows(reshape, k), as_rows(reshape, v)};
   if (scores.real && scores.mask && !causal)
-    inputs[1] = without_padding(reshape, inputs[1], scores.real);
-  if (real_values) inputs[2] = without_padding(reshape, inputs[2], real_values);
+    inputs[1] = with_zeroed_padding(reshape, inputs[1], scores.real);
+  if (real_values) inputs[2] = with_zeroed_padding(reshape, inputs[2], real_values);
   if (causal && scores.real)
     inputs.push_back(scores.real);
   else if ((scores.mask || scores.real) && !causal)
