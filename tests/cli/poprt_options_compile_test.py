@@ -49,14 +49,14 @@ class Compile(OptionTest):
                    "optimize_internal_exchange_code": None, "winograd": "off", "numerics": "faithful", "execution_precision": "bf16",
                    "max_size": "y=4", "out_of_range": "zero", "estimate": None, "estimate_target": "bow", "compact": None,
                    "reproducible": None}
-        told = "{0} has no effect without --export_popef, because it is for the executable and not for the converted model"
+        warning = "{0} has no effect without --export_popef, because it is for the executable and not for the converted model"
         table = json.loads(self.succeeds("--json", command="poprt_exec options"))["options"]
         self.assertEqual({o["name"] for o in table if o.get("executable")}, set(options))
         for name, value in options.items():
             words = ["-i", model("relu"), "--" + name, *([value] if value else [])]
             with self.subTest(name):
                 ran = self.run_command(*words)
-                self.assertEqual((ran.code, ran.err.count(told.format("--" + name))), (0, 1), ran.err)
+                self.assertEqual((ran.code, ran.err.count(warning.format("--" + name))), (0, 1), ran.err)
                 for also in ("--export_popef", "--run", "--check"):
                     ran = self.run_command(*words, also)
                     self.assertEqual(ran.code, 0, ran.err)

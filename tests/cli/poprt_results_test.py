@@ -98,13 +98,13 @@ class Executables(Results):
 
     def test_options_of_the_executable_alone_are_warned_of(self):
         words = ["-i", model("relu"), "--num_io_tiles", "32"]
-        told = "poprt: --num_io_tiles has no effect without --export_popef, because it is for the executable and not for the " \
+        message = "poprt: --num_io_tiles has no effect without --export_popef, because it is for the executable and not for the " \
                "converted model\n"
-        self.assertEqual(self.message_for(*words), told)
+        self.assertEqual(self.message_for(*words), message)
         for more in (["--export_popef"], ["--check"], ["--precision_compare"], ["--logging_level", "ERROR"],
                      ["--logging_level", "CRITICAL"], ["--popef_name", "a.popef"], ["--output", "b.popef"]):
             self.assertEqual(self.message_for(*words, *more), "", more)
-        self.assertEqual(self.message_for(*words, "--logging_level", "WARNING"), told)
+        self.assertEqual(self.message_for(*words, "--logging_level", "WARNING"), message)
 
     def test_a_run_reports_the_smallest_batch(self):
         names, outputs = "abcd", "efgh"
@@ -235,9 +235,9 @@ class Fused(Results):
         self.misused(self.config(second=", batch_axis: 0"), "--batch_axis needs --batch_size")
         self.misused(self.config(first=", custom_pass_config: a.py"), "custom_pass_config is for all models")
         self.misused(self.config(more="custom_pass_config: a.py\n"), "fused models cannot have passes")
-        told = "--num_io_tiles has no effect"
-        self.assertEqual(self.message_for(*self.config(second=", num_io_tiles: 32")).count(told), 1)
-        self.assertEqual(self.message_for(*self.config(more="num_io_tiles: 32\n")).count(told), 2)
+        message = "--num_io_tiles has no effect"
+        self.assertEqual(self.message_for(*self.config(second=", num_io_tiles: 32")).count(message), 1)
+        self.assertEqual(self.message_for(*self.config(more="num_io_tiles: 32\n")).count(message), 2)
         self.assertEqual(self.message_for(*self.config(more="num_io_tiles: 32\nrun: yes\n")), "")
         self.write("cuts.yaml", b"- {node: nowhere, device: 0}")
         cut = self.config(", manual_sharding_config: cuts.yaml", more="output_dir: new/deep\n")
@@ -251,8 +251,8 @@ class Exec(CommandTest):
         for word, kind in (("rnu", "command"), ("--frob", "option"), ("-x", "option"), ("a\nb", "command")):
             ran = self.run_command(word, "--help")
             hint = ", did you mean run?" if word == "rnu" else ""
-            told = f"poprt_exec: there is no {kind} '{word}'{hint}; see poprt_exec --help".replace("\n", "\\x0a")
-            self.assertEqual((ran.code, ran.out, ran.err), (2, "", told + "\n"))
+            message = f"poprt_exec: there is no {kind} '{word}'{hint}; see poprt_exec --help".replace("\n", "\\x0a")
+            self.assertEqual((ran.code, ran.out, ran.err), (2, "", message + "\n"))
         self.misused([], "expected a command, found none: give one of ")
         for word in ("-h", "--help", "-v", "--version"):
             self.assertNotEqual(self.succeeds(word), "")

@@ -149,7 +149,7 @@ class RecordedOptions(RecordedTest):
             [onnx.node("Neg", ["x"], ["y"]), onnx.node("Add", ["x", "x"], ["w"]), onnx.node("Abs", ["w"], ["z"])],
             [f32["x"]], [f32["y"], f32["z"]]))
 
-    def made(self, model, words, number):
+    def compiled_lines(self, model, words, number):
         """Lines: the output of the command, the graph, the metadata, the program; each with a mark in front."""
         out = self.path(f"out{number}")
         given = [*BASE.get(model, []), *words]
@@ -181,7 +181,7 @@ class RecordedOptions(RecordedTest):
         self.models()
         rows = [(model, []) for model in sorted({m for m, _ in ROWS[part]})] + [(m, w.split(" ")) for m, w in ROWS[part]]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            made = list(pool.map(lambda row: self.made(row[1][0], row[1][1], row[0]), enumerate(rows)))
+            made = list(pool.map(lambda row: self.compiled_lines(row[1][0], row[1][1], row[0]), enumerate(rows)))
         plain = {model: lines for (model, words), lines in zip(rows, made) if not words}
         text = ""
         for (model, words), lines in zip(rows, made):
@@ -198,7 +198,7 @@ class RecordedOptions(RecordedTest):
         for name in names:
             shutil.copy(os.path.join(DATA, name + ".onnx"), self.path(name + ".onnx"))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            made = list(pool.map(lambda row: self.made(row[1], [], row[0]), enumerate(names)))
+            made = list(pool.map(lambda row: self.compiled_lines(row[1], [], row[0]), enumerate(names)))
         self.expect_recorded("cli_options_models.txt", "# What models become: recorded_options_test.py.\n" + "".join(
             name + "\n" + "".join(f"  {line}\n" for line in lines) for name, lines in zip(names, made)))
 

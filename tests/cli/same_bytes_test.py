@@ -20,8 +20,8 @@ def data(folder, name):
 class SameBytes(CommandTest):
     command = "poprt"
 
-    def made(self, folder, onnx, words, environment, cpus):
-        """The files that compiling a model makes, in a folder of its own."""
+    def compiled_files(self, folder, onnx, words, environment, cpus):
+        """Compiles the model in a separate folder and returns the files that this makes."""
         os.makedirs(self.path(folder))
         shutil.copy(onnx, self.path(folder))
         command = self.arguments(["-i", os.path.basename(onnx), "-o", "a.popef", "--keep_converted", *words])
@@ -41,8 +41,8 @@ class SameBytes(CommandTest):
     def compiled_twice(self, onnx, *words):
         """The bytes of the executable, which are equal in both runs."""
         cpus = os.sched_getaffinity(0)
-        first = self.made("a", onnx, words, FEW, {min(cpus)})
-        second = self.made("another/folder with a long name", onnx, words, MANY, cpus)
+        first = self.compiled_files("a", onnx, words, FEW, {min(cpus)})
+        second = self.compiled_files("another/folder with a long name", onnx, words, MANY, cpus)
         self.assertEqual(sorted(first), sorted(second))
         for name, content in first.items():
             if content != second[name]:

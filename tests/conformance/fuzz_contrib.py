@@ -49,7 +49,7 @@ class Case:
         info = np.iinfo(kind)
         return self.rng.integers(info.min if low is None else low, info.max + 1 if high is None else high, shape).astype(kind)
 
-    def give(self, value, constant=None):
+    def add_input(self, value, constant=None):
         """Appends an input; a constant one with probability 1/2."""
         if value is not None and (constant if constant is not None else self.chance()):
             self.constants.add(len(self.inputs))
@@ -90,36 +90,36 @@ def group_query_attention(c):
     if not sink and c.chance(0.25):
         c.attributes["smooth_softmax"] = 1
     if packed:
-        c.give(c.f(b, s, (heads + 2 * kv) * d), False)
+        c.add_input(c.f(b, s, (heads + 2 * kv) * d), False)
         c.absent(2)
     else:
         for n in (heads, kv, kv):
-            c.give(c.f(b, s, n * d), False)
+            c.add_input(c.f(b, s, n * d), False)
     if past or (shared and rows):
         for _ in range(2):
             cache = np.zeros((b, kv, rows, d), np.float16 if c.half else np.float32)
             for i in range(b):
                 known = lengths[i] + 1 - s
                 cache[i, :, :known] = c.f(kv, known, d)
-            c.give(cache, False)
+            c.add_input(cache, False)
     else:
         c.absent(2)
-    c.give(lengths, False)
-    c.give(np.array(total, np.int32), True if not shared else None)
+    c.add_input(lengths, False)
+    c.add_input(np.array(total, np.int32), True if not shared else None)
     if rotary:
         half = d // 2 if c.chance(0.7) else 8
         angle = np.arange(16)[:, None] / 100.0 ** (np.arange(half) / half)
-        c.give(np.cos(angle).astype(c.inputs[0].dtype), True)
-        c.give(np.sin(angle).astype(c.inputs[0].dtype), True)
+        c.add_input(np.cos(angle).astype(c.inputs[0].dtype), True)
+        c.add_input(np.sin(angle).astype(c.inputs[0].dtype), True)
         c.attributes |= {"do_rotary": 1, "rotary_interleaved": int(c.chance(0.3))}
     else:
         c.absent(2)
     if c.chance(0.15) and rotary and past:
-        c.give((lengths[:, None] + 1 - s + np.arange(s)).astype(np.int64), False)
+        c.add_input((lengths[:, None] + 1 - s + np.arange(s)).astype(np.int64), False)
     else:
         c.absent()
-    c.give(c.f(c.pick(1, b), c.pick(1, heads), s, total) if c.chance(0.3) else None, False)
-    c.give(c.f(heads) if sink else None)
+    c.add_input(c.f(c.pick(1, b), c.pick(1, heads), s, total) if c.chance(0.3) else None, False)
+    c.add_input(c.f(heads) if sink else None)
     c.outputs = 3
 
 
@@ -133,20 +133,20 @@ def quantized_cache(c):
     if c.chance(0.3):
         c.attributes["local_window_size"] = 2
     for n in (heads, kv, kv):
-        c.give(c.f(b, s, n * d), False)
+        c.add_input(c.f(b, s, n * d), False)
     if rows:
         kind, width = (np.int8, d) if bits == 8 else (np.uint8, d // 2)
         for _ in range(2):
             cache = c.integers(kind, b, kv, rows, width)
             cache[:, :, past:] = 0
-            c.give(cache, False)
+            c.add_input(cache, False)
     else:
         c.absent(2)
-    c.give(np.full(b, total - 1, np.int32), False)
-    c.give(np.array(total, np.int32), rows < total)
+    c.add_input(np.full(b, total - 1, np.int32), False)
+    c.add_input(np.array(total, np.int32), rows < total)
     c.absent(5)
     for _ in range(2):
-        c.give(c.positive(*((1,) if how == "PER_TENSOR" else (kv, d)), low=0.1 / bits, high=0.5 / bits), True)
+        c.add_input(c.positive(*((1,) if how == "PER_TENSOR" else (kv, d)), low=0.1 / bits, high=0.5 / bits), True)
     c.outputs = 3
     c.rtol, c.atol = 2e-3, 2e-3
 
@@ -160,17 +160,17 @@ def sliding_cache(c):
     full = [t for t in range(max(s, 2), 30) if kept(t) == room]
     lengths = [int(c.pick(*full)) for _ in range(b)]
     for n in (heads, kv, kv):
-        c.give(c.f(b, s, n * d), False)
+        c.add_input(c.f(b, s, n * d), False)
     for _ in range(2):
-        c.give(c.f(b, kv, room, d), False)
-    c.give(np.array(lengths, np.int32) - 1, False)
-    c.give(np.array(max(lengths), np.int32), False)
+        c.add_input(c.f(b, kv, room, d), False)
+    c.add_input(np.array(lengths, np.int32) - 1, False)
+    c.add_input(np.array(max(lengths), np.int32), False)
     c.attributes = {"num_heads": heads, "kv_num_heads": kv, "local_window_size": window, "sliding_window_cache": 1}
     if c.chance(0.3):
         c.attributes["softcap"] = 3.0
     if c.chance(0.3):
         c.absent(4)
-        c.give(c.f(heads))
+        c.add_input(c.f(heads))
     c.outputs = 3
 
 
@@ -204,19 +204,19 @@ def multi_head_attention(c):
         c.attributes["unidirectional"] = 1
     if c.chance(0.2):
         c.attributes["mask_filter_value"] = -5.0
-    c.give(c.f(b, s, h), False)
+    c.add_input(c.f(b, s, h), False)
     for n in (d, width):
-        c.give(c.f(b, heads, keys, n) if form == "cross" else c.f(b, keys, heads * n), False)
-    c.give(c.f(2 * h + heads * width) if c.chance(0.4) and form != "cross" else None)
+        c.add_input(c.f(b, heads, keys, n) if form == "cross" else c.f(b, keys, heads * n), False)
+    c.add_input(c.f(2 * h + heads * width) if c.chance(0.4) and form != "cross" else None)
     total = past + keys
     mask = attention_mask(c, b, s, total)
     if mask is not None and mask.ndim == 1 and past:
         mask = None
-    c.give(mask, False)
-    c.give(c.f(c.pick(1, b), c.pick(1, heads), s, total) if c.chance(0.3) else None, False)
+    c.add_input(mask, False)
+    c.add_input(c.f(c.pick(1, b), c.pick(1, heads), s, total) if c.chance(0.3) else None, False)
     if form == "past":
-        c.give(c.f(b, heads, past, d), False)
-        c.give(c.f(b, heads, past, d), False)
+        c.add_input(c.f(b, heads, past, d), False)
+        c.add_input(c.f(b, heads, past, d), False)
     c.outputs = 3 if form == "past" or (form == "apart" and width == d and c.chance(0.3)) else 1
 
 
@@ -234,15 +234,15 @@ def attention(c):
         c.attributes["mask_filter_value"] = -4.0
     if vw != d:
         c.attributes["qkv_hidden_sizes"] = [h, h, heads * vw]
-    c.give(c.f(b, s, k), False)
-    c.give(c.f(k, 2 * h + heads * vw, scale=0.5), True)
-    c.give(c.f(2 * h + heads * vw), True)
+    c.add_input(c.f(b, s, k), False)
+    c.add_input(c.f(k, 2 * h + heads * vw, scale=0.5), True)
+    c.add_input(c.f(2 * h + heads * vw), True)
     mask = attention_mask(c, b, s, past + s)
     if past and mask is not None and mask.ndim == 1:
         mask = None
-    c.give(mask, False)
-    c.give(c.f(2, b, heads, past, d) if past else None, False)
-    c.give(c.f(c.pick(1, b), c.pick(1, heads), s, past + s) if c.chance(0.3) else None, False)
+    c.add_input(mask, False)
+    c.add_input(c.f(2, b, heads, past, d) if past else None, False)
+    c.add_input(c.f(c.pick(1, b), c.pick(1, heads), s, past + s) if c.chance(0.3) else None, False)
     c.outputs = 2 if past else 1
 
 
@@ -252,18 +252,18 @@ def matmul_nbits(c):
     depth, columns = c.pick(16, 32, 64, 72, 100), c.pick(1, 5, 16)
     blocks = -(-depth // block)
     c.attributes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
-    c.give(c.f(*c.pick((3,), (2, 3), ()), depth), False)
-    c.give(c.integers(np.uint8, columns, blocks, block * bits // 8), True)
-    c.give(c.positive(*c.pick((columns, blocks), (columns * blocks,))), True)
+    c.add_input(c.f(*c.pick((3,), (2, 3), ()), depth), False)
+    c.add_input(c.integers(np.uint8, columns, blocks, block * bits // 8), True)
+    c.add_input(c.positive(*c.pick((columns, blocks), (columns * blocks,))), True)
     zero = c.pick(None, "packed", "float")
     if zero == "packed":
-        c.give(c.integers(np.uint8, *c.pick((columns, -(-blocks * bits // 8)), (columns * -(-blocks * bits // 8),))), True)
+        c.add_input(c.integers(np.uint8, *c.pick((columns, -(-blocks * bits // 8)), (columns * -(-blocks * bits // 8),))), True)
     elif zero == "float":
-        c.give(c.positive(columns, blocks, low=0, high=2 ** bits), True)
+        c.add_input(c.positive(columns, blocks, low=0, high=2 ** bits), True)
     else:
         c.absent()
     c.absent()
-    c.give(c.f(columns) if c.chance(0.3) else None, True)
+    c.add_input(c.f(columns) if c.chance(0.3) else None, True)
     c.rtol, c.atol = (3e-2, 5e-2) if c.half else (2e-3, 2e-3)
     if bits == 8:
         c.rtol, c.atol = 3e-2, 8e-2  # ONNX Runtime quantises A
@@ -278,10 +278,10 @@ def gather_block_quantized(c):
     index = c.integers(c.pick(np.int32, np.int64), *c.pick((3,), (2, 2), ()), low=0, high=rows)
     if kind == "u8":
         blocks = -(-columns // block)
-        c.give(c.integers(np.uint8, rows, columns * bits // 8), True)
-        c.give(index, False)
-        c.give(c.positive(rows, blocks), True)
-        c.give(c.integers(np.uint8, rows, -(-blocks * bits // 8)) if c.chance() else None, True)
+        c.add_input(c.integers(np.uint8, rows, columns * bits // 8), True)
+        c.add_input(index, False)
+        c.add_input(c.positive(rows, blocks), True)
+        c.add_input(c.integers(np.uint8, rows, -(-blocks * bits // 8)) if c.chance() else None, True)
         c.attributes = {"bits": bits, "block_size": block, "gather_axis": 0, "quantize_axis": 1}
         return
     gather, quantize = c.pick((0, 1), (1, 0), (0, 2), (1, 2))
@@ -294,7 +294,7 @@ def gather_block_quantized(c):
     for value in (c.rng.integers(low, high, shape), index, c.positive(*scales), c.rng.integers(low, high, scales) if c.chance() else None):
         if value is not None and value.dtype == np.int64 and value is not index:
             c.kinds[len(c.inputs)] = code
-        c.give(value, value is not index)
+        c.add_input(value, value is not index)
     c.attributes = {"block_size": block, "gather_axis": gather, "quantize_axis": quantize}
 
 
@@ -303,12 +303,12 @@ def skip_normalization(c, simplified):
     b, s, h = c.pick(1, 2), c.pick(1, 3), c.pick(8, 20)
     shape = c.pick((b, s, h), (s, h))
     skip = c.pick(shape, (1, s, h), (s, h)) if len(shape) == 3 else shape
-    c.give(c.f(*shape), False)
-    c.give(c.f(*skip), False)
-    c.give(c.f(h))
+    c.add_input(c.f(*shape), False)
+    c.add_input(c.f(*skip), False)
+    c.add_input(c.f(h))
     if not simplified:
-        c.give(c.f(h) if c.chance() else None)
-    c.give(c.f(h) if c.chance() else None)
+        c.add_input(c.f(h) if c.chance() else None)
+    c.add_input(c.f(h) if c.chance() else None)
     c.attributes = {"epsilon": float(c.pick(1e-5, 1e-3))}
     c.outputs = ["out0", "", "", "out3"] if c.chance() else 1
 
@@ -324,28 +324,28 @@ def rotary_embedding(c):
         c.attributes |= {"rotary_embedding_dim": 2 * half, "num_heads": heads}
     elif c.chance(0.3):
         c.attributes["num_heads"] = heads
-    c.give(c.f(b, heads, s, d) if four else c.f(b, s, heads * d), False)
-    c.give(c.integers(np.int64, *c.pick((1,), (b, s)), low=0, high=9), False)
+    c.add_input(c.f(b, heads, s, d) if four else c.f(b, s, heads * d), False)
+    c.add_input(c.integers(np.int64, *c.pick((1,), (b, s)), low=0, high=9), False)
     for _ in range(2):
-        c.give(c.f(16, half), True)
+        c.add_input(c.f(16, half), True)
 
 
 def q_attention(c):
     b, heads, d, s, k = c.pick(1, 2), c.pick(1, 2), c.pick(4, 8), c.pick(1, 4), c.pick(5, 8)
     h, past = heads * d, c.pick(0, 0, 3)
     signed = c.chance()
-    c.give(c.integers(np.uint8, b, s, k), False)
-    c.give(c.integers(np.int8 if signed else np.uint8, k, 3 * h), True)
-    c.give(c.f32(3 * h), True)
-    c.give(np.array(0.02, np.float32), True)
-    c.give(c.positive(3 * h) if c.chance(0.3) else np.array(0.01, np.float32), True)
+    c.add_input(c.integers(np.uint8, b, s, k), False)
+    c.add_input(c.integers(np.int8 if signed else np.uint8, k, 3 * h), True)
+    c.add_input(c.f32(3 * h), True)
+    c.add_input(np.array(0.02, np.float32), True)
+    c.add_input(c.positive(3 * h) if c.chance(0.3) else np.array(0.01, np.float32), True)
     mask = attention_mask(c, b, s, past + s)
     if past and mask is not None and mask.ndim == 1:
         mask = None
-    c.give(mask, False)
-    c.give(np.array(c.pick(0, 100), np.uint8) if c.chance(0.7) else None, True)
-    c.give(np.array(0 if signed else 128, np.int8 if signed else np.uint8) if c.chance(0.7) else None, True)
-    c.give(c.f32(2, b, heads, past, d) if past else None, False)
+    c.add_input(mask, False)
+    c.add_input(np.array(c.pick(0, 100), np.uint8) if c.chance(0.7) else None, True)
+    c.add_input(np.array(0 if signed else 128, np.int8 if signed else np.uint8) if c.chance(0.7) else None, True)
+    c.add_input(c.f32(2, b, heads, past, d) if past else None, False)
     c.attributes = {"num_heads": heads, "unidirectional": int(c.chance() or past > 0)}
     c.outputs = 2 if past else 1
 
@@ -359,12 +359,12 @@ def moe(c):
         c.attributes |= {"swiglu_fusion": 1, "activation_alpha": 1.702, "activation_beta": float(c.pick(0.0, 1.0))}
         if c.chance():
             c.attributes["swiglu_limit"] = 7.0
-    c.give(c.f(*c.pick((rows, hidden), (1, rows, hidden))), False)
-    c.give(c.f(rows, experts), False)
-    c.give(c.f(experts, fused * inner, hidden, scale=0.3))
-    c.give(c.f(experts, fused * inner) if c.chance() else None)
-    c.give(c.f(experts, hidden, inner, scale=0.3))
-    c.give(c.f(experts, hidden) if c.chance() else None)
+    c.add_input(c.f(*c.pick((rows, hidden), (1, rows, hidden))), False)
+    c.add_input(c.f(rows, experts), False)
+    c.add_input(c.f(experts, fused * inner, hidden, scale=0.3))
+    c.add_input(c.f(experts, fused * inner) if c.chance() else None)
+    c.add_input(c.f(experts, hidden, inner, scale=0.3))
+    c.add_input(c.f(experts, hidden) if c.chance() else None)
 
 
 def qmoe(c):
@@ -377,19 +377,19 @@ def qmoe(c):
         c.attributes["swiglu_fusion"] = 1
     if block:
         c.attributes["block_size"] = block
-    c.give(c.f(rows, hidden), False)
-    c.give(c.f(rows, experts), False)
+    c.add_input(c.f(rows, hidden), False)
+    c.add_input(c.f(rows, experts), False)
     zeros = []
     for columns, depth in ((fused * inner, hidden), (hidden, inner)):
         blocks = depth // block if block else 1
-        c.give(c.integers(np.uint8, experts, columns, depth * bits // 8), True)
-        c.give(c.positive(*((experts, columns, blocks) if block else (experts, columns)), low=0.1 / 2 ** bits, high=0.5 / 2 ** bits), True)
-        c.give(c.f(experts, columns) if c.chance() else None, True)
+        c.add_input(c.integers(np.uint8, experts, columns, depth * bits // 8), True)
+        c.add_input(c.positive(*((experts, columns, blocks) if block else (experts, columns)), low=0.1 / 2 ** bits, high=0.5 / 2 ** bits), True)
+        c.add_input(c.f(experts, columns) if c.chance() else None, True)
         zeros.append(c.integers(np.uint8, *((experts, columns, -(-blocks * bits // 8)) if block else (experts, -(-columns * bits // 8)))))
     if c.chance():
         c.absent(3)
         for z in zeros:
-            c.give(z, True)
+            c.add_input(z, True)
     c.rtol, c.atol = (5e-2, 5e-2) if c.half else (2e-2, 2e-2)
     if bits == 8 and block:
         c.rtol, c.atol = 5e-2, 0.15  # ONNX Runtime quantises the rows
@@ -403,10 +403,10 @@ def linear_attention(c):
     if c.chance(0.3):
         c.attributes["scale"] = 0.7
     for n in (heads * dk, kv * dk, kv * dv):
-        c.give(c.f(b, t, n, scale=0.5), False)
-    c.give(c.f(b, kv, dk, dv) if c.chance() else None, False)
-    c.give(-np.abs(c.f(b, t, kv * c.pick(1, dk))) if "gated" in rule else None, False)
-    c.give(c.positive(b, t, c.pick(1, kv), low=0, high=1) if "delta" in rule else None, False)
+        c.add_input(c.f(b, t, n, scale=0.5), False)
+    c.add_input(c.f(b, kv, dk, dv) if c.chance() else None, False)
+    c.add_input(-np.abs(c.f(b, t, kv * c.pick(1, dk))) if "gated" in rule else None, False)
+    c.add_input(c.positive(b, t, c.pick(1, kv), low=0, high=1) if "delta" in rule else None, False)
     c.outputs = 2
 
 
@@ -417,10 +417,10 @@ def causal_conv(c):
         taps, past = 2, dilation
     c.attributes = {"dilation": dilation, "channels_last": int(last), "activation": c.pick("none", "silu", "swish")}
     order = lambda *s: (s[0], s[2], s[1]) if last else s  # noqa: E731
-    c.give(c.f(*order(b, ch, length)), False)
-    c.give(c.f(ch, 1, taps))
-    c.give(c.f(ch) if c.chance() else None)
-    c.give(c.f(*order(b, ch, past)) if c.chance() else None, False)
+    c.add_input(c.f(*order(b, ch, length)), False)
+    c.add_input(c.f(ch, 1, taps))
+    c.add_input(c.f(ch) if c.chance() else None)
+    c.add_input(c.f(*order(b, ch, past)) if c.chance() else None, False)
     c.outputs = 2
 
 
@@ -428,16 +428,16 @@ def q_gemm(c):
     m, k, n = c.pick(1, 4), c.pick(3, 8), c.pick(2, 6)
     ta, tb = int(c.chance()), int(c.chance())
     per = c.chance()
-    c.give(c.integers(np.uint8, *((k, m) if ta else (m, k))), False)
-    c.give(np.array(0.02, np.float32), True)
-    c.give(np.array(c.pick(0, 120), np.uint8), True)
-    c.give(c.integers(np.int8, *((n, k) if tb else (k, n))), True)
-    c.give(c.positive(n) if per else np.array(0.02, np.float32), True)
-    c.give(np.zeros(n, np.int8) if per else np.array(c.pick(0, 5), np.int8), True)
-    c.give(c.integers(np.int32, n, low=-900, high=900) if c.chance() else None, True)
+    c.add_input(c.integers(np.uint8, *((k, m) if ta else (m, k))), False)
+    c.add_input(np.array(0.02, np.float32), True)
+    c.add_input(np.array(c.pick(0, 120), np.uint8), True)
+    c.add_input(c.integers(np.int8, *((n, k) if tb else (k, n))), True)
+    c.add_input(c.positive(n) if per else np.array(0.02, np.float32), True)
+    c.add_input(np.zeros(n, np.int8) if per else np.array(c.pick(0, 5), np.int8), True)
+    c.add_input(c.integers(np.int32, n, low=-900, high=900) if c.chance() else None, True)
     if c.chance():
-        c.give(np.array(0.1, np.float32), True)
-        c.give(np.array(100, np.uint8), True)
+        c.add_input(np.array(0.1, np.float32), True)
+        c.add_input(np.array(100, np.uint8), True)
         c.rtol, c.atol = 0, 1.01
     c.attributes = {"transA": ta, "transB": tb, "alpha": float(c.pick(1.0, 0.5))}
 
@@ -447,12 +447,12 @@ def dynamic_quantize_matmul(c):
     signed = c.chance()
     kind = np.int8 if signed else np.uint8
     per = c.chance()
-    c.give(c.f32(*c.pick((3,), (2, 3)), k), False)
-    c.give(c.integers(kind, k, n), True)
-    c.give(c.positive(n) if per else np.array(0.02, np.float32), True)
-    c.give((np.zeros(n, kind) if signed else c.integers(kind, n)) if per and c.chance() else
-           np.array(c.pick(0, 9), kind) if not per and c.chance() else None, True)
-    c.give(c.f32(n) if c.chance() else None, True)
+    c.add_input(c.f32(*c.pick((3,), (2, 3)), k), False)
+    c.add_input(c.integers(kind, k, n), True)
+    c.add_input(c.positive(n) if per else np.array(0.02, np.float32), True)
+    c.add_input((np.zeros(n, kind) if signed else c.integers(kind, n)) if per and c.chance() else
+                np.array(c.pick(0, 9), kind) if not per and c.chance() else None, True)
+    c.add_input(c.f32(n) if c.chance() else None, True)
     c.rtol, c.atol = 2e-3, 2e-3
 
 
@@ -460,17 +460,17 @@ def gated_rms_norm(c):
     c.fp16()
     size, heads = c.pick(4, 16), c.pick(1, 3)
     shape = (*c.pick((2,), (1, 3)), heads * size)
-    c.give(c.f(*shape), False)
-    c.give(c.f(size))
-    c.give(c.f(*shape), False)
+    c.add_input(c.f(*shape), False)
+    c.add_input(c.f(size))
+    c.add_input(c.f(*shape), False)
     c.attributes = {"activation": c.pick("silu", "swish", "sigmoid"), "epsilon": float(c.pick(1e-6, 1e-3))}
 
 
 def matmul_bnb4(c):
     depth, columns, block = c.pick(16, 33, 64), c.pick(1, 5, 8), c.pick(16, 32, 64)
-    c.give(c.f(*c.pick((2,), (1, 3)), depth), False)
-    c.give(c.integers(np.uint8, (depth * columns + 1) // 2), True)
-    c.give(c.positive(-(-depth * columns // block), low=0.1, high=1), True)
+    c.add_input(c.f(*c.pick((2,), (1, 3)), depth), False)
+    c.add_input(c.integers(np.uint8, (depth * columns + 1) // 2), True)
+    c.add_input(c.positive(-(-depth * columns // block), low=0.1, high=1), True)
     c.attributes = {"K": depth, "N": columns, "block_size": block, "quant_type": c.pick(0, 1)}
 
 
@@ -483,17 +483,17 @@ def fused_matmul(c):
         a[1], a[2] = a[2], a[1]
     if tb:
         b[1], b[2] = b[2], b[1]
-    c.give(c.f(*a), False)
-    c.give(c.f(*b))
+    c.add_input(c.f(*a), False)
+    c.add_input(c.f(*b))
     c.attributes = {"transA": ta, "transB": tb, "alpha": float(c.pick(1.0, 0.25))}
 
 
 def elementwise(c, op):
     c.fp16()
     shape = c.pick((2, 3, 8), (4, 8))
-    c.give(c.f(*shape, scale=2), False)
+    c.add_input(c.f(*shape, scale=2), False)
     if op == "BiasGelu" or (op == "FastGelu" and c.chance()):
-        c.give(c.f(shape[-1]))
+        c.add_input(c.f(shape[-1]))
     if op == "QuickGelu" and c.chance():
         c.attributes["alpha"] = 1.3
 
@@ -503,11 +503,11 @@ def q_linear_binary(c):
     shape = c.pick((2, 3, 4), (3, 8))
     other = c.pick(shape, shape[-1:], (1,) * (len(shape) - 1) + shape[-1:], shape[:-1] + (1,))
     for part in (shape, other):
-        c.give(c.integers(kind, *part))
-        c.give(c.positive(), True)
-        c.give(c.integers(kind) if c.chance(0.8) else None, True)
-    c.give(c.positive(low=0.02, high=0.1), True)
-    c.give(c.integers(kind), True)
+        c.add_input(c.integers(kind, *part))
+        c.add_input(c.positive(), True)
+        c.add_input(c.integers(kind) if c.chance(0.8) else None, True)
+    c.add_input(c.positive(low=0.02, high=0.1), True)
+    c.add_input(c.integers(kind), True)
     c.rtol, c.atol = 0, 1.01
 
 
@@ -515,29 +515,29 @@ def matmul_integer_to_float(c):
     m, k, n = c.pick(1, 3), c.pick(4, 9), c.pick(3, 8)
     kind, weights = c.pick((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
     per = c.chance()
-    c.give(c.integers(kind, *c.pick((m,), (2, m)), k), False)
-    c.give(c.integers(weights, k, n), True)
-    c.give(np.array(0.02, np.float32), True)
-    c.give(c.positive(n) if per else np.array(0.01, np.float32), True)
-    c.give(np.array(c.pick(0, 7), kind) if c.chance() else None, True)
-    c.give((c.integers(weights, n, low=0, high=9) if per else np.array(c.pick(0, 5), weights)) if c.chance() else None, True)
-    c.give(c.f32(n) if c.chance() else None, True)
+    c.add_input(c.integers(kind, *c.pick((m,), (2, m)), k), False)
+    c.add_input(c.integers(weights, k, n), True)
+    c.add_input(np.array(0.02, np.float32), True)
+    c.add_input(c.positive(n) if per else np.array(0.01, np.float32), True)
+    c.add_input(np.array(c.pick(0, 7), kind) if c.chance() else None, True)
+    c.add_input((c.integers(weights, n, low=0, high=9) if per else np.array(c.pick(0, 5), weights)) if c.chance() else None, True)
+    c.add_input(c.f32(n) if c.chance() else None, True)
 
 
 def embed_layer_normalization(c):
     b, s, h = c.pick(1, 2), c.pick(1, 4), 8
     segments = c.chance()
-    c.give(c.integers(np.int32, b, s, low=0, high=11), False)
-    c.give(c.integers(np.int32, b, s, low=0, high=2) if segments else None, False)
-    c.give(c.f32(11, h), True)
-    c.give(c.f32(6, h), True)
-    c.give(c.f32(2, h) if segments else None, True)
-    c.give(c.f32(h), True)
-    c.give(c.f32(h), True)
+    c.add_input(c.integers(np.int32, b, s, low=0, high=11), False)
+    c.add_input(c.integers(np.int32, b, s, low=0, high=2) if segments else None, False)
+    c.add_input(c.f32(11, h), True)
+    c.add_input(c.f32(6, h), True)
+    c.add_input(c.f32(2, h) if segments else None, True)
+    c.add_input(c.f32(h), True)
+    c.add_input(c.f32(h), True)
     mask = np.ones((b, s), np.int32)
     mask[:, s // 2 + 1:] = 0
-    c.give(mask if c.chance() else None, False)
-    c.give(c.integers(np.int32, c.pick(1, b), s, low=0, high=6) if c.chance() else None, False)
+    c.add_input(mask if c.chance() else None, False)
+    c.add_input(c.integers(np.int32, c.pick(1, b), s, low=0, high=6) if c.chance() else None, False)
     c.attributes = {"epsilon": float(c.pick(1e-12, 1e-5))}
     c.outputs = 2
 
@@ -549,9 +549,9 @@ def fused_conv(c):
                     "strides": c.pick([1, 1], [2, 2])}
     if parameters:
         c.attributes["activation_params"] = parameters
-    c.give(c.f32(c.pick(1, 2), ch, 7, 6), False)
-    c.give(c.f32(m, ch // group, 3, 3), True)
-    c.give(c.f32(m) if c.chance() else None, True)
+    c.add_input(c.f32(c.pick(1, 2), ch, 7, 6), False)
+    c.add_input(c.f32(m, ch // group, 3, 3), True)
+    c.add_input(c.f32(m) if c.chance() else None, True)
 
 
 def gated_delta_net(c):
@@ -564,28 +564,28 @@ def gated_delta_net(c):
     gate = c.pick("none", "softplus", "sigmoid") if "gated" in rule else "none"
     c.attributes = {"update_rule": rule, "gate_activation": gate, "qk_l2_norm": int(c.chance())}
     for n in (heads, heads):
-        c.give(c.f(tokens, n, dk, scale=0.5), False)
-    c.give(c.f(tokens, v_heads, dv), False)
-    c.give(np.cumsum([0, *lengths]).astype(np.int32) if ragged else None, False)
+        c.add_input(c.f(tokens, n, dk, scale=0.5), False)
+    c.add_input(c.f(tokens, v_heads, dv), False)
+    c.add_input(np.cumsum([0, *lengths]).astype(np.int32) if ragged else None, False)
     wide = c.chance(0.3)
-    c.give(-np.abs(c.f32(tokens, v_heads, *((dk,) if wide else ()))) if "gated" in rule else None, False)
-    c.give(c.rng.random((tokens, v_heads)).astype(np.float32) if "delta" in rule else None, False)
-    c.give(c.f32(b, v_heads, dv, dk, scale=0.5) if not ragged or c.chance() else None, False)
+    c.add_input(-np.abs(c.f32(tokens, v_heads, *((dk,) if wide else ()))) if "gated" in rule else None, False)
+    c.add_input(c.rng.random((tokens, v_heads)).astype(np.float32) if "delta" in rule else None, False)
+    c.add_input(c.f32(b, v_heads, dv, dk, scale=0.5) if not ragged or c.chance() else None, False)
     if gate != "none":
-        c.give(c.f32(v_heads, scale=0.5))
-        c.give(c.f32(v_heads, *((dk,) if wide else ()), scale=0.5))
+        c.add_input(c.f32(v_heads, scale=0.5))
+        c.add_input(c.f32(v_heads, *((dk,) if wide else ()), scale=0.5))
     c.outputs = 2
 
 
 def ngram_hash(c):
     kind, n, heads, b, length = c.pick(np.int32, np.int64), c.pick(2, 3, 4), c.pick(1, 2), c.pick(1, 2), c.pick(1, 3, 6)
-    c.give(c.integers(kind, b, length, low=0, high=5), False)
-    c.give(c.integers(kind, n, low=1, high=1 << 30))
-    c.give(c.integers(kind, (n - 1) * heads, low=1, high=100))
-    c.give(c.integers(kind, b, n - 1, low=0, high=5) if c.chance() else None, False)
-    c.give(c.integers(kind, (n - 1) * heads, low=0, high=100) if c.chance() else None)
-    c.give(np.array(c.pick(0, 2), kind) if c.chance() else None)
-    c.give(c.integers(np.int32, b, length, low=0, high=2) if c.chance() else None, False)
+    c.add_input(c.integers(kind, b, length, low=0, high=5), False)
+    c.add_input(c.integers(kind, n, low=1, high=1 << 30))
+    c.add_input(c.integers(kind, (n - 1) * heads, low=1, high=100))
+    c.add_input(c.integers(kind, b, n - 1, low=0, high=5) if c.chance() else None, False)
+    c.add_input(c.integers(kind, (n - 1) * heads, low=0, high=100) if c.chance() else None)
+    c.add_input(np.array(c.pick(0, 2), kind) if c.chance() else None)
+    c.add_input(c.integers(np.int32, b, length, low=0, high=2) if c.chance() else None, False)
     c.attributes = {"max_ngram_size": n, "n_head_per_ngram": heads, "pad_id": 1, "reset_on_eos": int(c.chance())}
     c.outputs = 2
 
@@ -595,36 +595,36 @@ def mrotary(c):
     b, heads, s, d = c.pick(1, 2), c.pick(1, 3), c.pick(1, 4), 16
     layout = c.pick(0, 1)
     section = c.pick([2, 3, 3], [4, 2, 2], [8, 0, 0]) if layout == 0 else c.pick([2, 3, 3], [4, 2, 2])
-    c.give(c.f(b, heads, s, d) if c.chance(0.3) else c.f(b, s, heads * d), False)
-    c.give(c.integers(np.int64, 3, b, s, low=0, high=9), False)
+    c.add_input(c.f(b, heads, s, d) if c.chance(0.3) else c.f(b, s, heads * d), False)
+    c.add_input(c.integers(np.int64, 3, b, s, low=0, high=9), False)
     for _ in range(2):
-        c.give(c.f(9, d // 2))
+        c.add_input(c.f(9, d // 2))
     c.attributes = {"num_heads": heads, "mrope_section": section, "mrope_layout": layout, "interleaved": int(c.chance())}
 
 
 def streams_mixed(c):
     c.fp16()
     lead, ch, h = c.pick((3,), (2, 3)), c.pick(2, 4), c.pick(4, 8)
-    c.give(c.f(*lead, ch, h), False)
-    c.give(c.f(*lead, h), False)
-    c.give(c.f(*lead, *c.pick((ch,), (ch, 1), (ch, h))), False)
-    c.give(c.f(*lead, ch, ch) if c.chance() else None, False)
+    c.add_input(c.f(*lead, ch, h), False)
+    c.add_input(c.f(*lead, h), False)
+    c.add_input(c.f(*lead, *c.pick((ch,), (ch, 1), (ch, h))), False)
+    c.add_input(c.f(*lead, ch, ch) if c.chance() else None, False)
 
 
 def warping(c):
     x = c.f32(c.pick(1, 3, 7), c.pick(1, 4, 6))
-    c.give(np.round(x).astype(np.float32) if c.chance() else x, False)
+    c.add_input(np.round(x).astype(np.float32) if c.chance() else x, False)
 
 
 def bifurcation(c):
     source = c.integers(np.int64, c.pick(1, 4, 8), low=0, high=3)
     start = int(c.rng.integers(len(source) + 1))
-    c.give(source, False)
-    c.give(c.integers(np.int64, c.pick(1, 3), low=0, high=3), False)
-    c.give(np.array([start]), False)
+    c.add_input(source, False)
+    c.add_input(c.integers(np.int64, c.pick(1, 3), low=0, high=3), False)
+    c.add_input(np.array([start]), False)
     predicted = np.concatenate([source[start:], [1]])
     predicted[int(c.rng.integers(len(predicted)))] = c.pick(0, 1, 2)
-    c.give(predicted if c.chance(0.8) else None, False)
+    c.add_input(predicted if c.chance(0.8) else None, False)
     least = c.pick(1, 2)
     c.attributes = {"min_ngram_size": least, "max_ngram_size": least + c.pick(0, 1, 3)}
     c.outputs = 2

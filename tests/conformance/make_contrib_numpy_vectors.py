@@ -330,7 +330,7 @@ def moe():
         shares = np.take_along_axis(softmax(logits), chosen, 1)
         return chosen, shares / shares.sum(-1, keepdims=True) if normalize else shares
 
-    def made(name, attributes, of=layers, x=x, logits=logits, runs=True, biased=True, both=False):
+    def write_case(name, attributes, of=layers, x=x, logits=logits, runs=True, biased=True, both=False):
         chosen, shares = routed(logits, attributes.get("k", 1), attributes.get("normalize_routing_weights", 0))
         of = of if biased else [(w, None) for w, _ in of]
         want = experts(x.reshape(-1, x.shape[-1]), chosen, shares, of, attributes).reshape(x.shape)
@@ -342,27 +342,27 @@ def moe():
                    runs=False, rtol=1e-2, atol=2e-2)
 
     for activation in ("relu", "gelu", "silu", "identity"):
-        made(activation, {"k": 2, "activation_type": activation}, both=activation == "relu")
-    made("relu2", {"k": 2, "activation_type": "relu2"}, runs=False)
-    made("normalized", {"k": 3, "normalize_routing_weights": 1})
-    made("one", {})
-    made("no_bias", {"k": 2, "activation_type": "silu"}, biased=False)
-    made("3d", {"k": 2}, x=f32(2, 3, hidden), logits=f32(6, count))
+        write_case(activation, {"k": 2, "activation_type": activation}, both=activation == "relu")
+    write_case("relu2", {"k": 2, "activation_type": "relu2"}, runs=False)
+    write_case("normalized", {"k": 3, "normalize_routing_weights": 1})
+    write_case("one", {})
+    write_case("no_bias", {"k": 2, "activation_type": "silu"}, biased=False)
+    write_case("3d", {"k": 2}, x=f32(2, 3, hidden), logits=f32(6, count))
     swiglu = {"k": 2, "activation_type": "swiglu", "activation_alpha": 1.7, "activation_beta": 1.0,
               "normalize_routing_weights": 1}
-    made("swiglu", {**swiglu, "swiglu_fusion": 1}, of=[double, layers[1]], both=True)
-    made("swiglu_limit", {**swiglu, "swiglu_fusion": 1, "swiglu_limit": 0.7}, of=[double, layers[1]])
-    made("swiglu_limit_after", {**swiglu, "swiglu_fusion": 1, "swiglu_limit": 0.7, "swiglu_limit_after_activation": 1},
-         of=[double, layers[1]], runs=False)
-    made("swiglu_default", {"activation_type": "swiglu", "swiglu_fusion": 1}, of=[double, layers[1]])
-    made("swiglu_halves", {**swiglu, "swiglu_fusion": 2}, of=[double, layers[1]], runs=False)
-    made("swiglu_apart", swiglu, of=[*layers, third], runs=False)
-    made("geglu", {"k": 2, "activation_type": "geglu", "swiglu_fusion": 2}, of=[double, layers[1]], runs=False)
-    made("third", {"k": 2, "activation_type": "silu"}, of=[*layers, third], runs=False)
+    write_case("swiglu", {**swiglu, "swiglu_fusion": 1}, of=[double, layers[1]], both=True)
+    write_case("swiglu_limit", {**swiglu, "swiglu_fusion": 1, "swiglu_limit": 0.7}, of=[double, layers[1]])
+    write_case("swiglu_limit_after", {**swiglu, "swiglu_fusion": 1, "swiglu_limit": 0.7, "swiglu_limit_after_activation": 1},
+               of=[double, layers[1]], runs=False)
+    write_case("swiglu_default", {"activation_type": "swiglu", "swiglu_fusion": 1}, of=[double, layers[1]])
+    write_case("swiglu_halves", {**swiglu, "swiglu_fusion": 2}, of=[double, layers[1]], runs=False)
+    write_case("swiglu_apart", swiglu, of=[*layers, third], runs=False)
+    write_case("geglu", {"k": 2, "activation_type": "geglu", "swiglu_fusion": 2}, of=[double, layers[1]], runs=False)
+    write_case("third", {"k": 2, "activation_type": "silu"}, of=[*layers, third], runs=False)
     # Few rows of many experts.
     many = [(f32(16, inner, hidden, scale=0.3), f32(16, inner)), (f32(16, hidden, inner, scale=0.3), f32(16, hidden))]
-    made("many", {"k": 2}, of=many, x=f32(2, hidden), logits=f32(2, 16))
-    made("many_one", {"k": 4, "activation_type": "gelu", "normalize_routing_weights": 1}, of=many, x=f32(1, hidden), logits=f32(1, 16))
+    write_case("many", {"k": 2}, of=many, x=f32(2, hidden), logits=f32(2, 16))
+    write_case("many_one", {"k": 4, "activation_type": "gelu", "normalize_routing_weights": 1}, of=many, x=f32(1, hidden), logits=f32(1, 16))
 
 
 def qmoe():
@@ -385,8 +385,8 @@ def qmoe():
             scales, zero = scales[:, :, 0], zero[:, :, 0]
         return weights, [Const(pack(q, bits)), Const(scales)], Const(pack(zero, bits)) if with_zero else None
 
-    def made(name, attributes, bits=(4, 4), block=0, with_zero=False, router=False, biased=True, third=False, runs=True,
-             half=False):
+    def write_case(name, attributes, bits=(4, 4), block=0, with_zero=False, router=False, biased=True, third=False, runs=True,
+                   half=False):
         fused = 2 if attributes.get("swiglu_fusion", 0) else 1
         w1, in1, zero1 = quantized(fused * inner, hidden, bits[0], block, with_zero)
         w2, in2, zero2 = quantized(hidden, inner, bits[1], block, with_zero)
@@ -421,17 +421,17 @@ def qmoe():
     for bits in (2, 4, 8):
         for block in (0, 16):
             for with_zero in (False, True):
-                made(f"{bits}bits_{block}{'_zero' if with_zero else ''}", {"k": 2, "activation_type": "silu", "expert_weight_bits": bits},
-                     (bits, bits), block, with_zero)
+                write_case(f"{bits}bits_{block}{'_zero' if with_zero else ''}", {"k": 2, "activation_type": "silu", "expert_weight_bits": bits},
+                           (bits, bits), block, with_zero)
     swiglu = {"k": 2, "activation_type": "swiglu", "activation_alpha": 1.7, "activation_beta": 1.0}
-    made("swiglu", {**swiglu, "swiglu_fusion": 1}, block=32)
-    made("swiglu_halves", {**swiglu, "swiglu_fusion": 2}, block=32, runs=False)
-    made("swiglu_apart", swiglu, block=32, third=True, runs=False, with_zero=True)
-    made("router_weights", {"k": 2}, router=True, biased=False)
-    made("router_weights_normalized", {"k": 3, "normalize_routing_weights": 1}, router=True)
-    made("mixed", {"k": 2, "fc1_expert_weight_bits": 8, "fc2_expert_weight_bits": 2}, (8, 2), 32, True, runs=False)
-    made("fp16", {"k": 2}, block=16, half=True)
-    made("default", {})
+    write_case("swiglu", {**swiglu, "swiglu_fusion": 1}, block=32)
+    write_case("swiglu_halves", {**swiglu, "swiglu_fusion": 2}, block=32, runs=False)
+    write_case("swiglu_apart", swiglu, block=32, third=True, runs=False, with_zero=True)
+    write_case("router_weights", {"k": 2}, router=True, biased=False)
+    write_case("router_weights_normalized", {"k": 3, "normalize_routing_weights": 1}, router=True)
+    write_case("mixed", {"k": 2, "fc1_expert_weight_bits": 8, "fc2_expert_weight_bits": 2}, (8, 2), 32, True, runs=False)
+    write_case("fp16", {"k": 2}, block=16, half=True)
+    write_case("default", {})
 
 
 def recurrence(q, k, v, past, decay, beta, heads, kv_heads, scale=0.0):
@@ -644,7 +644,7 @@ def sparse_attention():
                     y[i, t, h] = softmax(np.where(visible, score, -np.inf)) @ past_v[i, h * kv // heads, :at + 1]
         return [y.reshape(b, s, -1), past_k, past_v]
 
-    def made(name, tokens, total, lengths, packed=False, rotate=None, layouts=2, half=False, attributes=None, run_time=False, **rest):
+    def write_case(name, tokens, total, lengths, packed=False, rotate=None, layouts=2, half=False, attributes=None, run_time=False, **rest):
         q, k, v = f32(b, tokens, heads * d), f32(b, tokens, kv * d), f32(b, tokens, kv * d)
         past_k, past_v = (np.zeros((b, kv, most, d), np.float32) if total == tokens else f32(b, kv, most, d) for _ in range(2))
         attributes = {**n, **(attributes or {})}
@@ -661,16 +661,16 @@ def sparse_attention():
         shared = {"shared": {1: 3, 2: 4}} if len(set(lengths)) == 1 and not half else {"runs": False}
         vector("sparse_attention_" + name, "SparseAttention", inputs, attributes, want, **shared, **rest)
 
-    made("prompt", 40, 40, [40, 40])
-    made("token", 1, 51, [51, 51], run_time=True)
-    made("tokens", 3, 50, [50, 50])
-    made("packed", 1, 51, [51, 51], packed=True)
-    made("one_layout", 1, 51, [51, 51], layouts=1, attributes={"scale": 0.5})
-    made("rotary", 1, 51, [51, 51], rotate=0)
-    made("rotary_interleaved", 20, 20, [20, 20], rotate=1)
+    write_case("prompt", 40, 40, [40, 40])
+    write_case("token", 1, 51, [51, 51], run_time=True)
+    write_case("tokens", 3, 50, [50, 50])
+    write_case("packed", 1, 51, [51, 51], packed=True)
+    write_case("one_layout", 1, 51, [51, 51], layouts=1, attributes={"scale": 0.5})
+    write_case("rotary", 1, 51, [51, 51], rotate=0)
+    write_case("rotary_interleaved", 20, 20, [20, 20], rotate=1)
     # ONNX Runtime 1.32 reads scores of other rows if the lengths differ.
-    made("lengths", 1, 51, [51, 40])
-    made("fp16", 1, 51, [51, 51], half=True, rtol=1e-2, atol=1e-2)
+    write_case("lengths", 1, 51, [51, 40])
+    write_case("fp16", 1, 51, [51, 51], half=True, rtol=1e-2, atol=1e-2)
 
 
 def beams():

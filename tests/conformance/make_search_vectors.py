@@ -51,7 +51,7 @@ class Body:
         self.nodes.append(helper.make_node(op, names, outs, domain=domain, **attributes))
         return outs[0] if outputs == 1 else outs
 
-    def give(self, value, name, shape, dtype=None):
+    def add_output(self, value, name, shape, dtype=None):
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(
             name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype or self.dtype)), shape))
@@ -185,9 +185,9 @@ class Gpt:
             g.dtype = np.float16
         logits = g.op("MatMul", norm(g, x, self.final), g.weight(self.head))
         g.dtype = float_type
-        g.give(logits, "logits", ["b", "s", VOCAB])
+        g.add_output(logits, "logits", ["b", "s", VOCAB])
         for i, p in enumerate(presents):
-            g.give(p, f"present_{i}", [2, "b", HEADS, "t", SIZE])
+            g.add_output(p, f"present_{i}", [2, "b", HEADS, "t", SIZE])
         return g.graph()
 
 
@@ -248,12 +248,12 @@ class T5:
         cross = self.cross(g, hidden)
         if not cross_only:
             logits, own = self.decode(g, start, mask, None, cross)
-            g.give(logits, "logits", ["b", 1, VOCAB])
-            g.give(hidden, "encoder_hidden_states", ["b", "e", HIDDEN])
+            g.add_output(logits, "logits", ["b", 1, VOCAB])
+            g.add_output(hidden, "encoder_hidden_states", ["b", "e", HIDDEN])
             for v, n in zip(own, self.names("self")):
-                g.give(v, "present_" + n, ["b", HEADS, 1, SIZE])
+                g.add_output(v, "present_" + n, ["b", HEADS, 1, SIZE])
         for v, n in zip(cross, self.names("cross")):
-            g.give(v, "present_" + n, ["b", HEADS, "e", SIZE])
+            g.add_output(v, "present_" + n, ["b", HEADS, "e", SIZE])
         return g.graph()
 
     def decoder(self, hidden=True):
@@ -265,9 +265,9 @@ class T5:
         past = [g.take("past_" + n, np.float32, ["b", HEADS, "p", SIZE]) for n in self.names("self")]
         cross = [g.take("past_" + n, np.float32, ["b", HEADS, "e", SIZE]) for n in self.names("cross")]
         logits, own = self.decode(g, ids, mask, past, cross)
-        g.give(logits, "logits", ["b", 1, VOCAB])
+        g.add_output(logits, "logits", ["b", 1, VOCAB])
         for v, n in zip(own, self.names("self")):
-            g.give(v, "present_" + n, ["b", HEADS, "t", SIZE])
+            g.add_output(v, "present_" + n, ["b", HEADS, "t", SIZE])
         return g.graph()
 
 
@@ -298,12 +298,12 @@ class Whisper(T5):
         hidden = self.encode(g, sound, self.ones(g))
         cross = self.cross(g, hidden)
         logits, own = self.decode(g, start, self.ones(g), None, cross)
-        g.give(logits, "logits", ["b", "d", VOCAB])
-        g.give(hidden, "encoder_hidden_states", ["b", "e", HIDDEN])
+        g.add_output(logits, "logits", ["b", "d", VOCAB])
+        g.add_output(hidden, "encoder_hidden_states", ["b", "e", HIDDEN])
         for v, n in zip(own, self.names("self")):
-            g.give(v, "present_" + n, ["b", HEADS, "d", SIZE])
+            g.add_output(v, "present_" + n, ["b", HEADS, "d", SIZE])
         for v, n in zip(cross, self.names("cross")):
-            g.give(v, "present_" + n, ["b", HEADS, "e", SIZE])
+            g.add_output(v, "present_" + n, ["b", HEADS, "e", SIZE])
         return g.graph()
 
     def decoder(self, hidden=True):
@@ -314,9 +314,9 @@ class Whisper(T5):
         past = [g.take("past_" + n, np.float32, ["b", HEADS, "p", SIZE]) for n in self.names("self")]
         cross = [g.take("past_" + n, np.float32, ["b", HEADS, "e", SIZE]) for n in self.names("cross")]
         logits, own = self.decode(g, ids, self.ones(g), past, cross)
-        g.give(logits, "logits", ["b", 1, VOCAB])
+        g.add_output(logits, "logits", ["b", 1, VOCAB])
         for v, n in zip(own, self.names("self")):
-            g.give(v, "present_" + n, ["b", HEADS, "t", SIZE])
+            g.add_output(v, "present_" + n, ["b", HEADS, "t", SIZE])
         return g.graph()
 
 

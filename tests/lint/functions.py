@@ -64,14 +64,14 @@ class Function:
         except ValueError as problem:
             raise ValueError(f"{TABLE}: {object_}.{key}: {problem}") from None
         for language in self.place.get("by_hand", ()):
-            if self.made(language):
+            if self.is_generated(language):
                 raise ValueError(f"{TABLE}: {object_}.{key}: {language} needs `by` or `without`, because its {object_} has no handle")
         self.out = row.get("out", "out_text" if row.get("returns") == "text" else "out_value")
 
     def of(self, language, key):
         return self.row.get(language, {}).get(key)
 
-    def made(self, language):
+    def is_generated(self, language):
         """Whether the method is generated there."""
         return not self.of(language, "by") and not self.of(language, "without")
 
@@ -315,7 +315,7 @@ def parts():
                 by = f.of(language, "by")
                 if by and not re.search(rf"(?<![.\w]){by}\(", tree.read(path)):
                     raise ValueError(f"{path}: nothing is called {by}, which offers {f.c}")
-            mine = [f for f in functions if f.made(language)]
+            mine = [f for f in functions if f.is_generated(language)]
             if mine:
                 yield path, "functions:" + object_, TABLE, lambda make=make, mine=mine: make(mine)
     yield symbols.MAP, None, "what the headers declare", version_map

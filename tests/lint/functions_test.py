@@ -61,13 +61,13 @@ class Functions(unittest.TestCase):
         self.assertIn("bool { return valueOf(r.h, native.RawRunner.Is_idle) }", lines["go"])
         self.assertIn("@property\n    def is_idle(self) -> bool:", lines["python"])
 
-    def made(self, object_, key, enums=None, **row):
+    def generated(self, object_, key, enums=None, **row):
         function = functions.Function(object_, key, {"text": "The text.", "since": "1.1", **row}, enums)
         return {language: "\n".join(make([function])) for language, make in functions.MAKERS.items()}
 
     def test_arguments_of_all_kinds_are_handed_on(self):
         kinds = ("index", "size", "int", "long", "number", "flag", "text", "path")
-        lines = self.made("executable", "note", args=[{"name": "an_" + k, "type": k, "text": "a value"} for k in kinds])
+        lines = self.generated("executable", "note", args=[{"name": "an_" + k, "type": k, "text": "a value"} for k in kinds])
         self.assertIn("poprt_executable_note(const poprt_executable* executable, size_t an_index, size_t an_size, int32_t an_int, "
                       "int64_t an_long, double an_number, int32_t an_flag, const char* an_text, const char* an_path);",
                       " ".join(lines["c"].split()))
@@ -89,18 +89,18 @@ class Functions(unittest.TestCase):
                       lines["python"])
 
     def test_a_function_that_gofmt_would_break_has_lines(self):
-        lines = self.made("executable", "batching_refusal", returns="text", args=[{"name": "dimension", "type": "index", "text": "one"}])
+        lines = self.generated("executable", "batching_refusal", returns="text", args=[{"name": "dimension", "type": "index", "text": "one"}])
         self.assertIn("failure *uintptr) uintptr {\n\t\treturn raw.Batching_refusal(int64(dimension), failure)\n\t})", lines["go"])
 
     def test_an_empty_text_that_is_optional_is_null(self):
-        lines = self.made("executable", "note", fails=True, args=[
+        lines = self.generated("executable", "note", fails=True, args=[
             {"name": "folder", "type": "text", "optional": True, "text": "a folder"}])
         self.assertIn("poprt_executable_note(handle_.get(), folder.empty() ? nullptr : folder.c_str())", " ".join(lines["cpp"].split()))
         self.assertIn("poprt_executable_note($self, poprt_shim::or_null(folder))", lines["swig"])
 
     def test_a_result_that_may_fail_is_an_out_parameter(self):
-        lines = self.made("runner", "input_index", returns="size", fails=True, out="out_index",
-                          args=[{"name": "name", "type": "text", "go": "input", "text": "a name"}])
+        lines = self.generated("runner", "input_index", returns="size", fails=True, out="out_index",
+                               args=[{"name": "name", "type": "text", "go": "input", "text": "a name"}])
         self.assertIn("POPRT_MUST_USE poprt_error* poprt_runner_input_index(poprt_runner* runner, const char* name, "
                       "size_t* out_index);", " ".join(lines["c"].split()))
         self.assertIn("size_t value = 0; detail::check(poprt_runner_input_index(handle_.get(), name.c_str(), &value)); return value;",
@@ -111,18 +111,18 @@ class Functions(unittest.TestCase):
         self.assertIn("resultOf(r.h, func(raw native.RawRunner, failure *uintptr) int64 { return raw.Input_index(input, failure) })",
                       lines["go"])
         self.assertIn("def input_index(self, name: str) -> int:", lines["python"])
-        lines = self.made("session", "step", returns="long", fails=True, args=[{"name": "name", "type": "text", "text": "a name"}])
+        lines = self.generated("session", "step", returns="long", fails=True, args=[{"name": "name", "type": "text", "text": "a name"}])
         self.assertIn("return ask(raw -> raw.step(name));", lines["java"])
         self.assertIn("value = raw.Step(name, &failure)", lines["go"])
-        self.assertIn("raw.Rest()\n\t\treturn 0", self.made("session", "rest")["go"])
-        lines["java"] = self.made("session", "position", returns="index", fails=True)["java"]
+        self.assertIn("raw.Rest()\n\t\treturn 0", self.generated("session", "rest")["go"])
+        lines["java"] = self.generated("session", "position", returns="index", fails=True)["java"]
         self.assertIn("return ask(raw -> (int) raw.position());", lines["java"])
         self.assertIn("return int(self._call(_raw.RawSession.step, name))", lines["python"])
 
     def test_enumerations_are_converted(self):
         enums = {"kind": {"c": "poprt_kind", "cpp": "Kind", "java": {"type": "Kind", "to": "{}.number()", "from": "Kind.of({})"},
                           "csharp": "Kind", "go": "Kind", "python": "Kind"}}
-        lines = self.made("runner", "opposite", enums, returns="kind", args=[{"name": "kind", "type": "kind", "text": "a kind"}])
+        lines = self.generated("runner", "opposite", enums, returns="kind", args=[{"name": "kind", "type": "kind", "text": "a kind"}])
         self.assertIn("POPRT_API poprt_kind poprt_runner_opposite(poprt_runner* runner, poprt_kind kind);", lines["c"])
         self.assertIn("static_cast<Kind>(poprt_runner_opposite(handle_.get(), static_cast<poprt_kind>(kind)))",
                       " ".join(lines["cpp"].split()))

@@ -58,7 +58,7 @@ class Field:
     def of(self, language, key, default=None):
         return self.row.get(language, {}).get(key, default)
 
-    def made(self, language):
+    def is_generated(self, language):
         """Whether it is generated there."""
         if self.row.get("only") and language not in self.row["only"]:
             return False
@@ -157,7 +157,7 @@ def cpp_copies(fields, _):
     lines = []
     for f in fields:
         value = {"flag": f"{f.name('cpp')} ? {'0 : 1' if f.on else '1 : 0'}", "text": f"{f.name('cpp')}.c_str()"}.get(f.kind, f.name("cpp"))
-        if f.made("cpp") and f.kind not in ("object", "list"):
+        if f.is_generated("cpp") and f.kind not in ("object", "list"):
             lines.append("    " + f.of("cpp", "raw", f"o.{f.c_name()} = {{value}};").format(value=value))
     return lines
 
@@ -167,7 +167,7 @@ def python_copies(fields, _):
     lines = []
     for f in fields:
         value = f"self.{f.name('python')}"
-        if f.made("python") and f.kind not in ("object", "list"):
+        if f.is_generated("python") and f.kind not in ("object", "list"):
             given = {"flag": f"int({'not ' if f.on else ''}{value})", "duration": f"nanoseconds({value})"}.get(f.kind, value)
             call = f"raw.set_{f.key}({{value}})" if f.kind == "text" else f"raw.{f.c_name()} = {{value}}"
             lines.append("        " + f.of("python", "raw", call).format(value=given))
@@ -177,7 +177,7 @@ def python_copies(fields, _):
 def cpp_fields(fields, _, indent="  "):
     lines = []
     for f in fields:
-        if not f.made("cpp"):
+        if not f.is_generated("cpp"):
             continue
         lines += comment(f.document("cpp"), indent + "// ", indent + "// ", 100)
         default = f.default("cpp") if f.kind in TYPES["cpp"] or f.of("cpp", "default") else None
@@ -214,7 +214,7 @@ def model_runtime_copies(fields, _):
 def python_fields(fields, _):
     lines = []
     for f in fields:
-        if f.made("python"):
+        if f.is_generated("python"):
             lines += comment(f.document("python"), "    #: ", "    #: ", 120)
             lines.append(f"    {f.name('python')}: {f.type('python')} = {f.default('python')}")
     return lines
@@ -237,7 +237,7 @@ def java_setter(f, owner):
 
 
 def java_fields(fields, place):
-    made = [f for f in fields if f.made("java")]
+    made = [f for f in fields if f.is_generated("java")]
     lines = []
     for f in made:
         start = {"flag": " = true" if f.on else "", "duration": " = Duration.ZERO", "text": ' = ""'}.get(f.kind, "")
@@ -248,11 +248,11 @@ def java_fields(fields, place):
     lines += ["", f"  private void fillFields(Raw{place['type']} raw) {{"]
     for f in made:
         value = {"duration": f"Times.nanos({f.name('java')})", "enum": f"{f.name('java')}.ordinal()"}.get(f.kind, f.name("java"))
-        lines += told(f, "java", place, value, f"{f.name('java')} ? {'0 : 1' if f.on else '1 : 0'}", "    raw.set{}({});")
+        lines += setter_lines(f, "java", place, value, f"{f.name('java')} ? {'0 : 1' if f.on else '1 : 0'}", "    raw.set{}({});")
     return lines + ["  }"]
 
 
-def told(f, language, place, value, number, attribute):
+def setter_lines(f, language, place, value, number, attribute):
     """The line that passes the value to the raw layer, unless it is written by hand: an attribute or a function."""
     raw = f.of(language, "raw")
     if raw is not None:
@@ -267,7 +267,7 @@ def told(f, language, place, value, number, attribute):
 
 
 def csharp_fields(fields, place):
-    made = [f for f in fields if f.made("csharp")]
+    made = [f for f in fields if f.is_generated("csharp")]
     lines = []
     for f in made:
         text = "<summary>" + f.document("csharp") + "</summary>"
@@ -287,14 +287,14 @@ def csharp_fields(fields, place):
     for f in made:
         name = f.name("csharp")
         value = {"duration": f"RuntimeConfig.Nanoseconds({name})", "enum": f"(int){name}", "text": f'{name} ?? ""'}.get(f.kind, name)
-        lines += told(f, "csharp", place, value, f"{name} ? {'0 : 1' if f.on else '1 : 0'}", "            raw.{} = {};")
+        lines += setter_lines(f, "csharp", place, value, f"{name} ? {'0 : 1' if f.on else '1 : 0'}", "            raw.{} = {};")
     return lines + ["        }"]
 
 
 def go_fields(fields, _):
     lines = []
     for f in fields:
-        if not f.made("go"):
+        if not f.is_generated("go"):
             continue
         lines += comment(f.document("go"), "\t// ", "\t// ", 120)
         lines.append(f"\t{f.name('go')} {f.type('go')}")
@@ -305,7 +305,7 @@ def go_fields(fields, _):
 
 
 def go_functions(fields, place):
-    made, owner = [f for f in fields if f.made("go")], place["type"]
+    made, owner = [f for f in fields if f.is_generated("go")], place["type"]
     lines = ["", "// settled has each option under its newest name, and is checked.",
              f"func (o {owner}) settled() ({owner}, error) {{", "\tvar err error"]
     for f in made:
@@ -316,7 +316,7 @@ def go_functions(fields, place):
     for f in made:
         name = f"o.{f.name('go')}"
         value = {"duration": f"int64({name})", "enum": f"int({name})"}.get(f.kind, name)
-        lines += told(f, "go", place, value, f"number({name})", "\traw.Set{}({})")
+        lines += setter_lines(f, "go", place, value, f"number({name})", "\traw.Set{}({})")
     return lines + ["}", ""]
 
 

@@ -46,7 +46,7 @@ def save(path, content):
     os.replace(path + ".new", path)
 
 
-def say(text):
+def print_with_time(text):
     print(time.strftime("%H:%M:%S"), text, flush=True)
 
 
@@ -112,7 +112,7 @@ def prepare(options):
                                       options.folders)
         samples.append({"seed": seed, "folders": named, "first": len(mutants), "count": len(chosen)})
         mutants += chosen
-        say(f"seed {seed}: {len(chosen)} mutants; half of them in {', '.join(named)}")
+        print_with_time(f"seed {seed}: {len(chosen)} mutants; half of them in {', '.join(named)}")
     if len(mutants) > MARKS:
         sys.exit(f"mutation.py: {len(mutants)} mutants are more than a build may have, {MARKS}: take fewer seeds")
     choose.write(scratch.tree, list(enumerate(mutants)))
@@ -142,7 +142,7 @@ def build(options):
     listed = subprocess.run(["ninja", "-C", scratch.build, "-t", "targets", "all"], check=True, capture_output=True,
                             text=True).stdout
     programs = sorted(p for p in set(PROGRAMS.findall(listed)) - SKIPPED_PROGRAMS if re.search(options.programs, p))
-    say(f"building {len(programs)} targets")
+    print_with_time(f"building {len(programs)} targets")
     for _ in range(4):
         made = subprocess.run(["ninja", f"-j{options.jobs}", "-k0", "-C", scratch.build, *programs], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -167,7 +167,7 @@ def drop_refused(scratch, output):
                     for name, line in places))]
     for mutant in refused:
         mutant["dropped"] = True
-        say(f"dropped: {mutant['file']}:{mutant['line']} {mutant['shown']}")
+        print_with_time(f"dropped: {mutant['file']}:{mutant['line']} {mutant['shown']}")
     files = sorted({m["file"] for m in refused})
     if files:
         subprocess.run(["git", "-C", scratch.tree, "checkout", "HEAD", "--", *files], check=True)
@@ -229,9 +229,9 @@ def record(scratch, tests, jobs, together):
                 rows.append({"name": test.name, "seconds": milliseconds / 1000, "passes": result.how == "passed",
                              "reached": sorted(reached), "perhaps": perhaps})
             if result.how != "passed":
-                say(f"{group[0].name} fails without a mutant ({result.how}); it kills nothing\n{result.output[-800:]}")
+                print_with_time(f"{group[0].name} fails without a mutant ({result.how}); it kills nothing\n{result.output[-800:]}")
             if before // 250 != len(rows) // 250:
-                say(f"{len(rows)} of {len(tests)} tests recorded")
+                print_with_time(f"{len(rows)} of {len(tests)} tests recorded")
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, batches(tests, together)))
@@ -304,7 +304,7 @@ def measure(options):
         rows = {r["name"]: r for r in load(scratch.reached)}
     unknown = [t for t in tests if t.name not in rows]
     if unknown:
-        say(f"{len(unknown)} tests without a mutant")
+        print_with_time(f"{len(unknown)} tests without a mutant")
         rows.update({r["name"]: r for r in record(scratch, unknown, options.jobs, options.together)})
         save(scratch.reached, list(rows.values()))
     order = {name: i for i, name in enumerate(rows)}
@@ -330,7 +330,7 @@ def measure(options):
         seconds = round(time.monotonic() - start, 1)
         results[str(number)] = {"how": how, "test": test, "seconds": seconds,
                                 "tried": sorted(tried | {order[t.name] for t in met})}
-        say(f"{number}: {how} {test} ({len(met)} of {len(reached)} tests, {seconds} s)")
+        print_with_time(f"{number}: {how} {test} ({len(met)} of {len(reached)} tests, {seconds} s)")
 
     todo = [n for n in numbers if not mutants[n].get("dropped") and (not options.only or n in options.only) and
             results.get(str(n), {"how": "survived"})["how"] in ("survived", "unreached")]

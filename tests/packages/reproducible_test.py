@@ -18,8 +18,8 @@ SOURCE, BUILD = os.environ["POPRT_SOURCE"], os.environ["POPRT_BUILD"]
 JDK, MCS = os.environ.get("POPRT_JDK", ""), os.environ.get("POPRT_MCS", "")
 
 
-def made(pattern):
-    """Of the build, by the name of the file."""
+def built_packages(pattern):
+    """The packages of the build by file name."""
     return {os.path.basename(path): path for path in glob.glob(os.path.join(BUILD, "packages", pattern))}
 
 
@@ -54,9 +54,9 @@ class Again(unittest.TestCase):
         (found,) = glob.glob(os.path.join(BUILD, "lib", name))
         return found
 
-    @unittest.skipUnless(JDK and made("java/*.jar"), "there is no jar")
+    @unittest.skipUnless(JDK and built_packages("java/*.jar"), "there is no jar")
     def test_jar(self):
-        first = made("java/*.jar")
+        first = built_packages("java/*.jar")
         name = min(first, key=len)[:-len(".jar")]
         out = os.path.join(self.folder, "out")
         self.package("java", first[name + ".jar"], JDK, os.path.join(SOURCE, "bindings/java"), self.work("java", "generated", "manifest"),
@@ -65,9 +65,9 @@ class Again(unittest.TestCase):
         self.assertEqual(len(first), 3)
         self.same(first, {os.path.basename(p): p for p in glob.glob(os.path.join(out, "*.jar"))})
 
-    @unittest.skipUnless(MCS and made("csharp/*.nupkg"), "there is no nupkg")
+    @unittest.skipUnless(MCS and built_packages("csharp/*.nupkg"), "there is no nupkg")
     def test_nupkg(self):
-        ((name, first),) = made("csharp/*.nupkg").items()
+        ((name, first),) = built_packages("csharp/*.nupkg").items()
         out = os.path.join(self.folder, "out")
         os.makedirs(out)
         work = self.work("csharp", "generated", "AssemblyInfo.cs", "Poprt.nuspec", "Poprt.csproj")

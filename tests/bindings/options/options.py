@@ -185,12 +185,12 @@ def cases_of(language):
         known = {key: option_fields.Field(struct, key, row, table["names"]) for key, row in table.get(struct, {}).items()}
         for key in [*known, *(k for k in rows.get(struct, {}) if k not in known)]:
             row, field = rows.get(struct, {}).get(key, {}), known.get(key)
-            codes, expected = derived_cases(field, language) if field and field.made(language) else ([], {})
+            codes, expected = derived_cases(field, language) if field and field.is_generated(language) else ([], {})
             if language in row:
                 codes = row[language] if isinstance(row[language], list) else [row[language]]
             expected = parse_fields(row.get("expect_" + language, row.get("expect", []))) or expected
             error = row.get("fails_" + language, "")
-            if not codes and field and field.made(language) and language not in row.get("without", {}):
+            if not codes and field and field.is_generated(language) and language not in row.get("without", {}):
                 problems.append(f"cases.toml: {struct}.{key} has no case for {language}")
             for i, code in enumerate(codes):
                 cases.append(Case(struct, f"{struct}.{key}" + (f".{i + 1}" if i else ""), code, {} if error else expected, error))

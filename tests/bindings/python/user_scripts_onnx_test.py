@@ -169,10 +169,10 @@ class ConvertCompileAndRun(InFolder):
         np.testing.assert_allclose(results(dense(), options=empty)["y"], Y, atol=1e-5)
 
     def test_progress_goes_from_0_to_100(self):
-        told = []
-        Compiler.compile(dense(), None, CompilerOptions(compilation_progress_logger=lambda value, most: told.append((value, most))))
-        values = [value for value, _ in told]
-        self.assertEqual((values, values[-1], {most for _, most in told}), (sorted(values), 100, {100}))
+        reports = []
+        Compiler.compile(dense(), None, CompilerOptions(compilation_progress_logger=lambda value, most: reports.append((value, most))))
+        values = [value for value, _ in reports]
+        self.assertEqual((values, values[-1], {most for _, most in reports}), (sorted(values), 100, {100}))
 
 
 class Conversion(InFolder):
