@@ -94,7 +94,7 @@ class StreamedRing : public RingBuffer<T> {
     this->producer_.own = own;
     if (this->tail_.exact.load(std::memory_order_relaxed) == own) return;  // avoids a write
     this->tail_.exact.store(own, std::memory_order_release);               // pairs with look()
-    this->tell(this->producer_, this->tail_);
+    this->publish_coarse(this->producer_, this->tail_);
   }
   [[gnu::noinline]] uint64_t next_group(uint64_t own) noexcept {
     show(own);
@@ -107,12 +107,12 @@ class StreamedRing : public RingBuffer<T> {
     this->consumer_.own = own;
     if (this->head_.exact.load(std::memory_order_relaxed) == own) return;
     this->head_.exact.store(own, std::memory_order_release);  // pairs with look()
-    this->tell(this->consumer_, this->head_);
+    this->publish_coarse(this->consumer_, this->head_);
   }
   [[gnu::noinline]] uint64_t next_elements(uint64_t own) noexcept {
     this->consumer_.own = own;
     const bool fresh = this->waiting() == 0;
-    if (fresh || own - this->consumer_.told >= this->consumer_.step) give_back(own);
+    if (fresh || own - this->consumer_.coarse_own >= this->consumer_.step) give_back(own);
     if (fresh) this->look(this->consumer_, this->tail_);
     return this->fetch(fresh);
   }

@@ -84,7 +84,7 @@ class RingBuffer {
   void commit(size_t n = 1) noexcept {
     producer_.own += n;
     tail_.exact.store(producer_.own, std::memory_order_release);  // pairs with look()
-    tell(producer_, tail_);
+    publish_coarse(producer_, tail_);
   }
   bool try_push(const T& value) noexcept {
     const uint64_t own = producer_.own;
@@ -110,7 +110,7 @@ class RingBuffer {
   void consume(size_t n = 1) noexcept {
     consumer_.own += n;
     head_.exact.store(consumer_.own, std::memory_order_release);  // pairs with look()
-    tell(consumer_, head_);
+    publish_coarse(consumer_, head_);
   }
   bool try_pop(T& value) noexcept {
     const uint64_t own = consumer_.own;
@@ -135,38 +135,38 @@ class RingBuffer {
     alignas(kLine) std::atomic<uint64_t> coarse{0};
   };
   struct alignas(kLine) Side {
-    uint64_t own = 0;    // own index, as published
-    uint64_t limit = 0;  // try_push, try_pop: below it only the element needs to be moved
-    uint64_t other = 0;  // index of the other side at the last look
-    uint64_t told = 0;   // own index when it was last published as coarse
-    uint64_t step = 1;   // distance between coarse indices; a power of two
-    uint64_t news = 0;   // number of elements at the last look
+    uint64_t own = 0;         // own index, as published
+    uint64_t limit = 0;       // try_push, try_pop: below it only the element needs to be moved
+    uint64_t other = 0;       // index of the other side at the last look
+    uint64_t coarse_own = 0;  // own index when it was last published as coarse
+    uint64_t step = 1;        // distance between coarse indices; a power of two
+    uint64_t found = 0;       // number of elements at the last look
   };
 
   uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
   uint64_t waiting() const noexcept { return consumer_.other - consumer_.own; }
 
-  static void tell(Side& side, Index& index) noexcept {
-    if (side.own - side.told < side.step) return;
-    side.told = side.own & ~(side.step - 1);
+  static void publish_coarse(Side& side, Index& index) noexcept {
+    if (side.own - side.coarse_own < side.step) return;
+    side.coarse_own = side.own & ~(side.step - 1);
     index.coarse.store(side.own, std::memory_order_release);  // pairs with look()
   }
   // Updates side.other.
   static void look(Side& side, const Index& index) noexcept {
     const uint64_t known = side.other;
-    if (side.news >= kMany) {
+    if (side.found >= kMany) {
       for (int i = 0; i < kPatience && side.other <= known; i++, spin_pause())
         side.other = std::max(known, index.coarse.load(std::memory_order_acquire));
       if (side.other != known) return;
     }
     side.other = index.exact.load(std::memory_order_acquire);
-    side.news = side.other - known;
+    side.found = side.other - known;
   }
 
   // This and the next function are not inlined: clang -O2 would make loops over elements of 64 and
   // 1024 bytes less than half as fast (ring_bench).
   [[gnu::noinline]] bool more_room() noexcept {
-    tell(producer_, tail_);
+    publish_coarse(producer_, tail_);
     if (room() == 0) look(producer_, head_);
     if (room() == 0) return false;
     // At this limit more_room() is called again, because the coarse tail must be published.
@@ -174,7 +174,7 @@ class RingBuffer {
     return true;
   }
   [[gnu::noinline]] bool more_elements() noexcept {
-    tell(consumer_, head_);
+    publish_coarse(consumer_, head_);
     const bool fresh = waiting() == 0;
     if (fresh) look(consumer_, tail_);
     consumer_.limit = fetch(fresh);

@@ -154,7 +154,7 @@ struct BucketRunner::Shared {
     free.pop_back();
     return s;
   }
-  void give(std::unique_ptr<Staging> s) {
+  void put_back(std::unique_ptr<Staging> s) {
     const auto keep = std::move(s->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
     free.push_back(std::move(s));
@@ -450,10 +450,10 @@ void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const
     s.given[at] = true;
     const Shape real = shape_of(variants().outputs[at], bucket.outputs[at], sizes);
     const uint64_t bytes = dtype_bytes(a.dtype, element_count(real));
-    const Shape told(b.shape, b.shape + b.rank);
-    if (b.shape && told != real)
+    const Shape given_shape(b.shape, b.shape + b.rank);
+    if (b.shape && given_shape != real)
       fail(ErrorCode::invalid_argument, "output '{}': expected {}{}, given {}", a.name,
-           dtype_name(a.dtype), shape_string(real), shape_string(told));
+           dtype_name(a.dtype), shape_string(real), shape_string(given_shape));
     if (b.bytes != bytes) fail_wrong_size({a.name, a.dtype, real}, b.bytes, "output");
     if (!b.data && bytes)
       fail(ErrorCode::invalid_argument, "output '{}': the pointer is null", a.name);
@@ -508,7 +508,7 @@ void BucketRunner::execute(std::span<const InputBinding> inputs,
   count(*s);
   runner_.execute(s->in, s->out);
   s->crop();
-  shared_->give(std::move(s));
+  shared_->put_back(std::move(s));
 }
 
 RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
@@ -516,7 +516,7 @@ RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
                                        RequestCallback callback, const RequestOptions& options) {
   auto s = prepare(inputs, outputs);
   s->callback = callback;
-  // Its memory is used until the request is done, for any reason.
+  // The memory is in use until the request is done, whether or not it succeeds.
   RequestCallback done;
   done.context = s.get();
   done.before = [](void* context) noexcept { static_cast<const Staging*>(context)->crop(); };
@@ -524,7 +524,7 @@ RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
     std::unique_ptr<Staging> mine(static_cast<Staging*>(context));
     const RequestCallback theirs = mine->callback;
     const auto shared = mine->shared;
-    shared->give(std::move(mine));
+    shared->put_back(std::move(mine));
     theirs(request.code(), request);
   };
   count(*s);

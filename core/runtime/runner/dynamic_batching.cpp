@@ -230,7 +230,7 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
       if (taken == Taken::step || (taken == Taken::batch && flush(step, true))) return finish();
     }
     if (!step.segments.empty()) return finish();
-    if (queue_.empty() && !stopping) tell([](Telemetry& t) { t.stalled(); });
+    if (queue_.empty() && !stopping) with_telemetry([](Telemetry& t) { t.stalled(); });
     if (open_.empty()) {
       pool.arrived.wait([&] {
         return !queue_.empty() || pool.wakeups() != wakeups ||

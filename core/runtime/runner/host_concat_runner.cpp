@@ -68,7 +68,7 @@ struct HostConcatRunner::Shared {
     free.pop_back();
     return b;
   }
-  void give(std::unique_ptr<Buffers> b) {
+  void put_back(std::unique_ptr<Buffers> b) {
     const auto keep = std::move(b->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
     free.push_back(std::move(b));
@@ -175,7 +175,7 @@ void HostConcatRunner::execute(std::span<const InputBinding> inputs,
   buffers->shared = shared_;
   join(inputs, *buffers);
   runner_.execute(buffers->bindings, outputs);
-  shared_->give(std::move(buffers));
+  shared_->put_back(std::move(buffers));
 }
 
 RequestPtr HostConcatRunner::execute_async(std::span<const InputBinding> inputs,
@@ -187,14 +187,14 @@ RequestPtr HostConcatRunner::execute_async(std::span<const InputBinding> inputs,
   buffers->shared = shared_;
   buffers->callback = callback;
   join(inputs, *buffers);
-  // Its memory is used until the request is done, for any reason.
+  // The memory is in use until the request is done, whether or not it succeeds.
   RequestCallback done;
   done.context = buffers.get();
   done.full = [](void* context, const Request& request) noexcept {
     std::unique_ptr<Buffers> mine(static_cast<Buffers*>(context));
     const RequestCallback theirs = mine->callback;
     const auto shared = mine->shared;
-    shared->give(std::move(mine));
+    shared->put_back(std::move(mine));
     theirs(request.code(), request);
   };
   RequestPtr request = runner_.execute_async(buffers->bindings, outputs, done, options);

@@ -54,9 +54,9 @@ class ModelRunner : public BaseRunner {
   // Whole steps run on the calling thread; calls of several threads take turns. Does not allocate.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
-  // One pointer for each anchor, in the model's order and without size checks: one batch (for every
-  // compiled-in replica). Throws invalid_argument (a null pointer for an anchor that has bytes) or
-  // cancelled.
+  // Runs one batch (for every compiled-in replica) with one pointer for each anchor, in the model's
+  // order. Sizes are not checked. Throws invalid_argument (a null pointer for an anchor that has
+  // bytes) or cancelled.
   void execute(const void* const* inputs, void* const* outputs);
 
   // Requests of one replica (RequestOptions::replica selects it) run in the order of submission.

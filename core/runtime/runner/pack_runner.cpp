@@ -56,35 +56,36 @@ bool is_zero(const std::byte* data, uint64_t bytes) {
   return std::all_of(data, data + bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
-// The numbers of places of the dynamic inputs of one request. If padding is removed, inputs outside
-// the padded group have padding or not.
+// The numbers of places of the dynamic inputs of one request. If padding is removed, an input
+// outside of the padded group may have padding or not.
 struct RequestPlaces {
-  struct Told {
+  struct InputPlaces {
     std::string_view name;
     uint64_t count = 0;
   };
-  Told padded, others[2];
+  InputPlaces padded, others[2];
 
   void add(std::string_view name, uint64_t count, bool is_padded) {
     if (is_padded) return set(padded, name, count);
     if (others[0].count && others[0].count != count) return set(others[1], name, count);
     others[0] = {name, count};
   }
-  // Checks the inputs outside the group, after the mask has told the number without padding.
+  // Checks the inputs outside of the group, when the mask has determined the number of places
+  // without padding.
   void check(uint64_t real) const {
-    for (const Told& told : others)
-      if (told.count && told.count != real && told.count != padded.count)
+    for (const InputPlaces& input : others)
+      if (input.count && input.count != real && input.count != padded.count)
         fail(ErrorCode::invalid_argument,
-             "input '{}' has {} places, but '{}' has {}, of which {} are not padding", told.name,
-             told.count, padded.name, padded.count, real);
+             "input '{}' has {} places, but '{}' has {}, of which {} are not padding", input.name,
+             input.count, padded.name, padded.count, real);
   }
 
  private:
-  static void set(Told& told, std::string_view name, uint64_t count) {
-    if (told.count && told.count != count)
+  static void set(InputPlaces& input, std::string_view name, uint64_t count) {
+    if (input.count && input.count != count)
       fail(ErrorCode::invalid_argument, "input '{}' has {} places, but '{}' has {}", name, count,
-           told.name, told.count);
-    told = {name, count};
+           input.name, input.count);
+    input = {name, count};
   }
 };
 
@@ -134,13 +135,13 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   PackRunnerConfig config;
   std::vector<std::string> padded_names;
   std::optional<PackDescription> description;
-  bool matrix = false;              // whether dynamic inputs have rows
+  bool matrix = false;              // whether dynamic inputs are [rows, places, ...]
   uint64_t most_places = SIZE_MAX;  // maximum number of places of an item that the model unpacks
   size_t segments = 1;              // of an item, in unpack_info
   size_t lengths_input = SIZE_MAX;
   std::vector<Role> roles;
   std::vector<bool> is_padded;  // inputs that requests give with padding, if it is removed
-  mutable std::vector<std::atomic<bool>> left_out;  // inputs of which a warning was written
+  mutable std::vector<std::atomic<bool>> left_out;  // inputs that a warning has named
   std::vector<uint64_t> input_units, output_units;  // bytes of a place, or of an item
   std::vector<DataDesc> inputs, outputs;
   uint64_t max_items = 0;
@@ -528,12 +529,12 @@ void PackRunner::State::serve() noexcept {
   RequestPool& pool = queue->pool();
   while (!ended.load()) {
     const uint64_t wakeups = pool.wakeups();
-    const auto told = [&] {
+    const auto has_event = [&] {
       return next || !queue->empty() || pool.wakeups() != wakeups || ended.load();
     };
     std::optional<Clock::TimePoint> deadline;
     if (!open.empty()) deadline = open.front().request->submitted + config.timeout;
-    if (!clock.wait(pool.arrived, told, deadline) ||
+    if (!clock.wait(pool.arrived, has_event, deadline) ||
         (deadline && !next && queue->empty() && clock.now() >= *deadline)) {
       send();
       continue;

@@ -179,7 +179,7 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
   Counters::add(counters_.completed);
   Counters::add(counters_.rows, rows);
   counters_.latency(end - start);
-  tell([&](Telemetry& t) {
+  with_telemetry([&](Telemetry& t) {
     t.submitted();
     t.completed(end - start);
   });
@@ -213,7 +213,7 @@ bool Replica::execute_checked(std::span<const InputBinding> inputs,
   }
   if (pipelined()) return false;
   const uint64_t rows = p.resolve(inputs, outputs, in, out);
-  if (!p.whole(rows) || !p.contiguous(rows)) return false;
+  if (!p.are_whole_batches(rows) || !p.contiguous(rows)) return false;
   execute(in, out, rows);
   return true;
 }
@@ -227,9 +227,9 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
                            const RequestOptions& options) {
   return queue_.submit(callback, options, on_thread(), [&](Request& r) {
     r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
-    r.at_once = options.at_once && plan_->whole(r.rows);
+    r.at_once = options.at_once && plan_->are_whole_batches(r.rows);
     start_threads();
-    tell([this](Telemetry& t) {
+    with_telemetry([this](Telemetry& t) {
       t.submitted();
       t.enqueued(in_flight());
     });
@@ -239,7 +239,7 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
 // Counts a request that was cancelled, late or stopped while it waited.
 void Replica::count_answered(ErrorCode code) noexcept {
   Counters::add(code == ErrorCode::cancelled ? counters_.cancelled : counters_.timed_out);
-  tell([](Telemetry& t) {
+  with_telemetry([](Telemetry& t) {
     t.failed();
     t.finished(1);
   });
@@ -303,9 +303,9 @@ void Replica::start(Helpers& helpers) {
   if (!plan_->config.overlap_io && !pipelined()) return;
   const auto add = [&](auto loop) {
     helpers.emplace_back([this, loop] {
-      const auto told = [this] { return go_.load(std::memory_order_acquire); };
-      handed_.wait([&] { return told() != Go::wait; });
-      if (told() == Go::yes) loop();
+      const auto go = [this] { return go_.load(std::memory_order_acquire); };
+      handed_.wait([&] { return go() != Go::wait; });
+      if (go() == Go::yes) loop();
     });
   };
   if (!pipelined()) add([this] { compute_loop(); });

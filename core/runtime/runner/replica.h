@@ -172,7 +172,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   int64_t stamp() const noexcept;
   // Calls f(telemetry) if the session publishes telemetry.
   template <class F>
-  void tell(F&& f) noexcept {
+  void with_telemetry(F&& f) noexcept {
     if (!telemetry_.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(sessions_mutex_);
     if (Telemetry* t = telemetry_.load(std::memory_order_relaxed)) f(*t);
@@ -220,7 +220,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Request* carry_ = nullptr;  // a request that has rows left
 
   RingBuffer<Step*> free_, loaded_, computed_;  // for overlap_io and pipelines
-  std::atomic<size_t> handed_over_{0};          // steps that the forming thread has passed on
+  std::atomic<size_t> handed_over_{0};          // steps that were passed on and are not stored yet
   // For a pipeline.
   std::atomic<size_t> stages_{1};
   struct Stage {

@@ -288,7 +288,7 @@ void Replica::store(Step& step) noexcept {
     if (r.stored == r.rows) finished++;
   }
   queue_.leave(finished);
-  tell([finished](Telemetry& t) { t.finished(finished); });
+  with_telemetry([finished](Telemetry& t) { t.finished(finished); });
   for (const Segment& s : step.segments) {
     Request& r = *s.request;
     // A request that fails is also done only after its last step: until then later steps may use
@@ -296,7 +296,7 @@ void Replica::store(Step& step) noexcept {
     if (r.stored == r.rows && !r.done()) {
       const Failure failure = std::move(r.failed);
       if (p.tracing) traces_->record(r.trace);
-      tell([&](Telemetry& t) { failure ? t.failed() : t.completed(now - r.submitted); });
+      with_telemetry([&](Telemetry& t) { failure ? t.failed() : t.completed(now - r.submitted); });
       if (!failure) {
         Counters::add(counters_.completed);
         counters_.latency(now - r.submitted);

@@ -35,11 +35,12 @@ size_t lookup(std::span<const Anchor> anchors, std::string_view name, size_t hin
   return i;
 }
 
-// Binds one direction. `rows` is 0 until an anchor has determined it; `told` is that anchor.
+// Binds the inputs or the outputs. `rows` is 0 until an anchor has determined it; `rows_from` is
+// the name of that anchor.
 template <class Binding, class Pointer>
 void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
                   std::span<const Anchor> anchors, std::span<const AnchorRows> layout,
-                  bool are_inputs, Pointer* pointers, uint64_t& rows, std::string_view& told) {
+                  bool are_inputs, Pointer* pointers, uint64_t& rows, std::string_view& rows_from) {
   const std::string_view direction = are_inputs ? "input" : "output";
   const bool strict = plan.config.validate_io_params;
   const uint64_t unit = plan.dynamic ? 1 : plan.replicas;
@@ -74,9 +75,9 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
       if (rows && n != rows)
         fail(ErrorCode::invalid_argument, "{} '{}': {} bytes are {} {} of {} {}, but '{}' has {}",
              direction, anchors[at].name, b.bytes, n, plan.dynamic ? "rows" : "batches",
-             dtype_name(anchors[at].dtype), shape_string(anchors[at].shape), told, rows);
+             dtype_name(anchors[at].dtype), shape_string(anchors[at].shape), rows_from, rows);
       rows = n;
-      told = anchors[at].name;
+      rows_from = anchors[at].name;
     }
     if (!b.data && (b.bytes || row))
       fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null", direction,
@@ -312,18 +313,20 @@ void RunnerPlan::take_padding() {
 uint64_t RunnerPlan::resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
                              const void** input_pointers, void** output_pointers) const {
   uint64_t rows = 0;
-  std::string_view told;
-  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, input_pointers, rows, told);
+  std::string_view rows_from;
+  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, input_pointers, rows,
+               rows_from);
   bind_anchors(*this, out, std::span(model->outputs()), outputs, false, output_pointers, rows,
-               told);
+               rows_from);
   return rows ? rows : dynamic ? chunk_rows : replicas;
 }
 
 uint64_t RunnerPlan::rows_of_inputs(std::span<const InputBinding> in) const {
   uint64_t rows = 0;
-  std::string_view told;
+  std::string_view rows_from;
   std::vector<const void*> pointers(model->inputs().size());
-  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, pointers.data(), rows, told);
+  bind_anchors(*this, in, std::span(model->inputs()), inputs, true, pointers.data(), rows,
+               rows_from);
   return rows ? rows : dynamic ? chunk_rows : replicas;
 }
 

@@ -119,7 +119,9 @@ class RunnerPlan {
 
   // Whether the rows are whole batches. If the caller waits for them, they need not share a step
   // with others.
-  bool whole(uint64_t rows) const noexcept { return rows % (chunk_rows * replicas) == 0; }
+  bool are_whole_batches(uint64_t rows) const noexcept {
+    return rows % (chunk_rows * replicas) == 0;
+  }
   // Whether the device can use a request's memory without a copy, one chunk at a time.
   bool contiguous(uint64_t rows) const noexcept { return flat || rows == chunk_rows; }
 

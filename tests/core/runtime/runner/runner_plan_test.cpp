@@ -447,12 +447,12 @@ class RunnerPlans : public ::testing::Test {
         p.chunk_rows, p.step_chunks, p.step_rows, p.depth, p.flat ? "flat, " : "", p.largest_input,
         rows(p.inputs), rows(p.outputs), descs(p.input_descs), descs(p.output_descs));
     for (uint64_t n = 1; n <= 4; n++)
-      text += fmt::format(" {}{}{}", n, p.whole(n) ? " whole" : "",
+      text += fmt::format(" {}{}{}", n, p.are_whole_batches(n) ? " whole" : "",
                           p.contiguous(n) ? " contiguous" : "");
     return text;
   }
   // Of a request with `n` rows in all anchors, but for one that has `more` bytes more.
-  static std::string asked(const RunnerPlan& p, uint64_t n, size_t odd, int64_t more) {
+  static std::string resolved_text(const RunnerPlan& p, uint64_t n, size_t odd, int64_t more) {
     static std::byte memory[1];
     const auto& in = p.model->inputs();
     const auto& out = p.model->outputs();
@@ -486,10 +486,11 @@ class RunnerPlans : public ::testing::Test {
       const RunnerPlan p(model, config);
       lines.insert(text_of(p));
       for (const uint64_t n : {0, 1, 2, 3, 4, 6})
-        lines.insert(fmt::format("of {} rows: {}", n, asked(p, n, SIZE_MAX, 0)));
+        lines.insert(fmt::format("of {} rows: {}", n, resolved_text(p, n, SIZE_MAX, 0)));
       for (size_t i = 0; i < p.inputs.size() + p.outputs.size(); i++)
         for (const int64_t more : {-8, -1, 1, 8})
-          lines.insert(fmt::format("{:+} bytes of anchor {}: {}", more, i, asked(p, 2, i, more)));
+          lines.insert(
+              fmt::format("{:+} bytes of anchor {}: {}", more, i, resolved_text(p, 2, i, more)));
     } catch (const Error& e) {
       lines.insert(e.message());
     }
