@@ -33,14 +33,18 @@ bool subgraphs_read_sizes(const ir::Node& n, const Values& sizes) {
   return found;
 }
 
-// Whether a model as it was read has this number of rows only.
+// Whether the model, before its conversion, fixes the size of this axis, so that it has no other
+// number of rows.
 bool is_fixed(const ir::Graph& source, const PaddedAxis& a) {
   const ir::Value* v = source.find(a.input);
   return v && v->type.has_shape && a.axis < v->shape().size() && v->shape()[a.axis] >= 0;
 }
 
-std::string how_rows_meet(const ir::Graph& converted, const ir::Graph* source,
-                          const VaryingDimension& dimension, size_t axis, const Options& options) {
+// Returns the reason why requests cannot share a batch along output axis `axis`, or an empty text
+// if they can.
+std::string why_rows_are_not_separate(const ir::Graph& converted, const ir::Graph* source,
+                                      const VaryingDimension& dimension, size_t axis,
+                                      const Options& options) {
   const int64_t rows = dimension.sizes.back();
   if (std::string why = how_rows_mix(converted, rows, axis, dimension.axes); !why.empty())
     return why;
@@ -97,7 +101,7 @@ std::string note_batch_rows(const ir::Graph& converted, const ir::Graph* source,
       dimension.axes.push_back({v->name(), axis});
       entry.inputs.push_back(v->name());
     }
-    entry.mixed = how_rows_meet(converted, source, dimension, axis, options);
+    entry.mixed = why_rows_are_not_separate(converted, source, dimension, axis, options);
     axes.push_back(std::move(entry));
   }
   return axes.empty() ? std::string() : program::note_of_batch_rows(axes);

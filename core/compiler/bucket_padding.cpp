@@ -48,8 +48,9 @@ std::unique_ptr<ir::Graph> converted(const ir::Graph& graph, const ShapeSet& sha
 }
 
 // Returns why padding along a dimension may affect a result, or an empty text if it cannot.
-std::string why_not(const ir::Graph& graph, const ir::Graph& largest, const ShapeSet& shapes,
-                    const VaryingDimension& dimension, const Options& options) {
+std::string why_padding_matters(const ir::Graph& graph, const ir::Graph& largest,
+                                const ShapeSet& shapes, const VaryingDimension& dimension,
+                                const Options& options) {
   const int64_t most = std::ranges::max(dimension.sizes);
   std::set<int64_t> smaller = {most - 1, (most + 1) / 2, std::ranges::min(dimension.sizes)};
   for (const int64_t size : smaller) {
@@ -122,7 +123,7 @@ std::string how_size_matters(const ir::Graph& graph, const VaryingDimension& dim
   const ShapeSet shapes = all_shapes(graph, options.input_shape, options);
   Options own = options;
   own.batch_size = 0;  // `shapes` contains it
-  return why_not(graph, *converted(graph, shapes, own), shapes, dimension, own);
+  return why_padding_matters(graph, *converted(graph, shapes, own), shapes, dimension, own);
 }
 
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,
@@ -133,7 +134,7 @@ PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& se
   const auto largest = converted(graph, shapes, options);
   std::vector<VaryingDimension> open;
   for (const VaryingDimension& dimension : varying_dimensions(graph, sets, options)) {
-    std::string why = why_not(graph, *largest, shapes, dimension, options);
+    std::string why = why_padding_matters(graph, *largest, shapes, dimension, options);
     if (why.empty()) continue;
     log().info("`input_shape`: padding of '{}' may reach results: {}", dimension.name, why);
     open.push_back(dimension);

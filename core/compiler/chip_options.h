@@ -25,7 +25,7 @@ ipu::Target chip_target(std::string_view word);
 EstimateOptions chip_options(const OptionText& option);
 
 // Reads, converts and estimates a model. Tensors in external files may be missing. `remedies`, if
-// not null, receives the options with which a model fits that does not fit.
+// not null, receives options with which the model fits, if it does not fit without them.
 ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& conversion,
                               const EstimateOptions& options, bool allow_links = false,
                               bool strict = false, std::vector<ipu::Remedy>* remedies = nullptr);

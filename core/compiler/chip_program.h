@@ -14,12 +14,12 @@ struct EstimateOptions {
   ipu::ChipOptions chip;
   // The type of floats on the chip. The graph may have another one.
   Precision precision = Precision::fp16;
-  // Inputs that are weights: models whose weights are not in the file.
+  // Names of inputs that are weights, for a model whose file does not contain its weights.
   std::vector<std::string> weights;
 };
 
-// Passes that the chip's compiler also applies: decompositions, and patterns with a vertex of their
-// own. Changes the graph.
+// Applies the passes that the chip's compiler also applies: decompositions, and patterns for which
+// it has a vertex.
 void prepare_for_chip(ir::Graph& graph);
 
 // The types of the graph must be static. Constants are not read.

@@ -39,7 +39,7 @@ class Attempts {
   std::vector<Found> found_;
 };
 
-// Smaller batches; one is enough.
+// Tries smaller batches, the largest first, until one fits.
 void try_batches(Attempts& attempts, int64_t samples, const EstimateOptions& options,
                  const WithBatch& with_batch) {
   for (const int64_t part : {2, 4, 8}) {

@@ -68,7 +68,7 @@ void remove_unused_constants(ir::Graph& graph, std::span<const passes::PassDef* 
   pass.run(graph, context);
 }
 
-// Scales for each channel exist since opset 13.
+// Converts the model to opset 13 at least, because older ones have no scale for each channel.
 void use_opset_of_channels(ir::Graph& graph) {
   constexpr int64_t kOpset = 13;
   if (const int64_t own = opsets::opset_of(graph); own == 0 || own >= kOpset) return;
@@ -80,7 +80,7 @@ void use_opset_of_channels(ir::Graph& graph) {
   }
 }
 
-// The same options; their progress [0, 1] is the part `from` to `until` of that of `whole`.
+// Returns the options with a progress that maps [0, 1] to [from, until] in the progress of `whole`.
 Options with_part(const Options& whole, double from, double until) {
   Options part = whole;
   if (whole.progress)
@@ -90,7 +90,8 @@ Options with_part(const Options& whole, double from, double until) {
   return part;
 }
 
-// Parts of a conversion that calibrates: it runs the model on every sample, which takes longest.
+// The progress at the ends of the steps of a conversion that calibrates. The calibration takes
+// longest, because it runs the model on every sample.
 constexpr double kUntilCalibration = 0.2, kCalibrated = 0.8, kUntilComparison = 0.9;
 
 void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {

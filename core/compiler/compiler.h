@@ -50,7 +50,7 @@ struct Options {
   std::map<std::string, RealPlaces> real_places;
   // By the name of a value: the largest number in an integer value that decides a size, the largest
   // length of a result of Range, or the largest number of rounds of the Loop that makes the value,
-  // where no bound follows from the graph. A run that exceeds it fails.
+  // if no bound follows from the graph. A run that exceeds it fails.
   std::map<std::string, int64_t> max_size;
   // Whether an index outside its tensor selects zeros, or has no effect, instead of being a failure
   // of the run.

@@ -18,8 +18,7 @@ class DeclaredTypes {
  public:
   DeclaredTypes() = default;
   // Removes the declared types of the values that nodes compute, including those in subgraphs, so
-  // that they are inferred from the inputs only. With `strict`, different shapes are
-  // errors.
+  // that they are inferred from the inputs only. With `strict`, different shapes are errors.
   explicit DeclaredTypes(ir::Graph& graph, bool strict = false);
 
   // Throws invalid_argument with the node, the value and both types if the declared type of

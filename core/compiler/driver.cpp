@@ -28,7 +28,7 @@
 namespace poprt::compiler {
 namespace {
 
-// The approximate fraction of a part's time for its conversion.
+// The fraction of the time of a part that its conversion takes, approximately.
 constexpr double kConversion = 0.6;
 
 void check_fusion(const ir::Graph& graph, const DriverOptions& options) {
@@ -87,7 +87,7 @@ std::vector<ShapeSet> shapes_of(const DriverOptions& options) {
 void scale_progress(Options& to, const DriverOptions& options, double from, double until) {
   to.progress = [&options, from, until](double done, std::string_view what) {
     if (options.progress) options.progress(from + (until - from) * done, what);
-    if (options.ask) options.ask();
+    if (options.check_stopped) options.check_stopped();
   };
 }
 
@@ -98,7 +98,7 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
     return (static_cast<double>(part.index) + done) / static_cast<double>(part.count);
   };
   std::vector<VariableWeight> variables;
-  std::unique_ptr<ir::Graph> source;  // null: the sizes of the model are only extents
+  std::unique_ptr<ir::Graph> source;  // null if the model uses sizes only as extents
   if (!is_converted) {
     if (whole.begins) whole.begins(part, graph);
     if (whole.variable_weights) variables = make_weights_variable(graph);
@@ -218,7 +218,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   own.plain = own.passes.empty() && own.requested.empty();
   own.after_pass = nullptr;
   own.progress = [&options](double, std::string_view) {
-    if (options.ask) options.ask();
+    if (options.check_stopped) options.check_stopped();
   };
   own.real_places.clear();
   const auto output_shapes = [&](const ShapeSet& inputs) {
@@ -244,7 +244,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   return link_shapes(parts, symbols, padding, output_shapes, exact);
 }
 
-// A generator determines the shapes, and has one device.
+// Refuses options for shapes, which a generator determines, and options that it does not support.
 void check_generation(const DriverOptions& options, const ir::Graph& graph) {
   const bool shapes = !options.input_shape.empty() ||
                       std::ranges::any_of(options.shapes, std::not_fn(&ShapeSet::empty));

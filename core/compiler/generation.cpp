@@ -254,7 +254,7 @@ void GenerationModel::take_last_logits(ir::Graph& graph) {
     n->attributes["axis"] = int64_t{1};
     return n->output();
   };
-  // Declared types have all tokens.
+  // The declared types have a dimension with all tokens, so they are removed.
   ir::Node* product = passes::product_before(logits);
   if (product && product->input(0)->type.has_shape && product->input(0)->shape().size() == 3) {
     product->set_input(0, gather(product->input(0), product));

@@ -71,7 +71,7 @@ class MemoryPlan {
   void share_views(const ir::Node& n);
   void share_dying_input(const ir::Node& n);
   void merge(uint32_t from, uint32_t into, uint64_t offset);
-  // Follows the merges of the storage of a place.
+  // Returns where the beginning of a storage is after all merges.
   Place resolved(uint32_t storage) const;
   bool is_only_user(uint32_t storage, int64_t position, const ir::Node& node, size_t input) const;
 
@@ -80,8 +80,8 @@ class MemoryPlan {
   // times, so a merge must not move values: it only records where the storage is inside another
   // one.
   std::unordered_map<const ir::Value*, uint32_t> places_;
-  // For each storage: the place of its beginning. Its own number if it was not merged. resolved()
-  // shortens the paths.
+  // For each storage: the storage that it was merged into, with its offset there, or itself if it
+  // was not merged. resolved() shortens the paths.
   mutable std::vector<Place> inside_;
   std::unordered_map<const ir::Node*, int64_t> position_;
   uint64_t state_bytes_ = 0;

@@ -22,7 +22,8 @@ bool has_static_interface(const ir::Graph& graph) {
                              [](const ir::Value* v) { return v->type.is_static(); });
 }
 
-// Runs of one request at a time need inputs that are tensors of known rank.
+// Whether requests may decide the shapes: the model is not fused, and all inputs are tensors of
+// known rank.
 bool may_be_open(const ir::Graph& graph) {
   if (fused_graphs(graph) > 0) return false;
   for (const ir::Node* n : graph.nodes())

@@ -82,7 +82,7 @@ uint64_t static_bytes(const Value* v) {
 // The number of places of an input that an element of output 0 is computed from: the places along
 // axes without a link to the output, such as the rows of the matrix of a MatMul and the taps of a
 // Conv.
-double places_met(const ops::AxisMap& map, size_t input) {
+double places_read(const ops::AxisMap& map, size_t input) {
   double places = 1;
   for (size_t a = 0; a < map.inputs[input].size(); a++)
     if (!ops::is_linked(map, {input, a})) places *= static_cast<double>(map.inputs[input][a]);
@@ -103,7 +103,7 @@ double cost_of(const Node& n) {
   for (size_t i = 0; i < n.inputs().size(); i++) {
     const Value* v = n.input(i);
     if (!v || !v->is_constant() || v->shape().size() < 2) continue;
-    if (const double places = places_met(map, i); places > 1) factors += places;
+    if (const double places = places_read(map, i); places > 1) factors += places;
   }
   // Products of two operands that are not constant.
   for (const auto& group : map.reduced)
@@ -111,7 +111,7 @@ double cost_of(const Node& n) {
           return n.input(a.input)->is_constant();
         }))
       factors += static_cast<double>(map.inputs[group[0].input][group[0].axis]);
-  if (facts.attends) factors += 2 * places_met(map, 1);
+  if (facts.attends) factors += 2 * places_read(map, 1);
   return made * (1 + factors);
 }
 

@@ -155,7 +155,7 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::DriverO
   options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
     recorder.after(r, g, stage);
   };
-  options.ask = [&] { recorder.check(); };
+  options.check_stopped = [&] { recorder.check(); };
   options.progress = progress;
   try {
     recorder.start(graph);

@@ -90,7 +90,7 @@ nlohmann::ordered_json Difference::json() const {
           {"original", original}, {"converted", converted}, {"inputs", inputs}};
 }
 
-void MetSizes::add(const Shape& real, const std::string& inputs) {
+void SeenSizes::add(const Shape& real, const std::string& inputs) {
   Kind& kind = real == bound_ ? bound_met_ : element_count(real) == 0 ? zero_ : between_;
   if (kind.runs++ == 0) {
     kind.size = real;
@@ -98,7 +98,7 @@ void MetSizes::add(const Shape& real, const std::string& inputs) {
   }
 }
 
-std::string MetSizes::text() const {
+std::string SeenSizes::text() const {
   std::string text = fmt::format("at most {}", shape_string(bound_));
   for (const auto& [kind, name] : {std::pair(&zero_, "zero"), std::pair(&between_, "between"),
                                    std::pair(&bound_met_, "the bound")})
@@ -108,7 +108,7 @@ std::string MetSizes::text() const {
   return text;
 }
 
-nlohmann::ordered_json MetSizes::json() const {
+nlohmann::ordered_json SeenSizes::json() const {
   nlohmann::ordered_json json = {{"bound", bound_}};
   for (const auto& [kind, name] : {std::pair(&zero_, "zero"), std::pair(&between_, "between"),
                                    std::pair(&bound_met_, "equal_to_bound")}) {
@@ -148,7 +148,8 @@ void Comparison::add(const std::string& inputs, const CheckedRun& original,
 void Comparison::add_size(const std::string& inputs, const std::string& name,
                           const CheckedOutput& output) {
   if (output.sized)
-    sizes_.try_emplace(name, MetSizes(output.whole.shape())).first->second.add(output.real, inputs);
+    sizes_.try_emplace(name, SeenSizes(output.whole.shape()))
+        .first->second.add(output.real, inputs);
 }
 
 void Comparison::add_output(const std::string& inputs, const std::string& name,

@@ -55,9 +55,9 @@ struct Fault {
 };
 
 // The sizes that an output of run-time size had.
-class MetSizes {
+class SeenSizes {
  public:
-  explicit MetSizes(Shape bound) : bound_(std::move(bound)) {}
+  explicit SeenSizes(Shape bound) : bound_(std::move(bound)) {}
   void add(const Shape& real, const std::string& inputs);
   std::string text() const;
   nlohmann::ordered_json json() const;
@@ -118,7 +118,7 @@ class Comparison {
   std::optional<Fault> fault_;
   std::optional<Difference> absolute_, relative_;
   std::map<std::string, Seen> outputs_;
-  std::map<std::string, MetSizes> sizes_;
+  std::map<std::string, SeenSizes> sizes_;
 };
 
 }  // namespace poprt::capi

@@ -40,13 +40,15 @@ class BlobLists {
     auto& list = lists_[static_cast<size_t>(type)];
     for (size_t i = list.size(); i < readers.size(); i++) list.push_back(blob_of(readers[i]));
   }
-  size_t count(poprt_popef_blob_type type) const { return known(type) ? list(type).size() : 0; }
+  size_t count(poprt_popef_blob_type type) const {
+    return is_blob_type(type) ? list(type).size() : 0;
+  }
   const poprt_popef_blob* at(poprt_popef_blob_type type, size_t index) const {
     return index < count(type) ? &list(type)[index] : nullptr;
   }
 
  private:
-  static bool known(poprt_popef_blob_type type) {
+  static bool is_blob_type(poprt_popef_blob_type type) {
     return type >= POPRT_POPEF_EXECUTABLE && type <= POPRT_POPEF_OPAQUE;
   }
   const std::deque<poprt_popef_blob>& list(poprt_popef_blob_type type) const {

@@ -23,12 +23,14 @@ struct poprt_session {
 
 namespace {
 
-// A queue handle is a pointer to the queue.
-runtime::QueueManager& of(poprt_queue_manager& m) {
+// A handle is a pointer to the object.
+runtime::QueueManager& from_handle(poprt_queue_manager& m) {
   return reinterpret_cast<runtime::QueueManager&>(m);
 }
-runtime::StreamQueue& of(poprt_queue& q) { return reinterpret_cast<runtime::StreamQueue&>(q); }
-const runtime::StreamQueue& of(const poprt_queue& q) {
+runtime::StreamQueue& from_handle(poprt_queue& q) {
+  return reinterpret_cast<runtime::StreamQueue&>(q);
+}
+const runtime::StreamQueue& from_handle(const poprt_queue& q) {
   return reinterpret_cast<const runtime::StreamQueue&>(q);
 }
 poprt_queue* handle(runtime::StreamQueue& q) { return reinterpret_cast<poprt_queue*>(&q); }
@@ -86,7 +88,7 @@ struct Callback {
 template <class Push>
 poprt_error* enqueue(poprt_queue* queue, poprt_queue_fn callback, void* user_data, Push&& push) {
   return capi::guard([&] {
-    auto& q = of(capi::required(queue, "queue"));
+    auto& q = from_handle(capi::required(queue, "queue"));
     runtime::QueueCallback done;
     std::unique_ptr<Callback> context;
     if (callback) {
@@ -292,7 +294,7 @@ poprt_error* poprt_session_create_queue_manager(poprt_session* session,
 poprt_error* poprt_queue_manager_input_queue(poprt_queue_manager* manager, const char* name,
                                              poprt_queue** out_queue) {
   return capi::guard([&] {
-    auto& m = of(capi::required(manager, "manager"));
+    auto& m = from_handle(capi::required(manager, "manager"));
     auto& out = capi::required(out_queue, "out_queue");
     out = handle(m.input_queue(&capi::required(name, "name")));
   });
@@ -301,18 +303,18 @@ poprt_error* poprt_queue_manager_input_queue(poprt_queue_manager* manager, const
 poprt_error* poprt_queue_manager_output_queue(poprt_queue_manager* manager, const char* name,
                                               poprt_queue** out_queue) {
   return capi::guard([&] {
-    auto& m = of(capi::required(manager, "manager"));
+    auto& m = from_handle(capi::required(manager, "manager"));
     auto& out = capi::required(out_queue, "out_queue");
     out = handle(m.output_queue(&capi::required(name, "name")));
   });
 }
 
 void poprt_queue_manager_flush_all(poprt_queue_manager* manager) {
-  if (manager) of(*manager).flush_all();
+  if (manager) from_handle(*manager).flush_all();
 }
 
 void poprt_queue_manager_disconnect_all(poprt_queue_manager* manager) {
-  if (manager) of(*manager).disconnect_all();
+  if (manager) from_handle(*manager).disconnect_all();
 }
 
 poprt_error* poprt_queue_enqueue_input(poprt_queue* queue, const void* data, size_t bytes,
@@ -334,11 +336,13 @@ poprt_error* poprt_queue_enqueue_output(poprt_queue* queue, void* data, size_t b
 }
 
 const poprt_anchor* poprt_queue_anchor(const poprt_queue* queue) {
-  return queue ? capi::to_handle(&of(*queue).anchor()) : nullptr;
+  return queue ? capi::to_handle(&from_handle(*queue).anchor()) : nullptr;
 }
 
-size_t poprt_queue_capacity(const poprt_queue* queue) { return queue ? of(*queue).capacity() : 0; }
+size_t poprt_queue_capacity(const poprt_queue* queue) {
+  return queue ? from_handle(*queue).capacity() : 0;
+}
 
 size_t poprt_queue_read_available(const poprt_queue* queue) {
-  return queue ? of(*queue).read_available() : 0;
+  return queue ? from_handle(*queue).read_available() : 0;
 }

@@ -55,7 +55,7 @@ ChipEstimate make_estimate(const poprt_compile_options& o, const poprt_library_s
   shapes.precision = POPRT_PRECISION_KEEP;
   shapes.after_pass = nullptr;
   compiler::DriverOptions conversion = make_options(shapes, source);
-  conversion.ask = [&o] {
+  conversion.check_stopped = [&o] {
     if (o.stop && o.stop(o.user_data) != 0)
       fail(ErrorCode::cancelled, "the estimate was stopped by its caller");
   };

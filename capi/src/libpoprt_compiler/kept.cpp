@@ -12,7 +12,7 @@ namespace poprt::capi {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kSettled = 2 * kSecond;  // coarsest times of file systems
+constexpr int64_t kSettled = 2 * kSecond;  // the coarsest resolution of file times
 
 int64_t nanoseconds(const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; }
 

@@ -101,7 +101,7 @@ void report_progress(const poprt_compile_options& o, compiler::DriverOptions& to
   to.progress = [&o](double done, std::string_view what) {
     if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
   };
-  to.ask = [&o] { throw_if_stopped(o); };
+  to.check_stopped = [&o] { throw_if_stopped(o); };
 }
 
 // Returns the graph that a conversion has kept, if the file is the same and unchanged.

@@ -31,7 +31,7 @@ void report_compilation(const poprt_compile_options& o, compiler::DriverOptions&
   to.progress = [&o](double done, std::string_view what) {
     if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
   };
-  to.ask = [&o] {
+  to.check_stopped = [&o] {
     if (o.stop && o.stop(o.user_data) != 0)
       fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
   };

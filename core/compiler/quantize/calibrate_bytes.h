@@ -1,5 +1,6 @@
-// Chooses the ranges of the values of a model that are stored in bytes on data. The products that
-// have kernels for bytes read bytes, and so do values between them (passes/common/byte_values.h).
+// Chooses, from data, the ranges of the values that a model stores in bytes: the operands of
+// products that have kernels for bytes, and values between such products
+// (passes/common/byte_values.h).
 #pragma once
 
 #include <map>

@@ -95,12 +95,12 @@ nlohmann::json variants(const Executable& e) {
 
 template <class F>
 std::string warnings_of(F&& f) {
-  static std::string heard;
-  heard.clear();
-  set_log_receiver([](int32_t, const char* message) { heard += std::string(message) + "\n"; });
+  static std::string warnings;
+  warnings.clear();
+  set_log_receiver([](int32_t, const char* message) { warnings += std::string(message) + "\n"; });
   f();
   set_log_receiver(nullptr);
-  return heard;
+  return warnings;
 }
 
 TEST(Driver, CompilesAModelAsConversionAndLoweringDo) {
@@ -169,11 +169,12 @@ TEST(Driver, WarnsOfOptionsWithoutEffectForOneShape) {
   options.max_padding = 0.5;
   options.padding["x"] = {};
   options.num_io_tiles = 33;
-  const std::string heard = warnings_of([&] { compile_model(network("N"), options); });
-  EXPECT_NE(heard.find("`max_padding` has no effect"), std::string::npos) << heard;
-  EXPECT_NE(heard.find("`pad_values` has no effect"), std::string::npos) << heard;
-  EXPECT_NE(heard.find("num_io_tiles=33: a chip takes an even number"), std::string::npos) << heard;
-  EXPECT_EQ(heard.find("is only recorded"), std::string::npos) << heard;
+  const std::string warnings = warnings_of([&] { compile_model(network("N"), options); });
+  EXPECT_NE(warnings.find("`max_padding` has no effect"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("`pad_values` has no effect"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("num_io_tiles=33: a chip takes an even number"), std::string::npos)
+      << warnings;
+  EXPECT_EQ(warnings.find("is only recorded"), std::string::npos) << warnings;
 }
 
 TEST(Driver, IpusAreThoseThatTheModelIsCutFor) {
@@ -285,28 +286,28 @@ TEST(Driver, ErrorsNameTheModelOrTheShape) {
 
 // "begins graph0 one", "converted", "lowered" of each part, in order.
 TEST(Driver, TellsWhereItIs) {
-  std::vector<std::string> told;
+  std::vector<std::string> events;
   std::vector<double> done;
   DriverOptions options;
   options.passes_only = true;
   options.begins = [&](const Part& part, const ir::Graph& graph) {
-    told.push_back(fmt::format("{} of {} begins: {}, {}", part.index, part.count, part.name,
-                               graph.inputs()[0]->name()));
+    events.push_back(fmt::format("{} of {} begins: {}, {}", part.index, part.count, part.name,
+                                 graph.inputs()[0]->name()));
   };
   options.converted = [&](const Part& part, ir::Graph& graph) {
-    told.push_back("converted " + part.name);
+    events.push_back("converted " + part.name);
     graph.outputs()[0]->producer()->name = "renamed";
   };
   options.lowered = [&](const ir::Graph& graph) {
-    told.push_back(ir::to_text(graph).find("renamed") != std::string::npos ? "changed" : "lost");
+    events.push_back(ir::to_text(graph).find("renamed") != std::string::npos ? "changed" : "lost");
   };
   options.progress = [&](double now, std::string_view) { done.push_back(now); };
   const Executable none = compile_model(fused_pair(network("2"), network("2")), options);
   EXPECT_TRUE(none.program.main.empty());
   EXPECT_TRUE(none.notes.empty());
-  EXPECT_EQ(told, (std::vector<std::string>{
-                      "0 of 2 begins: graph0 one, graph0/x", "converted graph0 one", "changed",
-                      "1 of 2 begins: graph1 two, graph1/x", "converted graph1 two", "changed"}));
+  EXPECT_EQ(events, (std::vector<std::string>{
+                        "0 of 2 begins: graph0 one, graph0/x", "converted graph0 one", "changed",
+                        "1 of 2 begins: graph1 two, graph1/x", "converted graph1 two", "changed"}));
   ASSERT_FALSE(done.empty());
   EXPECT_TRUE(std::ranges::is_sorted(done));
   EXPECT_GE(done.front(), 0);
@@ -319,7 +320,7 @@ TEST(Driver, EndsWhenItsCallerAsksForThat) {
     int calls = 0;
     DriverOptions options;
     options.shapes = shape_sets_of({{"x", {{1, 4}, {2, 4}}}});
-    options.ask = [&] {
+    options.check_stopped = [&] {
       if (calls++ == after) throw std::runtime_error("enough");
     };
     EXPECT_THROW(compile_model(network("N"), options), std::runtime_error) << after;
