@@ -69,7 +69,7 @@ bool find_mapped_file(uintptr_t address, char (&path)[PATH_MAX]) {
   return found;
 }
 
-void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
+void write_error(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
 
 void truncated(int signal, siginfo_t* info, void*) {
   char path[PATH_MAX];
@@ -80,10 +80,10 @@ void truncated(int signal, siginfo_t* info, void*) {
     return;
   }
   remove_temporaries();
-  say(program_invocation_short_name);
-  say(": '");
-  say(path);
-  say("' was truncated while it was used\n");
+  write_error(program_invocation_short_name);
+  write_error(": '");
+  write_error(path);
+  write_error("' was truncated while it was used\n");
   ::_exit(1);
 }
 

@@ -55,7 +55,7 @@ void TextStream::take(size_t last, const std::string& before, const std::string&
 }
 
 // Returns the part of held_ that begins no stop string; all of it if no token follows.
-std::string TextStream::give(bool all) {
+std::string TextStream::release_held(bool all) {
   size_t size = held_.size();
   if (count_ > min_tokens_) {
     size_t first = std::string::npos;
@@ -75,20 +75,20 @@ std::string TextStream::add(int64_t token) {
   const std::string before = decode(0, taken_), now = decode(0, tokens_.size());
   if (!now.ends_with(kReplacement)) {
     take(tokens_.size(), before, now);
-    return give(false);
+    return release_held(false);
   }
   // The last bytes may begin a character. It has up to four bytes, so of many bytes that are not
   // UTF-8 only the last three wait.
   if (tokens_.size() - taken_ <= kMostWaiting) return {};
   const size_t last = tokens_.size() - 3;
   take(last, before, decode(0, last));
-  return give(false);
+  return release_held(false);
 }
 
 std::string TextStream::finish() {
   if (stopped_) return {};
   take(tokens_.size(), decode(0, taken_), decode(0, tokens_.size()));
-  return give(true);
+  return release_held(true);
 }
 
 }  // namespace poprt::cli

@@ -33,7 +33,7 @@ class TextStream {
  private:
   std::string decode(size_t first, size_t last) const;
   void take(size_t last, const std::string& before, const std::string& now);
-  std::string give(bool all);
+  std::string release_held(bool all);
 
   const Tokenizer& tokenizer_;
   const std::vector<std::string> stops_;

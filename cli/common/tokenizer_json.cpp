@@ -129,16 +129,16 @@ class TokenizerJson : public Tokenizer {
 
   int64_t size() const override { return size_; }
   std::vector<int64_t> encode(std::string_view text, bool special) const override {
-    return ask({{"encode", text}, {"special", special}}, "tokens").get<std::vector<int64_t>>();
+    return request({{"encode", text}, {"special", special}}, "tokens").get<std::vector<int64_t>>();
   }
   std::string decode(std::span<const int64_t> tokens) const override {
     nlohmann::json known = nlohmann::json::array();
     for (const int64_t token : tokens)
       if (token >= 0 && token < size_) known.push_back(token);
-    return ask({{"decode", known}}, "text").get<std::string>();
+    return request({{"decode", known}}, "text").get<std::string>();
   }
   std::string name(int64_t token) const override {
-    return ask({{"name", token}}, "text").get<std::string>();
+    return request({{"name", token}}, "text").get<std::string>();
   }
 
  private:
@@ -148,7 +148,7 @@ class TokenizerJson : public Tokenizer {
     if (!answer.contains(key)) throw Failure(fmt::format("'{}': there is no answer", file_));
     return answer[key];
   }
-  nlohmann::json ask(const nlohmann::json& question, const char* key) const {
+  nlohmann::json request(const nlohmann::json& question, const char* key) const {
     // Words of a command may have bytes that are not UTF-8.
     child_.write(question.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
     return value_of(child_.read(), key);

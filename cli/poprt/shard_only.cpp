@@ -22,14 +22,14 @@ namespace {
 
 // Writes the complete file or none.
 void write_whole(const fs::path& name, const std::string& bytes) {
-  const fs::path path = resolve_links(name), beside = path.string() + ".part";
-  std::ofstream file(beside, std::ios::binary);
+  const fs::path path = resolve_links(name), temporary = path.string() + ".part";
+  std::ofstream file(temporary, std::ios::binary);
   file << bytes;
   file.close();
   std::error_code error;
-  if (file) fs::rename(beside, path, error);
+  if (file) fs::rename(temporary, path, error);
   if (file && !error) return;
-  fs::remove(beside, error);
+  fs::remove(temporary, error);
   throw Failure(fmt::format("cannot write '{}'", path.string()));
 }
 

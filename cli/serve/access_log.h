@@ -15,7 +15,7 @@ class AccessLog {
   // If `path` is "", nothing is written; "-" is stdout. Throws std::runtime_error if the file
   // cannot be opened.
   explicit AccessLog(const std::string& path);
-  bool on() const { return file_ != nullptr; }
+  bool is_enabled() const { return file_ != nullptr; }
   // `what` is a path or the name of a method.
   void write(const char* protocol, const std::string& what, int status, size_t bytes_in,
              size_t bytes_out, std::chrono::steady_clock::time_point begin);

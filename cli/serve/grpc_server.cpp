@@ -121,14 +121,14 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context,
                                           const inference::RepositoryModelLoadRequest* request,
                                           inference::RepositoryModelLoadResponse*) override {
-    return change(context, "RepositoryModelLoad",
-                  [this, request] { shared_.repository.load(request->model_name()); });
+    return run_on_worker(context, "RepositoryModelLoad",
+                         [this, request] { shared_.repository.load(request->model_name()); });
   }
   ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
                                             const inference::RepositoryModelUnloadRequest* request,
                                             inference::RepositoryModelUnloadResponse*) override {
-    return change(context, "RepositoryModelUnload",
-                  [this, request] { shared_.repository.unload(request->model_name()); });
+    return run_on_worker(context, "RepositoryModelUnload",
+                         [this, request] { shared_.repository.unload(request->model_name()); });
   }
   ServerUnaryReactor* ModelInfer(CallbackServerContext* context,
                                  const inference::ModelInferRequest* request,
@@ -149,9 +149,9 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
     reactor->Finish(status);
     return reactor;
   }
-  // Calls a function on the worker's thread.
-  ServerUnaryReactor* change(CallbackServerContext* context, const char* method,
-                             std::function<void()> function) {
+  // Calls a function on the worker's thread, and answers when it has returned.
+  ServerUnaryReactor* run_on_worker(CallbackServerContext* context, const char* method,
+                                    std::function<void()> function) {
     const auto begin = std::chrono::steady_clock::now();
     auto* reactor = context->DefaultReactor();
     const Status refused = attempt([&] {
@@ -233,7 +233,7 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
   const auto begin = std::chrono::steady_clock::now();
   auto* reactor = context->DefaultReactor();
   const auto finish = [this, reactor, request, response, begin](const Status& status) {
-    if (shared_.log.on())
+    if (shared_.log.is_enabled())
       shared_.log.write("grpc", "ModelInfer " + request->model_name(), status.error_code(),
                         request->ByteSizeLong(), status.ok() ? response->ByteSizeLong() : 0, begin);
     reactor->Finish(status);

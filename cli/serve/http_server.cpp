@@ -374,7 +374,7 @@ void HttpServer::State::load_or_unload(MHD_Connection* connection, Exchange& exc
   });
 }
 
-// Suspends the connection until the runner has finished. The reader parses much JSON.
+// Suspends the connection until the runner has finished. Large JSON is parsed by the reader.
 void HttpServer::State::submit(MHD_Connection* connection, Exchange& exchange,
                                const std::string& version, size_t json_size) {
   const auto model = shared.repository.find(exchange.model, version);

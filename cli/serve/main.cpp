@@ -117,7 +117,7 @@ void complete(Settings& s) {
   }
 }
 
-// Waits for SIGINT or SIGTERM.
+// Waits for SIGINT or SIGTERM. Every `poll_seconds`, unless it is 0, loads changed models again.
 void wait_for_signal(ModelRepository& repository, double poll_seconds) {
   sigset_t signals;
   sigemptyset(&signals);

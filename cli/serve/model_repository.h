@@ -34,7 +34,7 @@ class ModelRepository {
  public:
   explicit ModelRepository(RepositoryOptions options) : options_(std::move(options)) {}
 
-  // Loads all models of the folder that are not loaded. A model that fails has its reason in
+  // Loads all models of the folder, or loads them again. A model that fails has its reason in
   // index(). Throws Error (not_found) if the folder has no model.
   void load_all();
   // Loads the model, or loads it again. The old one still answers the requests that it received.

@@ -27,7 +27,7 @@ struct Shared {
   Inference& inference;
   AccessLog& log;
   Worker& worker;  // loads and unloads models
-  Worker& reader;  // reads and writes much JSON
+  Worker& reader;  // parses and writes large JSON
   Generations& generations;
 };
 
