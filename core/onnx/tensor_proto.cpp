@@ -119,20 +119,20 @@ Tensor read_external(const ::onnx::TensorProto& proto, DType dtype, Shape shape,
   std::optional<std::string> location, checksum;
   std::optional<uint64_t> offset, length;
   for (const auto& entry : proto.external_data()) {
-    auto once = [&](const auto& slot) {
+    auto refuse_repeated = [&](const auto& slot) {
       if (slot) fail(ErrorCode::invalid_argument, "external_data has '{}' twice", entry.key());
     };
     if (entry.key() == "location") {
-      once(location);
+      refuse_repeated(location);
       location = entry.value();
     } else if (entry.key() == "offset") {
-      once(offset);
+      refuse_repeated(offset);
       offset = parse_number("offset", entry.value());
     } else if (entry.key() == "length") {
-      once(length);
+      refuse_repeated(length);
       length = parse_number("length", entry.value());
     } else if (entry.key() == "checksum") {
-      once(checksum);
+      refuse_repeated(checksum);
       checksum = entry.value();
     }
   }

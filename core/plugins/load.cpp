@@ -34,7 +34,7 @@ std::string loader_message() {
   return why ? why : "unknown reason";
 }
 
-const poprt_plugin& ask(void* handle) {
+const poprt_plugin& plugin_of(void* handle) {
   const auto entry = reinterpret_cast<poprt_plugin_entry_fn>(dlsym(handle, kEntry));
   if (!entry)
     fail(ErrorCode::invalid_argument,
@@ -92,7 +92,7 @@ void load_file(const std::string& path) {
   if (!handle.raw)
     fail(ErrorCode::invalid_argument, "is no shared library that can be loaded: {}",
          loader_message());
-  const poprt_plugin& plugin = ask(handle.raw);
+  const poprt_plugin& plugin = plugin_of(handle.raw);
   // The library stays loaded from here on, because the registry refers to its code and data.
   handle.raw = nullptr;
   auto library = std::make_unique<Library>();

@@ -31,7 +31,7 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   return names;
 }
 
-std::filesystem::path class_names_beside(const std::filesystem::path& model) {
+std::filesystem::path find_class_names(const std::filesystem::path& model) {
   std::error_code ignored;
   std::filesystem::path own = model;
   own.replace_extension(".labels.txt");

@@ -14,6 +14,6 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
 // Returns a file next to the model with a usual name for such lists (MODEL.labels.txt, labels.txt,
 // classes.txt, imagenet_classes.txt, synset.txt), or an empty path.
-std::filesystem::path class_names_beside(const std::filesystem::path& model);
+std::filesystem::path find_class_names(const std::filesystem::path& model);
 
 }  // namespace poprt::inspector

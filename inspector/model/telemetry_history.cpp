@@ -430,7 +430,7 @@ void TelemetryWatcher::look() {
   const double time =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const bool alive = std::any_of(found.begin(), found.end(), [](const auto& s) { return s.alive; });
-  bool tell = false;
+  bool wakes = false;
   {
     const std::lock_guard lock(mutex_);
     history_.add(std::max(time, history_.last_time()), found);
@@ -440,10 +440,10 @@ void TelemetryWatcher::look() {
       file_ << recording_line(time, found) << '\n';
       file_.flush();
     }
-    tell = alive || was_alive_;
+    wakes = alive || was_alive_;
     was_alive_ = alive;
   }
-  if (tell && wake_) wake_();
+  if (wakes && wake_) wake_();
 }
 
 std::string TelemetryWatcher::error() const {

@@ -29,7 +29,7 @@ class ChipView {
 
   enum class Page { memory, operations, compare };
   Page page = Page::memory;
-  // "memory", "operations", "compare"; or "cycles", which colours the tiles by cycles.
+  // Selects the page "memory", "operations" or "compare". "cycles" colours the tiles by cycles.
   void set_page(const std::string& name);
   // Selects the operation of that name. Returns false if there is none.
   bool select(const std::string& name);

@@ -72,8 +72,8 @@ class GraphView {
   // The graph input or output that is outlined independently of the selection; empty: none.
   std::string anchor;
 
-  // Whether a layout is being computed.
   double zoom() const { return camera_.zoom; }
+  // Whether a layout is being computed.
   bool busy() const { return task_.running(); }
   // Waits for the layout. For tests and screenshots.
   void settle();

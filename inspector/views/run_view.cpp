@@ -68,7 +68,7 @@ void RunView::set_model(std::shared_ptr<const Document> document,
   error_.clear();
   if (document && document != document_) settings.variant = 0;
   if (document && document != document_ && class_file_.empty())
-    set_class_names(class_names_beside(document->path).string());
+    set_class_names(find_class_names(document->path).string());
   document_ = std::move(document);
   compilation_ = std::move(compilation);
 }

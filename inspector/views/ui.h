@@ -85,8 +85,8 @@ bool pressed(int key, bool control = false, bool shift = false);
 struct Mark {
   std::string name;
   ImVec2 least, most;
-  // Of texts: the draw list, the rectangle outside of which nothing is visible, and the colour.
-  // Null: not a text.
+  // For a text: the draw list, the rectangle outside of which nothing is visible, and the colour.
+  // `list` is null if the mark is not a text.
   const ImDrawList* list = nullptr;
   ImVec2 clip_least = {}, clip_most = {};
   ImU32 colour = 0;

@@ -149,11 +149,11 @@ bool depends(const AxisMap& map, size_t input, size_t output) {
 std::optional<size_t> carried_exclusively(const AxisMap& map, InputAxis from, size_t output) {
   const auto to = carried(map, from, output);
   if (!to) return std::nullopt;
-  const bool met = std::ranges::any_of(map.links, [&](const AxisLink& l) {
+  const bool shared = std::ranges::any_of(map.links, [&](const AxisLink& l) {
     return l.input != from.input && l.output == output && l.output_axis == *to &&
            (map.inputs[l.input][l.input_axis] != 1 || map.outputs[output][*to] == 1);
   });
-  return met ? std::nullopt : to;
+  return shared ? std::nullopt : to;
 }
 
 AxesContext::AxesContext(const ir::Node& n, AxisMap& map) : node(n), map_(map) {}

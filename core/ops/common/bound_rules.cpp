@@ -173,12 +173,12 @@ BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> 
   }
   const size_t k = unknown[0];
   const int64_t before = partial_product(shape, 0, k),
-                behind = partial_product(shape, k + 1, shape.size());
-  if (before == outer && behind == inner) {
+                after = partial_product(shape, k + 1, shape.size());
+  if (before == outer && after == inner) {
     shape[k] = bound;
     return {.size = x.size, .axis = k, .whole = ctx.build.reshape(x.value, shape)};
   }
-  const int64_t known = before * behind, all = element_count(from);
+  const int64_t known = before * after, all = element_count(from);
   shape[k] = known == 0 ? 0 : all / known;
   Item rows = ctx.compacted(x);
   ir::Value* size = rows.size;
@@ -202,7 +202,7 @@ BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> 
            "Mul", {ctx.build.newest("Div", {places_of_rows, ctx.build.integer(shape[k])}), size}),
        ctx.build.newest("Mod", {places_of_rows, ctx.build.integer(shape[k])})});
   row = ctx.build.newest("Min", {row, ctx.build.integer(before * shape[k] - 1)});
-  Item spread = Item::of(ctx.build.reshape(flat.value, {before * shape[k], behind}));
+  Item spread = Item::of(ctx.build.reshape(flat.value, {before * shape[k], after}));
   spread.axis = 0;
   return {.size = size, .axis = k, .whole = ctx.build.reshape(ctx.gathered(spread, row), shape)};
 }

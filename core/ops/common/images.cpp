@@ -25,9 +25,10 @@ void* open_library(std::string& why) {
   if (dladdr(reinterpret_cast<const void*>(&open_library), &info) && info.dli_fname) {
     std::error_code error;
     const auto own = std::filesystem::canonical(info.dli_fname, error);
-    const auto beside = (error ? std::filesystem::path(info.dli_fname) : own).parent_path() / kFile;
-    if (std::filesystem::exists(beside, error)) {
-      void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const auto neighbour =
+        (error ? std::filesystem::path(info.dli_fname) : own).parent_path() / kFile;
+    if (std::filesystem::exists(neighbour, error)) {
+      void* library = dlopen(neighbour.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (!library) why = dlerror();
       return library;
     }

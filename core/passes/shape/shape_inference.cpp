@@ -19,9 +19,9 @@ void infer_graph(Graph& graph) {
     }
     ir::for_each_subgraph(*n, [](Graph& sub) { infer_graph(sub); });
     ops::infer(*n);
-    const bool told = ops::op_of(*n).infer;
+    const bool infers = ops::op_of(*n).infer;
     for (size_t i = 0; i < declared.size(); i++)
-      if (!told)
+      if (!infers)
         n->output(i)->type = std::move(declared[i]);
       else if (n->output(i)->type.dtype == DType::undefined)
         n->output(i)->type.dtype = declared[i].dtype;

@@ -26,11 +26,11 @@ TEST(ClassNames, OtherFilesAreRefused) {
 
 TEST(ClassNames, AreFoundNextToTheModel) {
   SampleFolder folder("class_names_beside");
-  EXPECT_EQ(class_names_beside(folder.path / "net.onnx"), "");
+  EXPECT_EQ(find_class_names(folder.path / "net.onnx"), "");
   folder.write("labels.txt", "a");
-  EXPECT_EQ(class_names_beside(folder.path / "net.onnx"), folder.path / "labels.txt");
+  EXPECT_EQ(find_class_names(folder.path / "net.onnx"), folder.path / "labels.txt");
   folder.write("net.labels.txt", "a");
-  EXPECT_EQ(class_names_beside(folder.path / "net.onnx"), folder.path / "net.labels.txt");
+  EXPECT_EQ(find_class_names(folder.path / "net.onnx"), folder.path / "net.labels.txt");
 }
 
 }  // namespace
