@@ -208,12 +208,12 @@ TEST_F(Cache, AGraphThatIsWrittenIsCompiled) {
 
 TEST_F(Cache, TheFolderIsTheOptionsElseTheEnvironments) {
   const std::string a = folder + "/a", b = folder + "/b", c = folder + "/c";
-  std::string heard;
+  std::string warnings;
   poprt_log_set_callback(
       [](poprt_log_level, const char* message, void* to) {
         *static_cast<std::string*>(to) += std::string(message) + "\n";
       },
-      &heard);
+      &warnings);
   const auto folders = [&] {
     std::string found;
     for (const std::string& f : {a, b, c})
@@ -239,19 +239,19 @@ TEST_F(Cache, TheFolderIsTheOptionsElseTheEnvironments) {
   ::setenv("POPXL_CACHE_DIR", a.c_str(), 1);
   compile(plain());
   EXPECT_EQ(folders(), "a");
-  EXPECT_EQ(heard, "") << "both name the same";
+  EXPECT_EQ(warnings, "") << "both name the same";
   ::setenv("POPXL_CACHE_DIR", b.c_str(), 1);
   compile(plain());
   EXPECT_EQ(folders(), "b");
-  EXPECT_EQ(heard, "POPXL_CACHE_DIR '" + b + "' is used, POPART_CACHE_DIR '" + a + "' is not\n");
-  heard.clear();
+  EXPECT_EQ(warnings, "POPXL_CACHE_DIR '" + b + "' is used, POPART_CACHE_DIR '" + a + "' is not\n");
+  warnings.clear();
   ::unsetenv("POPART_CACHE_DIR");
   compile(plain());
   EXPECT_EQ(folders(), "b");
   ::setenv("POPXL_CACHE_DIR", "", 1);
   compile(plain());
   EXPECT_EQ(folders(), "");
-  EXPECT_EQ(heard, "");
+  EXPECT_EQ(warnings, "");
   const fs::path was = fs::current_path();
   fs::current_path(folder);
   compile(o);

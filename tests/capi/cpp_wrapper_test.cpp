@@ -277,10 +277,14 @@ TEST(CppWrapper, PopefModelsAreTakenAsTheyAre) {
     EXPECT_EQ(session.model()->metadata.programFlow().main(), flow.main());
     EXPECT_EQ(session.model(), session.model()) << "references into the model must stay valid";
     ASSERT_EQ(session.getUserInputAnchors().size(), 1u);
-    const auto nobody = [](const AnchorInfo&) { return AnchorCallbackPolicy::BIND_EMPTY_CB; };
+    const auto empty_callbacks = [](const AnchorInfo&) {
+      return AnchorCallbackPolicy::BIND_EMPTY_CB;
+    };
     const auto pred = predProgramFlowMain(flow);
-    EXPECT_THROW(session.createQueueManager(2, {}, {}, nobody, pred).inputQueue("x"), Error);
-    EXPECT_THROW(session.createQueueManager(2, {}, {}, pred, nobody).outputQueue("y"), Error);
+    EXPECT_THROW(session.createQueueManager(2, {}, {}, empty_callbacks, pred).inputQueue("x"),
+                 Error);
+    EXPECT_THROW(session.createQueueManager(2, {}, {}, pred, empty_callbacks).outputQueue("y"),
+                 Error);
     const QueueManager queues = session.createQueueManager(2, {}, {}, pred, pred);
     queues.inputQueue("x").enqueue(c.x.data(), 64);
     queues.outputQueue("y").enqueue(c.y.data(), 64);

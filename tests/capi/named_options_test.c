@@ -185,15 +185,15 @@ static void keep_message(poprt_log_level level, const char* message, void* to) {
 
 static void what_has_no_effect_is_said(void** state) {
   (void)state;
-  char heard[400] = "";
-  poprt_log_set_callback(keep_message, heard);
+  char warning[400] = "";
+  poprt_log_set_callback(keep_message, warning);
   poprt_option list[2];
   const poprt_compile_options o = with(list, "data_preprocess", "x.npz");
   poprt_compiler* c = NULL;
   poprt_error_free(poprt_compiler_create(&o, &c));
   poprt_compiler_free(c);
   poprt_log_set_callback(NULL, NULL);
-  assert_non_null(strstr(heard, "`data_preprocess` has no effect without"));
+  assert_non_null(strstr(warning, "`data_preprocess` has no effect without"));
 }
 
 static size_t files_in(const char* folder) {

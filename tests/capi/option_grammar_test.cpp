@@ -34,15 +34,15 @@ std::string create(const Words& words, poprt_compile_options o = plain()) {
 
 // Warnings of a call, one a line.
 std::string warned(const Words& words, poprt_compile_options o = plain()) {
-  std::string heard;
+  std::string warnings;
   poprt_log_set_callback(
       [](poprt_log_level, const char* message, void* to) {
         *static_cast<std::string*>(to) += std::string(message) + "\n";
       },
-      &heard);
+      &warnings);
   EXPECT_EQ(create(words, o), "ok");
   poprt_log_set_callback(nullptr, nullptr);
-  return heard;
+  return warnings;
 }
 
 void expect_answers(const char* option,

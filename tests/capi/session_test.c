@@ -128,12 +128,12 @@ static int32_t only_y(const char* name, int32_t is_output, const uint32_t* progr
 
 static void predicates_choose_the_anchors(void** state) {
   (void)state;
-  int asked = 0;
+  int calls = 0;
   poprt_session_options options = {.struct_size = sizeof options};
   options.predicate = only_y;
-  options.predicate_data = &asked;
+  options.predicate_data = &calls;
   poprt_session* session = session_of(DATA "/copies.popef", &options);
-  assert_int_equal(asked, 3);
+  assert_int_equal(calls, 3);
   assert_int_equal(poprt_session_user_input_count(session), 0);
   assert_int_equal(poprt_session_user_output_count(session), 1);
   stream y = {0};
@@ -345,7 +345,7 @@ typedef struct {
   uint32_t bucket;
   float x[8], y[8];
   uint8_t real[4];
-  int asked;
+  int calls;
 } softmax;
 
 static int32_t fetch_bucket(void* data, size_t bytes, void* user) {
@@ -358,7 +358,7 @@ static int32_t fetch_x(void* data, size_t bytes, void* user) {
 }
 static int32_t fetch_mask(void* data, size_t bytes, void* user) {
   softmax* s = user;
-  s->asked++;
+  s->calls++;
   memcpy(data, s->real, bytes);
   return 0;
 }
@@ -374,7 +374,7 @@ static int32_t all_anchors(const char* name, int32_t is_output, const uint32_t* 
 }
 
 /* y = softmax of the rows of x [2, N], compiled for N = 2 and N = 4. */
-static poprt_session* softmax_session(softmax* s, int* asked) {
+static poprt_session* softmax_session(softmax* s, int* calls) {
   const int64_t two[] = {2, 2}, four[] = {2, 4};
   const poprt_input_shape shapes[] = {{"x", two, 2}, {"x", four, 2}};
   poprt_compile_options options = {.struct_size = sizeof options};
@@ -386,7 +386,7 @@ static poprt_session* softmax_session(softmax* s, int* asked) {
   OK(poprt_compiler_compile_file(compiler, SCENARIOS "/softmax.onnx", &executable));
   poprt_session_options how = {.struct_size = sizeof how};
   how.predicate = all_anchors;
-  how.predicate_data = asked;
+  how.predicate_data = calls;
   poprt_session* session = NULL;
   OK(poprt_session_create(executable, &how, &session));
   poprt_stream_callbacks stream = {sizeof stream, NULL, fetch_bucket, NULL, NULL, NULL, s};
@@ -411,9 +411,9 @@ static void assert_softmax(const float* y, int n) {
 static void masks_of_several_shapes_are_made(void** state) {
   (void)state;
   softmax s = {.bucket = 1, .x = {0, 1, 2, 3, 0, 1, 2, 3}};
-  int asked = 0;
-  poprt_session* session = softmax_session(&s, &asked);
-  assert_int_equal(asked, 0); /* the caller cannot reject a mask */
+  int calls = 0;
+  poprt_session* session = softmax_session(&s, &calls);
+  assert_int_equal(calls, 0); /* the caller cannot reject a mask */
   assert_int_equal(poprt_session_user_input_count(session), 2);
   const char* mask = NULL;
   poprt_queue_manager* queues = NULL;
@@ -434,7 +434,7 @@ static void masks_of_several_shapes_are_made(void** state) {
   memcpy(s.real, (uint8_t[]){1, 1, 1, 0}, 4);
   memcpy(s.x, (float[]){0, 1, 2, 1e30f, 0, 1, 2, 1e30f}, sizeof s.x);
   OK(poprt_session_run_main_programs(session));
-  assert_int_equal(s.asked, 1);
+  assert_int_equal(s.calls, 1);
   assert_softmax(s.y, 3);
   assert_softmax(s.y + 4, 3);
   /* Without the handler all places are real again. */

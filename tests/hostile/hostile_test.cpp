@@ -200,7 +200,7 @@ TEST_P(Hostile, EndsAsExpected) { check(GetParam()); }
 std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
 // Each list is made once: some cases take as long to write as to read.
-const Cases& made(Cases (*list)()) {
+const Cases& cases_of(Cases (*list)()) {
   static std::map<Cases (*)(), Cases> all;
   const auto [it, fresh] = all.try_emplace(list);
   if (fresh) it->second = list();
@@ -208,7 +208,7 @@ const Cases& made(Cases (*list)()) {
 }
 
 #define CORPUS(Name, cases) \
-  INSTANTIATE_TEST_SUITE_P(Name, Hostile, testing::ValuesIn(made(cases)), name_of)
+  INSTANTIATE_TEST_SUITE_P(Name, Hostile, testing::ValuesIn(cases_of(cases)), name_of)
 CORPUS(Wire, wire_cases);
 CORPUS(Header, header_cases);
 CORPUS(Graph, graph_cases);
@@ -235,7 +235,7 @@ const Cases& all_cases() {
          {wire_cases, header_cases, graph_cases, function_cases, attribute_cases, value_cases,
           payload_cases, external_data_cases, bomb_cases, contrib_cases, declared_cases,
           place_cases, quantised_cases, file_cases, popef_cases, damaged_cases, control_cases})
-      together.insert(together.end(), made(list).begin(), made(list).end());
+      together.insert(together.end(), cases_of(list).begin(), cases_of(list).end());
     return together;
   }();
   return all;
@@ -299,7 +299,7 @@ TEST(HostileCorpus, HasMoreThanFourHundredCasesWithNamesOfTheirOwn) {
   std::set<std::string> names;
   size_t count = 0;
   Cases cases = all_cases();
-  for (const Case& c : made(npy_cases)) cases.push_back(c);
+  for (const Case& c : cases_of(npy_cases)) cases.push_back(c);
   for (const Case& c : cases) {
     names.insert(c.name);
     count += c.outcome == Outcome::rejected;
@@ -338,7 +338,7 @@ TEST(LoaderRules, ATensorHasOnePayloadOfItsSize) {
 TEST(LoaderRules, ExternalDataStaysInTheFolderInEveryPlace) {
   expect_cases({"location_is_a_device", "location_is_proc", "location_has_a_zero_byte"});
   for (const char* way : {"_goes_up", "_is_a_symbolic_link", "_is_a_fifo", "_is_a_hard_link"}) {
-    const auto places = std::ranges::count_if(made(external_data_cases),
+    const auto places = std::ranges::count_if(cases_of(external_data_cases),
                                               [&](const Case& c) { return c.name.ends_with(way); });
     EXPECT_GE(places, 4) << way;
   }

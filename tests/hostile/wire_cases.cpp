@@ -24,16 +24,16 @@ template <class Around>
 std::string nested(int depth, Around&& around) {
   size_t size = 0;
   std::vector<std::string> before;
-  std::string behind;
+  std::string after;
   for (int i = 0; i < depth; i++) {
     const auto [front, back] = around(size);
     size += front.size() + back.size();
     before.push_back(front);
-    behind += back;
+    after += back;
   }
   std::string whole;
   for (auto part = before.rbegin(); part != before.rend(); ++part) whole += *part;
-  return whole + behind;
+  return whole + after;
 }
 
 // An attribute that holds a graph with a node with an attribute ...

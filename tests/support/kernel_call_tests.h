@@ -190,7 +190,7 @@ inline const std::vector<OneCall>& varied_calls() {
 
 enum class Answer { refused, ran, wrong };
 
-inline Answer ask(OneCall c, std::string_view what) {
+inline Answer try_call(OneCall c, std::string_view what) {
   try {
     const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
     if (!plan.run || plan.tasks < 0 || plan.rounds < 1 || plan.outputs > c.operands.size()) {
@@ -231,7 +231,7 @@ class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
   Answer bent(const std::string& what, const std::function<void(OneCall&)>& change) const {
     OneCall c = original();
     change(c);
-    return ask(std::move(c), what);
+    return try_call(std::move(c), what);
   }
 
  private:
@@ -240,7 +240,7 @@ class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
 
 TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
   each(varied_calls(),
-       [&] { EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original()); });
+       [&] { EXPECT_EQ(try_call(original(), "as it is"), Answer::ran) << described(original()); });
 }
 
 TEST_P(KernelCall, AccessesNoMemoryOutsideItsOperands) {

@@ -70,12 +70,12 @@ inline void expect_recorded(const RecordedLines& found, const std::string& path,
   if (std::getenv("POPRT_WRITE_RECORDS")) return write_recorded(found, path, what);
   const RecordedLines wanted = read_recorded(path);
   ASSERT_FALSE(wanted.empty()) << path;
-  const auto missing = [](const RecordedLines& from, const RecordedLines& in, const char* says) {
+  const auto missing = [](const RecordedLines& from, const RecordedLines& in, const char* problem) {
     for (const auto& [heading, lines] : from) {
       const auto other = in.find(heading);
       for (const std::string& line : lines)
         EXPECT_TRUE(other != in.end() && other->second.contains(line))
-            << heading << " " << says << "\n  " << line;
+            << heading << " " << problem << "\n  " << line;
     }
   };
   missing(found, wanted, "has the new line");

@@ -7,7 +7,7 @@ namespace {
 struct Bounds {
   std::string option;
   std::vector<std::string> taken, refused;
-  std::string says = "expected";
+  std::string error_part = "expected";
 };
 
 void expect_bounds(AddCommand add, const std::vector<std::string>& begin,
@@ -25,7 +25,7 @@ void expect_bounds(AddCommand add, const std::vector<std::string>& begin,
     for (const std::string& value : b.refused) {
       const Ran ran = answer(value);
       EXPECT_EQ(ran.code, 2) << b.option << " " << value;
-      EXPECT_NE(ran.err.find(b.says), std::string::npos) << ran.err;
+      EXPECT_NE(ran.err.find(b.error_part), std::string::npos) << ran.err;
     }
   }
 }

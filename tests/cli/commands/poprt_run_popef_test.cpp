@@ -164,14 +164,14 @@ TEST_F(Processes, ShareDevices) {
 }
 
 int stand_in(const std::vector<std::string>& words) {
-  const std::string asked = file_text(words.at(2));
-  if (asked == "words")
+  const std::string request = file_text(words.at(2));
+  if (request == "words")
     fmt::print("warning\n{}\n", fmt::join(words, " "));
-  else if (asked == "shared")
+  else if (request == "shared")
     fmt::print("{}\n", std::getenv("POPRT_SHARED_DEVICES"));
-  else if (asked == "report")
+  else if (request == "report")
     fmt::print("warning: one\n\nwarning: two\n{}\n", report_line({"modelRunner", 5, 0.25, {1, 2}}));
-  return asked == "report" ? 0 : 3;
+  return request == "report" ? 0 : 3;
 }
 
 }  // namespace

@@ -95,9 +95,9 @@ TEST_F(Run, ChipsNumericsTakeFilesAlone) {
     EXPECT_EQ(ran.code, 2) << more[0];
     EXPECT_NE(ran.err.find("--numerics faithful runs once"), std::string::npos) << ran.err;
   }
-  std::vector<std::string> once = words;
-  once.insert(once.end(), {"--iterations", "1"});
-  EXPECT_EQ(run(once).code, 0);
+  std::vector<std::string> one_iteration = words;
+  one_iteration.insert(one_iteration.end(), {"--iterations", "1"});
+  EXPECT_EQ(run(one_iteration).code, 0);
 }
 
 // 60000 + 60000 is no half.

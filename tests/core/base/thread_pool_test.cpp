@@ -394,8 +394,11 @@ TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
     } catch (const Error& e) {
       sigprocmask(SIG_SETMASK, nullptr, &after);
       const bool same = sigismember(&before, SIGUSR1) == sigismember(&after, SIGUSR1);
-      const bool says = e.message().starts_with("cannot start 63 threads: ");
-      result = e.code() != ErrorCode::resource_exhausted ? 2 : !says ? 3 : !same ? 4 : 0;
+      const bool expected_message = e.message().starts_with("cannot start 63 threads: ");
+      result = e.code() != ErrorCode::resource_exhausted ? 2
+               : !expected_message                       ? 3
+               : !same                                   ? 4
+                                                         : 0;
     } catch (...) {
       result = 5;
     }

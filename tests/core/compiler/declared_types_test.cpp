@@ -51,16 +51,16 @@ TEST(DeclaredTypes, OtherShapesAreOneWarningUnlessStrict) {
     const std::string body = std::string("input %x : f32[") + x + ",3]\n" + rest;
     Options options{.input_shape = {{"x", {2, 3}}}};
     const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "}\n");
-    static std::vector<std::string> heard;
-    heard.clear();
-    set_log_receiver([](int32_t, const char* message) { heard.push_back(message); });
+    static std::vector<std::string> warnings;
+    warnings.clear();
+    set_log_receiver([](int32_t, const char* message) { warnings.push_back(message); });
     convert(*graph, options);
     set_log_receiver(nullptr);
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_NE(heard[0].find("output 'm' is declared f32[1,3] but comes out as f32[2,3]; the "
-                            "inferred shape is used"),
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("output 'm' is declared f32[1,3] but comes out as f32[2,3]; the "
+                               "inferred shape is used"),
               std::string::npos)
-        << heard[0];
+        << warnings[0];
     EXPECT_EQ(graph->outputs()[0]->shape(), (Shape{2, 3}));
     options.strict = true;
     expect_conversion_message("output 'm' is declared f32[1,3] but comes out as f32[2,3]", body,

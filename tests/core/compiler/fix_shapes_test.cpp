@@ -55,14 +55,14 @@ TEST(FixShapes, RefusesAnotherRank) {
 }
 
 TEST(FixShapes, WarnsOfAnInputThatTheModelLacksAndFixesTheOthers) {
-  static std::string heard;
-  heard.clear();
-  set_log_receiver([](int32_t, const char* message) { heard += message; });
+  static std::string warnings;
+  warnings.clear();
+  set_log_receiver([](int32_t, const char* message) { warnings += message; });
   const auto graph = ir::parse_text(kGraph);
   fix_shapes(*graph, {.input_shape = {{"a", {2, 3}}, {"c", {2}}}});
   set_log_receiver(nullptr);
   EXPECT_EQ(graph->inputs()[0]->shape(), (Shape{2, 3}));
-  EXPECT_NE(heard.find("no input 'c'; its inputs are: a, b"), std::string::npos) << heard;
+  EXPECT_NE(warnings.find("no input 'c'; its inputs are: a, b"), std::string::npos) << warnings;
 }
 
 TEST(FixShapes, RefusesContradictingSymbols) {

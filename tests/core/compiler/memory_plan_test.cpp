@@ -227,7 +227,7 @@ TEST(MemoryPlan, DisjointLifetimesShareMemoryAndStateIsFirst) {
   )");
   MemoryPlan plan(*g);
   const uint32_t v = plan.place(g->find("v")).storage;
-  const uint32_t large = plan.add_temporary(500, 1), beside = plan.add_temporary(512, 2),
+  const uint32_t large = plan.add_temporary(500, 1), parallel = plan.add_temporary(512, 2),
                  small = plan.add_temporary(4, 2), after = plan.add_temporary(256, 3),
                  later = plan.add_temporary(64, 3), state = plan.add_state(65),
                  none = plan.add_temporary(0, 1);
@@ -235,7 +235,7 @@ TEST(MemoryPlan, DisjointLifetimesShareMemoryAndStateIsFirst) {
   const auto at = [&](uint32_t id) { return plan.storage(id).offset; };
   EXPECT_EQ(at(state), 0u);
   EXPECT_EQ(plan.state_bytes(), 128u);
-  EXPECT_EQ(at(beside), 128u);
+  EXPECT_EQ(at(parallel), 128u);
   EXPECT_EQ(at(large), 128u);
   EXPECT_EQ(at(v), 640u) << "after both, which are larger";
   EXPECT_EQ(at(after), 128u);

@@ -172,34 +172,35 @@ std::string message(const std::string& body, const Options& options) {
 }
 
 TEST(Shard, RefusesContradictorySettingsWithOneLine) {
-  const auto says = [](const std::string& text, const std::string& part) {
+  const auto expect_one_line = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos);
   };
   Options off = manual(2);
   off.virtual_graph = VirtualGraph::off;
-  says(message(chain(), off), "num_ipus=2 needs virtual_graph_mode manual");
-  says(message(chain(), manual(1)), "num_ipus must be 2 or more, found 1");
-  says(message(chain(), manual(2, true, 3)),
-       "batches_per_step=3 must be a multiple of the 2 stages");
-  says(message(replaced(chain(), ", __pipeline_stage = 1", ""), manual(2, true)),
-       "has no __pipeline_stage");
-  says(message(replaced(chain(), "__pipeline_stage = 0} \"b\"", "__pipeline_stage = 1} \"b\""),
-               manual(2, true)),
-       "stage 1 is on IPU 0 (Relu node 'b') and on IPU 1");
+  expect_one_line(message(chain(), off), "num_ipus=2 needs virtual_graph_mode manual");
+  expect_one_line(message(chain(), manual(1)), "num_ipus must be 2 or more, found 1");
+  expect_one_line(message(chain(), manual(2, true, 3)),
+                  "batches_per_step=3 must be a multiple of the 2 stages");
+  expect_one_line(message(replaced(chain(), ", __pipeline_stage = 1", ""), manual(2, true)),
+                  "has no __pipeline_stage");
+  expect_one_line(
+      message(replaced(chain(), "__pipeline_stage = 0} \"b\"", "__pipeline_stage = 1} \"b\""),
+              manual(2, true)),
+      "stage 1 is on IPU 0 (Relu node 'b') and on IPU 1");
   const std::string back = replaced(chain(), "{__ipu_number = 0, __pipeline_stage = 0} \"a\"",
                                     "{__ipu_number = 1, __pipeline_stage = 1} \"a\"");
-  says(message(back, manual(2, true)), "stages never go back");
-  says(message(replaced(chain(), "__ipu_number = 0", "__ipu_number = -4"), manual(2)),
-       "__ipu_number is -4, expected 0 to 1023");
+  expect_one_line(message(back, manual(2, true)), "stages never go back");
+  expect_one_line(message(replaced(chain(), "__ipu_number = 0", "__ipu_number = -4"), manual(2)),
+                  "__ipu_number is -4, expected 0 to 1023");
   Options ratios = on_ipus(2, false);
   ratios.split_ratios = {0.1f, 0.2f, 0.7f};
-  says(message(chain(), ratios), "3 are given for num_ipus=2");
+  expect_one_line(message(chain(), ratios), "3 are given for num_ipus=2");
   Options alone;
   alone.pipelining = true;
-  says(message(chain(), alone), "enable_pipelining needs several IPUs");
-  says(message("input %x : f32[2]\n%y = Relu(%x)\noutput %y\n", manual(2)),
-       "no node has __ipu_number");
+  expect_one_line(message(chain(), alone), "enable_pipelining needs several IPUs");
+  expect_one_line(message("input %x : f32[2]\n%y = Relu(%x)\noutput %y\n", manual(2)),
+                  "no node has __ipu_number");
 }
 
 TEST(Shard, RatiosSayHowMuchEachHas) {

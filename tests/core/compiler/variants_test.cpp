@@ -406,21 +406,21 @@ TEST(LinkedVariants, OfEqualSizesTheSymbolDecides) {
 
 TEST(LinkedVariants, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
   constexpr const char* kBody = "%y = Neg(%a)\n%k = ReduceSum(%a)\noutput %y\noutput %k\n";
-  std::vector<std::map<std::string, Shape>> asked;
+  std::vector<std::map<std::string, Shape>> probed;
   const auto parts = at_shapes({{1, 4}, {2, 8}, {3, 16}}, kBody);
   const auto linked = [&](const std::map<std::string, Shape>& answer) {
-    asked.clear();
+    probed.clear();
     return note_of(link_shapes(parts, {}, {{"a", {}}}, [&](const auto& inputs) {
-      asked.push_back(inputs);
+      probed.push_back(inputs);
       return answer;
     }))["outputs"]["y"]["shape"];
   };
   EXPECT_EQ(linked({}).dump(), R"(["a:0","a:1"])") << "y has no description";
-  EXPECT_EQ(asked, (std::vector<std::map<std::string, Shape>>{{{"a", {3, 4}}}, {{"a", {1, 16}}}}));
+  EXPECT_EQ(probed, (std::vector<std::map<std::string, Shape>>{{{"a", {3, 4}}}, {{"a", {1, 16}}}}));
   EXPECT_EQ(linked({{"y", {}}}).dump(), R"(["a:0","a:1"])") << "nor of its dimensions";
   EXPECT_THROW(linked({{"y", {3, 4}}}), Error) << "it would have 3 rows of one";
   // If only one size varies, all others follow it and need no option.
-  asked.clear();
+  probed.clear();
   EXPECT_NO_THROW(link_shapes(at_shapes({{1, 4}, {1, 8}}, kBody), {}, {{"a", {}}}, nullptr));
 }
 
@@ -439,12 +439,12 @@ TEST(LinkedVariants, AnInputWithAValueIsNoPartOfARequest) {
       "%y\n";
   std::vector<Executable> parts = at_shapes({{1, 4}, {2, 8}}, kBody);
   for (Executable& part : parts) attach_values(part, {{"w", floats({4})}});
-  std::vector<std::string> asked;
+  std::vector<std::string> probed;
   link_shapes(parts, {}, {{"a", {}}}, [&](const auto& inputs) {
-    for (const auto& [name, shape] : inputs) asked.push_back(name);
+    for (const auto& [name, shape] : inputs) probed.push_back(name);
     return std::map<std::string, Shape>();
   });
-  EXPECT_EQ(asked, (std::vector<std::string>{"a", "a"}));
+  EXPECT_EQ(probed, (std::vector<std::string>{"a", "a"}));
 }
 
 TEST(LinkedVariants, KeepTheNotesOfModels) {

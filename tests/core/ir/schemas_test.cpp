@@ -41,19 +41,20 @@ TEST(Schemas, TheFirstOpsetThatHasAllAttributes) {
 }
 
 TEST(Schemas, AttributesThatNoOpsetHasCanBeIgnored) {
-  std::string told;
-  const auto ignored = [&](const std::string& what) { told += what + "\n"; };
+  std::string warnings;
+  const auto ignored = [&](const std::string& what) { warnings += what + "\n"; };
   check_attributes(*One("Conv", "", 17, "foo").n, ignored);
-  EXPECT_NE(told.find("no attribute 'foo' in opset 17; its attributes are: auto_pad, dilations"),
-            std::string::npos)
-      << told;
-  EXPECT_NE(told.find("it is ignored"), std::string::npos);
-  told.clear();
+  EXPECT_NE(
+      warnings.find("no attribute 'foo' in opset 17; its attributes are: auto_pad, dilations"),
+      std::string::npos)
+      << warnings;
+  EXPECT_NE(warnings.find("it is ignored"), std::string::npos);
+  warnings.clear();
   check_attributes(*One("Relu", "", 17, "consumed_inputs").n, ignored);
-  EXPECT_NE(told.find("'consumed_inputs'"), std::string::npos);
-  told.clear();
+  EXPECT_NE(warnings.find("'consumed_inputs'"), std::string::npos);
+  warnings.clear();
   check_attributes(*One("Softmax", "", 17, "axis").n, ignored);
-  EXPECT_EQ(told, "");
+  EXPECT_EQ(warnings, "");
   // An attribute of another opset has a meaning, so it is an error.
   EXPECT_THROW(check_attributes(*One("AveragePool", "", 11, "dilations").n, ignored), Error);
   EXPECT_THROW(check_attributes(*One("BatchNormalization", "", 9, "spatial").n, ignored), Error);

@@ -135,9 +135,9 @@ TEST(Verifier, ErrorsNameTheGraphAndTheNode) {
             "graph 'chain': constant 'w' is typed f32[*], its tensor is f32[2]");
   w->set_constant(Tensor());
   EXPECT_EQ(message_for(constant.g), "graph 'chain': constant 'w' has no tensor");
-  Chain nobody;
-  nobody.g.remove_input(nobody.g.add_input("y", kVectorType));
-  EXPECT_EQ(message_for(nobody.g),
+  Chain undefined_input;
+  undefined_input.g.remove_input(undefined_input.g.add_input("y", kVectorType));
+  EXPECT_EQ(message_for(undefined_input.g),
             "graph 'chain': value 'y' is neither an input, nor a constant, nor an output of a "
             "node of the graph");
   Chain outer;

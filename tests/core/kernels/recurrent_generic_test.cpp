@@ -220,8 +220,8 @@ void expect_right(const calls::RecurrentGeneric& call, std::vector<Tensor> opera
       Cell cell(call, given, d, b);
       size_t length = steps;
       if (given[kLens].defined()) {
-        const double told = given[kLens].to_doubles()[b];
-        length = told < 0 ? 0 : std::min(steps, static_cast<size_t>(told));
+        const double given_length = given[kLens].to_doubles()[b];
+        length = given_length < 0 ? 0 : std::min(steps, static_cast<size_t>(given_length));
       }
       const auto y_at = [&](size_t time) {
         return (call.batch_first ? (b * steps + time) * dirs + d : (time * dirs + d) * batch + b) *

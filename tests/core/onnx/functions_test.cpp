@@ -310,15 +310,15 @@ TEST(Functions, TheOpsetOfTheModelDefinesTheOperatorsOfFunctions) {
   add_node(f, "Relu", {"a"}, {"t"});
   add_node(f, "Split", {"t"}, {"s"});
   add_node(f, "Split", {"s"}, {"r"});
-  static std::vector<std::string> heard;
-  heard.clear();
-  set_log_receiver([](int32_t, const char* message) { heard.push_back(message); });
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  set_log_receiver([](int32_t, const char* message) { warnings.push_back(message); });
   const auto graph = import_proto(split.model);
   set_log_receiver(nullptr);
   EXPECT_EQ(graph->opsets.at(""), 17);
-  ASSERT_EQ(heard.size(), 1U);
+  ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(
-      heard[0],
+      warnings[0],
       "the function imports opset 18 of domain 'ai.onnx', the model 17, and 'Split' is "
       "defined by opset 18 in the one and 13 in the other; as in ONNX Runtime, functions have "
       "the definitions of the model's opset");

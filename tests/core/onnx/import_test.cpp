@@ -488,15 +488,15 @@ TEST(Import, NegativeDimensionsOfElementsAreUnknown) {
 }
 
 // The messages that a log receiver received.
-std::string heard;
+std::string received;
 
 // The warnings of importing the model, one a line.
 std::string warnings_of(const pb::ModelProto& model) {
-  heard.clear();
-  set_log_receiver([](int32_t, const char* message) { heard += std::string(message) + "\n"; });
+  received.clear();
+  set_log_receiver([](int32_t, const char* message) { received += std::string(message) + "\n"; });
   import_proto(model);
   set_log_receiver(nullptr);
-  return heard;
+  return received;
 }
 
 void expect_strict_error(const char* part, const pb::ModelProto& model) {

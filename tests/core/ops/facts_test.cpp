@@ -18,10 +18,10 @@
 namespace poprt::ops::sampled {
 namespace {
 
-std::vector<Sample> samples_where(bool (*says)(const Facts& facts)) {
+std::vector<Sample> samples_where(bool (*condition)(const Facts& facts)) {
   std::vector<Sample> chosen;
   for (const Sample& s : all_samples())
-    if (const OpDef* op = find_op(s.domain, s.op, s.opset); op && says(op->facts))
+    if (const OpDef* op = find_op(s.domain, s.op, s.opset); op && condition(op->facts))
       chosen.push_back(s);
   return chosen;
 }

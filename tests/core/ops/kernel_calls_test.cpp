@@ -204,11 +204,11 @@ TEST(KernelResults, AreThoseThatAreRecorded) {
 }
 
 // Messages of prepare() for changed calls, and their numbers: nothing runs.
-class Asked {
+class ChangedCalls {
  public:
-  explicit Asked(const OneCall& call) : call_(call) {}
+  explicit ChangedCalls(const OneCall& call) : call_(call) {}
 
-  void ask(test::MessageCounts& messages) {
+  void count_messages(test::MessageCounts& messages) {
     const auto bent = [&](auto&& change) {
       OneCall c = call_;
       change(c);
@@ -258,7 +258,7 @@ class Asked {
 
 TEST(KernelRefusals, AreThoseThatAreRecorded) {
   std::map<std::string, test::MessageCounts> messages;
-  for (const OneCall& call : all_calls()) Asked(call).ask(messages[call.kernel]);
+  for (const OneCall& call : all_calls()) ChangedCalls(call).count_messages(messages[call.kernel]);
   test::RecordedLines found;
   for (const auto& [kernel, counts] : messages) counts.write(found[kernel]);
   // Without "kernel NAME: ": kernels share many messages.

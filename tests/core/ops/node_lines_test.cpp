@@ -353,7 +353,7 @@ Result result_of(const NodeLine& line, const std::vector<ir::ValueType>& declare
     r.types = refusal(e);
     return r;
   }
-  const auto told = [&r](const std::vector<Tensor>& results) {
+  const auto add_texts = [&r](const std::vector<Tensor>& results) {
     for (const Tensor& t : results)
       if (t.dtype() == DType::string)
         r.types += fmt::format(" {} {}", shape_string(t.shape()), t.string_values());
@@ -368,7 +368,7 @@ Result result_of(const NodeLine& line, const std::vector<ir::ValueType>& declare
   const bool encodes = node.is("LabelEncoder", "ai.onnx.ml") && node.input(0) &&
                        node.input(0)->dtype() == DType::string;
   if (encodes || is_about_strings(node, line.inputs) || op_of(node).lower == lower_text) try {
-      told(evaluate_strings(node, line.inputs));
+      add_texts(evaluate_strings(node, line.inputs));
       return r;
     } catch (const Error& e) {
       r.types += "; " + refusal(e);
@@ -391,7 +391,7 @@ Result result_of(const NodeLine& line, const std::vector<ir::ValueType>& declare
     std::vector<std::string> kernels;
     const auto results = evaluate_listing(node, line.inputs, &kernels);
     r.types += expands(op_of(node)) ? fmt::format(" by {}", kernels.size()) : kernels_text(kernels);
-    told(results);
+    add_texts(results);
   } catch (const Error& e) {
     r.types += "; " + refusal(e);
   }

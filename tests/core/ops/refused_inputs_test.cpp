@@ -28,7 +28,7 @@ Tensor longs(Shape shape) { return Tensor::zeros(DType::s64, std::move(shape)); 
 
 struct Refused {
   NodeCase node;
-  std::string says;
+  std::string error_part;
 };
 
 NodeCase scatter(Tensor data, Tensor indices, Tensor updates, test::Attributes attributes = {}) {
@@ -97,8 +97,8 @@ TEST(RefusedInputs, SayWhatDoesNotFit) {
   };
   for (const Refused& r : all) {
     const std::string error_text = refusal_of(r.node);
-    EXPECT_NE(error_text.find(r.says), std::string::npos)
-        << "'" << error_text << "' should say '" << r.says << "'";
+    EXPECT_NE(error_text.find(r.error_part), std::string::npos)
+        << "'" << error_text << "' should say '" << r.error_part << "'";
   }
 }
 
@@ -258,7 +258,7 @@ TEST(RefusedInputs, LoopsAndTheirBodiesFitEachOther) {
   const std::string i = "input %i : s64[]\n", c = "input %c : bool[]\n", s = "input %s : f32[2]\n";
   struct Case {
     Body body;
-    std::string says;
+    std::string error_part;
   };
   const Case cases[] = {
       {{.results = 1}, "makes 3 values, the node 1"},
@@ -273,8 +273,8 @@ TEST(RefusedInputs, LoopsAndTheirBodiesFitEachOther) {
   EXPECT_EQ(Body().refusal(), "");
   for (const Case& it : cases) {
     const std::string error_text = it.body.refusal();
-    EXPECT_NE(error_text.find(it.says), std::string::npos)
-        << "'" << error_text << "' should say " << it.says;
+    EXPECT_NE(error_text.find(it.error_part), std::string::npos)
+        << "'" << error_text << "' should say " << it.error_part;
   }
   const NodeCase none{.op = "Loop",
                       .inputs = {Tensor::scalar<int64_t>(3), Tensor::scalar(true), floats({2})}};

@@ -293,7 +293,7 @@ TEST(Resize, RefusesInvalidScalesAndSizes) {
   EXPECT_EQ(refusal_of(empty), "") << "scales without an element are none";
   struct Case {
     NodeCase node;
-    std::string says;
+    std::string error_part;
   };
   const Case cases[] = {
       {two, both},
@@ -317,8 +317,8 @@ TEST(Resize, RefusesInvalidScalesAndSizes) {
   };
   for (const Case& c : cases) {
     const std::string error_text = refusal_of(c.node);
-    EXPECT_NE(error_text.find(c.says), std::string::npos)
-        << "'" << error_text << "' should say " << c.says;
+    EXPECT_NE(error_text.find(c.error_part), std::string::npos)
+        << "'" << error_text << "' should say " << c.error_part;
   }
   EXPECT_EQ(refusal_of(scaled({2, 0}, {1, 2})), "") << "there is nothing to make";
   EXPECT_NE(refusal_of(sized({2, 0}, {2, 3}), ErrorCode::unimplemented)

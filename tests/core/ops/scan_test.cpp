@@ -62,7 +62,7 @@ TEST(ScanInference, DirectionsAreZeroOrOne) {
 TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
   struct Case {
     ScanNode node;
-    std::string says;  // of the numbers; empty where they fit
+    std::string error_part;  // of the numbers; empty where they fit
   };
   const Case cases[] = {
       {{}, ""},
@@ -96,11 +96,11 @@ TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
   };
   for (const Case& c : cases) {
     const std::string error_text = c.node.refusal();
-    if (c.says.empty())
+    if (c.error_part.empty())
       EXPECT_EQ(error_text, "") << c.node.inputs << " " << c.node.scanned;
     else
-      EXPECT_NE(error_text.find("'t': " + c.says), std::string::npos)
-          << error_text << ", not " << c.says;
+      EXPECT_NE(error_text.find("'t': " + c.error_part), std::string::npos)
+          << error_text << ", not " << c.error_part;
   }
 }
 
@@ -110,7 +110,7 @@ TEST(ScanInference, ElementTypesAreThoseOfTheBody) {
                     becomes_wide = "output %e\noutput %d\n";
   struct Case {
     ScanNode node;
-    std::string says;
+    std::string error_part;
   };
   const Case cases[] = {
       {{.body_inputs = wide}, "input 0 is f32[2] outside of the body and f64[2] in it, as 'a'"},
@@ -138,12 +138,12 @@ TEST(ScanInference, ElementTypesAreThoseOfTheBody) {
   };
   for (const Case& c : cases) {
     const std::string error_text = c.node.refusal();
-    if (c.says.empty())
+    if (c.error_part.empty())
       EXPECT_EQ(error_text, "") << c.node.inputs << "\n"
                                 << c.node.body_inputs << c.node.body_outputs;
     else
-      EXPECT_NE(error_text.find("'t': " + c.says), std::string::npos)
-          << error_text << ", not " << c.says;
+      EXPECT_NE(error_text.find("'t': " + c.error_part), std::string::npos)
+          << error_text << ", not " << c.error_part;
   }
   const auto graph = ScanNode().graph();
   infer(*graph->nodes().back());

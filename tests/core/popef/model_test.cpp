@@ -156,7 +156,7 @@ TEST(ModelBuilder, ErrorMatrix) {
   };
   struct Row {
     void (*make)(Made&);
-    const char* says;
+    const char* error_part;
   };
   for (const Row& row :
        {Row{nothing, "no executable was read"}, Row{no_metadata, "'a' has no metadata"},
@@ -171,9 +171,9 @@ TEST(ModelBuilder, ErrorMatrix) {
     row.make(made);
     try {
       (void)ModelBuilder(made.read()).createModel();
-      ADD_FAILURE() << "no error: " << row.says;
+      ADD_FAILURE() << "no error: " << row.error_part;
     } catch (const std::runtime_error& e) {
-      EXPECT_NE(std::string(e.what()).find(row.says), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find(row.error_part), std::string::npos) << e.what();
     }
   }
   Made left_over;

@@ -140,13 +140,13 @@ TEST(Source, ReadsBytesWrittenAfterTheEndOfAStream) {
 }
 
 TEST(Source, RefusesUnreadableStreams) {
-  const std::string says = "invalid_argument: the stream to read PopEF from is not readable";
-  EXPECT_EQ(error_of([] { stream_source(nullptr, 0); }), says);
+  const std::string unreadable = "invalid_argument: the stream to read PopEF from is not readable";
+  EXPECT_EQ(error_of([] { stream_source(nullptr, 0); }), unreadable);
   const auto failed = std::make_shared<std::istringstream>("bytes");
   failed->setstate(std::ios::failbit);
-  EXPECT_EQ(error_of([&] { stream_source(failed, 0); }), says);
+  EXPECT_EQ(error_of([&] { stream_source(failed, 0); }), unreadable);
   EXPECT_EQ(error_of([] { stream_source(std::make_shared<std::ifstream>("/nonexistent"), 0); }),
-            says);
+            unreadable);
 }
 
 // The end of a stream that was there when it was opened.

@@ -76,7 +76,7 @@ TEST(Program, TheListingNamesTheNumbersOfControlInstructions) {
 struct Broken {
   const char* what;
   std::function<void(Program&)> breaks;
-  const char* says;
+  const char* error_part;
 };
 
 TEST(Program, OneByteOrIndexTooFarIsRefused) {
@@ -110,7 +110,7 @@ TEST(Program, OneByteOrIndexTooFarIsRefused) {
       ADD_FAILURE() << broken.what << ", and that is accepted";
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::data_loss) << broken.what;
-      EXPECT_NE(e.message().find(broken.says), std::string::npos)
+      EXPECT_NE(e.message().find(broken.error_part), std::string::npos)
           << broken.what << ": " << e.message();
     }
   }

@@ -63,9 +63,9 @@ TEST(WeightForm, PlainBytesHaveNoTypeAndShape) {
 // The last piece may be shorter than the others; the bytes after it are not read.
 TEST(WeightForm, DoesNotReadBytesAfterATensor) {
   for (const int64_t size : {1, 5, 8, 13, 1029}) {
-    const auto form = [&](uint8_t behind) {
+    const auto form = [&](uint8_t tail) {
       const auto all = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(size) + 64, 7);
-      std::fill(all->begin() + size, all->end(), behind);
+      std::fill(all->begin() + size, all->end(), tail);
       return WeightForm::plain(
           Tensor::view(DType::u8, {size}, all->data(), static_cast<size_t>(size), all));
     };

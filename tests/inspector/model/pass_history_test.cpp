@@ -168,11 +168,11 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
 }
 
 TEST(PassHistory, StepsSayWhatTheyAreAndWhatTheyLeft) {
-  std::vector<std::pair<double, std::string>> told;
+  std::vector<std::pair<double, std::string>> reports;
   const auto graph = ir::parse_text(kSampleText);
   const Compilation c = compile_with_history(
       *graph, {}, nullptr,
-      [&](double done, std::string_view what) { told.emplace_back(done, what); });
+      [&](double done, std::string_view what) { reports.emplace_back(done, what); });
   ASSERT_EQ(c.error, "");
   ASSERT_GT(c.steps.size(), 2u);
   EXPECT_EQ(c.steps[0].stage, "model");
@@ -200,12 +200,12 @@ TEST(PassHistory, StepsSayWhatTheyAreAndWhatTheyLeft) {
   EXPECT_GT(milliseconds, 0);
   EXPECT_EQ(c.steps.back().stage, "compile");
   // A larger part of the whole is converting.
-  ASSERT_FALSE(told.empty());
-  for (size_t i = 1; i < told.size(); i++) EXPECT_GE(told[i].first, told[i - 1].first);
-  EXPECT_GE(told.front().first, 0);
-  EXPECT_LT(told.front().first, 0.5);
-  EXPECT_GT(told.back().first, 0.5);
-  EXPECT_LE(told.back().first, 1);
+  ASSERT_FALSE(reports.empty());
+  for (size_t i = 1; i < reports.size(); i++) EXPECT_GE(reports[i].first, reports[i - 1].first);
+  EXPECT_GE(reports.front().first, 0);
+  EXPECT_LT(reports.front().first, 0.5);
+  EXPECT_GT(reports.back().first, 0.5);
+  EXPECT_LE(reports.back().first, 1);
 }
 
 TEST(PassHistory, IsCancelledFromOutsideAtAnyMoment) {

@@ -21,8 +21,8 @@ struct Made {
     p.buffers.push_back({space, 0, offset, bytes, DType::u8, {static_cast<int64_t>(bytes)}});
     return static_cast<uint32_t>(p.buffers.size() - 1);
   }
-  program::Instruction made(const std::string& kernel, std::vector<uint32_t> operands,
-                            const std::string& name = "", std::vector<int64_t> ints = {}) {
+  program::Instruction instruction(const std::string& kernel, std::vector<uint32_t> operands,
+                                   const std::string& name = "", std::vector<int64_t> ints = {}) {
     const auto found = std::find(p.kernels.begin(), p.kernels.end(), kernel);
     const auto at = static_cast<uint32_t>(found - p.kernels.begin());
     if (found == p.kernels.end()) p.kernels.push_back(kernel);
@@ -30,7 +30,7 @@ struct Made {
   }
   void add(const std::string& kernel, std::vector<uint32_t> operands, const std::string& name = "",
            std::vector<int64_t> ints = {}) {
-    p.main.push_back(made(kernel, std::move(operands), name, std::move(ints)));
+    p.main.push_back(instruction(kernel, std::move(operands), name, std::move(ints)));
   }
 };
 
@@ -123,8 +123,8 @@ TEST(ProgramModels, WeightsCountOnceInAnInstruction) {
   m.p.weights_bytes = 80;
   m.p.arena_bytes = 8;
   m.add("k", {w, again, v, a, kNone32, in, out}, "n");
-  m.p.load.push_back(m.made("l", {w}, "first"));
-  m.p.save.push_back(m.made("s", {a}, "last"));
+  m.p.load.push_back(m.instruction("l", {w}, "first"));
+  m.p.save.push_back(m.instruction("s", {a}, "last"));
   const program::NarrowWeights narrow[] = {{64, 16, DType::f16}};
   const ProgramModel p(m.p, {}, narrow);
   ASSERT_EQ(p.instructions().size(), 3u);

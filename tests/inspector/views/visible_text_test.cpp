@@ -67,7 +67,7 @@ class Backdrop {
   }
 
   // The most frequent colour in a rectangle.
-  uint32_t behind(ImVec2 least, ImVec2 most) const {
+  uint32_t most_frequent(ImVec2 least, ImVec2 most) const {
     std::map<uint32_t, int> counts;
     for (int y = std::max(0, static_cast<int>(least.y / kStep));
          y < std::min(height_, static_cast<int>(most.y / kStep)); y++)
@@ -134,9 +134,9 @@ std::vector<std::string> contrast_faults(const std::string& window = "") {
         m.least.y >= m.clip_most.y ||
         (m.list->_OwnerName && std::string(m.list->_OwnerName).find(window) == std::string::npos))
       continue;
-    const uint32_t back =
-        backdrop.behind({std::max(m.least.x, m.clip_least.x), std::max(m.least.y, m.clip_least.y)},
-                        {std::min(m.most.x, m.clip_most.x), std::min(m.most.y, m.clip_most.y)});
+    const uint32_t back = backdrop.most_frequent(
+        {std::max(m.least.x, m.clip_least.x), std::max(m.least.y, m.clip_least.y)},
+        {std::min(m.most.x, m.clip_most.x), std::min(m.most.y, m.clip_most.y)});
     const double ratio = contrast_ratio(rgb_of(m.colour), back);
     if (ratio < 4.5)
       faults.push_back(fmt::format("'{}' has contrast {:.2f}: {:06x} on {:06x}", m.name, ratio,

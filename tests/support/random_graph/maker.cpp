@@ -97,9 +97,9 @@ Value* Maker::of(DType dtype, const Shape& shape) {
   return c.chance(55) ? random_constant(dtype, shape) : input(dtype, shape);
 }
 
-Value* Maker::beside(const Value* v) { return beside(v, v->dtype()); }
+Value* Maker::operand_for(const Value* v) { return operand_for(v, v->dtype()); }
 
-Value* Maker::beside(const Value* v, DType dtype) {
+Value* Maker::operand_for(const Value* v, DType dtype) {
   const Shape whole = v->shape();
   if (c.chance(30))
     if (Value* found = find([&](const Value* x) {

@@ -51,8 +51,8 @@ class Maker {
   Value* of(DType dtype, const Shape& shape);
   // Returns a value of the type of v that broadcasts with it: with fewer dimensions, dimensions of
   // 1, more leading ones, or a scalar.
-  Value* beside(const Value* v);
-  Value* beside(const Value* v, DType dtype);
+  Value* operand_for(const Value* v);
+  Value* operand_for(const Value* v, DType dtype);
   Value* constant(Tensor t);
   Value* random_constant(DType dtype, const Shape& shape);
   Value* scalar(DType dtype, double value);

@@ -126,7 +126,7 @@ void conv_block(Maker& m) {
                m.random_constant(DType::f32, {c}), m.constant(variance)});
   }
   if (y && m.c.chance(40)) {
-    Value* other = m.beside(y);
+    Value* other = m.operand_for(y);
     y = m.add("Add", m.c.chance(50) ? std::vector{y, other} : std::vector{other, y});
   }
   if (y && m.c.chance(60))

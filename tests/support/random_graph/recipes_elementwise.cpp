@@ -10,7 +10,7 @@ void one_of(Maker& m, const Types& types, Names... names) {
 
 // Either order of an operand and what broadcasts with it.
 std::vector<Value*> pair(Maker& m, Value* a) {
-  Value* b = m.c.chance(8) ? a : m.beside(a);
+  Value* b = m.c.chance(8) ? a : m.operand_for(a);
   return m.c.chance(50) ? std::vector<Value*>{a, b} : std::vector<Value*>{b, a};
 }
 
@@ -78,7 +78,7 @@ void variadic(Maker& m) {
   const auto op = m.c.pick<std::string_view>({"Max", "Min", "Sum", "Mean"});
   Value* x = m.any(op == "Sum" || op == "Mean" ? kFloats : kNumbers);
   std::vector<Value*> inputs{x};
-  for (uint64_t n = m.c.below(4); n > 0; n--) inputs.push_back(m.beside(x));
+  for (uint64_t n = m.c.below(4); n > 0; n--) inputs.push_back(m.operand_for(x));
   if (inputs.size() > 1 && m.c.chance(50)) std::swap(inputs.front(), inputs.back());
   m.add(op, inputs);
 }
@@ -107,13 +107,13 @@ void shift(Maker& m) {
 }
 void where(Maker& m) {
   Value* x = m.any(kEvery);
-  Value* y = m.beside(x);
-  Value* condition = m.beside(x, DType::boolean);
+  Value* y = m.operand_for(x);
+  Value* condition = m.operand_for(x, DType::boolean);
   m.add("Where", m.c.chance(50) ? std::vector{condition, x, y} : std::vector{condition, y, x});
 }
 void prelu(Maker& m) {
   Value* x = m.any(kFloats);
-  Value* slope = m.beside(x);
+  Value* slope = m.operand_for(x);
   if (slope->shape().size() <= x->shape().size()) m.add("PRelu", {x, slope});
 }
 // ONNX numbers of f32 u8 s8 s32 s64 bool f16 f64 bf16 u16 s16 u32 u64.

@@ -78,9 +78,10 @@ void layer_norm(Maker& m) {
   Value* root = one(m, "Sqrt", either(m, "Add", variance, number(m, x, 1e-3)));
   Value* y = root ? m.add("Div", {d, root}) : nullptr;
   if (y && m.c.chance(80))
-    y = either(m, "Mul", y, m.c.chance(80) ? m.of(x->dtype(), {x->shape().back()}) : m.beside(y));
+    y = either(m, "Mul", y,
+               m.c.chance(80) ? m.of(x->dtype(), {x->shape().back()}) : m.operand_for(y));
   if (y && m.c.chance(80))
-    either(m, "Add", y, m.c.chance(80) ? m.of(x->dtype(), {x->shape().back()}) : m.beside(y));
+    either(m, "Add", y, m.c.chance(80) ? m.of(x->dtype(), {x->shape().back()}) : m.operand_for(y));
 }
 void rms_norm(Maker& m) {
   Value* x = m.ranked({DType::f32}, 1);

@@ -34,13 +34,13 @@ void linear(Maker& m) {
   const int64_t n = columns(m);
   Value* y = m.add("MatMul", {x, m.random_constant(DType::f32, {x->shape().back(), n})});
   if (y && m.c.chance(70)) {
-    Value* bias = m.c.chance(70) ? m.of(DType::f32, {n}) : m.beside(y);
+    Value* bias = m.c.chance(70) ? m.of(DType::f32, {n}) : m.operand_for(y);
     y = m.add(m.c.chance(85) ? "Add" : "Sub",
               m.c.chance(50) ? std::vector{y, bias} : std::vector{bias, y});
   }
   if (y && m.c.chance(40))
     y = m.add(m.c.pick<std::string_view>({"Relu", "Sigmoid", "Tanh", "Gelu", "Elu"}), {y});
-  if (y && m.c.chance(40)) m.add("Add", {y, m.beside(y)});
+  if (y && m.c.chance(40)) m.add("Add", {y, m.operand_for(y)});
 }
 void gemm(Maker& m) {
   Value* a = m.find([](const Value* v) {

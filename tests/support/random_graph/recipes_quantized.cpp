@@ -99,7 +99,7 @@ void qdq_move(Maker& m) {
 void qdq_elementwise(Maker& m) {
   Value* a = through_bytes(m, single(m, 0));
   if (!a) return;
-  Value* b = m.c.chance(50) ? m.beside(a) : a;
+  Value* b = m.c.chance(50) ? m.operand_for(a) : a;
   Value* y = m.add(m.c.pick<std::string_view>({"Add", "Mul", "Sub"}),
                    m.c.chance(50) ? std::vector{a, b} : std::vector{b, a});
   if (y && m.c.chance(40))
@@ -155,7 +155,7 @@ void qlinear_binary(Maker& m) {
   Value* a = m.any({DType::u8, DType::s8});
   const DType t = a->dtype();
   m.add(m.c.chance(50) ? "QLinearAdd" : "QLinearMul",
-        {a, scale_of(m), zero_of(m, t), m.beside(a), scale_of(m), zero_of(m, t), scale_of(m),
+        {a, scale_of(m), zero_of(m, t), m.operand_for(a), scale_of(m), zero_of(m, t), scale_of(m),
          zero_of(m, t)},
         {}, 1, "com.microsoft");
 }

@@ -36,8 +36,8 @@ void gate(Maker& m) {
   Value* z = m.add("Sigmoid", {x});
   Value* one = m.scalar(DType::f32, 1);
   Value* rest = z ? m.add("Sub", {one, z}) : nullptr;
-  Value* kept = rest ? m.add("Mul", {rest, m.beside(rest)}) : nullptr;
-  Value* fresh = kept ? m.add("Mul", {z, m.beside(z)}) : nullptr;
+  Value* kept = rest ? m.add("Mul", {rest, m.operand_for(rest)}) : nullptr;
+  Value* fresh = kept ? m.add("Mul", {z, m.operand_for(z)}) : nullptr;
   if (fresh) m.add("Add", {kept, fresh});
 }
 

@@ -38,13 +38,13 @@ std::vector<std::string> scan(const Graph& g, const SizedGraph& s) {
     for (const Value* v : g.values()) {
       const auto found = s.values[f].find(v->name());
       if (found == s.values[f].end() || found->second.is_sequence || !v->type.has_shape) continue;
-      const Shape &has = found->second.shape, &says = v->shape();
-      bool right = has.size() == says.size();
+      const Shape &has = found->second.shape, &declared = v->shape();
+      bool right = has.size() == declared.size();
       for (size_t d = 0; right && d < has.size(); d++)
-        right = says[d] == kUnknownDim || says[d] == has[d];
+        right = declared[d] == kUnknownDim || declared[d] == has[d];
       if (!right)
         faults.push_back(fmt::format("'{}' is declared as {}, and is {} in run {}", v->name(),
-                                     shape_string(says), shape_string(has), f));
+                                     shape_string(declared), shape_string(has), f));
       // Passes may change the model's own constants.
       const Value* original = s.graph->find(v->name());
       if (!right || !v->is_constant() || !original || !original->producer()) continue;

@@ -25,7 +25,7 @@ std::vector<std::string> names(const std::vector<InputSet>& sets) {
   return all;
 }
 
-std::vector<double> made(const std::string& name, const CheckInput& input) {
+std::vector<double> values_of(const std::string& name, const CheckInput& input) {
   for (const InputSet& set : input_sets({kIntegers, kFloats, kConditions, kScalar}, CheckData{}))
     if (set.name == name) return set.make(input).to_doubles();
   ADD_FAILURE() << "no set " << name;
@@ -38,32 +38,33 @@ std::set<double> distinct(const std::vector<double>& values) {
 
 TEST(CheckInputs, TheFirstIsRandomWithTheSeedOfThePlace) {
   std::mt19937_64 rng(2);
-  for (const double x : made("random", kFloats))
+  for (const double x : values_of("random", kFloats))
     EXPECT_EQ(x, static_cast<float>(rng() >> 40) / (1 << 23) - 1);
   std::mt19937_64 bits(1);
-  for (const double x : made("random", kIntegers)) EXPECT_EQ(x, static_cast<double>(bits() & 1));
+  for (const double x : values_of("random", kIntegers))
+    EXPECT_EQ(x, static_cast<double>(bits() & 1));
 }
 
 TEST(CheckInputs, ConstantSetsAreWhatTheirNamesSay) {
   for (const CheckInput& input : {kFloats, kIntegers, kConditions, kScalar}) {
-    EXPECT_EQ(distinct(made("zeros", input)), std::set<double>{0}) << input.name;
-    EXPECT_EQ(distinct(made("ones", input)), std::set<double>{1}) << input.name;
+    EXPECT_EQ(distinct(values_of("zeros", input)), std::set<double>{0}) << input.name;
+    EXPECT_EQ(distinct(values_of("ones", input)), std::set<double>{1}) << input.name;
   }
-  EXPECT_EQ(distinct(made("negative", kIntegers)), std::set<double>{0});
-  EXPECT_EQ(distinct(made("positive", kConditions)), std::set<double>{1});
-  EXPECT_EQ(made("large scalars", kScalar), std::vector<double>{100});
-  EXPECT_EQ(distinct(made("large scalars", kIntegers)), (std::set<double>{0, 1}));
+  EXPECT_EQ(distinct(values_of("negative", kIntegers)), std::set<double>{0});
+  EXPECT_EQ(distinct(values_of("positive", kConditions)), std::set<double>{1});
+  EXPECT_EQ(values_of("large scalars", kScalar), std::vector<double>{100});
+  EXPECT_EQ(distinct(values_of("large scalars", kIntegers)), (std::set<double>{0, 1}));
 }
 
 TEST(CheckInputs, FloatsHaveOneSign) {
-  for (const double x : made("negative", kFloats)) EXPECT_TRUE(std::signbit(x) && x >= -1);
-  for (const double x : made("positive", kFloats)) EXPECT_TRUE(!std::signbit(x) && x <= 1);
-  EXPECT_GT(distinct(made("positive", kFloats)).size(), 20U);
+  for (const double x : values_of("negative", kFloats)) EXPECT_TRUE(std::signbit(x) && x >= -1);
+  for (const double x : values_of("positive", kFloats)) EXPECT_TRUE(!std::signbit(x) && x <= 1);
+  EXPECT_GT(distinct(values_of("positive", kFloats)).size(), 20U);
 }
 
 TEST(CheckInputs, SparseValuesAreMostlyZeroAndNotAll) {
   const CheckInput many{"m", DType::f32, {4000}, 1};
-  const auto values = made("sparse", many);
+  const auto values = values_of("sparse", many);
   const auto zeros = std::ranges::count(values, 0.0);
   EXPECT_NEAR(static_cast<double>(zeros), 3500, 100);
   EXPECT_GT(*std::ranges::max_element(values), 0.5);
@@ -71,13 +72,13 @@ TEST(CheckInputs, SparseValuesAreMostlyZeroAndNotAll) {
 }
 
 TEST(CheckInputs, RepeatedVectorsAreEqualAndVary) {
-  const auto values = made("repeated", kFloats);
+  const auto values = values_of("repeated", kFloats);
   for (size_t i = 4; i < values.size(); i++) EXPECT_EQ(values[i], values[i - 4]);
   EXPECT_EQ(distinct(values).size(), 4U);
 }
 
 TEST(CheckInputs, DistinctIntegersCount) {
-  const auto values = made("distinct", kIntegers);
+  const auto values = values_of("distinct", kIntegers);
   for (size_t i = 0; i < values.size(); i++) EXPECT_EQ(values[i], static_cast<double>(i));
 }
 

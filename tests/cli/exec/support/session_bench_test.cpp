@@ -7,7 +7,7 @@ namespace poprt::cli {
 namespace {
 
 struct Benched {
-  std::vector<size_t> asked;
+  std::vector<size_t> checked;
   SessionTimes times;
   double around = 0;  // seconds, everything included
 };
@@ -22,7 +22,7 @@ Benched bench(SessionBench b, size_t most, const Executable& executable = compil
   Benched found;
   const auto begin = std::chrono::steady_clock::now();
   found.times = bench_session(b, [&](size_t done) {
-    found.asked.push_back(done);
+    found.checked.push_back(done);
     return done < most;
   });
   found.around = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -39,7 +39,7 @@ TEST(SessionBench, RunsAreTimedUntilThereAreEnough) {
       b.in_flight = 3;
       const Benched found = bench(b, 7);
       EXPECT_EQ(found.times.ms.size(), 7U) << queues;
-      EXPECT_EQ(found.asked, (std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7})) << queues;
+      EXPECT_EQ(found.checked, (std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7})) << queues;
       double sum = 0;
       for (const double ms : found.times.ms) {
         EXPECT_GT(ms, 0);
@@ -57,7 +57,7 @@ TEST(SessionBench, ARunOfSeveralTransfersCountsForEach) {
   b.transfers = 3;
   const Benched found = bench(b, 6);
   EXPECT_EQ(found.times.ms.size(), 6U);
-  EXPECT_EQ(found.asked, (std::vector<size_t>{0, 3, 6}));
+  EXPECT_EQ(found.checked, (std::vector<size_t>{0, 3, 6}));
   EXPECT_EQ(found.times.ms[0], found.times.ms[2]);
 }
 

@@ -44,7 +44,7 @@ std::string refusal(const std::string& body, int opset = 17) {
 
 struct Words {
   const char* name;
-  std::string body, says;
+  std::string body, error_part;
   int opset = 17;
 };
 
@@ -52,7 +52,7 @@ void expect_refused(std::span<const Words> all, const char* code) {
   for (const Words& w : all) {
     const std::string error_text = refusal(w.body, w.opset);
     EXPECT_TRUE(error_text.starts_with(code)) << w.name << ": " << error_text;
-    EXPECT_NE(error_text.find(w.says), std::string::npos) << w.name << ": " << error_text;
+    EXPECT_NE(error_text.find(w.error_part), std::string::npos) << w.name << ": " << error_text;
   }
 }
 

@@ -201,10 +201,10 @@ TEST_F(CustomOp, AttributesThatNoPluginCanHaveAreNamed) {
       {Tensor::zeros(DType::string, {1}), "attribute 'a' contains text, " + none},
       {graph, "attribute 'a' contains graphs or several tensors, " + none},
       {std::vector<Tensor>{x}, "attribute 'a' contains graphs or several tensors, " + none}};
-  for (const auto& [value, says] : refused) {
+  for (const auto& [value, error_part] : refused) {
     const std::string error_text = error_of(node("Spy", {{x, false}}, {{"a", value}}));
     EXPECT_TRUE(error_text.starts_with("unimplemented: ")) << error_text;
-    EXPECT_NE(error_text.find(says), std::string::npos) << error_text;
+    EXPECT_NE(error_text.find(error_part), std::string::npos) << error_text;
   }
   EXPECT_EQ(error_of(node("Spy", {{x, false}}, {{"a", std::vector<std::string>{"b"}}})), "");
 }

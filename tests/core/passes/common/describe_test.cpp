@@ -40,20 +40,20 @@ TEST(Describe, LayersAreNamedByTheSharedResult) {
   const std::string plain = head + "%p = MatMul(%x, %w)\n%r = Relu(%p)\n%y = Add(%r, %w)\n";
   const std::string before = plain + "output %y";
   EXPECT_EQ(results(before.c_str(), before.c_str()), "MatMul p\n");
-  const auto behind = [&](const std::string& steps) {
+  const auto results_after = [&](const std::string& steps) {
     return results(before.c_str(), (head + "%q = MatMul(%x, %w)\n" + steps).c_str());
   };
-  EXPECT_EQ(behind("%p = Cast(%q) {to = 1}\noutput %p"), "MatMul p\n");
-  EXPECT_EQ(behind("%p = Mul(%q, %w)\noutput %p"), "MatMul p\n");
-  EXPECT_EQ(behind("%p = Add(%q, %w)\noutput %p"), "MatMul p\n");
-  EXPECT_EQ(behind("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%p = Add(%b, %w)\noutput %p"),
+  EXPECT_EQ(results_after("%p = Cast(%q) {to = 1}\noutput %p"), "MatMul p\n");
+  EXPECT_EQ(results_after("%p = Mul(%q, %w)\noutput %p"), "MatMul p\n");
+  EXPECT_EQ(results_after("%p = Add(%q, %w)\noutput %p"), "MatMul p\n");
+  EXPECT_EQ(results_after("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%p = Add(%b, %w)\noutput %p"),
             "MatMul p\n");
-  EXPECT_EQ(behind("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%c = Add(%b, %w)\n"
-                   "%p = Cast(%c) {to = 1}\noutput %p"),
+  EXPECT_EQ(results_after("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%c = Add(%b, %w)\n"
+                          "%p = Cast(%c) {to = 1}\noutput %p"),
             "");
-  EXPECT_EQ(behind("%p = Neg(%q)\noutput %p"), "");  // it computes something else
-  EXPECT_EQ(behind("output %q"), "");
-  EXPECT_EQ(behind("%x2 = Mul(%q, %w)\noutput %x2"), "");
+  EXPECT_EQ(results_after("%p = Neg(%q)\noutput %p"), "");  // it computes something else
+  EXPECT_EQ(results_after("output %q"), "");
+  EXPECT_EQ(results_after("%x2 = Mul(%q, %w)\noutput %x2"), "");
   // An input of that name is nothing that was computed.
   EXPECT_EQ(results("input %p : f32[2,2]\n%z = Relu(%p)\noutput %z", before.c_str()), "");
 }

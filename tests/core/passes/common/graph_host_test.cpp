@@ -375,7 +375,7 @@ TEST_F(GraphHost, ReportsErrorsOfACall) {
 }
 
 TEST_F(GraphHost, ParametersAreThoseOfTheCall) {
-  const auto asked = [&](const passes::Arguments* arguments, const char* name) {
+  const auto parameter_text = [&](const passes::Arguments* arguments, const char* name) {
     std::string found;
     try {
       passes::call_with_graph(
@@ -392,11 +392,12 @@ TEST_F(GraphHost, ParametersAreThoseOfTheCall) {
     return found;
   };
   const passes::Arguments given{{"factor", "3"}};
-  EXPECT_EQ(asked(&given, "factor"), "3");
-  EXPECT_EQ(asked(&given, "other"),
+  EXPECT_EQ(parameter_text(&given, "factor"), "3");
+  EXPECT_EQ(parameter_text(&given, "other"),
             "null: run: get_parameter: 'other' is not a parameter of the pass");
-  EXPECT_EQ(asked(&given, nullptr), "null: run: get_parameter: '' is not a parameter of the pass");
-  EXPECT_EQ(asked(nullptr, "factor"),
+  EXPECT_EQ(parameter_text(&given, nullptr),
+            "null: run: get_parameter: '' is not a parameter of the pass");
+  EXPECT_EQ(parameter_text(nullptr, "factor"),
             "null: run: get_parameter: 'factor' is read while no pass runs");
   EXPECT_EQ(host_.get_parameter(graph(), "factor"), nullptr);  // the call is over
 }

@@ -46,7 +46,7 @@ TEST(CheckWithFakeData, AnOutputThatDiffersIsRefused) {
 
 // The beginning of the message for y = body(x), before and after.
 struct Comparison {
-  const char *before, *after, *says;
+  const char *before, *after, *error_part;
 };
 
 TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
@@ -82,7 +82,8 @@ TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
       return fmt::format("input %x : f32[2,3]\n{}\noutput %y", body);
     };
     const std::string error_text = message_of_check(text(c.before), text(c.after));
-    EXPECT_TRUE(error_text.find(c.says) != std::string::npos) << c.after << "\n" << error_text;
+    EXPECT_TRUE(error_text.find(c.error_part) != std::string::npos) << c.after << "\n"
+                                                                    << error_text;
   }
 }
 
@@ -110,7 +111,7 @@ TEST(CheckWithFakeData, RefusesWhatItCannotFeedOrCompute) {
   };
   for (const Comparison& c : all) {
     const std::string error_text = message_of_check(c.before, c.after);
-    EXPECT_NE(error_text.find(c.says), std::string::npos) << error_text;
+    EXPECT_NE(error_text.find(c.error_part), std::string::npos) << error_text;
   }
   const auto graph = parsed(kNegated);
   passes::PassContext context;

@@ -6,7 +6,7 @@
 namespace poprt::test {
 namespace {
 
-std::vector<std::string> heard;
+std::vector<std::string> warnings;
 
 TEST(FinalCheck, WarnsOfValuesThatAreReadAndHaveNoShapeAlsoInBranches) {
   const auto graph = parsed(R"(
@@ -22,12 +22,12 @@ TEST(FinalCheck, WarnsOfValuesThatAreReadAndHaveNoShapeAlsoInBranches) {
     output %y
     output %z
   )");
-  heard.clear();
-  set_log_receiver([](int32_t, const char* message) { heard.emplace_back(message); });
+  warnings.clear();
+  set_log_receiver([](int32_t, const char* message) { warnings.emplace_back(message); });
   run(*graph, {"final_check"});
   set_log_receiver(nullptr);
   const auto warned_of = [](std::string_view name) {
-    return std::ranges::count_if(heard, [&](const std::string& message) {
+    return std::ranges::count_if(warnings, [&](const std::string& message) {
       return message.starts_with(fmt::format("final_check: '{}' of Reshape node", name)) &&
              message.ends_with("has no known shape");
     });

@@ -95,7 +95,7 @@ uint64_t slice_of_this_thread() {
 }
 
 // The actions of the watching thread before it reports a request.
-struct Told {
+struct Notified {
   std::atomic<int> count{0};
   std::atomic<int64_t> sleeps{0};  // of the thread, until the last one
   std::atomic<bool> in_time{true};
@@ -103,24 +103,24 @@ struct Told {
   uint64_t slice = 0;  // that the thread requested from the kernel
 
   static void call(void* context, const Request& request) noexcept {
-    auto& told = *static_cast<Told*>(context);
+    auto& notified = *static_cast<Notified*>(context);
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
-    told.sleeps = usage.ru_nvcsw;
-    pthread_getname_np(pthread_self(), told.thread, sizeof told.thread);
-    told.slice = slice_of_this_thread();
-    if (std::chrono::steady_clock::now() < request.deadline()) told.in_time = false;
-    told.count++;
+    notified.sleeps = usage.ru_nvcsw;
+    pthread_getname_np(pthread_self(), notified.thread, sizeof notified.thread);
+    notified.slice = slice_of_this_thread();
+    if (std::chrono::steady_clock::now() < request.deadline()) notified.in_time = false;
+    notified.count++;
   }
 };
 
 TEST(DeadlineWatch, TellsManyLimitsThatAreCloseInOneGo) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;
-  Told told;
+  Notified notified;
   RequestCallback callback;
-  callback.full = Told::call;
-  callback.context = &told;
+  callback.full = Notified::call;
+  callback.context = &notified;
   const auto start = pool->clock.now() + 300ms;  // long after all were added
   constexpr int kCount = 2000;                   // 20 us apart: 40 ms
   std::vector<RequestPtr> all;
@@ -128,12 +128,12 @@ TEST(DeadlineWatch, TellsManyLimitsThatAreCloseInOneGo) {
     all.emplace_back(pool->take(1, callback, pool->clock.now(), start + i * 20us));
     watch.add(all.back());
   }
-  EXPECT_TRUE(eventually([&] { return told.count == kCount; }));
-  EXPECT_TRUE(told.in_time);  // none before its time
-  EXPECT_STREQ(told.thread, "poprt-limits");
-  EXPECT_LE(told.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
+  EXPECT_TRUE(eventually([&] { return notified.count == kCount; }));
+  EXPECT_TRUE(notified.in_time);  // none before its time
+  EXPECT_STREQ(notified.thread, "poprt-limits");
+  EXPECT_LE(notified.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
   if (const uint64_t usual = slice_of_this_thread()) {
-    EXPECT_LT(told.slice, usual);  // it may interrupt what computes
+    EXPECT_LT(notified.slice, usual);  // it may interrupt what computes
   }
 }
 

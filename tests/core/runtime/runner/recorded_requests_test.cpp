@@ -170,10 +170,10 @@ class RecordedRequests : public ::testing::Test {
       if (later != line) found[heading].insert(what + ", asynchronously: " + later);
       request.results();
       std::string shapes;
-      const std::string asked = message_of_call([&] {
+      const std::string answer = message_of_call([&] {
         for (const Shape& s : runner.output_shapes(in)) shapes += " " + shape_string(s);
       });
-      if (shapes != usual_) found[heading].insert(what + " gives: " + asked + shapes);
+      if (shapes != usual_) found[heading].insert(what + " gives: " + answer + shapes);
       if (what == "input as it is") usual_ = shapes;
       std::string which;
       const std::string outputs = message_of_call([&] {
@@ -556,16 +556,16 @@ TEST_F(RecordedRequests, ConfigurationsOnBothSidesOfTheirLimits) {
     RunnerConfig config;
     config.session.device = copying(32, 8);
     set(config, value);
-    std::string told;
+    std::string details;
     const std::string error_text = message_of_call([&] {
       const RunnerPlan plan(two_copies(), std::move(config));
-      told = fmt::format(
+      details = fmt::format(
           ": {} rows of chunks, {} replicas, {} chunks and {} rows a step, depth {}, dynamic {} "
           "flat {} tracing {} largest {}",
           plan.chunk_rows, plan.replicas, plan.step_chunks, plan.step_rows, plan.depth,
           plan.dynamic, plan.flat, plan.tracing, plan.largest_input);
     });
-    found[what].insert(fmt::format("{}: {}{}", value, error_text, told));
+    found[what].insert(fmt::format("{}: {}{}", value, error_text, details));
   };
   const std::pair<const char*, std::function<void(RunnerConfig&, int64_t)>> fields[] = {
       {"queue_depth", [](auto& c, int64_t v) { c.queue_depth = static_cast<size_t>(v); }},

@@ -140,23 +140,23 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
   EXPECT_EQ(cache.find(key('a')), nullptr);
 }
 
-std::string heard;
+std::string messages;
 
 // The reason of a compilation is reported, with the name of the option.
 TEST_F(Cache, LogsTheReasonOfAMiss) {
   const ExecutableCache cache(folder);
   const std::string path = cache.path_of(key('a')).string();
   const auto message_for = [&](const std::function<void()>& f) {
-    heard.clear();
+    messages.clear();
     const LogLevel before = log().level();
     set_log_level("INFO");
     set_log_receiver([](int32_t level, const char* message) {
-      heard += fmt::format("{} {}\n", level, message);
+      messages += fmt::format("{} {}\n", level, message);
     });
     f();
     set_log_receiver(nullptr);
     log().set_level(before);
-    return heard;
+    return messages;
   };
   EXPECT_EQ(message_for([&] { (void)cache.find(key('a')); }), "");
   EXPECT_EQ(message_for([&] { cache.store(key('a', "fp32"), payload); }),

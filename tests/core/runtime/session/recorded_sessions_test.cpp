@@ -28,10 +28,10 @@ struct Watched : StreamCallback {
   Watched(std::string n, bool in, std::vector<std::string>& to)
       : name(std::move(n)), is_input(in), calls(to) {}
 
-  void say(const std::string& what) { calls.push_back(name + " " + what); }
+  void record_call(const std::string& what) { calls.push_back(name + " " + what); }
   Result fetch(void* p) noexcept override {
     if (left-- == 0) {
-      say("has nothing");
+      record_call("has nothing");
       return Result::not_available;
     }
     transfer(p, "fetch");
@@ -44,23 +44,23 @@ struct Watched : StreamCallback {
   }
   void* acquire() noexcept override {
     if (!own) return nullptr;
-    say("acquire");
+    record_call("acquire");
     if (is_input) std::fill_n(mine, kCount, next);
     return mine;
   }
   void complete() noexcept override {
-    if (own && !is_input) say(fmt::format("holds {}", mine[1]));
-    say("complete");
+    if (own && !is_input) record_call(fmt::format("holds {}", mine[1]));
+    record_call("complete");
     next++;
   }
-  void invalidate_prefetched() noexcept override { say("invalidate"); }
-  void interrupt() noexcept override { say("interrupt"); }
-  void resume() noexcept override { say("resume"); }
+  void invalidate_prefetched() noexcept override { record_call("invalidate"); }
+  void interrupt() noexcept override { record_call("interrupt"); }
+  void resume() noexcept override { record_call("resume"); }
 
   void transfer(void* p, const char* what) {
     auto* const values = static_cast<float*>(p);
     if (is_input) std::fill_n(values, kCount, next);
-    say(fmt::format("{} {}", what, values[1]));
+    record_call(fmt::format("{} {}", what, values[1]));
   }
 
   const std::string name;

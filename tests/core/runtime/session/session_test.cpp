@@ -537,13 +537,14 @@ TEST(Session, StopEndsABlockedRun) {
     ended = std::chrono::steady_clock::now();
   });
   while (at.x->fetches == 0) std::this_thread::yield();
-  const auto asked = std::chrono::steady_clock::now();
+  const auto requested = std::chrono::steady_clock::now();
   session.stop();
   runner.join();
   EXPECT_EQ(code, ErrorCode::cancelled);
-  RecordProperty("stop_microseconds",
-                 static_cast<int>(
-                     std::chrono::duration_cast<std::chrono::microseconds>(ended - asked).count()));
+  RecordProperty(
+      "stop_microseconds",
+      static_cast<int>(
+          std::chrono::duration_cast<std::chrono::microseconds>(ended - requested).count()));
   // It stays stopped until it is loaded again.
   at.x->blocked = false;
   EXPECT_EQ(error_of([&] { session.run_main_programs(); }).code(), ErrorCode::cancelled);

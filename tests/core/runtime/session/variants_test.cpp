@@ -327,7 +327,7 @@ std::string refusal_of(const std::function<void()>& open) {
 
 TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
   struct Bend {
-    const char *from, *to, *says;
+    const char *from, *to, *error_part;
   };
   const Bend bends[] = {
       {"\"times\": 1", "\"times\": 0", "dimension 'length' is scaled out of range"},
@@ -361,8 +361,9 @@ TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
     const size_t at = blob.find(bend.from);
     ASSERT_NE(at, blob.npos) << bend.from;
     blob.replace(at, std::strlen(bend.from), bend.to);
-    EXPECT_EQ(refusal_of([&] { of_shapes(blob); }),
-              bend.says ? fmt::format("opaque blob '{}': {}", kVariants, bend.says) : "taken")
+    EXPECT_EQ(
+        refusal_of([&] { of_shapes(blob); }),
+        bend.error_part ? fmt::format("opaque blob '{}': {}", kVariants, bend.error_part) : "taken")
         << bend.to;
   }
   const std::string none = kShapes.substr(0, kShapes.find("\"buckets\"")) + "\"buckets\": []}";
