@@ -290,24 +290,36 @@ TEST(ThreadPool, RunsBeyondTheNumberOfThreadsComputeAlone) {
   pools[3]->end_run();
 }
 
-// With n runs of pools of 4 threads, at most 4 threads are in tasks, and all are used.
+// With n runs of pools of 4 threads, their n callers and workers 1 to 4 - n are in tasks, all four
+// at the same time. A worker that has seen fewer runs before may still claim tasks once. Threads
+// are counted in tasks, so the load of the machine does not matter.
 TEST(ThreadPool, RunsOfSharedPoolsUseNoMoreThreadsThanOne) {
   struct InTasks {
+    int runs = 0;
     std::atomic<int> now{0}, most{0};
-    static void run(void* context, int64_t begin, int64_t end, int) noexcept {
+    std::atomic<bool> waits{true};           // until four threads are in tasks
+    std::array<std::atomic<int>, 4> late{};  // calls on workers that sleep during so many runs
+
+    static void run(void* context, int64_t begin, int64_t end, int worker) noexcept {
       auto& self = *static_cast<InTasks*>(context);
-      for (int64_t i = begin; i < end; i++) {
-        const int now = ++self.now;
-        int most = self.most;
-        while (now > most && !self.most.compare_exchange_weak(most, now)) {
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds(300));
-        self.now--;
+      if (worker > 4 - self.runs && worker != 0) {
+        self.late[static_cast<size_t>(worker)]++;
+        return;
       }
+      const int now = ++self.now;
+      int most = self.most;
+      while (now > most && !self.most.compare_exchange_weak(most, now)) {
+      }
+      for (int wait = 0; self.most < 4 && self.waits && wait < 20000; wait++)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      self.waits = false;
+      std::this_thread::sleep_for(std::chrono::microseconds(300) * (end - begin));
+      self.now--;
     }
   };
   for (int runs = 1; runs <= 4; runs++) {
     InTasks tasks;
+    tasks.runs = runs;
     std::atomic<int> begun{0}, ended{0};
     std::vector<std::thread> users;
     for (int i = 0; i < runs; i++)
@@ -316,16 +328,83 @@ TEST(ThreadPool, RunsOfSharedPoolsUseNoMoreThreadsThanOne) {
         pool->begin_run();
         begun++;
         while (begun != runs) std::this_thread::yield();
-        // Sleeping workers need some time to wake up.
         for (int k = 0; k < 20; k++) pool->parallel_for(60, InTasks::run, &tasks);
         ended++;
         while (ended != runs) std::this_thread::yield();
         pool->end_run();
       });
     for (std::thread& t : users) t.join();
-    EXPECT_LE(tasks.most, 4) << runs << " runs";
-    EXPECT_GE(tasks.most, 3) << runs << " runs";
+    EXPECT_EQ(tasks.most, 4) << runs << " runs";
+    for (const auto& calls : tasks.late) EXPECT_LE(calls, 1) << runs << " runs";
   }
+}
+
+// A second run of pools of two threads takes the worker away from the first. The worker finishes
+// its call and leaves the other tasks of its share, and those of the caller, to the caller.
+TEST(ThreadPool, AWorkerThatIsNoLongerNeededTakesNoMoreTasks) {
+  struct Work {
+    ThreadPool& other;
+    std::atomic<int> calls{0};  // of the worker
+    std::atomic<bool> in_task{false}, other_began{false}, finished{false};
+
+    static void run(void* context, int64_t, int64_t, int worker) noexcept {
+      auto& self = *static_cast<Work*>(context);
+      if (worker == 1) {
+        self.calls++;
+        self.in_task = true;
+        wait_for(self.other_began);
+        self.finished = true;
+        return;
+      }
+      if (self.other_began) return;
+      wait_for(self.in_task);
+      self.other.begin_run();
+      self.other_began = true;
+      wait_for(self.finished);
+      // The worker has time to claim more, which it must not do.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    static void wait_for(const std::atomic<bool>& flag) noexcept {
+      for (int wait = 0; !flag && wait < 20000; wait++)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+  };
+  const auto first = ThreadPool::shared(2), second = ThreadPool::shared(2);
+  Work work{*second};
+  first->begin_run();
+  first->parallel_for(24, Work::run, &work);
+  EXPECT_TRUE(work.finished);
+  EXPECT_EQ(work.calls, 1);
+  second->end_run();
+  EXPECT_TRUE(worker_joins(*first)) << "one run is left, which the worker helps again";
+  first->end_run();
+}
+
+// The caller is in its first task until the worker has run all others, also those of the caller's
+// share.
+TEST(ThreadPool, AWorkerTakesTheTasksOfASlowCaller) {
+  constexpr int64_t kTasks = 64;
+  struct Work {
+    std::atomic<int64_t> by_worker{0}, claimed_by_caller{0};
+
+    static void run(void* context, int64_t begin, int64_t end, int worker) noexcept {
+      auto& self = *static_cast<Work*>(context);
+      if (worker == 1) {
+        self.by_worker += end - begin;
+        return;
+      }
+      self.claimed_by_caller += end - begin;
+      for (int wait = 0; self.by_worker + self.claimed_by_caller != kTasks && wait < 20000; wait++)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+  };
+  ThreadPool pool(2);
+  Work work;
+  pool.begin_run();
+  pool.parallel_for(kTasks, Work::run, &work);
+  pool.end_run();
+  EXPECT_EQ(work.by_worker + work.claimed_by_caller, kTasks);
+  EXPECT_LE(work.claimed_by_caller, 8) << "a claim is a quarter of the share of 32 tasks";
 }
 
 TEST(ThreadPool, SharesOfUpToSixteenWorkersAreEqual) {
