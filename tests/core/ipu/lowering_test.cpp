@@ -80,12 +80,41 @@ TEST(Lowering, AGatherOfManyRowsLooksEachUpOnce) {
   EXPECT_LT(many, 12 * few);
 }
 
+TEST(Lowering, AScatterCopiesTheTensorAndReplacesItsRows) {
+  Chip c;
+  c.lowering.scatter(DType::f16, 1472 * 1000, 8, 64);
+  const OpCost cost = c.lowering.take();
+  ASSERT_EQ(cost.steps.size(), 2u);
+  EXPECT_EQ(cost.steps[0].exchange_bytes, 0);
+  EXPECT_EQ(cost.steps[0].tiles, 1472);
+  // A tile receives all indices of 4 bytes, and one vector of 4 halves of one row.
+  EXPECT_EQ(cost.steps[1].exchange_bytes, 4 * 64 + 4 * 2);
+  EXPECT_EQ(cost.steps[1].tiles, 1472);
+  EXPECT_EQ(cost.steps[0].compute, copy_cycles(c.target, 2 * 1000, 8));
+  EXPECT_EQ(cost.steps[1].compute, gather_cycles(c.target, DType::f16, 4, 64, 1));
+}
+
+// If a row has more vectors than there are tiles, each tile has a part of all rows.
+TEST(Lowering, AScatterOfWideRowsSpreadsEachOverAllTiles) {
+  Chip c;
+  c.lowering.scatter(DType::f16, 1472 * 1000, 1472 * 8, 64);
+  const Superstep wide = c.lowering.take().steps.at(1);
+  EXPECT_EQ(wide.exchange_bytes, 4 * 64 + 64 * 8 * 2);
+  EXPECT_EQ(wide.compute, gather_cycles(c.target, DType::f16, 8, 64, 64));
+  c.lowering.scatter(DType::f16, 1472 * 1000, 0, 64);
+  const OpCost of_nothing = c.lowering.take();
+  c.lowering.scatter(DType::f16, 1472 * 1000, 1, 64);
+  EXPECT_EQ(of_nothing.cycles(), c.lowering.take().cycles()) << "a row has at least one element";
+}
+
 TEST(Lowering, EmptyTensorsCostNothing) {
   Chip c;
   c.lowering.softmax(DType::f16, 0, 128);
   c.lowering.elementwise(Elementwise::add, DType::f16, 0, 2);
   c.lowering.gather(DType::f16, 100, 8, 0);
   c.lowering.pool(DType::f16, 0, 10, 9, 0);
+  c.lowering.scatter(DType::f16, 0, 8, 4);
+  c.lowering.scatter(DType::f16, 800, 8, 0);
   EXPECT_EQ(c.lowering.take().cycles(), 0);
 }
 
