@@ -1,5 +1,9 @@
-// Libraries that cannot be loaded, each wrong in the way that POPRT_BROKEN names.
+// Libraries that cannot be loaded, each wrong in the way that BROKEN_... names. The one of
+// BROKEN_SLOW can be loaded, but its init() fails if it is called more than once.
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "poprt/plugin.h"
 
@@ -77,6 +81,12 @@ namespace {
   return add_parameter(host, registry, {0, "count", "", POPRT_PARAMETER_TEXT, 0, nullptr});
 #elif defined(BROKEN_PARAMETER)
   return add_parameter(host, registry, {0, "two words", "", POPRT_PARAMETER_TEXT, 0, nullptr});
+#elif defined(BROKEN_SLOW)
+  static std::atomic<int> calls{0};
+  if (calls++) return host->fail(registry, POPRT_ALREADY_EXISTS, "init is called again");
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const poprt_operator op = make_operator("org.example", "Slow");
+  return host->add_operator(registry, &op);
 #else
   return POPRT_OK;
 #endif

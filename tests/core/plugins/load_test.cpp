@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "plugins/registry.h"
@@ -106,6 +109,50 @@ TEST_F(PluginFile, ALibraryWithoutTheEntryIsRefused) {
                 "POPRT_PLUGIN of poprt/plugin.h)");
 }
 
+fs::path broken(const std::string& kind) {
+  return fs::path(POPRT_TEST_PLUGINS) / ("libbroken_" + kind + ".so");
+}
+
+TEST_F(PluginFile, WhoseEntryReturnsNullIsRefused) {
+  EXPECT_EQ(loaded(broken("null")), "failed_precondition: plug-in '" + broken("null").string() +
+                                        "': poprt_plugin_entry returned null");
+}
+
+TEST_F(PluginFile, OfAnotherAbiIsRefused) {
+  EXPECT_EQ(loaded(broken("abi")), "failed_precondition: plug-in '" + broken("abi").string() +
+                                       "': was built for version 99 of the plug-in ABI, this poprt "
+                                       "has 1: build it again with its headers");
+}
+
+// RTLD_NOLOAD finds a library only while it is loaded.
+TEST_F(PluginFile, ThatIsRefusedDoesNotStayLoaded) {
+  for (const char* kind : {"entry", "null", "abi"}) {
+    EXPECT_NE(loaded(broken(kind)), "loaded");
+    EXPECT_EQ(dlopen(broken(kind).c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr) << kind;
+  }
+}
+
+// Its init() takes 100 ms, and fails if it is called again.
+TEST_F(PluginFile, IsInitialisedOnceIfSeveralThreadsLoadIt) {
+  const size_t before = libraries().size();
+  std::vector<std::string> results(4);
+  std::atomic<size_t> started{0};
+  std::vector<std::thread> threads;
+  for (std::string& result : results)
+    threads.emplace_back([&] {
+      started++;
+      while (started != results.size()) std::this_thread::yield();
+      result = loaded(broken("slow"));
+    });
+  for (std::thread& t : threads) t.join();
+  for (const std::string& result : results) EXPECT_EQ(result, "loaded");
+  ASSERT_EQ(libraries().size(), before + 1);
+  EXPECT_EQ(libraries().back()->path, fs::canonical(broken("slow")));
+  EXPECT_TRUE(find_operator("org.example", "Slow"));
+  EXPECT_EQ(loaded(broken("slow")), "loaded") << "a library is loaded once";
+  EXPECT_NE(dlopen(broken("slow").c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr) << "it stays loaded";
+}
+
 TEST_F(PluginFile, OfTheEnvironmentAreLoadedInTheirOrder) {
   const auto with = [](const char* value) -> std::string {
     ::setenv("POPRT_PLUGINS", value, 1);
@@ -127,6 +174,8 @@ TEST_F(PluginFile, OfTheEnvironmentAreLoadedInTheirOrder) {
   for (const char* one : {":/none/b.so", "::/none/b.so:"})
     EXPECT_EQ(with(one), missing("/none/b.so"));
   EXPECT_EQ(with("/none/b.so:"), missing("/none/b.so"));
+  for (const char* end : {"", ":", "::"})
+    EXPECT_EQ(with((broken("slow").string() + end).c_str()), "loaded");
   ::unsetenv("POPRT_PLUGINS");
   EXPECT_NO_THROW(load_environment());
 }
