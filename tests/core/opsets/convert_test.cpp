@@ -9,56 +9,10 @@
 #include <limits>
 #include <set>
 
-#include "ir/schemas.h"
-#include "ir/text.h"
-#include "support/graph_eval.h"
+#include "core/opsets/conversion.h"
 
 namespace poprt::opsets {
 namespace {
-
-std::unique_ptr<ir::Graph> parsed(std::string_view body, int opset) {
-  auto graph =
-      ir::parse_text(fmt::format("graph \"g\" opset {{\"\": {}}} {{\n{}\n}}", opset, body));
-  ops::infer(*graph);
-  return graph;
-}
-
-std::string ops_of(const ir::Graph& graph) {
-  std::string s;
-  for (const ir::Node* n : graph.nodes())
-    s += (s.empty() ? "" : " ") + (n->domain.empty() ? "" : n->domain + ".") + n->op_type;
-  return s;
-}
-
-// Converts, and the numbers stay; the result for a closer look.
-std::unique_ptr<ir::Graph> convert_from(std::string_view body, int opset, int64_t target,
-                                        std::string_view operators) {
-  const auto before = parsed(body, opset);
-  auto graph = parsed(body, opset);
-  convert(*graph, target);
-  EXPECT_EQ(opset_of(*graph), target);
-  EXPECT_EQ(ops_of(*graph), operators) << ir::to_text(*graph);
-  for (const ir::Node* n : graph->nodes()) EXPECT_NO_THROW(ir::check_attributes(*n));
-  EXPECT_NO_THROW(ops::infer(*graph));
-  test::expect_same_results(*before, *graph, 1e-5);
-  return graph;
-}
-
-// One line that holds all of `parts`.
-void expect_refusal(std::string_view body, int opset, int64_t target,
-                    const std::vector<std::string>& parts,
-                    ErrorCode code = ErrorCode::unimplemented) {
-  const auto graph = parsed(body, opset);
-  try {
-    convert(*graph, target);
-    ADD_FAILURE() << "nothing was refused";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code);
-    EXPECT_EQ(e.message().find('\n'), std::string::npos);
-    for (const std::string& part : parts)
-      EXPECT_NE(e.message().find(part), std::string::npos) << e.message();
-  }
-}
 
 constexpr std::string_view kRelu = "input %x : f32[2,3]\n%y : ? = Relu(%x) \"act\"\noutput %y";
 
