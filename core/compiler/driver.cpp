@@ -267,7 +267,7 @@ void check_generation(const DriverOptions& options, const ir::Graph& graph) {
 Executable compile_generation(const DriverOptions& options, ir::Graph& graph) {
   check_generation(options, graph);
   const GenerationModel model(graph, *options.generation);
-  const std::vector<GenerationShape> shapes = generation_shapes(*options.generation);
+  const std::vector<GenerationShape> shapes = model.shapes();
   const std::vector<int64_t> lengths =
       model.encoder() ? model.encoder()->lengths() : std::vector<int64_t>();
   const size_t count = shapes.size() + lengths.size();

@@ -40,6 +40,27 @@ std::string text_of(const nlohmann::json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::vector<StateNames> read_states(const nlohmann::json& json) {
+  std::vector<StateNames> states;
+  const auto is_name = [](const nlohmann::json& v) {
+    return v.is_string() && !v.get_ref<const std::string&>().empty();
+  };
+  for (const nlohmann::json& pair : json) {
+    if (!pair.is_array() || pair.size() != 2 || !is_name(pair[0]) || !is_name(pair[1]))
+      fail(ErrorCode::invalid_argument,
+           "generation: states are pairs of the names of an input and an output");
+    states.push_back({pair[0].get<std::string>(), pair[1].get<std::string>()});
+    const auto numbered = [](const std::string& name) {
+      return name.find("%d") != std::string::npos;
+    };
+    if (numbered(states.back().past) != numbered(states.back().present))
+      fail(ErrorCode::invalid_argument,
+           "generation: state '{}' and '{}': both names or none must contain %d",
+           states.back().past, states.back().present);
+  }
+  return states;
+}
+
 }  // namespace
 
 GenerationOptions read_generation(std::string_view text) {
@@ -48,12 +69,14 @@ GenerationOptions read_generation(std::string_view text) {
   GenerationOptions o;
   o.max_length = whole_number(json.value("max_length", nlohmann::json(0)));
   o.slots = whole_number(json.value("slots", nlohmann::json(1)));
+  o.default_prefill = !json.contains("prefill");
   o.prefill = whole_numbers(json.value("prefill", nlohmann::json::array()));
   o.input_ids = text_of(json, "input_ids");
   o.attention_mask = text_of(json, "attention_mask");
   o.position_ids = text_of(json, "position_ids");
   o.logits = text_of(json, "logits");
   o.settings = json.value("settings", nlohmann::json::object());
+  o.states = read_states(json.value("states", nlohmann::json::array()));
   if (json.contains("encoder")) o.encoder = read_encoder(json["encoder"]);
   if (o.max_length < 2 || o.max_length > kMostTokens)
     fail(ErrorCode::invalid_argument, "generation: max_length is {}, expected 2 to {}",
@@ -86,9 +109,12 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
   if (options_.encoder) choose_branch(graph, true);
   ops::infer(graph);
   find_inputs(graph);
+  find_states(graph);
   find_caches(graph);
   if (options_.encoder) find_encoder(graph);
   check_inputs(graph);
+  choose_prefill();
+  mask_of_new_tokens_ = caches_.empty() && is_mask_of_new_tokens(graph);
   grows_ = std::ranges::any_of(caches_, &Cache::grows);
   if (options_.encoder) {
     place_tokens(graph);
@@ -100,23 +126,112 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
   for (Cache& cache : caches_)
     if (cache.grows) rewrite(graph, cache);
   take_last_logits(graph);
+  check_states(graph);
 }
 
 void GenerationModel::find_inputs(const ir::Graph& graph) {
   options_.input_ids = first_known(graph, options_.input_ids, {"input_ids", "ids", "tokens"});
   options_.attention_mask = first_known(graph, options_.attention_mask, {"attention_mask", "mask"});
   options_.position_ids = first_known(graph, options_.position_ids, {"position_ids"});
-  if (options_.input_ids.empty())
-    fail(ErrorCode::unimplemented,
-         "generation: the model has no input 'input_ids'; name the input of the tokens in "
-         "genai_config.json");
-  if (options_.logits.empty())
-    for (const ir::Value* v : graph.outputs())
+  if (options_.input_ids.empty()) {
+    // The only input of whole numbers is that of the tokens.
+    std::vector<std::string> whole;
+    for (const ir::Value* v : graph.inputs())
+      if ((v->dtype() == DType::s64 || v->dtype() == DType::s32) &&
+          v->name() != options_.attention_mask && v->name() != options_.position_ids)
+        whole.push_back(v->name());
+    if (whole.size() != 1)
+      fail(ErrorCode::unimplemented,
+           "generation: the model has no input 'input_ids'; name the input of the tokens in "
+           "genai_config.json");
+    options_.input_ids = whole[0];
+  }
+  const ir::Value* ids = graph.find(options_.input_ids);
+  one_token_ = ids->type.has_shape && ids->shape().size() == 1;
+  find_logits(graph);
+}
+
+bool GenerationModel::is_state_or_cache(const ir::Graph& graph, ir::Value* output) const {
+  return passes::cache_of(output) || past_state_of(graph, output, options_.states);
+}
+
+// The logits are the output with this name, or the only one that is neither a cache nor a state.
+void GenerationModel::find_logits(const ir::Graph& graph) {
+  if (options_.logits.empty()) {
+    std::vector<std::string> others;
+    for (ir::Value* v : graph.outputs()) {
       if (v->name() == "logits") options_.logits = v->name();
+      if (!is_state_or_cache(graph, v)) others.push_back(v->name());
+    }
+    if (options_.logits.empty() && others.size() == 1) options_.logits = others[0];
+  }
   if (!std::ranges::any_of(graph.outputs(),
                            [&](const auto* v) { return v->name() == options_.logits; }))
     fail(ErrorCode::unimplemented, "generation: the model has no output '{}'",
          options_.logits.empty() ? "logits" : options_.logits);
+}
+
+// Takes the recurrent states. Other caches are found by find_caches().
+void GenerationModel::find_states(ir::Graph& graph) {
+  const ir::Value* ids = graph.find(options_.input_ids);
+  for (size_t i = 0; i < graph.outputs().size(); i++) {
+    ir::Value* output = graph.outputs()[i];
+    if (output->name() == options_.logits || passes::cache_of(output)) continue;
+    if (options_.encoder && is_cross_name(output->name())) continue;
+    ir::Value* past = past_state_of(graph, output, options_.states);
+    if (!past) continue;
+    if (options_.encoder)
+      fail(ErrorCode::unimplemented,
+           "generation: '{}' is a recurrent state, and the model has an encoder", past->name());
+    if (std::ranges::any_of(states_, [&](const auto& s) { return s.past == past->name(); }))
+      fail(ErrorCode::unimplemented, "generation: two outputs are the next state of '{}'",
+           past->name());
+    states_.push_back(take_state(graph, past, i, *ids, options_.slots));
+  }
+}
+
+// A piece of a prompt is not padded if there are states, because padding would change them. So the
+// rest of a prompt is computed in smaller pieces.
+void GenerationModel::choose_prefill() {
+  constexpr int64_t kPiece = 64, kRatio = 4;
+  const bool one = one_token_ || options_.encoder;
+  if (options_.default_prefill && !one) options_.prefill = {std::min(kPiece, options_.max_length)};
+  if (one_token_ && !options_.prefill.empty())
+    fail(ErrorCode::invalid_argument,
+         "generation: the model takes one token at a time, prefill has no effect");
+  if (states_.empty() || options_.prefill.empty()) return;
+  for (int64_t n = options_.prefill.back() / kRatio; n > 1; n /= kRatio)
+    options_.prefill.push_back(n);
+  std::ranges::sort(options_.prefill);
+  options_.prefill.erase(std::unique(options_.prefill.begin(), options_.prefill.end()),
+                         options_.prefill.end());
+}
+
+// The mask of a model without caches covers the new tokens, unless its size has another name.
+bool GenerationModel::is_mask_of_new_tokens(const ir::Graph& graph) const {
+  const ir::Value *ids = graph.find(options_.input_ids),
+                  *mask = graph.find(options_.attention_mask);
+  if (!mask) return false;
+  const auto symbol = [](const ir::Value* v) {
+    return v->type.symbols.size() == 2 ? v->type.symbols[1] : std::string();
+  };
+  return symbol(ids).empty() || symbol(mask).empty() || symbol(ids) == symbol(mask);
+}
+
+// Throws unless each state has the same type before and after a run.
+void GenerationModel::check_states(const ir::Graph& graph) const {
+  if (states_.empty()) return;
+  const auto copy = graph.clone();
+  fix(*copy, {1, 1});
+  ops::infer(*copy);
+  for (const RecurrentState& s : states_) {
+    const ir::Value &past = *copy->find(s.past), &present = *copy->find(s.present);
+    if (present.type.is_static() &&
+        (past.dtype() != present.dtype() || past.shape() != present.shape()))
+      fail(ErrorCode::unimplemented,
+           "generation: state '{}' is {} before and {} after one token; a state has one size",
+           past.name(), type_string(past.type), type_string(present.type));
+  }
 }
 
 // Returns false for an output of the keys of cross-attention.
@@ -145,8 +260,12 @@ bool GenerationModel::add_cache(ir::Value* output) {
 }
 
 void GenerationModel::find_caches(ir::Graph& graph) {
+  const auto is_state = [&](const ir::Value* v) {
+    return std::ranges::any_of(states_, [&](const auto& s) { return s.present == v->name(); });
+  };
   for (size_t i = graph.outputs().size(); i-- > 0;)
-    if (ir::Value* v = graph.outputs()[i]; v->name() != options_.logits && !add_cache(v)) {
+    if (ir::Value* v = graph.outputs()[i];
+        v->name() != options_.logits && !is_state(v) && !add_cache(v)) {
       if (!is_cross_name(v->name()))
         fail(ErrorCode::unimplemented,
              "generation: output '{}' is neither the logits nor keys or values of attention",
@@ -154,7 +273,7 @@ void GenerationModel::find_caches(ir::Graph& graph) {
       graph.remove_output(i);
     }
   std::ranges::reverse(caches_);
-  if (caches_.empty())
+  if (caches_.empty() && states_.empty())
     fail(ErrorCode::unimplemented,
          "generation: the model has no caches; export it with past keys and values "
          "(text-generation-with-past)");
@@ -167,9 +286,11 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
         encoder_ && (name == encoder_->memory_mask() || name == encoder_->hidden_input() ||
                      name == kCachePosition ||
                      std::ranges::any_of(cross_, [&](const auto& c) { return c.past == name; }));
-    const bool known = name == options_.input_ids || name == options_.attention_mask ||
-                       name == options_.position_ids || of_encoder ||
-                       std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == name; });
+    const bool known =
+        name == options_.input_ids || name == options_.attention_mask ||
+        name == options_.position_ids || of_encoder ||
+        std::ranges::any_of(states_, [&](const auto& s) { return s.past == name; }) ||
+        std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == name; });
     if (!known)
       fail(ErrorCode::unimplemented,
            "generation: input '{}' {} is not the tokens, their mask or positions, or a cache", name,
@@ -180,6 +301,7 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
 // A cache that grows has free places, which only a mask hides, and the model must not compute the
 // position of a token from the size of the cache.
 void GenerationModel::check_forms(const ir::Graph& graph) const {
+  if (caches_.empty()) return;  // states need neither a mask nor positions
   const auto require = [&](const std::string& input, std::string_view what) {
     if (input.empty())
       fail(ErrorCode::unimplemented,
@@ -247,6 +369,18 @@ void GenerationModel::take_last_logits(ir::Graph& graph) {
   const auto at = std::ranges::find(outputs, options_.logits, &ir::Value::name) - outputs.begin();
   ir::Value* logits = outputs[static_cast<size_t>(at)];
   if (!logits->producer()) fail(ErrorCode::unimplemented, "generation: the logits are an input");
+  if (!one_token_) gather_last_logits(graph, static_cast<size_t>(at));
+  logits = graph.outputs()[static_cast<size_t>(at)];
+  if (logits->dtype() == DType::f32) return;
+  ir::Node* cast = graph.add_node("Cast", std::string(ir::kNewestDomain), {logits});
+  cast->attributes["to"] = int64_t{1};
+  graph.set_output(static_cast<size_t>(at), cast->output());
+  graph.rename(logits, graph.fresh_name(options_.logits));
+  graph.rename(cast->output(), options_.logits);
+}
+
+void GenerationModel::gather_last_logits(ir::Graph& graph, size_t at) const {
+  ir::Value* logits = graph.outputs()[at];
   ir::Value* last = graph.add_input(kLastInput, ir::ValueType::of(DType::s64, {1}));
   const auto gather = [&](ir::Value* x, ir::Node* before) {
     ir::Value* const operands[] = {x, last};
@@ -267,17 +401,10 @@ void GenerationModel::take_last_logits(ir::Graph& graph) {
   } else {
     ir::Value* one = gather(logits, nullptr);
     one->type = {logits->dtype(), false, {}, {}};
-    graph.set_output(static_cast<size_t>(at), one);
+    graph.set_output(at, one);
     graph.rename(logits, graph.fresh_name(options_.logits));
     graph.rename(one, options_.logits);
-    logits = one;
   }
-  if (logits->dtype() == DType::f32) return;
-  ir::Node* cast = graph.add_node("Cast", std::string(ir::kNewestDomain), {logits});
-  cast->attributes["to"] = int64_t{1};
-  graph.set_output(static_cast<size_t>(at), cast->output());
-  graph.rename(logits, graph.fresh_name(options_.logits));
-  graph.rename(cast->output(), options_.logits);
 }
 
 // The other inputs of a decoder are the keys and values of cross-attention, the mask of the
@@ -349,7 +476,10 @@ std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
                                                   const GenerationShape& shape) const {
   const std::string& name = input.name();
   const bool own_places = grows_ && !positions_;
+  if (one_token_ && name == options_.input_ids) return Shape{shape.batch};
   if (name == options_.input_ids || name == options_.position_ids)
+    return Shape{shape.batch, shape.tokens};
+  if (name == options_.attention_mask && mask_of_new_tokens_)
     return Shape{shape.batch, shape.tokens};
   if (name == options_.attention_mask)
     return Shape{shape.batch, options_.max_length + (own_places ? shape.tokens : 0)};
@@ -368,6 +498,12 @@ std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
     if (c.past == name) {
       Shape fixed = c.tail;
       fixed[0] = shape.batch;
+      return fixed;
+    }
+  for (const RecurrentState& s : states_)
+    if (s.past == name) {
+      Shape fixed = s.tail;
+      fixed.insert(fixed.begin(), shape.batch);
       return fixed;
     }
   return std::nullopt;
@@ -393,8 +529,7 @@ std::string GenerationModel::note() const {
   nlohmann::ordered_json caches = nlohmann::ordered_json::array();
   for (const Cache& c : caches_) caches.push_back({c.past, c.present, c.axis});
   nlohmann::ordered_json shapes = nlohmann::ordered_json::array();
-  for (const GenerationShape& s : generation_shapes(options_))
-    shapes.push_back({s.batch, s.tokens});
+  for (const GenerationShape& s : this->shapes()) shapes.push_back({s.batch, s.tokens});
   nlohmann::ordered_json note{{"version", 1},
                               {"max_length", options_.max_length},
                               {"slots", options_.slots},
@@ -403,10 +538,16 @@ std::string GenerationModel::note() const {
                               {"attention_mask", options_.attention_mask},
                               {"position_ids", options_.position_ids},
                               {"position", grows_ ? kPositionInput : ""},
-                              {"last", kLastInput},
+                              {"last", one_token_ ? std::string_view() : kLastInput},
                               {"logits", options_.logits},
                               {"caches", caches},
                               {"shapes", shapes}};
+  if (!states_.empty()) {
+    nlohmann::ordered_json states = nlohmann::ordered_json::array();
+    for (const RecurrentState& s : states_) states.push_back({s.past, s.present});
+    note["states"] = states;
+  }
+  if (mask_of_new_tokens_) note["mask_of_new_tokens"] = true;
   if (encoder_) note["encoder"] = encoder_->note(cross_);
   note["settings"] = options_.settings;
   return json_text(note);

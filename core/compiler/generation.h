@@ -12,6 +12,9 @@
 // input, so the attention needs no change. GroupQueryAttention and TensorScatter already write at a
 // position. The runtime gives past and present the same memory (program/aliases.h).
 //
+// Recurrent states (Mamba, RWKV, linear attention, LSTM) have the same size before and after a run
+// (generation_states.h). They cannot be padded, so a prompt is computed in full pieces.
+//
 // With an encoder, the executable also has programs that compute the keys and values of
 // cross-attention from the input (generation_encoder.h). They are inputs of the decoder, which
 // computes one token at a time. Such decoders have no masks and positions
@@ -28,6 +31,7 @@
 
 #include "base/json.h"
 #include "compiler/generation_encoder.h"
+#include "compiler/generation_states.h"
 #include "ir/graph.h"
 #include "passes/common/token_positions.h"
 
@@ -41,9 +45,11 @@ struct GenerationOptions {
   int64_t max_length = 0;        // places of a cache
   int64_t slots = 1;             // sequences that a decoding step computes together
   std::vector<int64_t> prefill;  // numbers of tokens of a prompt that one run computes, ascending
+  bool default_prefill = false;  // the model determines `prefill`
   // Names of inputs and outputs; those of the exporters if empty.
   std::string input_ids, attention_mask, position_ids, logits;
-  nlohmann::json settings;  // of the generator; it is part of the blob
+  std::vector<StateNames> states;  // of recurrent states, in addition to those that are found
+  nlohmann::json settings;         // of the generator; it is part of the blob
   std::optional<EncoderOptions> encoder;
 };
 
@@ -65,6 +71,8 @@ class GenerationModel {
   // names, for inputs and outputs without a known meaning.
   GenerationModel(ir::Graph& graph, GenerationOptions options);
 
+  // The shapes of the executable.
+  std::vector<GenerationShape> shapes() const { return generation_shapes(options_); }
   // Makes the inputs of a copy of the graph static.
   void fix(ir::Graph& copy, const GenerationShape& shape) const;
   // The encoder, if there is one; it is compiled at each of its lengths.
@@ -81,6 +89,12 @@ class GenerationModel {
   };
 
   void find_inputs(const ir::Graph& graph);
+  void find_logits(const ir::Graph& graph);
+  bool is_state_or_cache(const ir::Graph& graph, ir::Value* output) const;
+  void find_states(ir::Graph& graph);
+  void check_states(const ir::Graph& graph) const;
+  void choose_prefill();
+  bool is_mask_of_new_tokens(const ir::Graph& graph) const;
   void find_caches(ir::Graph& graph);
   bool add_cache(ir::Value* output);
   void find_encoder(ir::Graph& graph);
@@ -90,11 +104,15 @@ class GenerationModel {
   std::optional<Shape> fixed_shape(const ir::Value& input, const GenerationShape& shape) const;
   void rewrite(ir::Graph& graph, Cache& cache);
   void take_last_logits(ir::Graph& graph);
+  void gather_last_logits(ir::Graph& graph, size_t at) const;
   void check_forms(const ir::Graph& graph) const;
 
   GenerationOptions options_;
   std::vector<Cache> caches_;
+  std::vector<RecurrentState> states_;
   bool grows_ = false;
+  bool one_token_ = false;           // the tokens have no axis of the sequence
+  bool mask_of_new_tokens_ = false;  // otherwise the mask covers earlier tokens, too
   // With an encoder.
   std::unique_ptr<EncoderModel> encoder_;
   std::vector<CrossCache> cross_;

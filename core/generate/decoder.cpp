@@ -43,20 +43,19 @@ Decoder::Decoder(std::shared_ptr<const runtime::Model> model, const device::Load
       d_(read_description(session_.model())),
       lengths_(static_cast<size_t>(d_.slots)),
       ids_(input_of(d_.ids)),
-      last_(input_of(d_.last)),
       variant_(input_of(d_.variant)),
       logits_(static_cast<size_t>(d_.slots * d_.vocabulary)) {
   const auto& in = session_.model().inputs();
   inputs_.resize(in.size());
   outputs_.resize(session_.model().outputs().size());
   inputs_[d_.ids] = ids_.bytes.data();
-  inputs_[d_.last] = last_.bytes.data();
   inputs_[d_.variant] = variant_.bytes.data();
   const auto optional = [&](const std::optional<size_t>& anchor, Input& to) {
     if (!anchor) return;
     to = input_of(*anchor);
     inputs_[*anchor] = to.bytes.data();
   };
+  optional(d_.last, last_);
   optional(d_.mask, mask_);
   optional(d_.positions, positions_);
   optional(d_.position, position_);
@@ -66,6 +65,12 @@ Decoder::Decoder(std::shared_ptr<const runtime::Model> model, const device::Load
     copies_.push_back(c.in_place ? nullptr : allocate(c.row_bytes * slots));
     inputs_[c.input] = caches_.back().get();
     outputs_[c.output] = caches_.back().get();
+  }
+  for (const State& s : d_.states) {
+    states_.push_back(allocate(checked_mul(s.row_bytes, slots)));
+    new_states_.push_back(allocate(checked_mul(s.row_bytes, slots)));
+    inputs_[s.input] = states_.back().get();
+    outputs_[s.output] = new_states_.back().get();
   }
   if (d_.encoder) prepare_encoder();
   outputs_[d_.logits] = logits_.data();
@@ -136,7 +141,27 @@ void Decoder::roll_back(size_t slot, int64_t length) {
   if (length < 0 || length > lengths_[slot])
     fail(ErrorCode::invalid_argument, "slot {} has {} tokens, cannot keep {}", slot, lengths_[slot],
          length);
+  if (length == lengths_[slot]) return;
+  if (length > 0 && !d_.states.empty())
+    fail(ErrorCode::failed_precondition,
+         "slot {} has {} tokens, cannot keep {}: the model has recurrent states, which can only be "
+         "reset; copy the slot before the tokens that may be removed",
+         slot, lengths_[slot], length);
+  for (size_t i = 0; i < states_.size(); i++)
+    std::memset(states_[i].get() + slot * d_.states[i].row_bytes, 0, d_.states[i].row_bytes);
   lengths_[slot] = length;
+}
+
+// After a run for the slots from `first_slot` on: keeps the new states of those with a token.
+void Decoder::keep_states(size_t first_slot, std::span<const int64_t> tokens) {
+  if (tokens.size() == lengths_.size() &&
+      std::ranges::none_of(tokens, [](int64_t token) { return token < 0; }))
+    return states_.swap(new_states_);
+  for (size_t i = 0; i < states_.size(); i++)
+    for (size_t row = 0; row < tokens.size(); row++) {
+      const uint64_t bytes = d_.states[i].row_bytes, at = (first_slot + row) * bytes;
+      if (tokens[row] >= 0) std::memcpy(states_[i].get() + at, new_states_[i].get() + at, bytes);
+    }
 }
 
 void Decoder::copy(size_t from, size_t to) {
@@ -144,6 +169,10 @@ void Decoder::copy(size_t from, size_t to) {
   for (size_t i = 0; i < caches_.size(); i++) {
     const uint64_t bytes = d_.caches[i].row_bytes;
     std::memcpy(caches_[i].get() + to * bytes, caches_[i].get() + from * bytes, bytes);
+  }
+  for (size_t i = 0; i < states_.size(); i++) {
+    const uint64_t bytes = d_.states[i].row_bytes;
+    std::memcpy(states_[i].get() + to * bytes, states_[i].get() + from * bytes, bytes);
   }
   lengths_[to] = lengths_[from];
   if (!d_.encoder || sources_[to] == sources_[from]) return;
@@ -154,13 +183,15 @@ void Decoder::copy(size_t from, size_t to) {
 }
 
 // Returns the program for the next tokens of a slot: the smallest one that takes all of them, if
-// its padding fits the cache, otherwise the largest one without padding that fits.
+// its padding fits the cache, otherwise the largest one without padding that fits. With recurrent
+// states there is no padding.
 size_t Decoder::shape_for(int64_t length, size_t tokens) const {
   std::optional<size_t> enough, largest;
   for (size_t i = 0; i < d_.shapes.size(); i++) {
     const auto& [batch, count] = d_.shapes[i];
     if (batch != 1 || length + count > d_.max_length) continue;
-    if (count >= static_cast<int64_t>(tokens) && (!enough || count < d_.shapes[*enough].tokens))
+    if (d_.states.empty() && count >= static_cast<int64_t>(tokens) &&
+        (!enough || count < d_.shapes[*enough].tokens))
       enough = i;
     if (count <= static_cast<int64_t>(tokens) && (!largest || count > d_.shapes[*largest].tokens))
       largest = i;
@@ -183,6 +214,10 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
   }
   if (d_.position) position_.put(row, length);
   if (!d_.mask) return;
+  if (d_.mask_of_new_tokens) {
+    for (size_t i = 0; i < count; i++) mask_.put(row * count + i, 1);
+    return;
+  }
   // The mask covers the cache, which contains the old tokens. With `grows`, the places of the new
   // tokens follow it; otherwise they are in the cache, because the program writes them first.
   const auto width = static_cast<size_t>(d_.max_length + (d_.grows ? shape.tokens : 0));
@@ -209,6 +244,11 @@ void Decoder::run(size_t shape, size_t first_slot) {
     inputs_[c.input] = memory;
     outputs_[c.output] = c.in_place ? memory : copies_[i].get();
   }
+  for (size_t i = 0; i < states_.size(); i++) {
+    const uint64_t at = first_slot * d_.states[i].row_bytes;
+    inputs_[d_.states[i].input] = states_[i].get() + at;
+    outputs_[d_.states[i].output] = new_states_[i].get() + at;
+  }
   session_.run_main_programs(inputs_.data(), outputs_.data());
   for (size_t i = 0; i < caches_.size(); i++)
     if (copies_[i])
@@ -224,8 +264,9 @@ size_t Decoder::prefill(size_t slot, std::span<const int64_t> tokens) {
   const size_t shape = shape_for(length, tokens.size());
   const size_t count = std::min(tokens.size(), static_cast<size_t>(d_.shapes[shape].tokens));
   set_row(d_.shapes[shape], 0, tokens.first(count), length);
-  last_.put(0, static_cast<int64_t>(count) - 1);
+  if (d_.last) last_.put(0, static_cast<int64_t>(count) - 1);
   run(shape, slot);
+  keep_states(slot, tokens.first(1));
   lengths_[slot] += static_cast<int64_t>(count);
   return count;
 }
@@ -240,8 +281,9 @@ void Decoder::decode(std::span<const int64_t> tokens) {
            slot, lengths_[slot]);
     set_row(d_.shapes[0], slot, std::span(&token, 1), lengths_[slot]);
   }
-  last_.put(0, 0);
+  if (d_.last) last_.put(0, 0);
   run(0, 0);
+  keep_states(0, tokens);
   for (size_t slot = 0; slot < tokens.size(); slot++)
     if (tokens[slot] >= 0) lengths_[slot]++;
 }

@@ -2,8 +2,8 @@
 //
 // The caches stay in the memory of the decoder, which is also memory of the device: each run gets
 // the same memory for past and present, and writes only the places of the new tokens. A sequence
-// has a slot, which is a row of each cache. The host stores its length, so a roll back moves no
-// memory. The places after the length have unspecified contents.
+// has a slot, which is a row of each cache and of each recurrent state. The host stores its length,
+// so a roll back moves no memory. The places after the length have unspecified contents.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,9 @@ class Decoder {
   const std::shared_ptr<const runtime::Model>& model() const { return session_.shared_model(); }
 
   int64_t length(size_t slot) const { return lengths_[slot]; }
-  // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer.
+  // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer, and
+  // failed_precondition for a part of the tokens if the model has recurrent states, which depend on
+  // all tokens.
   void roll_back(size_t slot, int64_t length);
   // Makes slot `to` equal to slot `from`.
   void copy(size_t from, size_t to);
@@ -69,6 +71,7 @@ class Decoder {
   void run(size_t shape, size_t first_slot);
   size_t shape_for(int64_t length, size_t tokens) const;
   void prepare_encoder();
+  void keep_states(size_t first_slot, std::span<const int64_t> tokens);
   std::byte* cross_row(size_t i, size_t slot) const;
 
   runtime::Session session_;
@@ -77,6 +80,9 @@ class Decoder {
   Input ids_, mask_, positions_, position_, last_, variant_;
   std::vector<float> logits_;
   std::vector<Memory> caches_, copies_;  // copies_: the results of caches that are not in place
+  // A run reads states_ and writes new_states_, because it also computes rows of slots that have no
+  // new token, which must not change.
+  std::vector<Memory> states_, new_states_;
   // With an encoder.
   Input source_ids_, source_mask_, features_, memory_mask_;
   std::vector<Memory> cross_;

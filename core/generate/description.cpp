@@ -29,12 +29,14 @@ class DescriptionReader {
     d_.grows = json_.value("grows", json(false)) == json(true);
     read_shapes();
     d_.ids = *input("input_ids", true);
-    d_.last = *input("last", true);
+    d_.last = input("last", false);
+    d_.mask_of_new_tokens = json_.value("mask_of_new_tokens", json(false)) == json(true);
     d_.mask = input("attention_mask", false);
     d_.positions = input("position_ids", false);
     d_.position = input("position", d_.grows);
     d_.logits = find(model_.outputs(), text("logits"), "output");
     d_.variant = find(model_.inputs(), std::string(program::kBucketIndex), "input");
+    if (json_.contains("states")) read_states();
     read_caches();
     if (json_.contains("encoder")) read_encoder(json_["encoder"]);
     check_anchors();
@@ -98,7 +100,28 @@ class DescriptionReader {
       fail(ErrorCode::data_loss, "there is no shape for one token of each slot, or of one slot");
   }
 
+  void read_states() {
+    for (const json& item : list("states")) {
+      if (!item.is_array() || item.size() != 2)
+        fail(ErrorCode::data_loss, "a state is not [past, present]");
+      State s;
+      s.input = find(model_.inputs(), text(item[0], "states"), "input");
+      s.output = find(model_.outputs(), text(item[1], "states"), "output");
+      const program::Anchor &past = model_.inputs()[s.input], &now = model_.outputs()[s.output];
+      if (past.dtype != now.dtype || past.shape != now.shape || past.shape.empty() ||
+          past.shape[0] != d_.slots || dtype_bits(past.dtype) < 8 ||
+          past.data != program::kNoData || std::ranges::count(d_.states, s.output, &State::output))
+        fail(ErrorCode::data_loss, "state '{}' has the shapes {} and {}, or occurs twice",
+             past.name, shape_string(past.shape), shape_string(now.shape));
+      s.row_bytes = past.bytes() / static_cast<uint64_t>(d_.slots);
+      d_.states.push_back(s);
+    }
+  }
+
   void read_caches() {
+    const auto caches = json_.find("caches");
+    if (!d_.states.empty() && caches != json_.end() && caches->is_array() && caches->empty())
+      return;
     for (const json& item : list("caches")) {
       if (!item.is_array() || item.size() != 3)
         fail(ErrorCode::data_loss, "a cache is not [past, present, axis]");
@@ -187,10 +210,11 @@ class DescriptionReader {
   // Throws if an input has two meanings, or if the program has another number of variants than
   // shapes.
   void check_roles() const {
-    std::vector<size_t> roles = {d_.ids, d_.last, d_.variant};
-    for (const auto& role : {d_.mask, d_.positions, d_.position})
+    std::vector<size_t> roles = {d_.ids, d_.variant};
+    for (const auto& role : {d_.last, d_.mask, d_.positions, d_.position})
       if (role) roles.push_back(*role);
     for (const Cache& c : d_.caches) roles.push_back(c.input);
+    for (const State& s : d_.states) roles.push_back(s.input);
     if (d_.encoder) {
       for (const auto& role :
            {d_.encoder->ids, d_.encoder->mask, d_.encoder->features, d_.encoder->memory_mask})
@@ -213,11 +237,14 @@ class DescriptionReader {
     int64_t tokens = 0, mask = 0;
     for (const ProgramShape& s : d_.shapes) {
       tokens = std::max(tokens, s.batch * s.tokens);
-      mask = std::max(mask, s.batch * (d_.max_length + (d_.grows ? s.tokens : 0)));
+      const int64_t old = d_.mask_of_new_tokens ? 0 : d_.max_length;
+      mask = std::max(mask, s.batch * (old + (d_.grows || old == 0 ? s.tokens : 0)));
     }
     const auto& in = model_.inputs();
     check_anchor(in[d_.ids], tokens, false);
-    check_anchor(in[d_.last], 1, false);
+    if (d_.last) check_anchor(in[*d_.last], 1, false);
+    if (!d_.last && std::ranges::any_of(d_.shapes, [](const auto& s) { return s.tokens != 1; }))
+      fail(ErrorCode::data_loss, "there is no input 'last' for several tokens");
     if (d_.mask) check_anchor(in[*d_.mask], mask, false);
     if (d_.positions) check_anchor(in[*d_.positions], tokens, false);
     if (d_.position) check_anchor(in[*d_.position], d_.slots, false);
@@ -233,9 +260,16 @@ class DescriptionReader {
       if (e.memory_mask) check_anchor(in[*e.memory_mask], d_.slots * e.places, false);
     }
     const size_t cross = d_.encoder ? d_.encoder->cross.size() : 0;
-    if (model_.outputs().size() != d_.caches.size() + cross + 1)
+    const size_t caches = d_.caches.size() + d_.states.size();
+    if (model_.outputs().size() != caches + cross + 1)
       fail(ErrorCode::data_loss, "the program has {} outputs for {} caches",
-           model_.outputs().size(), d_.caches.size());
+           model_.outputs().size(), caches);
+    const auto is_cache = [&](const State& s) {
+      return s.output == d_.logits || std::ranges::count(d_.caches, s.output, &Cache::output);
+    };
+    if (std::ranges::any_of(d_.states, is_cache) ||
+        std::ranges::count(d_.caches, d_.logits, &Cache::output))
+      fail(ErrorCode::data_loss, "an output has two meanings");
   }
 
   void read_settings() {

@@ -7,6 +7,10 @@
 //    "caches": [["past_key_values.0.key", "present.0.key", 2], ...],
 //    "shapes": [[4, 1], [1, 1], [1, 64]], "settings": {"stop_tokens": [2], "context_length": 2048}}
 //
+// A model with recurrent states also has
+//
+//   {"states": [["past.0.conv", "present.0.conv"], ...], "mask_of_new_tokens": true}
+//
 // A model with an encoder also has
 //
 //   {"encoder": {"input_ids": "encoder/input_ids", "attention_mask": "encoder/attention_mask",
@@ -42,6 +46,12 @@ struct Cache {
   bool in_place = false;  // past and present may have the same memory
 };
 
+// A recurrent state of all slots. A run reads and writes all of it.
+struct State {
+  size_t input = 0, output = 0;  // indices of the anchors
+  uint64_t row_bytes = 0;
+};
+
 // The keys or values of cross-attention of all slots: an input of the decoder. The encoder computes
 // those of one slot.
 struct Cross {
@@ -66,7 +76,9 @@ struct Description {
   int64_t vocabulary = 0;
   bool grows = false;  // the mask has places for the new tokens after those of the cache
   std::vector<ProgramShape> shapes;
+  bool mask_of_new_tokens = false;  // the mask has no places for earlier tokens
   std::vector<Cache> caches;
+  std::vector<State> states;
   std::vector<int64_t> stop_tokens;  // of the model
   std::optional<EncoderDescription> encoder;
   std::vector<int64_t> start_tokens;  // the prompt of the decoder, if the caller gives none
@@ -76,8 +88,8 @@ struct Description {
   // Tokens that are never chosen, or not as the first one.
   std::vector<int64_t> suppressed, suppressed_first;
   // Indices of anchors.
-  size_t ids = 0, last = 0, logits = 0, variant = 0;
-  std::optional<size_t> mask, positions, position;
+  size_t ids = 0, logits = 0, variant = 0;
+  std::optional<size_t> last, mask, positions, position;
 };
 
 // Throws failed_precondition if the model was not compiled for generation, and data_loss if the

@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int64_t kMostContext = int64_t{1} << 24;
-constexpr int64_t kDefaultPiece = 64;
 
 std::string contents(const fs::path& path) {
   const auto file = MappedFile::open(path);
@@ -118,9 +117,25 @@ class FolderReader {
     found_.attention_mask = text(inputs, "attention_mask");
     found_.position_ids = text(inputs, "position_ids");
     found_.logits = text(outputs, "logits");
+    read_states(inputs, outputs);
     found_.context_length = number(model, "context_length").value_or(0);
     read_stop_tokens(model);
     finish_encoder();
+  }
+
+  // The names of recurrent states: past_conv_names and present_conv_names, for example. Caches of
+  // keys and values are found by the structure of the graph.
+  void read_states(const json& inputs, const json& outputs) {
+    constexpr std::string_view kPast = "past";
+    for (const auto& [key, past] : inputs.items()) {
+      if (!key.starts_with(kPast) || key == "past_key_names" || key == "past_value_names" ||
+          !past.is_string() || past.get_ref<const std::string&>().find("%d") == std::string::npos)
+        continue;
+      const std::string other = "present" + key.substr(kPast.size());
+      const std::string present = text(outputs, other.c_str());
+      if (present.find("%d") != std::string::npos)
+        found_.states.emplace_back(past.get<std::string>(), present);
+    }
   }
 
   // Returns the path of a file in the folder. A configuration must not name a file outside it.
@@ -295,18 +310,18 @@ std::string generation_text(const ModelFolder& folder, const GenerationSizes& si
   const int64_t length = sizes.max_length ? sizes.max_length
                          : context        ? std::min(context, kDefaultLength)
                                           : kDefaultLength;
-  std::vector<int64_t> prefill = sizes.prefill;
-  if (prefill.empty() && length >= 2 && !folder.encoder)
-    prefill = {std::min(kDefaultPiece, length)};
   nlohmann::ordered_json settings = {{"stop_tokens", folder.stop_tokens},
                                      {"context_length", context}};
   nlohmann::ordered_json options = {{"max_length", length},
                                     {"slots", sizes.slots ? sizes.slots : 1},
-                                    {"prefill", prefill},
                                     {"input_ids", folder.input_ids},
                                     {"attention_mask", folder.attention_mask},
                                     {"position_ids", folder.position_ids},
                                     {"logits", folder.logits}};
+  if (!sizes.prefill.empty()) options["prefill"] = sizes.prefill;
+  std::vector<std::pair<std::string, std::string>> states = sizes.states;
+  states.insert(states.end(), folder.states.begin(), folder.states.end());
+  if (!states.empty()) options["states"] = states;
   if (folder.encoder) {
     options["encoder"] = encoder_options(*folder.encoder, sizes.encoder_length);
     settings["start_tokens"] = folder.start_tokens;

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace poprt::generate {
@@ -32,6 +33,8 @@ struct ModelFolder {
   std::vector<int64_t> stop_tokens;  // that end a text
   // The names of inputs and outputs; if empty, the names that exporters use.
   std::string input_ids, attention_mask, position_ids, logits;
+  // Pairs of the names of an input and an output with a recurrent state; "%d" is a number.
+  std::vector<std::pair<std::string, std::string>> states;
   std::optional<EncoderFolder> encoder;
   // Settings of models with an encoder (description.h).
   std::vector<int64_t> start_tokens, suppressed, suppressed_first;
@@ -44,14 +47,15 @@ struct ModelFolder {
 ModelFolder open_folder(const std::filesystem::path& path);
 
 // Returns the options of the compilation as JSON (compiler/generation.h). 0 and empty lists select
-// the defaults: the context, at most kDefaultLength; one slot; prompts in pieces of 64. The default
-// of an encoder is its context, at most kDefaultSource. Throws invalid_argument for sizes that the
-// model does not have.
+// the defaults: the context, at most kDefaultLength; one slot; pieces of prompts that the compiler
+// chooses. The default of an encoder is its context, at most kDefaultSource. Throws
+// invalid_argument for sizes that the model does not have.
 inline constexpr int64_t kDefaultLength = 2048, kDefaultSource = 512;
 struct GenerationSizes {
   int64_t max_length = 0, slots = 0;
   std::vector<int64_t> prefill;
   int64_t encoder_length = 0;
+  std::vector<std::pair<std::string, std::string>> states;  // in addition to the folder's
 };
 std::string generation_text(const ModelFolder& folder, const GenerationSizes& sizes);
 

@@ -277,6 +277,14 @@ void Generator::drop_ended() {
   std::erase_if(waiting_, [&](const SequencePtr& s) { return drop(*s); });
 }
 
+// Returns the number of first tokens of a prompt that a slot with `cached` has. The last token of
+// the prompt is computed in any case, because its logits are needed. A recurrent state cannot be
+// rolled back, so the prompt must begin with all of its tokens.
+size_t Generator::reusable(std::span<const int64_t> cached, std::span<const int64_t> prompt) const {
+  const size_t kept = std::min(common_prefix(cached, prompt), prompt.size() - 1);
+  return description().states.empty() || kept == cached.size() ? kept : 0;
+}
+
 // Returns a free slot for a sequence. With reuse_prefixes, `from` becomes the slot that contains
 // the longest part of the prompt, if there is one. It is the returned slot if that is free.
 size_t Generator::free_slot_for(const Sequence& s, std::optional<size_t>& from) const {
@@ -284,7 +292,7 @@ size_t Generator::free_slot_for(const Sequence& s, std::optional<size_t>& from) 
   for (size_t i = 0; i < slots_.size(); i++) {
     if (!slots_[i] && slot == slots_.size()) slot = i;
     if (!options_.reuse_prefixes || description().encoder) continue;
-    const size_t common = common_prefix(cached_[i], s.tokens_);
+    const size_t common = reusable(cached_[i], s.tokens_);
     if (common > best) {
       best = common;
       from = i;
@@ -303,8 +311,7 @@ void Generator::admit() {
     const size_t slot = free_slot_for(*s, from);
     size_t kept = 0;
     if (from) {
-      // The last token of the prompt is computed in any case, because its logits are needed.
-      kept = std::min(common_prefix(cached_[*from], s->tokens_), s->tokens_.size() - 1);
+      kept = reusable(cached_[*from], s->tokens_);
       decoder_.copy(*from, slot);
     }
     decoder_.roll_back(slot, static_cast<int64_t>(kept));

@@ -146,6 +146,7 @@ class Generator {
   void work();
   void admit();
   size_t free_slot_for(const Sequence& s, std::optional<size_t>& from) const;
+  size_t reusable(std::span<const int64_t> cached, std::span<const int64_t> prompt) const;
   void drop_ended();
   void run_prompt();
   void run_step();

@@ -9,6 +9,7 @@ import tree
 SUITES = {
     "tests/core/base/recorded_lines_test.cpp",  # support/recorded_lines.h, the records of all tests
     "tests/core/generate/encoder_test.cpp",  # T5, BART and Whisper through compiler and generator
+    "tests/core/generate/recurrent_test.cpp",  # Mamba, RWKV, linear attention and LSTM through compiler and generator
     "tests/core/compiler/recorded_flow_test.cpp",  # control flow and graphs of passes' cases, compiled and run
     "tests/core/ops/types_in_part_test.cpp",  # types of operators that move tensors, known in part
     "tests/core/passes/recorded_passes_test.cpp",  # every pass with its parameters on a few graphs
