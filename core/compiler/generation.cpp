@@ -40,8 +40,7 @@ std::string text_of(const nlohmann::json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::vector<StateNames> read_states(const nlohmann::json& json) {
-  std::vector<StateNames> states;
+void read_states(const nlohmann::json& json, bool required, std::vector<StateNames>& states) {
   const auto is_name = [](const nlohmann::json& v) {
     return v.is_string() && !v.get_ref<const std::string&>().empty();
   };
@@ -49,7 +48,7 @@ std::vector<StateNames> read_states(const nlohmann::json& json) {
     if (!pair.is_array() || pair.size() != 2 || !is_name(pair[0]) || !is_name(pair[1]))
       fail(ErrorCode::invalid_argument,
            "generation: states are pairs of the names of an input and an output");
-    states.push_back({pair[0].get<std::string>(), pair[1].get<std::string>()});
+    states.push_back({pair[0].get<std::string>(), pair[1].get<std::string>(), required});
     const auto numbered = [](const std::string& name) {
       return name.find("%d") != std::string::npos;
     };
@@ -58,7 +57,6 @@ std::vector<StateNames> read_states(const nlohmann::json& json) {
            "generation: state '{}' and '{}': both names or none must contain %d",
            states.back().past, states.back().present);
   }
-  return states;
 }
 
 }  // namespace
@@ -76,7 +74,8 @@ GenerationOptions read_generation(std::string_view text) {
   o.position_ids = text_of(json, "position_ids");
   o.logits = text_of(json, "logits");
   o.settings = json.value("settings", nlohmann::json::object());
-  o.states = read_states(json.value("states", nlohmann::json::array()));
+  read_states(json.value("states", nlohmann::json::array()), true, o.states);
+  read_states(json.value("optional_states", nlohmann::json::array()), false, o.states);
   if (json.contains("encoder")) o.encoder = read_encoder(json["encoder"]);
   if (o.max_length < 2 || o.max_length > kMostTokens)
     fail(ErrorCode::invalid_argument, "generation: max_length is {}, expected 2 to {}",
@@ -173,6 +172,7 @@ void GenerationModel::find_logits(const ir::Graph& graph) {
 
 // Takes the recurrent states. Other caches are found by find_caches().
 void GenerationModel::find_states(ir::Graph& graph) {
+  check_named(graph, options_.states);
   const ir::Value* ids = graph.find(options_.input_ids);
   for (size_t i = 0; i < graph.outputs().size(); i++) {
     ir::Value* output = graph.outputs()[i];

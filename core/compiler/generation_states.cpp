@@ -218,6 +218,15 @@ ir::Value* past_state_of(const ir::Graph& graph, const ir::Value* output,
   return by_similar_name(graph, output);
 }
 
+void check_named(const ir::Graph& graph, const std::vector<StateNames>& named) {
+  for (const StateNames& names : named)
+    if (names.required && std::ranges::none_of(graph.outputs(), [&](const ir::Value* v) {
+          return match_pattern(names.present, v->name()).has_value();
+        }))
+      fail(ErrorCode::not_found,
+           "generation: the model has no output '{}', which is given as a state", names.present);
+}
+
 RecurrentState take_state(ir::Graph& graph, ir::Value* past, size_t output, const ir::Value& ids,
                           int64_t slots) {
   if (!past->type.has_shape)

@@ -17,11 +17,15 @@ namespace poprt::compiler {
 // The names of the input and the output of states. "%d" stands for a number, which both have.
 struct StateNames {
   std::string past, present;
+  bool required = true;  // the model must have such an output
 };
 
 // Returns the input of the graph that `output` updates, or null.
 ir::Value* past_state_of(const ir::Graph& graph, const ir::Value* output,
                          const std::vector<StateNames>& named);
+
+// Throws not_found if a required state is not an output of the graph.
+void check_named(const ir::Graph& graph, const std::vector<StateNames>& named);
 
 // A state whose first axis is the batch.
 struct RecurrentState {

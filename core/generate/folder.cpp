@@ -319,9 +319,8 @@ std::string generation_text(const ModelFolder& folder, const GenerationSizes& si
                                     {"position_ids", folder.position_ids},
                                     {"logits", folder.logits}};
   if (!sizes.prefill.empty()) options["prefill"] = sizes.prefill;
-  std::vector<std::pair<std::string, std::string>> states = sizes.states;
-  states.insert(states.end(), folder.states.begin(), folder.states.end());
-  if (!states.empty()) options["states"] = states;
+  if (!sizes.states.empty()) options["states"] = sizes.states;
+  if (!folder.states.empty()) options["optional_states"] = folder.states;
   if (folder.encoder) {
     options["encoder"] = encoder_options(*folder.encoder, sizes.encoder_length);
     settings["start_tokens"] = folder.start_tokens;

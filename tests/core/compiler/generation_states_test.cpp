@@ -146,6 +146,11 @@ TEST(GenerationStates, OptionsAreChecked) {
         << wrong;
   EXPECT_EQ(state_refusal(with_state("a", "b"), R"({"max_length": 16, "states": [["a", "b"]]})"),
             "taken");
+  EXPECT_EQ(state_refusal(with_state("a", "b"), R"({"max_length": 16, "states": [["a", "c"]]})"),
+            "not_found: generation: the model has no output 'c', which is given as a state");
+  EXPECT_EQ(state_refusal(with_state("a", "b"), R"({"max_length": 16, "states": [["a", "b"]],
+                                                   "optional_states": [["a%d", "c%d"]]})"),
+            "taken");
   EXPECT_NE(state_refusal(with_state("a", "b")).find("output 'b'"), std::string::npos);
 }
 
