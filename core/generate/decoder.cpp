@@ -182,6 +182,55 @@ void Decoder::copy(size_t from, size_t to) {
   sources_[to] = sources_[from];
 }
 
+template <class Visit>
+void Decoder::each_part(size_t slot, int64_t length, const Visit& visit) const {
+  for (size_t i = 0; i < caches_.size(); i++) {
+    const Cache& c = d_.caches[i];
+    const uint64_t stride = c.place_bytes * static_cast<uint64_t>(d_.max_length);
+    for (uint64_t o = 0; o < c.outer; o++)
+      visit(caches_[i].get() + slot * c.row_bytes + o * stride,
+            c.place_bytes * static_cast<uint64_t>(length));
+  }
+  for (size_t i = 0; i < states_.size(); i++)
+    visit(states_[i].get() + slot * d_.states[i].row_bytes, d_.states[i].row_bytes);
+  for (size_t i = 0; i < cross_.size(); i++)
+    visit(cross_row(i, slot), d_.encoder->cross[i].row_bytes);
+}
+
+uint64_t Decoder::saved_bytes(int64_t length) const {
+  uint64_t sum = 0;
+  each_part(0, length, [&](const std::byte*, uint64_t bytes) { sum += bytes; });
+  return sum;
+}
+
+std::vector<std::byte> Decoder::save(size_t slot) const {
+  std::vector<std::byte> saved(saved_bytes(lengths_[slot]));
+  std::byte* to = saved.data();
+  each_part(slot, lengths_[slot], [&](const std::byte* part, uint64_t bytes) {
+    if (bytes) std::memcpy(to, part, bytes);
+    to += bytes;
+  });
+  return saved;
+}
+
+void Decoder::restore(size_t slot, int64_t length, int64_t source_length,
+                      std::span<const std::byte> bytes) {
+  if (length < 0 || length >= d_.max_length || bytes.size() != saved_bytes(length))
+    fail(ErrorCode::data_loss, "a slot with {} tokens has {} bytes, {} are given", length,
+         length < 0 ? 0 : saved_bytes(std::min(length, d_.max_length)), bytes.size());
+  const std::byte* from = bytes.data();
+  each_part(slot, length, [&](std::byte* part, uint64_t size) {
+    if (size) std::memcpy(part, from, size);
+    from += size;
+  });
+  lengths_[slot] = length;
+  if (!d_.encoder) return;
+  source_lengths_[slot] = source_length;
+  sources_[slot] = ++last_source_;
+}
+
+int64_t Decoder::source_length(size_t slot) const { return d_.encoder ? source_lengths_[slot] : 0; }
+
 // Returns the program for the next tokens of a slot: the smallest one that takes all of them, if
 // its padding fits the cache, otherwise the largest one without padding that fits. With recurrent
 // states there is no padding.

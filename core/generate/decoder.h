@@ -34,6 +34,16 @@ class Decoder {
   // Makes slot `to` equal to slot `from`.
   void copy(size_t from, size_t to);
 
+  // The bytes of a slot: the places of its tokens in each cache, its states, and its keys and
+  // values of cross-attention. restore() makes a slot equal to the one that was saved. Throws
+  // data_loss if the number of bytes is another one.
+  uint64_t saved_bytes(int64_t length) const;
+  std::vector<std::byte> save(size_t slot) const;
+  void restore(size_t slot, int64_t length, int64_t source_length,
+               std::span<const std::byte> bytes);
+  // The tokens of the input of the encoder; 0 without an encoder.
+  int64_t source_length(size_t slot) const;
+
   // Appends the first tokens to a slot, in one run, and returns their number, which is at most what
   // one program takes. The logits are those after the last appended token. Throws
   // failed_precondition unless the slot has room for all tokens and one more, because decode()
@@ -73,6 +83,9 @@ class Decoder {
   void prepare_encoder();
   void keep_states(size_t first_slot, std::span<const int64_t> tokens);
   std::byte* cross_row(size_t i, size_t slot) const;
+  // Calls visit(memory, bytes) for each part of a slot that is saved.
+  template <class Visit>
+  void each_part(size_t slot, int64_t length, const Visit& visit) const;
 
   runtime::Session session_;
   const Description d_;

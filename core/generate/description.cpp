@@ -141,6 +141,10 @@ class DescriptionReader {
         fail(ErrorCode::data_loss, "cache '{}' {} has no axis {} of {} places, or occurs twice",
              past.name, shape_string(past.shape), axis, d_.max_length);
       c.row_bytes = past.bytes() / static_cast<uint64_t>(d_.slots);
+      for (int64_t a = 1; a < axis; a++)
+        c.outer *= static_cast<uint64_t>(past.shape[static_cast<size_t>(a)]);
+      c.place_bytes =
+          c.row_bytes / std::max<uint64_t>(c.outer, 1) / static_cast<uint64_t>(d_.max_length);
       c.in_place = program::may_share_memory(model_.program(), static_cast<uint32_t>(c.input),
                                              static_cast<uint32_t>(c.output));
       d_.caches.push_back(c);

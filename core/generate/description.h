@@ -44,6 +44,8 @@ struct Cache {
   size_t input = 0, output = 0;  // indices of the anchors
   uint64_t row_bytes = 0;
   bool in_place = false;  // past and present may have the same memory
+  uint64_t outer = 1;     // a row is [outer, max_length, place_bytes]
+  uint64_t place_bytes = 0;
 };
 
 // A recurrent state of all slots. A run reads and writes all of it.

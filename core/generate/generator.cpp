@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "generate/saved_sequence.h"
 
 namespace poprt::generate {
 
@@ -176,6 +177,111 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   return s;
 }
 
+const std::string& Generator::fingerprint() {
+  std::call_once(fingerprint_made_, [&] { fingerprint_ = fingerprint_of(model()); });
+  return fingerprint_;
+}
+
+// The sequence between two runs. Requires the lock.
+SavedSequence Generator::snapshot(const Sequence& s) const {
+  SavedSequence to;
+  to.options = s.options_;
+  to.prompt_length = s.prompt_length_;
+  to.tokens = s.tokens_;
+  to.unread.assign(s.unread_.begin(), s.unread_.end());
+  to.finish = s.finish_;
+  to.draws = s.sampler_.draws();
+  if (s.finish_ != Finish::none) return to;
+  to.computed = s.computed_;
+  to.waits = s.waits_;
+  to.pending = s.pending_;
+  to.encoded = s.encoded_;
+  to.source_length = s.source_length_;
+  to.device = s.restored_;
+  if (!s.slot_) return to;
+  if (s.encoded_) to.source_length = decoder_.source_length(*s.slot_);
+  if (s.computed_ > 0 || s.encoded_) to.device = decoder_.save(*s.slot_);
+  return to;
+}
+
+// Saves the sequences whose callers wait for it. Requires the lock.
+void Generator::save_wanted() {
+  const auto save = [&](const SequencePtr& s) {
+    if (!s || !s->save_wanted_) return;
+    s->saved_ = std::make_shared<const SavedSequence>(snapshot(*s));
+    s->save_wanted_ = false;
+    shared_->progress.notify_all();
+  };
+  std::ranges::for_each(slots_, save);
+  std::ranges::for_each(waiting_, save);
+}
+
+std::vector<std::byte> Generator::save(Sequence& s) {
+  if (s.shared_ != shared_)
+    fail(ErrorCode::invalid_argument, "the sequence is not of this generator");
+  if (s.options_.beams.num_beams > 1)
+    fail(ErrorCode::unimplemented, "a beam search cannot be saved");
+  const std::string& print = fingerprint();
+  std::unique_lock lock(shared_->mutex);
+  std::shared_ptr<const SavedSequence> saved;
+  if (s.finish_ == Finish::none) {
+    s.save_wanted_ = true;
+    shared_->work.notify_all();
+    shared_->progress.wait(lock, [&] { return !s.save_wanted_ || s.finish_ != Finish::none; });
+    s.save_wanted_ = false;
+    saved = std::exchange(s.saved_, nullptr);
+  }
+  if (!saved) {
+    if (s.error_) throw Error(*s.error_);
+    saved = std::make_shared<const SavedSequence>(snapshot(s));
+  }
+  lock.unlock();
+  return write_saved(*saved, print);
+}
+
+SavedSequence Generator::read_saved(std::span<const std::byte> bytes) {
+  SavedSequence saved = generate::read_saved(bytes, fingerprint(), decoder_);
+  try {
+    check(saved.options.sampling, description().vocabulary);
+    if (saved.finish == Finish::none && !saved.encoded) check_source(saved.options);
+    if (saved.options.time_limit.count() < 0)
+      fail(ErrorCode::data_loss, "the time limit is negative");
+  } catch (const Error& e) {
+    fail(ErrorCode::data_loss, "the saved sequence is damaged or truncated: {}", e.message());
+  }
+  return saved;
+}
+
+void Generator::check_saved(std::span<const std::byte> bytes) { read_saved(bytes); }
+
+std::shared_ptr<Sequence> Generator::restore(std::span<const std::byte> bytes) {
+  SavedSequence saved = read_saved(bytes);
+  const SequencePtr s(new Sequence(std::move(saved.options)));
+  s->shared_ = shared_;
+  s->prompt_length_ = saved.prompt_length;
+  s->tokens_ = std::move(saved.tokens);
+  s->unread_.assign(saved.unread.begin(), saved.unread.end());
+  s->finish_ = saved.finish;
+  s->sampler_.set_draws(saved.draws);
+  s->computed_ = saved.computed;
+  s->waits_ = saved.waits;
+  s->pending_ = std::move(saved.pending);
+  s->encoded_ = saved.encoded;
+  s->source_length_ = saved.source_length;
+  s->restored_ = std::move(saved.device);
+  const std::lock_guard lock(shared_->mutex);
+  if (stopping_) fail(ErrorCode::cancelled, "the generator was stopped");
+  counts_.submitted++;
+  if (s->finish_ != Finish::none) {
+    counts_.ended++;
+    return s;
+  }
+  if (s->options_.time_limit.count()) s->deadline_ = Clock::now() + s->options_.time_limit;
+  waiting_.push_back(s);
+  shared_->work.notify_all();
+  return s;
+}
+
 void Generator::check_source(const SequenceOptions& options) const {
   if (!description().encoder) {
     if (!options.source.empty() || !options.features.empty())
@@ -222,6 +328,8 @@ bool Generator::has_work() const {
   if (stopping_) return true;
   const auto ended = [](const SequencePtr& s) { return s && s->cancelled_; };
   if (std::ranges::any_of(slots_, ended) || std::ranges::any_of(waiting_, ended)) return true;
+  const auto to_save = [](const SequencePtr& s) { return s && s->save_wanted_; };
+  if (std::ranges::any_of(slots_, to_save) || std::ranges::any_of(waiting_, to_save)) return true;
   if (!waiting_.empty() && std::ranges::count(slots_, nullptr) >=
                                static_cast<std::ptrdiff_t>(slots_of(*waiting_.front())))
     return true;
@@ -247,6 +355,7 @@ void Generator::work() {
     }
     drop_ended();
     if (stopping_) return;
+    save_wanted();
     admit();
     lock.unlock();
     run_prompt();
@@ -310,14 +419,19 @@ void Generator::admit() {
     std::optional<size_t> from;
     const size_t slot = free_slot_for(*s, from);
     size_t kept = 0;
-    if (from) {
+    if (!s->restored_.empty()) {
+      kept = s->computed_;
+      decoder_.restore(slot, static_cast<int64_t>(kept), s->source_length_, s->restored_);
+      std::vector<std::byte>().swap(s->restored_);
+      from.reset();
+    } else if (from) {
       kept = reusable(cached_[*from], s->tokens_);
       decoder_.copy(*from, slot);
     }
     decoder_.roll_back(slot, static_cast<int64_t>(kept));
     cached_[slot].assign(s->tokens_.begin(),
                          s->tokens_.begin() + static_cast<std::ptrdiff_t>(kept));
-    counts_.reused_tokens += static_cast<int64_t>(kept);
+    if (from) counts_.reused_tokens += static_cast<int64_t>(kept);
     s->computed_ = kept;
     s->slot_ = slot;
     slots_[slot] = s;

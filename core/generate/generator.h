@@ -60,6 +60,7 @@ struct GeneratorOptions {
 };
 
 class Generator;
+struct SavedSequence;
 
 // One text. All functions are thread-safe.
 class Sequence {
@@ -95,8 +96,10 @@ class Sequence {
   size_t prompt_length_ = 0;
   Sampler sampler_;
   SequenceOptions options_;
-  std::vector<int64_t> tokens_;  // the prompt and the tokens since
-  size_t computed_ = 0;          // tokens that are in the cache
+  std::vector<int64_t> tokens_;      // the prompt and the tokens since
+  size_t computed_ = 0;              // tokens that are in the cache
+  int64_t source_length_ = 0;        // of a text that is restored
+  std::vector<std::byte> restored_;  // its state, until it has a slot
   bool encoded_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::optional<size_t> slot_;
@@ -110,6 +113,8 @@ class Sequence {
   std::optional<Error> error_;
   bool cancelled_ = false;
   bool waits_ = false;  // for resume()
+  bool save_wanted_ = false;
+  std::shared_ptr<const SavedSequence> saved_;
   std::vector<float> pending_;
   std::deque<BeamText> texts_;  // results of a beam search after the current one
   double score_ = 0;
@@ -135,6 +140,17 @@ class Generator {
   // missing source or a wrong option, and out_of_range if the prompt leaves no place for a token,
   // or if the source is longer than the encoder. Thread-safe.
   std::shared_ptr<Sequence> submit(std::span<const int64_t> prompt, SequenceOptions options = {});
+
+  // Returns the bytes of a sequence of this generator, with its state on the device, its options
+  // and the tokens that were not read. restore() continues it, with the same tokens, in this
+  // generator or in another one of an equal model; the time limit begins again. save() waits for
+  // the end of the current run. It throws unimplemented for a beam search, and the error of a
+  // sequence that failed. restore() throws data_loss for damaged bytes, and failed_precondition for
+  // those of another model, build or maximum length. Thread-safe.
+  std::vector<std::byte> save(Sequence& sequence);
+  std::shared_ptr<Sequence> restore(std::span<const std::byte> bytes);
+  // Throws the errors of restore().
+  void check_saved(std::span<const std::byte> bytes);
 
   // JSON with the numbers of slots, sequences, tokens and seconds since the generator was created.
   // Thread-safe.
@@ -165,10 +181,16 @@ class Generator {
   void place_beams(Sequence& s);
   void end_beams(Sequence& s);
   bool has_work() const;
+  SavedSequence snapshot(const Sequence& s) const;
+  void save_wanted();
+  const std::string& fingerprint();
+  SavedSequence read_saved(std::span<const std::byte> bytes);
 
   Decoder decoder_;
   const GeneratorOptions options_;
   std::shared_ptr<Sequence::Shared> shared_;
+  std::once_flag fingerprint_made_;
+  std::string fingerprint_;
 
   // Guarded by the mutex of `shared_`.
   std::deque<SequencePtr> waiting_;

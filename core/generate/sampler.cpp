@@ -78,6 +78,12 @@ void check(const SamplingOptions& o, int64_t vocabulary) {
 
 Sampler::Sampler(SamplingOptions options) : options_(std::move(options)), random_(options_.seed) {}
 
+void Sampler::set_draws(uint64_t draws) {
+  random_.seed(options_.seed);
+  random_.discard(draws);
+  draws_ = draws;
+}
+
 Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
                       std::span<const int64_t> hidden) {
   const float most = logits[index_of_greatest(logits)];
@@ -145,6 +151,7 @@ int64_t Sampler::draw(std::span<const float> logits) {
   sum = 0;
   for (size_t i = 0; i < count; i++) sum += candidates_[i].weight;
   constexpr double kSteps = 0x1p-53;
+  draws_++;
   double left = static_cast<double>(random_() >> 11) * kSteps * sum;
   for (size_t i = 0; i + 1 < count; i++) {
     left -= candidates_[i].weight;

@@ -39,6 +39,10 @@ class Sampler {
  public:
   explicit Sampler(SamplingOptions options);
 
+  // The number of random numbers that were drawn. set_draws() continues after as many.
+  uint64_t draws() const { return draws_; }
+  void set_draws(uint64_t draws);
+
   // `tokens` are the prompt and the tokens since; `hidden` are tokens that must not be chosen now.
   // Changes the logits. Throws failed_precondition if they contain NaN, or if no token is left.
   Token choose(std::span<float> logits, std::span<const int64_t> tokens,
@@ -67,6 +71,7 @@ class Sampler {
 
   const SamplingOptions options_;
   std::mt19937_64 random_;
+  uint64_t draws_ = 0;
   std::vector<Candidate> candidates_;
 };
 
