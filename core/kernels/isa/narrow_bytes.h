@@ -18,6 +18,10 @@ constexpr int kByteRows = 2;
 
 #if defined(__AVX2__)
 
+// The distance of the prefetch of one or two rows, which are limited by the speed of the memory.
+// With 4096 bytes, weights of 4 bits that are read from memory take up to 9 % longer.
+constexpr int kBytesAhead = 8192;
+
 using u8x16 = uint8_t __attribute__((vector_size(16)));
 typedef u8x16 u8x16u __attribute__((aligned(1), may_alias));
 
@@ -68,7 +72,7 @@ POPRT_INLINE POPRT_VNNI u32x16 add_dots(u32x16 sum, u32x16 w, int32_t quad) {
           reinterpret_cast<const int32_t*>(rows + r * stride + values + 4 * s.parts)[part]);    \
       const int64_t end = groups - group < of_part ? groups : group + of_part;                  \
       for (; group < end; group++, p += 64) {                                                   \
-        if (kRows <= 2) __builtin_prefetch(p + 4096);                                           \
+        if (kRows <= 2) __builtin_prefetch(p + kBytesAhead);                                    \
         const u32x16 v = *reinterpret_cast<const u32x16n*>(p);                                  \
         const uint8_t* x = rows + group * kGroup;                                               \
         POPRT_UNROLL for (int j = 0; j < 8 / kBits; j++) {                                      \
