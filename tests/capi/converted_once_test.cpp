@@ -104,7 +104,7 @@ class ConvertedOnce : public testing::Test {
   int conversions = 0;
 };
 
-TEST_F(ConvertedOnce, AndCompiledToWhatTheModelIsCompiledTo) {
+TEST_F(ConvertedOnce, AndCompiledEqualsACompilationOfTheModel) {
   wait();
   const std::string wanted = fresh("relu");
   for (const bool in_memory : {false, true}) {

@@ -266,7 +266,7 @@ TEST_P(CppExport, TwoFilesParseTogether) {  // 8
   EXPECT_EQ(run(Executable(std::vector{exe2, variables2})), wanted);
 }
 
-TEST_P(CppExport, ResultsDoNotDependOnWhatStaysVariable) {  // 7
+TEST_P(CppExport, ResultsDoNotDependOnVariableWeights) {  // 7
   const auto results = run(Executable(exported())), wanted = run(*Compiler::compile(onnx()));
   ASSERT_EQ(results.size(), wanted.size());
   for (const auto& [name, bytes] : wanted) {
@@ -309,7 +309,7 @@ struct Take final : runtime::StreamCallback {
   std::string taken;
 };
 
-TEST_P(CppExport, SaveProgramsReturnTheWeightsAsTheyAre) {  // 7
+TEST_P(CppExport, SaveProgramsReturnTheWeightsUnchanged) {  // 7
   const Executable file(exported());
   const std::shared_ptr<const Executable> memory = Compiler::compile(onnx(), {}, options());
   for (const Executable* e : {&file, &*memory}) {

@@ -409,7 +409,7 @@ TEST(CppPopef, ReadersTakePartsOfStreams) {
   EXPECT_EQ(whole.feeds().size(), 1u);
 }
 
-TEST(CppPopef, ModelsLinkWhatBelongsTogether) {
+TEST(CppPopef, ModelsLinkTheirBlobs) {
   const auto reader = sample_reader();
   const ModelBuilder builder(reader);
   const auto model = builder.createModel();

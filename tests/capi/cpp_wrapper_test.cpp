@@ -253,7 +253,7 @@ TEST(CppWrapper, PredicatesCombine) {
 }
 
 // The calls of poptorch, Paddle and PopRT's documentation, which hand popef::Model around.
-TEST(CppWrapper, PopefModelsAreTakenAsTheyAre) {
+TEST(CppWrapper, AcceptsPopefModels) {
   auto reader = std::make_shared<poprt::popef::Reader>();
   reader->parseFile(DATA "/copies.popef");
   const auto model = poprt::popef::ModelBuilder(reader).createModel();

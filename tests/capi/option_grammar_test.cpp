@@ -162,7 +162,7 @@ TEST(OptionGrammar, PackArgs) {
        {"=1", "`pack_args`: expected KEY=VAL, found '=1'"}});
 }
 
-TEST(OptionGrammar, OthersWithWordsOfTheirOwn) {
+TEST(OptionGrammar, ChecksOptionsWithASpecialGrammar) {
   const auto remap = [](const std::string& mode) {
     return "`remap_mode`: expected before_TYPE, after_TYPE or both, found '" + mode + "'";
   };

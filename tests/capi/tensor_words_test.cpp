@@ -85,7 +85,7 @@ TEST_F(TensorWords, RefusesMismatchedTensors) {
     EXPECT_NE(with([&](auto& in, auto&) { in.name = name; }), "ok") << name;
 }
 
-TEST_F(TensorWords, OfManyEachLandsWhereItShould) {
+TEST_F(TensorWords, ManyTensorsAreBoundByName) {
   constexpr size_t kMany = 19;  // more than fit on the stack
   std::vector<poprt::test::Node> nodes;
   std::vector<poprt::test::Tensor> inputs, outputs;

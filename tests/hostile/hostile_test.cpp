@@ -295,7 +295,7 @@ TEST(InspectorProgram, OpensTheWholeCorpus) {
   }
 }
 
-TEST(HostileCorpus, HasMoreThanFourHundredCasesWithNamesOfTheirOwn) {
+TEST(HostileCorpus, HasFourHundredCasesWithUniqueNames) {
   std::set<std::string> names;
   size_t count = 0;
   Cases cases = all_cases();

@@ -238,7 +238,7 @@ class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
   const OneCall* original_ = nullptr;
 };
 
-TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
+TEST_P(KernelCall, OriginalCallRunsInsideItsOperands) {
   each(varied_calls(),
        [&] { EXPECT_EQ(try_call(original(), "as it is"), Answer::ran) << described(original()); });
 }

@@ -553,7 +553,7 @@ TEST(TritonAsynchronous, RequestsOfSeveralCallsShareABatch) {
   served.instance().mutex.unlock();
 }
 
-TEST(TritonAsynchronous, UnloadAnswersWhatWaits) {
+TEST(TritonAsynchronous, UnloadAnswersWaitingRequests) {
   Json config = parameter("synchronous_execution", "0");
   config["parameters"]["timeout_ns"] = {{"string_value", "-1"}};
   Served served("digits8.popef", config);

@@ -97,7 +97,7 @@ TEST_F(AutoShard, TimesAreThoseOfThisRun) {
 }
 
 // A node without a name, and two with the same one, are cut all the same.
-TEST_F(AutoShard, NodesGetNamesThatTellThemApart) {
+TEST_F(AutoShard, GivesUniqueNamesToNodes) {
   std::string text = kChain;
   for (const char* name : {" \"first\"", " \"second\"", " \"third\""})
     text.replace(text.find(name), std::strlen(name), "");

@@ -182,7 +182,7 @@ TEST_F(EstimateCommand, TakesEightBitFloats) {
       << help.out;
 }
 
-TEST_F(EstimateCommand, RefusesWhatItCannotEstimate) {
+TEST_F(EstimateCommand, RefusesInvalidOptions) {
   EXPECT_EQ(estimated(kEstimated, with_batch({"--target", "ipu9"})).code, 1);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--num_io_tiles", "1472"},
                                                 {"--num_ipus", "0"},

@@ -64,7 +64,7 @@ TEST_P(Help, IsAsRecorded) {
 INSTANTIATE_TEST_SUITE_P(Commands, Help, testing::ValuesIn(kCommands),
                          [](const auto& of) { return std::string(of.param.name); });
 
-TEST(Documents, PagesOfDocsAreWhatCommandsPrint) {
+TEST(Documents, PagesOfDocsEqualTheOutputOfCommands) {
   const std::tuple<AddCommand, const char*, const char*, const char*> pages[] = {
       {add_options, "options", POPRT_DOCS "/options.md", "## Of PopRT 1.5: "},
       {add_passes, "passes", POPRT_DOCS "/passes.md", "| pass | what it does | "}};

@@ -47,7 +47,7 @@ class Opt : public CommandTest {
   }
 };
 
-TEST_F(Opt, GraphIsPrintedAsItIs) { EXPECT_EQ(text({}), two_rows()); }
+TEST_F(Opt, PrintsTheGraphUnchanged) { EXPECT_EQ(text({}), two_rows()); }
 
 TEST_F(Opt, OnnxIsRead) {
   onnx("g.onnx", kRows);

@@ -115,7 +115,7 @@ class Processes : public PoprtRunPopef {
   }
 };
 
-TEST_F(Processes, GetWhatWasGiven) {
+TEST_F(Processes, ReceiveTheOptionsOfTheCommand) {
   EXPECT_EQ(run_file("words", {"--numProcesses", "2"}).err,
             "poprt_exec poprt_run_popef: process 0: --reportAsJson --popef said --runner "
             "modelRunner --iteration 100 --numThreads 1 --index 0 --maxValidNum 0 --packTimeout "

@@ -119,7 +119,7 @@ TEST(TelemetryTable, TimesHaveUnits) {
   }
 }
 
-TEST(TelemetryTable, VariantsHaveRatesOfTheirOwn) {
+TEST(TelemetryTable, VariantsHaveSeparateRates) {
   TelemetryTable table;
   const auto with = [](Json s, double first, double second) {
     s["branches"] = {{{"name", "one"}, {"runs", first}, {"busy_ns", 1e8 * first}},

@@ -189,7 +189,7 @@ TEST(Arguments, NamesOfOneOptionAreNotAmbiguous) {
   EXPECT_EQ(value, "x");
 }
 
-TEST(Arguments, UnknownOptionsSayWhichWasMeant) {
+TEST(Arguments, SuggestsTheNearestOption) {
   EXPECT_EQ(refusal({"--aplha", "x"}), "there is no option '--aplha', did you mean --alpha?");
   EXPECT_EQ(refusal({"--flga=1"}), "there is no option '--flga', did you mean --flag?");
   EXPECT_EQ(refusal({"--cuont"}), "there is no option '--cuont', did you mean --count?");

@@ -68,7 +68,7 @@ TEST(ConfigYaml, ValuesListsAndMappings) {
   EXPECT_TRUE(c.models.empty());
 }
 
-TEST(ConfigYaml, WordsForNothingAreNothingUnlessQuoted) {
+TEST(ConfigYaml, NullWordsHaveNoValueUnlessQuoted) {
   for (const char* word : {"", "~", "null", "Null", "NULL"}) {
     EXPECT_EQ(wrong(fmt::format("\noutput: {}\n", word)), "2: output has no value") << word;
     if (*word)
@@ -162,7 +162,7 @@ TEST(ConfigYaml, FilesHaveALimit) {
   }
 }
 
-TEST(ConfigYaml, ModelsHaveOptionsOfTheirOwn) {
+TEST(ConfigYaml, ModelsHaveSeparateOptions) {
   Config c(
       "precision: fp16\nmodel_fusion:\n- {input_model: a.onnx, precision: fp32}\n"
       "- {input_model: b.onnx, manual_sharding_config: s.yaml}\nexport_popef: yes\n",

@@ -5,7 +5,7 @@
 namespace poprt::cli {
 namespace {
 
-TEST(Json, TextThatIsNoUtf8IsShownAsWell) {
+TEST(Json, InvalidUtf8IsReplaced) {
   EXPECT_EQ(to_text(nlohmann::json{{"b", 1}, {"a", "\xff"}}), "{\"a\":\"\xef\xbf\xbd\",\"b\":1}");
   EXPECT_EQ(to_text(nlohmann::ordered_json{{"b", 1}, {"a", "\xff\xc3\xa9"}}, 1),
             "{\n \"b\": 1,\n \"a\": \"\xef\xbf\xbd\xc3\xa9\"\n}");
@@ -18,7 +18,7 @@ TEST(Json, KeepsTheOrderOfKeysOnRequest) {
   EXPECT_ANY_THROW((void)parse_ordered_json("{"));
 }
 
-TEST(Json, FilesThatAreNoneAreDiscarded) {
+TEST(Json, InvalidAndMissingFilesAreDiscarded) {
   const TemporaryFolder folder;
   EXPECT_EQ(read_json(write_file(folder, "a", "[1, 2]").string()).size(), 2U);
   EXPECT_TRUE(read_json(write_file(folder, "b", "[1, 2").string()).is_discarded());

@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(OutputPath, IsWhatALinkNames) {
+TEST(OutputPath, IsTheTargetOfALink) {
   const TemporaryFolder folder;
   const fs::path& at = folder.path();
   fs::create_directory(at / "far");

@@ -73,7 +73,7 @@ TEST_F(File, AppearsOnlyAtCommit) {
   EXPECT_EQ(entries(), 1u);
 }
 
-TEST_F(File, WriteAtOverwritesWhatWasWritten) {
+TEST_F(File, WriteAtOverwritesEarlierBytes) {
   AtomicFile file(dir / "a");
   file.write(bytes_of("hello world"));
   file.write_at(6, bytes_of("there"));
@@ -363,7 +363,7 @@ TEST_P(KilledWriter, LeavesTheOldOrTheNewFileWholeAndNothingElse) {
 }
 
 // Between the first byte and the commit only a file with a name can remain.
-TEST_P(KilledWriter, LeavesNothingOfWhatItHadNotCommittedUnlessItHadAName) {
+TEST_P(KilledWriter, LeavesNoUncommittedFileWithoutAName) {
   const fs::path path = dir / "model";
   // Written by a child process: a process lists a folder at most once a minute and remembers the
   // time, which later children would inherit.

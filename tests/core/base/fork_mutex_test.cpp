@@ -69,7 +69,7 @@ int in_child(int (*code)(ForkMutex&), ForkMutex& mutex) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-TEST(ForkMutex, AChildTakesOverWhatAThreadOfItsParentHolds) {
+TEST(ForkMutex, ChildTakesALockHeldByAThreadOfTheParent) {
   EXPECT_EQ(this_process(), ::getpid());
   ForkMutex mutex;
   mutex.lock();  // a child has only the forking thread, so any holder counts

@@ -20,7 +20,7 @@ TEST(WorkOnThreads, CallsOnSoManyAtTheSameTime) {
   EXPECT_EQ(called, 1);
 }
 
-TEST(WorkOnThreads, ThrowsWhatOneThrowsWhenAllHaveEnded) {
+TEST(WorkOnThreads, RethrowsAnExceptionAfterAllThreadsHaveEnded) {
   std::atomic<int> called{0};
   const auto caller = std::this_thread::get_id();
   for (const bool on_caller : {true, false}) {

@@ -29,7 +29,7 @@ ThreadState thread_state() {
 // Runs a test on a separate thread, because the slice stays with the thread.
 void on_a_thread(const std::function<void()>& test) { std::thread(test).join(); }
 
-TEST(TimeSlice, WhoTellsMayInterruptWhoComputes) {
+TEST(TimeSlice, RequestedSliceIsShorterThanUsual) {
   ThreadState usual, shorter;
   on_a_thread([&] { usual = thread_state(); });
   on_a_thread([&] {

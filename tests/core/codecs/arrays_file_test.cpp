@@ -123,7 +123,7 @@ TEST(PickledArrays, ByteOrdersMayBeBytes) {
   expect_refused(dict("x", array(kTwoByThree, of('>'), six + six)), "big-endian");
 }
 
-TEST(PickledArrays, LongNumbersSayTheirLengthInOneByteOrFour) {
+TEST(PickledArrays, LongNumbersHaveALengthOfOneByteOrFour) {
   const std::string two = "\x8a\x01\x02"s, three = "\x8b\x01\x00\x00\x00\x03"s;
   const auto arrays =
       parse(dict("x", array(two + three + "\x86", type("i1"), "\x01\x02\x03\x04\x05\x06")));

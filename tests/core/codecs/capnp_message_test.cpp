@@ -138,7 +138,7 @@ TEST(CapnpMessage, OtherTypesAreRefused) {
   EXPECT_EQ(error({root, list_pointer(0, 7, 1), struct_pointer(1, 1, 0), 0}, structs), "");
 }
 
-TEST(CapnpMessage, SizesThatAreNoWordsAreRefused) {
+TEST(CapnpMessage, RefusesSizesThatAreNotWholeWords) {
   const std::vector<std::byte> bytes(17);
   for (const size_t n : {0, 1, 7, 9, 17})
     EXPECT_THROW(Message(std::span(bytes).first(n), "test"), Error) << n;

@@ -48,7 +48,7 @@ TEST(Npy, ReadsText) {
   EXPECT_EQ(t.string_values(), (std::vector<std::string>{"a\u00e9", "b\U0001F600"}));
 }
 
-TEST(Npy, RefusesWhatItsShapeDoesNotSay) {
+TEST(Npy, RefusesDataThatContradictsTheShape) {
   EXPECT_THROW(parsed(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abc")),
                Error);
   EXPECT_THROW(parsed("PK\x03\x04 and so on, which is another format"), Error);

@@ -322,7 +322,7 @@ std::vector<ShapeSet> sets_of(const ir::Graph& graph, const std::vector<int64_t>
 
 class PaddedNetworks : public testing::TestWithParam<Network> {};
 
-TEST_P(PaddedNetworks, GiveWhatTheyGiveAtTheirOwnSizeOrAreExact) {
+TEST_P(PaddedNetworks, PaddedResultsEqualUnpaddedOnesOrSizesAreExact) {
   const Network& n = GetParam();
   const auto graph = graph_of(n);
   DriverOptions options;

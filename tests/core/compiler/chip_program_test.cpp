@@ -158,7 +158,7 @@ TEST(ChipProgram, EqualLayersShareTheirPrograms) {
   EXPECT_GE(calls, 2u);
 }
 
-TEST(ChipProgram, SeveralIpusExchangeWhatTheyRead) {
+TEST(ChipProgram, SeveralIpusExchangeTheirOperands) {
   const auto m = small(4);
   EstimateOptions o = options_of(m);
   o.chip.num_ipus = 2;

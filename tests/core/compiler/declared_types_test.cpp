@@ -85,7 +85,7 @@ TEST(DeclaredTypes, OtherElementTypesAreRefusedWhetherStrictOrNot) {
               "");
 }
 
-TEST(DeclaredTypes, AreComparedWithWhatTheInputsBecome) {
+TEST(DeclaredTypes, AreComparedForTheChosenInputShapes) {
   const std::string body = "input %x : f32[N,3]\n%y : f32[1,3] = Relu(%x)\noutput %y\n";
   EXPECT_EQ(message_of_conversion(body, {.input_shape = {{"x", {1, 3}}}}), "");
   expect_conversion_message("output 'y' is declared f32[1,3] but comes out as f32[2,3]", body,

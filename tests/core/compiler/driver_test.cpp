@@ -285,7 +285,7 @@ TEST(Driver, ErrorsNameTheModelOrTheShape) {
 }
 
 // "begins graph0 one", "converted", "lowered" of each part, in order.
-TEST(Driver, TellsWhereItIs) {
+TEST(Driver, ReportsTheStepsOfEachPart) {
   std::vector<std::string> events;
   std::vector<double> done;
   DriverOptions options;
@@ -315,7 +315,7 @@ TEST(Driver, TellsWhereItIs) {
   EXPECT_GT(done.back(), 0.7);
 }
 
-TEST(Driver, EndsWhenItsCallerAsksForThat) {
+TEST(Driver, EndsIfTheCallerThrows) {
   for (const int after : {0, 20, 60}) {
     int calls = 0;
     DriverOptions options;
@@ -352,7 +352,7 @@ std::string bytes_of(const Executable& e) {
 // A model that is converted for a file may be compiled without a second conversion if the driver
 // allows it. Both files have the same bytes as when the model is read and converted for each of
 // them.
-TEST(Driver, OneConversionGivesBothFilesWhatTwoGive) {
+TEST(Driver, SharedConversionGivesTheBytesOfTwoConversions) {
   int shared = 0, own = 0;
   for (const std::string_view profile : test::profiles())
     for (unsigned i = 0; i < 40; i++) {
@@ -394,7 +394,7 @@ TEST(Driver, OneConversionGivesBothFilesWhatTwoGive) {
   EXPECT_GT(own, 10);
 }
 
-TEST(Driver, ConvertsAgainWhatACompilationTreatsOtherwise) {
+TEST(Driver, ConvertsAgainIfACompilationNeedsAnotherConversion) {
   const auto shared = [](std::unique_ptr<ir::Graph> graph, DriverOptions options) {
     options.keep_onnx = true;
     return convert_model(*graph, options);

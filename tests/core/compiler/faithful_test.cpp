@@ -284,7 +284,7 @@ TEST(Faithful, MatricesOfABatchMeetAsTheirShapesSay) {
   EXPECT_EQ(y.values<float>()[119], sum(5, 4, 3));
 }
 
-TEST(Faithful, FloatsThatAreNoHalvesAreComputedInFloat) {
+TEST(Faithful, FloatsAreComputedInFloat) {
   // Neither 1 + 2^-12 nor the sum is a half.
   const auto g = parsed("input %a : f32[1,2]\ninput %b : f32[2,1]\n%y = MatMul(%a, %b)\noutput %y");
   const float x = 1 + 0x1p-12f;
@@ -296,7 +296,7 @@ TEST(Faithful, FloatsThatAreNoHalvesAreComputedInFloat) {
 }
 
 // alpha A B + beta C, each step rounded to a half.
-TEST(Faithful, GemmScalesAndAddsWhatBroadcasts) {
+TEST(Faithful, GemmScalesAndAddsABroadcastOperand) {
   const Tensor a = random_halves({3, 18}, 3), b = random_halves({18, 2}, 4),
                bt = random_halves({2, 18}, 5);
   const auto product = [&](int64_t i, bool turned) {

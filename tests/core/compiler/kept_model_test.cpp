@@ -12,7 +12,7 @@
 namespace poprt::compiler {
 namespace {
 
-TEST(KeptModel, IsTheGraphAsOnnxAndLeavesTheGraphAsItIs) {
+TEST(KeptModel, IsTheGraphAsOnnxAndDoesNotChangeTheGraph) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 13} {
   input %x : f16[2,3]
   %y : f16[2,3] = Relu(%x) "only"

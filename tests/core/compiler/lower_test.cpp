@@ -84,7 +84,7 @@ TEST(State, EightBitCachesRoundOnce) {
   EXPECT_EQ(run(1, {3.3f}), (V{3.25f, 1}));
 }
 
-TEST(State, TwoNodesThatReadTheSameHaveStatesOfTheirOwn) {
+TEST(State, NodesWithEqualInputsHaveSeparateStates) {
   const Executable e = test::compile_text(R"(
     graph "g" opset {"": 17, "ai.graphcore": 1} {
       input %step : s32[]
@@ -352,7 +352,7 @@ TEST_P(SharedWeights, ManyLayersTakeTheRoomOfTwo) {
             program::to_string(compile_stacked(stacked(l, l.layers)).program));
 }
 
-TEST_P(SharedWeights, LayersGiveWhatTheyGiveAlone) {
+TEST_P(SharedWeights, LayersGiveTheResultsOfSeparateWeights) {
   const Layer& l = GetParam();
   const auto reference = ir::parse_text(stacked(l, l.layers));
   randomize_weights(*reference);
@@ -404,7 +404,7 @@ TEST(SharedWeights, BranchesAndBodiesShareWithTheGraphAround) {
   }
 }
 
-TEST(SharedWeights, OtherScalesAndTransposesAreFormsOfTheirOwn) {
+TEST(SharedWeights, TransposedWeightsHaveASeparateForm) {
   const Layer l = {"", "f32[4,64]", "const %w : f32[64,64] = fill 0",
                    "%a$i : ? = Gemm($x, %w) {transB = 1}\n $y : ? = Gemm(%a$i, %w)"};
   const auto reference = ir::parse_text(stacked(l, 2));

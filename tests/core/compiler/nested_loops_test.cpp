@@ -217,7 +217,7 @@ class RandomProgram {
   Block root_;
 };
 
-TEST(NestedLoops, GiveWhatSeparateMemoryForEveryValueGives) {
+TEST(NestedLoops, GiveTheResultsOfSeparateMemoryForEachValue) {
   size_t nested = 0;
   for (uint32_t seed = 1; seed <= 1000; seed++) {
     SCOPED_TRACE(seed);

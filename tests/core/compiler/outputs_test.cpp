@@ -54,7 +54,7 @@ TEST(ChangeOutputs, RemovesOutputsAndAddsCheckpoints) {
   EXPECT_EQ(names(*graph), "bd") << "an output that is a checkpoint stays where it is";
 }
 
-TEST(ChangeOutputs, RefusesWhatTheModelCannotGive) {
+TEST(ChangeOutputs, RefusesUnknownAndInvalidNames) {
   const auto graph = three_outputs();
   test::expect_error([&] { change_outputs(*graph, {"x"}, {}); }, ErrorCode::not_found,
                      "`remove_outputs`: there is no output 'x'");

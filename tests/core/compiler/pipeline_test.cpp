@@ -10,7 +10,7 @@
 namespace poprt::compiler {
 namespace {
 
-TEST(Pipeline, TheOrderHoldsWhatPassesDeclare) {
+TEST(Pipeline, OrderFulfilsTheDeclarationsOfPasses) {
   EXPECT_NO_THROW(passes::check_order(converter_pipeline({})));
   EXPECT_NO_THROW(passes::check_order(compile_pipeline({})));
 }

@@ -119,7 +119,7 @@ constexpr uint64_t kGraphs = 2600, kShares = 4;
 using Share = std::tuple<std::string_view, uint64_t>;
 class RandomGraphs : public testing::TestWithParam<Share> {};
 
-TEST_P(RandomGraphs, GiveWhatTheirNodesGive) {
+TEST_P(RandomGraphs, MatchTheResultsOfTheirNodes) {
   const auto [profile, share] = GetParam();
   check_graphs(profile, share * (kGraphs / kShares), kGraphs / kShares);
 }
@@ -171,7 +171,7 @@ TEST(RandomGraph, IsTheSameForTheSameSeed) {
     EXPECT_EQ(describe(graph_of(profile, 3)), describe(graph_of(profile, 3))) << profile;
 }
 
-TEST(RandomGraph, IsHeldToWhatItsNodesGive) {
+TEST(RandomGraph, IsComparedWithTheResultsOfItsNodes) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[3]
     const %c : f32[3] = [1.0, 2.0, -0.999]
@@ -196,7 +196,7 @@ TEST(RandomGraph, IsHeldToWhatItsNodesGive) {
   EXPECT_NE(difference({5, 7.5f, 0.001f}, {5, 8, 0}), "");
 }
 
-TEST(RandomGraph, IsReducedToWhatFails) {
+TEST(RandomGraph, IsReducedToTheFailingNode) {
   RandomGraph g = graph_of("elementwise", 0);
   Value* x = g.graph->add_input("given", ir::ValueType::of(DType::f32, {2}));
   g.feeds["given"] = Tensor::of<float>({2}, {1, 2});
@@ -251,7 +251,7 @@ TEST(RandomFormsOfTheEnvironment, GiveTheSameBits) {
 }
 
 // Checks the graphs that the user requests; not part of the suite.
-TEST(RandomGraphsOfTheEnvironment, GiveWhatTheirNodesGive) {
+TEST(RandomGraphsOfTheEnvironment, MatchTheResultsOfTheirNodes) {
   const char* wanted = std::getenv("POPRT_RANDOM_GRAPHS");
   if (!wanted) GTEST_SKIP() << "POPRT_RANDOM_GRAPHS=PROFILE:FIRST:COUNT is not set";
   const auto [profile, first, count] = graphs_of(wanted);

@@ -87,7 +87,7 @@ std::set<std::string> outcome(const std::string& text, const Options& options) {
   return lines;
 }
 
-TEST(RecordedFlow, GivesWhatItGave) {
+TEST(RecordedFlow, MatchesTheRecord) {
   RecordedLines found;
   Options half;
   half.precision = Precision::fp16;

@@ -203,7 +203,7 @@ TEST(Shard, RefusesContradictorySettingsWithOneLine) {
                   "no node has __ipu_number");
 }
 
-TEST(Shard, RatiosSayHowMuchEachHas) {
+TEST(Shard, RatiosSetTheShareOfEachIpu) {
   std::string body = "input %x0 : f32[64,64]\n";
   for (int i = 0; i < 20; i++) body += fmt::format("%x{} = MatMul(%x{}, %x0)\n", i + 1, i);
   body += "output %x20\n";
@@ -288,7 +288,7 @@ std::string seated(std::vector<std::pair<std::string, std::vector<int64_t>>> nod
   return body + "output %" + before + "\n";
 }
 
-TEST(Cut, AnIpuGoesOnAsLongAsItHasWhatItNeeds) {
+TEST(Cut, AnIpuRunsAllOfItsReadyNodes) {
   // The IPU of the first waiting node begins; all ready nodes of this IPU run with it.
   EXPECT_EQ(cut_of(seated({{"a", {1}}, {"i", {0}}, {"b", {0}}, {"j", {1}}}), manual(2)),
             "1: a j of a0 to a1 t0 | 0: i b of a0 t0 to a0 a2; a f32[4] of 0");
@@ -309,7 +309,7 @@ TEST(Cut, StagesAreShardsWhateverTheirIpu) {
 
 // Several shards read one transfer, another transfer is also a result, and each shard has
 // constants.
-TEST(Cut, ShardsReadOnlyWhatTheyUse) {
+TEST(Cut, ShardsReadOnlyTheirOperands) {
   EXPECT_EQ(cut_of(R"(
     input %x : f32[2]
     input %z : f32[2]
@@ -327,7 +327,7 @@ TEST(Cut, ShardsReadOnlyWhatTheyUse) {
 }
 
 // The node that contains a branch reads the outer values of the branch.
-TEST(Cut, NodesReadWhatTheirBranchesRead) {
+TEST(Cut, NodesReadTheOuterValuesOfTheirBranches) {
   const std::string body = R"(
     input %x : f32[2]
     input %go : bool[]
@@ -435,7 +435,7 @@ TEST(Balance, GivesUpLittleOfTheCostForFewBytes) {
 
 // A product counts each weight once for each row, whichever dimension of the weight gives the
 // results; tables and addends do not count.
-TEST(Balance, ProductsCostWhatTheyMultiply) {
+TEST(Balance, CostOfAProductCountsItsMultiplications) {
   const auto constant = [](const std::string& name, const std::string& shape, int64_t count) {
     std::string text = fmt::format("const %{} : f32[{}] = [", name, shape);
     for (int64_t i = 0; i < count; i++) text += i ? ", 1.0" : "1.0";
@@ -584,7 +584,7 @@ std::unique_ptr<ir::Graph> chain_of(const std::vector<std::string>& attributes) 
   return ir::parse_text(text + fmt::format("  output %v{}\n}}\n", attributes.size()));
 }
 
-TEST(Cuts, AreWhatTheNodesName) {
+TEST(Cuts, FollowFromTheAttributesOfNodes) {
   const auto message_for = [](const std::vector<std::string>& attributes) {
     const Cuts c = cuts_of(*chain_of(attributes));
     return fmt::format("{} {} {} {}", c.any, c.ipus, c.stages, c.batches);

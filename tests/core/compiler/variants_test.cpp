@@ -77,7 +77,7 @@ Executable cut_somehow(const test::RandomGraph& g, unsigned i) {
 
 class FusedProfiles : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(FusedProfiles, FusedModelsOnSeveralIpusGiveWhatEachGivesOnOne) {
+TEST_P(FusedProfiles, FusedModelsOnSeveralIpusGiveTheResultsOfOne) {
   int compared = 0;
   for (unsigned i = 0; i < 12; i++) {
     std::vector<Executable> alone, parts;
@@ -206,7 +206,7 @@ TEST(LinkedVariants, StateOfModelsOnSeveralIpusIsEachOnesOwn) {
 }
 
 // The program's anchors are as large as the largest shape; each variant uses their beginning.
-TEST(LinkedVariants, ShapesOnSeveralIpusGiveWhatEachGivesOnOne) {
+TEST(LinkedVariants, ShapesOnSeveralIpusGiveTheResultsOfOne) {
   const auto at = [](int64_t rows, const Options& options) {
     return compile_body(products(5, rows, 0.1f), options);
   };
@@ -404,7 +404,7 @@ TEST(LinkedVariants, OfEqualSizesTheSymbolDecides) {
             R"(["N","L"])");
 }
 
-TEST(LinkedVariants, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
+TEST(LinkedVariants, ProbesOutputShapesWithOneSizeEnlarged) {
   constexpr const char* kBody = "%y = Neg(%a)\n%k = ReduceSum(%a)\noutput %y\noutput %k\n";
   std::vector<std::map<std::string, Shape>> probed;
   const auto parts = at_shapes({{1, 4}, {2, 8}, {3, 16}}, kBody);

@@ -238,7 +238,7 @@ TEST(DeviceManager, ConstraintsThatNoDeviceMeetsAreAnErrorAtOnce) {
   EXPECT_TRUE(device->properties().remote_buffers);
 }
 
-TEST(DeviceManager, IpuModelsAreDevicesOfTheirOwn) {
+TEST(DeviceManager, IpuModelsAreSeparateDevices) {
   const DeviceManager manager(1);
   const auto busy = manager.get_device();
   const auto model = manager.create_ipu_model_device(2),

@@ -128,7 +128,7 @@ void run(const program::LoadedProgram& loaded) {
   engine->run(Flow::main, inputs.data(), outputs.data());
 }
 
-TEST(Device, RunsWhatItAcceptsOfMutatedExecutables) {
+TEST(Device, RunsAcceptedMutationsOfAnExecutable) {
   Builder b = sample();
   std::ostringstream stream;
   program::write_executable(stream, b.program(), b.weight_records());

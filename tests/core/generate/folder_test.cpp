@@ -74,7 +74,7 @@ TEST_F(GenerationFolder, TheFirstLengthOfTheConfigurationCounts) {
   EXPECT_EQ(open_folder(path).context_length, 6);
 }
 
-TEST_F(GenerationFolder, HasWhatTheExporterNames) {
+TEST_F(GenerationFolder, ReadsTheNamesOfTheExporter) {
   write("other.onnx", "");
   write("genai_config.json", R"({"model": {"decoder": {
       "filename": "other.onnx",

@@ -132,7 +132,7 @@ TEST(Generator, IgnoresTheStopTokensOfTheModelOnlyOnRequest) {
   EXPECT_EQ(finish(true, {7}), Finish::stop);
 }
 
-TEST(Generator, CountsWhatItComputes) {
+TEST(Generator, CountsComputedTokens) {
   Generator generator(generation_model("genai", {64, 2, {8}}), {.reuse_prefixes = true});
   const auto count = [&](const char* name) {
     return parse_json(generator.statistics()).at(name).get<int64_t>();

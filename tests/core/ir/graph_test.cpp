@@ -354,7 +354,7 @@ TEST(Graph, ReplaceAllUsesByItselfChangesNothing) {
   EXPECT_EQ(a->output()->name(), name);
 }
 
-TEST(Graph, ReplaceAllUsesNamesOnlyWhatANodeOfTheGraphMakes) {
+TEST(Graph, ReplaceAllUsesRenamesOnlyNodeResults) {
   Graph g;
   Value* x = g.add_input("x", kVector);
   Value* c = g.add_constant("c", Tensor::of<float>({4}, {1, 2, 3, 4}));
@@ -452,7 +452,7 @@ TEST(Graph, SortIsStableAmongMany) {
       << "one that waits comes as soon as it may";
 }
 
-TEST(Graph, SortSeesWhatBodiesHandOut) {
+TEST(Graph, SortRespectsOuterValuesReturnedByBodies) {
   Graph g;
   Value* x = g.add_input("x", kVector);
   Node* holder = g.add_node("If", "", {x});
@@ -465,7 +465,7 @@ TEST(Graph, SortSeesWhatBodiesHandOut) {
   EXPECT_EQ(g.nodes(), (std::vector<Node*>{a, holder}));
 }
 
-TEST(Node, WrongAttributesAreNamedWithWhatTheyShouldBe) {
+TEST(Node, ErrorsNameTheExpectedAttributeType) {
   Graph g;
   Node* n = g.add_node("Op", "", {});
   n->name = "n";

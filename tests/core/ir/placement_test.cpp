@@ -94,7 +94,7 @@ output %lone)"),
                    {"lone", "0 0"}}));
 }
 
-TEST(Placement, NoNodeSitsInAnEarlierStageThanWhatItReads) {
+TEST(Placement, NoNodeIsInAnEarlierStageThanItsInputs) {
   EXPECT_EQ(seats(R"(input %x : f32[2]
 %a = Relu(%x) {__ipu_number = 0, __pipeline_stage = 0}
 %b = Neg(%a) {__ipu_number = 1, __pipeline_stage = 1}
@@ -106,7 +106,7 @@ output %a)"),
             (Seats{{"b", "1 1"}, {"a", "1 1"}}));
 }
 
-TEST(Placement, WhoReadsANodeReadsWhatItsBodiesRead) {
+TEST(Placement, ReadersIncludeNodesWhoseBodiesRead) {
   EXPECT_EQ(seats(R"(input %x : f32[2]
 input %on : bool[]
 %a = Relu(%x) {__ipu_number = 2}

@@ -46,7 +46,7 @@ std::string round_trip(const Graph& g, const TextOptions& options = {}) {
   return text;
 }
 
-TEST(Text, PrintsWhatItParsed) { EXPECT_EQ(to_text(*parse_text(kExample)), kExample); }
+TEST(Text, RoundTripsParsedText) { EXPECT_EQ(to_text(*parse_text(kExample)), kExample); }
 
 TEST(Text, ParsesStructure) {
   const auto g = parse_text(kExample);

@@ -45,7 +45,7 @@ TEST(AffineGrid, IsTheTransformOfEachPoint) {
           expect_right({.n = n, .align_corners = align, .size = size}, type, rng);
 }
 
-TEST(AffineGrid, NoPointsAreNone) {
+TEST(AffineGrid, AcceptsZeroPoints) {
   std::mt19937 rng(2);
   for (const std::vector<int64_t>& size :
        {std::vector<int64_t>{0, 3}, {3, 0}, {0, 2, 2}, {2, 0, 2}, {2, 2, 0}})

@@ -156,7 +156,7 @@ void expect_near(double got, double want, double tolerance, const char* what) {
 
 class AttentionGeneric : public ::testing::TestWithParam<DType> {};
 
-TEST_P(AttentionGeneric, OfAnyMaskWindowAndLengthIsWhatLoopsGive) {
+TEST_P(AttentionGeneric, MatchesLoopsForAnyMaskWindowAndLength) {
   const DType type = GetParam();
   std::mt19937 rng(4);
   for (int n = 0; n < 150; n++) {
@@ -187,7 +187,7 @@ TEST_P(AttentionGeneric, OfAnyMaskWindowAndLengthIsWhatLoopsGive) {
 INSTANTIATE_TEST_SUITE_P(Types, AttentionGeneric, testing::Values(DType::f32, DType::f64),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 
-TEST(AttentionGenericRefusals, HeadsThatAreNoMultipleAndOtherTypes) {
+TEST(AttentionGenericRefusals, RefusesMismatchedHeadsAndTypes) {
   std::mt19937 rng(1);
   Case c = random_case(DType::f32, rng);
   EXPECT_NO_THROW(test::prepare_call(c.call, c.operands));

@@ -176,7 +176,7 @@ TEST(ConvBytes, AnyWindowChannelsAndTypes) {
     BytesCase(rng).expect_right();
 }
 
-TEST(ConvBytes, NoImagesAreNone) {
+TEST(ConvBytes, AcceptsZeroImages) {
   std::mt19937 rng(2);
   for (int round = 0; round < 5; round++) {
     BytesCase c(rng);

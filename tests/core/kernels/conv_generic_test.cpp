@@ -153,7 +153,7 @@ TEST(ConvTransposeGeneric, SumsOfManyChannelsAreMadeInPieces) {
   }
 }
 
-TEST(ConvGeneric, TypesThatAreNoFloatsAreRefused) {
+TEST(ConvGeneric, RefusesOtherTypesThanFloats) {
   for (const DType type : {DType::s32, DType::s8}) {
     const std::vector<Tensor> operands = {Tensor::zeros(type, {1, 1, 4}),
                                           Tensor::zeros(type, {1, 1, 1}), Tensor(),

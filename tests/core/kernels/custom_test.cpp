@@ -125,7 +125,7 @@ TEST(Custom, RefusesResultsThatDifferFromTheOperatorsTypes) {
   EXPECT_NE(prepared("Same", DType::f16, {2, 3}), "");
 }
 
-TEST(Custom, SizesThatTheOperatorDoesNotSayAreTheProgramsOwn) {
+TEST(Custom, UnknownSizesAreTakenFromTheProgram) {
   EXPECT_EQ(prepared("Rows", DType::f32, {2, 3}), "");
   EXPECT_EQ(prepared("Rows", DType::f32, {9, 3}), "");
   EXPECT_NE(prepared("Rows", DType::f32, {2, 4}), "");
@@ -135,7 +135,7 @@ TEST(Custom, SizesThatTheOperatorDoesNotSayAreTheProgramsOwn) {
   EXPECT_NE(prepared("Typed", DType::f16, {2, 3}), "");
 }
 
-TEST(Custom, AnOperatorThatNeedsValuesToSayItIsTrusted) {
+TEST(Custom, TypesThatDependOnValuesAreTrusted) {
   EXPECT_EQ(prepared("Shy", DType::f32, {2, 3}), "");
 }
 
@@ -177,7 +177,7 @@ std::vector<float> run_twice(const Plan& plan) {
   return sum;
 }
 
-TEST(Custom, RunsAsItIsOrInParts) {
+TEST(Custom, RunsAsAWholeOrInParts) {
   const Plan same = plan_of("Same", DType::f32, {2, 3});
   EXPECT_EQ(same.tasks, 1);
   EXPECT_EQ(same.rounds, 1);

@@ -39,7 +39,7 @@ TEST(DescribeCall, PrintsFieldsOfOneNameAsAList) {
   EXPECT_EQ(described(einsum), " inputs=2 rank=1 labels=2 size=[2,3] stride=[3,1,0,1]");
 }
 
-TEST(DescribeCall, PrintsPlainListsOfWhatItCannotDecode) {
+TEST(DescribeCall, PrintsPlainListsForCallsThatItCannotDecode) {
   const std::vector<int64_t> ints = {1, -2};
   const std::vector<float> floats = {0.5f, NAN};
   EXPECT_EQ(describe_call("no_such_kernel", ints, floats), " ints [1,-2] floats [0.5,nan]");

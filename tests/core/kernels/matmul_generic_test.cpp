@@ -99,7 +99,7 @@ TEST(MatmulGeneric, IntegersWrapAndKeepEveryBit) {
 }
 
 // A product without terms is zero; a call without results does not check its operands.
-TEST(MatmulGeneric, OfNothing) {
+TEST(MatmulGeneric, EmptyProductsAreZero) {
   std::mt19937 rng(5);
   calls::MatmulGeneric call;
   call.product = {.m = 2, .n = 3, .k = 0, .a_row = 1, .a_k = 1, .b_k = 1, .b_n = 1, .batch = {}};

@@ -69,7 +69,7 @@ TEST(MaxPoolBytes, WindowsOfManyPieces) {
     }
 }
 
-TEST(MaxPoolBytes, NoImagesChannelsOrWindowsAreNone) {
+TEST(MaxPoolBytes, AcceptsZeroImagesChannelsAndWindows) {
   std::mt19937 rng(3);
   const calls::WindowAxis some = {.in = 3, .out = 2, .kernel = 2}, none = {.in = 3, .out = 0},
                           empty = {.in = 0, .out = 0};

@@ -149,7 +149,7 @@ TEST(PoolGeneric, WindowsOfManyRows) {
       }
 }
 
-TEST(PoolGeneric, NoPlanesOrWindowsAreNone) {
+TEST(PoolGeneric, AcceptsZeroPlanesAndWindows) {
   std::mt19937 rng(4);
   for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::lp})
     for (const DType type : {DType::f32, DType::f64}) {

@@ -104,7 +104,7 @@ TEST(Random, MultinomialDrawsClassesByTheirRow) {
   }
 }
 
-TEST(Random, NoRowsOrSamplesAreNone) {
+TEST(Random, AcceptsZeroRowsAndSamples) {
   std::mt19937 rng(1);
   for (const auto& [count, samples] : {std::pair<int64_t, int64_t>{0, 3}, {3, 0}}) {
     const calls::Random c = {

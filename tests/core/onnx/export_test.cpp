@@ -305,7 +305,7 @@ TEST(Export, IrVersionsAreOfThoseThatAreKnown) {
   EXPECT_EQ(version({{"", 16}}, "1"), 8);
 }
 
-TEST(Export, TypesAreWrittenAsFarAsTheyAreKnown) {
+TEST(Export, WritesTheKnownPartsOfTypes) {
   ir::Graph g;
   g.opsets = {{"", 17}};
   const auto add = [&](const char* name, ir::ValueType type) {

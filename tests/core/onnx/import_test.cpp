@@ -276,7 +276,7 @@ TEST(Import, SubgraphsReadOuterValues) {
   EXPECT_EQ(g->find("x")->uses().size(), 2u);
 }
 
-TEST(Import, SubgraphMayReadWhatALaterNodeMakes) {
+TEST(Import, SubgraphMayReadTheResultOfALaterNode) {
   pb::ModelProto model = if_model([](pb::GraphProto& body) {
     add_node(body, "Relu", {"late"}, {"r"});
     add_output(body, "r");

@@ -187,7 +187,7 @@ TEST_F(ModelHash, LinksAreFollowedWhenTheyMayBe) {
 }
 
 // Only the parts that tensors use are read: the file below would need days and has no such bytes.
-TEST_F(ModelHash, ReadsOnlyWhatTheModelUses) {
+TEST_F(ModelHash, ReadsOnlyTheDataOfTensors) {
   constexpr uint64_t kTebibyte = uint64_t{1} << 40;
   pb::ModelProto model;
   const auto part = [&](uint64_t offset, uint64_t length) {
@@ -265,7 +265,7 @@ TEST_F(ModelHash, ReportsProgressAndIgnoresPieceBoundaries) {
   EXPECT_EQ(found, whole.finish());
 }
 
-TEST_F(ModelHash, EndsWithWhatProgressThrows) {
+TEST_F(ModelHash, EndsWithAnExceptionOfProgress) {
   pb::ModelProto model;
   model.set_ir_version(8);
   write("m.onnx", model.SerializeAsString());

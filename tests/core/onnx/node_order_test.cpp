@@ -62,7 +62,7 @@ TEST(NodeOrder, CyclesAreShownFromReaderToMaker) {
 }
 
 // A node waits for the outer values that its bodies read, and not for the names inside the bodies.
-TEST(NodeOrder, BodiesReadWhatTheyDoNotDefine) {
+TEST(NodeOrder, NodesWaitForOuterValuesOfTheirBodies) {
   using Fill = void (*)(pb::GraphProto&);
   const std::pair<Fill, bool> bodies[] = {
       {[](pb::GraphProto& b) { add_node(b, "Op", {"late"}, {"r"}); }, true},

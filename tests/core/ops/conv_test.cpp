@@ -251,7 +251,7 @@ TEST(ConvTranspose, OneConstantMatrixMultipliesASinglePixel) {
   }
 }
 
-TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
+TEST(ConvSupported, ReportsTheCasesOfTheBlockedKernels) {
   const auto supported = [](Shape x, Shape w, int64_t group, bool constant = true) {
     BuiltNode c("Conv", "",
                 {{Tensor::zeros(DType::f32, x), false}, {Tensor::zeros(DType::f32, w), constant}},

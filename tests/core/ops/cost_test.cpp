@@ -108,7 +108,7 @@ int64_t cycles_of(const char* op, int64_t opset, const std::vector<Shape>& input
 }  // namespace
 
 // The cost is proportional to the work: twice the rounds cost about twice the cycles.
-TEST(Cost, SpecialOperatorsCostWhatTheyCompute) {
+TEST(Cost, CostOfSpecialOperatorsIsProportionalToTheirWork) {
   const auto det = [](int64_t size) { return cycles_of("Det", 11, {{16, size, size}}); };
   EXPECT_GT(det(128), 2 * det(64));
   const auto dft = [](int64_t points) { return cycles_of("DFT", 17, {{64, points, 2}}); };

@@ -221,7 +221,7 @@ double activated(const Epilogue& e, double x) {
   return NAN;
 }
 
-TEST(OperatorFacts, EpiloguesComputeWhatTheOperatorComputes) {
+TEST(OperatorFacts, EpiloguesComputeTheOperator) {
   std::set<std::string> seen;
   for (const Sample& s : samples_where([](const Facts& f) { return f.epilogue != nullptr; })) {
     if (s.inputs[0].dtype() != DType::f32) continue;
@@ -293,7 +293,7 @@ TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
   EXPECT_GE(seen.size(), 15u);
 }
 
-TEST(OperatorFacts, OfANodeWithoutDefinitionAreNone) {
+TEST(OperatorFacts, AreEmptyForANodeWithoutDefinition) {
   ir::Graph graph("g");
   graph.opsets["com.example"] = 1;
   ir::Node* n = graph.add_node("Relu", "com.example",
@@ -355,7 +355,7 @@ TEST(OperatorFacts, ShapesAloneMeansThatElementsDoNotCount) {
   }
 }
 
-TEST(OperatorFacts, BranchesAndLoopsHandOnWhatTheyAreGiven) {
+TEST(OperatorFacts, BranchesAndLoopsPassTypesOn) {
   EXPECT_EQ(ops_where([](const Facts& f) { return f.moves && f.passes_types; }),
             (std::set<std::string>{"If", "Loop", "Scan"}));
   EXPECT_EQ(ops_where([](const Facts& f) { return f.runs_rounds; }), std::set<std::string>{"Loop"});

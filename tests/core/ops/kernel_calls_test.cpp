@@ -88,7 +88,7 @@ const std::vector<poprt::test::OneCall>& poprt::test::found_calls() {
 namespace poprt::ops::sampled {
 namespace {
 
-TEST(KernelSamples, CallWhatNoCompiledGraphCalls) {
+TEST(KernelSamples, CallKernelsThatNoCompiledGraphCalls) {
   for (const std::string_view kernel : test::kKernelsOfSamples)
     EXPECT_TRUE(std::ranges::any_of(all_calls(), [&](const OneCall& c) {
       return c.kernel == kernel;

@@ -35,7 +35,7 @@ TEST(OpSupport, TypesAreNoneThatTheDefinitionForbids) {
   EXPECT_FALSE(takes(support("", "Softmax", 13), DType::f8e5m2));
 }
 
-TEST(OpSupport, TypesHaveTrialsOfTheirOwnWhereOneNodeFitsFewTypes) {
+TEST(OpSupport, TypesHaveSeparateTrialsIfANodeFitsFewTypes) {
   const OpSupport bits = support("", "BitCast", 26);
   for (const DType t : {DType::f32, DType::f64, DType::f16, DType::s8, DType::u4, DType::s2})
     EXPECT_TRUE(takes(bits, t)) << dtype_name(t);
@@ -50,7 +50,7 @@ TEST(OpSupport, ReportsTheImplementationOfAnOperator) {
   EXPECT_EQ(support("com.microsoft", "FastGelu", 1).implementation, Implementation::decomposition);
 }
 
-TEST(OpSupport, OperatorsThatTheCompilerResolvesSaySo) {
+TEST(OpSupport, ReportsOperatorsThatTheCompilerResolves) {
   for (const auto* name : {"If", "Loop", "SequenceAt", "OptionalHasElement"}) {
     const OpSupport s = support("", name, 18);
     EXPECT_EQ(s.implementation, Implementation::compiler) << name;

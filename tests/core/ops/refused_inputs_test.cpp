@@ -80,7 +80,7 @@ TEST(RefusedInputs, AsManyZeroPointsAsScales) {
     EXPECT_EQ(both(scale, zero), "");
 }
 
-TEST(RefusedInputs, SayWhatDoesNotFit) {
+TEST(RefusedInputs, ErrorsDescribeTheMismatch) {
   const test::Attributes axis1 = {{"axis", int64_t{1}}};
   const Refused all[] = {
       {scatter(floats({3, 4}), floats({2, 4}), floats({2, 4})), "1"},
@@ -200,7 +200,7 @@ TEST(RefusedInputs, BiasesOfBlockedConvolutionsAreListsOfTheirChannels) {
 }
 
 // A slice that is shorter would leave zeros in the window, a longer one lose its end.
-TEST(RefusedInputs, WindowsAreUpdatedByWhatFillsThem) {
+TEST(RefusedInputs, UpdateMustHaveTheSizeOfTheWindow) {
   const auto update = [](Shape slice) {
     return NodeCase{
         .op = "DynamicUpdate",

@@ -19,7 +19,7 @@ TEST(Reshape, ZeroKeepsAndMinusOneInfers) {
   EXPECT_EQ(reshaped({0, 3}, {0, -1}), (Shape{0, 3}));
 }
 
-TEST(Reshape, RefusesWhatDoesNotFit) {
+TEST(Reshape, RefusesInvalidShapes) {
   EXPECT_THROW(reshaped({2, 3}, {4, -1}), Error);
   EXPECT_THROW(reshaped({2, 3}, {7}), Error);
   EXPECT_THROW(reshaped({2, 3}, {-1, -1}), Error);

@@ -91,7 +91,7 @@ constexpr const char* kInputs[] = {"f32[3,4]", "f32[N,4]", "f32[3,M]",  "f32[?,4
                                    "f32[1,1]", "f32[1,?]", "f32[0,4]",  "f32[N=3,4]", "f32[*]",
                                    "f32[4]",   "f32[]",    "f32[2,3,4]"};
 
-TEST(TypesInPart, AreWhatTheyWere) {
+TEST(TypesInPart, MatchTheRecord) {
   RecordedLines found;
   for (const char* node : kNodes) {
     std::string text = node;

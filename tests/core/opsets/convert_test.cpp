@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kRelu = "input %x : f32[2,3]\n%y : ? = Relu(%x) \"act\"\noutput %y";
 
-TEST(ConvertOpset, RefusesTargetsThatAreNone) {
+TEST(ConvertOpset, RefusesInvalidTargets) {
   for (const int64_t target :
        {int64_t{0}, int64_t{1}, int64_t{6}, int64_t{10}, kNewest + 1, int64_t{-5}, int64_t{999},
         std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
@@ -136,7 +136,7 @@ TEST(ConvertOpset, ErrorNamesTheNewAttribute) {
       19, 18, {"AveragePool node 'pool'", "'dilations'", "opset 19"});
 }
 
-TEST(ConvertOpset, AttributesThatSayNothingNewGo) {
+TEST(ConvertOpset, RemovesNewAttributesWithDefaultValues) {
   convert_from(
       "input %x : f32[1,1,5,5]\n%y : ? = AveragePool(%x) {dilations = [1, 1], "
       "kernel_shape = [2, 2]}\noutput %y",

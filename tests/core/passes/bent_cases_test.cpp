@@ -483,7 +483,7 @@ TEST(Rewrite, MatchesAndRemovesAnUnreadResult) {
 }
 
 // A 0 in the shape of a Reshape keeps the input's dimension at that place unless allowzero is set.
-TEST(Rewrite, ReshapesToNothingSayThatZeroIsZero) {
+TEST(Rewrite, ReshapesToEmptyShapesSetAllowzero) {
   const auto graph = expect_ops({"merge_multi_slice"}, R"(
     input %x : f32[4,0]
     const %zero : s64[1] = [0]

@@ -131,7 +131,7 @@ TEST(PassManager, NamesOfKindsAreThoseOfTheDocuments) {
   EXPECT_EQ(kind_name(PassKind::inspect), "inspect");
 }
 
-TEST(PassManager, AnEarlierNameIsStillGoodAndNoNameIsNone) {
+TEST(PassManager, FindsPassesByAnEarlierName) {
   const PassDef& pass = pass_of("qdq_products");
   EXPECT_EQ(&pass_of("quantized_products"), &pass);
   EXPECT_TRUE(is_called(pass, "qdq_products"));
@@ -205,7 +205,7 @@ const PassDef kNotes{.name = "notes",
                                     {"lines", ParameterKind::words, "s", ""}},
                      .needs_origin = true};
 
-TEST(PassManager, APassIsHandedWhatTheListWasGiven) {
+TEST(PassManager, PassReceivesTheOptionsOfTheList) {
   const auto graph = test::parsed(kTwoIdentities);
   const PassDef* list[] = {&pass_of("eliminate_identity"), &kNotes};
   std::string error_text;
@@ -313,7 +313,7 @@ TEST(CheckOrder, NamesBothPasses) {
   EXPECT_EQ(refusal({&kHatesFirst, &kFirst}), "passes fourth and first exclude each other");
 }
 
-TEST(CheckOrder, APassMayStandTwiceWhenOneRunFitsWhatItPrepares) {
+TEST(CheckOrder, AcceptsARepeatedPassIfOneRunFits) {
   EXPECT_NO_THROW(check({&kFirst, &kSecond, &kFirst}));
   EXPECT_NO_THROW(check({&kFirst, &kSecond, &kFirst, &kSecond}));
   EXPECT_NO_THROW(check({&kFirst, &kFirst}));
@@ -322,7 +322,7 @@ TEST(CheckOrder, APassMayStandTwiceWhenOneRunFitsWhatItPrepares) {
 }
 
 // Tries every two passes in both orders: the required order is kept for any order of the user.
-TEST(SortPasses, GivesEveryPairWhatItDeclares) {
+TEST(SortPasses, OrdersEachPairAsDeclared) {
   const auto holds = [](std::span<const std::string_view> names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };

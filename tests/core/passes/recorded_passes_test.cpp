@@ -459,7 +459,7 @@ std::vector<std::string> values_of(const passes::Parameter& parameter,
   return values;
 }
 
-TEST(RecordedPasses, DoWhatTheyDid) {
+TEST(RecordedPasses, MatchTheRecord) {
   RecordedLines found;
   for (const RecordedSample& sample : recorded_samples())
     for (const passes::PassDef* pass : passes::all_passes()) {

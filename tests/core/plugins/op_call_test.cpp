@@ -73,7 +73,7 @@ Attributes attributes() {
           {"texts", std::vector<std::string>{"", "two"}}};
 }
 
-TEST(OpCall, TheNodeIsAsItIs) {
+TEST(OpCall, DescribesTheNode) {
   Functions f;
   const int32_t values[2] = {7, 8};
   f.infer = [&](const poprt_op_call* call) {

@@ -21,7 +21,7 @@ Record sample() {
   return record;
 }
 
-TEST(Record, ComesBackAsItWas) {
+TEST(Record, RoundTrips) {
   const Record record = sample(), back = decode(encode(record));
   EXPECT_EQ(back.domain, record.domain);
   EXPECT_EQ(back.name, record.name);

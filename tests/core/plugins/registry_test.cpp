@@ -37,7 +37,7 @@ std::string adopted(const Contents& contents) {
   return "added";
 }
 
-TEST(Registry, FindsWhatWasAdopted) {
+TEST(Registry, FindsAdoptedLibraries) {
   const size_t before = libraries().size();
   EXPECT_EQ(adopted(Contents("Found", "/lib/found.so")), "added");
   const std::vector<const Library*> all = libraries();

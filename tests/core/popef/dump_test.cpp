@@ -39,7 +39,7 @@ TEST(Dump, BytesOfUnknownBlobsCount) {
   EXPECT_EQ(dumped(DumpFormat::summary, file).substr(0, head.size()), head);
 }
 
-TEST(Dump, SummaryShowsWhatTheUserMustServe) {
+TEST(Dump, SummaryShowsUserProvidedAnchors) {
   EXPECT_EQ(dumped(DumpFormat::summary, without_feed()),
             "sample.popef: 2 blobs, 4160 bytes\n"
             "Executable model: 5 bytes at offset 4096\n"

@@ -78,7 +78,7 @@ TEST(ExportNpy, LastBlobOfTheModelWins) {
   }
 }
 
-TEST(ExportNpy, MissingNamesListWhatThereIs) {
+TEST(ExportNpy, ErrorsListTheExistingNames) {
   const TemporaryFolder folder;
   write_bytes(folder / "f", sample_file());
   for (const auto& [export_data, has] :

@@ -91,7 +91,7 @@ TEST_F(Log, WarnsOfBadSettingsAndUsesDefaults) {
   EXPECT_NE(err.find("here"), err.npos) << err;
 }
 
-TEST_F(Log, ModelBuilderWarnsAboutWhatItLeavesOut) {
+TEST_F(Log, ModelBuilderWarnsOfUnusedBlobs) {
   std::ostringstream out;
   Writer writer(out);
   writer.write(sample_metadata());

@@ -33,7 +33,7 @@ std::string fault(const std::string& bytes) {
   });
 }
 
-TEST(Verify, AcceptsWhatTheWritersWrite) {
+TEST(Verify, AcceptsWrittenFiles) {
   for (const bool compress : {false, true}) EXPECT_EQ(fault(sample_file(compress)), "");
   const TemporaryFolder folder;
   {

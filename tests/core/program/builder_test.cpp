@@ -52,7 +52,7 @@ TEST(Builder, OffsetsAreInOrderAndRecordsFillTheirWeights) {
   EXPECT_EQ(bytes[2], std::byte{7});
 }
 
-TEST(Builder, EqualFormsOfOtherLengthHavePlacesOfTheirOwn) {
+TEST(Builder, EqualFormsOfAnotherLengthAreStoredSeparately) {
   Builder b;
   const Tensor t = Tensor::of<float>({4}, {1, 2, 3, 4});
   const BufferId whole = b.weights(16, DType::f32, {4}, WeightForm::plain(t));

@@ -55,7 +55,7 @@ std::string error_text(auto&& f) {
   return "";
 }
 
-TEST(Link, GraphsHaveAnchorsOfTheirOwnAndTheIndexComesLast) {
+TEST(Link, GraphsHaveSeparateAnchorsAndTheIndexIsLast) {
   const Model a(2, 1), b(300, 2);
   const Linked linked = link_graphs(std::vector{a.variant("graph0/"), b.variant("graph1/")});
   const Program& p = linked.program;
@@ -91,7 +91,7 @@ TEST(Link, EqualWeightsLieInOnePlaceAndTheArenaIsTheLargest) {
     }
 }
 
-TEST(Link, StatesOfGraphsDoNotOverlapWhatOthersUse) {
+TEST(Link, StatesOfGraphsDoNotOverlapOtherMemory) {
   const Model a(100, 1, 128), b(200, 1, 64), c(50, 1);
   const Linked linked = link_graphs(std::vector{a.variant("a/"), b.variant("b/"), c.variant("c/")});
   const Program& p = linked.program;
@@ -151,7 +151,7 @@ TEST(Link, ShortBeginningsAreStoredAgain) {
   }
 }
 
-TEST(Link, RefusesWhatCannotBeAVariant) {
+TEST(Link, RefusesInvalidVariants) {
   const Model a(2, 1), stateful(2, 1, 64);
   EXPECT_NE(error_text([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
   EXPECT_NE(error_text([&] {

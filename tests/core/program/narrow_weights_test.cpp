@@ -70,7 +70,7 @@ TEST(Narrowing, StoresAWideRangeAsBfloat16) {
   expect_same_bits(there_and_back(*form, values), values);
 }
 
-TEST(Narrowing, LeavesWhatNothingHolds) {
+TEST(Narrowing, LeavesValuesThatNoNarrowTypeRepresents) {
   EXPECT_FALSE(narrowest({0.1f}));
   EXPECT_FALSE(narrowest({1.0f, INFINITY}));
   EXPECT_FALSE(narrowest({1.0f, NAN}));

@@ -213,7 +213,7 @@ const std::vector<Together>& all_together() {
   return all;
 }
 
-TEST(RecordedLinks, AreWhatTheyWere) {
+TEST(RecordedLinks, MatchTheRecord) {
   RecordedLines found;
   for (const Together& together : all_together()) {
     std::vector<std::unique_ptr<LinkedModel>> models;

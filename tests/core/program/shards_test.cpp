@@ -106,7 +106,7 @@ Program handed_on() {
   return p;
 }
 
-TEST(Shards, SayWhatCrossesAndToWhom) {
+TEST(Shards, ListTransfersWithSourceAndTargets) {
   const Program p = handed_on();
   ASSERT_EQ(message_of_shards(p), "taken");
   const Shards s = shards_of(p);

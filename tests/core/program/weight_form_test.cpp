@@ -36,7 +36,7 @@ TEST(WeightForm, ContentsMakeFormsEqualNotAddresses) {
     expect_equal({{numbers(count)}, Scaled{2}}, {{numbers(count)}, Scaled{2}});
 }
 
-TEST(WeightForm, MakersParametersAndTensorsTellFormsApart) {
+TEST(WeightForm, FormsDifferByMakerParametersAndTensors) {
   const Tensor t = numbers(5000);
   const WeightForm form({t}, Scaled{2});
   EXPECT_NE(form, WeightForm({t}, Scaled{3}));

@@ -82,7 +82,7 @@ TEST(ChipModel, TilesComputeTheCyclesOfTheSupersteps) {
   EXPECT_LE(*std::ranges::max_element(all), static_cast<double>(m.estimate().compute_cycles));
 }
 
-TEST(ChipModel, ExplainsWhatDoesNotFit) {
+TEST(ChipModel, ExplainsWhyAProgramDoesNotFit) {
   EXPECT_TRUE(estimated().explanation().empty());
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
   input %x : f16[65536,8192]

@@ -239,7 +239,7 @@ TEST_F(DiffTest, WeightsOfOneSideAreAddedOrRemoved) {
   EXPECT_EQ(row->right_node, kNone);
 }
 
-TEST_F(DiffTest, OnlyWhatBothAreIsCompared) {
+TEST_F(DiffTest, ComparesOnlyPartsThatBothHave) {
   Progress progress;
   const DocumentDiff diff =
       diff_documents(load("a.ir", kSampleText), load("b.popef", sample_popef()), progress);
@@ -266,7 +266,7 @@ std::string popef_with(const std::string& input, const std::vector<float>& value
   return file.str();
 }
 
-TEST_F(DiffTest, PopefFilesDifferInWhatOneOfThemHas) {
+TEST_F(DiffTest, PopefFilesDifferByMissingParts) {
   Progress progress;
   const DocumentDiff diff =
       diff_documents(load("a.popef", popef_with("x", {1, 2}, 1, "\n\n one\n\n two\n")),

@@ -66,7 +66,7 @@ TEST(GraphGroups, OfManyLevelsAreEight) {
   EXPECT_EQ(g.group(1).all_nodes, 3u);
 }
 
-TEST(GraphGroups, NamesOfOperatorsAreNone) {
+TEST(GraphGroups, NamesOfOperatorsMakeNoGroups) {
   EXPECT_EQ(groups_of({{"BatchNormalization", "a/batch_normalization/x"},
                        {"BatchNormalization", "a/BatchNormalization/y"},
                        {"Op", "z"}}),

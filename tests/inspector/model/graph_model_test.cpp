@@ -196,7 +196,7 @@ TEST(GraphSvg, HoldsEveryVisibleNode) {
   EXPECT_EQ(svg.find("#ff0000"), std::string::npos);
 }
 
-TEST(PassHistory, NotesWhatEachPassChanged) {
+TEST(PassHistory, RecordsTheChangesOfEachPass) {
   const auto graph = ir::parse_text(kText);
   const Compilation c = compile_with_history(*graph);
   EXPECT_EQ(c.error, "");
@@ -211,7 +211,7 @@ TEST(PassHistory, NotesWhatEachPassChanged) {
   EXPECT_GT(changes, 0u);
 }
 
-TEST(PassHistory, TellsWhyCompilingStopped) {
+TEST(PassHistory, ReportsWhyCompilingStopped) {
   const auto graph = ir::parse_text(
       R"(graph "g" opset {"": 17} { input %x : f32[N] %y : f32[N] = Relu(%x) output %y })");
   const Compilation c = compile_with_history(*graph);
@@ -320,7 +320,7 @@ TEST(GraphLayout, WeightComputationsDoNotReverseLayers) {
   }
 }
 
-TEST(GraphLayout, TellsWhichRoutesEnterAGroup) {
+TEST(GraphLayout, MarksRoutesThatEnterAGroup) {
   const auto graph = model();
   GraphLayout layout(graph);
   const auto scene = layout.scene(layout.all_groups());

@@ -211,7 +211,7 @@ std::string changes(const std::string& left, const std::string& right) {
   return text;
 }
 
-TEST(Looking, NodesAreOneByWhatTheyMakeElseByName) {
+TEST(Looking, NodesCorrespondByResultThenByName) {
   const std::string plain = "%a : f32[2] = Relu(%x) \"n\"\noutput %a";
   EXPECT_EQ(changes(plain, plain), "n<-n same; a<-a same; ");
   EXPECT_EQ(changes(plain, "%a : f32[2] = Relu(%x) \"m\"\noutput %a"), "m<-n same; a<-a same; ")

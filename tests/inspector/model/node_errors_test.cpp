@@ -46,7 +46,7 @@ TEST_F(NodeErrors, FollowTheOrderOfTheGraph) {
     EXPECT_EQ(e.relative, 0) << e.value;
 }
 
-TEST_F(NodeErrors, RefusesWhatCannotBeCompared) {
+TEST_F(NodeErrors, RefusesModelsThatCannotBeCompared) {
   const Document net = load("n.ir", kSampleText), other = load("o.ir", kOtherText),
                  popef = load("p.popef", sample_popef());
   EXPECT_THROW(node_errors(net, popef, 1, progress), Error);

@@ -48,7 +48,7 @@ TEST(ColourDistance, AgreesWithPublishedPairs) {
   EXPECT_NEAR(contrast_ratio(0x777777, 0xffffff), 4.48, 0.01);
 }
 
-TEST(ColourDistance, DeficienciesConfuseWhatTheyShould) {
+TEST(ColourDistance, DeficienciesReduceTheDistanceOfSimilarHues) {
   // Red and green of equal lightness; blue and green for tritanopia.
   EXPECT_GT(distance_for(Vision::normal, 0xb05040, 0x60803a), 30);
   EXPECT_LT(distance_for(Vision::deuteranopia, 0xb05040, 0x60803a), 16);

@@ -86,7 +86,7 @@ TEST_F(NodeHistory, NamesThePassThatMadeANode) {
   EXPECT_EQ(history(3, "reorder"), (std::vector<std::string>{"layout: made it: Neg"}));
 }
 
-TEST_F(NodeHistory, OfWhatNothingTouchesIsTheModelAlone) {
+TEST_F(NodeHistory, OfAnUnchangedNodeIsOnlyItsOrigin) {
   made.steps.resize(1);
   EXPECT_EQ(history(0, "square"), (std::vector<std::string>{"model: in the model as Mul"}));
 }
@@ -167,7 +167,7 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
     EXPECT_NE(message_for(wrong).find("expected NAME=1,3,224,224"), std::string::npos) << wrong;
 }
 
-TEST(PassHistory, StepsSayWhatTheyAreAndWhatTheyLeft) {
+TEST(PassHistory, StepsHaveASummaryAndCounts) {
   std::vector<std::pair<double, std::string>> reports;
   const auto graph = ir::parse_text(kSampleText);
   const Compilation c = compile_with_history(
@@ -325,7 +325,7 @@ TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
 }
 
 // A value that no later node reads continues in the value above it, or in none.
-TEST(NodeHistories, GoOnInWhatTookTheirPlace) {
+TEST(NodeHistories, ContinueInTheReplacementNode) {
   Compilation made;
   const auto add = [&](const char* name, const char* nodes) { append_step(made, name, nodes); };
   const auto history = [&](const char* node) {

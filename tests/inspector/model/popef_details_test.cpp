@@ -63,7 +63,7 @@ std::string two_models() {
   return file.str();
 }
 
-TEST_F(PopefDetails, AnchorsSayWhoUsesThemAndWhatTheirDataIs) {
+TEST_F(PopefDetails, AnchorsListProgramsAndData) {
   const Document d = load(two_models());
   ASSERT_TRUE(d.popef) << d.error;
   std::vector<std::string> rows;

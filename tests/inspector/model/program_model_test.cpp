@@ -208,7 +208,7 @@ TEST(ProgramModels, VariantsAreParts) {
   EXPECT_EQ(p.peak(1), 5u);
 }
 
-TEST(ProgramModels, IpusArePartsWithMemoryOfTheirOwn) {
+TEST(ProgramModels, IpusArePartsWithSeparateMemory) {
   Made m;
   const uint32_t a = m.buffer(0, 64), b = m.buffer(96, 32), both = m.buffer(48, 32);
   m.p.arena_bytes = 128;

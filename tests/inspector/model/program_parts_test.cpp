@@ -84,7 +84,7 @@ TEST_F(ProgramParts, OfSeveralShapesAreTheirSizes) {
   EXPECT_EQ(d.popef->shapes_of(*x), (std::vector<std::string>{"3×2", "7×2"}));
 }
 
-TEST_F(ProgramParts, OfSeveralIpusHaveMemoryOfTheirOwn) {
+TEST_F(ProgramParts, OfSeveralIpusHaveSeparateMemory) {
   for (const bool pipelined : {false, true}) {
     const Document d = load(write_sharded(folder, pipelined));
     const auto& parts = d.program->parts();

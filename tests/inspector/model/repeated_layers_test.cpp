@@ -123,7 +123,7 @@ TEST(RepeatedLayers, AreGroupsOfAGraphWhoseNamesHaveNoScopes) {
   EXPECT_EQ(layout.scene({1, 4})->boxes.size(), 5u + 12u + 4u);
 }
 
-TEST(RepeatedLayers, NamesWithScopesAndSmallGraphsStayAsTheyAre) {
+TEST(RepeatedLayers, DoNotChangeScopedNamesAndSmallGraphs) {
   const GraphModel scopes(*ir::parse_text(layers_text(12, "encoder/n_")));
   for (const GraphGroup& g : scopes.groups()) EXPECT_EQ(g.repeats, 0u);
   EXPECT_EQ(GraphModel(*ir::parse_text(layers_text(5))).groups().size(), 1u);

@@ -102,7 +102,7 @@ TEST(RunInputDetails, PicturesAreScaledByTriangles) {
                    PixelRange::bytes);
 }
 
-TEST(RunInputDetails, ChannelsFirstIsWhatFitsBoth) {
+TEST(RunInputDetails, ChannelsFirstIsPreferredIfBothFit) {
   const Tensor rgb = noise(3, 3, 3);
   const auto found = picture_as(rgb, DType::f64, {3, 3, 3}, PixelRange::bytes).to_doubles();
   EXPECT_EQ(found[1], pixel(rgb, 0, 1, 0));
@@ -281,7 +281,7 @@ TEST(RunInputDetails, FilesFitWhenTypesAndDimensionsDo) {
                   .same_as(Tensor::zeros(DType::s32, {2})));
 }
 
-TEST(RunInputDetails, NumpyFilesSayTheirTypes) {
+TEST(RunInputDetails, NumpyFilesContainTheirTypes) {
   const SampleFolder folder("run_input_npy");
   const auto path = folder.path / "t.npy";
   const auto descr = [&](const Tensor& t) {

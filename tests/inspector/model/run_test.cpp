@@ -88,7 +88,7 @@ TEST_F(RunTest, DifferingElementsAreThoseOfTheirOutput) {
   EXPECT_EQ(tables[1].rows[0], (std::vector<Cell>{coordinates_text({2, 2}, 3), 9.0, 4.0, 5.0}));
 }
 
-TEST_F(RunTest, ABenchmarkTellsPartsOfItsLatencies) {
+TEST_F(RunTest, BenchmarkReportsQuantilesOfLatency) {
   BenchResult r{.requests = 200, .seconds = 4};
   for (int i = 0; i < 200; i++) r.latency_ms.push_back(i);
   std::map<std::string, Cell> rows;
@@ -181,7 +181,7 @@ TEST_F(RunTest, SeedsDecideRandomInputs) {
   EXPECT_FALSE(first.inputs[0].tensor.same_as(other.inputs[0].tensor));
 }
 
-TEST_F(RunTest, WrongInputsSayWhatTheModelHas) {
+TEST_F(RunTest, ErrorsListTheInputsOfTheModel) {
   EXPECT_EQ(message_of([&] { run_model(sample(), {{"y", {}}}, 1, progress); }),
             "the model has no input 'y'; it has: x");
   const std::string file = npy("x.npy", Tensor::of<float>({1, 3}, {1, 2, 3}));

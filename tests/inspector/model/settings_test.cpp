@@ -34,7 +34,7 @@ void expect_defaults(const Settings& s) {
   EXPECT_TRUE(s.recent.empty());
 }
 
-TEST_F(SettingsFile, GivesBackWhatWasSaved) {
+TEST_F(SettingsFile, RoundTrips) {
   Settings s;
   s.light = true;
   s.width = 900;

@@ -342,7 +342,7 @@ TEST(TelemetryHistory, SeriesAndEventsAreBounded) {
   EXPECT_EQ(one.series()[0].events.size(), 1000u);
 }
 
-TEST_F(TelemetryRecording, IsReadBackAsItWas) {
+TEST_F(TelemetryRecording, RoundTrips) {
   const auto path = folder / "a.telemetry";
   TelemetryHistory h;
   {

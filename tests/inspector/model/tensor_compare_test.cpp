@@ -10,7 +10,7 @@
 namespace poprt::inspector {
 namespace {
 
-TEST(TensorCompare, CountsAndSortsWhatDiffers) {
+TEST(TensorCompare, CountsAndSortsDifferences) {
   const Tensor left = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, NAN});
   const Tensor right = Tensor::of<float>({2, 3}, {1, 2.5f, 3, 4, 4, NAN});
   const TensorDifference d = compare_tensors("y", left, right, {});

@@ -10,7 +10,7 @@
 namespace poprt::inspector {
 namespace {
 
-TEST_F(WorkspaceTest, TellsWhichPassesTouchedANode) {
+TEST_F(WorkspaceTest, ShowsPassesThatChangedANode) {
   open_sample();
   click("node /block/fc/Relu");
   EXPECT_TRUE(sees("Changes by passes"));
@@ -40,7 +40,7 @@ TEST_F(WorkspaceTest, RemovedNodeIsShownInTheGraphBeforeThePass) {
   EXPECT_TRUE(sees("Changes by passes"));
 }
 
-TEST_F(WorkspaceTest, BeforeAPassWhatItChangesIsMarked) {
+TEST_F(WorkspaceTest, MarksChangedNodesBeforeAPass) {
   const auto made =
       std::make_shared<Compilation>(compile_with_history(*ir::parse_text(kSampleText)));
   PassesView passes{Wake{}};

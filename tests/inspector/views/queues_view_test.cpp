@@ -9,7 +9,7 @@
 namespace poprt::inspector {
 namespace {
 
-TEST_F(WorkspaceTest, QueuesWithoutProcessesSayWhatToDo) {
+TEST_F(WorkspaceTest, QueuesWithoutProcessesShowAHint) {
   workspace->show(View::queues);
   settle();
   EXPECT_TRUE(sees("POPRT_TELEMETRY=1 poprt_exec bench"));
@@ -130,7 +130,7 @@ TEST_F(WorkspaceTest, AMarkStaysInItsRecordingAndInTheEvents) {
   EXPECT_TRUE(read_recording(folder.path / "cut.telemetry").marks().empty());
 }
 
-TEST_F(WorkspaceTest, QueuesTellOfRequestsThatUsedNone) {
+TEST_F(WorkspaceTest, QueuesShowRequestsThatUsedNoQueue) {
   std::string lines = std::string(kRecordingHead) + "\n";
   for (int i = 0; i < 30; i++) {
     runtime::TelemetrySnapshot s;

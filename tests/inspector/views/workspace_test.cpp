@@ -20,7 +20,7 @@ TEST_F(WorkspaceTest, StartsWithRecentFilesAndOpensThem) {
   EXPECT_TRUE(sees("node x"));
 }
 
-TEST_F(WorkspaceTest, AsksForAFile) {
+TEST_F(WorkspaceTest, OpenRequestsAFile) {
   frame();
   EXPECT_TRUE(click("Open").choose_file);
   EXPECT_TRUE(press('O', true).choose_file);

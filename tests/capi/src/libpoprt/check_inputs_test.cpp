@@ -45,7 +45,7 @@ TEST(CheckInputs, TheFirstIsRandomWithTheSeedOfThePlace) {
     EXPECT_EQ(x, static_cast<double>(bits() & 1));
 }
 
-TEST(CheckInputs, ConstantSetsAreWhatTheirNamesSay) {
+TEST(CheckInputs, ConstantSetsMatchTheirNames) {
   for (const CheckInput& input : {kFloats, kIntegers, kConditions, kScalar}) {
     EXPECT_EQ(distinct(values_of("zeros", input)), std::set<double>{0}) << input.name;
     EXPECT_EQ(distinct(values_of("ones", input)), std::set<double>{1}) << input.name;

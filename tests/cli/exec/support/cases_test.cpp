@@ -56,7 +56,7 @@ TEST(Cases, AModelAtSeveralShapesIsSeveral) {
             "x [1,3]: 0 x [1,3] 12 -> 0 y [1,3] 12\nx [4,3]: 0 x [4,3] 48 -> 0 y [4,3] 48\n");
 }
 
-TEST(Cases, NamesHaveWhatDiffers) {
+TEST(Cases, NamesContainTheVaryingDimensions) {
   const TemporaryFolder folder;
   const std::string path = write_model(folder, "m.onnx", R"(
   input %a : f32[N]

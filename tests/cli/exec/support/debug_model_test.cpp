@@ -144,7 +144,7 @@ TEST(DebugModel, PartsLieBetweenValues) {
   EXPECT_EQ(names(inputs->inputs()), "x b r ");
 }
 
-TEST(DebugModel, PartsThatAreNone) {
+TEST(DebugModel, RefusesInvalidParts) {
   const auto message_for = [](const Words& inputs, const Words& outputs) {
     return message_of<Usage>([&] { extract(*sample(), inputs, outputs); });
   };

@@ -51,7 +51,7 @@ TEST(Npy, NumbersThatDoNotFitAreRefused) {
             "f.npy: element 0 is 4, u2 holds 0 to 3");
 }
 
-TEST(Npy, BitsOfWholeBytesAreAsTheyAre) {
+TEST(Npy, BitsOfWholeBytesAreUnchanged) {
   const Array bf16 = from_bits(bytes(POPRT_DTYPE_U16, {1, 2}), POPRT_DTYPE_BF16, "f");
   EXPECT_EQ(bf16.dtype, POPRT_DTYPE_BF16);
   EXPECT_EQ(numbers(bf16), (std::vector<int>{1, 2}));
@@ -86,7 +86,7 @@ TEST(Npy, ElementsOfLessThanAByteBecomeBytes) {
   EXPECT_TRUE(to_bits(POPRT_DTYPE_U4, {0, 3}, packed, 0).data.empty());
 }
 
-TEST(Npy, FilesHoldWhatWasWritten) {
+TEST(Npy, FilesContainTheWrittenArray) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "a.npy").string();
   Array floats{POPRT_DTYPE_F32, {2, 1}, std::vector<std::byte>(8), {}};

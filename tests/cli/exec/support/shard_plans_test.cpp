@@ -122,7 +122,7 @@ TEST(ShardPlans, NoOtherWayIsBetter) {
   EXPECT_EQ(largest(balanced(amounts, 3)), best);
 }
 
-TEST(ShardPlans, CutsAreWhatNoLaterCutReaches) {
+TEST(ShardPlans, CutsListTheCutPointsOfEachIpu) {
   const auto line = chain();
   const auto parts = sub_graphs(*line);
   EXPECT_EQ(cuts_of(*line, parts, {1, 3}), (std::vector<Names>{{"c"}, {}}));

@@ -196,7 +196,7 @@ TEST(Tensors, FloatsAreRoundedToHalves) {
   check(0.0, POPRT_DTYPE_F64);
 }
 
-TEST(Tensors, OtherTypesStayAsTheyAre) {
+TEST(Tensors, OtherTypesAreNotConverted) {
   for (const auto& [from, to] :
        {std::pair(POPRT_DTYPE_F32, POPRT_DTYPE_F64), std::pair(POPRT_DTYPE_F64, POPRT_DTYPE_F32),
         std::pair(POPRT_DTYPE_S64, POPRT_DTYPE_F16), std::pair(POPRT_DTYPE_F16, POPRT_DTYPE_F32),

@@ -35,7 +35,7 @@ std::string inputs(const PreparedModel& p) {
 
 const Tensor kX = Tensor::of<float>({2, 3}, {0, 1, 0, 2, 3, 4});
 
-TEST(Values, ModelsThatNeedNoneAreCompiledAsTheyAre) {
+TEST(Values, ModelsThatNeedNoValuesAreCompiledUnchanged) {
   const Files files;
   const PreparedModel p = load(sample_model("relu"), {"x=" + files.put("x.npy", kX)});
   EXPECT_EQ(inputs(p), "x f32[2,3] ");

@@ -684,7 +684,7 @@ const Rule kRules[] = {
 
 class SizedRules : public testing::TestWithParam<Rule> {};
 
-TEST_P(SizedRules, GiveWhatTheyGiveOfThatMuch) {
+TEST_P(SizedRules, PaddedResultsEqualThoseOfTheRealSize) {
   const std::map<char, std::string> heads = {
       {'r', "%s : ? = Identity(%z)\n"},
       {'c', "%s : ? = Transpose(%z)\n"},

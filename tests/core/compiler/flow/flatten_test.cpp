@@ -152,7 +152,7 @@ TEST(Flatten, LoopMarksHoldTripCountAndMovedStates) {
 }
 
 // LoopEnd reads the index and the pairs of moves, and keeps the tested condition alive.
-TEST(Flatten, TheEndOfALoopReadsWhatMoves) {
+TEST(Flatten, LoopEndReadsTheMovedValues) {
   const auto ends = [](const std::string& body) {
     const auto graph = ir::parse_text(graph_text(body));
     flatten_control_flow(*graph);

@@ -250,7 +250,7 @@ TEST(Loops, LoopsRunInHalfPrecision) {
 }
 
 // Layout and fusion passes see a body and the outer values that it reads.
-TEST(Loops, ConvolutionsInABodyGiveWhatUnrolledOnesGive) {
+TEST(Loops, ConvolutionsInABodyEqualUnrolledOnes) {
   const std::string body = R"(
     input %x : f32[1,16,5,5]
     const %w : f32[16,16,3,3] = fill 0.01

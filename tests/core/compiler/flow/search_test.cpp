@@ -375,7 +375,7 @@ TEST(Search, SamplingDrawsByProbability) {
 }
 
 // Texts draw in turn from one generator of the standard library, round after round.
-TEST(Search, SamplingDrawsWhatTheStandardGeneratorGives) {
+TEST(Search, SamplingDrawsFromTheStandardGenerator) {
   constexpr int64_t kBatch = 3, kRounds = 3;
   const Toy toy(3, kBatch, 1);
   const Executable e = test::compile_text(

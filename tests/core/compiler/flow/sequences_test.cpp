@@ -167,7 +167,7 @@ TEST(Sequences, SplitIntoListedPartsInBothFormsOfSplit) {
   }
 }
 
-TEST(Sequences, OfNothingThereAreNoParts) {
+TEST(Sequences, SplittingAnEmptyTensorGivesNoElements) {
   EXPECT_EQ(part_summaries(split({0, 2}, "", "")), Shown{});
   EXPECT_EQ(part_summaries(split({0, 2}, "", "keepdims = 0")), Shown{});
   EXPECT_EQ(part_summaries(split({0, 2}, "s64[] = 3", "")), Shown{});

@@ -152,7 +152,7 @@ TEST(SizedLimits, RangesHaveRoomForTheMost) {
   EXPECT_EQ(range("%nine", "%s", "%one"), 0);
 }
 
-TEST(SizedLimits, ResultsHaveRoomForWhatMeetsAndMoves) {
+TEST(SizedLimits, BoundsOfResultsFollowFromTheirOperands) {
   // The bound of two broadcast sizes is the larger one; other bounds follow from the rest of the
   // shape.
   const std::string four = kRows + ints("four", "4") +

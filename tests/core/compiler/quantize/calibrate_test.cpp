@@ -70,7 +70,7 @@ Options options_with(Loss loss, bool data = true, int64_t keep = 0) {
   return options;
 }
 
-TEST(Calibrate, ChoosesForEachLayerWhatLosesLeast) {
+TEST(Calibrate, ChoosesTheFormatWithTheSmallestLoss) {
   const auto g = model();
   const auto p = calibrate(*g, options_with(Loss::mse));
   ASSERT_EQ(p.fp8_weight_dict.size(), 3u);
@@ -526,7 +526,7 @@ TEST(Rows, OfAnyWindowGiveTheResult) {
   }
 }
 
-TEST(Rows, OfMatricesAreSpreadAndOfOtherProductsThereAreNone) {
+TEST(Rows, AreSpreadOverMatricesAndEmptyForOtherProducts) {
   const auto rows = [](const char* op, const Tensor& x, Shape weight, int64_t most,
                        std::map<std::string, ir::Attribute, std::less<>> attributes = {}) {
     ir::Graph g("g");
@@ -555,7 +555,7 @@ TEST(Rows, OfMatricesAreSpreadAndOfOtherProductsThereAreNone) {
   EXPECT_TRUE(rows("Conv", random_tensor({1, 4, 5}, 1, 1), {2, 4, 2}, 9).empty());
 }
 
-TEST(Rows, AreWhatWeightsMeet) {
+TEST(Rows, AreTheOperandsOfTheWeights) {
   const auto g = model();
   for (const ir::Node* n : g->nodes()) {
     if (!n->is("Conv") && !n->is("MatMul")) continue;

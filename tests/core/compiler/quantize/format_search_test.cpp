@@ -39,7 +39,7 @@ std::vector<float> random_values(uint32_t seed, float deviation, size_t count) {
   return values;
 }
 
-TEST(FormatSearch, FindsWhatBruteForceFinds) {
+TEST(FormatSearch, FindsTheResultOfBruteForce) {
   for (const float deviation : {1e-4f, 0.03f, 1.0f, 500.0f}) {
     const std::vector<float> values = random_values(5, deviation, 300);
     for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist}) {
@@ -86,7 +86,7 @@ TEST(FormatSearch, TriesScalesAroundTheOneThatFits) {
   EXPECT_EQ(scales(0, DType::f8_143), std::pair(-8, 1));
 }
 
-TEST(FormatSearch, OfZerosAndOfNothingHasAResult) {
+TEST(FormatSearch, AcceptsZerosAndEmptyTensors) {
   for (const size_t count : {size_t{0}, size_t{4}}) {
     const FormatSearch search = search_format(std::vector<float>(count), Loss::mse);
     EXPECT_EQ(search.chosen().loss, 0);

@@ -17,7 +17,7 @@ TEST(Loss, HasPopRTsNames) {
   EXPECT_FALSE(loss_named("cos"));
 }
 
-TEST(Loss, OfTwoNumbersIsWhatTheirFormulasSay) {
+TEST(Loss, OfTwoNumbersMatchesTheFormulas) {
   const std::vector<float> was = {3, -4}, is = {3, -2};
   EXPECT_DOUBLE_EQ(loss_of(Loss::mse, was, is), 2);
   EXPECT_DOUBLE_EQ(loss_of(Loss::mae, was, is), 1);
@@ -28,7 +28,7 @@ TEST(Loss, OfTwoNumbersIsWhatTheirFormulasSay) {
               p * std::log(p / q) + (1 - p) * std::log((1 - p) / (1 - q)), 1e-12);
 }
 
-TEST(Loss, OfEqualTensorsIsNone) {
+TEST(Loss, OfEqualTensorsIsZero) {
   std::mt19937 rng(1);
   std::normal_distribution<float> normal;
   std::vector<float> values(1000);
@@ -42,14 +42,14 @@ TEST(Loss, OfEqualTensorsIsNone) {
   }
 }
 
-TEST(Loss, OfWhatBecameNothingIsLarge) {
+TEST(Loss, OfValuesThatBecameZeroIsLarge) {
   const std::vector<float> was = {1, 2}, none = {0, 0};
   EXPECT_EQ(loss_of(Loss::cos_dist, was, none), 1);
   EXPECT_EQ(loss_of(Loss::snr, was, none), 1);
   EXPECT_TRUE(std::isinf(loss_of(Loss::kld, was, none)));
 }
 
-TEST(Loss, OfNothingThatBecameSomethingIsLarge) {
+TEST(Loss, OfZerosThatBecameNonzeroIsLarge) {
   const std::vector<float> none = {0, 0}, is = {1, 2};
   EXPECT_EQ(loss_of(Loss::cos_dist, none, is), 1);
   EXPECT_TRUE(std::isinf(loss_of(Loss::snr, none, is)));

@@ -345,7 +345,7 @@ TEST(Emulator, LoadAndSaveFlowsRunOnTheirOwn) {
 
 // With POPRT_POISON_MEMORY, an instruction that reads memory before this run has written it gets
 // NaN.
-TEST(Emulator, PoisonReplacesWhatAnEarlierRunLeft) {
+TEST(Emulator, PoisonOverwritesMemoryOfEarlierRuns) {
   CopyModel model(8);
   program::Program& p = model.b.program();
   p.load = {p.main[2]};  // weights -> arena

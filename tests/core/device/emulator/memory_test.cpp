@@ -56,7 +56,7 @@ TEST(Memory, BlocksOfHugePagesBeginAtOne) {
   }
 }
 
-TEST(Memory, NothingIsNoMap) {
+TEST(Memory, ZeroBytesAreNotMapped) {
   const Memory none(0, "nothing");
   EXPECT_EQ(none.data(), nullptr);
   EXPECT_EQ(none.bytes(), 0u);

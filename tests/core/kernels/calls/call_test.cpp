@@ -182,7 +182,7 @@ testing::Types<C...> types_of(CallList<C...>);
 using TestedCalls = decltype(types_of(AllCalls{}));
 TYPED_TEST_SUITE(Calls, TestedCalls);
 
-TYPED_TEST(Calls, ReadsWhatItWrites) {
+TYPED_TEST(Calls, DecodesItsEncoding) {
   for (int i = 0; i < 100; i++) EXPECT_EQ(this->refusal(this->sample().encoded), "");
 }
 

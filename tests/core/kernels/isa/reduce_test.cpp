@@ -56,7 +56,7 @@ TEST(ReduceRows, FindTheFirstOrLastOfTheGreatest) {
           }
 }
 
-TEST(ReduceRows, GiveWhatEachRowGivesAlone) {
+TEST(ReduceRows, GiveTheResultsOfSingleRows) {
   std::mt19937 rng(1);
   for (const auto* table : builds())
     for (const int64_t n : kSizes)

@@ -50,7 +50,7 @@ TEST(AxisMap, OfAReshapeHasRowsAndPlaces) {
   EXPECT_TRUE(mixed_axes(map, 0).empty());
 }
 
-TEST(AxisMap, OfAProductTellsCarriedAndReduced) {
+TEST(AxisMap, OfAProductHasCarriedAndReducedAxes) {
   const AxisMap map = map_of("MatMul(%x, %w)", "input %x : f32[2,3,4]\ninput %w : f32[4,5]\n");
   EXPECT_EQ(carried(map, {0, 0}), size_t{0});
   EXPECT_EQ(carried(map, {0, 1}), size_t{1});
@@ -77,7 +77,7 @@ TEST(AxisMap, HasNoLinksForUnknownOperatorsAndShapes) {
   EXPECT_FALSE(depends(map_of("Shape(%x)", "input %x : f32[2,3]\n"), 0));
 }
 
-TEST(AxisMap, TellsWhatComputesSamplesByThemselves) {
+TEST(AxisMap, FindsOperatorsThatKeepSamplesSeparate) {
   const std::string x = "input %x : f32[2,4,6]\n";
   const auto to = [](const std::string& node, const std::string& inputs) {
     return carried_exclusively(map_of(node, inputs), {0, 0});
@@ -91,7 +91,7 @@ TEST(AxisMap, TellsWhatComputesSamplesByThemselves) {
 }
 
 // Two composed links relate the places that the axis between them connects.
-TEST(ComposedLinks, RelateWhatBothRelateInTurn) {
+TEST(ComposedLinks, RelatePlacesThroughTheAxisBetween) {
   const int64_t from = 12, places = 12, to = 12;
   const std::vector<AxisLink> links = {{.extent = 12},
                                        {.extent = 3},
@@ -128,7 +128,7 @@ TEST(ComposedLinks, OfCarriedAxesAreCarried) {
   EXPECT_FALSE(is_linked(map, {0, 1}));
 }
 
-TEST(ComposedLinks, TellWhatConstantsNumber) {
+TEST(ComposedLinks, ConstantsMakeAnAxisNonUniform) {
   const std::string rows = "input %x : f32[2,3]\ninput %y0 : f32[3]\n";
   EXPECT_TRUE(is_uniform(map_of("com.microsoft.BiasGelu(%x, %y0)", rows), {0, 1}));
   const AxisMap with_constant =

@@ -153,7 +153,7 @@ class CustomOp : public ::testing::Test {
   const Tensor x = Tensor::of<float>({3}, {1, 2, 4});
 };
 
-TEST_F(CustomOp, InferenceSeesConstantsAndWhatWasLeftOut) {
+TEST_F(CustomOp, InferenceSeesConstantsAndOmittedInputs) {
   const auto c = node("Spy", {{x, false},
                               {Tensor(), false},
                               {Tensor::of<float>({1, 2}, {7, 8}), true},

@@ -53,7 +53,7 @@ TEST(Operator, IsFoundByItsDomainNameAndOpset) {
   EXPECT_EQ(find_op("", "Upsample", 10), nullptr);
 }
 
-TEST(Operator, ThatIsNotThereIsNamedWithWhatHelps) {
+TEST(Operator, ErrorOfAMissingOperatorSuggestsARemedy) {
   const auto message_for = [](const std::string& op, const std::string& domain, int64_t opset) {
     return OneNode(op, domain, opset, {f32({2})}).refusal();
   };

@@ -183,7 +183,7 @@ TEST(Strings, CaseOfLatinGreekAndCyrillic) {
   EXPECT_EQ(changed("\u03C2", "UPPER"), "\u03A3");  // the sigma at the end of words
 }
 
-TEST(Strings, NumbersThatAreNone) {
+TEST(Strings, ConvertsNonFiniteNumbersAndRefusesInvalidText) {
   EXPECT_EQ(run("Cast", {Tensor::of<float>({4}, {NAN, -INFINITY, INFINITY, 0.0f})},
                 {{"to", int64_t{8}}})[0]
                 .string_values(),

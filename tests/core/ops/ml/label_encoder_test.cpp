@@ -141,7 +141,7 @@ TEST(LabelEncoder, TheClassesOfOpset1AreNumberedFrom0) {
             (Ints{2, 0, -1, 1}));
 }
 
-TEST(LabelEncoder, TablesThatAreNoneAreRefused) {
+TEST(LabelEncoder, RefusesInvalidTables) {
   const Tensor x = words({"a"});
   const Words keys{"a", "b"};
   EXPECT_THROW(encoded_words({{"keys_strings", keys}}, x), Error);

@@ -47,7 +47,7 @@ Tensor projected(const RecurrentCase& c, const Tensor& x, const Tensor& w) {
   return Tensor::of<float>({c.steps, c.batch, directions * columns}, std::span<const float>(y));
 }
 
-TEST(ProjectedLSTM, GivesWhatLstmGivesOnTheProduct) {
+TEST(ProjectedLSTM, EqualsAnLstmOfTheProduct) {
   for (const char* direction : {"forward", "reverse", "bidirectional"})
     for (const int64_t hidden : {1, 5, 16, 35})
       for (const bool optional : {false, true}) {

@@ -38,7 +38,7 @@ NodeCase blocked(Attributes attributes, Shape x = {1, 1, 3, 4, 16}) {
 const std::vector<float> kScales = {2, 0.5f};
 const std::vector<int64_t> kTargetSizes = {6, 7};
 
-TEST(ResizeBlocked, SizesSayHowLargeTheResultIs) {
+TEST(ResizeBlocked, SizesDetermineTheShapeOfTheResult) {
   const auto shape = [](Attributes a) { return infer_node(blocked(std::move(a))).shape; };
   EXPECT_EQ(shape({{"scales", kScales}}), (Shape{1, 1, 6, 2, 16}));
   EXPECT_EQ(shape({{"sizes", kTargetSizes}}), (Shape{1, 1, 6, 7, 16}));
@@ -46,7 +46,7 @@ TEST(ResizeBlocked, SizesSayHowLargeTheResultIs) {
 }
 
 // Scales determine the positions of pixels, also if sizes are given: 0.5 takes every other column.
-TEST(ResizeBlocked, ScalesSayWherePixelsLie) {
+TEST(ResizeBlocked, ScalesDetermineThePositionsOfPixels) {
   const NodeCase c = blocked({{"scales", std::vector<float>{1, 0.5f}},
                               {"sizes", std::vector<int64_t>{3, 2}},
                               {"coordinate_transformation_mode", std::string("asymmetric")}});

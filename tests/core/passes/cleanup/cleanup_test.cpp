@@ -722,7 +722,7 @@ TEST(UniqueNames, ANameThatIsTakenIsPassedOver) {
 }
 
 // Every pass observes the limit of rewrites.
-TEST(Cleanup, ALimitOfNoRewritesLeavesEveryGraphAsItIs) {
+TEST(Cleanup, LimitOfZeroRewritesLeavesGraphsUnchanged) {
   for (const char* pass :
        {"eliminate_identity", "eliminate_deadend", "eliminate_nop_arithmetic", "eliminate_nop_cast",
         "eliminate_unused_initializer", "eliminate_duplicate_initializer",

@@ -38,7 +38,7 @@ TEST(Branches, AreFoundByTheNameOfTheirAttribute) {
 }
 
 // The values may be at any depth and of any graph.
-TEST(Branches, ReadWhatTheirNodesRead) {
+TEST(Branches, ValuesReadIncludeThoseOfBodies) {
   const auto graph = parsed(kBody);
   EXPECT_EQ(names_of(passes::values_read(*graph->nodes()[0])), "x ");
   EXPECT_EQ(names_of(passes::values_read(*graph->nodes()[1])), "a c k n on x z ");

@@ -30,7 +30,7 @@ std::string named(const std::string& chains) {
   }
 }
 
-TEST(Chains, NameNodesByWhatTheyRead) {
+TEST(Chains, SelectNodesByTheirProducers) {
   const std::pair<const char*, const char*> rows[] = {
       {"", ""},
       {"Abs:0", "abs"},

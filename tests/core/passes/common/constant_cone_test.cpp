@@ -32,7 +32,7 @@ std::string outputs_of(const std::vector<ir::Node*>& nodes) {
   return text;
 }
 
-TEST(ConstantCones, HoldWhatConstantsAloneFeed) {
+TEST(ConstantCones, ContainNodesThatReadOnlyConstants) {
   const auto graph = parsed(kCones);
   const passes::ConstantCones cones(*graph, UINT64_MAX);
   EXPECT_EQ(outputs_of(cones.nodes()), "c d f h ");

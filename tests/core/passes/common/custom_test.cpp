@@ -253,7 +253,7 @@ TEST_F(Custom, PatternsAreAppliedUntilNoneMatches) {
             "Softsign");
 }
 
-TEST_F(Custom, PatternsThatGoWrongSaySo) {
+TEST_F(Custom, ReportsErrorsOfPatterns) {
   constexpr const char* kSin = "input %x : f32[2]\n%y = Sin(%x)\noutput %y";
   // A graph of one node: 10 for each node plus 100 are not enough.
   EXPECT_EQ(message_of([&] { passes::run_patterns(*parsed(kSin), {{"TestEndless", true}}); }),

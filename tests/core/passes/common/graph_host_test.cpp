@@ -98,7 +98,7 @@ TEST_F(GraphHost, ListsAreFilledUpToTheirCapacity) {
   EXPECT_EQ(value(nullptr), nullptr);
 }
 
-TEST_F(GraphHost, NodesTellWhatTheyAre) {
+TEST_F(GraphHost, ReportsThePropertiesOfNodes) {
   EXPECT_STREQ(host_.node_type(node(1)), "Clip");
   EXPECT_STREQ(host_.node_domain(node(1)), "");
   EXPECT_STREQ(host_.node_name(node(1)), "clip");
@@ -271,7 +271,7 @@ TEST_F(GraphHost, DomainsOfNewNodesAreImported) {
                                 {"", 17}, {"org.inner", 1}, {"org.other", 4}, {"org.third", 1}}));
 }
 
-TEST_F(GraphHost, ConstantsHaveToBeWhatTheySay) {
+TEST_F(GraphHost, RefusesConstantsThatContradictTheirType) {
   const std::array<float, 6> data{1, 2, 3, 4, 5, 6};
   const std::array<int64_t, 2> shape{3, 2};
   const std::array<int64_t, 1> nothing{0};

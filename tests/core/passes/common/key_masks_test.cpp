@@ -59,7 +59,7 @@ std::string masks(const std::string& text) {
   return all;
 }
 
-TEST(KeyMasks, AreFoundByWhatTheyCompute) {
+TEST(KeyMasks, AreFoundByTheirComputation) {
   const std::string inputs = kInputs, chain = kChain, low = kLow, added = kAdded;
   const std::pair<std::string, const char*> rows[] = {
       {chain + low + added, "m of tokens: 0, -10000"},
@@ -121,7 +121,7 @@ TEST(KeyMasks, AreFoundByWhatTheyCompute) {
 
 // A value that is added, selected or compared elsewhere may have any numbers. It is not a mask,
 // even if it has one number for tokens 0 and another one for tokens 1.
-TEST(KeyMasks, AreNoneWhereNoKeysOfAnAttentionAreDropped) {
+TEST(KeyMasks, AreNotFoundIfNoKeysOfAnAttentionAreDropped) {
   const std::string inputs = kInputs, chain = kChain, low = kLow, added = kAdded;
   const std::string mask = chain + low + added, attention = kAttention;
   const std::string rows[] = {
@@ -147,7 +147,7 @@ TEST(KeyMasks, AreNoneWhereNoKeysOfAnAttentionAreDropped) {
   for (const std::string& text : rows) EXPECT_EQ(masks(inputs + text), "") << text;
 }
 
-TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
+TEST(KeyMasks, AreNotFoundIfOtherValuesDecide) {
   const std::string inputs = kInputs, chain = kChain;
   const std::string low = "%n = Sub(%one, %m)\n%k = Mul(%n, %low)\n";
   const std::string added = low + "%y = Add(%scores, %k)\n", to_s = low + "%y = Add(%s, %k)\n";

@@ -169,7 +169,7 @@ TEST(ConstantFolding, WeightsAreFoldedWhateverMakesThem) {
 }
 
 // A large step on the way to a small result, with a reader that keeps the step.
-TEST(ConstantFolding, ALargeStepNeedNotBeStoredForWhatComesOfIt) {
+TEST(ConstantFolding, FoldsASmallResultWithoutStoringALargeStep) {
   const auto graph = parsed(R"(
     input %x : f32[1024,1024]
     const %shape : s64[2] = [1024, 1024]

@@ -63,7 +63,7 @@ TEST(ConvPrologue, AValueThatOthersReadStays) {
   EXPECT_EQ(prologues(*g), 0);
 }
 
-TEST(ConvPrologue, AGateForEachChannelGoesIntoTheConvolution) {
+TEST(ConvPrologue, MergesAGateForEachChannelIntoTheConvolution) {
   for (const int64_t images : {1, 3}) {
     ir::Graph g;
     g.opsets = {{"", 17}, {"poprt", 1}};

@@ -228,7 +228,7 @@ TEST(ChannelsLast, AveragesOfBytesAreExact) {
   for (size_t i = 0; i < wanted.size(); i++) EXPECT_NEAR(found[i], wanted[i], 1e-4);
 }
 
-TEST(ChannelsLast, LeavesValuesThatAreNoImages) {
+TEST(ChannelsLast, LeavesValuesOtherThanImages) {
   expect_unchanged({"channels_last"}, R"(
     input %x : f32[4]
     input %s : f32[]
@@ -240,7 +240,7 @@ TEST(ChannelsLast, LeavesValuesThatAreNoImages) {
   )");
 }
 
-TEST(ChannelsLast, LeavesWhatItsKernelDoesNotKnow) {
+TEST(ChannelsLast, LeavesConvolutionsWithoutAKernel) {
   std::mt19937 rng(10);
   Conv groups{.attributes = " {group=2}", .w = {8, 2, 1, 1}};
   std::string text = "input %x : u8[1,4,5,6]\n" + groups.text(rng) + "output %a\n";

@@ -26,7 +26,7 @@ TEST(ApplyHostConcatSplit, ThePartsOfTheJoinedInputAreTheOldOnes) {
   expect_close(evaluate_graph(*original, feeds).at("y"), evaluate_graph(*graph, joined).at("y"), 0);
 }
 
-TEST(ApplyHostConcatSplit, TheModelTellsTheRunnerWhatItJoined) {
+TEST(ApplyHostConcatSplit, ModelDescribesTheJoinedInputsForTheRunner) {
   const auto graph = parsed(R"(
     input %"a\"1" : s32[2]
     input %b : s32[2]

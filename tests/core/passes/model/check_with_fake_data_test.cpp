@@ -88,7 +88,7 @@ TEST(CheckWithFakeData, RoundingIsOfTheLargestValueAndOfTheType) {
 }
 
 // Unchanged models, before and after.
-TEST(CheckWithFakeData, RefusesWhatItCannotFeedOrCompute) {
+TEST(CheckWithFakeData, RefusesModelsThatItCannotFeedOrCompute) {
   constexpr const char* kIf = R"(
     input %c : bool[]
     %y : f32[2] = If(%c) {

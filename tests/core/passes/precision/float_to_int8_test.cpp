@@ -46,7 +46,7 @@ TEST(FloatToInt8, OfConvolutionsScalesChannels) {
   EXPECT_EQ(graph->find("w_scale")->shape(), (Shape{3, 1, 1, 1}));
 }
 
-TEST(FloatToInt8, TakesValuesOffsetsAndScalesAsTheyAreGiven) {
+TEST(FloatToInt8, UsesGivenValuesOffsetsAndScales) {
   const auto graph = parsed(kQuantizedModel), reference = parsed(kQuantizedModel);
   passes::PrecisionParameters p;
   p.int8_offset_scale["w"] = {Tensor::of<int8_t>({4, 2}, {1, 2, 3, 4, -5, 6, 7, -128}),
@@ -62,7 +62,7 @@ TEST(FloatToInt8, TakesValuesOffsetsAndScalesAsTheyAreGiven) {
   expect_same_results(*reference, *graph, 1e-6);
 }
 
-TEST(FloatToInt8, RefusesWhatDoesNotFitTheWeight) {
+TEST(FloatToInt8, RefusesMismatchedValuesAndScales) {
   for (const auto& [value, scale] :
        {std::pair(Tensor::zeros(DType::s8, {2, 4}), Tensor::scalar(1.0f)),
         std::pair(Tensor::zeros(DType::u8, {4, 2}), Tensor::scalar(1.0f)),

@@ -279,7 +279,7 @@ TEST(Int64ToInt32, StatesOfLoopsAreNarrowedAndTheirCountsAreNot) {
   });
 }
 
-TEST(Int64ToInt32, GraphsThatOthersRunAreLeftAsTheyAre) {
+TEST(Int64ToInt32, LeavesBodiesOfSequenceMapUnchanged) {
   const auto graph = parsed(R"(
     input %x : s64[2]
     %k : s64[2] = Neg(%x)

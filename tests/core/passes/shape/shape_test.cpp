@@ -115,7 +115,7 @@ TEST(PadIntoConv, LeavesPaddingThatIsNotOfAllDimensionsOrNotKnown) {
   }
 }
 
-TEST(PadIntoConv, LeavesThePaddingOfNothing) {
+TEST(PadIntoConv, LeavesPaddingOfEmptyTensors) {
   expect_unchanged({"pad_into_conv"}, R"(
     input %x : f32[1,2,5,0]
     const %w : f32[3,2,3,3] = fill 0.5

@@ -114,7 +114,7 @@ TEST(PackedTransformer, PoolingGivesOneRowAnItem) {
   EXPECT_EQ(g->find("y")->shape(), (Shape{kItems, kPackHidden}));
 }
 
-TEST(PackedTransformer, HeadPatternUnpacksWhatItNames) {
+TEST(PackedTransformer, HeadPatternUnpacksTheNamedNodes) {
   const std::string text = transformer({bert_embedding(), chain_mask(), added()});
   const auto graph = parsed(text);
   auto call = packed_call("8");

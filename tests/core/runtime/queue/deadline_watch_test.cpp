@@ -36,7 +36,7 @@ TEST(DeadlineWatch, EndsTheEarliestFirst) {
   EXPECT_FALSE(never->done());
 }
 
-TEST(DeadlineWatch, WakesForOneThatIsEarlierThanWhatItSleepsFor) {
+TEST(DeadlineWatch, WakesForAnEarlierDeadline) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;
   watch.add(request_until(*pool, std::chrono::hours(1)));
@@ -114,7 +114,7 @@ struct Notified {
   }
 };
 
-TEST(DeadlineWatch, TellsManyLimitsThatAreCloseInOneGo) {
+TEST(DeadlineWatch, NotifiesCloseDeadlinesTogether) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;
   Notified notified;

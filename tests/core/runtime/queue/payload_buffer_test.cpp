@@ -7,7 +7,7 @@
 namespace poprt::runtime {
 namespace {
 
-TEST(PayloadBuffer, KeepsWhatWasAppendedWhileItGrows) {
+TEST(PayloadBuffer, KeepsItsContentsWhileItGrows) {
   PayloadBuffer buffer;
   EXPECT_TRUE(buffer.bytes().empty());
   std::vector<std::byte> all;

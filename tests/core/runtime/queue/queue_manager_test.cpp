@@ -73,7 +73,7 @@ TEST(QueueManager, ThereIsOneForEachUserAnchor) {
   EXPECT_THROW(s.session.create_queue_manager(0), Error);
 }
 
-TEST(QueueManager, MemoryIsUsedWhenTheDeviceAsksForIt) {
+TEST(QueueManager, MemoryIsReadWhenTheDeviceNeedsIt) {
   Answers answers;
   Fixture s(4);
   std::vector<float> x(4, 1.f), y(4), c(4);
@@ -117,7 +117,7 @@ TEST(QueueManager, ElementsMayBePartsOfATransferOrSeveral) {
   EXPECT_THROW(s.x.enqueue(x.data(), 0), Error);
 }
 
-TEST(QueueManager, TimeoutAsksForPadding) {
+TEST(QueueManager, TimeoutRequestsPadding) {
   int calls = 0;
   const float padding[] = {7, 7};
   Fixture s(
@@ -371,7 +371,7 @@ class Driven {
   Answers answered_, wanted_;
 };
 
-TEST(StreamQueue, DoesWhatAListOfElementsDoes) {
+TEST(StreamQueue, MatchesAListOfElements) {
   for (const bool is_input : {true, false})
     for (const uint64_t bytes : {1, 3, 8})
       for (unsigned seed = 0; seed < 10; seed++) {

@@ -52,7 +52,7 @@ RequestCallback notifying_callback(Notifications& notified) {
   return c;
 }
 
-TEST(Request, TheOneWhoClaimsItAnswersIt) {
+TEST(Request, OnlyOneClaimSucceeds) {
   const auto pool = RequestPool::make(1, 1);
   Notifications notified;
   const RequestPtr r = taken(*pool, notifying_callback(notified));

@@ -281,7 +281,7 @@ TEST(RingBuffer, AfterAStreamASingleElementAndASingleSlotAreSeenAtOnce) {
   }
 }
 
-TEST(RingBuffer, ACommitOfNothingChangesNothing) {
+TEST(RingBuffer, CommitOfZeroElementsHasNoEffect) {
   RingBuffer<int> ring(2);
   ring.commit(0);
   EXPECT_TRUE(ring.empty());

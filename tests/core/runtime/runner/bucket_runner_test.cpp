@@ -285,7 +285,7 @@ TEST(BucketRunner, AGivenMaskIsUsed) {
   EXPECT_EQ(r.mask, mask);
 }
 
-TEST(BucketRunner, BytesSayTheSizeWhereTheyLeaveOneChoice) {
+TEST(BucketRunner, BytesDetermineTheSizeIfItIsUnique) {
   BucketRunner runner(model());
   Request exact(2, 8, false);
   runner.execute(exact.in, exact.out);
@@ -297,7 +297,7 @@ TEST(BucketRunner, BytesSayTheSizeWhereTheyLeaveOneChoice) {
             std::string::npos);
 }
 
-TEST(BucketRunner, RefusesWhatNoBucketHolds) {
+TEST(BucketRunner, RefusesSizesThatFitNoBucket) {
   BucketRunner runner(model());
   const auto fails = [&](Request r, std::string_view part) {
     const std::string message = message_of([&] { runner.execute(r.in, r.out); });

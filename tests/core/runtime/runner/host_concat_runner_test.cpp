@@ -55,7 +55,7 @@ TEST(HostConcatRunner, JoinsTheOriginalInputs) {
   }
 }
 
-TEST(HostConcatRunner, InputsAlongAnAxisOfTheirOwnKeepTheirShape) {
+TEST(HostConcatRunner, InputsStackedAlongANewAxisKeepTheirShape) {
   const auto model =
       test::anchors_only({{"joined", DType::f32, {3, 2, 1}}}, {{"y", DType::f32, {3, 2, 1}}});
   HostConcatRunnerConfig config;
@@ -97,7 +97,7 @@ TEST(HostConcatRunner, ReadsItsConfigurationFromTheModel) {
   EXPECT_THROW(JoinSetup({}), Error);
 }
 
-TEST(HostConcatRunner, RefusesWhatDoesNotFit) {
+TEST(HostConcatRunner, RefusesMismatchedConfigurations) {
   const auto refuse = [](auto change) {
     HostConcatConfig c = JoinSetup::join();
     change(c);

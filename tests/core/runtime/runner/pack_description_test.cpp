@@ -90,7 +90,7 @@ TEST(PackDescription, ATimeoutIsEnoughForAModelThatUnpacks) {
   EXPECT_THROW(PackRunner(described_model("7", 1), c), Error);
 }
 
-TEST(PackDescription, ItemsOfSeveralSegmentsSayTheirLengths) {
+TEST(PackDescription, ItemsOfSeveralSegmentsContainTheirLengths) {
   PackRunnerConfig c;
   c.timeout = 500us;
   c.runner.session.device = summing_device(2);
@@ -286,7 +286,7 @@ std::string completed(const std::vector<program::Anchor>& inputs, PackRunnerConf
   return text;
 }
 
-TEST(PackDescription, FillsInWhatTheConfigurationLeavesOpen) {
+TEST(PackDescription, CompletesTheConfiguration) {
   const std::vector<program::Anchor> inputs = {
       {"ids", DType::s32, {2, 8}}, {"types", DType::s32, {2, 8}}, {"info", DType::s32, {4}}};
   const PackDescription d{"info", 4, {8}, {"ids", "types", "more"}};

@@ -515,7 +515,7 @@ TEST(PackRunner, RefusesToFreezeInputsThatItWrites) {
 }
 
 // First fit finds room for these items in three rows of twelve, and none for all but the first.
-TEST(PackRunner, CancelledItemsOfRowsOfTheirOwnLeaveTheOthersWhereTheyAre) {
+TEST(PackRunner, CancelledItemsDoNotMoveOthersInSeparateRows) {
   constexpr size_t kLengths[] = {1, 5, 7, 8, 5, 1, 5, 4};
   const std::vector<program::Anchor> in{{"ids", DType::s32, {3, 12}},
                                         {"mask", DType::s32, {3, 12}},
@@ -660,7 +660,7 @@ std::string expected_anchors(const std::vector<program::Anchor>& in,
   }
 }
 
-TEST(PackRunner, AsksForItemsAsAnchorsAreLaidOut) {
+TEST(PackRunner, ExpectsItemsInTheLayoutOfAnchors) {
   using Anchors = std::vector<program::Anchor>;
   const auto rows_apart = [](PackRunnerConfig& c) { c.disable_data_across_rows = true; };
   const auto batch = [](int64_t b) {

@@ -481,7 +481,7 @@ TEST(Threads, RunnerWithoutEnoughThreadsFailsAndCanRetry) {
   }
 }
 
-TEST(Destruction, FailsWhatWaitsAndFinishesWhatRuns) {
+TEST(Destruction, FailsWaitingRequestsAndFinishesRunningOnes) {
   for (const bool overlap : {false, true}) {
     BlockedRunner b(overlap);
     std::vector<std::unique_ptr<Rows>> memory;
@@ -525,7 +525,7 @@ TEST(Destruction, OfARunnerWithAnOpenBatch) {
   EXPECT_TRUE(r->code() == ErrorCode::cancelled || r->code() == ErrorCode::ok);
 }
 
-TEST(Destruction, OfReplicasFailsWhatWaitsOnAllOfThemFirst) {
+TEST(Destruction, OfReplicasFirstFailsWaitingRequestsOfAll) {
   Gate gate;
   std::atomic<int> runs{0};
   RunnerConfig config;

@@ -39,7 +39,7 @@ TEST(RuntimeConfig, HasTheDocumentedDefaults) {
   EXPECT_EQ(c.device_wait_sleep, 6s);
 }
 
-TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
+TEST(RuntimeConfig, RefusesInvalidSettings) {
   const auto model = test::add_one_model({4, 2});
   const auto refuse = [&](auto change, ErrorCode code, std::string_view part) {
     RunnerConfig c;
@@ -174,7 +174,7 @@ TEST(DataDesc, MarksInputsWithDataInTheModel) {
                ErrorCode::failed_precondition, "given by every request");
 }
 
-TEST(FrozenInputs, WithDynamicBatchesAreUsedAsTheyAre) {
+TEST(FrozenInputs, WithDynamicBatchesAreUsedUnchanged) {
   const auto model = test::anchors_only({{"x", DType::f32, {4}}, {"w", DType::f32, {3}}},
                                         {{"y", DType::f32, {4}}});
   const float w[] = {10, 20, 30};
@@ -362,7 +362,7 @@ TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
 }
 
 // A request of flush_by_name needs the same anchors as any other.
-TEST(FlushByName, LacksWhatARequestWouldLack) {
+TEST(FlushByName, NeedsTheAnchorsOfARequest) {
   const auto model = test::anchors_only(
       {{"a", DType::f32, {2}}, {"b", DType::f32, {2}}, {"none", DType::f32, {0}}},
       {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}, {"empty", DType::f32, {2, 0}}});

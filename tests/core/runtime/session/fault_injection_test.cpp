@@ -103,7 +103,7 @@ TEST(FaultInjector, RandomFaultsRepeatWithTheirSeed) {
   EXPECT_NEAR(static_cast<double>(a.size()), 1000, 150);
 }
 
-TEST(DeviceError, MessagesSayClassActionAndRemedy) {
+TEST(DeviceError, MessagesContainClassActionAndRemedy) {
   const DeviceError error{DeviceErrorClass::recoverable_runtime_error, RecoveryAction::ipu_reset};
   EXPECT_EQ(error.message(2, true),
             "recoverable_runtime_error (IPU_RESET) on replica 2: the IPU is reset before the next "

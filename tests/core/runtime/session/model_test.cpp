@@ -25,7 +25,7 @@ void expect_refused(F&& change, ErrorCode code, std::string_view part) {
   }
 }
 
-TEST(Model, RefusesWhatSessionsCannotServe) {
+TEST(Model, RefusesInvalidPrograms) {
   using P = program::Program;
   expect_refused([](P& p) { p.outputs.clear(); }, ErrorCode::data_loss, "anchor 0 of 0");
   expect_refused(
@@ -200,7 +200,7 @@ TEST(Model, ADeviceHasItsIpusAndItsVersion) {
   }
 }
 
-TEST(Model, OptionsOfTheCompilationSayHowItRuns) {
+TEST(Model, CompileOptionsSetBatchesAndOverlap) {
   test::CopyModel copy(4);
   Model model(*make_model("m", copy.image()));
   const auto with = [&](std::vector<popef::Option> options) {

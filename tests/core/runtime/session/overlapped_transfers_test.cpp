@@ -89,7 +89,7 @@ std::vector<float> counted(int count) {
   return list;
 }
 
-TEST(OverlappedTransfers, RunsGiveWhatTheyGiveWithoutOverlap) {
+TEST(OverlappedTransfers, RunsGiveTheResultsOfRunsWithoutOverlap) {
   for (const int tiles : {0, 32})
     for (const int batches : {1, 2, 3, 4, 50}) {
       Session session(compiled(batches, tiles),
@@ -209,7 +209,7 @@ TelemetrySnapshot telemetry_in(const std::filesystem::path& folder) {
   return read_segment(file->path());
 }
 
-TEST(OverlappedTransfers, BatchesAreCountedAsTheyAreAnswered) {
+TEST(OverlappedTransfers, BatchesAreCountedWhenTheyAreAnswered) {
   char name[] = "/tmp/poprt_overlapped_XXXXXX";
   const std::filesystem::path folder = ::mkdtemp(name);
   ::setenv("POPRT_TELEMETRY_DIR", folder.c_str(), 1);

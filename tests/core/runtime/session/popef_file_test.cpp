@@ -315,7 +315,7 @@ class LosesWhatItHolds : public std::stringbuf {
   int sync() override { return -1; }
 };
 
-TEST_F(PopefFile, AStreamThatLosesWhatItHoldsIsAnError) {
+TEST_F(PopefFile, FailsIfAStreamLosesData) {
   LosesWhatItHolds buffer;
   std::ostream stream(&buffer);
   expect_error([&] { save_model(*OwnData().payload(), stream); }, ErrorCode::resource_exhausted,
@@ -637,7 +637,7 @@ TEST_F(PopefFile, PreloadReadsTheSame) {
 
 // The assertions of PopART's integration test of exports (tests/core/popef/popef_test.cpp has the
 // rest).
-TEST_F(PopefFile, ExportIsWhatWasCompiled) {
+TEST_F(PopefFile, ExportContainsTheCompiledModel) {
   CopyModel copy(100);
   write("a.popef", copy);
   popef::Reader reader;

@@ -238,7 +238,7 @@ TEST_F(RecordedSessions, CallCallbacksAsRecorded) {
                        "Calls of sessions to callbacks: recorded_sessions_test.cpp.");
 }
 
-TEST_F(RecordedSessions, SayWhatThereIsNot) {
+TEST_F(RecordedSessions, ErrorsOfUnknownNamesMatchTheRecord) {
   Session session(model({.name = "m"}));
   const std::string heading = "names";
   const auto watched = std::make_shared<Watched>("other", true, calls);

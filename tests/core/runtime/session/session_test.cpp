@@ -331,7 +331,7 @@ TEST(Session, VerifiesThatAnchorsAreConnected) {
   EXPECT_STREQ(unknown.what(), "there is no input 'z'; inputs are: 'x'");
 }
 
-TEST(Session, UserAnchorsAreWhatThePredicatesSay) {
+TEST(Session, PredicatesSelectUserAnchors) {
   CopyModel copy(4);
   SessionConfig config;
   config.input_predicate = [](const popef::Anchor&) { return AnchorCallbackPolicy::bind_empty_cb; };

@@ -56,7 +56,7 @@ std::vector<float> run(ModelFusionRunner& runner, int graph, size_t n) {
   return out;
 }
 
-TEST(Variants, FusedModelsGiveWhatEachGives) {
+TEST(Variants, FusedModelsGiveTheResultsOfEach) {
   const auto fused = fuse_models(
       std::vector{constant_model(2, 3, "a"), constant_model(5, 8, "b"), constant_model(2, 3, "c")});
   ASSERT_TRUE(fused->variants);
@@ -225,7 +225,7 @@ TEST(Variants, AreAtMost1024) {
   }
 }
 
-TEST(Variants, ASessionRefusesAnIndexThatIsNoVariant) {
+TEST(Variants, SessionRefusesAnInvalidVariantIndex) {
   const auto fused = fuse_models(std::vector{constant_model(2, 3, "a"), constant_model(5, 3, "b")});
   Session session(fused);
   const float x[3] = {};

@@ -194,7 +194,7 @@ TEST(Tracepoints, OfARunnerWrapAtTheBufferSizeAndAreMonotonic) {
 }
 
 // The events name their requests and the results of these.
-TEST(Tracepoints, SayWhatARequestWasAndWhatItEndedWith) {
+TEST(Tracepoints, NameTheirRequestAndItsResult) {
   for (const bool async : {true, false}) {
     RunnerConfig config;
     config.session.device = std::make_shared<test::FunctionDevice>(test::add_one(2));
@@ -244,7 +244,7 @@ TEST(Tracepoints, AreRecordedOnlyWithFlushOnWaitingOutputs) {
   EXPECT_TRUE(t.runner->tracepoints().empty());
 }
 
-TEST(Statistics, CountWhatARunnerDid) {
+TEST(Statistics, CountRequestsRowsAndBatches) {
   Traced t(10);
   t.run(20, true);
   t.run(10, false);

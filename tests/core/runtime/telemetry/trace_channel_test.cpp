@@ -31,7 +31,7 @@ class TraceChannelTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(TraceChannelTest, PublishesOnlyWhatTheEnvironmentEnables) {
+TEST_F(TraceChannelTest, PublishesOnlyIfTheEnvironmentEnablesIt) {
   const auto publishes = [](const char* options) {
     setenv("PVTI_OPTIONS", options, 1);
     return TraceChannel("c").is_published();
