@@ -6,7 +6,7 @@
 namespace poprt::test {
 namespace {
 
-std::vector<std::string> warnings;
+std::vector<std::string> logged_warnings;
 
 TEST(FinalCheck, WarnsOfValuesThatAreReadAndHaveNoShapeAlsoInBranches) {
   const auto graph = parsed(R"(
@@ -22,12 +22,12 @@ TEST(FinalCheck, WarnsOfValuesThatAreReadAndHaveNoShapeAlsoInBranches) {
     output %y
     output %z
   )");
-  warnings.clear();
-  set_log_receiver([](int32_t, const char* message) { warnings.emplace_back(message); });
+  logged_warnings.clear();
+  set_log_receiver([](int32_t, const char* message) { logged_warnings.emplace_back(message); });
   run(*graph, {"final_check"});
   set_log_receiver(nullptr);
   const auto warned_of = [](std::string_view name) {
-    return std::ranges::count_if(warnings, [&](const std::string& message) {
+    return std::ranges::count_if(logged_warnings, [&](const std::string& message) {
       return message.starts_with(fmt::format("final_check: '{}' of Reshape node", name)) &&
              message.ends_with("has no known shape");
     });
