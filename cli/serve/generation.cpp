@@ -354,7 +354,7 @@ std::string Completion::format() const {
 
 void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
                         const std::shared_ptr<Completion>& completion) {
-  if (stopping_) throw Error(POPRT_UNAVAILABLE, "the server stops");
+  admission_.check_open();
   encode(*generator, completion->request);
   completion->generator_ = generator;
   const CompletionRequest& request = completion->request;
@@ -365,17 +365,12 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
       sequences.push_back(
           make_sequence(*generator, request, prompt.tokens, seed + static_cast<uint64_t>(i)));
   const auto count = static_cast<int64_t>(sequences.size());
-  if (in_flight_.fetch_add(count) + count > most_) {
-    in_flight_ -= count;
-    generator->counters->rejected++;
-    throw Error(POPRT_RESOURCE_EXHAUSTED,
-                "more than " + std::to_string(most_) + " texts wait; try again later");
-  }
+  admission_.enter(count, generator->counters->rejected);
   try {
     for (const serving::Sequence& sequence : sequences)
       serving::check(poprt_sequence_start(sequence.get()));
   } catch (const Error&) {
-    in_flight_ -= count;
+    admission_.leave(count);
     throw;
   }
   completion->running_ = completion->choices_.size();
@@ -392,11 +387,11 @@ void Generations::start(const std::shared_ptr<const LoadedGenerator>& generator,
         sequence.reset();
         shared.reset();
         model.reset();
-        in_flight_--;  // the last use of this object
+        admission_.leave();  // the last use of this object
       }).detach();
     } catch (const std::system_error& e) {
       completion->end_choice(i, "error", "", Error(POPRT_RESOURCE_EXHAUSTED, e.what()));
-      in_flight_--;
+      admission_.leave();
     }
   }
 }

@@ -15,6 +15,7 @@
 
 #include "common/text_stream.h"
 #include "common/tokenizer.h"
+#include "serve/admission.h"
 #include "serving/handles.h"
 
 namespace poprt::serve {
@@ -128,15 +129,13 @@ class Generations {
  public:
   // `most`: the limit of texts that wait or are generated; `wait_ns`: the time limit for the first
   // token of a text, or 0 for none.
-  Generations(int64_t most, int64_t wait_ns) : most_(most), wait_ns_(wait_ns) {}
+  Generations(int64_t most, int64_t wait_ns) : wait_ns_(wait_ns), admission_(most, "texts") {}
 
   // Throws Error: invalid_argument and out_of_range (the prompt or an option), resource_exhausted,
   // unavailable (the server stops). Then no text has started.
   void start(const std::shared_ptr<const LoadedGenerator>& generator,
              const std::shared_ptr<Completion>& completion);
-  int64_t in_flight() const { return in_flight_.load(); }
-  // Refuses requests from now on.
-  void stop() { stopping_ = true; }
+  Admission& admission() { return admission_; }
   // Ends all texts.
   void cancel() { cancelled_ = true; }
 
@@ -146,9 +145,9 @@ class Generations {
   std::string read_tokens(const LoadedGenerator& generator, Completion& completion, size_t index,
                           poprt_sequence* sequence, cli::TextStream* stream);
 
-  const int64_t most_, wait_ns_;
-  std::atomic<int64_t> in_flight_{0};
-  std::atomic<bool> stopping_{false}, cancelled_{false};
+  const int64_t wait_ns_;
+  Admission admission_;
+  std::atomic<bool> cancelled_{false};
 };
 
 // The answer to GET /v1/models.

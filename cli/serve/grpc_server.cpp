@@ -64,7 +64,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* ServerReady(CallbackServerContext* context,
                                   const inference::ServerReadyRequest*,
                                   inference::ServerReadyResponse* response) override {
-    response->set_ready(!shared_.inference.stopping() && shared_.repository.ready());
+    response->set_ready(!shared_.inference.admission().stopped() && shared_.repository.ready());
     auto* reactor = context->DefaultReactor();
     reactor->Finish(Status::OK);
     return reactor;
@@ -156,7 +156,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
     auto* reactor = context->DefaultReactor();
     const Status refused = attempt([&] {
       authorize(context);
-      if (shared_.inference.stopping()) throw Error(POPRT_UNAVAILABLE, "the server stops");
+      shared_.inference.admission().check_open();
     });
     const auto finish = [this, reactor, method, begin](const Status& status) {
       shared_.log.write("grpc", method, status.error_code(), 0, 0, begin);

@@ -360,7 +360,7 @@ void HttpServer::State::suspend(MHD_Connection* connection, Exchange& exchange) 
 // Suspends the connection while the worker loads or unloads the model.
 void HttpServer::State::load_or_unload(MHD_Connection* connection, Exchange& exchange,
                                        const std::string& name, bool load) {
-  if (shared.inference.stopping()) throw Error(POPRT_UNAVAILABLE, "the server stops");
+  shared.inference.admission().check_open();
   suspend(connection, exchange);
   shared.worker.add([this, connection, &exchange, name, load] {
     try {
@@ -423,7 +423,7 @@ Answer HttpServer::State::answer(Exchange& exchange) {
 }
 
 Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
-  const bool ready = !shared.inference.stopping() && shared.repository.ready();
+  const bool ready = !shared.inference.admission().stopped() && shared.repository.ready();
   if (parts == std::vector<std::string>{"metrics"})
     return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4",
             0};

@@ -61,7 +61,7 @@ struct Inference::Job {
 void Inference::submit(std::shared_ptr<const LoadedModel> model,
                        const std::vector<InputTensor>& inputs,
                        const std::vector<std::string>& wanted, Done done) {
-  if (stopping_) throw Error(POPRT_UNAVAILABLE, "the server stops");
+  admission_.check_open();
   Counters& counters = *model->counters;
   auto job = std::make_unique<Job>();
   job->owner = this;
@@ -73,12 +73,7 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
     job->wanted.push_back(&find_spec(model->model.outputs(), name, "output"));
   if (model->model.batch_rows() > 0 && !inputs.empty() && !inputs[0].shape.empty())
     job->rows = inputs[0].shape[0];
-  if (in_flight_.fetch_add(1) >= limits_.waiting) {
-    in_flight_--;
-    counters.rejected++;
-    throw Error(POPRT_RESOURCE_EXHAUSTED,
-                "more than " + std::to_string(limits_.waiting) + " requests wait; try again later");
-  }
+  admission_.enter(1, counters.rejected);
   poprt_request_options options = {};
   options.struct_size = sizeof options;
   options.callback = finished;
@@ -102,7 +97,7 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
     static_cast<void>(job.release());  // finished() owns it
   } catch (const std::exception&) {
     counters.failed++;
-    in_flight_--;
+    admission_.leave();
     throw;
   }
 }
@@ -139,7 +134,7 @@ void Inference::finished(poprt_error_code code, void* user_data) {
   if (!result.error) counters.rows += static_cast<uint64_t>(job->rows);
   counters.nanoseconds += static_cast<uint64_t>(now_ns() - job->begin);
   job->done(std::move(result));
-  job->owner->in_flight_--;
+  job->owner->admission_.leave();
 }
 
 }  // namespace poprt::serve

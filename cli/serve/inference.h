@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/admission.h"
 #include "serving/served_model.h"
 
 namespace poprt::serve {
@@ -72,7 +73,8 @@ using Done = std::function<void(Result)>;
 // Accepts requests and limits how many are in flight.
 class Inference {
  public:
-  explicit Inference(const Limits& limits) : limits_(limits) {}
+  explicit Inference(const Limits& limits)
+      : limits_(limits), admission_(limits.waiting, "requests") {}
 
   // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. The
   // memory of the inputs must stay valid until `done` is called. Throws Error: invalid_argument,
@@ -81,18 +83,15 @@ class Inference {
   void submit(std::shared_ptr<const LoadedModel> model, const std::vector<InputTensor>& inputs,
               const std::vector<std::string>& wanted, Done done);
 
-  int64_t in_flight() const { return in_flight_.load(); }
-  // Refuses requests from now on.
-  void stop() { stopping_ = true; }
-  bool stopping() const { return stopping_.load(); }
+  Admission& admission() { return admission_; }
+  const Admission& admission() const { return admission_; }
 
  private:
   struct Job;
   static void finished(poprt_error_code code, void* job);
 
   const Limits limits_;
-  std::atomic<int64_t> in_flight_{0};
-  std::atomic<bool> stopping_{false};
+  Admission admission_;
 };
 
 }  // namespace poprt::serve

@@ -168,14 +168,17 @@ void serve(Settings& settings) {
                place(http != nullptr, http ? http->port() : 0).c_str(),
                place(grpc != nullptr, grpc ? grpc->port() : 0).c_str());
   wait_for_signal(repository, settings.poll_seconds);
-  inference.stop();
-  generations.stop();
+  inference.admission().stop();
+  generations.admission().stop();
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<int64_t>(settings.drain_seconds * 1000));
-  const auto busy = [&] { return inference.in_flight() > 0 || generations.in_flight() > 0; };
+  const auto busy = [&] {
+    return inference.admission().in_flight() > 0 || generations.admission().in_flight() > 0;
+  };
   while (busy() && std::chrono::steady_clock::now() < end) usleep(1000);
   for (const ModelStatus& status : repository.index())
-    if (status.state == "READY" && inference.in_flight() > 0) repository.unload(status.name);
+    if (status.state == "READY" && inference.admission().in_flight() > 0)
+      repository.unload(status.name);
   generations.cancel();
   while (busy()) usleep(1000);
   if (http) http->drain(std::max(end, std::chrono::steady_clock::now() + std::chrono::seconds(1)));

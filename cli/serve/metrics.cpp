@@ -87,7 +87,7 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
   text += fmt::format(
       "# HELP poprt_requests_in_flight Requests that wait or are computed.\n"
       "# TYPE poprt_requests_in_flight gauge\npoprt_requests_in_flight {}\n",
-      inference.in_flight());
+      inference.admission().in_flight());
   return text;
 }
 

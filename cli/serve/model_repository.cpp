@@ -158,13 +158,9 @@ void ModelRepository::load(const std::string& name) {
     options.use_batching_dim = model.batch_rows() > 0;
     options.timeout_ns = std::max<int64_t>(options_.batch_wait_ns, 1);
     options.auto_reset = 1;
-    auto loaded = std::make_shared<const LoadedModel>(name, std::move(model), options, counters);
-    const std::lock_guard lock(mutex_);
-    Entry& entry = entries_[name];
-    entry.model.swap(loaded);
-    entry.generator.reset();
-    entry.reason.clear();
-    entry.stamp = stamp;
+    replace(name, stamp,
+            std::make_shared<const LoadedModel>(name, std::move(model), options, counters),
+            nullptr);
   } catch (const std::exception& e) {
     const std::lock_guard lock(mutex_);
     entries_[name].reason = e.what();
@@ -192,11 +188,22 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
   serving::check(poprt_generator_create(path.c_str(), &options, &made));
   LoadedGenerator loaded{.name = name, .generator = serving::Generator(made)};
   add_tokenizer(loaded, place.folder, place.file);
+  {
+    const std::lock_guard lock(mutex_);
+    loaded.counters = entries_[name].generator_counters;
+  }
+  replace(name, stamp, nullptr, std::make_shared<const LoadedGenerator>(std::move(loaded)));
+}
+
+// The parameters then hold what was loaded before. They are destroyed after the mutex is released,
+// because the end of a model waits for its requests.
+void ModelRepository::replace(const std::string& name, const std::string& stamp,
+                              std::shared_ptr<const LoadedModel> model,
+                              std::shared_ptr<const LoadedGenerator> generator) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[name];
-  loaded.counters = entry.generator_counters;
-  entry.generator = std::make_shared<const LoadedGenerator>(std::move(loaded));
-  entry.model.reset();
+  entry.model.swap(model);
+  entry.generator.swap(generator);
   entry.reason.clear();
   entry.stamp = stamp;
 }

@@ -79,6 +79,9 @@ class ModelRepository {
   std::vector<std::string> files_of(const Place& place) const;
   std::string stamp_of(const std::string& name) const;
   void load_generator(const std::string& name, const Place& place, const std::string& path);
+  void replace(const std::string& name, const std::string& stamp,
+               std::shared_ptr<const LoadedModel> model,
+               std::shared_ptr<const LoadedGenerator> generator);
   const Entry& entry_of(const std::string& name, const std::string& version) const;  // under mutex_
 
   const RepositoryOptions options_;
