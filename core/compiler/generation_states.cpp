@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "ir/newest.h"
+#include "ops/facts.h"
 
 namespace poprt::compiler {
 namespace {
@@ -114,19 +115,17 @@ ir::Value* by_given_name(const ir::Graph& graph, const std::string& output,
 // The past state of an operator that has one.
 ir::Value* by_operator(const ir::Graph& graph, const ir::Value* output) {
   const ir::Node* n = output->producer();
-  while (n && n->is("Identity") && n->input(0)) {
+  while (n && ops::facts_of(*n).source == ops::ElementSource::itself && n->input(0)) {
     output = n->input(0);
     n = output->producer();
   }
   if (!n) return nullptr;
-  ir::Value* past = nullptr;
-  if (n->op_type == "LinearAttention" || n->op_type == "CausalConvWithState") {
-    if (n->output(1) == output) past = n->input(3);
-  } else if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) {
-    if (n->output(1) == output) past = n->input(5);
-    if (n->output(2) == output) past = n->input(6);
-  }
-  return past && graph.is_input(past) ? past : nullptr;
+  for (const ops::StateForm& state : ops::facts_of(*n).states)
+    if (n->output(state.output) == output) {
+      ir::Value* past = n->input(state.input);
+      return past && graph.is_input(past) ? past : nullptr;
+    }
+  return nullptr;
 }
 
 ir::Value* by_similar_name(const ir::Graph& graph, const ir::Value* output) {

@@ -82,6 +82,8 @@ void map_axes(AxesContext& ctx) {
 
 }  // namespace
 
+constexpr StateForm kCausalConvStates[] = {{3, 1}};
+
 extern const OpDef def;
 const OpDef def = {.name = "CausalConvWithState",
                    .since = 27,
@@ -89,6 +91,6 @@ const OpDef def = {.name = "CausalConvWithState",
                    .lower = lower,
                    .axes = map_axes,
                    .cost = cost::causal_conv,
-                   .facts = {.trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
+                   .facts = {.states = kCausalConvStates, .trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
 
 }  // namespace poprt::ops::causal_conv_with_state_op

@@ -123,6 +123,11 @@ enum class Monotone : uint8_t {
   quotient,  // as `all`, if input 1 has one sign
 };
 
+// The state of a recurrent operator: `output` of a run is `input` of the next run of a sequence.
+struct StateForm {
+  size_t input, output;
+};
+
 struct Facts {
   // Each element of output 0 depends only on the elements at the same (broadcast) place.
   bool per_element = false;
@@ -196,6 +201,8 @@ struct Facts {
   Tensor (*from_shapes)(const ir::Node& node) = nullptr;
   // Whether ONNX's shape inference computes a shape that contradicts the specification.
   bool (*misjudged_by_onnx)(const ir::Node& node) = nullptr;
+  // The states that a sequence carries from run to run.
+  std::span<const StateForm> states = {};
   // The activation that the node computes on input 0; nothing if it computes none.
   std::optional<Epilogue> (*epilogue)(const ir::Node& node) = nullptr;
   Monotone monotone = Monotone::none;

@@ -14,6 +14,8 @@ void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
 
 }  // namespace
 
+constexpr StateForm kGruStates[] = {{5, 1}};
+
 extern const OpDef def;
 const OpDef def = {.name = "GRU",
                    .infer = infer,
@@ -22,6 +24,7 @@ const OpDef def = {.name = "GRU",
                    .cost = cost::recurrent,
                    .packs = 0b1110,
                    .facts = {.weight_inputs = 0b1110,
+                             .states = kGruStates,
                              .flops = flops::recurrent,
                              .trial = {"T[2,1,4]; T[1,6,4]; T[1,6,2]", "hidden_size = 2", 2}}};
 

@@ -118,6 +118,8 @@ void map_axes(AxesContext& ctx) {
 
 }  // namespace
 
+constexpr StateForm kLinearAttentionStates[] = {{3, 1}};
+
 extern const OpDef def;
 const OpDef def = {
     .name = "LinearAttention",
@@ -126,7 +128,8 @@ const OpDef def = {
     .lower = lower,
     .axes = map_axes,
     .cost = cost::linear_attention,
-    .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]",
+    .facts = {.states = kLinearAttentionStates,
+              .trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]",
                         R"(q_num_heads = 2, kv_num_heads = 2, update_rule = "linear")", 2}}};
 
 }  // namespace poprt::ops::linear_attention_op

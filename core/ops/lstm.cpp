@@ -16,6 +16,8 @@ void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
 
 }  // namespace
 
+constexpr StateForm kLstmStates[] = {{5, 1}, {6, 2}};
+
 extern const OpDef def;
 const OpDef def = {.name = "LSTM",
                    .infer = infer,
@@ -24,6 +26,7 @@ const OpDef def = {.name = "LSTM",
                    .cost = cost::recurrent,
                    .packs = 0b1110,
                    .facts = {.weight_inputs = 0b1110,
+                             .states = kLstmStates,
                              .flops = flops::recurrent,
                              .trial = {"T[2,1,4]; T[1,8,4]; T[1,8,2]", "hidden_size = 2", 2}}};
 
