@@ -37,8 +37,8 @@ func TestScenario74OptionsByName(t *testing.T) {
 		t.Fatal(counts)
 	}
 	for _, wrong := range []struct {
-		name string
-		code poprt.Code
+		name    string
+		code    poprt.Code
 		message string
 	}{{"nonsense", poprt.InvalidArgument, "'nonsense'"}, {"compiler_options", poprt.Unimplemented, "virtual_graph_mode"}} {
 		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{wrong.name: "virtual_graph_mode=executionPhases"}})
