@@ -22,6 +22,9 @@ struct CacheKey {
   std::string name;         // of the executable
 };
 
+// A checksum of contents that is as fast as memory. It detects damage, not forgery.
+uint64_t content_checksum(std::span<const std::byte> bytes);
+
 struct CacheEntry {
   std::filesystem::path path;
   uint64_t bytes = 0;
