@@ -123,6 +123,11 @@ type RunnerOptions struct {
 	// How many shapes of a model whose shapes are compiled on demand are kept, without the one that was compiled ahead.
 	// Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.
 	MaxShapes int
+	// The precision of products with constant weights: "f32"; "bf16", which rounds both factors; "f16", which rounds
+	// the weights of MatMul and Gemm and computes in f32; or "auto", which is bf16 for weights that bf16 represents.
+	// Weights are packed once and kept in the cache folder: POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in
+	// XDG_CACHE_HOME or ~/.cache. "": that of the executable. Since 1.0.
+	ExecutionPrecision string
 	// </options:runner>
 }
 
@@ -178,6 +183,7 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 	raw.Set_load(o.Load)
 	raw.SetVerify(number(o.Verify))
 	raw.SetMax_shapes(o.MaxShapes)
+	raw.Set_execution_precision(o.ExecutionPrecision)
 }
 
 // </options:runner_functions>

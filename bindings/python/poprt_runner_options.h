@@ -111,6 +111,7 @@ struct RunnerOptions {
     o.numerics = f.text("numerics");
     o.shared_devices = f.text("shared_devices");
     o.load = f.text("load");
+    o.execution_precision = f.text("execution_precision");
     f.integer("verify", &o.verify);
     f.integer("device_wait_timeout_ns", &o.device_wait_timeout_ns);
     f.integer("device_wait_sleep_ns", &o.device_wait_sleep_ns);

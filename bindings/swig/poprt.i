@@ -538,6 +538,11 @@ struct raw_runner_options {
     $self->numerics_word = numerics;
     $self->numerics = poprt_shim::or_null($self->numerics_word.c_str());
   }
+  // "": that of the executable.
+  void set_execution_precision(const char* precision) {
+    $self->precision_word = precision;
+    $self->execution_precision = poprt_shim::or_null($self->precision_word.c_str());
+  }
 }
 
 // Options of a request.

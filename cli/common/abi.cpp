@@ -56,6 +56,7 @@ Runner make_runner(const poprt_executable* executable, const RunnerOptions& give
   options.profile = given.profile;
   options.numerics = given.numerics;
   options.load = given.load;
+  options.execution_precision = given.execution_precision;
   options.verify = given.verify;
   poprt_runner* runner = nullptr;
   check(poprt_runner_create(executable, &options, &runner));

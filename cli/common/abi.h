@@ -48,6 +48,7 @@ struct RunnerOptions {
   bool profile = false;
   const char* numerics = nullptr;
   const char* load = nullptr;
+  const char* execution_precision = nullptr;
   bool verify = false;
 };
 Runner make_runner(const poprt_executable* executable, const RunnerOptions& given);

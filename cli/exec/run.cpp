@@ -26,7 +26,7 @@ struct RunArguments {
   std::vector<std::string> inputs, inputs_pb, outputs;
   int threads = 0, iterations = 1;
   bool json = false, random = false, profile = false, verify = false;
-  std::string numerics = "fast", overflow = "nan", load = "map";
+  std::string numerics = "fast", overflow = "nan", load = "map", execution_precision;
   int64_t rounding_seed = -1;
   CompileSettings compile;
 };
@@ -82,6 +82,7 @@ RunnerOptions runner_options(const RunArguments& a, const std::string& numerics)
           .profile = a.profile,
           .numerics = numerics.empty() ? nullptr : numerics.c_str(),
           .load = a.load.c_str(),
+          .execution_precision = a.execution_precision.c_str(),
           .verify = a.verify};
 }
 
@@ -256,12 +257,14 @@ int run_as_the_chip(const RunArguments& a) {
 }
 
 int run(RunArguments& a) {
-  // A .popef file needs a runner also with these numerics.
-  if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
+  if (a.numerics == "faithful" && !a.execution_precision.empty())
+    throw Usage("--execution_precision and --numerics faithful exclude each other");
   if (a.numerics == "fast" && a.overflow != "nan")
     throw Usage("--overflow needs --numerics faithful");
   if (a.numerics == "fast" && a.rounding_seed >= 0)
     throw Usage("--rounding_seed needs --numerics faithful");
+  // A .popef file needs a runner also with these numerics.
+  if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   const auto begin = Clock::now();
   const auto passed = [&] {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -345,6 +348,10 @@ void add_run(Command& app, std::function<int()>& action) {
                 "changes of the file have no effect")
       ->check(one_of({"map", "copy"}))
       ->capture_default_str();
+  c->add_option("--execution_precision", a->execution_precision,
+                "Type to which products with constant weights round both factors: f32, bf16, f16 "
+                "or auto; weights are packed once and kept in the cache folder [that of MODEL]")
+      ->check(one_of({"f32", "bf16", "f16", "auto"}));
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -61,12 +62,15 @@ class OnDemand : public testing::Test {
     EXPECT_EQ(message_for(poprt_executable_load(path.c_str(), &o, &made)), wanted);
     return {made, poprt_executable_free};
   }
-  static Runner runner_of(const Executable& executable, int32_t max_shapes = 0) {
+  static Runner runner_of(const Executable& executable, int32_t max_shapes = 0,
+                          const char* execution_precision = nullptr,
+                          const std::string& wanted = "ok") {
     poprt_runner_options o{};
     o.struct_size = sizeof o;
     o.max_shapes = max_shapes;
+    o.execution_precision = execution_precision;
     poprt_runner* made = nullptr;
-    EXPECT_EQ(message_for(poprt_runner_create(executable.get(), &o, &made)), "ok");
+    EXPECT_EQ(message_for(poprt_runner_create(executable.get(), &o, &made)), wanted);
     return {made, poprt_runner_free};
   }
   static Runner fixed_runner(const std::string& model, const char* input, const Shape& shape) {
@@ -144,6 +148,48 @@ TEST_F(OnDemand, AnOnnxFileWithOpenSizesRunsAnyShape) {
   EXPECT_EQ(
       message_for(poprt_runner_execute(runner.get(), &in, 1, &out, 1)),
       "invalid_argument: input 'x': 48 bytes do not determine its shape: give the shape, too");
+}
+
+// The shapes of requests are compiled in the precision of the runner, whether one was compiled
+// ahead or not.
+TEST_F(OnDemand, ThePrecisionOfARunnerIsThatOfAllShapes) {
+  for (const int64_t ahead : {0, 4}) {
+    poprt_compile_options o = options();
+    o.batch_size = ahead;
+    const Executable executable = load(DIGITS, o);
+    const Runner exact = runner_of(executable), rounded = runner_of(executable, 0, "bf16"),
+                 again = runner_of(executable, 0, "bf16");
+    std::mt19937 random(2);
+    for (const int64_t rows : {4, 1, 7}) {
+      const Shape shape{rows, 1, 8, 8};
+      std::vector<float> values = random_values(shape, random);
+      const std::string a = run(exact.get(), shape, values), b = run(rounded.get(), shape, values);
+      ASSERT_EQ(a.size(), static_cast<size_t>(rows) * 40) << a;
+      ASSERT_EQ(b.size(), a.size()) << b;
+      EXPECT_NE(a, b) << "both factors are rounded";
+      for (size_t i = 0; i < a.size(); i += 4) {
+        float x = 0, y = 0;
+        std::memcpy(&x, a.data() + i, 4);
+        std::memcpy(&y, b.data() + i, 4);
+        ASSERT_NEAR(x, y, 0.1f + 0.02f * std::abs(x)) << rows;
+      }
+      EXPECT_EQ(run(again.get(), shape, values), b);
+    }
+    runner_of(executable, 0, "int8",
+              "invalid_argument: `execution_precision`: expected f32, bf16, f16 or auto, found "
+              "'int8'");
+  }
+}
+
+TEST_F(OnDemand, AReproducibleModelRefusesAnotherPrecision) {
+  poprt_compile_options o = options();
+  const poprt_option reproducible{"reproducible", "True"};
+  o.options = &reproducible;
+  o.option_count = 1;
+  const Executable executable = load(DIGITS, o);
+  runner_of(executable, 0, "bf16",
+            "invalid_argument: `reproducible` computes products in f32, and `execution_precision` "
+            "is bf16");
 }
 
 TEST_F(OnDemand, TheBatchSizeIsCompiledAhead) {

@@ -112,7 +112,8 @@ class Precision(OptionTest):
         self.npy("x.npy", "f4", [3, 96], [((i * 29) % 83 - 41) / 41 for i in range(3 * 96)])
         results, sizes = {}, {}
         for name, given in {"none": [], "f32": ["--execution_precision", "f32"], "auto": ["--execution_precision", "auto"],
-                            "bf16": ["--execution_precision", "bf16"], "precision": ["--precision", "bf16"]}.items():
+                            "bf16": ["--execution_precision", "bf16"], "precision": ["--precision", "bf16"],
+                            "f16": ["--execution_precision", "f16"]}.items():
             self.succeeds("-i", "m.onnx", *given, "--output", name + ".popef")
             self.succeeds(name + ".popef", "--input", "x=x.npy", "--output", f"y={name}.npy", command="poprt_exec run")
             results[name] = [v for (v,) in struct.iter_unpack("<f", self.tree()[name + ".npy"][-4 * 3 * 160:])]
@@ -124,7 +125,25 @@ class Precision(OptionTest):
         worst = max(abs(a - b) for a, b in zip(results["bf16"], results["f32"]))
         self.assertGreater(worst, 0)
         self.assertLess(worst, 96 * 0.11 * 2**-7)
-        self.fails(["-i", "m.onnx", "--execution_precision", "f16", "-o", "f16.popef"], "execution_precision", "not available")
+        self.assertLess(sizes["f16"], 0.6 * sizes["f32"])
+        worst = max(abs(a - b) for a, b in zip(results["f16"], results["f32"]))
+        self.assertGreater(worst, 0)
+        self.assertLess(worst, 96 * 0.11 * 2**-11)
+        # A runner rounds the weights of the f32 executable in the same way, and keeps them in the cache folder.
+        with unittest.mock.patch.dict(os.environ, POPXL_CACHE_DIR=self.path("cache")):
+            for name in ("bf16", "f16", "auto", "bf16"):
+                self.succeeds("f32.popef", "--input", "x=x.npy", "--output", "y=r.npy", "--execution_precision", name,
+                              command="poprt_exec run")
+                found = [v for (v,) in struct.iter_unpack("<f", self.tree()["r.npy"][-4 * 3 * 160:])]
+                self.assertEqual(found, results[name], name)
+            self.assertEqual(len(os.listdir(self.path("cache"))), 2)
+            for words, code, message in ((["bf16.popef", "--execution_precision", "f32"], 1, "compiled for products of bf16"),
+                                         (["f32.popef", "--execution_precision", "f64"], 2, "'f64'"),
+                                         (["f32.popef", "--execution_precision", "bf16", "--numerics", "faithful"], 2,
+                                          "exclude each other")):
+                ran = self.run_command(*words, "--random", command="poprt_exec run")
+                self.assertEqual(ran.code, code, ran.err)
+                self.assertIn(message, ran.err)
         self.misused(["-i", "m.onnx", "--execution_precision", "int4"], "execution_precision", "int4")
 
     def test_execution_precision_of_convolutions(self):

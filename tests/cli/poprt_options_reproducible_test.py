@@ -252,7 +252,8 @@ class Reproducible(OptionTest):
 
     def test_it_implies_f32(self):
         reproducible = ["-i", DIGITS, "--input_shape", "image=8,1,8,8", "--reproducible"]
-        for words in (["--precision", "bf16"], ["--execution_precision", "bf16"], ["--execution_precision", "auto"]):
+        for words in (["--precision", "bf16"], ["--execution_precision", "bf16"], ["--execution_precision", "f16"],
+                      ["--execution_precision", "auto"]):
             self.misused([*reproducible, *words], "--reproducible computes products in f32", words[0])
         self.succeeds(*reproducible, "--execution_precision", "f32", "--export_popef")
         self.assertEqual(self.metadata()["reproducible"], "1")

@@ -133,6 +133,12 @@ namespace Poprt
         /// compiled ahead. Beyond it, the least recently used shape is removed. 0: 16. Since 1.0.</summary>
         public int MaxShapes { get; set; }
 
+        /// <summary>The precision of products with constant weights: "f32"; "bf16", which rounds both factors; "f16",
+        /// which rounds the weights of MatMul and Gemm and computes in f32; or "auto", which is bf16 for weights that
+        /// bf16 represents. Weights are packed once and kept in the cache folder: POPXL_CACHE_DIR or POPART_CACHE_DIR,
+        /// else poprt in XDG_CACHE_HOME or ~/.cache. Null or "": that of the executable. Since 1.0.</summary>
+        public string ExecutionPrecision { get; set; }
+
         private void FillFields(RawRunnerOptions raw)
         {
             raw.threads = Threads;
@@ -160,6 +166,7 @@ namespace Poprt
             raw.set_load(Load ?? "");
             raw.verify = Verify ? 1 : 0;
             raw.max_shapes = MaxShapes;
+            raw.set_execution_precision(ExecutionPrecision ?? "");
         }
         // </options:runner>
 

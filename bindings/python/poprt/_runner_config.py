@@ -152,6 +152,7 @@ class RunnerConfig(_TimedConfig):
             "numerics": self._get("numerics", None),
             "shared_devices": self._get("shared_devices", None),
             "load": self._get("load", None),
+            "execution_precision": self._get("execution_precision", None),
             "verify": int(self._get("verify", False)),
             "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)) or DO_NOT_WAIT,
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
@@ -253,6 +254,11 @@ class RuntimeConfig(RunnerConfig):
     #: Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since
     #: 1.0.
     telemetry: bool = False
+    #: The precision of products with constant weights: "f32"; "bf16", which rounds both factors; "f16", which rounds
+    #: the weights of MatMul and Gemm and computes in f32; or "auto", which is bf16 for weights that bf16 represents.
+    #: Weights are packed once and kept in the cache folder: POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in
+    #: XDG_CACHE_HOME or ~/.cache. "": that of the executable. Since 1.0.
+    execution_precision: Optional[str] = None
     #: The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half overflows; or
     #: "saturating", which differs from faithful in that an overflow gives the greatest half. With a seed, as in
     #: "faithful:7", halves are rounded stochastically, and equal runs have equal results. The last two are slow and

@@ -141,6 +141,12 @@ struct RuntimeConfig {
   // Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since
   // 1.0.
   bool telemetry = false;
+  // The precision of products with constant weights: "f32"; "bf16", which rounds both factors;
+  // "f16", which rounds the weights of MatMul and Gemm and computes in f32; or "auto", which is
+  // bf16 for weights that bf16 represents. Weights are packed once and kept in the cache folder:
+  // POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in XDG_CACHE_HOME or ~/.cache. "": that of the
+  // executable. Since 1.0.
+  std::string executionPrecision;
   // The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
   // overflows; or "saturating", which differs from faithful in that an overflow gives the greatest
   // half. With a seed, as in "faithful:7", halves are rounded stochastically, and equal runs have
@@ -311,6 +317,7 @@ struct RunnerOptions {
     if (!c.numerics.empty()) o.numerics = c.numerics.c_str();
     if (!c.sharedDevices.empty()) o.shared_devices = c.sharedDevices.c_str();
     if (!c.load.empty()) o.load = c.load.c_str();
+    if (!c.executionPrecision.empty()) o.execution_precision = c.executionPrecision.c_str();
     o.telemetry = c.telemetry;
     o.verify = c.verify;
   }

@@ -492,6 +492,15 @@ std::shared_ptr<const runtime::Model> capi::compile_generation(const poprt_compi
   return ::compile(own, source, runtime::executable_name(onnx));
 }
 
+std::unique_ptr<poprt_compiler> capi::compiler_with(const poprt_compile_options& o) {
+  poprt_compiler* made = nullptr;
+  if (poprt_error* error = poprt_compiler_create(&o, &made)) {
+    const std::unique_ptr<poprt_error, void (*)(poprt_error*)> owner(error, poprt_error_free);
+    throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)), poprt_error_message(error));
+  }
+  return std::unique_ptr<poprt_compiler>(made);
+}
+
 poprt_error* poprt_compiler_create(const poprt_compile_options* options,
                                    poprt_compiler** out_compiler) {
   return capi::guard([&] {
@@ -530,14 +539,6 @@ poprt_error* poprt_compiler_estimate_file(const poprt_compiler* compiler, const 
 }
 
 namespace {
-
-// Returns the default folder of the executables of load.
-std::string user_cache() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/') return std::string(cache) + "/poprt";
-  const char* home = std::getenv("HOME");
-  return home && *home == '/' ? std::string(home) + "/.cache/poprt" : std::string();
-}
 
 // Decides by the first bytes, or by the name if the file cannot be read.
 bool is_popef(const std::string& path) {
@@ -589,15 +590,6 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
   return made;
 }
 
-std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& o) {
-  poprt_compiler* made = nullptr;
-  if (poprt_error* error = poprt_compiler_create(&o, &made)) {
-    const std::unique_ptr<poprt_error, void (*)(poprt_error*)> owner(error, poprt_error_free);
-    throw Error(static_cast<ErrorCode>(poprt_error_get_code(error)), poprt_error_message(error));
-  }
-  return std::unique_ptr<poprt_compiler>(made);
-}
-
 std::unique_ptr<poprt_executable> load(const std::string& path,
                                        const poprt_compile_options& given) {
   if (is_popef(path))
@@ -605,10 +597,10 @@ std::unique_ptr<poprt_executable> load(const std::string& path,
   poprt_compile_options o = given;
   std::string folder;
   const bool named = (o.cache_path && *o.cache_path) || capi::cache_folder({});
-  if (!named) folder = user_cache();
+  if (const auto found = capi::default_cache_folder(); !named && found) folder = *found;
   if (!folder.empty()) o.cache_path = folder.c_str();
   o.enable_engine_caching = named || !folder.empty();
-  auto compiler = compiler_with(o);
+  auto compiler = capi::compiler_with(o);
   const std::string name = runtime::executable_name(path);
   if (compiles_on_demand(*compiler, true))
     return compile_on_demand(std::move(compiler), {path, {}, {}, name});
@@ -637,7 +629,7 @@ poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const c
     auto& out = capi::required(out_executable, "out_executable");
     const std::string name = runtime::executable_name(onnx_path);
     if (compiles_on_demand(c, false)) {
-      out = compile_on_demand(compiler_with(c.options), {onnx_path, {}, {}, name}).release();
+      out = compile_on_demand(capi::compiler_with(c.options), {onnx_path, {}, {}, name}).release();
       return;
     }
     out = new poprt_executable{compile(c, {onnx_path, nullptr, 0, nullptr}, name)};
@@ -655,7 +647,7 @@ poprt_error* poprt_compiler_compile_bytes(const poprt_compiler* compiler, const 
       capi::ShapeCompiler::Source source{
           {}, std::string(static_cast<const char*>(data), size), {}, "model"};
       if (folder) source.folder = folder;
-      out = compile_on_demand(compiler_with(c.options), std::move(source)).release();
+      out = compile_on_demand(capi::compiler_with(c.options), std::move(source)).release();
       return;
     }
     out = new poprt_executable{compile(c, {nullptr, data, size, folder}, "model")};

@@ -30,13 +30,25 @@ Loader& loader() {
   return *l;
 }
 
-std::filesystem::path own_folder() {
+std::filesystem::path own_path() {
   Dl_info info{};
-  if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname)
+  if (!dladdr(reinterpret_cast<const void*>(&own_path), &info) || !info.dli_fname)
     fail(ErrorCode::internal, "cannot determine the folder of libpoprt");
   std::error_code error;
   const auto path = std::filesystem::canonical(info.dli_fname, error);
-  return (error ? std::filesystem::path(info.dli_fname) : path).parent_path();
+  return error ? std::filesystem::path(info.dli_fname) : path;
+}
+
+std::filesystem::path own_folder() { return own_path().parent_path(); }
+
+// The size of a file and the time of its last change. Empty if there is no such file.
+std::string build_of(const std::filesystem::path& file) {
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(file, failed);
+  if (failed) return {};
+  const auto changed = std::filesystem::last_write_time(file, failed);
+  if (failed) return {};
+  return fmt::format("{} bytes, {}", size, changed.time_since_epoch().count());
 }
 
 // Some programs load another protobuf with RTLD_GLOBAL; Python's TensorFlow does. Its symbols
@@ -97,15 +109,9 @@ const poprt_compiler_library& compiler_library() {
   return *l.compiler;
 }
 
-std::string compiler_build() {
-  const std::filesystem::path file = own_folder() / kFile;
-  std::error_code failed;
-  const auto size = std::filesystem::file_size(file, failed);
-  if (failed) return {};
-  const auto changed = std::filesystem::last_write_time(file, failed);
-  if (failed) return {};
-  return fmt::format("{} bytes, {}", size, changed.time_since_epoch().count());
-}
+std::string compiler_build() { return build_of(own_folder() / kFile); }
+
+std::string library_build() { return build_of(own_path()); }
 
 void set_compiler_log_level(const char* level) {
   Loader& l = loader();

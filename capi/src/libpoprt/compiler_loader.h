@@ -17,6 +17,9 @@ const poprt_compiler_library& compiler_library();
 // and the time of its last change. Empty if the library cannot be found.
 std::string compiler_build();
 
+// The same for this library.
+std::string library_build();
+
 // Sets the level of the compiler, now if it is loaded, else when it is loaded.
 void set_compiler_log_level(const char* level);
 void set_compiler_log_receiver(LogReceiver receiver);

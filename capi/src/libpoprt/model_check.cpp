@@ -197,7 +197,7 @@ Tolerance tolerance_of(std::string_view precision, const runtime::Model& convert
   if (precision.starts_with("fp8")) return kQuarter;
   if (precision == "int8") return kByte;
   if (precision == "bf16") return kBfloat;
-  if (precision == "fp16") return kHalf;
+  if (precision == "fp16" || precision == "f16") return kHalf;
   for (const auto* anchors : {&converted.inputs(), &converted.outputs()})
     for (const auto& a : *anchors)
       if (a.dtype == DType::f16 || a.dtype == DType::bf16) return kHalf;

@@ -367,11 +367,12 @@ constexpr OptionRow kOptions[] = {
      .help =
          "Type to which MatMul, Gemm and Conv with constant weights round both operands; sums are "
          "f32",
-     .note = "auto: bf16 for weights that bf16 represents, else f32; a CPU without dots of bf16 "
-             "warns, and does not round the other operand of MatMul and Gemm; docs/precision.md",
+     .note = "f16 rounds only the weights of MatMul and Gemm; auto: bf16 for weights that bf16 "
+             "represents, else f32; a CPU without "
+             "dots of bf16 warns, and does not round the other "
+             "operand of MatMul and Gemm; docs/precision.md",
      .standard = "f32",
      .choices = "f32,bf16,f16,auto",
-     .unavailable = "f16",
      .since = {},
      .executable = true},
     {.name = "int8_skip_op_names",

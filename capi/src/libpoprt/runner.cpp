@@ -121,20 +121,29 @@ nlohmann::ordered_json to_json(const runtime::ShapeRunner& runner) {
 std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& executable,
                                                    const poprt_runner_options* options) {
   if (!executable.shapes) return nullptr;
-  const auto o = capi::read_options(options, "poprt_runner_options");
+  auto o = capi::read_options(options, "poprt_runner_options");
   const std::string_view numerics = o.numerics ? o.numerics : "";
   if (o.use_batching_dim || (!numerics.empty() && numerics != "fast")) {
     static_cast<void>(executable.compiled());  // throws if there is no such shape
     return nullptr;
   }
-  auto model = executable.model;
+  // The shapes of requests are compiled in the precision, too, so the compiler packs the weights.
+  std::shared_ptr<capi::ShapeCompiler> shapes = executable.shapes;
+  std::shared_ptr<const runtime::Model> model = executable.model;
+  if (o.execution_precision && *o.execution_precision) {
+    shapes = shapes->with_execution_precision(o.execution_precision);
+    if (auto ahead = shapes->load()) model = std::move(ahead);
+  }
+  o.struct_size = sizeof o;
+  o.execution_precision = nullptr;
   runtime::ShapeRunnerConfig config;
-  config.runner = capi::read_runner_options(options, model);
+  config.runner = capi::read_runner_options(&o, model);
   if (o.max_shapes) config.max_shapes = static_cast<size_t>(o.max_shapes);
-  const bool ahead = !executable.model->image.program->main.empty();
+  const bool ahead = !model->image.program->main.empty();
+  const program::OpenShapes& open = shapes->shapes();
   return std::make_unique<runtime::ShapeRunner>(
-      executable.shapes->shapes(),
-      [compiler = executable.shapes](const std::vector<Shape>& inputs) {
+      open,
+      [compiler = std::move(shapes)](const std::vector<Shape>& inputs) {
         return compiler->compile(inputs);
       },
       ahead ? model : nullptr, std::move(config));

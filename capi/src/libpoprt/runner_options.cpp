@@ -2,9 +2,13 @@
 
 #include <limits>
 
+#include "compile_cache.h"
+#include "compiler_loader.h"
+#include "device/execution_precision.h"
 #include "faithful_device.h"
 #include "option_lists.h"
 #include "runtime/session/popef_file.h"
+#include "runtime/session/precision_cache.h"
 
 namespace poprt::capi {
 namespace {
@@ -87,12 +91,15 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
           : duration(o.device_wait_timeout_ns, c.device_wait_timeout, RunnerConfig::kNever);
   c.device_wait_sleep =
       duration(o.device_wait_sleep_ns, c.device_wait_sleep, std::chrono::nanoseconds(0));
+  const std::string precision = o.execution_precision ? o.execution_precision : "";
+  if (!precision.empty()) static_cast<void>(device::execution_precision_named(precision));
   if (o.faults) c.faults = std::make_shared<runtime::FaultInjector>(o.faults);
   if (const Numerics numerics = numerics_named(o.numerics ? o.numerics : ""); numerics.faithful) {
     const char* const other = o.device                   ? "device"
                               : o.replica_device_count   ? "replica_devices"
                               : o.replication_factor > 1 ? "replication_factor"
                               : o.profile                ? "profile"
+                              : !precision.empty()       ? "execution_precision"
                                                          : nullptr;
     if (other)
       fail(
@@ -102,10 +109,14 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
           o.numerics, other);
     c.session.device = faithful_device(*model, numerics);
   }
-  // Both read the whole file, so they come after the checks of all other options.
+  // These read the whole file, so they come after the checks of all other options.
   const bool copy = copies_file(o.load);
   if (o.verify) runtime::verify_model(*model);
   if (copy) model = runtime::copied_model(model);
+  // A copy depends on no file, so its weights stay in memory.
+  if (!precision.empty())
+    model = runtime::with_execution_precision(
+        model, precision, {copy ? std::nullopt : default_cache_folder(), library_build()});
   return c;
 }
 

@@ -66,6 +66,21 @@ poprt_library_source ShapeCompiler::source() const {
           source_.folder ? source_.folder->c_str() : nullptr};
 }
 
+std::shared_ptr<ShapeCompiler> ShapeCompiler::with_execution_precision(
+    const char* precision) const {
+  constexpr std::string_view kName = "execution_precision";
+  poprt_compile_options o = options_->options;
+  std::vector<poprt_option> named(o.options, o.options + o.option_count);
+  std::erase_if(named, [&](const poprt_option& option) { return option.name == kName; });
+  named.push_back({kName.data(), precision});
+  o.options = named.data();
+  o.option_count = named.size();
+  o.progress = nullptr;
+  o.after_pass = nullptr;
+  o.stop = nullptr;
+  return std::make_shared<ShapeCompiler>(compiler_with(o), source_, cache_);
+}
+
 // Reads the model. Returns whether the options fix every size.
 bool ShapeCompiler::import(const poprt_compile_options& options) {
   std::string description;

@@ -16,6 +16,9 @@
 
 namespace poprt::capi {
 
+// Creates a compiler with options that are checked. Throws invalid_argument and unimplemented.
+std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& options);
+
 // The executables of one model. The first one that is compiled contains the weights; the others
 // refer to them as far as they are equal (program/shared_weights.h). Executables are stored in the
 // engine cache under the hash of the model, the options and the shapes; those after the first one
@@ -43,6 +46,8 @@ class ShapeCompiler {
   std::shared_ptr<const runtime::Model> load();
   bool is_open() const { return open_.has_value(); }
   const program::OpenShapes& shapes() const { return *open_; }
+  // A compiler of the same model with option execution_precision. load() has not been called.
+  std::shared_ptr<ShapeCompiler> with_execution_precision(const char* precision) const;
   // The SHA-256 of the model.
   const std::string& model_hash() const { return model_hash_; }
 

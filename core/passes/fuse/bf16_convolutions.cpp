@@ -96,9 +96,10 @@ void store(Graph& graph) {
 
 void run(Graph& graph, PassContext& context) {
   const std::string& products = context.text("products");
-  if (products != "f32" && products != "bf16" && products != "auto")
-    fail(ErrorCode::invalid_argument, "products is '{}', expected f32, bf16 or auto", products);
-  if (products == "f32") return;
+  if (products != "f32" && products != "bf16" && products != "f16" && products != "auto")
+    fail(ErrorCode::invalid_argument, "products is '{}', expected f32, bf16, f16 or auto",
+         products);
+  if (products == "f32" || products == "f16") return;
   for_each_graph(graph, [&](Graph& g) {
     bool any = false;
     for (Node* n : g.nodes()) {
@@ -125,6 +126,8 @@ const PassDef def = {
     .numerics = Numerics::precision,
     .run = run,
     .parameters = {{"products", ParameterKind::text,
-                    "f32, bf16, or auto: bf16 for weights that bf16 represents", "f32"}}};
+                    "f32, bf16, f16 (no convolution changes), or auto: bf16 for weights that bf16 "
+                    "represents",
+                    "f32"}}};
 
 }  // namespace poprt::passes::bf16_convolutions_pass

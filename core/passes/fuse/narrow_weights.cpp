@@ -1,8 +1,10 @@
 // Stores f32 weights of poprt.Linear and tables of Gather in a narrower type. Weights that were
 // f16, bf16 or 8-bit floats in the model become that type again, which changes no number: kernels
 // widen them in registers. If products of bf16 are chosen, all weights of poprt.Linear are rounded
-// to bf16. The rows that a Gather selects are widened after it.
+// to bf16, or to f16 if that is chosen: then products are f32. The rows that a Gather selects are
+// widened after it.
 #include <algorithm>
+#include <cmath>
 
 #include "base/half.h"
 #include "ops/common/narrow_matmul.h"
@@ -20,14 +22,15 @@ constexpr size_t kScales = 4;
 // Smaller weights are in a cache, and a wider type is read faster.
 constexpr int64_t kLeastWeights = 4096;
 
-enum class Products { f32, bf16, by_weights };
+enum class Products { f32, bf16, f16, by_weights };
 
 Products chosen(const PassContext& context) {
   const std::string& name = context.text("products");
   if (name == "f32") return Products::f32;
   if (name == "bf16") return Products::bf16;
+  if (name == "f16") return Products::f16;
   if (name == "auto") return Products::by_weights;
-  fail(ErrorCode::invalid_argument, "products is '{}', expected f32, bf16 or auto", name);
+  fail(ErrorCode::invalid_argument, "products is '{}', expected f32, bf16, f16 or auto", name);
 }
 
 Tensor rounded_to_bf16(const Tensor& weights) {
@@ -35,6 +38,18 @@ Tensor rounded_to_bf16(const Tensor& weights) {
   const auto from = weights.values<float>();
   std::ranges::transform(from, t.mutable_values<bf16_t>().begin(),
                          [](float v) { return to_bf16(v); });
+  return t;
+}
+
+// Returns nothing if a weight is too large for f16.
+std::optional<Tensor> rounded_to_f16(const Tensor& weights) {
+  constexpr float kLargest = 65504;
+  const auto from = weights.values<float>();
+  if (std::ranges::any_of(from, [](float v) { return std::abs(v) > kLargest; }))
+    return std::nullopt;
+  Tensor t = Tensor::zeros(DType::f16, weights.shape());
+  std::ranges::transform(from, t.mutable_values<f16_t>().begin(),
+                         [](float v) { return to_f16(v); });
   return t;
 }
 
@@ -49,8 +64,13 @@ void narrow(Node& n, Products products, PassContext& context) {
   const Tensor& weights = w->constant();
   const bool pairs =
       products == Products::bf16 || (products == Products::by_weights && is_bf16(weights));
-  if (!pairs && weights.count() < kLeastWeights) return;
   Graph& g = n.graph();
+  if (products == Products::f16)
+    if (const auto halves = rounded_to_f16(weights)) {
+      if (context.allow()) n.set_input(1, g.add_constant(w->name() + "_f16", *halves));
+      return;
+    }
+  if (!pairs && weights.count() < kLeastWeights) return;
   if (pairs) {
     if (!context.allow()) return;
     n.set_input(1, g.add_constant(w->name() + "_bf16", rounded_to_bf16(weights)));
@@ -92,7 +112,7 @@ void narrow_gather(Node& n, PassContext& context) {
 void run(Graph& graph, PassContext& context) {
   const Products products = chosen(context);
   const bool find = context.flag("find");
-  if (!find && products != Products::bf16) return;
+  if (!find && products != Products::bf16 && products != Products::f16) return;
   for_each_node(graph, [&](Node& n) {
     if (n.is("Linear", "poprt"))
       narrow(n, products, context);
@@ -107,14 +127,17 @@ extern const PassDef def;
 const PassDef def = {
     .name = "narrow_weights",
     .summary = "stores weights of poprt.Linear and tables of Gather in f16, bf16 or 8-bit floats",
-    .condition = "the narrower type represents every weight, or products of bf16 are chosen",
+    .condition = "the narrower type represents every weight, or products of bf16 or f16 are chosen",
     .numerics = Numerics::precision,
     .run = run,
-    .parameters = {{"products", ParameterKind::text,
-                    "f32, bf16, or auto: bf16 for weights that bf16 represents", "f32"},
-                   {"find", ParameterKind::flag,
-                    "whether to look for narrower types; the compiler does so if a constant of the "
-                    "model has one",
-                    "True"}}};
+    .parameters = {
+        {"products", ParameterKind::text,
+         "f32, bf16, f16 (weights are f16, products are f32), or auto: bf16 for weights that "
+         "bf16 represents",
+         "f32"},
+        {"find", ParameterKind::flag,
+         "whether to look for narrower types; the compiler does so if a constant of the "
+         "model has one",
+         "True"}}};
 
 }  // namespace poprt::passes::narrow_weights_pass

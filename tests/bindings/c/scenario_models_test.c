@@ -525,3 +525,35 @@ void scenario_91_an_estimate_in_the_executable(void** state) {
   poprt_executable_free(plain);
   remove(path);
 }
+
+void scenario_93_precision_of_a_runner(void** state) {
+  (void)state;
+  static const struct {
+    const char* precision;
+    float factor;
+  } cases[] = {{NULL, 1 + 0x1p-10f + 0x1p-12f},
+               {"f32", 1 + 0x1p-10f + 0x1p-12f},
+               {"auto", 1 + 0x1p-10f + 0x1p-12f},
+               {"f16", 1 + 0x1p-10f},
+               {"bf16", 1}};
+  poprt_executable* e = compile("linear.onnx", "x", kShape, 2);
+  poprt_runner_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  o.load = "copy";
+  poprt_runner* r = NULL;
+  float x[8], y[8];
+  for (int i = 0; i < 8; i++) x[i] = (float)i;
+  const poprt_input in = {"x", 0, x, sizeof x};
+  const poprt_output out = {"y", 0, y, sizeof y};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    o.execution_precision = cases[c].precision;
+    OK(poprt_runner_create(e, &o, &r));
+    OK(poprt_runner_execute(r, &in, 1, &out, 1));
+    for (int i = 0; i < 8; i++) assert_true(y[i] == x[i] * cases[c].factor);
+    poprt_runner_free(r);
+  }
+  o.execution_precision = "int8";
+  FAILS(poprt_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "int8");
+  poprt_executable_free(e);
+}

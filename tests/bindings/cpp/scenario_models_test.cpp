@@ -435,6 +435,30 @@ TEST(scenario, s84_shapes_are_removed) {
   EXPECT_NE(json.find("\"removed\": 3"), std::string::npos) << json;
 }
 
+TEST(scenario, s93_precision_of_a_runner) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  const auto e = Compiler::compile(model("linear.onnx"), {}, options);
+  std::vector<float> x(8), y(8);
+  std::iota(x.begin(), x.end(), 0.0f);
+  RuntimeConfig c = config();
+  c.load = "copy";
+  for (const auto& [precision, factor] :
+       {std::pair<std::string, float>{"", 1 + 0x1p-10f + 0x1p-12f},
+        {"f32", 1 + 0x1p-10f + 0x1p-12f},
+        {"auto", 1 + 0x1p-10f + 0x1p-12f},
+        {"f16", 1 + 0x1p-10f},
+        {"bf16", 1.0f}}) {
+    c.executionPrecision = precision;
+    ModelRunner runner(*e, c);
+    runner.execute({{"x", ConstTensorMemoryView(x.data(), 32)}},
+                   {{"y", TensorMemoryView(y.data(), 32)}});
+    for (size_t i = 0; i < 8; i++) EXPECT_EQ(y[i], x[i] * factor) << precision;
+  }
+  c.executionPrecision = "int8";
+  fails([&] { ModelRunner runner(*e, c); }, ErrorCode::invalid_argument, {"int8"});
+}
+
 TEST(scenario, s90_estimate) {
   CompilerOptions options;
   options.inputShape = {{"x", {2, 4}}};

@@ -283,6 +283,28 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario93PrecisionOfARunner()
+    {
+        const float exact = 1 + 1f / 1024 + 1f / 4096;
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        using (var compiler = new Compiler(options))
+        using (Executable linear = compiler.Compile(System.IO.Path.Combine(models, "linear.onnx")))
+        {
+            var factors = new Dictionary<string, float>
+                { { "", exact }, { "f32", exact }, { "auto", exact }, { "f16", 1 + 1f / 1024 }, { "bf16", 1 } };
+            foreach (KeyValuePair<string, float> f in factors)
+                using (var runner = new ModelRunner(linear, new RuntimeConfig { ExecutionPrecision = f.Key, Load = "copy" }))
+                {
+                    var y = new float[8];
+                    runner.Execute(new float[] { 0, 1, 2, 3, 4, 5, 6, 7 }, y);
+                    for (int i = 0; i < 8; i++) Assert.That(y[i], Is.EqualTo(i * f.Value), f.Key);
+                }
+            Fails(ErrorCode.InvalidArgument, () => new ModelRunner(linear, new RuntimeConfig { ExecutionPrecision = "int8" }), "int8");
+        }
+    }
+
+    [Test]
     public void Scenario67FaithfulNumerics()
     {
         string file = System.IO.Path.Combine(folder, "half.popef");

@@ -37,6 +37,11 @@ save("lookup", [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.m
      [value("table", TensorProto.FLOAT, [3, 2]), value("ids", TensorProto.INT64, [4])],
      [value("rows", TensorProto.FLOAT, [4, 2]), value("next", TensorProto.INT64, [4])],
      [numpy_helper.from_array(numpy.array(1, numpy.int64), "one")])
+# y = x w, where w is 1 + 2^-10 + 2^-12 on the diagonal. f16 rounds it to 1 + 2^-10, and bf16 to 1. All products of small
+# integers are exact.
+save("linear", [helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", TensorProto.FLOAT, ["N", 4])],
+     [value("y", TensorProto.FLOAT, ["N", 4])],
+     [numpy_helper.from_array(numpy.eye(4, dtype=numpy.float32) * numpy.float32(1 + 2**-10 + 2**-12), "w")])
 # Takes long enough to be caught in flight: a chain of 512 x 512 matrix products, scaled to stay finite.
 STEPS = 8
 names = ["x"] + [f"x{i}" for i in range(1, STEPS)] + ["y"]

@@ -146,6 +146,24 @@ func TestScenario73DamagedAndTruncatedFile(t *testing.T) {
 	fails(t, create(poprt.RunnerOptions{Load: "slow"}), poprt.InvalidArgument, "slow")
 }
 
+func TestScenario93PrecisionOfARunner(t *testing.T) {
+	linear := must(poprt.Compile(model("linear.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}}))
+	const exact = float32(1 + 1.0/1024 + 1.0/4096)
+	for precision, factor := range map[string]float32{"": exact, "f32": exact, "auto": exact, "f16": 1 + 1.0/1024, "bf16": 1} {
+		r := must(poprt.NewRunner(linear, &poprt.RunnerOptions{ExecutionPrecision: precision, Load: "copy"}))
+		x, y := []float32{0, 1, 2, 3, 4, 5, 6, 7}, make([]float32, 8)
+		ok(t, r.Execute([]poprt.Tensor{poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+		for i := range y {
+			if y[i] != x[i]*factor {
+				t.Fatalf("%s: y[%d] is %v", precision, i, y[i])
+			}
+		}
+		ok(t, r.Close())
+	}
+	_, err := poprt.NewRunner(linear, &poprt.RunnerOptions{ExecutionPrecision: "int8"})
+	fails(t, err, poprt.InvalidArgument, "int8")
+}
+
 func TestScenario67FaithfulNumerics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "half.popef")
 	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, Options: map[string]string{"numerics": "faithful"}}

@@ -351,6 +351,29 @@ class RunTest extends Scenarios {
   }
 
   @Test
+  void scenario_93_precision_of_a_runner() {
+    float exact = 1 + 0x1p-10f + 0x1p-12f;
+    Map<String, Float> factors = Map.of("", exact, "f32", exact, "auto", exact, "f16", 1 + 0x1p-10f, "bf16", 1f);
+    try (Executable linear = compile("linear.onnx", new CompilerOptions().inputShape("x", 2, 4))) {
+      factors.forEach(
+          (precision, factor) -> {
+            RuntimeConfig config = new RuntimeConfig().executionPrecision(precision).load("copy");
+            try (ModelRunner runner = new ModelRunner(linear, config)) {
+              float[] y = new float[8];
+              runner.execute(
+                  Map.of("x", FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5, 6, 7})),
+                  Map.of("y", FloatBuffer.wrap(y)));
+              for (int i = 0; i < 8; i++) assertEquals(i * factor, y[i], precision);
+            }
+          });
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new ModelRunner(linear, new RuntimeConfig().executionPrecision("int8")),
+          "int8");
+    }
+  }
+
+  @Test
   void scenario_67_faithful_numerics() {
     Path file = folder.resolve("half.popef");
     CompilerOptions options = new CompilerOptions().inputShape("x", 2, 4).option("numerics", "faithful");

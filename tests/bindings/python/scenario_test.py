@@ -284,6 +284,16 @@ class Scenario(unittest.TestCase):
             with self.fails([poprt.errors.InvalidArgumentError], "replication_factor"):
                 self.runner(half, numerics="faithful", replication_factor=2)
 
+    def test_scenario_93_precision_of_a_runner(self):
+        linear = compiled("linear.onnx", x=[2, 4])
+        x = counting()
+        exact = 1 + 2**-10 + 2**-12
+        for precision, factor in ((None, exact), ("f32", exact), ("auto", exact), ("f16", 1 + 2**-10), ("bf16", 1)):
+            y = self.runner(linear, execution_precision=precision, load="copy").run({"x": x})["y"]
+            np.testing.assert_array_equal(y, x * np.float32(factor), precision)
+        with self.fails([poprt.errors.InvalidArgumentError], "int8"):
+            self.runner(linear, execution_precision="int8")
+
     def test_scenario_73_damaged_and_truncated_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "weights.popef")

@@ -816,6 +816,10 @@ SWIGINTERN void raw_runner_options_set_numerics(raw_runner_options *self,char co
     self->numerics_word = numerics;
     self->numerics = poprt_shim::or_null(self->numerics_word.c_str());
   }
+SWIGINTERN void raw_runner_options_set_execution_precision(raw_runner_options *self,char const *precision){
+    self->precision_word = precision;
+    self->execution_precision = poprt_shim::or_null(self->precision_word.c_str());
+  }
 SWIGINTERN raw_request_options *new_raw_request_options(){ return new raw_request_options; }
 SWIGINTERN void delete_raw_request_options(raw_request_options *self){ delete self; }
 SWIGINTERN void raw_request_options_set_replica(raw_request_options *self,int64_t replica){
@@ -5168,6 +5172,23 @@ void _wrap_RawRunnerOptions_set_numerics_native(raw_runner_options *_swig_go_0, 
   
   
   raw_runner_options_set_numerics(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawRunnerOptions_set_execution_precision_native(raw_runner_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_runner_options_set_execution_precision(arg1,(char const *)arg2);
   
   free(arg2); 
 }

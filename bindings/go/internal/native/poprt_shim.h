@@ -269,7 +269,7 @@ struct raw_runner_options : poprt_runner_options {
   raw_runner_options(const raw_runner_options&) = delete;
   raw_runner_options& operator=(const raw_runner_options&) = delete;
 
-  std::string fault_list, numerics_word, shared_word, load_word;
+  std::string fault_list, numerics_word, shared_word, load_word, precision_word;
   std::vector<poprt_replica_device> devices;
   poprt_shim::Strings frozen_names;
   std::vector<poprt_input> frozen;

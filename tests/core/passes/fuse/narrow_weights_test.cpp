@@ -66,6 +66,14 @@ TEST(NarrowWeights, RowsOfATableAreWidenedAfterGather) {
   expect_ops({"narrow_weights"}, text("0.1234567"), "Gather");
 }
 
+TEST(NarrowWeights, WeightsAreRoundedToF16IfItIsChosen) {
+  std::string products;
+  EXPECT_EQ(weights_after(product_of(1000000, "e-3"), "f16", &products, "False"), DType::f16);
+  EXPECT_EQ(products, "f32") << "no kernel computes in f16";
+  EXPECT_EQ(weights_after(product_of(1000000, "e1"), "f16", &products, "False"), DType::f32)
+      << "f16 has no such number";
+}
+
 TEST(NarrowWeights, ProductsOfBf16RoundWeights) {
   std::string products;
   EXPECT_EQ(weights_after(product_of(1000000, "e-3"), "bf16", &products), DType::bf16);

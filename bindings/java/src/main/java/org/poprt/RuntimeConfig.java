@@ -35,6 +35,7 @@ public final class RuntimeConfig {
   private String load = "";
   private boolean verify;
   private int maxShapes;
+  private String executionPrecision = "";
 
   /**
    * Compute threads. Results are bit-equal for any number.
@@ -369,6 +370,21 @@ public final class RuntimeConfig {
     return this;
   }
 
+  /**
+   * The precision of products with constant weights: "f32"; "bf16", which rounds both factors;
+   * "f16", which rounds the weights of MatMul and Gemm and computes in f32; or "auto", which is
+   * bf16 for weights that bf16 represents. Weights are packed once and kept in the cache folder:
+   * POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in XDG_CACHE_HOME or ~/.cache.
+   *
+   * @param value "", the default: that of the executable
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig executionPrecision(String value) {
+    executionPrecision = Objects.requireNonNull(value, "value");
+    return this;
+  }
+
   private void fillFields(RawRunnerOptions raw) {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
@@ -395,6 +411,7 @@ public final class RuntimeConfig {
     raw.set_load(load);
     raw.setVerify(verify ? 1 : 0);
     raw.setMax_shapes(maxShapes);
+    raw.set_execution_precision(executionPrecision);
   }
   // </options:runner>
 
