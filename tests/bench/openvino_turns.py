@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compare a model's latency in poprt and in OpenVINO by turns, on one thread of one process.
+"""Compare a model's latency in poprt and in OpenVINO by turns in one process, on one thread unless --threads is given.
 
     python3 tests/bench/openvino_turns.py [--build build/release] [--execution_precision bf16]
-                                          [--openvino_precision f32] [--turns 15] MODEL.onnx...
+                                          [--openvino_precision f32] [--threads 1] [--turns 15] MODEL.onnx...
 
 Needs the packages openvino, onnx and numpy. Models have static shapes. OpenVINO computes in its default
 precision (bf16 on CPUs that have it) unless --openvino_precision is given. The ratio is OpenVINO's time divided
@@ -44,7 +44,7 @@ def poprt_runner(path, folder, arguments, feeds):
 
 def openvino_runner(path, arguments, feeds):
     """Return a function that runs the model in OpenVINO and its request."""
-    config = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    config = {"INFERENCE_NUM_THREADS": arguments.threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
     if arguments.openvino_precision:
         config["INFERENCE_PRECISION_HINT"] = arguments.openvino_precision
     compiled = openvino.Core().compile_model(path, "CPU", config)
@@ -89,9 +89,10 @@ if __name__ == "__main__":
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--execution_precision")
     parser.add_argument("--openvino_precision")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--turns", type=int, default=15)
     options = parser.parse_args()
-    os.environ["POPRT_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["POPRT_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(options.threads)
     sys.path.insert(0, f"{options.build}/python")
     import numpy
     import onnx
