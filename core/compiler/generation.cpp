@@ -8,6 +8,7 @@
 #include "base/shape.h"
 #include "ir/newest.h"
 #include "ops/op.h"
+#include "passes/common/decoder_attention.h"
 #include "passes/common/decoder_caches.h"
 
 namespace poprt::compiler {
@@ -105,7 +106,10 @@ std::vector<GenerationShape> generation_shapes(const GenerationOptions& options)
 
 GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     : options_(std::move(options)) {
-  if (options_.encoder) choose_branch(graph, true);
+  if (options_.encoder) {
+    choose_branch(graph, true);
+    passes::separate_attention(graph);
+  }
   ops::infer(graph);
   find_inputs(graph);
   find_states(graph);

@@ -150,7 +150,8 @@ void EncoderModel::find_inputs(const ir::Graph& encoder) {
       if (name.empty() && input_named(encoder, k)) name = k;
   };
   choose(options_.input_ids, {"input_ids"});
-  choose(options_.features, {"input_features", "audio_features", "input_values"});
+  choose(options_.features,
+         {"input_features", "audio_features", "input_values", "encoder_input_ids"});
   choose(options_.attention_mask, {"attention_mask"});
   const bool tokens = !options_.input_ids.empty();
   if (tokens == !options_.features.empty())
@@ -162,9 +163,11 @@ void EncoderModel::find_inputs(const ir::Graph& encoder) {
   if (tokens && !options_.length)
     fail(ErrorCode::invalid_argument, "generation: the encoder of tokens has no length");
   if (!tokens) options_.length = 0, options_.lengths.clear();
+  // An encoder with the first step of the decoder has inputs of the decoder, which the keys of
+  // cross-attention do not depend on; fix() checks that.
   for (const ir::Value* v : encoder.inputs())
     if (v->name() != options_.input_ids && v->name() != options_.features &&
-        v->name() != options_.attention_mask)
+        v->name() != options_.attention_mask && !v->name().starts_with("decoder_"))
       fail(ErrorCode::unimplemented, "generation: input '{}' of the encoder has no known meaning",
            v->name());
 }
@@ -246,7 +249,7 @@ void EncoderModel::fix(ir::Graph& copy, int64_t length) const {
         v->name() != options_.features)
       fail(ErrorCode::unimplemented,
            "generation: keys of cross-attention depend on input '{}' of the decoder",
-           v->name().substr(std::string_view(kFirstPrefix).size()));
+           v->name().substr(v->name().find('/') + 1));
 }
 
 std::unique_ptr<ir::Graph> EncoderModel::fixed(int64_t length) const {

@@ -299,8 +299,6 @@ class DescriptionReader {
       if (t < 0 || t >= d_.vocabulary)
         fail(ErrorCode::data_loss, "token {} of the settings is outside of the vocabulary of {}", t,
              d_.vocabulary);
-    if (d_.encoder && d_.start_tokens.empty())
-      fail(ErrorCode::data_loss, "a model with an encoder has no 'start_tokens'");
     if (static_cast<int64_t>(d_.start_tokens.size()) >= d_.max_length)
       fail(ErrorCode::data_loss, "'start_tokens' leaves no room for a token");
   }

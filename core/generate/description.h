@@ -83,7 +83,9 @@ struct Description {
   std::vector<State> states;
   std::vector<int64_t> stop_tokens;  // of the model
   std::optional<EncoderDescription> encoder;
-  std::vector<int64_t> start_tokens;  // the prompt of the decoder, if the caller gives none
+  // The prompt of the decoder if the caller gives none. May be empty; then the caller must give
+  // one.
+  std::vector<int64_t> start_tokens;
   // Tokens that are always the first after a prompt of one token, or the last one if a text has the
   // maximum length.
   std::optional<int64_t> forced_first, forced_last;

@@ -102,13 +102,18 @@ class FolderReader {
       return path;
     };
     found_.model = file_of(decoder);
-    if (model.contains("encoder")) {
-      const json encoder = object(model, "encoder"), inputs = object(encoder, "inputs");
+    // Before version 0.6, one file had the encoder and the first step of the decoder.
+    for (const char* key : {"encoder", "encoder_decoder_init"}) {
+      if (!model.contains(key) || found_.encoder) continue;
+      const json encoder = object(model, key), inputs = object(encoder, "inputs");
+      if (text(encoder, "filename").empty())
+        fail(ErrorCode::data_loss, "'{}': '{}' has no filename", (folder_ / file_).string(), key);
       EncoderFolder& e = found_.encoder.emplace();
       e.model = file_of(encoder);
       e.input_ids = text(inputs, "input_ids");
       e.attention_mask = text(inputs, "attention_mask");
       e.features = text(inputs, "audio_features");
+      if (e.features.empty()) e.features = text(inputs, "input_features");
       e.context_length = number(encoder, "context_length").value_or(0);
       read_start_tokens(model);
     }
@@ -120,7 +125,11 @@ class FolderReader {
     read_states(inputs, outputs);
     found_.context_length = number(model, "context_length").value_or(0);
     read_stop_tokens(model);
-    finish_encoder();
+    if (!found_.encoder) return;
+    // genai gets the first tokens of a text from its user. The files of transformers, if they are
+    // in the folder, have them.
+    for (const char* name : {"config.json", "generation_config.json"})
+      if (fs::exists(folder_ / name)) read_start_tokens(read(name));
   }
 
   // The names of recurrent states: past_conv_names and present_conv_names, for example. Caches of

@@ -157,7 +157,9 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   if (prompt.empty() && d.encoder) prompt = d.start_tokens;
   if (options.time_limit.count() < 0)
     fail(ErrorCode::invalid_argument, "the time limit is negative");
-  if (prompt.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty");
+  if (prompt.empty())
+    fail(ErrorCode::invalid_argument, "the prompt is empty{}",
+         d.encoder ? ", and the model does not state the token with which a text begins" : "");
   check_inside(prompt, d.vocabulary, "the prompt");
   if (static_cast<int64_t>(prompt.size()) >= d.max_length)
     fail(ErrorCode::out_of_range,

@@ -157,6 +157,29 @@ TEST_F(GenerationFolder, FindsTheFilesAndSettingsOfAModelWithAnEncoder) {
   EXPECT_EQ(open_folder(path).encoder->first, path / "decoder_model_merged.onnx");
 }
 
+TEST_F(GenerationFolder, HasTheEncoderThatGenaiNames) {
+  for (const char* name : {"encoder.onnx", "decoder.onnx"}) write(name, "");
+  for (
+      const char* form :
+      {R"("encoder": {"filename": "encoder.onnx", "inputs": {"audio_features": "mel"}})",
+       R"("encoder_decoder_init": {"filename": "encoder.onnx", "inputs": {"input_features": "mel"}})"}) {
+    write("genai_config.json", std::string(R"({"model": {"context_length": 448, "eos_token_id": 2,
+        "decoder": {"filename": "decoder.onnx"}, )") +
+                                   form + "}}");
+    const ModelFolder folder = open_folder(path);
+    EXPECT_EQ(folder.model, path / "decoder.onnx");
+    ASSERT_TRUE(folder.encoder) << form;
+    EXPECT_EQ(folder.encoder->model, path / "encoder.onnx");
+    EXPECT_EQ(folder.encoder->first, "");
+    EXPECT_EQ(folder.encoder->features, "mel");
+    EXPECT_EQ(folder.context_length, 448);
+    EXPECT_TRUE(folder.start_tokens.empty()) << "the caller gives them";
+  }
+  write("generation_config.json", R"({"decoder_start_token_id": 5, "suppress_tokens": [7]})");
+  EXPECT_EQ(open_folder(path).start_tokens, std::vector<int64_t>{5});
+  EXPECT_EQ(open_folder(path).suppressed, std::vector<int64_t>{7});
+}
+
 TEST_F(GenerationFolder, RefusesHostileConfigurations) {
   EXPECT_EQ(code(), ErrorCode::not_found);  // no model
   write("model.onnx", "");
@@ -190,7 +213,9 @@ TEST_F(GenerationFolder, RefusesHostileConfigurations) {
   EXPECT_EQ(genai("{\"decoder\": {\"filename\": 7}}"), ErrorCode::data_loss);
   EXPECT_EQ(genai("{\"decoder\": []}"), ErrorCode::data_loss);
   EXPECT_EQ(genai("{\"decoder\": {\"inputs\": {\"input_ids\": 3}}}"), ErrorCode::data_loss);
-  EXPECT_EQ(genai("{\"encoder\": {}}"), ErrorCode::data_loss);  // no decoder_start_token_id
+  EXPECT_EQ(genai("{\"encoder\": {}}"), ErrorCode::data_loss);  // no filename
+  EXPECT_EQ(genai("{\"encoder_decoder_init\": {\"filename\": \"/etc/passwd\"}}"),
+            ErrorCode::permission_denied);
   EXPECT_EQ(genai("{\"encoder\": {\"filename\": \"../other.onnx\"}}"),
             ErrorCode::permission_denied);
   EXPECT_EQ(genai("{\"encoder\": {\"filename\": \"absent.onnx\"}}"), ErrorCode::not_found);

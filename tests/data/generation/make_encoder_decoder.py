@@ -7,6 +7,10 @@ The models have random weights and the forms that optimum writes for T5, BART an
 * bart: encoder_model.onnx, decoder_model_merged.onnx, whose input use_cache_branch chooses a branch of an If; learned positions;
 * whisper: features, convolutions, no masks; learned positions that are cut from a table.
 
+The model whisper_genai has the weights of whisper in the form of onnxruntime-genai: its encoder computes the keys and values of
+cross-attention, and attention and normalisation with the residual are operators of com.microsoft. The first file of whisper_genai_init
+is that of versions before 0.6, with the encoder and the first step of the decoder.
+
 NumPy computes the reference without a cache: each token from the whole text. The functions of the models are also used by
 tests/long/generation.py, with greater sizes."""
 
@@ -366,6 +370,89 @@ class Graph:
         self.add("MatMul", x, "head", outputs=[results["logits"]])
 
 
+class GenaiGraph(Graph):
+    """Whisper as the model builder of onnxruntime-genai writes it."""
+
+    def add(self, op, *inputs, outputs=None, **attributes):
+        super().add(op, *inputs, outputs=outputs, **attributes)
+        if op in ("MultiHeadAttention", "SkipLayerNormalization"):
+            self.nodes[-1].domain = "com.microsoft"
+        return self.nodes[-1].output[0]
+
+    def gelu(self, x):
+        return self.add("Gelu", x, approximate="none")
+
+    def attention(self, x, name, keys=None, bias="", past=(), present=(), causal=0):
+        """Of projected queries x and the given keys and values, or of x = (queries, keys, values)."""
+        s = self.s
+        y = self.add("MultiHeadAttention", *((x, *keys) if keys else x), *((bias, "", "", *past) if past else (bias,) if bias else ()),
+                     outputs=[f"{name}.y", *present], num_heads=s.heads, scale=float(s.width ** -0.5), unidirectional=causal)
+        return Graph.linear(self, y, f"{name}.o")
+
+    def projected(self, x, name, with_bias):
+        return tuple((Graph.linear(self, x, f"{name}.{p}") if with_bias else self.add("MatMul", x, f"{name}.{p}")) for p in "qkv")
+
+    def layers(self, part, x, last, step):
+        """Each residual is a part of the next normalisation. `step` returns the attention blocks of a layer."""
+        s, skip = self.s, None
+        blocks = []
+        for i in range(s.layers):
+            blocks += step(i)
+            blocks.append((f"{part}.{i}.mlp.norm", lambda y, i=i: self.mlp(y, f"{part}.{i}")))
+        for n, (norm, block) in enumerate([*blocks, (f"{part}.norm", None)]):
+            if n == 0:
+                y = self.norm(x, norm)
+            else:
+                outputs = [last if block is None else f"{norm}.y", "", "", f"{norm}.sum"]
+                y = self.add("SkipLayerNormalization", x, skip, f"{norm}.scale", f"{norm}.bias", outputs=outputs[:1] if block is None else outputs,
+                             epsilon=EPSILON)
+                x = f"{norm}.sum"
+            skip = block and block(y)
+        return y
+
+    def encoder(self, features="audio_features", cross=True):
+        s = self.s
+        x = self.gelu(self.add("Conv", features, "conv1", "conv1.bias", kernel_shape=[3], pads=[1, 1], strides=[1], dilations=[1], group=1))
+        x = self.gelu(self.add("Conv", x, "conv2", "conv2.bias", kernel_shape=[3], pads=[1, 1], strides=[2], dilations=[1], group=1))
+        x = self.add("Add", self.add("Transpose", x, perm=[0, 2, 1]), "encoder.places")
+
+        def step(i):
+            name = f"encoder.{i}.self"
+            return [(f"{name}.norm", lambda y: self.attention(self.projected(y, name, True), name))]
+        hidden = self.layers("encoder", x, "encoder_hidden_states", step)
+        for i in range(s.layers if cross else 0):
+            for p, kind in (("k", "key"), ("v", "value")):
+                y = Graph.linear(self, hidden, f"decoder.{i}.cross.{p}")
+                y = self.add("Reshape", y, self.constant([-1, s.source, s.heads, s.width]))
+                self.add("Transpose", y, outputs=[f"present_{kind}_cross_{i}"], perm=[0, 2, 1, 3])
+
+    def encoder_and_first_step(self):
+        self.encoder("encoder_input_ids", cross=False)
+        names = {f"present.{i}.{part}.{kind}": f"present_{kind}_{name}_{i}" for i in range(self.s.layers)
+                 for part, name in (("decoder", "self"), ("encoder", "cross")) for kind in ("key", "value")}
+        self.decoder(False, {"logits": "logits", **names})
+        for node in self.nodes:
+            node.input[:] = ["decoder_input_ids" if n == "input_ids" else n for n in node.input]
+
+    def decoder_with_past(self):
+        s = self.s
+        count, past = self.dimension("input_ids", 1), self.dimension("past_key_self_0", 2)
+        begin, end = (self.add("Unsqueeze", v, self.constant([0])) for v in (past, self.add("Add", count, past)))
+        places = self.add("Slice", "decoder.places", begin, end, self.constant([0]), self.constant([1]))
+        x = self.add("Add", self.add("Gather", "embed", "input_ids", axis=0), places)
+
+        def step(i):
+            own, cross = f"decoder.{i}.self", f"decoder.{i}.cross"
+            self.w[f"{own}.packed"] = numpy.concatenate([self.w.get(f"{own}.{p}.bias", numpy.zeros(s.hidden, numpy.float32)) for p in "qkv"])
+            ends = [[f"{when}_{kind}_self_{i}" for kind in ("key", "value")] for when in ("past", "present")]
+            return [(f"{own}.norm", lambda y: self.attention(self.projected(y, own, False), own, bias=f"{own}.packed", past=ends[0], present=ends[1],
+                                                              causal=1)),
+                    (f"{cross}.norm", lambda y: self.attention(Graph.linear(self, y, f"{cross}.q"), cross,
+                                                               keys=[f"past_{kind}_cross_{i}" for kind in ("key", "value")]))]
+        y = self.layers("decoder", x, "hidden_states", step)
+        self.add("MatMul", y, "head", outputs=["logits"])
+
+
 def value(name, dtype, *shape):
     return helper.make_tensor_value_info(name, dtype, list(shape))
 
@@ -390,9 +477,11 @@ def decoder_values(s, past):
     return inputs, outputs
 
 
-def save_graph(nodes, name, inputs, outputs, initializers, file):
-    made = helper.make_model(helper.make_graph(nodes, name, inputs, outputs, initializers),
-                             opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+def save_graph(nodes, name, inputs, outputs, initializers, file, opset=18):
+    opsets = [helper.make_opsetid("", opset)]
+    if any(n.domain for n in nodes):
+        opsets.append(helper.make_opsetid("com.microsoft", 1))
+    made = helper.make_model(helper.make_graph(nodes, name, inputs, outputs, initializers), opset_imports=opsets, ir_version=8)
     made.producer_name = ""
     onnx.save(made, file)
 
@@ -447,6 +536,52 @@ def save(s, w, folder, merged):
     else:
         config["n_positions" if s.t5 else "max_position_embeddings"] = s.places
     write_json(os.path.join(folder, "config.json"), config)
+
+
+def save_genai(s, w, folder, older=False):
+    """The files and the configuration of onnxruntime-genai for Whisper."""
+    os.makedirs(folder, exist_ok=True)
+
+    def caches(stem, part, length):
+        return [value(f"{stem}_{kind}_{part}_{i}", TensorProto.FLOAT, "batch_size", s.heads, length, s.width)
+                for i in range(s.layers) for kind in ("key", "value")]
+    g = GenaiGraph(s, dict(w))
+    features = value("encoder_input_ids" if older else "audio_features", TensorProto.FLOAT, "batch_size", s.bins, 2 * s.source)
+    hidden = value("encoder_hidden_states", TensorProto.FLOAT, "batch_size", s.source, s.hidden)
+    encoder = "encoder_decoder_init.onnx" if older else "encoder.onnx"
+    if older:
+        g.encoder_and_first_step()
+        logits = value("logits", TensorProto.FLOAT, "batch_size", "sequence_length", s.vocabulary)
+        save_graph(g.nodes, "encoder", [features, value("decoder_input_ids", TensorProto.INT32, "batch_size", "sequence_length")],
+                   [logits, hidden, *caches("present", "self", "sequence_length"), *caches("present", "cross", s.source)], g.initializers(),
+                   os.path.join(folder, encoder), 20)
+    else:
+        g.encoder()
+        save_graph(g.nodes, "encoder", [features], [hidden, *caches("present", "cross", s.source)], g.initializers(),
+                   os.path.join(folder, encoder), 20)
+    g = GenaiGraph(s, dict(w))
+    g.decoder_with_past()
+    inputs = [value("input_ids", TensorProto.INT32, "batch_size", "sequence_length"), *caches("past", "self", "past_sequence_length"),
+              *caches("past", "cross", s.source)]
+    outputs = [value("logits", TensorProto.FLOAT, "batch_size", "sequence_length", s.vocabulary),
+               *caches("present", "self", "total_sequence_length")]
+    save_graph(g.nodes, "decoder", inputs, outputs, g.initializers(), os.path.join(folder, "decoder.onnx"), 20)
+
+    def names(stem, part):
+        return {f"{'cross_' if part == 'cross' else ''}{stem}_{kind}_names": f"{stem}_{kind}_{part}_%d" for kind in ("key", "value")}
+    sizes = {"head_size": s.width, "hidden_size": s.hidden, "num_attention_heads": s.heads, "num_hidden_layers": s.layers,
+             "num_key_value_heads": s.heads}
+    write_json(os.path.join(folder, "genai_config.json"), {
+        "model": {"type": "whisper", "bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 2, "decoder_start_token_id": 3,
+                  "context_length": s.places, "vocab_size": s.vocabulary,
+                  "decoder": {"filename": "decoder.onnx", **sizes,
+                              "inputs": {"input_ids": "input_ids", **names("past", "self"), **names("past", "cross")},
+                              "outputs": {"logits": "logits", **names("present", "self")}},
+                  "encoder_decoder_init" if older else "encoder": {
+                      "filename": encoder, **({} if older else sizes), "inputs": {} if older else {"audio_features": "audio_features"},
+                      "outputs": {"encoder_hidden_states": "encoder_hidden_states", **names("present", "cross")}}},
+        "search": {"do_sample": False, "early_stopping": True, "max_length": s.places, "min_length": 0, "num_beams": 1,
+                   "past_present_share_buffer": False}})
 
 
 def write_json(path, content):
@@ -518,6 +653,9 @@ def main():
         s = Sizes(kind)
         w = weights(s, seed)
         save(s, w, os.path.join(HERE, kind), merged)
+        if kind == "whisper":
+            save_genai(s, w, os.path.join(HERE, "whisper_genai"))
+            save_genai(s, w, os.path.join(HERE, "whisper_genai_init"), older=True)
         random = numpy.random.default_rng(20 + seed)
         expected[kind], beams[kind] = [], []
         for n in (1, 5, 11, 24):

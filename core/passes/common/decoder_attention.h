@@ -1,0 +1,24 @@
+// Writes fused attention of a decoder with an encoder as the operators that it consists of.
+//
+// onnxruntime-genai exports the self-attention of Whisper as one node of com.microsoft:
+//
+//   y, present_key, present_value = MultiHeadAttention(q, k, v, bias, , , past_key, past_value)
+//
+// A generator writes new keys into a cache of fixed size before attention reads it, and hides the
+// places after them. So the node becomes
+//
+//   present_key = Concat(past_key, heads(k)), present_value likewise
+//   y           = Softmax(heads(q) * scale * present_key^T) * present_value
+#pragma once
+
+#include "ir/graph.h"
+
+namespace poprt::passes {
+
+// Rewrites the nodes MultiHeadAttention whose past keys and values are inputs of the graph. The
+// result is that of the node for one new token, which sees all keys before it, so causal attention
+// needs no mask. The types of the graph are not inferred yet. Throws unimplemented, with the node,
+// for a form that it does not know.
+void separate_attention(ir::Graph& graph);
+
+}  // namespace poprt::passes
