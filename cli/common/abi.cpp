@@ -38,7 +38,14 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
           fmt::format("'{}' is already compiled; shapes, precision and passes can only be given "
                       "for ONNX models",
                       path));
-    check(poprt_executable_open(path.c_str(), &executable));
+    poprt_compile_options options = {};
+    options.struct_size = sizeof(options);
+    options.shapes = "on_demand";
+    check(settings.on_demand ? poprt_executable_load(path.c_str(), &options, &executable)
+                             : poprt_executable_open(path.c_str(), &executable));
+  } else if (settings.on_demand) {
+    throw Usage(fmt::format(
+        "'{}': --on_demand is for a .popef file that was compiled with --embed_source", path));
   } else {
     poprt_compiler* compiler = nullptr;
     check(poprt_compiler_create(settings.get(), &compiler));

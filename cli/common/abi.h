@@ -98,6 +98,7 @@ struct CompileSettings {
   std::vector<std::string> passes, skip_passes;
   int64_t max_tensor_size = -1, convert_version = 0;
   bool allow_links = false, strict = false, allow_unknown_inputs = false;
+  bool on_demand = false;  // compile the source in a .popef file at the shapes of requests
   poprt_progress_fn progress = nullptr;
   void* user_data = nullptr;
 
@@ -118,7 +119,7 @@ struct CompileSettings {
 };
 
 // Opens a .popef file, or compiles any other file as ONNX. Settings for a .popef file are wrong
-// usage.
+// usage, except on_demand, which is for such a file.
 Executable load_model(const std::string& path, CompileSettings& settings);
 
 }  // namespace poprt::cli

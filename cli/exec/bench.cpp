@@ -8,12 +8,16 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/random_inputs.h"
 #include "common/waiting.h"
 #include "exec/commands.h"
+#include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
 #include "exec/support/clients.h"
 #include "exec/support/generation_bench.h"
@@ -57,6 +61,7 @@ struct BenchArguments {
   double seconds = 2;
   bool async = false, json = false;
   CompileSettings compile;
+  std::vector<NamedShape> shapes;  // with --on_demand
   bool generate = false;
   std::vector<std::string> sequences = {"1"};
   GenerationSettings generation;
@@ -70,8 +75,13 @@ struct Buffers {
   // Pointers by position, for an executable with one model.
   std::vector<const void*> in_data;
   std::vector<void*> out_data;
+  std::unique_ptr<ShapedRequest> shaped;  // used instead with --on_demand
 
-  Buffers(const Case& c, const BenchArguments& a) {
+  Buffers(const Case& c, const BenchArguments& a, poprt_runner* runner) {
+    if (a.compile.on_demand) {
+      shaped = std::make_unique<ShapedRequest>(runner, arrays_of(a, runner), true);
+      return;
+    }
     std::vector<const poprt_anchor*> anchors;
     for (const Case::Tensor& t : c.inputs) {
       anchors.push_back(t.anchor);
@@ -92,12 +102,29 @@ struct Buffers {
   }
 
   void execute(poprt_runner* runner) const {
+    if (shaped) return shaped->run();
     check(out_data.empty() ? poprt_runner_execute(runner, inputs.data(), inputs.size(),
                                                   outputs.data(), outputs.size())
                            : poprt_runner_execute_indexed(runner, in_data.data(), out_data.data()));
   }
 
  private:
+  // The given values, and random values of the given shapes.
+  static NamedArrays arrays_of(const BenchArguments& a, const poprt_runner* runner) {
+    NamedArrays arrays = read_arrays(a.inputs, a.inputs_pb, runner);
+    const auto anchors = inputs_of(runner);
+    for (size_t i = 0; i < a.shapes.size(); i++) {
+      const auto& [name, shape] = a.shapes[i];
+      const poprt_dtype dtype = poprt_anchor_dtype(anchors[find_anchor(anchors, name, "input")]);
+      Array array{dtype, shape, {}, {}};
+      uint64_t bytes = poprt_dtype_bits(dtype) / 8;
+      for (const int64_t d : shape) bytes *= static_cast<uint64_t>(d);
+      array.data.resize(bytes);
+      fill_random(dtype, array.data.data(), bytes, i + 1);
+      arrays.emplace_back(name, std::move(array));
+    }
+    return arrays;
+  }
   // Returns the words for one of several models.
   static std::vector<std::string> of_case(std::vector<std::string> words, const Case& c) {
     if (!c.name.empty())
@@ -135,7 +162,7 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
                             : Clock::now() < until || ms.empty();
   };
   if (!a.async) {
-    Buffers b(c, a);
+    Buffers b(c, a, runner);
     while (more()) {
       const auto t0 = Clock::now();
       b.execute(runner);
@@ -153,7 +180,7 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
     }
   };
   std::vector<Slot> slots(in_flight);
-  for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(c, a);
+  for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(c, a, runner);
   for (size_t i = 0;; i = (i + 1) % in_flight) {
     Slot& s = slots[i];
     if (s.request) {
@@ -177,7 +204,7 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
 SessionTimes through_runner(const BenchArguments& a, const Runner& runner, const Case& c,
                             size_t in_flight, double share) {
   {
-    Buffers b(c, a);
+    Buffers b(c, a, runner.get());
     for (int i = 0; i < a.warmup && !stopped_by_user; i++) b.execute(runner.get());
   }
   std::vector<std::vector<double>> each(static_cast<size_t>(a.clients));
@@ -252,11 +279,10 @@ std::vector<Measured> measure(const BenchArguments& a, const Executable& executa
 }
 
 void check_generation(const BenchArguments& a) {
-  const std::pair<bool, const char*> others[] = {{!a.inputs.empty(), "--input"},
-                                                 {!a.inputs_pb.empty(), "--input-pb"},
-                                                 {a.clients != 1, "--clients"},
-                                                 {a.async, "--async"},
-                                                 {a.through != "runner", "--through"}};
+  const std::pair<bool, const char*> others[] = {
+      {!a.inputs.empty(), "--input"},       {!a.inputs_pb.empty(), "--input-pb"},
+      {a.clients != 1, "--clients"},        {a.async, "--async"},
+      {a.compile.on_demand, "--on_demand"}, {a.through != "runner", "--through"}};
   for (const auto& [given, name] : others)
     if (given) throw Usage(fmt::format("{} has no effect with --generate", name));
   if (a.compile.any_given() || a.compile.allow_unknown_inputs || a.compile.batch_axis >= 0)
@@ -322,6 +348,10 @@ int bench(BenchArguments& a) {
   const bool session = a.through != "runner";
   if (session && (a.clients > 1 || a.async))
     throw Usage(fmt::format("--through {} has one client, without --async", a.through));
+  if (a.compile.on_demand) {
+    if (session || a.async) throw Usage("--on_demand does not support --through and --async");
+    a.shapes = parse_single_shapes(std::exchange(a.compile.input_shape, {}));
+  }
   const auto t0 = Clock::now();
   std::optional<Waiting> waiting;
   waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
@@ -403,6 +433,9 @@ void add_bench(Command& app, std::function<int()>& action) {
       ->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy (other inputs are random)")->many();
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->many();
+  c->add_flag(
+      "--on_demand", a->compile.on_demand,
+      "Compile the source of a .popef file (--embed_source) at the shapes of --input_shape");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--clients", a->clients, "Client threads")
       ->check(between(1, 1024))

@@ -106,7 +106,8 @@ class Execution {
       std::erase_if(*anchors, [&](const poprt_anchor* anchor) {
         return !std::string_view(poprt_anchor_name(anchor)).starts_with(graph);
       });
-    if (cases_of(model.executable.get(), runner_.get()).kind == Cases::shapes) {
+    any_shape_ = a.compile.on_demand;
+    if (any_shape_ || cases_of(model.executable.get(), runner_.get()).kind == Cases::shapes) {
       shaped_.emplace(runner_.get(), read_arrays(a.inputs, a.inputs_pb, runner_.get()), a.random);
       return;
     }
@@ -168,6 +169,11 @@ class Execution {
   void print_outputs() const {
     for (size_t i = 0; i < outs_.size(); i++) {
       const auto shape = real(i).shape;
+      if (any_shape_) {
+        fmt::print("output {}: {}[{}]\n", poprt_anchor_name(outs_[i]),
+                   poprt_dtype_name(poprt_anchor_dtype(outs_[i])), fmt::join(shape, ","));
+        continue;
+      }
       const bool whole = shape == shape_of(outs_[i]);
       fmt::print("output {}: {}{}\n", poprt_anchor_name(outs_[i]), anchor_type(outs_[i]),
                  whole ? "" : fmt::format(", of which [{}] is real", fmt::join(shape, ",")));
@@ -205,6 +211,7 @@ class Execution {
   std::vector<const poprt_anchor*> ins_, outs_;
   std::vector<AnchorMemory> in_memory_, out_memory_;
   std::optional<ShapedRequest> shaped_;  // used instead for a model at several shapes
+  bool any_shape_ = false;               // anchors have the shape of the file only
   std::vector<Wanted> wanted_;
 };
 
@@ -322,6 +329,8 @@ void add_run(Command& app, std::function<int()>& action) {
                 "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
       ->many();
   c->add_flag("--random", a->random, "Use random data for inputs that are not given");
+  c->add_flag("--on_demand", a->compile.on_demand,
+              "Compile the source of a .popef file (--embed_source) at the shapes of the inputs");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--iterations", a->iterations, "Runs")
       ->check(between(1, 1000000000))

@@ -95,6 +95,29 @@ TEST_F(LoneLibrary, ErrorNamesThePathOfTheMissingCompiler) {
   EXPECT_EQ(refusal(), Refusal(POPRT_OK, std::string()));
 }
 
+TEST_F(LoneLibrary, ShapesOnDemandNeedACompiler) {
+  poprt_compile_options o{};
+  o.struct_size = sizeof o;
+  o.shapes = "on_demand";
+  poprt_executable* executable = nullptr;
+  poprt_error* error = function<decltype(poprt_executable_load)>("poprt_executable_load")(
+      DATA "/source.popef", &o, &executable);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(function<decltype(poprt_error_get_code)>("poprt_error_get_code")(error),
+            POPRT_FAILED_PRECONDITION);
+  const std::string message = function<decltype(poprt_error_message)>("poprt_error_message")(error);
+  EXPECT_TRUE(message.starts_with(
+      fmt::format("'{}': cannot load the compiler '{}': ", DATA "/source.popef", compiler_)))
+      << message;
+  function<decltype(poprt_error_free)>("poprt_error_free")(error);
+  // The shape that it was compiled for needs none.
+  o.shapes = nullptr;
+  EXPECT_EQ(function<decltype(poprt_executable_load)>("poprt_executable_load")(DATA "/source.popef",
+                                                                               &o, &executable),
+            nullptr);
+  function<decltype(poprt_executable_free)>("poprt_executable_free")(executable);
+}
+
 TEST_F(LoneLibrary, RefusesAFileThatIsNotTheCompiler) {
   std::ofstream(compiler_) << "text";
   EXPECT_TRUE(

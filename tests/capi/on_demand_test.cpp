@@ -386,4 +386,193 @@ TEST_F(OnDemand, RandomRequestsAgreeWithFixedRunners) {
   std::printf("%d requests, %d shapes removed\n", requests, counted(runner.get(), "removed"));
 }
 
+// A PopEF file with its source, compiled at one shape.
+class OnDemandPopef : public OnDemand {
+ protected:
+  std::string compile(const std::string& model, const char* input, const Shape& shape,
+                      poprt_compile_options o = options()) const {
+    const poprt_input_shape given{input, shape.data(), shape.size()};
+    if (o.input_shape_count == 0) {
+      o.input_shapes = &given;
+      o.input_shape_count = 1;
+    }
+    poprt_compiler* compiler = nullptr;
+    EXPECT_EQ(said(poprt_compiler_create(&o, &compiler)), "ok");
+    const std::string popef = folder_ / "model.popef";
+    EXPECT_EQ(said(poprt_compiler_compile_to_popef(compiler, model.c_str(), popef.c_str())), "ok");
+    poprt_compiler_free(compiler);
+    return popef;
+  }
+  static poprt_compile_options with_source() {
+    poprt_compile_options o = options();
+    o.embed_source = 1;
+    return o;
+  }
+  static poprt_compile_options on_demand() {
+    poprt_compile_options o = options();
+    o.shapes = "on_demand";
+    return o;
+  }
+  // A file with an opaque blob, which may be a part of a source.
+  std::string compile_with_blob(const std::string& name, const std::string& data,
+                                poprt_compile_options o) const {
+    const poprt_opaque_blob blob{name.c_str(), data.data(), data.size()};
+    o.opaque_blobs = &blob;
+    o.opaque_blob_count = 1;
+    return compile(write(kProduct), "x", {2, 3}, o);
+  }
+  static std::string refused(const std::string& path, poprt_compile_options o = on_demand()) {
+    poprt_executable* made = nullptr;
+    const std::string text = said(poprt_executable_load(path.c_str(), &o, &made));
+    poprt_executable_free(made);
+    return text;
+  }
+};
+
+TEST_F(OnDemandPopef, ItsSourceIsCompiledAtOtherShapes) {
+  const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
+  const Executable executable = load(popef, on_demand());
+  EXPECT_EQ(poprt_anchor_shape(poprt_executable_input(executable.get(), 0))[0], 2);
+  const Runner runner = runner_of(executable);
+  std::mt19937 random(5);
+  for (const Shape& shape : {Shape{2, 3}, Shape{4, 3}, Shape{1, 7}}) {
+    std::vector<float> values = random_values(shape, random);
+    EXPECT_EQ(run(runner.get(), shape, values),
+              run(fixed_runner(kProduct, "x", shape).get(), shape, values));
+  }
+  EXPECT_EQ(counted(runner.get(), "compiled"), 2);
+  // The file is not changed by use, and can be saved.
+  const std::string copy = folder_ / "copy.popef";
+  EXPECT_EQ(said(poprt_executable_save(executable.get(), copy.c_str())), "ok");
+  EXPECT_EQ(fs::file_size(copy), fs::file_size(popef));
+  // Without the option, it has the shape that it was compiled for.
+  const Runner fixed = runner_of(load(popef));
+  std::vector<float> values(8);
+  EXPECT_EQ(run(fixed.get(), {2, 4}, values).substr(0, 16), "invalid_argument");
+}
+
+TEST_F(OnDemandPopef, OtherShapesUseTheWeightsInTheFile) {
+  const std::string popef = compile(DIGITS, "image", {8, 1, 8, 8}, with_source());
+  fs::remove_all(folder_ / "cache");
+  std::string before;
+  for (int process = 0; process < 2; process++) {
+    const Runner runner = runner_of(load(popef, on_demand()));
+    EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "image=3,1,8,8")), "ok");
+    std::mt19937 random(6);
+    std::vector<float> values = random_values({3, 1, 8, 8}, random);
+    const std::string found = run(runner.get(), {3, 1, 8, 8}, values);
+    ASSERT_EQ(found.size(), 120u) << found;
+    if (process == 0) before = found;
+    EXPECT_EQ(found, before);
+    EXPECT_EQ(counted(runner.get(), "compiled"), 1 - process);
+    EXPECT_EQ(counted(runner.get(), "from_cache"), process);
+  }
+  // The cache has the program of the second shape, and no weights of the first.
+  EXPECT_EQ(cached_files(), 1u);
+  for (const auto& entry : fs::directory_iterator(folder_ / "cache"))
+    EXPECT_LT(entry.file_size(), fs::file_size(DIGITS) / 2);
+}
+
+TEST_F(OnDemandPopef, AFileWithoutItsSourceIsRefused) {
+  const std::string popef = compile(write(kProduct), "x", {2, 3});
+  EXPECT_EQ(refused(popef),
+            "failed_precondition: '" + popef +
+                "' does not contain its ONNX model, so that it runs only the shapes that it was "
+                "compiled for: compile it with `embed_source`, or load the ONNX model");
+}
+
+TEST_F(OnDemandPopef, OptionsThatTheFileRecordsCannotBeGiven) {
+  const std::string popef = compile(write(kProduct), "x", {2, 3}, with_source());
+  poprt_compile_options o = on_demand();
+  o.precision = POPRT_PRECISION_FP16;
+  EXPECT_EQ(refused(popef, o),
+            "invalid_argument: option 'precision' cannot be given for '" + popef +
+                "': its embedded source is compiled at other shapes with the options that the file "
+                "records");
+  o = on_demand();
+  o.batch_size = 2;
+  EXPECT_EQ(refused(popef, o).substr(0, 37), "invalid_argument: option 'batch_size'");
+}
+
+TEST_F(OnDemandPopef, TheRecordedOptionsAreUsed) {
+  poprt_compile_options o = with_source();
+  const poprt_option precision{"execution_precision", "bf16"};
+  o.options = &precision;
+  o.option_count = 1;
+  const Runner runner = runner_of(load(compile(DIGITS, "image", {2, 1, 8, 8}, o), on_demand()));
+  std::mt19937 random(7);
+  std::vector<float> values = random_values({5, 1, 8, 8}, random);
+  const std::string found = run(runner.get(), {5, 1, 8, 8}, values);
+  const int64_t sizes[] = {5, 1, 8, 8};
+  const poprt_input_shape shape{"image", sizes, 4};
+  o.embed_source = 0;
+  o.input_shapes = &shape;
+  o.input_shape_count = 1;
+  EXPECT_EQ(found, run(runner_of(load(DIGITS, o)).get(), {5, 1, 8, 8}, values));
+  o.option_count = 0;
+  EXPECT_NE(found, run(runner_of(load(DIGITS, o)).get(), {5, 1, 8, 8}, values));
+}
+
+TEST_F(OnDemandPopef, SeveralShapesAndVariableWeightsAreRefused) {
+  const int64_t small[] = {2, 3}, large[] = {4, 3};
+  const poprt_input_shape both[] = {{"x", small, 2}, {"x", large, 2}};
+  poprt_compile_options o = with_source();
+  o.input_shapes = both;
+  o.input_shape_count = 2;
+  const std::string popef = compile(write(kProduct), "x", {2, 3}, o);
+  EXPECT_EQ(refused(popef).substr(0, 20), "failed_precondition:");
+  EXPECT_NE(refused(popef).find("was compiled at several shapes"), std::string::npos);
+  o = with_source();
+  o.variable_weights = 1;
+  EXPECT_NE(refused(compile(DIGITS, "image", {2, 1, 8, 8}, o)).find("weights that change"),
+            std::string::npos);
+}
+
+TEST_F(OnDemandPopef, AModelOfKnownSizesHasAFixedRunner) {
+  const std::string model = write(poprt::test::identity({"x", 1, {2, 3}}, {"y", 1, {2, 3}}));
+  const Runner runner = runner_of(load(compile(model, "x", {2, 3}, with_source()), on_demand()));
+  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2,3")).substr(0, 13), "unimplemented");
+}
+
+TEST_F(OnDemandPopef, AHostileSourceIsRefused) {
+  // A model that is not that of the executable.
+  const std::string other = poprt::test::identity({"x", 1, {-1, 3}}, {"y", 1, {-1, 3}});
+  EXPECT_NE(refused(compile_with_blob("poprt.source", other, options()))
+                .find("the embedded source is not the model that the executable was compiled from"),
+            std::string::npos);
+  // No model.
+  for (const std::string& text :
+       {std::string("no model"), std::string(), std::string(4096, '\x7f')})
+    EXPECT_NE(refused(compile_with_blob("poprt.source", text, options())), "ok") << text;
+  // Files outside of the folder.
+  for (const std::string place : {"../escaped", "/tmp/poprt_escaped", "a/../../escaped", ""}) {
+    const std::string answer =
+        refused(compile_with_blob("poprt.source/" + place, "text", with_source()));
+    EXPECT_EQ(answer.substr(0, 10), "data_loss:") << answer;
+    EXPECT_NE(answer.find("'" + place + "' outside of its folder"), std::string::npos) << answer;
+  }
+  EXPECT_FALSE(fs::exists("/tmp/poprt_escaped"));
+  EXPECT_FALSE(fs::exists("/tmp/escaped"));
+  // A file that the source does not use is harmless.
+  EXPECT_EQ(refused(compile_with_blob("poprt.source/unused", "text", with_source())), "ok");
+}
+
+TEST_F(OnDemandPopef, ADamagedSourceIsRefused) {
+  const std::string popef = compile(DIGITS, "image", {2, 1, 8, 8}, with_source());
+  std::ifstream file(DIGITS, std::ios::binary);
+  const std::string model{std::istreambuf_iterator<char>(file), {}};
+  std::fstream bytes(popef, std::ios::binary | std::ios::in | std::ios::out);
+  const std::string all{std::istreambuf_iterator<char>(bytes), {}};
+  const size_t at = all.find(model);
+  ASSERT_NE(at, std::string::npos);
+  std::mt19937 random(8);
+  for (int i = 0; i < 20; i++) {
+    const size_t place = at + random() % model.size();
+    std::string damaged = all;
+    damaged[place] = static_cast<char>(damaged[place] ^ (1 << random() % 8));
+    std::ofstream(popef, std::ios::binary) << damaged;
+    EXPECT_EQ(refused(popef).substr(0, 10), "data_loss:") << place - at;
+  }
+}
+
 }  // namespace

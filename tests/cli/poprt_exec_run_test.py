@@ -32,6 +32,25 @@ class Run(CommandTest):
             self.assertIn("'shape': (2,3)", header.replace(", ", ","))
             self.assertEqual(values, [max(v, 0.0) for v in X])
 
+    def test_on_demand_compiles_the_source_in_a_file(self):
+        self.succeeds("-i", DIGITS, "--input_shape", "image=2,1,8,8", "--embed_source", "-o", "d.popef", command="poprt")
+        values = [i % 17 / 16 for i in range(3 * 64)]
+        self.npy("image.npy", "f4", [3, 1, 8, 8], values)
+        words = ("--input", "image=image.npy", "--output")
+        text = self.succeeds("d.popef", "--on_demand", *words, "scores=a.npy")
+        self.assertIn("output scores: f32[3,10]", text)
+        self.succeeds(DIGITS, *words, "scores=b.npy", "--input_shape", "image=3,1,8,8")
+        self.assertEqual(self.read_npy(self.path("a.npy")), self.read_npy(self.path("b.npy")))
+        self.fails(["d.popef", *words, "scores=a.npy"], "[2,1,8,8]")
+        self.misused([DIGITS, "--on_demand", *words, "scores=a.npy"], "--on_demand is for a .popef file")
+        self.succeeds("-i", DIGITS, "--input_shape", "image=2,1,8,8", "-o", "plain.popef", command="poprt")
+        self.fails(["plain.popef", "--on_demand", *words, "scores=a.npy"], "embed_source")
+        # bench measures a shape.
+        self.command = "poprt_exec bench"
+        self.succeeds("d.popef", "--on_demand", "--input_shape", "image=5,1,8,8", "--iterations", "3", "--clients", "2")
+        self.fails(["d.popef", "--on_demand", "--input_shape", "image=5,2,8,8", "--iterations", "3"], "image")
+        self.misused(["d.popef", "--on_demand", "--async"], "--on_demand")
+
     def test_input_pb_reads_a_tensor_proto(self):
         self.tensor_pb("x.pb", 1, [2, 3], struct.pack("<6f", *X))
         self.succeeds(self.relu(), "--input-pb", "x=x.pb", "--output", "y=y.npy")

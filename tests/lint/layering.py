@@ -21,7 +21,7 @@ ALLOWED = {
     "cli/": ["bindings/serving/", "capi/include/"],
     "cli/serve/": ["cli/", "bindings/serving/", "capi/include/"],
     # Developer commands.
-    "cli/exec/": ["cli/", "bindings/serving/", "capi/include/", "core/", "inspector/model/"],
+    "cli/exec/": ["cli/", "bindings/serving/", "capi/include/", "capi/src/", "core/", "inspector/model/"],
     "cli/poprt_exec.cpp": ["cli/", "cli/exec/", "capi/include/", "core/"],
     "inspector/model/": ["core/"],
     "inspector/views/": ["inspector/model/", "core/"],

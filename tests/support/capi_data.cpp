@@ -1,4 +1,4 @@
-// Makes the files that the C tests use: fused.popef, copies.popef and weights.popef
+// Makes the files that the C tests use: fused.popef, copies.popef, source.popef and weights.popef
 // (tests/support/copy_model.h, 16 floats) and identity.onnx (x -> Identity -> y, f32[N,4]),
 // beyond_f16.onnx, dense.onnx, random.onnx and quarter.onnx.
 #include <filesystem>
@@ -82,6 +82,9 @@ int main(int argc, char** argv) {
     test::CopyModel copy(16);
     runtime::write_popef(folder / "copies.popef", "copies", copy.b.program(),
                          copy.b.weight_records());
+    // The same with a source, of which no test reads more than its presence.
+    runtime::write_popef(folder / "source.popef", "copies", copy.b.program(),
+                         copy.b.weight_records(), {{"poprt.source", "text"}});
     // The same where x has a value, the constants.
     copy.b.program().inputs[0].data = copy.b.weight_records()[0].offset;
     runtime::write_popef(folder / "weights.popef", "weights", copy.b.program(),

@@ -153,9 +153,10 @@ class CompilerOptions(Config):
     load: str = ""
     #: How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its first request
     #: arrives, and input_shape or batch_size is the shape that is compiled ahead; "buckets" compiles the shapes of
-    #: input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a function that loads an
-    #: ONNX model to run it. "": "buckets" if an input has several shapes; else "on_demand" for a model that is loaded
-    #: to run it; else "fixed". Since 1.0.
+    #: input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a function that loads a
+    #: model to run it: an ONNX file, or a PopEF file that was compiled with embed_source, which also has the other
+    #: options. "": "buckets" if an input has several shapes; else "on_demand" for an ONNX model that is loaded to run
+    #: it; else "fixed". Since 1.0.
     shapes: str = ""
     # </options:compile>
 

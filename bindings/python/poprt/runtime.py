@@ -392,7 +392,10 @@ def _opened(given: Popef, config: Any, compiler_options: Optional[CompilerOption
             return Executable.load(given, compiler_options)
         return Compiler.compile(given, None, _to_run(compiler_options))  # type: ignore[arg-type]
     if compiler_options is not None:
-        raise InvalidArgumentError("compiler_options are for a model that ends with .onnx; what is given was compiled already")
+        if isinstance(given, (str, os.PathLike)) and options_of(compiler_options).shapes == "on_demand":
+            return Executable.load(given, compiler_options)
+        raise InvalidArgumentError("compiler_options are for a model that ends with .onnx, or a PopEF file with shapes on_demand; "
+                                   "what is given was compiled already")
     if isinstance(given, Executable):
         return given
     return Executable(given, check_package_hash=config._get("check_package_hash", True))  # type: ignore[arg-type]

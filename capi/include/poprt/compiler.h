@@ -186,9 +186,10 @@ typedef struct poprt_compile_options {
   /* How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
    * first request arrives, and input_shape or batch_size is the shape that is compiled ahead;
    * "buckets" compiles the shapes of input_shape and pads requests to them; "fixed" compiles one
-   * shape. "on_demand" needs a function that loads an ONNX model to run it. Null: "buckets" if an
-   * input has several shapes; else "on_demand" for a model that is loaded to run it; else "fixed".
-   * poprt_executable_load is such a function. Since 1.0. */
+   * shape. "on_demand" needs a function that loads a model to run it: an ONNX file, or a PopEF file
+   * that was compiled with embed_source, which also has the other options. Null: "buckets" if an
+   * input has several shapes; else "on_demand" for an ONNX model that is loaded to run it; else
+   * "fixed". poprt_executable_load is such a function. Since 1.0. */
   const char* shapes;
   /* </options:compile> */
 } poprt_compile_options;
@@ -214,9 +215,12 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
  * model has variable dimensions, its shapes are compiled when a runner gets requests (option
  * `shapes`): then dimensions of anchors are -1 unless the options fix them, and an executable
  * without such a shape cannot be saved, fused or used by a session (failed_precondition).
- * `options` may be null; they have no effect on a PopEF file. The cache is cache_path, else
+ * `options` may be null. They have no effect on a PopEF file, unless `shapes` is on_demand: then
+ * the source in the file (embed_source) is compiled at other shapes with the options that the file
+ * records, and only cache_path, load and callbacks may be given. The cache is cache_path, else
  * POPART_CACHE_DIR, else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open
- * and poprt_compiler_compile_file. Since 1.0. */
+ * and poprt_compiler_compile_file; failed_precondition if a PopEF file without a source, or one of
+ * several shapes, should be compiled. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
                                                             const poprt_compile_options* options,
                                                             poprt_executable** out_executable);

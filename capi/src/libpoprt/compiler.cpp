@@ -26,6 +26,7 @@
 #include "compile_generation.h"
 #include "compiler_handle.h"
 #include "compiler_loader.h"
+#include "embedded_source.h"
 #include "engine_options.h"
 #include "estimate_handle.h"
 #include "guard.h"
@@ -40,6 +41,7 @@
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 #include "shape_compiler.h"
+#include "temporary_folder.h"
 
 using namespace poprt;
 using capi::call;
@@ -248,28 +250,6 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                       std::move(files));
 }
 
-// A temporary folder. The destructor removes it with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "poprt_XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      fail(ErrorCode::permission_denied, "cannot make a folder in '{}': {}",
-           fs::temp_directory_path().string(), std::strerror(errno));
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // If `keeps` is not null, it is the compiler that keeps the model for a compilation.
 void convert(const poprt_compile_options& options, const poprt_library_source& source,
              const char* out, const poprt_compiler* keeps = nullptr) {
@@ -441,7 +421,7 @@ void write_text(const fs::path& path, const std::string& text) {
 // is therefore converted twice: the second conversion writes only the files of the converter.
 void convert_and_check(const poprt_compiler& c, const poprt_library_source& source,
                        const fs::path& out) {
-  const TemporaryFolder folder;
+  const capi::TemporaryFolder folder;
   const fs::path file = folder.path() / "model.onnx";
   poprt_compile_options first = c.options, second = c.options;
   first.progress = nullptr;
@@ -590,9 +570,31 @@ std::unique_ptr<poprt_executable> compile_on_demand(std::unique_ptr<poprt_compil
   return made;
 }
 
+// Opens a PopEF file that contains its source. Shapes for which it was not compiled are compiled on
+// demand. `given` has the cache.
+std::unique_ptr<poprt_executable> load_with_source(const std::string& path,
+                                                   const poprt_compile_options& given) {
+  auto made = std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
+  try {
+    const capi::OptionsOfFile of_file(*made->model, given, path);
+    auto compiler = capi::compiler_with(of_file.options());
+    std::optional<runtime::ExecutableCache> cache;
+    if (const auto folder = capi::cache_folder(compiler->options)) cache.emplace(*folder);
+    const auto shapes = std::make_shared<capi::ShapeCompiler>(
+        std::move(compiler), capi::embedded_source(*made->model, path), cache);
+    shapes->adopt(made->model, of_file.source_hash());
+    if (shapes->is_open()) made->shapes = shapes;
+  } catch (Error& e) {
+    if (e.message().find(path) == std::string::npos) e.add_context(fmt::format("'{}'", path));
+    throw;
+  }
+  return made;
+}
+
 std::unique_ptr<poprt_executable> load(const std::string& path,
                                        const poprt_compile_options& given) {
-  if (is_popef(path))
+  const bool popef = is_popef(path);
+  if (popef && !(given.shapes && std::string_view(given.shapes) == "on_demand"))
     return std::make_unique<poprt_executable>(poprt_executable{runtime::open_popef(path)});
   poprt_compile_options o = given;
   std::string folder;
@@ -600,6 +602,7 @@ std::unique_ptr<poprt_executable> load(const std::string& path,
   if (const auto found = capi::default_cache_folder(); !named && found) folder = *found;
   if (!folder.empty()) o.cache_path = folder.c_str();
   o.enable_engine_caching = named || !folder.empty();
+  if (popef) return load_with_source(path, o);
   auto compiler = capi::compiler_with(o);
   const std::string name = runtime::executable_name(path);
   if (compiles_on_demand(*compiler, true))

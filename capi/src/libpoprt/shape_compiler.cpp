@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "codecs/sha256.h"
 #include "compile_cache.h"
 #include "option_lists.h"
 #include "program/shared_weights.h"
@@ -62,8 +64,19 @@ ShapeCompiler::~ShapeCompiler() = default;
 
 poprt_library_source ShapeCompiler::source() const {
   if (!source_.path.empty()) return {source_.path.c_str(), nullptr, 0, nullptr};
-  return {nullptr, source_.bytes.data(), source_.bytes.size(),
-          source_.folder ? source_.folder->c_str() : nullptr};
+  const std::span<const std::byte> bytes =
+      source_.view.empty() ? std::as_bytes(std::span(source_.bytes)) : source_.view;
+  return {nullptr, bytes.data(), bytes.size(), source_.folder ? source_.folder->c_str() : nullptr};
+}
+
+std::string ShapeCompiler::hash() const {
+  std::string text;
+  const poprt_library_source from = source();
+  call_with_sink([&](std::span<const std::byte> bytes) { text += text_of(bytes); },
+                 [&](const poprt_library_sink* sink, poprt_library_error* error) {
+                   compiler_library().hash(&from, &options_->options, sink, error);
+                 });
+  return text;
 }
 
 std::shared_ptr<ShapeCompiler> ShapeCompiler::with_execution_precision(
@@ -137,17 +150,14 @@ void ShapeCompiler::take_first(std::shared_ptr<const runtime::Model> model,
   first_key_ = key;
   if (open_) first_shapes_ = input_shapes(*model, *open_);
   first_ = std::move(model);
+  shared_ = first_;
 }
 
 std::shared_ptr<const runtime::Model> ShapeCompiler::load() {
   const std::lock_guard lock(mutex_);
   const poprt_compile_options& o = options_->options;
   if (cache_) {
-    const poprt_library_source from = source();
-    call_with_sink([&](std::span<const std::byte> bytes) { model_hash_ += text_of(bytes); },
-                   [&](const poprt_library_sink* sink, poprt_library_error* error) {
-                     compiler_library().hash(&from, &o, sink, error);
-                   });
+    model_hash_ = hash();
     const auto key = cache_key(o, model_hash_ + kOnDemandKey, source_.name);
     if (auto model = cache_->find(key)) {
       if (o.progress) o.progress(1, "found in the cache", o.user_data);
@@ -162,6 +172,30 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::load() {
   auto model = compile_first(o, from_cache);
   if (!open_) imported_.reset();
   return model;
+}
+
+void ShapeCompiler::adopt(std::shared_ptr<const runtime::Model> model, const std::string& hash) {
+  const std::lock_guard lock(mutex_);
+  model_hash_ = this->hash();
+  if (!hash.empty() && hash != model_hash_)
+    fail(ErrorCode::data_loss,
+         "the embedded source is not the model that the executable was compiled from: its hash is "
+         "{}, the file records {}",
+         model_hash_, hash);
+  const bool complete = import(options_->options);
+  // It needs memory, and a request of another shape may never arrive.
+  imported_.reset();
+  if (!open_) return;
+  if (!complete)
+    fail(ErrorCode::data_loss, "the recorded options do not fix every size of the embedded source");
+  ahead_ = adopted_ = true;
+  take_first(std::move(model), "");
+  for (size_t i = 0; i < first_shapes_.size(); i++)
+    if (!is_static(first_shapes_[i]))
+      fail(ErrorCode::data_loss,
+           "the executable has no input '{}' of its embedded source, so that it cannot be compiled "
+           "at other shapes",
+           open_->inputs[i].name);
 }
 
 std::shared_ptr<const runtime::Model> ShapeCompiler::description() const {
@@ -187,46 +221,74 @@ std::shared_ptr<const runtime::Model> ShapeCompiler::with_shared_weights(
   const auto& inputs = model->inputs();
   const auto found = std::ranges::find(inputs, program::kSharedWeights, &program::Anchor::name);
   if (found == inputs.end()) return model;
-  const uint64_t bytes = first_->program().weights_bytes;
+  const uint64_t bytes = shared_->program().weights_bytes;
   if (found->bytes() != bytes || found->dtype != DType::u8)
     fail(ErrorCode::data_loss, "the program shares {} bytes of weights, the first one has {}",
          found->bytes(), bytes);
   auto made = std::make_shared<runtime::Model>(*model);
   made->input_data[static_cast<size_t>(found - inputs.begin())] =
-      first_->image.weights.first(bytes);
+      shared_->image.weights.first(bytes);
   made->image.owner = std::make_shared<
       std::pair<std::shared_ptr<const runtime::Model>, std::shared_ptr<const runtime::Model>>>(
-      model, first_);
+      model, shared_);
   return made;
+}
+
+// Takes an executable after the first one from the cache, or returns null.
+std::shared_ptr<const runtime::Model> ShapeCompiler::find_next(const poprt_compile_options& options,
+                                                               runtime::CacheKey& key) {
+  if (!cache_) return nullptr;
+  // The executable of a file is in no cache. Its weights identify it.
+  if (first_key_.empty()) first_key_ = Sha256().add(shared_->image.weights).finish();
+  key = cache_key(options, model_hash_ + kOnDemandKey + first_key_, source_.name);
+  return cache_->find(key);
+}
+
+// Compiles the first executable again, so that later ones share its weights.
+void ShapeCompiler::learn_weights() {
+  const ShapedOptions first(options_->options, *open_, first_shapes_, true);
+  poprt_compile_options silent = ahead_ ? options_->options : first.options;
+  silent.progress = nullptr;
+  silent.after_pass = nullptr;
+  silent.stop = nullptr;
+  silent.options = first.named.data();
+  silent.option_count = first.named.size();
+  if (!adopted_) {
+    call([&](poprt_library_error* error) {
+      compiler_library().compile_open_model(imported_->model, &silent, 1, nullptr, error);
+    });
+  } else {
+    auto again = run_compiler(silent, true);
+    const auto weights = [](const runtime::Model& m) {
+      return m.image.weights.first(m.program().weights_bytes);
+    };
+    if (!std::ranges::equal(weights(*again), weights(*first_))) {
+      log().info(
+          "the weights of '{}' are not those of a compilation of its source: other shapes "
+          "do not share them",
+          source_.name);
+      shared_ = std::move(again);
+      first_key_.clear();
+    }
+  }
+  knows_weights_ = true;
 }
 
 std::shared_ptr<const runtime::Model> ShapeCompiler::compile_next(
     const poprt_compile_options& options, bool& from_cache) {
   runtime::CacheKey key;
-  if (cache_) {
-    key = cache_key(options, model_hash_ + kOnDemandKey + first_key_, source_.name);
-    if (const auto model = cache_->find(key)) {
-      from_cache = true;
-      return with_shared_weights(model);
-    }
+  auto model = find_next(options, key);
+  if (!model && !imported_) import(options);
+  if (!model && !knows_weights_) {
+    const std::string before = first_key_;
+    learn_weights();
+    if (first_key_ != before) model = find_next(options, key);
   }
-  if (!imported_) import(options);
-  if (!knows_weights_) {
-    const ShapedOptions first(options_->options, *open_, first_shapes_, true);
-    const poprt_compile_options again = ahead_ ? options_->options : first.options;
-    poprt_compile_options silent = again;
-    silent.progress = nullptr;
-    silent.after_pass = nullptr;
-    silent.stop = nullptr;
-    silent.options = first.named.data();
-    silent.option_count = first.named.size();
-    call([&](poprt_library_error* error) {
-      compiler_library().compile_open_model(imported_->model, &silent, 1, nullptr, error);
-    });
-    knows_weights_ = true;
+  from_cache = model != nullptr;
+  if (!model) {
+    model = run_compiler(options, false);
+    if (cache_) cache_->store(key, model->payload);
   }
-  const auto model = run_compiler(options, false);
-  if (cache_) cache_->store(key, model->payload);
   return with_shared_weights(model);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,13 +25,19 @@ std::unique_ptr<poprt_compiler> compiler_with(const poprt_compile_options& optio
 // engine cache under the hash of the model, the options and the shapes; those after the first one
 // also under the name of the first. The compiler library is loaded, and the model is read, when an
 // executable is not in the cache. Thread-safe.
+//
+// The first executable may also be that of a PopEF file, whose source is compiled at other shapes.
+// These use the weights in the file if a compilation of the source gives the same; otherwise they
+// share weights with each other.
 class ShapeCompiler {
  public:
   struct Source {
-    std::string path;  // empty: the model is in `bytes`
+    std::string path;  // empty: the model is in `bytes`, or in `view` if that is not empty
     std::string bytes;
     std::optional<std::string> folder;
     std::string name;  // of executables
+    std::span<const std::byte> view = {};
+    std::shared_ptr<const void> owner = nullptr;  // keeps `view` and the folder
   };
 
   // `options` are the options of poprt_compiler. Callbacks are called only by load().
@@ -44,6 +51,10 @@ class ShapeCompiler {
   // Otherwise returns null; then is_open() is true. If is_open() is false, the result is a model
   // with fixed shapes.
   std::shared_ptr<const runtime::Model> load();
+  // Uses an executable that was compiled from the source with these options. Reads the source to
+  // find the sizes of inputs that are open; is_open() states whether there are any. `hash` is the
+  // recorded hash of the source; it may be empty. Throws data_loss for another source.
+  void adopt(std::shared_ptr<const runtime::Model> model, const std::string& hash);
   bool is_open() const { return open_.has_value(); }
   const program::OpenShapes& shapes() const { return *open_; }
   // A compiler of the same model with option execution_precision. load() has not been called.
@@ -70,6 +81,7 @@ class ShapeCompiler {
   };
   struct ShapedOptions;
 
+  std::string hash() const;
   bool import(const poprt_compile_options& options);
   std::shared_ptr<const runtime::Model> compile_first(const poprt_compile_options& options,
                                                       bool& from_cache);
@@ -80,6 +92,9 @@ class ShapeCompiler {
   std::shared_ptr<const runtime::Model> with_shared_weights(
       const std::shared_ptr<const runtime::Model>& model) const;
   void take_first(std::shared_ptr<const runtime::Model> model, const std::string& key);
+  std::shared_ptr<const runtime::Model> find_next(const poprt_compile_options& options,
+                                                  runtime::CacheKey& key);
+  void learn_weights();
 
   const std::unique_ptr<poprt_compiler> options_;
   const Source source_;
@@ -91,10 +106,12 @@ class ShapeCompiler {
   std::mutex mutex_;  // guards the rest
   std::unique_ptr<Imported> imported_;
   std::shared_ptr<const runtime::Model> first_;
+  std::shared_ptr<const runtime::Model> shared_;  // has the weights that later executables use
   std::vector<Shape> first_shapes_;
-  std::string first_key_;
+  std::string first_key_;       // of shared_; adopt() leaves it empty until it is needed
   bool ahead_ = false;          // whether the options determined the first shapes
-  bool knows_weights_ = false;  // whether imported_ has the weights of first_
+  bool adopted_ = false;        // whether first_ is from adopt()
+  bool knows_weights_ = false;  // whether imported_ has the weights of shared_
   std::map<std::vector<Shape>, std::weak_ptr<const runtime::Model>> models_;
 };
 

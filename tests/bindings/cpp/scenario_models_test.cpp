@@ -407,6 +407,30 @@ TEST(scenario, s81_batch_compiled_ahead) {
   for (const size_t rows : {2, 5, 1}) check_rows(*on_demand.runner, rows);
 }
 
+TEST(scenario, s100_a_popef_file_at_any_shape) {
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  ::mkdtemp(folder);
+  const std::string file = std::string(folder) + "/affine.popef";
+  const auto load = [&](bool source, Precision precision) {
+    CompilerOptions made, options;
+    made.inputShape["x"] = {2, 4};
+    made.embedSource = source;
+    Compiler::compileAndExport(model("affine.onnx"), {}, file, made);
+    options.shapes = "on_demand";
+    options.precision = precision;
+    options.cachePath = folder;
+    options.enableEngineCaching = true;
+    return Compiler::load(file, options);
+  };
+  {
+    ModelRunner runner(*load(true, Precision::keep), config());
+    for (const size_t rows : {3, 2, 1, 3}) check_rows(runner, rows);
+  }
+  fails([&] { load(true, Precision::fp16); }, ErrorCode::invalid_argument, {"precision"});
+  fails([&] { load(false, Precision::keep); }, ErrorCode::failed_precondition, {"embed_source"});
+  std::filesystem::remove_all(folder);
+}
+
 TEST(scenario, s82_warm_up) {
   OnDemand on_demand;
   on_demand.runner->warmUp({{"x", {2, 4}}});

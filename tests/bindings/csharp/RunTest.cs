@@ -516,6 +516,27 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario100APopefFileAtAnyShape()
+    {
+        string file = System.IO.Path.Combine(folder, "source.popef");
+        Func<bool, Precision, Executable> load = (source, precision) =>
+        {
+            var made = new CompilerOptions { EmbedSource = source };
+            made.InputShapes["x"] = new long[] { 2, 4 };
+            using (var compiler = new Compiler(made)) compiler.CompileToPopef(Path("affine.onnx"), file);
+            var options = new CompilerOptions { Shapes = "on_demand", Precision = precision };
+            options.CachePath = System.IO.Path.Combine(folder, Guid.NewGuid().ToString());
+            options.EnableEngineCaching = true;
+            return Executable.Load(file, options);
+        };
+        using (Executable executable = load(true, Precision.Keep))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
+            foreach (int rows in new[] { 3, 2, 1, 3 }) CheckRows(runner, rows);
+        Fails(ErrorCode.InvalidArgument, () => load(true, Precision.Fp16), "precision");
+        Fails(ErrorCode.FailedPrecondition, () => load(false, Precision.Keep), "embed_source");
+    }
+
+    [Test]
     public void Scenario83ShapeSets()
     {
         var options = new CompilerOptions();

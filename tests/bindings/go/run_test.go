@@ -99,6 +99,29 @@ func TestScenario84ShapesAreRemoved(t *testing.T) {
 	}
 }
 
+func TestScenario100APopefFileAtAnyShape(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "affine.popef")
+	load := func(source bool, precision poprt.Precision) (*poprt.Executable, error) {
+		options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, EmbedSource: source}
+		ok(t, must(poprt.Compile(model("affine.onnx"), options)).Save(path))
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		return poprt.Load(path, &poprt.CompileOptions{Shapes: "on_demand", Precision: precision})
+	}
+	e, err := load(true, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := must(poprt.NewRunner(e, nil))
+	t.Cleanup(func() { r.Close() })
+	for _, rows := range []int{3, 2, 1, 3} {
+		checkRows(t, r, rows)
+	}
+	_, err = load(true, poprt.FP16)
+	fails(t, err, poprt.InvalidArgument, "precision")
+	_, err = load(false, 0)
+	fails(t, err, poprt.FailedPrecondition, "embed_source")
+}
+
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

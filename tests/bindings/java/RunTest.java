@@ -575,6 +575,40 @@ class RunTest extends Scenarios {
     }
   }
 
+  private static Executable loadSource(
+      Path folder, boolean source, CompilerOptions.Precision precision) {
+    Path file = folder.resolve("affine.popef");
+    try (Executable executable =
+        compile(
+            "affine.onnx",
+            new CompilerOptions().inputShape("x", 2, 4).embedSource(source))) {
+      executable.save(file);
+    }
+    return Executable.load(
+        file,
+        new CompilerOptions()
+            .shapes("on_demand")
+            .precision(precision)
+            .engineCaching(folder.resolve("cache")));
+  }
+
+  @Test
+  void scenario_100_a_popef_file_at_any_shape(@TempDir Path folder) {
+    try (ModelRunner runner = runner(loadSource(folder, true, CompilerOptions.Precision.KEEP))) {
+      for (int rows : new int[] {3, 2, 1, 3}) checkRows(runner, rows);
+    }
+    var given =
+        assertThrows(
+            PoprtException.class, () -> loadSource(folder, true, CompilerOptions.Precision.FP16));
+    assertEquals(ErrorCode.INVALID_ARGUMENT, given.code());
+    assertTrue(given.getMessage().contains("precision"), given.getMessage());
+    var missing =
+        assertThrows(
+            PoprtException.class, () -> loadSource(folder, false, CompilerOptions.Precision.KEEP));
+    assertEquals(ErrorCode.FAILED_PRECONDITION, missing.code());
+    assertTrue(missing.getMessage().contains("embed_source"), missing.getMessage());
+  }
+
   @Test
   void scenario_83_shape_sets() {
     CompilerOptions options =

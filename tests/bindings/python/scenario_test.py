@@ -753,6 +753,27 @@ for _ in range(8):
         shapes = runner.statistics()["shapes"]
         self.assertEqual((shapes["removed"], len(shapes["kept"]), shapes["kept"][0]["sizes"]), (3, 1, {"N": 4}))
 
+    def test_scenario_100_a_popef_file_at_any_shape(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, "affine.popef")
+
+        def load(source=True, **more):
+            Compiler.compile_and_export(model("affine.onnx"), None, path, CompilerOptions(input_shape={"x": [2, 4]}, embed_source=source))
+            options = CompilerOptions(shapes="on_demand", cache_path=folder, enable_engine_caching=True, **more)
+            runner = Runner(path, config(), compiler_options=options)
+            self.addCleanup(runner.close)
+            return runner
+        runner = load()
+        for rows in (3, 2, 1, 3):
+            self.check_rows(runner, rows)
+        with self.fails([poprt.errors.InvalidArgumentError], "precision"):
+            load(precision="fp16")
+        with self.fails([poprt.errors.FailedPreconditionError], "embed_source"):
+            load(source=False)
+        with self.fails([poprt.errors.InvalidArgumentError], "shapes on_demand"):
+            Runner(path, config(), compiler_options=CompilerOptions())
+
     def test_scenario_33_runner_statistics(self):
         runner = self.runner(flush_on_waiting_outputs=True)
         for _ in range(3):

@@ -118,6 +118,13 @@ TEST(RecordedOptions, RefusesInvalidRecordedValues) {
         std::pair("strict", "2"), std::pair("variable_weights", "yes"),
         std::pair("no_such_option", "1")})
     EXPECT_EQ(refused({{name, value}}), not_understood(name, value));
+  // A forged file must neither load code nor choose the folder of a cache.
+  for (const auto& [name, value] :
+       {std::pair("custom_library_so_paths", "/tmp/x.so"),
+        std::pair("compiler_options", "cache_path=/tmp"), std::pair("popart_options", "a=b"),
+        std::pair("enable_engine_caching", "True"), std::pair("cache_path", "/tmp"),
+        std::pair("opaque_blobs", "{}")})
+    EXPECT_EQ(refused({{name, value}}), not_understood(name, value));
   EXPECT_EQ(refused({{"graph0/precision", "fp16"}}),
             "the executable contains several models; compile them again and fuse them (poprt "
             "--config_yaml)");
