@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "common/json.h"
+
 namespace poprt::serve {
 namespace {
 
@@ -13,6 +17,42 @@ std::string escaped(const std::string& text) {
     out += c == '\n' ? std::string("\\n") : std::string(1, c);
   }
   return out;
+}
+
+// The state of the generators, from their statistics.
+void format_generator_states(
+    std::string& text, const std::vector<std::shared_ptr<const LoadedGenerator>>& generators) {
+  std::vector<nlohmann::json> states;
+  for (const auto& generator : generators) {
+    poprt_string* json = nullptr;
+    if (poprt_error* error = poprt_generator_statistics(generator->generator.get(), &json)) {
+      poprt_error_free(error);
+      return;
+    }
+    states.push_back(cli::parse_json(poprt_string_data(json)));
+    poprt_string_free(json);
+  }
+  struct Family {
+    const char *key, *name, *type, *help;
+  };
+  constexpr Family kFamilies[] = {
+      {"busy_slots", "generator_busy_slots", "gauge", "Slots that belong to a text."},
+      {"waiting", "generator_waiting_texts", "gauge", "Texts that wait for a slot."},
+      {"prompt_seconds", "generator_prompt_seconds_total", "counter",
+       "Time in which prompts were computed."},
+      {"decode_tokens", "generator_decode_tokens_total", "counter", "Tokens of decoding steps."},
+      {"decode_seconds", "generator_decode_seconds_total", "counter", "Time of decoding steps."},
+      {"reused_tokens", "generator_reused_tokens_total", "counter",
+       "Tokens of prompts that an earlier text had left in the cache."},
+      {"places", "generator_cache_places", "gauge", "Places for tokens in the caches."},
+      {"used_places", "generator_cache_used_places", "gauge", "Places that texts use."},
+      {"cache_bytes", "generator_cache_bytes", "gauge", "Memory of the caches."}};
+  for (const Family& f : kFamilies) {
+    text += fmt::format("# HELP poprt_{0} {1}\n# TYPE poprt_{0} {2}\n", f.name, f.help, f.type);
+    for (size_t i = 0; i < generators.size(); i++)
+      text += fmt::format("poprt_{}{{model=\"{}\"}} {}\n", f.name, escaped(generators[i]->name),
+                          states[i].at(f.key).dump());
+  }
 }
 
 void format_generators_metrics(
@@ -45,6 +85,7 @@ void format_generators_metrics(
          [](G g) { return g.counters->in_flight.load(); });
   family("generator_slots", "gauge", "Texts that one step computes together.",
          [](G g) { return poprt_generator_slots(g.generator.get()); });
+  format_generator_states(text, generators);
 }
 
 }  // namespace

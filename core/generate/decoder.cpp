@@ -39,7 +39,7 @@ Decoder::Input Decoder::input_of(size_t anchor) const {
 }
 
 Decoder::Decoder(std::shared_ptr<const runtime::Model> model, const device::LoadOptions& load)
-    : session_(std::move(model), {.load = load, .exclusive = true}),
+    : session_(std::move(model), {.load = load, .exclusive = true, .of_generator = true}),
       d_(read_description(session_.model())),
       lengths_(static_cast<size_t>(d_.slots)),
       ids_(input_of(d_.ids)),
@@ -335,6 +335,14 @@ void Decoder::decode(std::span<const int64_t> tokens) {
   keep_states(0, tokens);
   for (size_t slot = 0; slot < tokens.size(); slot++)
     if (tokens[slot] >= 0) lengths_[slot]++;
+}
+
+uint64_t Decoder::cache_bytes() const {
+  uint64_t bytes = 0;
+  for (const Cache& c : d_.caches) bytes += c.row_bytes;
+  if (d_.encoder)
+    for (const Cross& c : d_.encoder->cross) bytes += c.row_bytes;
+  return bytes * static_cast<uint64_t>(d_.slots);
 }
 
 std::span<float> Decoder::logits(size_t row) {

@@ -60,6 +60,11 @@ class Decoder {
   // The logits of the last run: of one slot after prefill(), of each slot after decode().
   std::span<float> logits(size_t row);
 
+  // Bytes of the caches of all slots.
+  uint64_t cache_bytes() const;
+  // That of the session, with a record of the generator, or null.
+  runtime::Telemetry* telemetry() const { return session_.telemetry(); }
+
   // Makes the current run and later ones fail with cancelled. Any thread may call it.
   void stop() noexcept { session_.stop(); }
 

@@ -131,8 +131,14 @@ Generator::Generator(std::shared_ptr<const runtime::Model> model, GeneratorOptio
       options_(std::move(options)),
       shared_(std::make_shared<Sequence::Shared>()),
       slots_(static_cast<size_t>(description().slots)),
-      cached_(slots_.size()),
-      thread_([this] { work(); }) {}
+      cached_(slots_.size()) {
+  if (const runtime::Telemetry* const t = decoder_.telemetry()) {
+    t->generator()->max_length = static_cast<uint64_t>(description().max_length);
+    t->generator()->cache_bytes = decoder_.cache_bytes();
+    t->generator()->slots = slots_.size();
+  }
+  thread_ = std::thread([this] { work(); });
+}
 
 Generator::~Generator() {
   {
@@ -170,11 +176,14 @@ std::shared_ptr<Sequence> Generator::submit(std::span<const int64_t> prompt,
   s->shared_ = shared_;
   s->prompt_length_ = prompt.size();
   s->tokens_.assign(prompt.begin(), prompt.end());
-  if (s->options_.time_limit.count()) s->deadline_ = Clock::now() + s->options_.time_limit;
+  s->begin_ = Clock::now();
+  if (s->options_.time_limit.count()) s->deadline_ = s->begin_ + s->options_.time_limit;
   const std::lock_guard lock(shared_->mutex);
   if (stopping_) fail(ErrorCode::cancelled, "the generator was stopped");
   waiting_.push_back(s);
   counts_.submitted++;
+  if (runtime::Telemetry* const t = decoder_.telemetry()) t->submitted();
+  publish();
   shared_->work.notify_all();
   return s;
 }
@@ -309,8 +318,9 @@ void Generator::check_source(const SequenceOptions& options) const {
 std::string Generator::statistics() const {
   const std::lock_guard lock(shared_->mutex);
   const Counts& c = counts_;
-  return json_text(nlohmann::ordered_json{{"slots", description().slots},
-                                          {"max_length", description().max_length},
+  const Description& d = description();
+  return json_text(nlohmann::ordered_json{{"slots", d.slots},
+                                          {"max_length", d.max_length},
                                           {"submitted", c.submitted},
                                           {"ended", c.ended},
                                           {"waiting", waiting_.size()},
@@ -322,7 +332,45 @@ std::string Generator::statistics() const {
                                           {"decode_steps", c.decode_steps},
                                           {"decode_seconds", c.decode_seconds},
                                           {"encoder_runs", c.encoder_runs},
-                                          {"encoder_seconds", c.encoder_seconds}});
+                                          {"encoder_seconds", c.encoder_seconds},
+                                          {"busy_slots", c.busy_slots},
+                                          {"places", d.slots * d.max_length},
+                                          {"used_places", c.used_places},
+                                          {"cache_bytes", decoder_.cache_bytes()}});
+}
+
+// Counts the slots and places of sequences. Only the thread calls it, with the lock.
+void Generator::note_slots() {
+  counts_.busy_slots = counts_.used_places = 0;
+  for (size_t slot = 0; slot < slots_.size(); slot++) {
+    if (!slots_[slot]) continue;
+    counts_.busy_slots++;
+    counts_.used_places += decoder_.length(slot);
+  }
+  publish();
+}
+
+// Writes the state to the telemetry. Requires the lock, so there is one writer at a time.
+void Generator::publish() {
+  const runtime::Telemetry* const t = decoder_.telemetry();
+  if (!t) return;
+  runtime::telemetry::Generator* const to = t->generator();
+  const Counts& c = counts_;
+  const auto set = [](runtime::telemetry::Counter& counter, auto value) {
+    counter.store(static_cast<uint64_t>(value), std::memory_order_relaxed);
+  };
+  const auto ns = [](double seconds) { return seconds * 1e9; };
+  set(to->busy, c.busy_slots);
+  set(to->waiting, waiting_.size());
+  set(to->used, c.used_places);
+  set(to->submitted, c.submitted);
+  set(to->ended, c.ended);
+  set(to->prompt_tokens, c.prompt_tokens);
+  set(to->reused_tokens, c.reused_tokens);
+  set(to->prompt_ns, ns(c.prompt_seconds));
+  set(to->decode_tokens, c.decode_tokens);
+  set(to->decode_steps, c.decode_steps);
+  set(to->decode_ns, ns(c.decode_seconds));
 }
 
 // Whether a sequence must run or end now. Requires the lock.
@@ -343,6 +391,7 @@ void Generator::work() {
   for (;;) {
     // Sequences that wait for a slot or for their caller may reach their time limit without a run.
     constexpr std::chrono::milliseconds kCheck{10};
+    note_slots();
     while (!has_work()) {
       const bool limited =
           std::ranges::any_of(slots_, [](const SequencePtr& s) { return s && s->deadline_; }) ||
@@ -359,6 +408,7 @@ void Generator::work() {
     if (stopping_) return;
     save_wanted();
     admit();
+    note_slots();
     lock.unlock();
     run_prompt();
     run_step();
@@ -451,6 +501,12 @@ void Generator::end(Sequence& s, Finish finish, std::optional<Error> error) {
   s.error_ = std::move(error);
   s.waits_ = false;
   counts_.ended++;
+  if (runtime::Telemetry* const t = decoder_.telemetry()) {
+    if (finish == Finish::stop || finish == Finish::length)
+      t->completed(Clock::now() - s.begin_);
+    else
+      t->failed();
+  }
   shared_->progress.notify_all();
 }
 

@@ -101,6 +101,7 @@ class Sequence {
   int64_t source_length_ = 0;        // of a text that is restored
   std::vector<std::byte> restored_;  // its state, until it has a slot
   bool encoded_ = false;
+  std::chrono::steady_clock::time_point begin_;  // the time of its submission
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::optional<size_t> slot_;
   // With beams: the slots of the running texts, and those that are free.
@@ -152,8 +153,8 @@ class Generator {
   // Throws the errors of restore().
   void check_saved(std::span<const std::byte> bytes);
 
-  // JSON with the numbers of slots, sequences, tokens and seconds since the generator was created.
-  // Thread-safe.
+  // JSON with the state of slots and caches, and the numbers of sequences, tokens and seconds since
+  // the generator was created. Thread-safe.
   std::string statistics() const;
 
  private:
@@ -185,6 +186,8 @@ class Generator {
   void save_wanted();
   const std::string& fingerprint();
   SavedSequence read_saved(std::span<const std::byte> bytes);
+  void note_slots();
+  void publish();
 
   Decoder decoder_;
   const GeneratorOptions options_;
@@ -199,6 +202,7 @@ class Generator {
     int64_t prompt_tokens = 0, decode_tokens = 0, decode_steps = 0, reused_tokens = 0;
     double prompt_seconds = 0, decode_seconds = 0, encoder_seconds = 0;
     int64_t submitted = 0, ended = 0, encoder_runs = 0;
+    int64_t busy_slots = 0, used_places = 0;
   } counts_;
   size_t active_count_ = 0;
 

@@ -75,6 +75,12 @@ void add_rates(TelemetrySeries& series) {
   now.requests_per_second = rate(now.all_completed, before.all_completed);
   now.runs_per_second = rate(now.all_runs, before.all_runs);
   now.busy = std::min(1.0, rate(now.all_busy_ns, before.all_busy_ns) / 1e9);
+  if (now.generator && before.generator) {
+    now.prompt_tokens_per_second =
+        rate(now.generator->prompt_tokens, before.generator->prompt_tokens);
+    now.decode_tokens_per_second =
+        rate(now.generator->decode_tokens, before.generator->decode_tokens);
+  }
   now.p50_ns = quantile(counts, 0.5);
   now.p90_ns = quantile(counts, 0.9);
   now.p99_ns = quantile(counts, 0.99);
@@ -133,6 +139,7 @@ void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& n
   s.all_failed = now.failed;
   s.all_runs = now.runs;
   s.all_busy_ns = now.busy_ns;
+  s.generator = now.generator;
   for (size_t b = 0; b < runtime::telemetry::kBuckets; b++)
     if (const uint64_t n = more(now.histogram[b], before.histogram[b]); n > 0)
       s.latencies.emplace_back(static_cast<uint16_t>(b),
@@ -143,6 +150,25 @@ void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& n
   series.samples.push_back(std::move(s));
   if (series.samples.size() > kMostSamples) series.samples.pop_front();
   add_rates(series);
+}
+
+// Calls f with the name and the value of each field.
+template <class Snapshot, class F>
+void for_generator_fields(Snapshot& g, F&& f) {
+  f("slots", g.slots);
+  f("max_length", g.max_length);
+  f("cache_bytes", g.cache_bytes);
+  f("busy", g.busy);
+  f("waiting", g.waiting);
+  f("used", g.used);
+  f("submitted", g.submitted);
+  f("ended", g.ended);
+  f("prompt_tokens", g.prompt_tokens);
+  f("reused_tokens", g.reused_tokens);
+  f("prompt_ns", g.prompt_ns);
+  f("decode_tokens", g.decode_tokens);
+  f("decode_steps", g.decode_steps);
+  f("decode_ns", g.decode_ns);
 }
 
 nlohmann::json to_object(const TelemetrySnapshot& s) {
@@ -162,21 +188,25 @@ nlohmann::json to_object(const TelemetrySnapshot& s) {
   nlohmann::json variants = nlohmann::json::array();
   for (const runtime::VariantSnapshot& b : s.variants)
     variants.push_back({{"name", b.name}, {"runs", b.runs}, {"busy", b.busy_ns}});
-  return {{"name", s.name},
-          {"branches", std::move(variants)},
-          {"pid", s.pid},
-          {"started", s.started_ns},
-          {"replica", s.replica},
-          {"alive", s.alive},
-          {"submitted", s.submitted},
-          {"completed", s.completed},
-          {"failed", s.failed},
-          {"in_flight", s.in_flight},
-          {"latency_max", s.latency_max_ns},
-          {"runs", s.runs},
-          {"busy", s.busy_ns},
-          {"histogram", std::move(histogram)},
-          {"queues", std::move(queues)}};
+  nlohmann::json object = {{"name", s.name},
+                           {"branches", std::move(variants)},
+                           {"pid", s.pid},
+                           {"started", s.started_ns},
+                           {"replica", s.replica},
+                           {"alive", s.alive},
+                           {"submitted", s.submitted},
+                           {"completed", s.completed},
+                           {"failed", s.failed},
+                           {"in_flight", s.in_flight},
+                           {"latency_max", s.latency_max_ns},
+                           {"runs", s.runs},
+                           {"busy", s.busy_ns},
+                           {"histogram", std::move(histogram)},
+                           {"queues", std::move(queues)}};
+  if (s.generator)
+    for_generator_fields(
+        *s.generator, [&](const char* key, uint64_t value) { object["generator"][key] = value; });
+  return object;
 }
 
 TelemetrySnapshot from_object(const nlohmann::json& o) {
@@ -207,6 +237,11 @@ TelemetrySnapshot from_object(const nlohmann::json& o) {
       s.variants.push_back(
           {printable(b.at("name").get<std::string>()), b.at("runs"), b.at("busy")});
     }
+  if (const auto found = o.find("generator"); found != o.end()) {
+    runtime::GeneratorSnapshot g;
+    for_generator_fields(g, [&](const char* key, uint64_t& value) { value = found->at(key); });
+    s.generator = g.limited();
+  }
   return s;
 }
 

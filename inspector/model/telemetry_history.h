@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -51,6 +52,9 @@ struct TelemetrySample {
   uint64_t all_runs = 0, all_busy_ns = 0;
   std::vector<QueueSample> queues;
   std::vector<VariantSample> variants;
+  // Of a generator of texts, with its tokens per second over the previous second.
+  std::optional<runtime::GeneratorSnapshot> generator;
+  double prompt_tokens_per_second = 0, decode_tokens_per_second = 0;
   // Requests completed since the previous sample: latency buckets and counts.
   std::vector<std::pair<uint16_t, uint32_t>> latencies;
 };

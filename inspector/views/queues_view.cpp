@@ -119,6 +119,11 @@ void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, b
     draw_all(history, room);
   } else {
     const TelemetrySeries& series = history.series()[static_cast<size_t>(series_)];
+    if (series.last.generator && series.queues.empty()) {
+      draw_generator(history, series, room);
+      ImGui::EndChild();
+      return;
+    }
     const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
     const float table =
         std::min(line * static_cast<float>(series.queues.size() + 1) + 4, room.y * 0.34f);
@@ -154,7 +159,11 @@ void QueuesView::draw_process(const TelemetryHistory& history, size_t i, float w
        fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended"));
   const TelemetrySample* now = s.at(end_);
   const int starving = now ? s.starving_queue(*now) : -1, full = now ? s.full_queue(*now) : -1;
-  std::string rate = now ? rate_text(now->requests_per_second) : "-";
+  std::string rate = !now             ? "-"
+                     : now->generator ? fmt::format("{:.0f} tokens/s · {} of {} slots",
+                                                    now->decode_tokens_per_second,
+                                                    now->generator->busy, now->generator->slots)
+                                      : rate_text(now->requests_per_second);
   if (starving >= 0)
     rate += " · starves: " + s.queues[static_cast<size_t>(starving)].name;
   else if (full >= 0)
@@ -200,6 +209,15 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   if (const uint64_t direct = now ? s.direct(*now) : 0; direct > 0) {
     ui::row("direct", std::to_string(direct));
     ui::tooltip("Requests that ran in the thread of their caller, without a queue");
+  }
+  if (now && now->generator) {
+    const runtime::GeneratorSnapshot& g = *now->generator;
+    ui::row("slots", fmt::format("{} of {} busy", g.busy, g.slots));
+    ui::row("waiting", counted(g.waiting, "text"));
+    ui::row("decoding", fmt::format("{:.1f} tokens/s", now->decode_tokens_per_second));
+    ui::row("prompts", fmt::format("{:.1f} tokens/s", now->prompt_tokens_per_second));
+    ui::row("cache", fmt::format("{:.0f} % of {}", g.used_part() * 100, bytes_text(g.cache_bytes)));
+    ui::tooltip("The part of the places for tokens that texts in slots use");
   }
   value("completed", [](Sample t) { return std::to_string(t.all_completed); });
   value("failed", [](Sample t) { return std::to_string(t.all_failed); });
@@ -365,6 +383,48 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
   plot(history, "Latency", each, {p99, p90, p50}, duration_text, markers, 0, ui::Axis::logarithmic);
   ImGui::SameLine(0, gap);
   plot(history, "Stalls and failures", each, {flight, stalls, failed}, whole_text, markers);
+}
+
+// Draws four plots of a generator of texts, two by two.
+void QueuesView::draw_generator(const TelemetryHistory& history, const TelemetrySeries& s,
+                                ImVec2 size) {
+  const ui::Colours& c = ui::colours();
+  ui::PlotLine busy{"busy", c.accent, {}, true, true}, waiting{"waiting", c.warn, {}, true},
+      decoding{"decoding", c.accent, {}, true, true}, prompts{"prompts", c.good, {}, true},
+      used{"used", c.accent, {}, true, true}, p50{"p50", c.good, {}}, p99{"p99", c.gone, {}};
+  for_samples(
+      s, end_, span,
+      [&](const TelemetrySample& sample, float x) {
+        const auto add = [&](ui::PlotLine& line, double y) {
+          line.points.push_back({x, sample.generator ? static_cast<float>(y) : kNothing});
+        };
+        const runtime::GeneratorSnapshot g =
+            sample.generator.value_or(runtime::GeneratorSnapshot());
+        add(busy, static_cast<double>(g.busy));
+        add(waiting, static_cast<double>(g.waiting));
+        add(decoding, sample.decode_tokens_per_second);
+        add(prompts, sample.prompt_tokens_per_second);
+        add(used, g.used_part() * 100);
+        p50.points.push_back({x, latency_of(sample.p50_ns)});
+        p99.points.push_back({x, latency_of(sample.p99_ns)});
+      },
+      [&](float x) {
+        for (auto* l : {&busy, &waiting, &decoding, &prompts, &used, &p50, &p99})
+          l->points.push_back({x, kNothing});
+      });
+  const auto markers = markers_of(history, s);
+  const float gap = 6 * ui::scale();
+  const ImVec2 each = {(size.x - gap) / 2, std::max(70.0f, (size.y - gap) / 2 - gap)};
+  plot(history, "Slots", each, {busy, waiting}, whole_text, markers,
+       static_cast<float>(s.last.generator->slots));
+  ImGui::SameLine(0, gap);
+  plot(history, "Tokens per second", each, {decoding, prompts}, whole_text, markers);
+  plot(
+      history, "Cache occupancy", each, {used}, [](double y) { return fmt::format("{:.0f} %", y); },
+      markers, 100);
+  ImGui::SameLine(0, gap);
+  plot(history, "Duration of a text", each, {p99, p50}, duration_text, markers, 0,
+       ui::Axis::logarithmic);
 }
 
 // Draws one line for each replica of each process.

@@ -1,5 +1,5 @@
-// The view of running processes: queue occupancy, throughput, latency and stalls over the last
-// minutes.
+// The view of running processes over the last minutes: queue occupancy, throughput, latency and
+// stalls; of a generator of texts its slots, tokens per second and caches.
 #pragma once
 
 #include <functional>
@@ -44,6 +44,7 @@ class QueuesView {
   void draw_now(const TelemetryHistory& history, bool live);
   void draw_variants(const TelemetrySeries& series) const;
   void draw_plots(const TelemetryHistory& history, const TelemetrySeries& series, ImVec2 size);
+  void draw_generator(const TelemetryHistory& history, const TelemetrySeries& series, ImVec2 size);
   void draw_all(const TelemetryHistory& history, ImVec2 size);
   void plot(const TelemetryHistory& history, const char* title, ImVec2 size,
             const std::vector<ui::PlotLine>& lines,

@@ -553,6 +553,12 @@ class Completions(unittest.TestCase):
         self.assertGreater(self.metric("generated_tokens_total"), 32 * 8 - 1)
         self.assertGreater(self.metric("time_to_first_token_seconds_sum"), 0)
         self.assertEqual(self.metric("generator_slots"), 2)
+        for name, least in (("prompt_seconds_total", 1e-9), ("decode_tokens_total", 32 * 7), ("decode_seconds_total", 1e-9),
+                            ("cache_places", 2), ("cache_bytes", 1)):
+            self.assertGreaterEqual(self.metric("generator_" + name), least, name)
+        # The thread of the generator frees the slots after the last token.
+        self.wait_until(lambda: all(self.metric("generator_" + name) == 0
+                                    for name in ("busy_slots", "waiting_texts", "cache_used_places")))
 
     def wait_until(self, happened):
         end = time.monotonic() + 60

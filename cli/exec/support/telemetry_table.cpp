@@ -35,6 +35,23 @@ std::string TelemetryTable::rates(const Sample& now, const Sample& last) {
                      (now.busy_ns - last.busy_ns) / elapsed * 100);
 }
 
+// The rows of a generator of texts. The rates are tokens per second of real time.
+std::string TelemetryTable::generator(const nlohmann::json& segment, const Sample& now,
+                                      const Sample& last) {
+  if (!segment.contains("generator")) return "";
+  const auto& g = segment["generator"];
+  const double elapsed = std::max(now.ns - last.ns, 1.0) / 1e9;
+  const auto places = g["places"].get<uint64_t>(), used = g["used_places"].get<uint64_t>();
+  return fmt::format(
+      "{:>8} slots {} of {} busy, {} waiting, {} ended; tokens/s: prompts {:.1f}, decoding {:.1f}\n"
+      "{:>8} cache {} of {} places ({:.1f}%), {:.1f} MiB\n",
+      "", g["busy"].get<uint64_t>(), g["slots"].get<uint64_t>(), g["waiting"].get<uint64_t>(),
+      g["ended"].get<uint64_t>(), (now.prompt_tokens - last.prompt_tokens) / elapsed,
+      (now.decode_tokens - last.decode_tokens) / elapsed, "", used, places,
+      places ? 100.0 * static_cast<double>(used) / static_cast<double>(places) : 0.0,
+      g["cache_bytes"].get<double>() / (1 << 20));
+}
+
 // The rows of an executable with several models or shapes, one for each.
 std::string TelemetryTable::variants(const nlohmann::json& segment, const Sample& of,
                                      const Sample& last_of, const std::string& key,
@@ -74,7 +91,11 @@ std::string TelemetryTable::text(const nlohmann::json& segments, size_t width) {
     const auto& latency = s["latency_ns"];
     const std::string name = s["name"],
                       key = fmt::format("{} {}", to_text(s["pid"]), to_text(s["started_ns"]));
-    const Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"], requests["completed"]};
+    Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"], requests["completed"]};
+    if (s.contains("generator")) {
+      sample.prompt_tokens = s["generator"]["prompt_tokens"];
+      sample.decode_tokens = s["generator"]["decode_tokens"];
+    }
     const auto found = before_.find(key);
     const Sample last = found == before_.end() ? Sample{s["started_ns"]} : found->second;
     const double elapsed = std::max(sample.ns - last.ns, 1.0);
@@ -94,6 +115,7 @@ std::string TelemetryTable::text(const nlohmann::json& segments, size_t width) {
                       requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
                       duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
     }
+    text += generator(s, sample, last);
     text += variants(s, sample, last, key, now);
     for (const auto& q : s["queues"])
       text += fmt::format("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n",

@@ -9,8 +9,8 @@
 
 namespace poprt::cli {
 
-// Rows for sessions, their variants and their queues, under a heading. Rates are relative to the
-// previous table, or to the start of a new session.
+// Rows for sessions, their variants, queues and generators, under a heading. Rates are relative to
+// the previous table, or to the start of a new session.
 class TelemetryTable {
  public:
   static constexpr size_t kAnyWidth = SIZE_MAX;
@@ -21,8 +21,11 @@ class TelemetryTable {
  private:
   struct Sample {
     double ns = 0, runs = 0, busy_ns = 0, completed = 0;
+    double prompt_tokens = 0, decode_tokens = 0;  // of a generator
   };
   static std::string rates(const Sample& now, const Sample& last);
+  static std::string generator(const nlohmann::json& segment, const Sample& now,
+                               const Sample& last);
   std::string variants(const nlohmann::json& segment, const Sample& of, const Sample& last_of,
                        const std::string& key, std::map<std::string, Sample>& now) const;
 

@@ -104,7 +104,8 @@ void Session::init() {
   if (config_.telemetry || telemetry_wanted())
     telemetry_ = Telemetry::try_make(
         model_->name, config_.replica, static_cast<uint32_t>(inputs_.size() + outputs_.size()),
-        model_->variants ? variant_names(*model_->variants) : std::vector<std::string>());
+        model_->variants ? variant_names(*model_->variants) : std::vector<std::string>(),
+        config_.of_generator);
   if (config_.policy == LaunchPolicy::immediate) bind_to_device(config_.device);
 }
 

@@ -50,6 +50,7 @@ struct SessionConfig {
   // enables it. `replica` distinguishes the sessions of one runner.
   bool telemetry = false;
   uint32_t replica = 0;
+  bool of_generator = false;  // whether the telemetry has the record of a generator
   // The index and the number of the compiled-in copies, if each has a separate session: the values
   // of a feed are distributed to them in turn.
   uint32_t copy = 0, copies = 1;

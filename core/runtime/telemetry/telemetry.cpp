@@ -90,11 +90,12 @@ std::filesystem::path telemetry_dir() {
 }
 
 Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
-                     std::span<const std::string> variants)
+                     std::span<const std::string> variants, bool generator)
     : queues_(std::min(queues, kMaxQueues)) {
   variants = variants.first(std::min<size_t>(variants.size(), kMaxVariants));
   const size_t head = sizeof(Header) + sizeof(telemetry::Replica) + sizeof(Queue) * queues_;
-  bytes_ = head + sizeof(Variant) * variants.size();
+  const size_t variants_end = head + sizeof(Variant) * variants.size();
+  bytes_ = variants_end + (generator ? sizeof(Generator) : 0);
   static std::atomic<uint64_t> made{0};
   const std::filesystem::path folder = telemetry_dir();
   remove_stale(folder);
@@ -136,6 +137,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   h.queue_count = queues_;
   h.variant_bytes = sizeof(Variant);
   h.variant_count = static_cast<uint32_t>(variants.size());
+  h.generator_bytes = generator ? sizeof(Generator) : 0;
   h.histogram_buckets = kBuckets;
   h.replica = replica;
   h.pid = static_cast<uint64_t>(getpid());
@@ -148,6 +150,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
     copy_name((new (map_ + head + i * sizeof(Variant)) Variant{})->name, variants[i]);
   if (!variants.empty())
     variants_ = {std::launder(reinterpret_cast<Variant*>(map_ + head)), variants.size()};
+  if (generator) generator_ = new (map_ + variants_end) Generator{};
   if (rename(hidden.c_str(), path_.c_str()) != 0) {
     munmap(map_, bytes_);
     refuse("name");
@@ -162,9 +165,10 @@ Telemetry::~Telemetry() {
 
 std::unique_ptr<Telemetry> Telemetry::try_make(std::string_view name, uint32_t replica,
                                                uint32_t queues,
-                                               std::span<const std::string> variants) noexcept {
+                                               std::span<const std::string> variants,
+                                               bool generator) noexcept {
   try {
-    return std::make_unique<Telemetry>(name, replica, queues, variants);
+    return std::make_unique<Telemetry>(name, replica, queues, variants, generator);
   } catch (const std::exception& e) {
     try {
       log().warn("no telemetry: {}", e.what());

@@ -34,9 +34,9 @@ class Telemetry {
   using Clock = std::chrono::steady_clock;
 
   // Room for `queues` queues; `variants` are the names of the variants, of which each run takes
-  // one. Throws permission_denied, resource_exhausted.
+  // one. `generator` adds the record of a generator. Throws permission_denied, resource_exhausted.
   Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
-            std::span<const std::string> variants = {});
+            std::span<const std::string> variants = {}, bool generator = false);
   ~Telemetry();
   Telemetry(const Telemetry&) = delete;
   Telemetry& operator=(const Telemetry&) = delete;
@@ -45,7 +45,8 @@ class Telemetry {
   // continues without it.
   static std::unique_ptr<Telemetry> try_make(std::string_view name, uint32_t replica,
                                              uint32_t queues,
-                                             std::span<const std::string> variants = {}) noexcept;
+                                             std::span<const std::string> variants = {},
+                                             bool generator = false) noexcept;
 
   void submitted() noexcept { replica_->submitted.fetch_add(1, std::memory_order_relaxed); }
   void completed(std::chrono::nanoseconds latency) noexcept;
@@ -66,6 +67,9 @@ class Telemetry {
   void finished(uint64_t n) noexcept;
   void stalled() noexcept;
 
+  // The record of the generator, or null. One thread at a time writes it.
+  telemetry::Generator* generator() const noexcept { return generator_; }
+
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -77,6 +81,7 @@ class Telemetry {
   telemetry::Replica* replica_ = nullptr;
   telemetry::Queue* ring_ = nullptr;
   std::span<telemetry::Variant> variants_;
+  telemetry::Generator* generator_ = nullptr;
 };
 
 }  // namespace poprt::runtime

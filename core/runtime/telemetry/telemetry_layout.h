@@ -10,7 +10,7 @@
 namespace poprt::runtime::telemetry {
 
 inline constexpr std::array<char, 8> kMagic = {'P', 'O', 'P', 'R', 'T', 'T', 'E', 'L'};
-inline constexpr uint32_t kMajor = 1, kMinor = 2;
+inline constexpr uint32_t kMajor = 1, kMinor = 3;
 inline constexpr uint32_t kMaxQueues = 4096, kMaxVariants = 1024;
 inline constexpr size_t kNameBytes = 128;
 
@@ -30,7 +30,9 @@ struct Header {
   uint64_t started_ns;                    // CLOCK_REALTIME
   std::array<char, kNameBytes> name;      // name of the executable; zero-terminated
   uint32_t variant_bytes, variant_count;  // since 1.2; zero before
-  std::array<uint64_t, 8> reserved;
+  uint32_t generator_bytes;               // since 1.3; zero before, and without a generator
+  uint32_t unused;                        // zero
+  std::array<uint64_t, 7> reserved;
 };
 static_assert(sizeof(Header) == 256);
 
@@ -81,5 +83,21 @@ struct Variant {
   std::array<uint64_t, 6> reserved;
 };
 static_assert(sizeof(Variant) == 192);
+
+// The state of a generator of texts, after the variant records.
+struct Generator {
+  // Constant.
+  uint64_t slots, max_length;  // texts that one step computes together, and tokens of a text
+  uint64_t cache_bytes;        // memory of the caches of all slots
+  // The current state.
+  Counter busy, waiting;  // slots that belong to a text, and texts that wait for a slot
+  Counter used;           // places of tokens in busy slots, of slots * max_length
+  // Since the start.
+  Counter submitted, ended;  // texts
+  Counter prompt_tokens, reused_tokens, prompt_ns;
+  Counter decode_tokens, decode_steps, decode_ns;
+  std::array<uint64_t, 10> reserved;
+};
+static_assert(sizeof(Generator) == 192);
 
 }  // namespace poprt::runtime::telemetry

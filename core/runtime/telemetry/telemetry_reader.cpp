@@ -77,6 +77,9 @@ struct RawVariant {
   uint64_t runs, busy_ns;
 };
 static_assert(offsetof(RawVariant, busy_ns) == offsetof(Variant, busy_ns));
+static_assert(sizeof(GeneratorSnapshot) == offsetof(Generator, reserved) &&
+              offsetof(GeneratorSnapshot, busy) == offsetof(Generator, busy) &&
+              offsetof(GeneratorSnapshot, decode_ns) == offsetof(Generator, decode_ns));
 
 // Names are printed on terminals and in JSON.
 std::string printable(const std::array<char, kNameBytes>& name) {
@@ -120,6 +123,16 @@ uint64_t TelemetrySnapshot::quantile_ns(double q) const {
   return latency_max_ns;
 }
 
+GeneratorSnapshot GeneratorSnapshot::limited() const {
+  constexpr uint64_t kMostSlots = 1 << 16, kMostLength = uint64_t{1} << 32;
+  GeneratorSnapshot g = *this;
+  g.slots = std::min(g.slots, kMostSlots);
+  g.max_length = std::min(g.max_length, kMostLength);
+  g.busy = std::min(g.busy, g.slots);
+  g.used = std::min(g.used, g.places());
+  return g;
+}
+
 TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   const File file(path);
   Header h;
@@ -136,7 +149,8 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
       !plausible(h.replica_bytes, sizeof(telemetry::Replica)) ||
       !plausible(h.queue_bytes, sizeof(Queue)) || h.queue_count > kMaxQueues ||
       h.histogram_buckets != kBuckets || h.variant_count > kMaxVariants ||
-      (h.variant_count > 0 && !plausible(h.variant_bytes, sizeof(Variant))))
+      (h.variant_count > 0 && !plausible(h.variant_bytes, sizeof(Variant))) ||
+      (h.generator_bytes > 0 && !plausible(h.generator_bytes, sizeof(Generator))))
     file.broken("its sizes make no sense");
 
   TelemetrySnapshot s;
@@ -196,6 +210,11 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
     file.read(queues_end + uint64_t{i} * h.variant_bytes, &b, sizeof b);
     if (b.name[0] != 0) s.variants.push_back({printable(b.name), b.runs, b.busy_ns});
   }
+  if (h.generator_bytes > 0) {
+    GeneratorSnapshot g;
+    file.read(queues_end + uint64_t{h.variant_count} * h.variant_bytes, &g, sizeof g);
+    s.generator = g.limited();
+  }
   return s;
 }
 
@@ -243,6 +262,24 @@ nlohmann::ordered_json json_of(const TelemetrySnapshot& s) {
                            {"stalls", q.stalls}});
   for (const VariantSnapshot& b : s.variants)
     j["branches"].push_back({{"name", b.name}, {"runs", b.runs}, {"busy_ns", b.busy_ns}});
+  if (s.generator) {
+    const GeneratorSnapshot& g = *s.generator;
+    j["generator"] = {{"slots", g.slots},
+                      {"busy", g.busy},
+                      {"waiting", g.waiting},
+                      {"submitted", g.submitted},
+                      {"ended", g.ended},
+                      {"prompt_tokens", g.prompt_tokens},
+                      {"reused_tokens", g.reused_tokens},
+                      {"prompt_ns", g.prompt_ns},
+                      {"decode_tokens", g.decode_tokens},
+                      {"decode_steps", g.decode_steps},
+                      {"decode_ns", g.decode_ns},
+                      {"max_length", g.max_length},
+                      {"places", g.places()},
+                      {"used_places", g.used},
+                      {"cache_bytes", g.cache_bytes}};
+  }
   return j;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,22 @@ struct VariantSnapshot {
   uint64_t runs = 0, busy_ns = 0;
 };
 
+// A generator of texts: the fields of telemetry::Generator.
+struct GeneratorSnapshot {
+  uint64_t slots = 0, max_length = 0, cache_bytes = 0;
+  uint64_t busy = 0, waiting = 0, used = 0;
+  uint64_t submitted = 0, ended = 0;
+  uint64_t prompt_tokens = 0, reused_tokens = 0, prompt_ns = 0;
+  uint64_t decode_tokens = 0, decode_steps = 0, decode_ns = 0;
+
+  uint64_t places() const { return slots * max_length; }
+  double used_part() const {
+    return places() ? static_cast<double>(used) / static_cast<double>(places()) : 0;
+  }
+  // The same for numbers that are not trusted: places() does not overflow, and no part exceeds 1.
+  GeneratorSnapshot limited() const;
+};
+
 struct TelemetrySnapshot {
   std::string name;                                  // printable, for any contents of the segment
   uint64_t pid = 0, started_ns = 0, sampled_ns = 0;  // CLOCK_REALTIME
@@ -46,6 +63,7 @@ struct TelemetrySnapshot {
   std::array<uint64_t, telemetry::kBuckets> histogram{};
   std::vector<QueueSnapshot> queues;
   std::vector<VariantSnapshot> variants;  // of an executable with several variants
+  std::optional<GeneratorSnapshot> generator;
 
   // Upper end of the bucket with the q-quantile, at most the maximum; 0 without requests.
   uint64_t quantile_ns(double q) const;

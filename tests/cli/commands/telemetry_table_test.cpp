@@ -57,6 +57,30 @@ TEST(TelemetryTable, RatesAreSinceTheStartAndThenSinceTheLookBefore) {
   EXPECT_EQ(Words(still.begin() + 4, still.begin() + 7), (Words{"0.0", "0.0", "0.0%"}));
 }
 
+TEST(TelemetryTable, AGeneratorHasSlotsTokensAndCaches) {
+  const auto generator = [](double seconds, double prompt_tokens, double decode_tokens) {
+    Json s = session(seconds, 100, 5e8, 60);
+    s["generator"] = {{"slots", 4},
+                      {"busy", 3},
+                      {"waiting", 2},
+                      {"ended", 5},
+                      {"prompt_tokens", prompt_tokens},
+                      {"decode_tokens", decode_tokens},
+                      {"places", 256},
+                      {"used_places", 64},
+                      {"cache_bytes", 3 << 19}};
+    return s;
+  };
+  TelemetryTable table;
+  const auto first = rows(table.text(all({generator(2, 600, 100)})));
+  ASSERT_EQ(first.size(), 3u);
+  EXPECT_EQ(first[1], (Words{"slots", "3", "of", "4", "busy,", "2", "waiting,", "5", "ended;",
+                             "tokens/s:", "prompts", "300.0,", "decoding", "50.0"}));
+  EXPECT_EQ(first[2], (Words{"cache", "64", "of", "256", "places", "(25.0%),", "1.5", "MiB"}));
+  const auto next = rows(table.text(all({generator(2.5, 600, 150)})));
+  EXPECT_EQ(Words(next[1].end() - 3, next[1].end()), (Words{"0.0,", "decoding", "100.0"}));
+}
+
 TEST(TelemetryTable, LookAtOneTimeDividesByNothing) {
   TelemetryTable table;
   const Words row = rows(table.text(all({session(0, 0, 0, 0)})))[0];

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/generate/support.h"
+#include "runtime/telemetry/telemetry_reader.h"
 
 namespace poprt::test {
 namespace {
@@ -130,6 +131,85 @@ TEST(Generator, IgnoresTheStopTokensOfTheModelOnlyOnRequest) {
   EXPECT_EQ(finish(false, {}), Finish::stop);
   EXPECT_EQ(finish(true, {}), Finish::length);
   EXPECT_EQ(finish(true, {7}), Finish::stop);
+}
+
+// Telemetry of the process in a folder of the test.
+class GeneratorTelemetry : public testing::Test {
+ protected:
+  GeneratorTelemetry() {
+    char name[] = "/tmp/poprt_generator_XXXXXX";
+    folder = ::mkdtemp(name);
+    ::setenv("POPRT_TELEMETRY_DIR", folder.c_str(), 1);
+    ::setenv("POPRT_TELEMETRY", "1", 1);
+  }
+  ~GeneratorTelemetry() override {
+    ::unsetenv("POPRT_TELEMETRY_DIR");
+    ::unsetenv("POPRT_TELEMETRY");
+    std::filesystem::remove_all(folder);
+  }
+  runtime::TelemetrySnapshot read() const {
+    const auto found = runtime::list_segments(folder);
+    EXPECT_EQ(found.size(), 1u);
+    return runtime::read_segment(found.at(0).path);
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(GeneratorTelemetry, HasTheStateOfSlotsTokensAndCaches) {
+  const auto model = generation_model("genai", {64, 2, {8}});
+  uint64_t bytes = 0;
+  for (const generate::Cache& c : generate::read_description(*model).caches)
+    bytes += model->inputs()[c.input].bytes();
+  Generator generator(model);
+  runtime::GeneratorSnapshot g = *read().generator;
+  EXPECT_EQ(g.slots, 2u);
+  EXPECT_EQ(g.max_length, 64u);
+  EXPECT_EQ(g.cache_bytes, bytes);
+  EXPECT_EQ(g.busy + g.waiting + g.used + g.submitted, 0u);
+  // Two sequences wait for their logits in slots, and one waits for a slot.
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = 4;
+  options.wait_for_logits = true;
+  const std::vector<int64_t> prompt = {5, 9, 2};
+  std::vector<std::shared_ptr<generate::Sequence>> all;
+  for (int i = 0; i < 3; i++) all.push_back(generator.submit(prompt, options));
+  std::vector<std::vector<float>> logits;
+  for (int i = 0; i < 2; i++) logits.push_back(all[static_cast<size_t>(i)]->logits());
+  // The thread publishes the state before it waits.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while ((g = *read().generator).used != 6 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(g.busy, 2u);
+  EXPECT_EQ(g.waiting, 1u);
+  EXPECT_EQ(g.used, 6u);
+  EXPECT_EQ(g.submitted, 3u);
+  EXPECT_EQ(g.prompt_tokens, 6u);
+  EXPECT_GT(g.prompt_ns, 0u);
+  const auto statistics = parse_json(generator.statistics());
+  EXPECT_EQ(statistics["busy_slots"], 2);
+  EXPECT_EQ(statistics["places"], 128);
+  EXPECT_EQ(statistics["used_places"], 6);
+  EXPECT_EQ(statistics["cache_bytes"], bytes);
+  for (const auto& s : all) {
+    for (auto l = s->logits(); !l.empty(); l = s->logits()) s->resume(l);
+    read_text(*s);
+  }
+  while ((g = *read().generator).busy != 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(g.busy + g.waiting + g.used, 0u);
+  EXPECT_EQ(g.ended, 3u);
+  EXPECT_EQ(read().completed, 3u) << "a request is a text";
+  EXPECT_EQ(read().in_flight, 0u);
+  EXPECT_GT(read().latency_sum_ns, 0u);
+  generator.submit(prompt, options)->cancel();
+  while (read().failed == 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(read().failed, 1u);
+  EXPECT_EQ(g.decode_tokens, 9u);
+  EXPECT_GT(g.decode_ns, 0u);
+  EXPECT_LE(g.decode_steps, 9u);
 }
 
 TEST(Generator, CountsComputedTokens) {

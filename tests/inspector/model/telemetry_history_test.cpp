@@ -55,6 +55,55 @@ class Folder : public ::testing::Test {
 using TelemetryRecording = Folder;
 using TelemetryLive = Folder;
 
+TelemetrySnapshot generator_snapshot(uint64_t second) {
+  TelemetrySnapshot s = snapshot(1, second * 10);
+  runtime::GeneratorSnapshot& g = s.generator.emplace();
+  g.slots = 4;
+  g.max_length = 64;
+  g.cache_bytes = 8192;
+  g.busy = 3;
+  g.waiting = 2;
+  g.used = 64;
+  g.prompt_tokens = second * 200;
+  g.decode_tokens = second * 50;
+  return s;
+}
+
+TEST(TelemetryHistory, AGeneratorHasTokensPerSecond) {
+  TelemetryHistory h;
+  for (uint64_t i = 0; i < 4; i++) h.add(100 + static_cast<double>(i), {generator_snapshot(i)});
+  const TelemetrySample& now = h.series()[0].samples.back();
+  ASSERT_TRUE(now.generator);
+  EXPECT_NEAR(now.prompt_tokens_per_second, 200, 1e-6);
+  EXPECT_NEAR(now.decode_tokens_per_second, 50, 1e-6);
+  EXPECT_EQ(now.generator->busy, 3u);
+  EXPECT_EQ(now.generator->used_part(), 0.25);
+  EXPECT_EQ(h.series()[0].samples.front().decode_tokens_per_second, 0);
+  EXPECT_FALSE(TelemetrySample().generator);
+}
+
+TEST_F(TelemetryRecording, HasTheStateOfGenerators) {
+  const auto path = folder / "a.telemetry";
+  std::string text = std::string(kRecordingHead) + "\n";
+  for (uint64_t i = 0; i < 3; i++)
+    text += recording_line(100 + static_cast<double>(i), {generator_snapshot(i)}) + "\n";
+  std::ofstream(path) << text;
+  const TelemetrySample now = read_recording(path).series()[0].samples.back();
+  ASSERT_TRUE(now.generator);
+  EXPECT_EQ(now.generator->cache_bytes, 8192u);
+  EXPECT_EQ(now.generator->waiting, 2u);
+  EXPECT_NEAR(now.decode_tokens_per_second, 50, 1e-6);
+  // A field that is missing is an error, and numbers are limited.
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    std::ofstream(path) << changed;
+    return read_recording(path);
+  };
+  EXPECT_THROW(replaced("\"waiting\"", "\"watching\""), Error);
+  EXPECT_EQ(replaced("\"busy\":3", "\"busy\":900").series()[0].samples[0].generator->busy, 4u);
+}
+
 TEST(TelemetryHistory, RatesAreSinceTheSampleBefore) {
   TelemetryHistory h;
   h.add(100, {snapshot(1, 5000)});

@@ -40,6 +40,37 @@ TEST_F(WorkspaceTest, DrawsQueuesOfARecording) {
   EXPECT_TRUE(sees("Follow"));
 }
 
+TEST_F(WorkspaceTest, DrawsAGeneratorOfARecording) {
+  std::string lines = std::string(kRecordingHead) + "\n";
+  for (uint64_t i = 0; i < 40; i++) {
+    runtime::TelemetrySnapshot s;
+    s.name = "llama";
+    s.pid = 5;
+    s.started_ns = 1;
+    s.alive = true;
+    s.completed = i * 50;
+    s.histogram[100] = s.completed;
+    runtime::GeneratorSnapshot& g = s.generator.emplace();
+    g.slots = 4;
+    g.max_length = 512;
+    g.cache_bytes = 3 << 20;
+    g.busy = 3;
+    g.waiting = 2;
+    g.used = 512;
+    g.ended = 7;
+    g.prompt_tokens = i * 300;
+    g.decode_tokens = i * 120;
+    lines += recording_line(1000 + static_cast<double>(i), {s}) + "\n";
+  }
+  workspace->open(folder.write("run.telemetry", lines));
+  settle();
+  for (const char* text : {"Slots", "Tokens per second", "Cache occupancy", "Duration of a text",
+                           "120 tokens/s", "3 of 4 slots", "3 of 4 busy", "2 texts",
+                           "120.0 tokens/s", "300.0 tokens/s", "25 % of 3.00 MiB"})
+    EXPECT_TRUE(sees(text)) << text;
+  EXPECT_FALSE(sees("Queue occupancy"));
+}
+
 TEST_F(WorkspaceTest, QueuesZoomScrubAndTakeMarkers) {
   std::string lines = std::string(kRecordingHead) + "\n";
   for (int i = 0; i < 120; i++) {

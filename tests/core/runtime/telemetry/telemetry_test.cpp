@@ -141,6 +141,37 @@ TEST_F(TelemetryTest, RunsAreCountedByVariant) {
   EXPECT_EQ(nlohmann::json::parse(telemetry_json(folder_))[0]["branches"][1]["runs"], 3);
 }
 
+TEST_F(TelemetryTest, AGeneratorHasARecordAfterTheVariants) {
+  const std::vector<std::string> names = {"decode", "prompt"};
+  const Telemetry without("m", 0, 1, names);
+  EXPECT_EQ(without.generator(), nullptr);
+  EXPECT_FALSE(read_segment(without.path()).generator);
+  const Telemetry t("m", 1, 1, names, true);
+  telemetry::Generator& g = *t.generator();
+  g.slots = 4;
+  g.max_length = 100;
+  g.cache_bytes = 4096;
+  g.busy = 3;
+  g.used = 150;
+  g.decode_ns = 9;
+  const TelemetrySnapshot s = read_segment(t.path());
+  ASSERT_TRUE(s.generator);
+  EXPECT_EQ(s.generator->busy, 3u);
+  EXPECT_EQ(s.generator->cache_bytes, 4096u);
+  EXPECT_EQ(s.generator->decode_ns, 9u);
+  EXPECT_EQ(s.generator->used_part(), 0.375);
+  EXPECT_EQ(s.variants.size(), 2u);
+  // Numbers of another process are limited.
+  g.slots = g.max_length = UINT64_MAX;
+  g.busy = g.used = UINT64_MAX;
+  const GeneratorSnapshot hostile = *read_segment(t.path()).generator;
+  EXPECT_LE(hostile.busy, hostile.slots);
+  EXPECT_EQ(hostile.places() / hostile.slots, hostile.max_length);
+  EXPECT_LE(hostile.used_part(), 1);
+  g.slots = 0;
+  EXPECT_EQ(read_segment(t.path()).generator->used_part(), 0);
+}
+
 TEST_F(TelemetryTest, ReadersSeeCounters) {
   Telemetry t("resnet\n50", 3, 2);
   for (int i = 0; i < 5; i++) t.submitted();
@@ -490,6 +521,9 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
     EXPECT_EQ(message_for([&](auto& h) { h.variant_bytes = wrong; }), "");
     refused([&](auto& h) { h.variant_count = 1, h.variant_bytes = wrong; });
   }
+  for (const uint32_t wrong : {8u, 184u, 193u, 65544u})
+    refused([&](auto& h) { h.generator_bytes = wrong; });
+  EXPECT_EQ(said([](auto& h) { h.generator_bytes = 200; }), "");
   refused([](auto& h) { h.histogram_buckets++; });
   refused([](auto& h) { h.histogram_buckets--; });
   const std::string other = message_for([](auto& h) { h.major = 7, h.minor = 3; });
@@ -512,7 +546,8 @@ TEST_F(TelemetryTest, HeaderDescribesTheLayout) {
   telemetry::Header h;
   std::memcpy(&h, file.data(), sizeof h);
   EXPECT_EQ(std::string(h.magic.data(), 8), "POPRTTEL");
-  EXPECT_EQ(std::pair(h.major, h.minor), std::pair(1u, 2u));
+  EXPECT_EQ(std::pair(h.major, h.minor), std::pair(1u, 3u));
+  EXPECT_EQ(h.generator_bytes, 0u);
   EXPECT_EQ(h.header_bytes, 256u);
   EXPECT_EQ(h.replica_bytes, 64u + 8 * 256 + 64);
   EXPECT_EQ(h.queue_bytes, 256u);
@@ -672,7 +707,16 @@ TEST(TelemetrySnapshot, AsJsonHasEveryField) {
                 "enqueued": 4, "finished": 5, "stalls": 6},
                {"name": "y", "direction": "output", "capacity": 7, "fill": 8, "high_water": 9,
                 "enqueued": 10, "finished": 11, "stalls": 12}],
-    "branches": [{"name": "b", "runs": 20, "busy_ns": 21}]})");
+    "branches": [{"name": "b", "runs": 20, "busy_ns": 21}],
+    "generator": {"slots": 4, "busy": 3, "waiting": 2, "submitted": 9, "ended": 5,
+                  "prompt_tokens": 100, "reused_tokens": 30, "prompt_ns": 40, "decode_tokens": 50,
+                  "decode_steps": 20, "decode_ns": 60, "max_length": 64, "places": 256,
+                  "used_places": 70, "cache_bytes": 8192}})");
+  GeneratorSnapshot& g = s.generator.emplace();
+  g.slots = 4, g.max_length = 64, g.cache_bytes = 8192;
+  g.busy = 3, g.waiting = 2, g.used = 70, g.submitted = 9, g.ended = 5;
+  g.prompt_tokens = 100, g.reused_tokens = 30, g.prompt_ns = 40;
+  g.decode_tokens = 50, g.decode_steps = 20, g.decode_ns = 60;
   EXPECT_EQ(nlohmann::json::parse(to_json(s)), wanted) << to_json(s);
   s.completed = 0;
   s.sampled_ns = s.started_ns;
