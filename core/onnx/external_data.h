@@ -18,7 +18,8 @@ class ExternalFiles {
  public:
   // Without a `directory`, external data is refused. `allow_links` accepts symbolic and hard links
   // with any target. `copy`: read() returns a copy of the bytes instead of a part of the map.
-  // `zeros` gives zeros for a file that is missing, without using memory for them.
+  // `zeros` gives zeros for a file that is missing, without using memory for them. Those of 256
+  // bytes or more begin with a number that differs from tensor to tensor.
   ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links, bool copy = false,
                 bool zeros = false)
       : directory_(std::move(directory)), allow_links_(allow_links), copy_(copy), zeros_(zeros) {}
@@ -29,12 +30,15 @@ class ExternalFiles {
   };
 
   // Returns the bytes at `offset` of the file `location`, a relative path without ".." components.
-  // Without `length`, the bytes up to the end. Throws invalid_argument for a forbidden path or kind
-  // of file, not_found if the file is missing and data_loss if it is too short.
-  Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length);
+  // Without `length`, the bytes up to the end, or `expected` zeros. Throws invalid_argument for a
+  // forbidden path or kind of file, not_found if the file is missing and data_loss if it is too
+  // short.
+  Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length,
+             uint64_t expected = 0);
 
   // Compares the SHA-1 of the whole file with `checksum`, 40 hexadecimal digits. Throws data_loss
-  // if they differ, and else like read(). Computes the SHA-1 of a file once.
+  // if they differ, and else like read(); a missing file that becomes zeros has none. Computes the
+  // SHA-1 of a file once.
   void check(std::string_view location, std::string_view checksum);
 
  private:
@@ -42,6 +46,7 @@ class ExternalFiles {
 
   std::optional<std::filesystem::path> directory_;
   bool allow_links_, copy_, zeros_;
+  uint64_t missing_ = 0;  // tensors of missing files
   std::map<std::string, Bytes, std::less<>> maps_;
   std::map<std::string, std::string, std::less<>> sha1_;
 };

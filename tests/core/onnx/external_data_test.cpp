@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include "codecs/sha1.h"
 #include "onnx/export.h"
@@ -159,8 +161,23 @@ TEST_F(External, AMissingFileIsZeroIfOnlyShapesAreRead) {
                [&] { load_shapes({{"location", "../secret.bin"}, {"length", "8"}}); });
   expect_error(ErrorCode::data_loss, {},
                [&] { load_shapes({{"location", "gone.bin"}, {"length", "4"}}); });
-  expect_error(ErrorCode::not_found, {"gone.bin"},
-               [&] { load_shapes({{"location", "gone.bin"}}); });
+  EXPECT_EQ(w(*load_shapes({{"location", "gone.bin"}})), (std::vector<double>{0, 0}));
+  const std::string digest(40, 'a');
+  EXPECT_EQ(w(*load_shapes({{"location", "gone.bin"}, {"checksum", digest}})),
+            (std::vector<double>{0, 0}));
+  expect_error(ErrorCode::data_loss, {"SHA-1"},
+               [&] { load_shapes({{"location", "w.bin"}, {"checksum", digest}}); });
+}
+
+// Passes merge equal constants, so weights of equal shapes must differ.
+TEST_F(External, LargeTensorsOfAMissingFileDiffer) {
+  ExternalFiles files(dir_ / "model", false, false, true);
+  const auto first = files.read("gone.bin", 0, 256), second = files.read("gone.bin", 256, 256);
+  EXPECT_NE(std::memcmp(first.bytes.data(), second.bytes.data(), 256), 0);
+  EXPECT_NE(first.bytes[0], std::byte{0});
+  const auto small = files.read("gone.bin", 0, std::nullopt, 255);
+  EXPECT_EQ(small.bytes.size(), 255u);
+  EXPECT_TRUE(std::ranges::all_of(small.bytes, [](std::byte b) { return b == std::byte{0}; }));
 }
 
 TEST_F(External, RefusesPathsOutside) {
