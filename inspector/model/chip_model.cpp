@@ -103,9 +103,11 @@ std::vector<std::string> ChipModel::explanation() const {
 
 std::string ChipModel::headline() const {
   const ipu::Estimate& e = estimate_;
-  return fmt::format("{}: {} cycles, {:.4g} ms [{}, error {}] · {:.4g} samples/s · {}",
-                     e.target.name, e.cycles, e.milliseconds(),
-                     ipu::trust_name(e.cycle_quality.trust), e.cycle_quality.error, e.throughput,
+  return fmt::format("{}: {} cycles, {:.4g} ms [{}, error {}] · {} samples/s · {}", e.target.name,
+                     e.cycles, e.milliseconds(), ipu::trust_name(e.cycle_quality.trust),
+                     e.cycle_quality.error,
+                     e.throughput < 100 ? fmt::format("{:.3g}", e.throughput)
+                                        : fmt::format("{:.0f}", e.throughput),
                      e.fits() ? "fits" : "does not fit");
 }
 

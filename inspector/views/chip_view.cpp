@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 #include "model/format.h"
 #include "model/stable_order.h"
@@ -212,6 +213,30 @@ void ChipView::draw_bar(ImVec2 size) {
   if (changed) start();
 }
 
+// The legend of the tiles, which ends at `end`: the colours from 0 to `top`. Returns its width,
+// which is 0 if there is less than `room`.
+float ChipView::draw_scale(ImVec2 end, const std::string& top, float room) {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale(), line = ImGui::GetTextLineHeight(), wide = 96 * s, gap = 6 * s;
+  const float number = ImGui::CalcTextSize(top.c_str()).x, zero = ImGui::CalcTextSize("0").x;
+  const float all = zero + gap + wide + gap + number;
+  if (all > room) return 0;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  ui::label(list, {end.x - all, end.y}, c.dim, "0");
+  const float left = end.x - number - gap - wide;
+  constexpr int kSteps = 32;
+  for (int i = 0; i < kSteps; i++) {
+    const auto at = [&](int step) {
+      return left + wide * static_cast<float>(step) / static_cast<float>(kSteps);
+    };
+    list->AddRectFilled({at(i), end.y + 2 * s}, {at(i + 1), end.y + line - 2 * s},
+                        ui::heat((static_cast<float>(i) + 0.5f) / static_cast<float>(kSteps)));
+  }
+  ui::label(list, {end.x - number, end.y}, c.dim, top);
+  ui::mark("scale of tiles", {left, end.y}, {left + wide, end.y + line});
+  return all;
+}
+
 // Tiles in rows, from cold to hot. Memory is relative to that of a tile.
 void ChipView::draw_tiles(ImVec2 size) {
   const ui::Colours& c = ui::colours();
@@ -235,8 +260,11 @@ void ChipView::draw_tiles(ImVec2 size) {
           ? fmt::format("Cycles that tiles compute, at most {}: {}", count_text(largest), when)
           : fmt::format("Bytes of tiles, at most {} of {}: {}", count_text(largest),
                         count_text(available), when);
+  const float legend =
+      draw_scale({at.x + size.x - 8 * s, at.y + 4 * s},
+                 by_cycles_ ? count_text(top) : bytes_text(static_cast<uint64_t>(top)), size.x / 2);
   ui::label(list, {at.x + 8 * s, at.y + 4 * s}, c.text,
-            ui::fitted(title, size.x - 16 * s, ui::Cut::end));
+            ui::fitted(title, size.x - 24 * s - legend, ui::Cut::end));
   ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
   const ImVec2 first = {at.x + 8 * s, at.y + line + 10 * s};
   const float wide = size.x - 16 * s, high = size.y - line - 16 * s;
@@ -341,6 +369,39 @@ void ChipView::draw_pages(ImVec2 size) {
   ImGui::EndChild();
 }
 
+// A bar with the categories of the bytes of a tile, and a legend with their sizes.
+void ChipView::draw_categories(const ipu::TileMemory& m) {
+  ui::heading("By category");
+  const float s = ui::scale(), line = ImGui::GetTextLineHeight();
+  const auto all = static_cast<float>(std::max<int64_t>(
+      1, std::accumulate(m.by_category.begin(), m.by_category.end(), int64_t{0})));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float wide = ImGui::GetContentRegionAvail().x;
+  ui::hit_area("categories", {wide, 1.4f * line});
+  float left = at.x;
+  for (size_t i = 0; i < ipu::kCategories; i++) {
+    const float right = left + wide * static_cast<float>(m.by_category[i]) / all;
+    if (m.by_category[i] != 0)
+      ImGui::GetWindowDrawList()->AddRectFilled({left, at.y}, {right, at.y + 1.4f * line},
+                                                ui::colour_at(i));
+    left = right;
+  }
+  for (size_t i = 0; i < ipu::kCategories; i++) {
+    if (m.by_category[i] == 0) continue;
+    ImGui::PushID(static_cast<int>(i));
+    const std::string name(ipu::category_name(static_cast<ipu::Category>(i)));
+    ImGui::ColorButton(name.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_at(i)),
+                       ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
+                       {10 * s, line});
+    ui::mark("colour of " + name);
+    ImGui::SameLine();
+    ui::row(fmt::format("{}  {:.0f} %", bytes_text(static_cast<uint64_t>(m.by_category[i])),
+                        100 * static_cast<float>(m.by_category[i]) / all),
+            name, 120 * s);
+    ImGui::PopID();
+  }
+}
+
 void ChipView::draw_memory() {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale();
@@ -356,22 +417,7 @@ void ChipView::draw_memory() {
   ui::row(bytes_text(static_cast<uint64_t>(m.bytes_with_gaps)),
           fmt::format("with gaps, of {}", bytes_text(static_cast<uint64_t>(m.available))));
   ui::row(bytes_text(static_cast<uint64_t>(m.always)), "always live");
-  ui::heading("By category");
-  const auto most = static_cast<float>(*std::ranges::max_element(m.by_category));
-  for (size_t i = 0; i < ipu::kCategories; i++) {
-    if (m.by_category[i] == 0) continue;
-    ImGui::PushID(static_cast<int>(i));
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float wide = ImGui::GetContentRegionAvail().x - 4 * s;
-    const std::string name(ipu::category_name(static_cast<ipu::Category>(i)));
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        at,
-        {at.x + wide * static_cast<float>(m.by_category[i]) / std::max(most, 1.0f),
-         at.y + ImGui::GetTextLineHeight()},
-        ui::with_alpha(ui::colour_at(i), 0.16f), 2 * s);
-    ui::row(bytes_text(static_cast<uint64_t>(m.by_category[i])), name, 90 * s);
-    ImGui::PopID();
-  }
+  draw_categories(m);
   const int64_t tile = tile_ < 0 ? m.tile : tile_;
   ui::heading(fmt::format("Tensors on tile {}, {}", tile,
                           op_ < 0 ? "when most is needed" : fmt::format("at operation {}", op_)));

@@ -50,10 +50,12 @@ class ChipView {
   void accept();
   void start_one(Task<ChipModel>& task, const ChipChoice& choice);
   void draw_bar(ImVec2 size);
+  static float draw_scale(ImVec2 end, const std::string& top, float room);
   void draw_tiles(ImVec2 size);
   void draw_time(float width);
   void draw_trace(ImVec2 size);
   void draw_pages(ImVec2 size);
+  void draw_categories(const ipu::TileMemory& memory);
   void draw_memory();
   void draw_operations(ImVec2 size);
   void draw_comparison(ImVec2 size);

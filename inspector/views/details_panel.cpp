@@ -40,6 +40,7 @@ void DetailsPanel::draw_found(GraphView& view) {
 void DetailsPanel::draw_overview(GraphView& view) {
   const GraphModel& g = *view.graph();
   draw_found(view);
+  draw_renames();
   ui::heading(g.name().empty() ? "Graph" : g.name());
   size_t operators = 0;
   for (const auto& [op, count] : g.operator_counts()) operators += count;
@@ -197,6 +198,83 @@ void DetailsPanel::draw_history(const GraphView& view, const Compilation* compil
   }
 }
 
+// The actions on the selected node.
+void DetailsPanel::draw_buttons(GraphView& view) {
+  const GraphModel& g = *view.graph();
+  const GraphNode& n = g.node(view.selected());
+  if (ui::button("Copy", "Everything of this node as text")) {
+    std::string text = fmt::format("{} {}\n", n.op, n.name);
+    for (const auto& [key, value] : n.attributes) text += fmt::format("  {} = {}\n", key, value);
+    for (const int v : n.inputs)
+      if (v != kNone) text += fmt::format("  in  {} : {}\n", g.value(v).name, g.value(v).type);
+    for (const int v : n.outputs)
+      if (v != kNone) text += fmt::format("  out {} : {}\n", g.value(v).name, g.value(v).type);
+    ui::copy(text);
+  }
+  ImGui::SameLine();
+  if (ui::button("Neighbours", "G: only the neighbourhood")) view.focus(2);
+  ImGui::SameLine();
+  if (ui::button("Path from here", "P: then select the other end")) view.start_path();
+  if (!overview) return;
+  if (ui::button("Save part", "Writes the path, the neighbourhood or the group as ONNX"))
+    part_ = true;
+  ImGui::SameLine();
+  if (ui::button("Rename", "New names for the node, its results and its weights", renaming_))
+    renaming_ = !renaming_;
+  if (renaming_) draw_renaming(g, view.selected());
+  draw_renames();
+}
+
+// A field for each name of the node. A field without text keeps the name.
+void DetailsPanel::draw_renaming(const GraphModel& g, int node) {
+  const GraphNode& n = g.node(node);
+  ui::heading("New names");
+  const float column = 78 * ui::scale();
+  int fields = 0;  // a node may read one weight twice
+  const auto name_field = [&](const char* what, std::map<std::string, std::string>& names,
+                              const std::string& key, const std::string& now) {
+    const float at = ImGui::GetCursorPosX();
+    ImGui::AlignTextToFramePadding();
+    ui::dim_text(what);
+    ImGui::SameLine(at + column);
+    const auto known = names.find(key);
+    std::string text = known == names.end() ? "" : known->second;
+    ImGui::PushID(fields++);
+    const bool changed = ui::field(fmt::format("new name of {} {}", what, key).c_str(), now.c_str(),
+                                   text, ImGui::GetContentRegionAvail().x);
+    ImGui::PopID();
+    if (!changed) return;
+    if (text.empty() || text == now)
+      names.erase(key);
+    else
+      names[key] = text;
+  };
+  const auto& results = n.kind == NodeKind::output ? n.inputs : n.outputs;
+  if (n.kind == NodeKind::op && !results.empty() && results[0] != kNone)
+    name_field("node", renames_.nodes, g.value(results[0]).name, n.name);
+  for (const int v : results)
+    if (v != kNone)
+      name_field(n.kind == NodeKind::op ? "result" : n.op.c_str(), renames_.values, g.value(v).name,
+                 g.value(v).name);
+  for (const int v : n.inputs)
+    if (v != kNone && g.value(v).constant.defined())
+      name_field("weight", renames_.values, g.value(v).name, g.value(v).name);
+}
+
+// The new names of all nodes so far.
+void DetailsPanel::draw_renames() {
+  if (!overview || renames_.count() == 0) return;
+  ui::heading(fmt::format("Renamed: {}", renames_.count()));
+  for (const auto& [kind, names] :
+       {std::pair("node of ", &renames_.nodes), std::pair("", &renames_.values)})
+    for (const auto& [from, to] : *names)
+      ui::fitted_text(fmt::format("{}{} → {}", kind, from, printable(to)));
+  if (ui::button("Save renamed", "Writes the model with the new names as ONNX"))
+    save_renamed_ = true;
+  ImGui::SameLine();
+  if (ui::button("Discard names", "Keeps the names of the model")) renames_ = {};
+}
+
 void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, int step) {
   const GraphModel& g = *view.graph();
   const GraphNode& n = g.node(view.selected());
@@ -215,21 +293,7 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, in
   if (const Overlay* o = view.overlay();
       o && !std::isnan(o->values[static_cast<size_t>(view.selected())]))
     ui::row(o->name, fmt::format("{:.6g}", o->values[static_cast<size_t>(view.selected())]));
-  if (ui::button("Copy", "Everything of this node as text")) {
-    std::string text = fmt::format("{} {}\n", n.op, n.name);
-    for (const auto& [key, value] : n.attributes) text += fmt::format("  {} = {}\n", key, value);
-    for (const int v : n.inputs)
-      if (v != kNone) text += fmt::format("  in  {} : {}\n", g.value(v).name, g.value(v).type);
-    for (const int v : n.outputs)
-      if (v != kNone) text += fmt::format("  out {} : {}\n", g.value(v).name, g.value(v).type);
-    ui::copy(text);
-  }
-  ImGui::SameLine();
-  if (ui::button("Neighbours", "G: only the neighbourhood")) view.focus(2);
-  ImGui::SameLine();
-  if (ui::button("Path from here", "P: then select the other end")) view.start_path();
-  if (ui::button("Save part", "Writes the path, the neighbourhood or the group as ONNX"))
-    part_ = true;
+  draw_buttons(view);
   if (!n.attributes.empty()) {
     ui::heading("Attributes");
     for (const auto& [key, value] : n.attributes) ui::row(key, value);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/document.h"
+#include "model/rename.h"
 #include "model/tensor_compare.h"
 #include "views/graph_view.h"
 #include "views/tensor_panel.h"
@@ -32,7 +33,12 @@ class DetailsPanel {
   std::optional<NamedTensor> take_export() { return std::exchange(export_, std::nullopt); }
   // Whether a click requested to save the part of the graph (GraphView::part()).
   bool take_part() { return std::exchange(part_, false); }
-  bool overview = true;  // shows the graph's properties while no node is selected
+  // The new names that the user typed, and whether a click requested to save the model with them.
+  const Renames& renames() const { return renames_; }
+  bool take_save_renamed() { return std::exchange(save_renamed_, false); }
+  // Whether the panel belongs to the graph of the file: it shows the properties of the graph while
+  // no node is selected, and offers to save parts of it and new names.
+  bool overview = true;
 
  private:
   void draw_overview(GraphView& view);
@@ -42,6 +48,9 @@ class DetailsPanel {
   void draw_slowest(GraphView& view);
   void draw_documentation(const GraphModel& graph, int node);
   void draw_node(GraphView& view, const Compilation* compilation, int step);
+  void draw_buttons(GraphView& view);
+  void draw_renaming(const GraphModel& graph, int node);
+  void draw_renames();
   void draw_history(const GraphView& view, const Compilation* compilation, int step);
   void draw_values(GraphView& view, const std::vector<int>& values, const char* title, bool inputs);
 
@@ -51,6 +60,9 @@ class DetailsPanel {
   std::optional<NamedTensor> export_;
   bool compile_ = false;
   bool part_ = false;
+  bool renaming_ = false;  // shows fields for the names of the selected node
+  bool save_renamed_ = false;
+  Renames renames_;
   Wanted wanted_;
   struct HistoryOf {
     const Compilation* compilation = nullptr;

@@ -225,8 +225,8 @@ void DiffView::draw_table(ImVec2 size) {
       diff_->rows.empty() ? "no diff"
       : category_.empty() ? "diff"
                           : ("diff of " + category_).c_str(),
-      {{"Change", 0.8f},
-       {"What", 0.8f},
+      {{"Change", 0.8f, false, true},
+       {"What", 0.8f, false, true},
        {"Name", 2.6f},
        {left.c_str(), width(0)},
        {right.c_str(), width(1)}},

@@ -64,7 +64,8 @@ std::string PassesView::status() const {
     ms += s.milliseconds;
     passes += s.stage != "model";
   }
-  return fmt::format("{} passes in {:.0f} ms · {}", passes, ms, graph_.status());
+  return fmt::format("{} pass{} in {:.0f} ms · {}", passes, passes == 1 ? "" : "es", ms,
+                     graph_.status());
 }
 
 void PassesView::draw(ImVec2 size, bool keys) {

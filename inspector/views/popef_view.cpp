@@ -181,9 +181,13 @@ void PopefView::draw_anchors(ImVec2 size) {
   const auto rows = anchor_rows();
   std::vector<ui::Column> columns;
   static constexpr float widths[] = {3.2f, 1.25f, 0.8f, 1.7f, 1.2f, 1.2f, 1.35f, 2.1f, 0.8f};
-  for (int i = 0; i < kAnchorColumns; i++)
-    columns.push_back({anchor_column_name(static_cast<AnchorColumn>(i)), widths[i],
-                       static_cast<AnchorColumn>(i) == AnchorColumn::bytes});
+  for (int i = 0; i < kAnchorColumns; i++) {
+    const auto column = static_cast<AnchorColumn>(i);
+    const bool flexible = column == AnchorColumn::name || column == AnchorColumn::shape ||
+                          column == AnchorColumn::handle || column == AnchorColumn::bytes;
+    columns.push_back(
+        {anchor_column_name(column), widths[i], column == AnchorColumn::bytes, !flexible});
+  }
   const ui::Colours& c = ui::colours();
   ui::table(
       "anchors", columns, rows.size(),

@@ -569,15 +569,16 @@ void draw_header(const std::vector<Column>& columns, TableState& state) {
     ImGui::TableSetupColumn(
         columns[c].name,
         // Columns of numbers do not shrink, because a truncated number would be a wrong number.
-        (columns[c].right ? ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_NoResize
-                          : ImGuiTableColumnFlags_None) |
+        (columns[c].right || columns[c].fits
+             ? ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_NoResize
+             : ImGuiTableColumnFlags_None) |
             (static_cast<int>(c) == state.sort_column ? ImGuiTableColumnFlags_DefaultSort
                                                       : ImGuiTableColumnFlags_None) |
             // The first click on a column of numbers sorts in descending order.
             ((static_cast<int>(c) == state.sort_column ? state.descending : columns[c].right)
                  ? ImGuiTableColumnFlags_PreferSortDescending
                  : ImGuiTableColumnFlags_None),
-        columns[c].right ? state.widths[c] : columns[c].width);
+        columns[c].right || columns[c].fits ? state.widths[c] : columns[c].width);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (size_t c = 0; c < columns.size(); c++) {
     ImGui::TableSetColumnIndex(static_cast<int>(c));
@@ -708,10 +709,13 @@ bool table(const char* id, const std::vector<Column>& columns, size_t count, con
           ImGui::SameLine(0, 0);
           ImGui::PopID();
         }
+        const float extent =
+            columns[c].right || columns[c].fits ? ImGui::CalcTextSize(value.c_str()).x : 0;
+        state.widths[c] =
+            std::max(state.widths[c],
+                     columns[c].right ? extent : std::min(extent + 1, 8 * ImGui::GetFontSize()));
         if (columns[c].right) {
-          const float extent = ImGui::CalcTextSize(value.c_str()).x;
           const float slack = ImGui::GetContentRegionAvail().x - extent;
-          state.widths[c] = std::max(state.widths[c], extent);
           if (slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
         }
         if (colour)

@@ -151,6 +151,7 @@ struct Column {
   const char* name;
   float width;
   bool right = false;  // for numbers
+  bool fits = false;   // for short words: as wide as the widest word, up to 14 letters, and no more
 };
 struct TableState {
   int sort_column = -1;
@@ -160,7 +161,7 @@ struct TableState {
   int range_first = -1, range_last = -1;
   size_t menu_row = 0;  // the row of the open menu
   int menu_column = 0;
-  std::vector<float> widths;  // of columns of numbers: the largest width drawn
+  std::vector<float> widths;  // of columns of numbers and of short words: the largest width drawn
 };
 // Draws the visible rows of [0, count). `cell(row, column)` returns the text, `selected(row)` and
 // `picked(row)` the selection. Returns true if the sort order changed. The right button offers to

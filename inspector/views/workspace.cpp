@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "model/chrome_trace.h"
 #include "model/format.h"
+#include "model/rename.h"
 #include "model/subgraph.h"
 #include "onnx/export.h"
 #include "popef/export_npy.h"
@@ -470,6 +471,20 @@ void Workspace::export_part(Tab& tab) {
     onnx::export_file(*part, path);
     show_message(
         fmt::format("wrote {}: {}", printable(path.string()), counted(part->node_count(), "node")));
+  } catch (const Error& e) {
+    show_message(printable(e.what()), true);
+  }
+}
+
+void Workspace::export_renamed(Tab& tab) {
+  if (!tab.document || !tab.document->ir) return;
+  auto path = tab.path;
+  path += ".renamed.onnx";
+  try {
+    const Renames& names = tab.details.renames();
+    onnx::export_file(*renamed(*tab.document->ir, names), path);
+    show_message(
+        fmt::format("wrote {}: {}", printable(path.string()), counted(names.count(), "new name")));
   } catch (const Error& e) {
     show_message(printable(e.what()), true);
   }

@@ -130,6 +130,7 @@ class Workspace {
   void set_horizontal(bool horizontal);
   void take_overlay(Tab& tab);
   void export_part(Tab& tab);
+  void export_renamed(Tab& tab);
   void export_trace(Tab& tab);
   void ask_for_file(std::string input = {});
   void export_graph(Tab& tab);

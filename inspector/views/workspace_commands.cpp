@@ -84,6 +84,9 @@ void Workspace::add_graph_commands(Tab& tab, std::vector<Command>& list) {
   if (!g.part().empty())
     list.push_back({"Save the path, neighbourhood or group as ONNX", "",
                     [this, tab = &tab] { export_part(*tab); }});
+  if (tab.details.renames().count() > 0)
+    list.push_back({"Save the model with the new names as ONNX", "",
+                    [this, tab = &tab] { export_renamed(*tab); }});
   list.push_back({"Export the profile or the telemetry as Chrome trace", "",
                   [this, tab = &tab] { export_trace(*tab); }});
   if (g.overlay()) list.push_back({"Remove the overlay", "", [&g] { g.set_overlay(nullptr); }});
@@ -223,7 +226,7 @@ void Workspace::draw_help() {
   ui::row("which anchor starves", "Queues: list at the left, Stalls/s in the table", keys);
   ui::row("the effect of fusion", "click a node: Changes by passes; or Passes, B: before it", keys);
   ui::row("the slowest node", "Program, R, click Time; or Graph: Slowest", keys);
-  ui::row("peak memory", "Program: the red dot on the line", keys);
+  ui::row("peak memory", "Program: the dot on the line", keys);
   ui::row("the slow stage", "Program, R: the parts at the right", keys);
   ui::row("a narrow weight", "Program, click its instruction: Operands", keys);
   ui::row("which shape ran", "Queues: Runs, at the left", keys);

@@ -339,6 +339,7 @@ void Workspace::draw_graph(Tab& tab, ImVec2 size) {
   tab.details.draw(tab.graph, tab.compilation.get(), 0, {ImGui::GetContentRegionAvail().x, size.y});
   if (tab.details.take_compile()) compile(tab);
   if (tab.details.take_part()) export_part(tab);
+  if (tab.details.take_save_renamed()) export_renamed(tab);
   if (const auto weight = tab.details.take_export()) export_weight(tab, *weight);
   if (const auto wanted = tab.details.take_step(); wanted.step >= 0) {
     view_ = View::passes;

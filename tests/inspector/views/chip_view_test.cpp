@@ -29,6 +29,44 @@ TEST_F(ChipViewTest, ShowsTilesPhasesAndMemory) {
   EXPECT_TRUE(sees("Bytes of tiles"));
 }
 
+// Whether something of that colour is drawn in the rectangle of the mark.
+bool draws_colour(const ui::Mark& mark, ImU32 colour) {
+  const ImDrawData& drawn = *ImGui::GetDrawData();
+  for (int l = 0; l < drawn.CmdListsCount; l++)
+    for (const ImDrawVert& v : drawn.CmdLists[l]->VtxBuffer)
+      if (v.col == colour && v.pos.x >= mark.least.x - 1 && v.pos.x <= mark.most.x + 1 &&
+          v.pos.y >= mark.least.y - 1 && v.pos.y <= mark.most.y + 1)
+        return true;
+  return false;
+}
+
+TEST_F(ChipViewTest, CategoriesHaveTheColoursOfTheirLegend) {
+  show_sample();
+  const auto& memory = chip().model()->estimate().memory[0];
+  const ui::Mark* const bar = ui::find_mark("categories");
+  ASSERT_TRUE(bar);
+  size_t shown = 0;
+  for (size_t i = 0; i < ipu::kCategories; i++) {
+    const std::string name(ipu::category_name(static_cast<ipu::Category>(i)));
+    const ui::Mark* const legend = ui::find_mark("colour of " + name);
+    ASSERT_EQ(legend != nullptr, memory.by_category[i] != 0) << name;
+    EXPECT_EQ(draws_colour(*bar, ui::colour_at(i)), legend != nullptr) << name;
+    if (!legend) continue;
+    EXPECT_TRUE(draws_colour(*legend, ui::colour_at(i))) << name;
+    shown++;
+  }
+  EXPECT_GE(shown, 3u);
+}
+
+TEST_F(ChipViewTest, TheMapOfTilesHasAScale) {
+  show_sample();
+  const ui::Mark* const scale = ui::find_mark("scale of tiles");
+  ASSERT_TRUE(scale);
+  EXPECT_TRUE(draws_colour(*scale, ui::heat(0.5f / 32)));
+  EXPECT_TRUE(draws_colour(*scale, ui::heat(31.5f / 32)));
+  EXPECT_TRUE(sees("label 624.0 KiB")) << "the memory of a tile";
+}
+
 TEST_F(ChipViewTest, TheSliderAndTheArrowsChooseAnOperation) {
   show_sample();
   EXPECT_EQ(chip().selected(), -1);

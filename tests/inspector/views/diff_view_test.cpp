@@ -21,6 +21,21 @@ TEST_F(WorkspaceTest, ComparesProgramsAndTimes) {
   EXPECT_TRUE(sees("Tanh("));
 }
 
+TEST_F(WorkspaceTest, KindsOfDifferencesAreReadableInSmallWindows) {
+  ImGui::GetIO().DisplaySize = {1024, 768};
+  open_popef();
+  std::string other = kSampleText;
+  other.replace(other.find("Sigmoid(%b)"), 11, "Tanh(%b)");
+  workspace->open(folder.write("a.ir", kSampleText));
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('7', true);
+  for (const char* word : {"changed", "node"}) {
+    const ui::Mark* const text = ui::find_mark(word);
+    EXPECT_TRUE(text) << word << " is cut";
+  }
+}
+
 TEST_F(WorkspaceTest, CompareStartsWithADocumentOfTheSameKind) {
   open_popef();
   open_sample();

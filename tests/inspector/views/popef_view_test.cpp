@@ -30,6 +30,16 @@ TEST_F(WorkspaceTest, ListsSortsAndFiltersAnchors) {
   EXPECT_TRUE(ui::find_mark("table"));
 }
 
+TEST_F(WorkspaceTest, ColumnsOfShortWordsFitInSmallWindows) {
+  ImGui::GetIO().DisplaySize = {1024, 768};
+  open_popef();
+  for (const char* heading : {"Direction", "Type", "Programs", "Per replica"}) {
+    const ui::Mark* const column = ui::find_mark(heading);
+    ASSERT_TRUE(column) << heading;
+    EXPECT_GE(column->most.x - column->least.x, ImGui::CalcTextSize(heading).x) << heading;
+  }
+}
+
 TEST_F(WorkspaceTest, ShiftSelectsRowsToCopy) {
   open_popef();
   click("d");

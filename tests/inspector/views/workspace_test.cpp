@@ -109,6 +109,56 @@ TEST_F(WorkspaceTest, ANodeIsCopiedAsTextAndItsGroupSavedAsAModel) {
   EXPECT_EQ(workspace->document()->graph->operator_counts().size(), 2u);
 }
 
+TEST_F(WorkspaceTest, NodesGetNewNamesInASavedModel) {
+  open_sample();
+  workspace->graph()->select(workspace->document()->graph->find("/block/fc/MatMul"));
+  settle();
+  EXPECT_FALSE(sees("Save renamed")) << "no name is new";
+  click("Rename");
+  click("new name of node a");
+  type("project");
+  click("new name of weight w");
+  type("table");
+  workspace->graph()->select(workspace->document()->graph->find("x"));
+  settle();
+  click("new name of input x");
+  type("image");
+  EXPECT_TRUE(sees("node of a → project"));
+  EXPECT_TRUE(sees("x → image"));
+  click("Save renamed");
+  const auto path = folder.path / "net.ir.renamed.onnx";
+  ASSERT_TRUE(std::filesystem::exists(path)) << workspace->message();
+  EXPECT_NE(workspace->message().find("3 new names"), std::string::npos) << workspace->message();
+  click("Discard names");
+  EXPECT_FALSE(sees("Save renamed"));
+  workspace->open(path);
+  settle();
+  const auto& graph = *workspace->document()->graph;
+  EXPECT_NE(graph.find("image"), kNone);
+  EXPECT_NE(graph.find("project"), kNone);
+  EXPECT_EQ(graph.find("/block/fc/MatMul"), kNone);
+}
+
+TEST_F(WorkspaceTest, ANameThatExistsIsRefused) {
+  open_sample();
+  workspace->graph()->select(workspace->document()->graph->find("x"));
+  settle();
+  click("Rename");
+  click("new name of input x");
+  type("w");
+  press('K', true);
+  type("with the new names");
+  press(ui::kEnter);
+  EXPECT_EQ(workspace->message(),
+            "another value has the name 'w'; choose a name that the model does not have");
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "net.ir.renamed.onnx"));
+  workspace->show(View::passes);
+  settle();
+  click("node /block/fc/Relu");
+  EXPECT_FALSE(sees("Rename")) << "the graph of a pass is not the file's";
+  EXPECT_FALSE(sees("Save part"));
+}
+
 TEST_F(WorkspaceTest, AProfileIsExportedAsTrace) {
   open_sample();
   const auto command = [&] {
