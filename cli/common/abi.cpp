@@ -237,4 +237,12 @@ const poprt_compile_options* CompileSettings::get() {
   return &options_;
 }
 
+std::string versions() {
+  const auto release = [](int version) {  // the inverse of POPRT_VERSION in poprt/version.h
+    return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
+  };
+  return fmt::format("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}",
+                     poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
+}
+
 }  // namespace poprt::cli

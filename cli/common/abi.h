@@ -25,6 +25,9 @@ class Usage : public Failure {
   using Failure::Failure;
 };
 
+// The text that --version prints.
+std::string versions();
+
 // If there is an error, frees it and throws Failure.
 void check(poprt_error* error);
 

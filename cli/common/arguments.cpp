@@ -422,14 +422,6 @@ std::string spell_options(std::string message) {
   return message;
 }
 
-std::string versions() {
-  const auto release = [](int version) {  // the inverse of POPRT_VERSION in poprt/version.h
-    return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
-  };
-  return fmt::format("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}",
-                     poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
-}
-
 const std::string* same_word(const std::vector<std::string>& words, const std::string& word) {
   const auto lower = [](std::string text) {
     for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -131,9 +131,6 @@ std::string printable(std::string_view message);
 // command-line spelling.
 std::string spell_options(std::string message);
 
-// The text that --version prints.
-std::string versions();
-
 // Throws Failure if the printed text could not be written.
 void flush_standard_output();
 

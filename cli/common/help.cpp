@@ -98,9 +98,11 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
   const auto positionals =
       app->get_options([](const CLI::Option* option) { return option->get_positional(); });
   std::string usage = fmt::format("Usage: {} [OPTIONS]", name);
-  for (const CLI::Option* option : positionals)
-    usage +=
-        option->get_required() ? " " + option->get_name(true) : " [" + option->get_name(true) + "]";
+  for (const CLI::Option* option : positionals) {
+    const std::string word =
+        option->get_name(true) + (option->get_items_expected_max() > 1 ? "..." : "");
+    usage += option->get_required() ? " " + word : " [" + word + "]";
+  }
   if (!subcommands.empty())
     usage += app->get_require_subcommand_min() > 0 ? " SUBCOMMAND" : " [SUBCOMMAND]";
   std::string text =

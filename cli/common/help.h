@@ -1,5 +1,5 @@
 // The text of --help and --help-all. Commands include arguments.h instead, because CLI11's headers
-// are slow to compile; poprt_serve uses CLI11 itself.
+// are slow to compile.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -53,13 +53,15 @@ int list_operators(bool json, bool markdown) {
     fmt::print(
         "| domain | operator | opsets | types | implementation |\n"
         "|---|---|---|---|---|\n");
+  size_t width = 0;
+  for (const Row& r : rows) width = std::max(width, r.domain.size());
   for (const Row& r : rows) {
     if (markdown)
       fmt::print("| {} | {} | {}-{} | {} | {} |\n", r.domain, r.op->name, r.op->since, r.last,
                  ops::type_list(r.support.types),
                  ops::implementation_name(r.support.implementation));
     else
-      fmt::print("{:<13} {:<32} {}-{}\n", r.domain, r.op->name, r.op->since, r.last);
+      fmt::print("{:<{}} {:<32} {}-{}\n", r.domain, width, r.op->name, r.op->since, r.last);
   }
   return 0;
 }

@@ -1,17 +1,22 @@
 // poprt_serve: serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.
 #include <sys/resource.h>
-#include <CLI/CLI.hpp>
+
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
-#include "common/help.h"
+#include "common/arguments.h"
 #include "serve/server.h"
 
 namespace {
 
+using namespace poprt::cli;
 using namespace poprt::serve;
 
 struct Settings {
@@ -21,7 +26,8 @@ struct Settings {
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
   std::string token_file, certificate_file, key_file, access_log;
   std::vector<std::string> compile_options;
-  size_t max_request_mib = 64, max_json_mib = 16, max_header_kib = 32;
+  uint64_t max_request_mib = 64, max_json_mib = 16, max_header_kib = 32;
+  int64_t max_connections = 4096;
 };
 
 std::string read_file(const std::string& path) {
@@ -30,76 +36,100 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-void add_options(CLI::App& app, Settings& s) {
-  app.add_option("repository", s.repository.folder,
+void add_options(Command& app, Settings& s) {
+  app.add_option("REPOSITORY", s.repository.folder,
                  "Folder with NAME.popef, NAME.onnx or NAME/1/executable.popef")
       ->required();
-  app.add_option("--address", s.server.address, "Address of IPv4 or IPv6 to listen on")
-      ->capture_default_str();
-  app.add_option("--http_port", s.http_port, "Port of HTTP; 0: a free one, -1: none")
-      ->capture_default_str();
-  app.add_option("--grpc_port", s.grpc_port, "Port of gRPC; 0: a free one, -1: none")
+  app.add_option("--threads", s.repository.threads, "Compute threads of each model; 0: all CPUs")
+      ->check(between(0, 4096))
       ->capture_default_str();
   app.add_flag("--compile", s.repository.compile, "Compile ONNX models when they are loaded");
   app.add_option("--compile_option", s.compile_options,
-                 "NAME=VALUE: an option of command poprt for ONNX models");
-  app.add_option("--threads", s.repository.threads, "Compute threads of each model; 0: all CPUs");
-  app.add_option("--http_threads", s.server.threads, "Threads that read and write HTTP")
-      ->check(CLI::Range(2, 64))
-      ->capture_default_str();
+                 "NAME=VALUE: an option of command poprt for ONNX models")
+      ->many();
   app.add_option("--batch_wait_ms", s.batch_wait_ms,
                  "How long an incomplete batch waits for more rows")
-      ->capture_default_str();
-  app.add_option("--request_timeout_ms", s.request_timeout_ms,
-                 "How long a request may wait for its computation; 0: without limit");
-  app.add_option("--max_waiting", s.server.limits.waiting,
-                 "Requests in flight; further ones fail with 429")
-      ->capture_default_str();
-  app.add_option("--max_texts", s.server.limits.texts,
-                 "Texts of generators that wait or are generated; further ones fail with 429")
-      ->check(CLI::Range(0, 4096))
+      ->check(at_least(0.0))
       ->capture_default_str();
   app.add_option("--slots", s.repository.slots,
                  "Texts that a generator computes together, if it is compiled; 0: 4")
-      ->check(CLI::Range(0, 4096));
+      ->check(between<int64_t>(0, 4096))
+      ->capture_default_str();
   app.add_option("--max_length", s.repository.max_length,
                  "Tokens of prompt and text, if a generator is compiled; 0: the context of the "
                  "model, at most 2048")
-      ->check(CLI::Range(0, 1 << 24));
-  app.add_option("--max_connections", s.server.limits.connections, "Connections of HTTP")
+      ->check(between<int64_t>(0, 1 << 24))
       ->capture_default_str();
-  app.add_option("--max_request_mib", s.max_request_mib,
-                 "Size of a request; a larger one fails with 413")
-      ->check(CLI::Range(1, 2047))
+  app.add_option("--poll_seconds", s.poll_seconds,
+                 "How often files are checked for changes and loaded again; 0: never")
+      ->check(at_least(0.0))
       ->capture_default_str();
-  app.add_option("--max_json_mib", s.max_json_mib, "Size of the JSON in a request")
-      ->check(CLI::Range(1, 2047))
+}
+
+void add_network_options(Command& app, Settings& s) {
+  app.group("Network");
+  app.add_option("--address", s.server.address, "Address of IPv4 or IPv6 to listen on")
       ->capture_default_str();
-  app.add_option("--max_header_kib", s.max_header_kib, "Size of the header of a request")
-      ->check(CLI::Range(4, 1024))
+  app.add_option("--http_port", s.http_port, "Port of HTTP; 0: a free one, -1: none")
+      ->check(between(-1, 65535))
+      ->capture_default_str();
+  app.add_option("--grpc_port", s.grpc_port, "Port of gRPC; 0: a free one, -1: none")
+      ->check(between(-1, 65535))
+      ->capture_default_str();
+  app.add_option("--http_threads", s.server.threads, "Threads that read and write HTTP")
+      ->check(between(2, 64))
       ->capture_default_str();
   app.add_option("--token_file", s.token_file,
                  "File with the token that clients send as 'Authorization: Bearer TOKEN'");
   app.add_option("--tls_certificate", s.certificate_file, "PEM file of the certificate chain");
   app.add_option("--tls_key", s.key_file, "PEM file of the private key");
   app.add_option("--access_log", s.access_log, "File for a JSON line per request; -: stdout");
-  app.add_option("--poll_seconds", s.poll_seconds,
-                 "How often files are checked for changes and loaded again; 0: never");
+}
+
+void add_limits(Command& app, Settings& s) {
+  app.group("Limits");
+  app.add_option("--request_timeout_ms", s.request_timeout_ms,
+                 "How long a request may wait for its computation; 0: without limit")
+      ->check(at_least(0.0))
+      ->capture_default_str();
+  app.add_option("--max_waiting", s.server.limits.waiting,
+                 "Requests in flight; further ones fail with 429")
+      ->check(at_least<int64_t>(0))
+      ->capture_default_str();
+  app.add_option("--max_texts", s.server.limits.texts,
+                 "Texts of generators that wait or are generated; further ones fail with 429")
+      ->check(between<int64_t>(0, 4096))
+      ->capture_default_str();
+  app.add_option("--max_connections", s.max_connections, "Connections of HTTP")
+      ->check(between<int64_t>(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--max_request_mib", s.max_request_mib,
+                 "Size of a request; a larger one fails with 413")
+      ->check(between<uint64_t>(1, 2047))
+      ->capture_default_str();
+  app.add_option("--max_json_mib", s.max_json_mib, "Size of the JSON in a request")
+      ->check(between<uint64_t>(1, 2047))
+      ->capture_default_str();
+  app.add_option("--max_header_kib", s.max_header_kib, "Size of the header of a request")
+      ->check(between<uint64_t>(4, 1024))
+      ->capture_default_str();
   app.add_option("--drain_seconds", s.drain_seconds,
                  "How long requests in flight may take when the server stops")
+      ->check(at_least(0.0))
       ->capture_default_str();
 }
 
 void complete(Settings& s) {
   s.repository.batch_wait_ns = static_cast<int64_t>(s.batch_wait_ms * 1e6);
   s.server.limits.request_ns = static_cast<int64_t>(s.request_timeout_ms * 1e6);
+  s.server.limits.connections = static_cast<unsigned>(s.max_connections);
   s.server.limits.request_bytes = s.max_request_mib << 20;
   s.server.limits.json_bytes = s.max_json_mib << 20;
   s.server.limits.header_bytes = s.max_header_kib << 10;
   for (const std::string& option : s.compile_options) {
     const size_t equal = option.find('=');
     if (equal == std::string::npos)
-      throw std::runtime_error("--compile_option is '" + option + "'; expected NAME=VALUE");
+      throw Usage("--compile_option: expected NAME=VALUE, found '" + option + "'");
     s.repository.compile_options.emplace_back(option.substr(0, equal), option.substr(equal + 1));
   }
   if (!s.token_file.empty()) {
@@ -110,7 +140,7 @@ void complete(Settings& s) {
     if (s.server.token.empty()) throw std::runtime_error("'" + s.token_file + "' has no token");
   }
   if (s.certificate_file.empty() != s.key_file.empty())
-    throw std::runtime_error("--tls_certificate and --tls_key belong together");
+    throw Usage("--tls_certificate and --tls_key belong together; give both or none");
   if (!s.certificate_file.empty()) {
     s.server.certificate = read_file(s.certificate_file);
     s.server.key = read_file(s.key_file);
@@ -191,19 +221,22 @@ void serve(Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.",
-               "poprt_serve");
-  app.formatter(std::make_shared<poprt::cli::HelpFormatter>());
-  app.set_help_all_flag("--help-all", "Print this help");
+  hold_standard_streams();
+  Command app("Serves PopEF and ONNX files by the Open Inference Protocol over HTTP and gRPC.",
+              "poprt_serve");
+  app.set_version_flag("-v,--version", versions());
   Settings settings;
   add_options(app, settings);
-  CLI11_PARSE(app, argc, argv);
-  try {
+  add_network_options(app, settings);
+  add_limits(app, settings);
+  app.example("poprt_serve models", "Serve all files of the folder models");
+  app.example("poprt_serve models --compile --http_port 8080 --grpc_port -1",
+              "Also compile the ONNX models there; HTTP only, on another port");
+  app.footer("poprt help serving describes the protocol, and how to run the server.");
+  return guarded("poprt_serve", [&] {
+    if (const auto code = app.parse(argc, argv)) return *code;
     complete(settings);
     serve(settings);
     return 0;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "poprt_serve: %s\n", e.what());
-    return 1;
-  }
+  });
 }

@@ -1,6 +1,8 @@
 """Writes manual pages and completions for bash and zsh from the output of --help.
 
-Usage: cli_docs.py --out FOLDER PROGRAM...     FOLDER/man1/NAME.1, FOLDER/bash/NAME and FOLDER/zsh/_NAME for each"""
+Usage: cli_docs.py --out FOLDER PROGRAM...     FOLDER/man1/NAME.1, FOLDER/bash/NAME and FOLDER/zsh/_NAME for each
+
+The environment variable EMULATOR has the words that run programs of another architecture."""
 
 import argparse
 import datetime
@@ -13,6 +15,7 @@ import metadata
 ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(.+))?$")
 CHOICES = re.compile(r"^(\w+(?:, \w+)* or \w+)\b")
 WIDTH = "100"  # of the text; entries() joins the lines
+EMULATOR = os.environ.get("EMULATOR", "").split()
 COLUMN = 30  # the column of the text of an option in the help
 
 
@@ -21,7 +24,7 @@ class Command:
 
     def __init__(self, words):
         self.words = words
-        text = subprocess.run([*words, "--help-all"], check=True, capture_output=True, text=True,
+        text = subprocess.run([*EMULATOR, *words, "--help-all"], check=True, capture_output=True, text=True,
                               env={**os.environ, "COLUMNS": WIDTH}).stdout
         text = re.split(r"^=== .* ===$", text, maxsplit=1, flags=re.M)[0]  # the commands follow
         head, *sections = re.split(r"^([A-Z][\w ,]+):\n", text, flags=re.M)
@@ -164,7 +167,7 @@ def zsh(command):
 
 def completion(program, shell):
     """Returns the completion that the program prints itself."""
-    return subprocess.run([program, "--print_completion", shell], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([*EMULATOR, program, "--print_completion", shell], check=True, capture_output=True, text=True).stdout
 
 
 def main():

@@ -12,5 +12,5 @@ add_custom_target(deb
           --out ${PROJECT_BINARY_DIR}/packages/deb --cmake ${CMAKE_COMMAND}
   DEPENDS poprt poprt_compiler_library $<TARGET_NAME_IF_EXISTS:poprt_images_library> poprt_tool popef_dump poprt_exec
           triton_poprt tensorflow_poprt $<TARGET_NAME_IF_EXISTS:poprt_tokenizer_library>
-          $<TARGET_NAME_IF_EXISTS:poprt_static> $<TARGET_NAME_IF_EXISTS:poprt_serve_manual> poprt_manuals $<TARGET_NAME_IF_EXISTS:poprt_inspector>
+          $<TARGET_NAME_IF_EXISTS:poprt_static> $<TARGET_NAME_IF_EXISTS:poprt_serve_manual> poprt_manuals $<TARGET_NAME_IF_EXISTS:poprt_inspector_manual>
   VERBATIM)

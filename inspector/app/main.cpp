@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 #include <imgui.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "app/file_dialog.h"
 #include "app/headless.h"
 #include "base/error.h"
+#include "common/arguments.h"
 #include "model/format.h"
 #include "model/lost_pages.h"
 #include "plugins/registry.h"
@@ -74,7 +74,7 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
   for (const std::string& word : a.inputs) {
     const size_t at = word.find('=');
     if (at == std::string::npos)
-      fail(ErrorCode::invalid_argument, "--input: expected NAME=FILE, found '{}'", word);
+      throw cli::Usage(fmt::format("--input: expected NAME=FILE, found '{}'", word));
     view->set_input(word.substr(0, at), input_choice(word.substr(at + 1)));
   }
   if (!a.labels.empty()) view->set_class_names(a.labels);
@@ -100,8 +100,8 @@ int take_screenshot(const Arguments& a, Settings settings) {
   int width = 0, height = 0;
   if (std::sscanf(a.size.c_str(), "%dx%d", &width, &height) != 2 || width < 320 || height < 240 ||
       width > 8192 || height > 8192)
-    fail(ErrorCode::invalid_argument,
-         "--size: expected WIDTHxHEIGHT from 320x240 to 8192x8192, found '{}'", a.size);
+    throw cli::Usage(
+        fmt::format("--size: expected WIDTHxHEIGHT from 320x240 to 8192x8192, found '{}'", a.size));
   HeadlessContext context(width, height);
   start_imgui(static_cast<float>(a.scale));
   ImGui::GetIO().DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
@@ -345,71 +345,84 @@ int run(const Arguments& a) {
 }  // namespace
 }  // namespace poprt::inspector
 
-int main(int argc, char** argv) {
-  using namespace poprt::inspector;
-  Arguments a;
-  CLI::App app("Shows graphs, compiled models and the queues of running processes.",
-               "poprt-inspector");
-  app.set_version_flag("--version", std::string("poprt-inspector ") + POPRT_VERSION);
-  app.add_option("FILE", a.files, ".onnx, .popef, IR text or a recording of telemetry");
-  app.add_option("--view", a.view, "What to show first")
-      ->check(CLI::IsMember(std::vector<std::string>{"graph", "popef", "program", "passes", "run",
-                                                     "queues", "compare", "chip"}));
+namespace {
+
+using poprt::cli::between;
+using poprt::cli::Command;
+
+void add_options(Command& app, poprt::inspector::Arguments& a) {
+  app.add_option("FILE", a.files, ".onnx, .popef, IR text or a recording of telemetry")->many();
+  app.add_option(
+         "--view", a.view,
+         "graph, popef, program, passes, run, queues, compare or chip: the view to show first")
+      ->choose({"graph", "popef", "program", "passes", "run", "queues", "compare", "chip"});
+  app.add_option("--theme", a.theme, "dark or light")->choose({"dark", "light"});
+  app.add_option("--scale", a.scale,
+                 "Scale of text and controls, from 0.5 to 4 [the scale of the display]")
+      ->check(between(0.5, 4.0));
+  app.add_flag("--horizontal", a.horizontal, "Graphs from left to right");
   app.add_option("--plugins", a.plugins,
-                 "Libraries with custom operators and passes, in addition to those of "
+                 "Shared libraries with custom operators and passes, in addition to those of "
                  "POPRT_PLUGINS; separated by commas")
+      ->many()
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--export", a.export_graph,
-                 "Write the whole graph as a PNG and exit; needs no display. As SVG: poprt_exec "
-                 "inspect --svg");
-  app.add_option("--screenshot", a.screenshot, "Write a PNG and exit; needs no display");
-  app.add_option("--select", a.select, "A node or an anchor to select in the screenshot");
-  app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
-  app.add_option("--theme", a.theme, "dark or light")
-      ->check(CLI::IsMember(std::vector<std::string>{"dark", "light"}));
-  app.add_option("--scale", a.scale,
-                 "Scale of text and controls; default: the scale of the display")
-      ->check(CLI::Range(0.5, 4.0));
-  app.add_option(
-         "--page", a.page,
-         "Page in the screenshot: of the PopEF view anchors, data, opaque, metadata or blobs, of "
-         "the run view values, largest or differences, of the chip view memory, operations, "
-         "compare "
-         "or cycles")
-      ->check(CLI::IsMember(std::vector<std::string>{"anchors", "data", "opaque", "metadata",
-                                                     "blobs", "values", "largest", "differences",
-                                                     "memory", "operations", "compare", "cycles"}));
-  app.add_option("--step", a.step,
-                 "Index of the pass to show in the screenshot of the passes view, counted from 0");
+  app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 for inputs with variable dimensions")
+      ->many();
   app.add_option("--input", a.inputs,
                  "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet][:crop], or "
-                 "NAME=zeros; a screenshot of it runs the model")
-      ->expected(1, 1 << 20);
-  app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 for inputs with variable dimensions")
-      ->expected(1, 1 << 20);
+                 "NAME=zeros or NAME=random; a screenshot of it runs the model")
+      ->many();
   app.add_option("--labels", a.labels, "File with class names for the run view, one per line");
-  app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")
-      ->check(CLI::Range(0.0, 600.0));
-  app.add_flag("--profile", a.profile,
-               "Compile, and time the instructions for a second, before the screenshot");
-  app.add_flag("--horizontal", a.horizontal, "Graphs from left to right");
-  app.add_flag("--help-sheet", a.help_sheet, "Show the list of shortcuts in the screenshot");
-  app.add_flag("--palette", a.palette, "Show the command palette in the screenshot");
-  app.add_option("--telemetry-folder", a.telemetry_folder,
-                 "Telemetry folder; default POPRT_TELEMETRY_DIR or the user's runtime folder");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    fmt::print(stderr, "poprt-inspector: {}; see poprt-inspector --help\n", e.what());
-    return 2;
-  }
-  try {
-    return run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "poprt-inspector: {}\n", printable(e.what()));
-    return 1;
-  }
+  app.add_option("--telemetry_folder", a.telemetry_folder,
+                 "Folder of the telemetry of processes [POPRT_TELEMETRY_DIR or the user's runtime "
+                 "folder]");
+}
+
+void add_picture_options(Command& app, poprt::inspector::Arguments& a) {
+  app.group("Pictures without a display");
+  app.add_option("--screenshot", a.screenshot, "FILE.png: write a picture of the window and exit");
+  app.add_option("--export", a.export_graph,
+                 "FILE.png: write a picture of the whole graph and exit; poprt_exec inspect --svg "
+                 "writes it as SVG");
+  app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
+  app.add_option("--select", a.select,
+                 "Select this node, anchor, instruction of a node, or difference");
+  app.add_option(
+         "--page", a.page,
+         "anchors, data, opaque, metadata, blobs, values, largest, differences, memory, "
+         "operations, compare or cycles: the page of popef (the first five), run (the next three) "
+         "or chip")
+      ->choose({"anchors", "data", "opaque", "metadata", "blobs", "values", "largest",
+                "differences", "memory", "operations", "compare", "cycles"});
+  app.add_option("--step", a.step, "Index of the pass in the passes view, counted from 0")
+      ->check(poprt::cli::at_least(0));
+  app.add_option("--bench", a.bench, "Seconds to measure in the run view, at most 600")
+      ->check(between(0.0, 600.0));
+  app.add_flag("--profile", a.profile, "Compile, and time the instructions for a second");
+  app.add_flag("--help_sheet", a.help_sheet, "Show the list of shortcuts");
+  app.add_flag("--palette", a.palette, "Show the command palette");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using poprt::cli::print_error;
+  poprt::cli::hold_standard_streams();
+  poprt::inspector::Arguments a;
+  Command app("Shows graphs, compiled models and the queues of running processes.",
+              "poprt-inspector");
+  app.set_version_flag("-v,--version", "poprt-inspector " POPRT_INSPECTOR_VERSION);
+  add_options(app, a);
+  add_picture_options(app, a);
+  app.example("poprt-inspector model.onnx", "Show a graph");
+  app.example("poprt-inspector model.onnx model.popef", "Several files, each in a tab");
+  app.example("poprt-inspector --view queues", "Running processes, without any file");
+  app.example("poprt-inspector model.onnx --view chip --screenshot chip.png",
+              "Write a picture, without a display");
+  app.footer("F1 lists the shortcuts of the window. poprt help inspector describes the views.");
+  return poprt::cli::guarded("poprt-inspector", [&] {
+    if (const auto code = app.parse(argc, argv)) return *code;
+    return poprt::inspector::run(a);
+  });
 }

@@ -27,8 +27,10 @@ TEST(Ops, LineOfEachOperatorOfTheDocuments) {
   ASSERT_GT(rows.size(), 200);
   EXPECT_EQ(rows[0][0], "domain");
   std::string lines;
+  size_t width = 0;  // the names of operators are below one another
+  for (size_t i = 1; i < rows.size(); i++) width = std::max(width, rows[i][0].size());
   for (size_t i = 1; i < rows.size(); i++)
-    lines += fmt::format("{:<13} {:<32} {}\n", rows[i][0], rows[i][1], rows[i][2]);
+    lines += fmt::format("{:<{}} {:<32} {}\n", rows[i][0], width, rows[i][1], rows[i][2]);
   const Ran ran = run_command(add_ops, {"ops"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, lines);

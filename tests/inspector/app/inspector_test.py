@@ -82,16 +82,22 @@ class Program(unittest.TestCase):
 
 class Pictures(Program):
     def test_help_and_version(self):
-        self.assertIn("--screenshot", self.run_inspector("--help").stdout)
-        self.assertTrue(self.run_inspector("--version").stdout.startswith("poprt-inspector "))
+        text = self.run_inspector("--help").stdout
+        for part in ("--screenshot", "Examples:", "--help_sheet", "Pictures without a display:"):
+            self.assertIn(part, text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        for words in ("--version", "-v"):
+            self.assertTrue(self.run_inspector(words).stdout.startswith("poprt-inspector "))
 
     def test_wrong_usage_is_one_line(self):
-        for words in (["--view", "nothing"], ["--theme", "blue"], ["--no-such"]):
+        picture = ["--screenshot", self.path("a.png")]
+        for words, names in ((["--view", "nothing"], "graph"), (["--theme", "blue"], "dark"), (["--no-such"], "--no-such"),
+                             (["--them", "blue"], "dark"), (["--help-shet"], "did you mean --help_sheet?"),
+                             (["--scale", "9"], "'9'"), ([*picture, "--size", "3x3"], "3x3"), ([*picture, "--step", "-2"], "'-2'"),
+                             ([*picture, DIGITS, "--view", "run", "--input", "image"], "NAME=FILE")):
             result = self.run_inspector(*words)
             self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
-        result = self.run_inspector("--screenshot", self.path("a.png"), "--size", "3x3")
-        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
-        self.assertIn("3x3", result.stderr)
+            self.assertIn(names, result.stderr)
 
     def test_every_view_of_a_model_is_drawn(self):
         model = self.path("g.ir", TEXT)
@@ -121,6 +127,12 @@ class Pictures(Program):
         self.assertLess(sum(dark[400][:300]), sum(light[400][:300]))
         self.assertEqual(dark, self.shoot(model, "--theme", "dark")[2])
 
+    def test_options_are_equal_with_dashes_and_underscores(self):
+        model = self.path("g.ir", TEXT)
+        sheets = [self.shoot(model, option)[2] for option in ("--help-sheet", "--help_sheet")]
+        self.assertEqual(*sheets)
+        self.assertNotEqual(sheets[0], self.shoot(model)[2])
+
     def test_large_pictures(self):
         self.shoot(self.path("g.ir", TEXT), "--scale", "1.5", size="2560x1440")
 
@@ -148,7 +160,7 @@ class Pictures(Program):
         self.assertIn("no input 'nobody'", result.stderr)
         self.assertFalse(os.path.exists(self.path("b.png")))
         result = self.run_inspector(model, "--view", "run", "--input", "x", "--screenshot", self.path("b.png"))
-        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
 
     def test_exports_a_graph(self):
         picture = self.path("graph.png")
