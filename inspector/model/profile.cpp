@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/tensor.h"
-#include "device/emulator/emulator.h"
+#include "device/device_manager.h"
 #include "model/format.h"
 #include "program/control.h"
 #include "program/shards.h"
@@ -64,14 +64,16 @@ std::vector<size_t> places_of(const program::Program& p, size_t rows) {
 ProgramProfile profile_program(const program::LoadedProgram& loaded, double seconds,
                                Progress& progress) {
   progress.step(0, "preparing the program");
-  device::EmulatedDevice device;
+  // A separate device, which does not depend on the environment and takes no shared IPU.
+  const auto device =
+      device::DeviceManager(device::ManagerConfig{1, "0", "0"}).create_ipu_model_device(1, 21);
   device::Image image;
   image.program = std::make_shared<program::Program>(loaded.program);
   image.weights = loaded.weights;
   image.owner = loaded.owner;
   device::LoadOptions options;
   options.profile = true;
-  const auto engine = device.load(image, options);
+  const auto engine = device->load(image, options);
 
   std::vector<Tensor> memory;
   std::vector<const void*> inputs;

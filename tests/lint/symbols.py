@@ -1,7 +1,8 @@
 """The C ABI is one set: functions in the public headers == version map == symbols that the library exports. The hot
-loops of the kernels are in libpoprt.so only; the other files borrow them (core/kernels/common/isa_builds.h).
+loops of the kernels are in libpoprt.so only; the other files borrow them (core/kernels/common/isa_builds.h). poprt_exec uses the
+compiler in libpoprt_compiler.so and contains no copy of it (cmake/link_once.py).
 
-Usage: symbols.py LIBPOPRT_SO NM [BORROWER...]"""
+Usage: symbols.py LIBPOPRT_SO NM [BORROWER...] [--shared LIBPOPRT_COMPILER_SO POPRT_EXEC]"""
 
 import os
 import re
@@ -72,8 +73,26 @@ def copies(library, nm, borrowers):
     return problems
 
 
+def core_copies(library, program, nm):
+    """The program contains no function of core that is no inline function, and imports all that the library exports for it."""
+    problems = []
+    names = subprocess.run([nm, "-C", "--defined-only", program], check=True, capture_output=True, text=True).stdout
+    for name in re.findall(r"^\S+ T (poprt::(?:base|ir|onnx|ops|opsets|passes|compiler|kernels|program|runtime|device)::.*)$", names, re.M):
+        problems.append(f"{os.path.basename(program)} contains {name}, which is in {os.path.basename(library)}")
+    wanted = subprocess.run([nm, "-D", "--undefined-only", program], check=True, capture_output=True, text=True).stdout
+    shared = {name for name in exported(library, nm) if name.startswith("__wrap_")}
+    problems += [f"{name} is exported by {os.path.basename(library)}, but {os.path.basename(program)} does not use it"
+                 for name in sorted(shared - set(wanted.split()))]
+    others = exported(library, nm) - shared - {"poprt_compiler_library_table"}
+    problems += [f"{name} is exported by {os.path.basename(library)}, which has one function for libpoprt.so" for name in sorted(others)]
+    return problems if shared else [*problems, f"{os.path.basename(library)} shares no function"]
+
+
 def main():
-    library, nm = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "nm"
+    arguments = sys.argv[1:]
+    pair = arguments[arguments.index("--shared") + 1:] if "--shared" in arguments else []
+    arguments = arguments[:len(arguments) - len(pair) - 1] if pair else arguments
+    library, nm = arguments[0], arguments[1] if len(arguments) > 1 else "nm"
     sets = {"declared in " + HEADERS: declared() | PRIVATE, "listed in " + MAP: mapped(),
             "exported by the library": exported(library, nm)}
     everything = set().union(*sets.values())
@@ -81,7 +100,9 @@ def main():
                 for place, names in sets.items() if name not in names]
     if not everything:
         problems.append("there is no symbol at all")
-    problems += copies(library, nm, sys.argv[3:])
+    problems += copies(library, nm, arguments[2:])
+    if pair:
+        problems += core_copies(*pair, nm)
     tree.finish(problems, len(everything), "symbols")
 
 
