@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "poprt/poprt.hpp"
@@ -62,6 +64,17 @@ TEST(Run, ChecksTypesShapesAndSizes) {
             std::string::npos);
   EXPECT_NE(message_for({in.name, d.data(), in.shape}).find("given f64["), std::string::npos);
   EXPECT_NE(message_for({in.name, x, in.shape}).find("given 256 bytes"), std::string::npos);
+}
+
+TEST(Load, KnowsAModelByItsFirstByte) {
+  const std::string path = DATA "/model_without_a_suffix";
+  {
+    std::ifstream from(MODELS "/relu.onnx", std::ios::binary);
+    std::ofstream(path, std::ios::binary) << from.rdbuf();
+  }
+  const Runner runner(path);
+  EXPECT_EQ(runner.getExecuteInputs().size(), 1U);
+  EXPECT_NE(message_of([] { const Runner none(DATA "/none"); }).find("none"), std::string::npos);
 }
 
 TEST(Load, KnowsBothKindsAndTheModelsMetadata) {

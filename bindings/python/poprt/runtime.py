@@ -369,7 +369,13 @@ def _is_model(given: object) -> bool:
     """Returns whether ``given`` is an ONNX model, by the end of its path, by its first byte (a field of protobuf), or
     by its type."""
     if isinstance(given, (str, os.PathLike)):
-        return str(os.fspath(given)).lower().endswith(".onnx")
+        if str(os.fspath(given)).lower().endswith(".onnx"):
+            return True
+        try:
+            with open(given, "rb") as file:
+                given = file.read(1)
+        except OSError:
+            return False  # the error of the library names the path
     if isinstance(given, (bytes, bytearray, memoryview)):
         return 0 < len(given) and bytes(given[:1]) < b" "
     return hasattr(given, "SerializeToString")
@@ -394,7 +400,7 @@ def _opened(given: Popef, config: Any, compiler_options: Optional[CompilerOption
     if compiler_options is not None:
         if isinstance(given, (str, os.PathLike)) and options_of(compiler_options).shapes == "on_demand":
             return Executable.load(given, compiler_options)
-        raise InvalidArgumentError("compiler_options are for a model that ends with .onnx, or a PopEF file with shapes on_demand; "
+        raise InvalidArgumentError("compiler_options are for an ONNX model, or a PopEF file with shapes on_demand; "
                                    "what is given was compiled already")
     if isinstance(given, Executable):
         return given

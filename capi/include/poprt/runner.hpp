@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <future>
 #include <initializer_list>
@@ -420,12 +421,19 @@ class BaseRunner {
 
 namespace impl {
 
+// Whether the file is an ONNX model, by the end of its path or by its first byte, a field of
+// protobuf. A PopEF file begins with 'P'.
 inline bool isOnnx(const std::string& path) {
   constexpr char kLower[] = ".onnx", kUpper[] = ".ONNX";
-  if (path.size() < 5) return false;
-  for (size_t i = 0; i < 5; i++)
-    if (const char c = path[path.size() - 5 + i]; c != kLower[i] && c != kUpper[i]) return false;
-  return true;
+  bool named = path.size() >= 5;
+  for (size_t i = 0; named && i < 5; i++)
+    if (const char c = path[path.size() - 5 + i]; c != kLower[i] && c != kUpper[i]) named = false;
+  if (named) return true;
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (!file) return false;  // the error of the library names the path
+  const int first = std::fgetc(file);
+  std::fclose(file);
+  return first >= 0 && first < ' ';
 }
 
 // The functions that all kinds of runners have.

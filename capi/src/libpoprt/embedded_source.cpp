@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "engine_options.h"
-#include "option_table.h"
+#include "poprt_options.h"
 #include "popef/model.h"
 #include "runtime/session/model_source.h"
 #include "temporary_folder.h"

@@ -11,7 +11,7 @@ namespace {
 
 // Inputs and outputs of MultiHeadAttention.
 enum : size_t { kQuery, kKey, kValue, kBias, kMask, kScoreBias, kPastKey, kPastValue, kPastLength };
-enum : size_t { kResult, kPresentKey, kPresentValue, kScores };
+enum : size_t { kResult, kPresentKey, kPresentValue, kScoresOut };
 
 class SeparateAttention {
  public:
@@ -64,7 +64,7 @@ class SeparateAttention {
     }
     if (node_.int_attr("num_heads", 0) < 1) refuse("has no num_heads");
     if (node_.outputs().size() <= kPresentValue) refuse("has no present keys and values");
-    if (const ir::Value* v = node_.output(kScores);
+    if (const ir::Value* v = node_.output(kScoresOut);
         v && (!v->uses().empty() || graph_.is_output(v)))
       refuse("returns its scores");
   }

@@ -254,6 +254,19 @@ class Running(unittest.TestCase):
                    compiler_options=CompilerOptions(input_shape={"x": [2, 4]}, cache_path=cached)).close()
             self.assertEqual(len(os.listdir(cached)), 1)
 
+    def test_a_model_is_known_by_its_first_byte(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = os.path.join(folder, "model.pb")
+            shutil.copy(os.path.join(DATA, "affine.onnx"), model)
+            self.assertEqual(Runner(model, compiler_options=CompilerOptions(batch_size=2)).run({"x": counting(2, 4)})["y"].shape[0], 2)
+            text = os.path.join(folder, "notes")
+            with open(text, "w", encoding="utf-8") as file:
+                file.write("no model")
+            with self.assertRaisesRegex(errors.DataLossError, "notes"):
+                Runner(text)
+            with self.assertRaisesRegex(errors.FileMissingError, "none"):
+                Runner(os.path.join(folder, "none"))
+
     def test_an_onnx_model_in_capitals(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "MODEL.ONNX")
@@ -359,7 +372,7 @@ class Running(unittest.TestCase):
             executable = Compiler.compile(os.path.join(DATA, "lookup.onnx"))
             executable.save(popef)
             for compiled in (popef, executable):
-                with self.assertRaisesRegex(errors.InvalidArgumentError, "compiler_options are for a model that ends with .onnx"):
+                with self.assertRaisesRegex(errors.InvalidArgumentError, "compiler_options are for an ONNX model"):
                     Runner(compiled, compiler_options=CompilerOptions(batch_size=3))
             with self.assertRaises(errors.InvalidArgumentError) as caught:
                 Compiler.compile(popef)

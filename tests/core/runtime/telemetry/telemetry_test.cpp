@@ -523,7 +523,7 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   }
   for (const uint32_t wrong : {8u, 184u, 193u, 65544u})
     refused([&](auto& h) { h.generator_bytes = wrong; });
-  EXPECT_EQ(said([](auto& h) { h.generator_bytes = 200; }), "");
+  EXPECT_EQ(message_for([](auto& h) { h.generator_bytes = 200; }), "");
   refused([](auto& h) { h.histogram_buckets++; });
   refused([](auto& h) { h.histogram_buckets--; });
   const std::string other = message_for([](auto& h) { h.major = 7, h.minor = 3; });
