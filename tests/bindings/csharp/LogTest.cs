@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.IO;
+using System.Linq;
 using System.Threading;
 using NUnit.Framework;
 using Poprt;
@@ -28,6 +29,14 @@ public class LogTest
         threads.Add(thread);
         thread.Start();
         thread.Join();
+    }
+
+    /// <summary>The numbers of poprt/log.h.</summary>
+    [Test]
+    public void LevelsHaveTheNumbersOfTheLibrary()
+    {
+        Assert.That(Enum.GetValues(typeof(LogLevel)).Cast<LogLevel>().Select(level => (int)level + " " + level),
+            Is.EqualTo(new[] { "0 Trace", "1 Debug", "2 Info", "3 Warning", "4 Error", "5 Critical" }));
     }
 
     [Test]

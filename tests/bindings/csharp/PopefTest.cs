@@ -132,6 +132,35 @@ public sealed class PopefTest
                 string.Join("+", a.Programs), a.IsPerReplica, a.ByteSize))));
     }
 
+    /// <summary>The files before the one that fails are closed.</summary>
+    [Test]
+    public void AReaderThatCannotBeOpenedKeepsNoFile()
+    {
+        string file = AffineFile("kept.popef");
+        using (PopefReader.Open(file))
+            Assert.That(File.ReadAllText("/proc/self/maps"), Contains.Substring("kept.popef"));
+        Fails(ErrorCode.NotFound, () => PopefReader.Open(file, Path.Combine(folder, "none.popef")), "none.popef");
+        Assert.That(File.ReadAllText("/proc/self/maps"), Is.Not.StringContaining("kept.popef"));
+    }
+
+    /// <summary>A round trip does not find a value that is set and read wrongly in the same way.</summary>
+    [Test]
+    public void MetadataHasTheValuesThatWereSet()
+    {
+        Assert.That(Text(Metadata()), Is.StringStarting("model; h2d_seed; 2; 4; 21; True; 3; False; 1099511627776; " +
+            "[b, 1],[a, ]; [tiles, 16]; 0,2; 5; 7,4294967295; "));
+        var m = new PopefMetadata();
+        Assert.That(m.IsPod, Is.False);
+        Assert.That(m.IsInference, Is.True);
+        foreach (bool value in new[] { true, false, true })
+        {
+            m.IsPod = value;
+            m.IsInference = value;
+            Assert.That(m.IsPod, Is.EqualTo(value));
+            Assert.That(m.IsInference, Is.EqualTo(value));
+        }
+    }
+
     [Test]
     public void Scenario52WriteAPopefFile()
     {

@@ -72,6 +72,35 @@ public sealed class QueueTest
         }
     }
 
+    /// <summary>Threads that ask for a queue at the same time get the same object.</summary>
+    [Test]
+    public void QueuesAreTheSameForAllThreads()
+    {
+        using (Session session = OpenSession(Affine(2)))
+        {
+            for (int round = 0; round < 50; round++)
+            {
+                QueueManager queues = session.CreateQueueManager();
+                var inputs = new object[4];
+                var outputs = new object[4];
+                using (var begin = new Barrier(4))
+                {
+                    Thread[] threads = Enumerable.Range(0, 4).Select(i => new Thread(() =>
+                    {
+                        begin.SignalAndWait();
+                        inputs[i] = queues.InputQueue("x");
+                        begin.SignalAndWait();
+                        outputs[i] = queues.OutputQueue("y");
+                    })).ToArray();
+                    foreach (Thread thread in threads) thread.Start();
+                    foreach (Thread thread in threads) thread.Join();
+                }
+                Assert.That(inputs, Has.All.SameAs(queues.InputQueue("x")));
+                Assert.That(outputs, Has.All.SameAs(queues.OutputQueue("y")));
+            }
+        }
+    }
+
     [Test]
     public void Scenario43PaddingAfterATimeout()
     {

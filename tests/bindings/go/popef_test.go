@@ -328,3 +328,16 @@ func TestScenario53FeedsSideBySideAndStreams(t *testing.T) {
 	}()
 	fails(t, w.Finish(), poprt.Cancelled)
 }
+
+// The files before the one that fails are closed.
+func TestAReaderThatCannotBeOpenedKeepsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kept.popef")
+	ok(t, affine(t).Save(path))
+	isMapped := func() bool { return strings.Contains(string(must(os.ReadFile("/proc/self/maps"))), path) }
+	p := must(poprt.OpenPopEF(path))
+	equal(t, isMapped(), true)
+	ok(t, p.Close())
+	_, err := poprt.OpenPopEF(path, path+".none")
+	fails(t, err, poprt.NotFound, "kept.popef.none")
+	equal(t, isMapped(), false)
+}

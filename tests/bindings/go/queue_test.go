@@ -160,3 +160,24 @@ func TestScenario45QueuesAndAClosedSession(t *testing.T) {
 	equal(t, in.ReadAvailable(), 0)
 	freeDevices(t)
 }
+
+// Goroutines that ask for a queue at the same time get the same one.
+func TestQueuesAreTheSameForAllGoroutines(t *testing.T) {
+	s := session(t, affine(t))
+	for round := 0; round < 50; round++ {
+		queues := must(s.NewQueueManager(nil))
+		begin, found := make(chan struct{}), make(chan *poprt.Queue, 4)
+		for i := 0; i < 4; i++ {
+			go func() {
+				<-begin
+				found <- must(queues.InputQueue("x"))
+			}()
+		}
+		close(begin)
+		for i := 0; i < 4; i++ {
+			if q := <-found; q != must(queues.InputQueue("x")) {
+				t.Fatal("another queue")
+			}
+		}
+	}
+}

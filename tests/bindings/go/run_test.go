@@ -267,12 +267,33 @@ func threads(t *testing.T) int {
 	return count
 }
 
+// wrongRuns has the errors of runs with wrong inputs.
+func wrongRuns(r *poprt.Runner) []string {
+	var texts []string
+	for _, wrong := range [][]poprt.Tensor{
+		{poprt.Shaped("z", make([]float32, 4), 1, 4)},
+		{poprt.Shaped("x", make([]float32, 3), 1, 3)},
+		{poprt.Shaped("x", make([]int32, 4), 1, 4)},
+		{},
+	} {
+		_, err := r.Run(wrong...)
+		texts = append(texts, fmt.Sprint(err))
+	}
+	return texts
+}
+
 // Many goroutines in Run cost no thread each: the runner has a step that never fills, so that all of them wait.
 func TestRunsThatWaitTakeNoThreads(t *testing.T) {
 	r := loaded(t, model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {1024, 4}}},
 		&poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: -1, QueueDepth: 2048})
 	const waiting = 500
 	before := threads(t)
+	wrong := wrongRuns(r)
+	for _, text := range wrong {
+		if text == "<nil>" {
+			t.Error(wrong)
+		}
+	}
 	var all sync.WaitGroup
 	failures := make(chan error, waiting+1)
 	run := func(first float32) {
@@ -297,6 +318,7 @@ func TestRunsThatWaitTakeNoThreads(t *testing.T) {
 	if now := threads(t); now > before+waiting/10 { // Go makes some threads while goroutines wait for calls of C
 		t.Errorf("%d goroutines in Run made %d threads of %d", waiting, now, before)
 	}
+	equal(t, wrongRuns(r), wrong) // the errors are those of runs with a thread
 	x, y := make([]float32, 4*(1024-waiting)), make([]float32, 4*(1024-waiting))
 	if err := r.Execute(in(x), out(y)); err != nil { // fills the batch
 		t.Fatal(err)

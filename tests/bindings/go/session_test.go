@@ -335,3 +335,31 @@ func serve(t *testing.T, e *poprt.Executable) {
 	ok(t, s.RunMainPrograms())
 	in.Enqueue(poprt.Elements(make([]float32, 8)), nil)
 }
+
+// nested runs another session while data of its own is wanted.
+type nested struct {
+	numbers
+	inner *poprt.Session
+}
+
+func (n *nested) Fetch(data []byte) error {
+	if err := n.inner.RunMainPrograms(); err != nil {
+		return err
+	}
+	return n.numbers.Fetch(data)
+}
+
+func TestHandlersOfTwoSessionsAreKeptApart(t *testing.T) {
+	outer, inner := session(t, affine(t)), session(t, affine(t))
+	var ofOuter, ofInner results
+	ok(t, inner.SetInputHandler("x", &numbers{run: 100}))
+	ok(t, inner.SetOutputHandler("y", &ofInner))
+	ok(t, outer.SetInputHandler("x", &nested{inner: inner}))
+	ok(t, outer.SetOutputHandler("y", &ofOuter))
+	for run := 0; run < 2; run++ {
+		ok(t, outer.RunMainPrograms())
+		equal(t, []int{len(ofOuter), len(ofInner)}, []int{run + 1, run + 1})
+		twicePlusOne(t, iota8(float32(run)), ofOuter[run])
+		twicePlusOne(t, iota8(float32(100+run)), ofInner[run])
+	}
+}

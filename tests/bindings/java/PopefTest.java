@@ -188,6 +188,42 @@ class PopefTest extends Scenarios {
     return text.toString();
   }
 
+  /** A round trip does not find a value that is set and read wrongly in the same way. */
+  @Test
+  void metadata_has_the_values_that_were_set() {
+    String text = text(metadata());
+    assertTrue(
+        text.startsWith(
+            "model; h2d_seed; 2; 4; 21; true; 3; false; 1099511627776; [b=1, a=]; [tiles=16]; "
+                + "[0, 2]; [5]; [7, 4294967295]; {0=WeightsFromHost, 5=størrelse}; "),
+        text);
+    PopefMetadata m = new PopefMetadata();
+    assertFalse(m.isPod());
+    assertTrue(m.isInference());
+    for (boolean value : new boolean[] {true, false, true}) {
+      assertEquals(value, m.pod(value).isPod());
+      assertEquals(value, m.inference(value).isInference());
+    }
+    PopefAnchor anchor = new PopefAnchor("x", Direction.NONE, DataType.F32);
+    for (boolean value : new boolean[] {true, false})
+      assertEquals(value, anchor.perReplica(value).isPerReplica());
+  }
+
+  /** The files before the one that fails are closed. */
+  @Test
+  void a_reader_that_cannot_be_opened_keeps_no_file() throws IOException {
+    Path file = affineFile();
+    try (PopefReader reader = PopefReader.open(file)) {
+      assertEquals(1, reader.blobs(PopefBlob.Type.EXECUTABLE).size());
+      assertTrue(isMapped(file));
+    }
+    fails(
+        ErrorCode.NOT_FOUND,
+        () -> PopefReader.open(file, folder.resolve("none.popef")),
+        "none.popef");
+    assertFalse(isMapped(file));
+  }
+
   @Test
   void scenario_52_write_a_popef_file() throws IOException {
     Path file = folder.resolve("størrelse.popef");

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -87,6 +88,33 @@ class QueueTest extends Scenarios {
       // Wrong elements.
       fails(ErrorCode.INVALID_ARGUMENT, () -> in.enqueue(DoubleBuffer.allocate(4)), "x", "f32");
       fails(ErrorCode.INVALID_ARGUMENT, () -> in.enqueue(FloatBuffer.allocate(0)), "x", "memory");
+    }
+  }
+
+  /** Threads that ask for a queue at the same time get the same object. */
+  @Test
+  void queues_are_the_same_for_all_threads() throws Exception {
+    try (Session session = session(affine(2))) {
+      for (int round = 0; round < 50; round++) {
+        QueueManager queues = session.createQueueManager(new QueueOptions());
+        CyclicBarrier begin = new CyclicBarrier(4);
+        List<FutureTask<Object[]>> found = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+          found.add(
+              new FutureTask<>(
+                  () -> {
+                    begin.await();
+                    Object in = queues.inputQueue("x");
+                    begin.await();
+                    return new Object[] {in, queues.outputQueue("y")};
+                  }));
+          new Thread(found.get(i)).start();
+        }
+        for (FutureTask<Object[]> each : found) {
+          assertSame(queues.inputQueue("x"), each.get()[0]);
+          assertSame(queues.outputQueue("y"), each.get()[1]);
+        }
+      }
     }
   }
 

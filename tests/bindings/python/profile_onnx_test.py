@@ -45,7 +45,42 @@ def language():
                   {"table": weights(7, 4), "s": weights(4), "w": weights(1, 12, 4), "r": weights(1, 12, 3)}, opset=17)
 
 
+# Operators with the shapes of their inputs and outputs, their attributes, and the operations of each formula.
+EACH = [
+    ("Add", [[2, 3], [2, 3]], [[2, 3]], {}, 6),
+    ("MatMul", [[2, 3], [3, 4]], [[2, 4]], {}, 2 * 8 * 3), ("MatMulInteger", [[2, 3], [3, 4]], [[2, 4]], {}, 2 * 8 * 3),
+    ("QLinearMatMul", [[2, 3], [], [], [3, 4], [], [], [], []], [[2, 4]], {}, 2 * 8 * 3),
+    ("Gemm", [[2, 3], [3, 4]], [[2, 4]], {}, 2 * 8 * 3), ("Gemm", [[3, 2], [3, 4], [4]], [[2, 4]], {"transA": 1}, 8 * (2 * 3 + 1)),
+    ("Conv", [[1, 4, 5, 5], [6, 2, 3, 3]], [[1, 6, 3, 3]], {}, 54 * 2 * 18),
+    ("ConvInteger", [[1, 4, 5, 5], [6, 4, 3, 3]], [[1, 6, 3, 3]], {}, 54 * 2 * 36),
+    ("QLinearConv", [[1, 4, 5, 5], [], [], [6, 4, 3, 3], [], [], [], []], [[1, 6, 3, 3]], {}, 54 * 2 * 36),
+    ("ConvTranspose", [[1, 4, 2, 2], [4, 6, 3, 3]], [[1, 6, 4, 4]], {}, 2 * 16 * 54),
+    ("ConvTranspose", [[1, 4, 2, 2], [4, 6, 3, 3], [6]], [[1, 6, 4, 4]], {}, 2 * 16 * 54 + 96),
+    *((op, [[1, 2, 4, 4]], [[1, 2, 3, 3]], {"kernel_shape": [2, 2]}, 18 * 4) for op in ("MaxPool", "AveragePool", "LpPool")),
+    *((op, [[1, 2, 4, 5]], [[1, 2, 1, 1]], {}, 40) for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", "ArgMax", "ArgMin")),
+    *((op, [[2, 3]], [[2, 3]], {}, 5 * 6) for op in ("Softmax", "LogSoftmax", "Hardmax")),
+    *((op, [[2, 3]], [[2, 3]], {}, 7 * 6) for op in ("LayerNormalization", "GroupNormalization", "InstanceNormalization",
+                                                     "RMSNormalization", "MeanVarianceNormalization")),
+    ("BatchNormalization", [[2, 3]] + [[3]] * 4, [[2, 3]], {}, 2 * 6),
+    *((op, [[5, 2, 4], [1, gates * 3, 4], [1, gates * 3, 3]], [[5, 1, 2, 3]], {}, 2 * 10 * gates * 3 * (4 + 3))
+      for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))),
+    ("Attention", [[1, 2, 3, 4], [1, 2, 5, 4], [1, 2, 5, 6]], [[1, 2, 3, 6]], {}, 2 * (2 * 3 * 5 * 4 + 2 * 3 * 5 * 6)),
+    ("Attention", [[1, 2, 3, 4], [1, 2, 5, 4], [1, 2, 5, 6], [], [1, 2, 7, 4], [1, 2, 7, 6]], [[1, 2, 3, 6]], {},
+     2 * (2 * 3 * 12 * 4 + 2 * 3 * 12 * 6)),
+    ("Einsum", [[2, 3], [3, 4]], [[2, 4]], {"equation": "ij,jk->ik"}, 2 * 24),
+    ("Einsum", [[2, 3]], [[2]], {"equation": "ij->i"}, 6), ("Einsum", [[5, 2, 3], [3, 4]], [[5, 2, 4]], {"equation": "...ij,jk"}, 2 * 120),
+    ("Einsum", [[2], [3], [4]], [[2, 3, 4]], {"equation": "i,j,k->ijk"}, 3 * 24),
+    ("Reshape", [[2, 3], [1]], [[6]], {}, 0),
+]
+
+
 class Formulas(unittest.TestCase):
+    def test_each_operator_is_counted_by_its_formula(self):
+        for op, inputs, outputs, attributes, flops in EACH:
+            with self.subTest(op, inputs=inputs):
+                made = node(op, [f"i{k}" for k in range(len(inputs))], ["o"], **attributes)
+                self.assertEqual(Profiler().get_profiler(op)(made, inputs, outputs), flops)
+
     def test_the_documented_example(self):
         macs = sum(1 for _ in range(4 * 4) for _ in range(8) for _ in range(8) for _ in range(16))
         self.assertEqual(get_model_flops(documented(), False), 2 * macs + 4 * 4 * 8 * 8)
