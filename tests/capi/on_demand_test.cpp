@@ -397,9 +397,10 @@ class OnDemandPopef : public OnDemand {
       o.input_shape_count = 1;
     }
     poprt_compiler* compiler = nullptr;
-    EXPECT_EQ(said(poprt_compiler_create(&o, &compiler)), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_create(&o, &compiler)), "ok");
     const std::string popef = folder_ / "model.popef";
-    EXPECT_EQ(said(poprt_compiler_compile_to_popef(compiler, model.c_str(), popef.c_str())), "ok");
+    EXPECT_EQ(message_for(poprt_compiler_compile_to_popef(compiler, model.c_str(), popef.c_str())),
+              "ok");
     poprt_compiler_free(compiler);
     return popef;
   }
@@ -423,7 +424,7 @@ class OnDemandPopef : public OnDemand {
   }
   static std::string refused(const std::string& path, poprt_compile_options o = on_demand()) {
     poprt_executable* made = nullptr;
-    const std::string text = said(poprt_executable_load(path.c_str(), &o, &made));
+    const std::string text = message_for(poprt_executable_load(path.c_str(), &o, &made));
     poprt_executable_free(made);
     return text;
   }
@@ -443,7 +444,7 @@ TEST_F(OnDemandPopef, ItsSourceIsCompiledAtOtherShapes) {
   EXPECT_EQ(counted(runner.get(), "compiled"), 2);
   // The file is not changed by use, and can be saved.
   const std::string copy = folder_ / "copy.popef";
-  EXPECT_EQ(said(poprt_executable_save(executable.get(), copy.c_str())), "ok");
+  EXPECT_EQ(message_for(poprt_executable_save(executable.get(), copy.c_str())), "ok");
   EXPECT_EQ(fs::file_size(copy), fs::file_size(popef));
   // Without the option, it has the shape that it was compiled for.
   const Runner fixed = runner_of(load(popef));
@@ -457,7 +458,7 @@ TEST_F(OnDemandPopef, OtherShapesUseTheWeightsInTheFile) {
   std::string before;
   for (int process = 0; process < 2; process++) {
     const Runner runner = runner_of(load(popef, on_demand()));
-    EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "image=3,1,8,8")), "ok");
+    EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "image=3,1,8,8")), "ok");
     std::mt19937 random(6);
     std::vector<float> values = random_values({3, 1, 8, 8}, random);
     const std::string found = run(runner.get(), {3, 1, 8, 8}, values);
@@ -531,7 +532,8 @@ TEST_F(OnDemandPopef, SeveralShapesAndVariableWeightsAreRefused) {
 TEST_F(OnDemandPopef, AModelOfKnownSizesHasAFixedRunner) {
   const std::string model = write(poprt::test::identity({"x", 1, {2, 3}}, {"y", 1, {2, 3}}));
   const Runner runner = runner_of(load(compile(model, "x", {2, 3}, with_source()), on_demand()));
-  EXPECT_EQ(said(poprt_runner_warm_up(runner.get(), "x=2,3")).substr(0, 13), "unimplemented");
+  EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), "x=2,3")).substr(0, 13),
+            "unimplemented");
 }
 
 TEST_F(OnDemandPopef, AHostileSourceIsRefused) {

@@ -403,19 +403,19 @@ class Repository(ServeTest):
             self.assertEqual(process.wait(60), 0)
 
     def test_wrong_usage_is_one_line_and_help_fits_the_terminal(self):
-        def said(*words):
+        def run_serve(*words):
             return subprocess.run([SERVE, *words], capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"})
         for words, names in (([], "REPOSITORY"), (["models", "--http_prot", "1"], "did you mean --http_port?"),
                              (["models", "--http_port", "x"], "'x'"), (["models", "--http-port", "70000"], "'70000'"),
                              (["models", "--tls-key", "/dev/null"], "--tls_certificate"), (["models", "--drain_seconds", "-1"], "'-1'"),
                              (["models", "--compile_option", "fp16"], "NAME=VALUE")):
-            result = said(*words)
+            result = run_serve(*words)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
             self.assertTrue(result.stderr.startswith("poprt_serve: "), result.stderr)
             self.assertIn(names, result.stderr)
         for words in (["-v"], ["--version"]):
-            self.assertIn("PopRT version: ", said(*words).stdout)
-        text = said("--help").stdout
+            self.assertIn("PopRT version: ", run_serve(*words).stdout)
+        text = run_serve("--help").stdout
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         for part in ("Usage: poprt_serve [OPTIONS] REPOSITORY", "Examples:", "Network:", "Limits:", "--drain_seconds"):
             self.assertIn(part, text)

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "engine_options.h"
-#include "poprt_options.h"
 #include "popef/model.h"
+#include "poprt_options.h"
 #include "runtime/session/model_source.h"
 #include "temporary_folder.h"
 

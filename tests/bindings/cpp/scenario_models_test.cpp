@@ -411,7 +411,7 @@ TEST(scenario, s100_a_popef_file_at_any_shape) {
   char folder[] = "/tmp/poprt_scenario_XXXXXX";
   ::mkdtemp(folder);
   const std::string file = std::string(folder) + "/affine.popef";
-  const auto load = [&](bool source, Precision precision) {
+  const auto load = [&](bool source, poprt::compiler::Precision precision) {
     CompilerOptions made, options;
     made.inputShape["x"] = {2, 4};
     made.embedSource = source;
@@ -423,11 +423,13 @@ TEST(scenario, s100_a_popef_file_at_any_shape) {
     return Compiler::load(file, options);
   };
   {
-    ModelRunner runner(*load(true, Precision::keep), config());
+    ModelRunner runner(*load(true, poprt::compiler::Precision::keep), config());
     for (const size_t rows : {3, 2, 1, 3}) check_rows(runner, rows);
   }
-  fails([&] { load(true, Precision::fp16); }, ErrorCode::invalid_argument, {"precision"});
-  fails([&] { load(false, Precision::keep); }, ErrorCode::failed_precondition, {"embed_source"});
+  fails([&] { load(true, poprt::compiler::Precision::fp16); }, ErrorCode::invalid_argument,
+        {"precision"});
+  fails([&] { load(false, poprt::compiler::Precision::keep); }, ErrorCode::failed_precondition,
+        {"embed_source"});
   std::filesystem::remove_all(folder);
 }
 

@@ -71,9 +71,9 @@ TEST(DecoderAttention, RefusesOtherFormsWithTheNode) {
         std::pair(fused("_", "", "f32[B,P,3]"), "has a past of unknown head size"),
         std::pair(fused("_", "", "f32[B,2,P,3]", "_"), "has packed queries, keys and values"),
         std::pair(fused("_", "", "f32[B,2,P,3]", "%k", "scale = 1.0"), "has no num_heads")}) {
-    const std::string said = refusal(text);
-    EXPECT_NE(said.find(why), std::string::npos) << said;
-    EXPECT_NE(said.find("MultiHeadAttention"), std::string::npos) << said;
+    const std::string error_text = refusal(text);
+    EXPECT_NE(error_text.find(why), std::string::npos) << error_text;
+    EXPECT_NE(error_text.find("MultiHeadAttention"), std::string::npos) << error_text;
   }
 }
 
