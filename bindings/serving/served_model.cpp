@@ -186,8 +186,11 @@ std::vector<std::string> find_files(const std::string& folder, const LoadOptions
     if (fs::path(options.file).filename() != options.file || !exists(options.file))
       throw Error(POPRT_NOT_FOUND, "'" + folder + "' has no file '" + options.file + "'");
     if (fs::path(options.file).extension() == ".onnx" && !options.compile)
-      throw Error(POPRT_FAILED_PRECONDITION,
-                  "'" + options.file + "' is an ONNX model, and compiling is not allowed");
+      throw Error(
+          POPRT_FAILED_PRECONDITION,
+          "'" + options.file +
+              "' is an ONNX model, and compiling is not allowed; compile it before with poprt -i " +
+              options.file + " -o NAME.popef, or allow it (poprt_serve --compile)");
     return {(fs::path(folder) / options.file).string()};
   }
   std::vector<std::string> popef, onnx;

@@ -381,6 +381,7 @@ class Repository(ServeTest):
             status, answer = call(port, "/v2/models/relu/infer", request)
             self.assertEqual(status, 503)
             self.assertIn("compiling is not allowed", answer["error"])
+            self.assertIn("poprt_serve --compile", answer["error"])
         os.environ["POPART_CACHE_DIR"] = os.path.join(self.folder, "cache")
         self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
         with serving(folder, "--compile") as (port, _, _):
