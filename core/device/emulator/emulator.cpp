@@ -19,6 +19,8 @@
 #include "device/cpu_quota.h"
 #include "device/emulator/control.h"
 #include "device/emulator/memory.h"
+#include "device/emulator/parallel_work.h"
+#include "device/emulator/section.h"
 #include "device/emulator/sharded.h"
 #include "device/environment.h"
 #include "kernels/calls/custom.h"
@@ -34,85 +36,12 @@ using program::Instruction;
 using program::Program;
 using program::Space;
 
-// Passing an instruction to other threads costs about a microsecond, and waking them about 30. Less
-// work than this is faster on one thread.
-constexpr double kParallelInstruction = 20e3;  // nanoseconds, for each round
-constexpr double kParallelFlow = 50e3;         // nanoseconds
 // The nanoseconds of work between two checks whether the run was interrupted.
 constexpr double kPieceWork = 5e6;
 constexpr int kMaxThreads = 1024;
 
-// An instruction in prepared form: only the fields that the loop of run() reads.
-struct PreparedCall {
-  kernels::RunFn run;  // null for control flow; params is then a Region
-  const void* params;
-  void* const* data;  // its operands in Section::slots
-  int64_t tasks, rounds;
-  bool parallel;
-  int64_t piece = 0;  // tasks between two checks; 0 if the instruction is too short to be divided
-};
-
 // The function of an instruction without tasks, because kernels do not check for that.
 void run_nothing(const void*, void* const*, int64_t, int64_t, std::byte*) noexcept {}
-
-// A slot that points to memory of the caller.
-struct Patch {
-  uint32_t slot;
-  uint64_t offset;
-};
-
-struct AnchorPatches {
-  uint32_t anchor;
-  uint32_t begin, end;  // range of Section::patches
-};
-
-// The prepared instructions of one flow: load, main or save.
-struct Section {
-  std::vector<PreparedCall> steps;
-  std::vector<std::unique_ptr<Region>> regions;
-  std::vector<void*> slots;
-  std::vector<Patch> patches;
-  std::vector<AnchorPatches> inputs, outputs;
-  bool parallel = false;  // whether instructions outside of cases are worth other threads
-};
-
-// Decides whether waking other threads is worthwhile: for each case of an executable with several
-// variants, of which a run takes one, and for the instructions outside of cases.
-class ParallelWork {
- public:
-  explicit ParallelWork(Section& section) : section_(section) {}
-  void add(double work) { (case_ ? inside_ : outside_) += work; }
-  // Handles the last step, a control instruction. Nested cases belong to the outermost case.
-  void control(Region& region) {
-    if (region.kind == program::Control::choice && !case_) {
-      case_ = &region;
-      first_ = section_.steps.size();
-      inside_ = 0;
-    } else if (region.kind == program::Control::end && region.begin == case_) {
-      case_->parallel = inside_ > kParallelFlow;
-      if (!case_->parallel) alone(first_);
-      others_ = others_ || case_->parallel;
-      case_ = nullptr;
-    }
-  }
-  // Returns true if any run of the section needs other threads.
-  bool finish() {
-    section_.parallel = outside_ > kParallelFlow;
-    if (!section_.parallel && !others_) alone(0);
-    return section_.parallel || others_;
-  }
-
- private:
-  void alone(size_t first) {
-    for (size_t i = first; i < section_.steps.size(); i++) section_.steps[i].parallel = false;
-  }
-
-  Section& section_;
-  Region* case_ = nullptr;
-  size_t first_ = 0;
-  double inside_ = 0, outside_ = 0;
-  bool others_ = false;
-};
 
 struct StepClock {
   int64_t runs = 0, total_ns = 0, min_ns = std::numeric_limits<int64_t>::max();
@@ -303,8 +232,7 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
                    plan.outputs <= in.operands.size());
       check_written(p, in, plan.outputs);
       if (plan.tasks == 0) plan.run = run_nothing;
-      const bool parallel = threads > 1 && plan.tasks > 1 &&
-                            plan.work > kParallelInstruction * static_cast<double>(plan.rounds);
+      const bool parallel = threads > 1 && is_worth_threads(plan);
       if (parallel) parallel_work.add(plan.work);
       int64_t piece = 0;
       if (plan.work > kPieceWork) {

@@ -429,7 +429,7 @@ TEST(scenario, s100_a_popef_file_at_any_shape) {
   fails([&] { load(true, poprt::compiler::Precision::fp16); }, ErrorCode::invalid_argument,
         {"precision"});
   fails([&] { load(false, poprt::compiler::Precision::keep); }, ErrorCode::failed_precondition,
-        {"embed_source"});
+        {"embedSource"});
   std::filesystem::remove_all(folder);
 }
 

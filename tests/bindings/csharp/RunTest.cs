@@ -533,7 +533,7 @@ public sealed class RunTest
         using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
             foreach (int rows in new[] { 3, 2, 1, 3 }) CheckRows(runner, rows);
         Fails(ErrorCode.InvalidArgument, () => load(true, Precision.Fp16), "precision");
-        Fails(ErrorCode.FailedPrecondition, () => load(false, Precision.Keep), "embed_source");
+        Fails(ErrorCode.FailedPrecondition, () => load(false, Precision.Keep), "EmbedSource");
     }
 
     [Test]

@@ -119,7 +119,7 @@ func TestScenario100APopefFileAtAnyShape(t *testing.T) {
 	_, err = load(true, poprt.FP16)
 	fails(t, err, poprt.InvalidArgument, "precision")
 	_, err = load(false, 0)
-	fails(t, err, poprt.FailedPrecondition, "embed_source")
+	fails(t, err, poprt.FailedPrecondition, "EmbedSource")
 }
 
 func wantError(t *testing.T, err error, parts ...string) {

@@ -606,7 +606,7 @@ class RunTest extends Scenarios {
         assertThrows(
             PoprtException.class, () -> loadSource(folder, false, CompilerOptions.Precision.KEEP));
     assertEquals(ErrorCode.FAILED_PRECONDITION, missing.code());
-    assertTrue(missing.getMessage().contains("embed_source"), missing.getMessage());
+    assertTrue(missing.getMessage().contains("embedSource"), missing.getMessage());
   }
 
   @Test
