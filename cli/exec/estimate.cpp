@@ -20,11 +20,11 @@ namespace poprt::cli {
 namespace {
 
 struct EstimateArguments {
-  std::string model, target, partials = "half", svg, compare, sweep;
+  std::string model, target, partials = "half", svg, compare, sweep, prefetch = "True";
   std::vector<std::string> weights;
-  int64_t num_ipus = 1, num_io_tiles = 0, batches_per_step = 1;
+  int64_t num_ipus = 1, num_io_tiles = 0, batches_per_step = 1, stream_buffers = 1, replicas = 1;
   double proportion = 0.6, outline_threshold = 1;
-  bool wide_loads = false, fast_reduce = false, pipelining = false;
+  bool wide_loads = false, fast_reduce = false, pipelining = false, non_stable_softmax = false;
   bool json = false, operations = false, plans = false;
   CompileSettings compile;
   compiler::Precision precision = compiler::Precision::keep;
@@ -40,6 +40,21 @@ compiler::Precision precision_of(const std::string& word) {
     throw Usage(
         fmt::format("--precision: '{}' is not fp32, fp16, fp8 or fp8_weight", printable(word)));
   return compiler::Precision::keep;
+}
+
+void set_host_options(const EstimateArguments& a, ipu::ChipOptions& chip) {
+  const auto number = [](const char* name, int64_t value, int64_t most) {
+    if (value < 1 || value > most)
+      throw Usage(fmt::format("{}: expected 1 to {}, found {}", name, most, value));
+    return value;
+  };
+  chip.stream_buffers = number("--stream_buffering_depth", a.stream_buffers, 1'000'000);
+  chip.replicas = number("--replicas", a.replicas, 1024);
+  if (a.prefetch != "True" && a.prefetch != "False")
+    throw Usage(fmt::format("--enable_prefetch_datastreams: '{}' is not True or False",
+                            printable(a.prefetch)));
+  chip.prefetch = a.prefetch == "True";
+  chip.stable_softmax = !a.non_stable_softmax;
 }
 
 compiler::EstimateOptions options_of(const EstimateArguments& a) {
@@ -60,6 +75,7 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
     log().warn("--winograd has no effect on the estimate: it chooses kernels of the host");
   o.chip.outline_threshold = a.outline_threshold;
   o.chip.overlap = a.pipelining;
+  set_host_options(a, o.chip);
   if (a.num_ipus < 1 || a.num_ipus > 1024)
     throw Usage(fmt::format("--num_ipus: expected 1 to 1024, found {}", a.num_ipus));
   if (a.batches_per_step < 1)
@@ -73,23 +89,37 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
   return o;
 }
 
-// Reads and converts the model; batch 0 is that of the options.
-std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, int64_t batch) {
+compiler::DriverOptions conversion_of(const EstimateArguments& a) {
+  compiler::DriverOptions options;
+  for (const NamedShape& n : parse_single_shapes(a.compile.input_shape))
+    options.input_shape[n.name] = n.shape;
+  options.batch_size = a.compile.batch_size;
+  options.batch_axis = a.compile.axis();
+  options.passes = a.compile.passes;
+  options.skip_passes = a.compile.skip_passes;
+  return options;
+}
+
+std::unique_ptr<ir::Graph> converted(const EstimateArguments& a,
+                                     const compiler::DriverOptions& options) {
   auto graph = read_chip_source(a.source, a.compile);
   for (const std::string& name : a.weights)
     if (std::ranges::none_of(graph->inputs(),
                              [&](const ir::Value* v) { return v->name() == name; }))
       throw Failure(fmt::format("--weights: the model has no input '{}'", printable(name)));
-  compiler::DriverOptions options;
-  for (const NamedShape& n : parse_single_shapes(a.compile.input_shape))
-    options.input_shape[n.name] = n.shape;
-  options.batch_size = batch ? batch : a.compile.batch_size;
-  options.batch_axis = batch && a.compile.batch_axis < 0 ? 0 : a.compile.batch_axis;
-  options.passes = a.compile.passes;
-  options.skip_passes = a.compile.skip_passes;
   compiler::convert_model(*graph, options);
   compiler::prepare_for_chip(*graph);
   return graph;
+}
+
+// Reads and converts the model; batch 0 is that of the options.
+std::unique_ptr<ir::Graph> converted(const EstimateArguments& a, int64_t batch) {
+  compiler::DriverOptions options = conversion_of(a);
+  if (batch) {
+    options.batch_size = batch;
+    options.batch_axis = std::max<int64_t>(options.batch_axis, 0);
+  }
+  return converted(a, options);
 }
 
 ipu::Estimate estimate_of(const ir::Graph& graph, const compiler::EstimateOptions& o) {
@@ -110,12 +140,6 @@ void write_svg(const std::string& path, const ipu::Estimate& e) {
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(svg)));
   file.commit();
-}
-
-int64_t busiest_bytes(const ipu::Estimate& e) {
-  int64_t bytes = 0;
-  for (const ipu::TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
-  return bytes;
 }
 
 // The words of --sweep NAME=WORD,WORD,...
@@ -175,16 +199,17 @@ int sweep(const EstimateArguments& a) {
     rows.push_back({{name, value},
                     {"cycles", e.cycles},
                     {"throughput", e.throughput},
-                    {"bytes", busiest_bytes(e)},
-                    {"fits", e.fits()}});
+                    {"bytes", e.needed_bytes()},
+                    {"fits", e.fits()},
+                    {"trust", ipu::trust_name(e.cycle_quality.trust)}});
     if (e.fits() && e.throughput > most) {
       most = e.throughput;
       best = value;
     }
     if (!a.json)
-      fmt::print("{} {:>6}: {:>12} cycles {:>12.1f} samples/s {:>8} bytes {}\n", name,
-                 to_text(value), e.cycles, e.throughput, busiest_bytes(e),
-                 e.fits() ? "fits" : "does not fit");
+      fmt::print("{} {:>6}: {:>12} cycles [{}] {:>12.1f} samples/s {:>8} bytes {}\n", name,
+                 to_text(value), e.cycles, ipu::trust_name(e.cycle_quality.trust), e.throughput,
+                 e.needed_bytes(), e.fits() ? "fits" : "does not fit");
   }
   if (a.json)
     fmt::print("{}\n", to_text(nlohmann::ordered_json{{"sweep", rows}, {"best", best}}, 2));
@@ -221,6 +246,10 @@ void take_recorded(EstimateArguments& a) {
   take(a.wide_loads, standard.wide_loads, recorded.chip.use_128bit_conv_unit_load);
   take(a.fast_reduce, standard.fast_reduce, recorded.chip.fast_reduce);
   take(a.pipelining, standard.pipelining, recorded.chip.overlap);
+  take(a.non_stable_softmax, standard.non_stable_softmax, !recorded.chip.stable_softmax);
+  take(a.stream_buffers, standard.stream_buffers, recorded.chip.stream_buffers);
+  take(a.replicas, standard.replicas, recorded.chip.replicas);
+  if (!recorded.chip.prefetch) take(a.prefetch, standard.prefetch, std::string("False"));
   if (recorded.chip.float_partials) take(a.partials, standard.partials, std::string("float"));
   a.precision =
       a.compile.precision.empty() ? recorded.precision : precision_of(a.compile.precision);
@@ -255,8 +284,11 @@ int run(EstimateArguments a) {
   const ipu::Estimate e = estimate_of(*graph, options);
   ipu::ReportOptions report{a.operations, a.plans, {}};
   if (!e.fits())
-    report.remedies = compiler::find_remedies(*graph, options,
-                                              [&](int64_t batch) { return converted(a, batch); });
+    report.remedies = compiler::find_remedies(*graph, options, [&](int64_t batch) {
+      compiler::DriverOptions other = conversion_of(a);
+      std::string text = compiler::set_batch(other, e.program.samples, batch);
+      return compiler::OtherBatch{converted(a, other), std::move(text)};
+    });
   if (!a.svg.empty()) write_svg(a.svg, e);
   if (!a.compare.empty()) {
     compiler::EstimateOptions other = options;
@@ -299,7 +331,15 @@ void add_estimate(Command& app, std::function<int()>& action) {
   c->add_flag("--use_128bit_conv_unit_load", a->wide_loads, "Load weights with 128 bits");
   c->add_flag("--enable_fast_reduce", a->fast_reduce,
               "Sum contiguous partial results, which needs fewer cycles");
+  c->add_flag("--enable_non_stable_softmax", a->non_stable_softmax,
+              "Compute softmax without the maximum of a row");
   c->add_flag("--enable_pipelining", a->pipelining, "IPUs work on different batches");
+  c->add_option("--stream_buffering_depth", a->stream_buffers,
+                "Buffers of the host for each input and output [1]");
+  c->add_option("--enable_prefetch_datastreams", a->prefetch,
+                "True or False: the host prepares a batch before the chip asks for it [True]");
+  c->add_option("--replicas", a->replicas,
+                "Copies of the program on as many groups of IPUs, which share the host [1]");
   c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
   c->add_option("--compare", a->compare, "Compare with another target");
   c->add_option("--sweep", a->sweep,

@@ -1,5 +1,7 @@
 #include "compiler/chip_options.h"
 
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <string>
 
@@ -74,7 +76,27 @@ EstimateOptions chip_options(const OptionText& option) {
       outlining && std::string_view(outlining) == "False")
     chip.outline_threshold = -1;
   chip.overlap = chip_flag(option, "enable_pipelining");
+  chip.stream_buffers = chip_number<int64_t>(option, "stream_buffering_depth", 1, 1, 1'000'000);
+  const char* prefetch = option("enable_prefetch_datastreams");
+  chip.prefetch = !prefetch || chip_flag(option, "enable_prefetch_datastreams");
+  chip.stable_softmax = !chip_flag(option, "enable_non_stable_softmax");
+  chip.replicas = chip_number<int64_t>(option, "popart.replicatedGraphCount", 1, 1, 1024);
   return o;
+}
+
+std::string set_batch(DriverOptions& conversion, int64_t samples, int64_t batch) {
+  std::string shapes;
+  bool found = false;
+  for (auto& [name, shape] : conversion.input_shape) {
+    const bool has_batch = !shape.empty() && shape[0] == samples;
+    if (has_batch) shape[0] = batch;
+    found |= has_batch;
+    shapes += fmt::format(" {}={}", name, fmt::join(shape, ","));
+  }
+  if (found) return "--input_shape" + shapes;
+  conversion.batch_size = batch;
+  if (conversion.batch_axis < 0) conversion.batch_axis = 0;
+  return fmt::format("--batch_size {} --batch_axis {}", batch, conversion.batch_axis);
 }
 
 ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& conversion,
@@ -93,9 +115,8 @@ ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& co
   if (remedies && !e.fits())
     *remedies = find_remedies(*graph, options, [&](int64_t batch) {
       DriverOptions other = conversion;
-      other.batch_size = batch;
-      if (other.batch_axis < 0) other.batch_axis = 0;
-      return read(other);
+      std::string text = set_batch(other, e.program.samples, batch);
+      return OtherBatch{read(other), std::move(text)};
     });
   return e;
 }

@@ -67,6 +67,15 @@ bool Maker::is_weight(const ir::Value* v) const {
          std::ranges::find(options_.weights, v->name()) != options_.weights.end();
 }
 
+// Whether products are the only readers of a weight. The conversion to 8-bit floats changes no
+// other weights, such as the table of an embedding.
+bool is_multiplied(const ir::Value* v) {
+  if (v->shape().size() < 2 || v->uses().empty()) return false;
+  return std::ranges::all_of(v->uses(), [](const ir::Use& use) {
+    return ops::facts_of(*use.node).layer != ops::LayerForm::none;
+  });
+}
+
 size_t Maker::tensor_of(const ir::Value* v) {
   const auto [at, is_new] = tensors_.try_emplace(v, program_.tensors.size());
   if (!is_new) return at->second;
@@ -77,8 +86,7 @@ size_t Maker::tensor_of(const ir::Value* v) {
     const int64_t n = element_count(v->shape());
     const bool quarter =
         options_.precision == Precision::fp8 || options_.precision == Precision::fp8_weight;
-    if (is_weight(v) && quarter && v->shape().size() > 1 && type == DType::f16)
-      type = DType::f8_143;
+    if (is_weight(v) && quarter && type == DType::f16 && is_multiplied(v)) type = DType::f8_143;
     t.bytes = ipu::chip_bytes(type, n);
     t.share = ipu::chip_bytes(type, lowering_.share(type, n));
     t.tiles = lowering_.spread(type, n);
@@ -217,17 +225,20 @@ void Maker::set_lives() {
 }
 
 void Maker::add_transfers() {
+  const auto stream = [&](const ir::Value* v) {
+    const int64_t bytes =
+        ipu::chip_bytes(type_on_chip(v->dtype(), options_.precision), element_count(v->shape()));
+    program_.largest_stream = std::max(program_.largest_stream, bytes);
+    return bytes;
+  };
   for (const ir::Value* v : graph_.inputs()) {
     if (is_weight(v) || !v->type.is_static()) continue;
-    program_.input_bytes +=
-        ipu::chip_bytes(type_on_chip(v->dtype(), options_.precision), element_count(v->shape()));
+    program_.input_bytes += stream(v);
     if (program_.samples <= 1 && !v->shape().empty())
       program_.samples = std::max<int64_t>(1, v->shape()[0]);
   }
   for (const ir::Value* v : graph_.outputs())
-    if (v->type.is_static())
-      program_.output_bytes +=
-          ipu::chip_bytes(type_on_chip(v->dtype(), options_.precision), element_count(v->shape()));
+    if (v->type.is_static()) program_.output_bytes += stream(v);
 }
 
 ipu::ChipProgram Maker::run() {

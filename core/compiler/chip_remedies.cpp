@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "base/error.h"
@@ -11,16 +12,24 @@ namespace poprt::compiler {
 
 namespace {
 
+constexpr int64_t kMostIpus = 1024;
+
 class Attempts {
  public:
-  // Estimates the program and keeps the text if it fits. Returns the samples of a batch.
-  int64_t attempt(const std::string& text, const ir::Graph& graph, const EstimateOptions& o) {
+  // Estimates the program and keeps the options if it fits. Returns whether it does.
+  bool attempt(const std::string& text, const ir::Graph& graph, const EstimateOptions& o) {
     const ipu::Estimate e = ipu::estimate_of(chip_program(graph, o), o.target, o.chip);
-    const int64_t samples = std::max<int64_t>(1, e.program.samples);
-    if (e.fits()) found_.push_back({e.cycles / samples, {text, e.cycles}});
-    return samples;
+    samples_ = std::max<int64_t>(1, e.program.samples);
+    Found f{e.cycles * o.chip.num_ipus / samples_, {text, e.cycles, e.fits(), e.needed_bytes()}};
+    if (e.fits())
+      found_.push_back(std::move(f));
+    else if (!closest_ || f.remedy.bytes < closest_->bytes)
+      closest_ = f.remedy;
+    return e.fits();
   }
-  size_t size() const { return found_.size(); }
+
+  int64_t samples() const { return samples_; }
+
   std::vector<ipu::Remedy> cheapest(size_t most) {
     std::ranges::sort(found_, [](const Found& a, const Found& b) {
       return std::tie(a.per_sample, a.remedy.text) < std::tie(b.per_sample, b.remedy.text);
@@ -28,6 +37,7 @@ class Attempts {
     std::vector<ipu::Remedy> remedies;
     for (const Found& f : found_)
       if (remedies.size() < most) remedies.push_back(f.remedy);
+    if (remedies.empty() && closest_) remedies.push_back(*closest_);
     return remedies;
   }
 
@@ -37,21 +47,86 @@ class Attempts {
     ipu::Remedy remedy;
   };
   std::vector<Found> found_;
+  std::optional<ipu::Remedy> closest_;
+  int64_t samples_ = 1;
 };
 
-// Tries smaller batches, the largest first, until one fits.
+// Less memory for temporary data. The first proportion that fits has the fewest cycles.
+void try_proportions(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
+  for (const double proportion : {0.4, 0.3, 0.2, 0.15, 0.1}) {
+    if (proportion >= options.chip.available_memory_proportion) continue;
+    EstimateOptions o = options;
+    o.chip.available_memory_proportion = proportion;
+    if (attempts.attempt(fmt::format("--available_memory_proportion {}", proportion), graph, o))
+      return;
+  }
+}
+
+// Smaller numbers: partial sums, weights and activations.
+void try_types(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
+  if (options.chip.float_partials) {
+    EstimateOptions o = options;
+    o.chip.float_partials = false;
+    attempts.attempt("--partials_type half", graph, o);
+  }
+  EstimateOptions o = options;
+  if (options.precision == Precision::fp32 || options.precision == Precision::keep) {
+    o.precision = Precision::fp16;
+    if (attempts.attempt("--precision fp16", graph, o)) return;
+  }
+  if (o.precision == Precision::fp16 && options.target.quarter) {
+    o.precision = Precision::fp8;
+    attempts.attempt("--precision fp8", graph, o);
+  }
+}
+
+// The least number of IPUs, with the memory for temporary data that they have or with less.
+void try_ipus(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
+  for (const int64_t factor : {2, 4, 8, 16}) {
+    EstimateOptions o = options;
+    o.chip.num_ipus *= factor;
+    if (o.chip.num_ipus > kMostIpus) return;
+    const std::string ipus = fmt::format("--num_ipus {}", o.chip.num_ipus);
+    if (attempts.attempt(ipus, graph, o)) return;
+    if (o.chip.available_memory_proportion <= 0.3) continue;
+    o.chip.available_memory_proportion = 0.3;
+    if (attempts.attempt(ipus + " --available_memory_proportion 0.3", graph, o)) return;
+  }
+}
+
+// Code that equal operations share.
+void try_outlining(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
+  if (options.chip.outline_threshold >= 0 && options.chip.outline_threshold <= 1) return;
+  EstimateOptions o = options;
+  o.chip.outline_threshold = 1;
+  attempts.attempt("--outline_threshold 1", graph, o);
+}
+
+// Buffers of the host and of the I/O tiles.
+void try_transfers(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
+  if (options.chip.stream_buffers > 1) {
+    EstimateOptions o = options;
+    o.chip.stream_buffers = 1;
+    attempts.attempt("--stream_buffering_depth 1", graph, o);
+  }
+  for (int64_t tiles = 32; tiles <= options.target.tiles / 4; tiles *= 2) {
+    if (tiles <= options.chip.num_io_tiles) continue;
+    EstimateOptions o = options;
+    o.chip.num_io_tiles = tiles;
+    if (attempts.attempt(fmt::format("--num_io_tiles {}", tiles), graph, o)) return;
+  }
+}
+
+// The largest of a half, a quarter and so on of the batch that fits.
 void try_batches(Attempts& attempts, int64_t samples, const EstimateOptions& options,
                  const WithBatch& with_batch) {
-  for (const int64_t part : {2, 4, 8}) {
-    const int64_t batch = samples / part;
-    if (batch < 1) return;
-    const size_t before = attempts.size();
+  for (int64_t batch = samples / 2; batch >= 1; batch /= 2) {
     try {
-      attempts.attempt(fmt::format("batch_size {}", batch), *with_batch(batch), options);
+      const OtherBatch other = with_batch(batch);
+      if (attempts.attempt(other.text, *other.graph, options)) return;
     } catch (const Error&) {
       return;  // the batch size of the model is fixed
     }
-    if (attempts.size() > before) return;
   }
 }
 
@@ -60,40 +135,12 @@ void try_batches(Attempts& attempts, int64_t samples, const EstimateOptions& opt
 std::vector<ipu::Remedy> find_remedies(const ir::Graph& graph, const EstimateOptions& options,
                                        const WithBatch& with_batch, size_t most) {
   Attempts attempts;
-  int64_t samples = 1;
-  const auto attempt = [&](const std::string& text, const EstimateOptions& changed) {
-    samples = attempts.attempt(text, graph, changed);
-  };
-  for (const double proportion : {0.4, 0.3, 0.2, 0.15, 0.1}) {
-    if (proportion >= options.chip.available_memory_proportion) continue;
-    EstimateOptions o = options;
-    o.chip.available_memory_proportion = proportion;
-    attempt(fmt::format("available_memory_proportion {}", proportion), o);
-  }
-  if (options.chip.float_partials) {
-    EstimateOptions o = options;
-    o.chip.float_partials = false;
-    attempt("partials_type half", o);
-  }
-  if (options.precision == Precision::fp32 || options.precision == Precision::keep) {
-    EstimateOptions o = options;
-    o.precision = Precision::fp16;
-    attempt("precision fp16", o);
-  }
-  if (options.precision == Precision::fp16 && options.target.quarter) {
-    EstimateOptions o = options;
-    o.precision = Precision::fp8;
-    attempt("precision fp8", o);
-  }
-  for (const int64_t factor : {2, 4, 8, 16}) {
-    if (attempts.size() >= most) break;
-    EstimateOptions o = options;
-    o.chip.num_ipus *= factor;
-    o.chip.available_memory_proportion = std::min(0.3, o.chip.available_memory_proportion);
-    attempt(fmt::format("num_ipus {} and available_memory_proportion {}", o.chip.num_ipus,
-                        o.chip.available_memory_proportion),
-            o);
-  }
+  try_proportions(attempts, graph, options);
+  try_types(attempts, graph, options);
+  try_outlining(attempts, graph, options);
+  try_ipus(attempts, graph, options);
+  const int64_t samples = attempts.samples();
+  try_transfers(attempts, graph, options);
   if (with_batch) try_batches(attempts, samples, options, with_batch);
   return attempts.cheapest(most);
 }

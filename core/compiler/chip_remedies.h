@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "compiler/chip_program.h"
@@ -10,13 +11,19 @@
 
 namespace poprt::compiler {
 
-// Returns the model with another batch size, prepared for the chip. Throws Error if the model has a
-// fixed batch size.
-using WithBatch = std::function<std::unique_ptr<ir::Graph>(int64_t batch)>;
+// A model with another batch size, prepared for the chip, and the options that give it that size.
+struct OtherBatch {
+  std::unique_ptr<ir::Graph> graph;
+  std::string text;
+};
 
-// Tries options, one at a time, and returns those with which the program fits: at most `most`, with
-// the fewest cycles for a sample first. `graph` is prepared for the chip. Batches of a half, a
-// quarter and an eighth are tried if `with_batch` is given.
+// Returns the model with another batch size. Throws Error if the model has a fixed batch size.
+using WithBatch = std::function<OtherBatch(int64_t batch)>;
+
+// Tries options, one at a time, and returns those with which the program fits: at most `most`, of
+// each kind the best one, and first the one with the fewest cycles for a sample, summed over the
+// IPUs. If none fits, returns the option with which the fewest bytes are missing. `graph` is
+// prepared for the chip. Smaller batches are tried if `with_batch` is given.
 std::vector<ipu::Remedy> find_remedies(const ir::Graph& graph, const EstimateOptions& options,
                                        const WithBatch& with_batch = {}, size_t most = 3);
 

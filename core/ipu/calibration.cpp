@@ -9,6 +9,12 @@ const Calibration& calibration() {
   return constants;
 }
 
+int64_t fragment_cycles(int64_t bytes, int64_t peers) {
+  constexpr int64_t kShort = 64 * 4;
+  if (peers < 2 || bytes / peers >= kShort) return 0;
+  return (peers - 1) * static_cast<int64_t>(calibration().fragment);
+}
+
 // Grades: D document, S source, M measured, C computed from the others.
 std::span<const CalibrationRow> calibration_rows() {
   static constexpr std::array<CalibrationRow, 11> kRows = {{
@@ -17,8 +23,8 @@ std::span<const CalibrationRow> calibration_rows() {
       {"step_overhead", "230", "cycles per superstep", "fitted", "C", "ResNet-50 fp16, batch 4"},
       {"call_overlap_ms", "0.018", "ms per host call", "fitted", "C", "ResNet-50 fp16, batch 1"},
       {"exchange_efficiency", "1", "", "rate of the data sheet", "D", ""},
-      {"fragment", "0", "cycles per exchange", "not modelled; 160 was measured for one kernel", "M",
-       ""},
+      {"fragment", "160", "cycles per short piece of an exchange that no plan places",
+       "measured for one kernel", "M", ""},
       {"exchange_bytes", "4", "bytes per cycle and tile", "target query", "S", ""},
       {"host_gbytes", "8", "GB/s", "lower bound from Wide&Deep", "C", "Wide&Deep, batch 51200"},
       {"call_milliseconds", "0.13", "ms of a call that runs alone", "ResNet-50, batch 1", "C", ""},

@@ -13,12 +13,16 @@ struct Calibration {
   double sync = 150;               // cycles of a sync with the supervisor's prologue
   double step_overhead = 230;      // cycles of control in each superstep
   double exchange_efficiency = 1;  // fraction of the exchange rate that is reached
-  double fragment = 0;             // cycles of each separate piece that a tile receives
+  double fragment = 160;           // cycles of each short piece of an exchange after the first one
   double call_overlap_ms = 0.018;  // host time of a call that concurrent calls do not hide
 };
 
 // The constants that the estimator uses.
 const Calibration& calibration();
+
+// Cycles that an exchange takes beyond its bytes, because a tile receives them from `peers` tiles
+// and the pieces are short: shorter than 64 words, the most that one instruction sends.
+int64_t fragment_cycles(int64_t bytes, int64_t peers);
 
 struct CalibrationRow {
   std::string_view name, value, unit, source, grade, rows;

@@ -1,6 +1,7 @@
 #include "ipu/estimate.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "ipu/calibration.h"
@@ -52,12 +53,33 @@ void add_inter_ipu(Estimate& e) {
     }
 }
 
+// The seconds from batch to batch if the device computes for `busy` seconds. The host prepares a
+// batch in a buffer (`fill`), which is transferred (`move`), and then the batch is computed.
+//
+// Without prefetch the host begins when the chip asks for the batch. With it, one buffer is filled
+// while the chip computes; a second one is also filled during a transfer. I/O tiles transfer while
+// others compute.
+double steady_period(const ChipOptions& o, double busy, double fill, double move) {
+  const bool overlaps = o.num_io_tiles > 0 && o.batches_per_step > 1;
+  const bool several = o.prefetch && o.stream_buffers > 1;
+  if (overlaps) return std::max({busy, several ? std::max(fill, move) : fill + move});
+  if (!o.prefetch) return fill + move + busy;
+  return several ? std::max(fill, move + busy) : move + std::max(fill, busy);
+}
+
+// Replicas share the link of the host. The time to prepare a batch is the part of a call that
+// other calls can hide, divided among the batches of the call.
 void add_host(Estimate& e) {
   const Target& t = e.target;
   const ChipOptions& o = e.options;
   const int64_t bytes = e.program.input_bytes + e.program.output_bytes;
-  e.host_seconds = static_cast<double>(bytes) / (t.host_gbytes * 1e9);
-  const bool overlaps = o.num_io_tiles > 0 && o.batches_per_step > 1;
+  const double rate = t.host_gbytes * 1e9 / static_cast<double>(o.replicas);
+  e.host_seconds = static_cast<double>(bytes) / rate;
+  const auto batches = static_cast<double>(o.batches_per_step);
+  const double call = calibration().call_overlap_ms * 1e-3;
+  e.fill_seconds = std::max(0.0, t.call_milliseconds * 1e-3 - call) / batches;
+  const int64_t most = std::numeric_limits<int64_t>::max() / o.stream_buffers;
+  e.stream_bytes = std::min(e.program.largest_stream, most) * o.stream_buffers;
   const double device = t.seconds(static_cast<double>(e.cycles));
   double busy = device;
   if (o.overlap && e.stages > 1) {
@@ -66,16 +88,16 @@ void add_host(Estimate& e) {
     busy = t.seconds(slowest) * static_cast<double>(e.pipeline_rounds) /
            static_cast<double>(o.batches_per_step);
   }
-  const double call =
-      calibration().call_overlap_ms * 1e-3 / static_cast<double>(o.batches_per_step);
-  e.period_seconds = (overlaps ? std::max(busy, e.host_seconds) : busy + e.host_seconds) + call;
+  const double period = steady_period(o, busy, e.fill_seconds, e.host_seconds);
+  e.wait_seconds = period - steady_period(o, busy, 0, e.host_seconds);
+  e.period_seconds = period + call / batches;
   e.latency_seconds = device + e.host_seconds + t.call_milliseconds * 1e-3;
   e.throughput = e.period_seconds > 0
                      ? static_cast<double>(e.program.samples * o.replicas) / e.period_seconds
                      : 0;
 }
 
-// Whether the program contains something that no published row has.
+// Whether the program contains something that no published network has.
 bool is_unmeasured(const Estimate& e) {
   if (e.options.num_ipus > 1 || !e.without_rule.empty()) return true;
   int64_t convolutions = 0, quarters = 0, products = 0;
@@ -122,9 +144,19 @@ std::string_view trust_name(Trust trust) {
   return names[static_cast<size_t>(trust)];
 }
 
-bool Estimate::fits() const {
+bool Estimate::fits() const { return tiles_fit() && streams_fit(); }
+
+bool Estimate::tiles_fit() const {
   return std::ranges::all_of(memory, [](const TileMemory& m) { return m.fits(); });
 }
+
+int64_t Estimate::needed_bytes() const {
+  int64_t bytes = 0;
+  for (const TileMemory& m : memory) bytes = std::max({bytes, m.bytes_with_gaps, m.io_tile});
+  return bytes;
+}
+
+bool Estimate::streams_fit() const { return stream_bytes <= kStreamBytes; }
 
 double Estimate::utilization() const {
   const double peak = static_cast<double>(target.tiles * target.half_units * 8) *

@@ -16,6 +16,9 @@ namespace poprt::ipu {
 enum class Trust : uint8_t { calibrated, checked, unchecked };
 std::string_view trust_name(Trust trust);
 
+// The most bytes that the host buffers for one stream.
+inline constexpr int64_t kStreamBytes = int64_t{128} << 20;
+
 // A number with its trust and the error that was measured for its class.
 struct Quality {
   Trust trust = Trust::unchecked;
@@ -38,7 +41,10 @@ struct Estimate {
   int64_t stages = 1;           // IPUs with operations
   int64_t pipeline_rounds = 0;  // of one step; 0 without pipelining
   int64_t flops = 0;
-  double host_seconds = 0;                // of the transfers of one batch
+  double host_seconds = 0;                // of the transfers of one batch, on the shared link
+  double fill_seconds = 0;                // in which the host prepares the inputs of one batch
+  double wait_seconds = 0;                // of them, those for which the chip waits
+  int64_t stream_bytes = 0;               // of the largest stream, with all its buffers
   double period_seconds = 0;              // from batch to batch in the steady state
   double latency_seconds = 0;             // of one batch that runs alone
   double throughput = 0;                  // samples per second
@@ -47,9 +53,13 @@ struct Estimate {
 
   Quality cycle_quality, memory_quality, host_quality;
 
+  // Whether the tiles have enough memory, and every stream a buffer.
   bool fits() const;
+  bool tiles_fit() const;
+  bool streams_fit() const;
   double milliseconds() const { return 1e3 * target.seconds(static_cast<double>(cycles)); }
-  double utilization() const;  // of the AMP at half precision
+  double utilization() const;    // of the AMP at half precision
+  int64_t needed_bytes() const;  // of the busiest tile, with gaps
 };
 
 // Computes the estimate of a program whose operations are assigned to IPUs.

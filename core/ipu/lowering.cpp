@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "ipu/calibration.h"
@@ -43,7 +44,7 @@ DType Lowering::partials(DType inputs) const {
 }
 
 void Lowering::step(std::string_view what, int64_t bytes, int64_t compute, int64_t tiles,
-                    bool shared) {
+                    bool shared, int64_t peers) {
   const Calibration& c = calibration();
   bytes += std::exchange(pending_bytes_, 0);
   Superstep s;
@@ -58,7 +59,7 @@ void Lowering::step(std::string_view what, int64_t bytes, int64_t compute, int64
     const double rate =
         static_cast<double>(target_.exchange_bytes) * (shared ? 2 : 1) * c.exchange_efficiency;
     s.exchange = static_cast<int64_t>(static_cast<double>(bytes) / rate + 0.5) +
-                 static_cast<int64_t>(c.fragment);
+                 fragment_cycles(bytes, peers);
   }
   cost_.steps.push_back(s);
   temporary(bytes);
@@ -101,16 +102,24 @@ void Lowering::cast(DType from, DType to, int64_t n) {
   step("cast", 0, cast_cycles(target_, from, to, share(to, n)), spread(to, n));
 }
 
-void Lowering::rearrange(DType type, int64_t n, int64_t piece) {
+void Lowering::rearrange(DType type, int64_t n, int64_t piece, int64_t stride) {
   if (n == 0) return;
   const int64_t bytes = chip_bytes(type, share(type, n));
-  step("rearrange", bytes, rearrangement_cycles(bytes, piece), spread(type, n));
+  // A sender has runs that are neighbours in the input, and sends those of one tile together.
+  const int64_t runs = std::max<int64_t>(ceil_div(bytes, std::max<int64_t>(piece, 1)), 1);
+  const double tiles = std::ceil(static_cast<double>(runs) * static_cast<double>(stride) /
+                                 static_cast<double>(std::max<int64_t>(bytes, 1)));
+  const auto peers = static_cast<int64_t>(std::clamp(tiles, 1.0, static_cast<double>(runs)));
+  step("rearrange", bytes, rearrangement_cycles(bytes, piece), spread(type, n), false, peers);
 }
 
 void Lowering::transpose(DType type, int64_t n) {
   if (n == 0) return;
   const int64_t bytes = chip_bytes(type, share(type, n));
-  step("transpose", bytes, transpose_cycles(target_, type, share(type, n)), spread(type, n));
+  // A tile has a square block of the result, whose columns are on different tiles.
+  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(share(type, n))));
+  step("transpose", bytes, transpose_cycles(target_, type, share(type, n)), spread(type, n), false,
+       side);
 }
 
 void Lowering::fill(DType type, int64_t n) {
@@ -138,7 +147,8 @@ void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous) {
     const int64_t outputs = results * ceil_div(partial, radix);
     const int64_t each = std::max<int64_t>(1, ceil_div(outputs, on));
     step("reduce", chip_bytes(DType::f32, each * radix),
-         reduce_cycles(target_, DType::f32, each * radix, each, false), std::min(on, outputs));
+         reduce_cycles(target_, DType::f32, each * radix, each, false), std::min(on, outputs),
+         false, radix);
     partial = ceil_div(partial, radix);
   }
 }
@@ -146,9 +156,11 @@ void Lowering::reduce(DType type, int64_t n, int64_t results, bool contiguous) {
 void Lowering::softmax(DType type, int64_t rows, int64_t columns) {
   const int64_t n = rows * columns;
   if (n == 0) return;
-  reduce(type, n, rows);
-  broadcast_rows(type, rows, n);
-  elementwise(Elementwise::add, type, n, 2, true);
+  if (options_.stable_softmax) {
+    reduce(type, n, rows);
+    broadcast_rows(type, rows, n);
+    elementwise(Elementwise::add, type, n, 2, true);
+  }
   elementwise(Elementwise::exp, type, n);
   reduce(type, n, rows);
   elementwise(Elementwise::inverse, DType::f32, rows);
@@ -258,7 +270,7 @@ void Lowering::gather(DType type, int64_t rows, int64_t row, int64_t indices) {
   if (best_rows > 1) {
     const int64_t outputs = ceil_div(indices * row, best_rows * best_columns * lookups);
     step("gather", chip_bytes(type, outputs * best_rows),
-         reduce_add_cycles(target_, type, outputs, best_rows), tiles_);
+         reduce_add_cycles(target_, type, outputs, best_rows), tiles_, false, best_rows);
   }
 }
 
@@ -279,6 +291,22 @@ void Lowering::scatter(DType type, int64_t n, int64_t row, int64_t indices) {
   step("copy", 0, copy_cycles(target_, chip_bytes(type, share(type, n)), 8), spread(type, n));
   step("update", 4 * indices + chip_bytes(type, found * part),
        gather_cycles(target_, type, part, indices, found), spread(type, n));
+}
+
+void Lowering::update_add(DType type, int64_t rows, int64_t row, int64_t indices) {
+  if (!rows || !row || !indices) return;
+  // The table is divided into columns. Groups of tiles have copies of it, to which they add a part
+  // of the rows; the copies are then summed.
+  const int64_t columns = std::min(tiles_, ceil_div(row, vector_width(target_, type)));
+  const int64_t part = ceil_div(row, columns);
+  const int64_t copies = std::clamp<int64_t>(tiles_ / columns, 1, indices);
+  const int64_t each = ceil_div(indices, copies);
+  step("update", 4 * each + chip_bytes(type, each * part),
+       update_add_cycles(target_, type, part, each, each), columns * copies);
+  if (copies == 1) return;
+  const int64_t sums = ceil_div(rows * row, columns * copies);
+  step("update", chip_bytes(type, sums * copies), reduce_add_cycles(target_, type, sums, copies),
+       columns * copies, false, copies);
 }
 
 void Lowering::pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs) {

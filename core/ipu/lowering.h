@@ -48,9 +48,13 @@ struct ChipOptions {
   bool float_partials = false;
   bool use_128bit_conv_unit_load = false;
   double outline_threshold = 1.0;
-  int64_t replicas = 1;
+  int64_t replicas = 1;  // copies of the program on as many groups of num_ipus IPUs
   bool overlap = false;  // host transfers overlap with computation
   bool fast_reduce = false;
+  // Host buffers of a stream, and whether the host fills one before the chip asks for it.
+  int64_t stream_buffers = 1;
+  bool prefetch = true;
+  bool stable_softmax = true;  // the maximum of a row is subtracted first
   bool operator==(const ChipOptions&) const = default;
 
   PlanOptions plan_options(const Target& target) const {
@@ -82,8 +86,9 @@ class Lowering {
   // The same for an operand with one element for each of `rows` rows.
   void broadcast_rows(DType type, int64_t rows, int64_t to);
   void cast(DType from, DType to, int64_t n);
-  // Elements change places in runs of `piece` contiguous bytes.
-  void rearrange(DType type, int64_t n, int64_t piece);
+  // Elements change places in runs of `piece` contiguous bytes. Neighbouring runs of the result are
+  // `stride` bytes apart in the input; 0: they are neighbours there, too.
+  void rearrange(DType type, int64_t n, int64_t piece, int64_t stride = 0);
   void transpose(DType type, int64_t n);
   void fill(DType type, int64_t n);
   // `results` results from n elements; neighbours are reduced if `contiguous`.
@@ -98,15 +103,17 @@ class Lowering {
   // Looks up n single elements, which are near the tiles that need them.
   void pick(DType type, int64_t n);
   void scatter(DType type, int64_t n, int64_t row, int64_t indices);
+  // Adds `indices` rows of `row` elements to a table of `rows` rows, in place.
+  void update_add(DType type, int64_t rows, int64_t row, int64_t indices);
   void pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs);
   // Sorts rows of n elements, by a network of compare and exchange.
   void sort(DType type, int64_t rows, int64_t columns);
 
   // -- Parts --------------------------------------------------------------------------------------
-  // Appends a superstep that receives `bytes` on the busiest tile. The bytes of align() and
-  // broadcast() are added.
+  // Appends a superstep that receives `bytes` on the busiest tile, from `peers` tiles that each
+  // send a separate piece. The bytes of align() and broadcast() are added.
   void step(std::string_view what, int64_t bytes, int64_t compute, int64_t tiles,
-            bool shared = false);
+            bool shared = false, int64_t peers = 1);
   void temporary(int64_t bytes_per_tile);
   // n elements stay on the chip from one run to the next.
   void state(DType type, int64_t n) { cost_.state_bytes += chip_bytes(type, n); }

@@ -49,6 +49,8 @@ class Count {
   Count(const ChipProgram& program, const Target& target, const ChipOptions& options, int64_t ipu)
       : program_(program),
         options_(options),
+        plain_(target.plain_bytes < target.bytes_per_tile ? target.plain_bytes
+                                                          : target.bytes_per_tile / 3),
         tiles_(std::max<int64_t>(1, target.tiles - options.num_io_tiles)) {
     m_.ipu = ipu;
     m_.available = target.bytes_per_tile;
@@ -79,13 +81,23 @@ class Count {
 
   const ChipProgram& program_;
   const ChipOptions& options_;
+  const int64_t plain_;  // bytes that are not interleaved; a third in a target without a size
   int64_t tiles_;
   TileMemory m_;
   std::vector<const ChipTensor*> tensors_;  // of this IPU, without views
   std::vector<int64_t> weights_;            // by tile
   int64_t code_ = 0, exchange_code_ = 0, state_ = 0, io_ = 0;
   int64_t peak_temporary_ = 0;
+  int64_t highest_ = 0;  // address, because of interleaved memory
 };
+
+// Bytes of an operation that must be in interleaved memory.
+int64_t interleaved_bytes(const ChipOp& op, const ChipOptions& options) {
+  if (!op.cost.plan) return 0;
+  const PlanCost& c = op.cost.plan->cost;
+  const bool wide = options.use_128bit_conv_unit_load && c.weight_exchange > 0;
+  return c.partial_bytes + (wide ? c.weight_bytes : 0);
+}
 
 void Count::find_tensors() {
   if (!tensors_.empty()) return;
@@ -145,9 +157,12 @@ void Count::count_live() {
     const ChipOp& op = program_.ops[i];
     const int64_t temporary = op.ipu == m_.ipu ? op.cost.temporary_bytes : 0;
     m_.liveness.push_back(live + temporary * tiles_);
+    const int64_t interleaved = op.ipu == m_.ipu ? interleaved_bytes(op, options_) : 0;
     for (size_t k = 0; k < now.size(); k++) {
       const int64_t need = fixed() + weights_[k] + now[k] + temporary;
       m_.by_tile[k] = std::max(m_.by_tile[k], need);
+      if (interleaved > 0)
+        highest_ = std::max(highest_, interleaved + std::max(plain_, need - interleaved));
       if (need > m_.bytes) {
         m_.bytes = need;
         m_.tile = static_cast<int64_t>(k);
@@ -251,8 +266,11 @@ void Count::explain() {
       0, m_.liveness.empty()
              ? 0
              : *std::ranges::max_element(m_.liveness) - all[at(Category::temporaries)]);
+  if (options_.num_io_tiles) m_.io_tile = io_ + kFixed + kStack;
   if (!program_.ops.empty()) m_.bytes_with_gaps = m_.always + first_fit();
-  m_.bytes_with_gaps = std::max(m_.bytes_with_gaps, m_.bytes);
+  m_.bytes_with_gaps = std::max({m_.bytes_with_gaps, m_.bytes, highest_});
+  m_.code = code_ + exchange_code_;
+  m_.code_available = plain_;
   m_.largest = tensors_at(m_.peak_op, m_.tile);
   if (m_.largest.size() > 10) m_.largest.resize(10);
 }
@@ -293,6 +311,18 @@ std::vector<LargestTensor> tensors_at(const ChipProgram& program, const Target& 
 std::vector<std::string> out_of_memory(const TileMemory& m, const ChipProgram& program) {
   std::vector<std::string> lines;
   if (m.fits()) return lines;
+  if (m.io_tile > m.available)
+    lines.push_back(fmt::format(
+        "Memory allocation error : Out of memory on the I/O tiles: {} bytes used but tiles only "
+        "have {} bytes of memory; more I/O tiles have smaller parts of the inputs and outputs",
+        m.io_tile, m.available));
+  if (m.code > m.code_available)
+    lines.push_back(fmt::format(
+        "Memory allocation error : Out of memory for code: {} bytes of code, but tiles only have "
+        "{} bytes that can hold it (_poplar_start must be 0); outlining shares the code of equal "
+        "operations",
+        m.code, m.code_available));
+  if (m.bytes_with_gaps <= m.available) return lines;
   lines.push_back(fmt::format(
       "Memory allocation error : Out of memory on tile {}: {} bytes used but tiles only have {} "
       "bytes of memory",
@@ -307,9 +337,23 @@ std::vector<std::string> out_of_memory(const TileMemory& m, const ChipProgram& p
   for (size_t i = 0; i < std::min<size_t>(3, m.largest.size()); i++)
     lines.push_back(fmt::format("largest variable {}: {} bytes on the tile", m.largest[i].name,
                                 m.largest[i].bytes));
-  if (m.peak_op < program.ops.size())
-    lines.push_back(fmt::format("most memory is needed at {} '{}'", program.ops[m.peak_op].type,
-                                program.ops[m.peak_op].name));
+  if (m.peak_op >= program.ops.size()) return lines;
+  const ChipOp& op = program.ops[m.peak_op];
+  lines.push_back(fmt::format("most memory is needed at {} '{}'", op.type, op.name));
+  // The operands and results exist together, on the IPU of the operation.
+  int64_t bytes = op.cost.temporary_bytes;
+  std::set<size_t> own;
+  for (const auto* list : {&op.inputs, &op.outputs})
+    for (const size_t t : *list) {
+      const int64_t alias = program.tensors[t].alias_of;
+      own.insert(alias >= 0 ? static_cast<size_t>(alias) : t);
+    }
+  for (const size_t t : own) bytes += program.tensors[t].share;
+  if (bytes > m.available)
+    lines.push_back(fmt::format(
+        "this operation needs {} bytes of a tile for its own operands, results and temporary data; "
+        "an operation is on one IPU, so more IPUs do not help it: make it smaller",
+        bytes));
   return lines;
 }
 

@@ -47,9 +47,16 @@ void add_speed(std::string& out, const Estimate& e) {
         "stage takes {} cycles\n",
         e.stages, e.pipeline_rounds, e.options.batches_per_step, e.stages - 1, e.stages - 1,
         *std::ranges::max_element(e.stage_cycles));
-  out += fmt::format("Host: {} bytes in and {} bytes out for a batch, {:.3f} ms at {} GB/s\n",
-                     e.program.input_bytes, e.program.output_bytes, 1e3 * e.host_seconds,
-                     t.host_gbytes);
+  out += fmt::format(
+      "Host: {} bytes in and {} bytes out for a batch, {:.3f} ms at {} GB/s{}\n",
+      e.program.input_bytes, e.program.output_bytes, 1e3 * e.host_seconds, t.host_gbytes,
+      e.options.replicas > 1 ? fmt::format(", which {} replicas share", e.options.replicas) : "");
+  out += fmt::format(
+      "  prefetch {}, {} buffer{} for each stream: the host prepares a batch in {:.3f} ms, of "
+      "which "
+      "the chip waits {:.3f} ms\n",
+      e.options.prefetch ? "on" : "off", e.options.stream_buffers,
+      e.options.stream_buffers == 1 ? "" : "s", 1e3 * e.fill_seconds, 1e3 * e.wait_seconds);
 }
 
 void add_memory(std::string& out, const Estimate& e) {
@@ -67,16 +74,20 @@ void add_memory(std::string& out, const Estimate& e) {
       if (m.by_category[i])
         out += fmt::format("  {:<22} {:>10} bytes\n", category_name(static_cast<Category>(i)),
                            m.by_category[i]);
-    for (const std::string& line : out_of_memory(m, e.program)) out += line + "\n";
   }
 }
 
 void add_types(std::string& out, const Estimate& e) {
-  out += "Cycles by operator:\n";
+  out += fmt::format("Cycles by operator {}:\n", quality_text(e.cycle_quality));
   for (const TypeCost& t : cycles_by_type(e))
     if (t.cycles)
       out += fmt::format("  {:<28} {:>12} cycles {:>5.1f} %  {} nodes\n", t.type, t.cycles,
                          percent(t.cycles, e.cycles), t.count);
+  // Published networks use at most 45 % of the AMP.
+  if (e.utilization() > 0.6 && e.program.ops.size() > 20)
+    out +=
+        "More than 60 % of the AMP's peak is more than any published network reaches: a cost may "
+        "be missing\n";
   if (e.without_rule.empty()) return;
   out += "Operators without a rule, which cost nothing here:";
   for (const std::string& type : e.without_rule) out += " " + type;
@@ -106,6 +117,8 @@ nlohmann::ordered_json memory_json(const Estimate& e, const TileMemory& m) {
                                  {"available", m.available},
                                  {"always_live", m.always},
                                  {"total_bytes", m.total},
+                                 {"io_tile_bytes", m.io_tile},
+                                 {"code_bytes", m.code},
                                  {"fits", m.fits()}};
   for (size_t i = 0; i < kCategories; i++)
     json["by_category"][std::string(category_name(static_cast<Category>(i)))] = m.by_category[i];
@@ -176,13 +189,36 @@ std::vector<TypeCost> cycles_by_type(const Estimate& e) {
   return all;
 }
 
+std::vector<std::string> memory_lines(const Estimate& e, const std::vector<Remedy>& remedies) {
+  std::vector<std::string> lines;
+  if (e.fits()) return lines;
+  size_t full = 0;  // IPUs; the others of many are not explained again
+  for (const TileMemory& m : e.memory) {
+    if (m.fits() || full++ > 0) continue;
+    lines = out_of_memory(m, e.program);
+  }
+  if (full > 1) lines.push_back(fmt::format("{} of {} IPUs do not fit", full, e.memory.size()));
+  if (!e.streams_fit())
+    lines.push_back(
+        fmt::format("Out of memory. Single stream of length {} in {} buffer{}: the host has at "
+                    "most {} bytes for a stream",
+                    e.stream_bytes / e.options.stream_buffers, e.options.stream_buffers,
+                    e.options.stream_buffers == 1 ? "" : "s", kStreamBytes));
+  for (const Remedy& r : remedies)
+    lines.push_back(r.fits
+                        ? fmt::format("It fits with {}: {} cycles, {} bytes on the busiest tile",
+                                      r.text, r.cycles, r.bytes)
+                        : fmt::format("No option that was tried makes it fit. The closest is {}, "
+                                      "with {} bytes on the busiest tile",
+                                      r.text, r.bytes));
+  return lines;
+}
+
 std::string report_text(const Estimate& e, const ReportOptions& options) {
   std::string out;
   add_speed(out, e);
   add_memory(out, e);
-  for (const Remedy& r : options.remedies)
-    out += fmt::format("It fits with {}: {} cycles\n", r.text, r.cycles);
-  if (!e.fits() && options.remedies.empty()) out += "No option that was tried makes it fit\n";
+  for (const std::string& line : memory_lines(e, options.remedies)) out += line + "\n";
   add_types(out, e);
   add_operations(out, e, options);
   return out;
@@ -197,6 +233,9 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
                                  {"period_milliseconds", 1e3 * e.period_seconds},
                                  {"latency_milliseconds", 1e3 * e.latency_seconds},
                                  {"host_milliseconds", 1e3 * e.host_seconds},
+                                 {"fill_milliseconds", 1e3 * e.fill_seconds},
+                                 {"wait_milliseconds", 1e3 * e.wait_seconds},
+                                 {"stream_bytes", e.stream_bytes},
                                  {"input_bytes", e.program.input_bytes},
                                  {"output_bytes", e.program.output_bytes},
                                  {"flops", e.flops},
@@ -214,7 +253,10 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
                      {"batches_per_step", e.options.batches_per_step},
                      {"available_memory_proportion", e.options.available_memory_proportion},
                      {"partials_type", e.options.float_partials ? "float" : "half"},
-                     {"use_128bit_conv_unit_load", e.options.use_128bit_conv_unit_load}};
+                     {"use_128bit_conv_unit_load", e.options.use_128bit_conv_unit_load},
+                     {"stream_buffering_depth", e.options.stream_buffers},
+                     {"enable_prefetch_datastreams", e.options.prefetch},
+                     {"replicas", e.options.replicas}};
   json["stage_cycles"] = e.stage_cycles;
   json["stages"] = e.stages;
   json["pipeline_rounds"] = e.pipeline_rounds;
@@ -222,7 +264,8 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
   for (const TileMemory& m : e.memory) json["memory"].push_back(memory_json(e, m));
   json["remedies"] = nlohmann::ordered_json::array();
   for (const Remedy& r : options.remedies)
-    json["remedies"].push_back({{"option", r.text}, {"cycles", r.cycles}});
+    json["remedies"].push_back(
+        {{"option", r.text}, {"cycles", r.cycles}, {"bytes", r.bytes}, {"fits", r.fits}});
   json["operators"] = nlohmann::ordered_json::array();
   for (const TypeCost& t : cycles_by_type(e))
     json["operators"].push_back({{"type", t.type}, {"cycles", t.cycles}, {"nodes", t.count}});
@@ -240,11 +283,7 @@ std::string comparison_text(const Estimate& a, const std::string& name_a, const 
   const auto row = [&](const char* what, double x, double y) {
     out += fmt::format("{:<28} {:>16.3f} {:>16.3f} {:>8.3f}\n", what, x, y, x != 0 ? y / x : 0.0);
   };
-  const auto most = [](const Estimate& e) {
-    int64_t bytes = 0;
-    for (const TileMemory& m : e.memory) bytes = std::max(bytes, m.bytes_with_gaps);
-    return static_cast<double>(bytes);
-  };
+  const auto most = [](const Estimate& e) { return static_cast<double>(e.needed_bytes()); };
   row("cycles", static_cast<double>(a.cycles), static_cast<double>(b.cycles));
   row("milliseconds", a.milliseconds(), b.milliseconds());
   row("samples/s", a.throughput, b.throughput);
@@ -253,8 +292,18 @@ std::string comparison_text(const Estimate& a, const std::string& name_a, const 
   row("exchange cycles", static_cast<double>(a.exchange_cycles),
       static_cast<double>(b.exchange_cycles));
   row("bytes of the busiest tile", most(a), most(b));
-  out += fmt::format("{:<28} {:>16} {:>16}\n", "fits", a.fits() ? "yes" : "no",
-                     b.fits() ? "yes" : "no");
+  const auto words = [&](const char* what, std::string_view x, std::string_view y) {
+    out += fmt::format("{:<28} {:>16} {:>16}\n", what, x, y);
+  };
+  words("fits", a.fits() ? "yes" : "no", b.fits() ? "yes" : "no");
+  words("trust of the cycles", trust_name(a.cycle_quality.trust),
+        trust_name(b.cycle_quality.trust));
+  words("  error", a.cycle_quality.error, b.cycle_quality.error);
+  words("trust of the samples/s", trust_name(a.host_quality.trust),
+        trust_name(b.host_quality.trust));
+  words("  error", a.host_quality.error, b.host_quality.error);
+  words("trust of the memory", trust_name(a.memory_quality.trust),
+        trust_name(b.memory_quality.trust));
   std::map<std::string, std::pair<int64_t, int64_t>> types;
   for (const TypeCost& t : cycles_by_type(a)) types[t.type].first = t.cycles;
   for (const TypeCost& t : cycles_by_type(b)) types[t.type].second = t.cycles;

@@ -9,10 +9,13 @@
 
 namespace poprt::ipu {
 
-// An option that makes a program fit, with the cycles of the result.
+// Options that were tried for a program that does not fit, as the command line takes them, and the
+// result.
 struct Remedy {
   std::string text;
   int64_t cycles = 0;
+  bool fits = true;   // false: the closest of all options, none of which is sufficient
+  int64_t bytes = 0;  // that the busiest tile then needs
 };
 
 struct ReportOptions {
@@ -20,6 +23,10 @@ struct ReportOptions {
   bool plans = false;       // the plan of each product
   std::vector<Remedy> remedies;
 };
+
+// The lines that explain why a program does not fit and what helps; none if it fits.
+std::vector<std::string> memory_lines(const Estimate& estimate,
+                                      const std::vector<Remedy>& remedies);
 
 std::string report_text(const Estimate& estimate, const ReportOptions& options);
 nlohmann::ordered_json report_json(const Estimate& estimate, const ReportOptions& options);

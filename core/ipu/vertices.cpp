@@ -153,6 +153,14 @@ int64_t gather_cycles(const Target& t, DType type, int64_t row, int64_t indices,
   return kSupervisor + t.workers * (30 + in_range * (19 + vectors * 2) + out * 8);
 }
 
+int64_t update_add_cycles(const Target& t, DType type, int64_t row, int64_t indices,
+                          int64_t found) {
+  // Every worker reads all places and changes its part of the rows of the table.
+  const int64_t vectors = ceil_div(row, vector_width(t, type));
+  return kSupervisor + t.workers * (30 + 12 * indices +
+                                    3 * vectors * ceil_div(std::min(found, indices), t.workers));
+}
+
 int64_t pool_cycles(const Target& t, DType type, int64_t channels, int64_t field, int64_t taps) {
   const int64_t vectors = ceil_div(channels, vector_width(t, type));
   const int64_t each = ceil_div(field, t.workers);

@@ -61,6 +61,10 @@ int64_t reduce_cycles(const Target& target, DType type, int64_t n, int64_t resul
 // Looks up `indices` rows of `row` elements, of which `found` are on the tile.
 int64_t gather_cycles(const Target& target, DType type, int64_t row, int64_t indices,
                       int64_t found);
+// Adds rows of `row` elements to a part of a table: `indices` places, of which `found` are on the
+// tile.
+int64_t update_add_cycles(const Target& target, DType type, int64_t row, int64_t indices,
+                          int64_t found);
 int64_t pool_cycles(const Target& target, DType type, int64_t channels, int64_t field,
                     int64_t taps);
 

@@ -90,14 +90,8 @@ std::vector<ipu::LargestTensor> ChipModel::tensors(int64_t ipu, int op, int64_t 
 }
 
 std::vector<std::string> ChipModel::explanation() const {
-  std::vector<std::string> lines;
-  for (const ipu::TileMemory& m : estimate_.memory)
-    for (const std::string& line : ipu::out_of_memory(m, estimate_.program))
-      lines.push_back(printable(line));
-  if (lines.empty()) return lines;
-  for (const ipu::Remedy& r : remedies_)
-    lines.push_back(fmt::format("It fits with {}: {} cycles", r.text, r.cycles));
-  if (remedies_.empty()) lines.emplace_back("No option that was tried makes it fit");
+  std::vector<std::string> lines = ipu::memory_lines(estimate_, remedies_);
+  for (std::string& line : lines) line = printable(line);
   return lines;
 }
 

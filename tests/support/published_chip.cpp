@@ -45,21 +45,36 @@ Product backward(const Product& p) {
   return b;
 }
 
-// The gradient of the weights: the field is summed.
-Product weight_update(const Product& p) { return matrices(p.in * p.taps(), p.field(), p.out); }
-
-// A tensor whose layout another pass wants transposed.
-double transposition(const Target& t, int64_t n) {
-  const int64_t here = ceil_div(n, t.tiles);
-  return calibration().sync * 2 +
-         static_cast<double>(chip_bytes(DType::f16, here) / t.exchange_bytes +
-                             transpose_cycles(t, DType::f16, here) +
-                             rearrangement_cycles(chip_bytes(DType::f16, here), 8));
+Product grouped(Product p, int64_t groups) {
+  p.groups = groups;
+  return p;
 }
 
-double addition(const Target& t, int64_t n) {
-  return calibration().sync + static_cast<double>(elementwise_cycles(
-                                  t, Elementwise::add, DType::f16, ceil_div(n, t.tiles), 2));
+Product floats(Product p) {
+  p.inputs = p.partials = p.result = DType::f32;
+  return p;
+}
+
+// The gradient of the weights: the field is summed.
+Product weight_update(const Product& p) {
+  Product u = grouped(matrices(p.in * p.taps(), p.field(), p.out), p.groups);
+  u.inputs = p.inputs;
+  u.result = p.result;
+  return u;
+}
+
+// A tensor whose layout another pass wants transposed.
+double transposition(const Target& t, DType type, int64_t n) {
+  const int64_t here = ceil_div(n, t.tiles);
+  return calibration().sync * 2 +
+         static_cast<double>(chip_bytes(type, here) / t.exchange_bytes +
+                             transpose_cycles(t, type, here) +
+                             rearrangement_cycles(chip_bytes(type, here), 8));
+}
+
+double addition(const Target& t, DType type, int64_t n) {
+  return calibration().sync + static_cast<double>(elementwise_cycles(t, Elementwise::add, type,
+                                                                     ceil_div(n, t.tiles), 2));
 }
 
 double live_bytes(const Plan& p) {
@@ -75,12 +90,14 @@ std::vector<PublishedRow> published_gemms() {
   constexpr double kBytes[] = {37.0,  51.4,  71.1,  67.6,  115.9, 152.0, 112.0, 182.6, 256.6,
                                93.0,  179.0, 166.4, 251.9, 487.6, 320.5, 463.6, 378.5, 520.1,
                                123.9, 183.8, 256.0, 302.8, 361.5, 518.8, 541.3, 588.4, 622.0};
+  constexpr double kTile[] = {219, 224, 229, 224, 235, 229, 235, 235, 246, 230, 247, 265, 230, 378,
+                              265, 361, 314, 397, 240, 268, 295, 240, 301, 394, 404, 433, 461};
   std::vector<PublishedRow> rows;
   size_t i = 0;
   for (const int64_t m : {200, 600, 1000})
     for (const int64_t k : {64, 256, 512})
       for (const int64_t n : {10000, 20000, 30000}) {
-        rows.push_back({"gemm", matrices(m, k, n), kCycles[i], kBytes[i], false});
+        rows.push_back({"gemm", matrices(m, k, n), kCycles[i], kBytes[i], false, kTile[i]});
         i++;
       }
   return rows;
@@ -95,7 +112,10 @@ std::vector<PublishedRow> published_layers() {
           {"bert_ffn2_512x4096x1024", matrices(512, 4096, 1024), 274928, 213.1, true},
           {"bert_proj_128x768x768", matrices(128, 768, 768), 27545, 26.6, true},
           {"bert_proj_512x1024x1024", matrices(512, 1024, 1024), 96526, 71.4, true},
-          {"fc_layer_16_1000_1000_half", matrices(16, 1000, 1000), 19538, 10.0, true}};
+          {"bert_grouped_12x128x64x128", grouped(matrices(128, 64, 128), 12), 13215, 7.6, true},
+          {"bert_grouped_12x512x64x512", grouped(matrices(512, 64, 512), 12), 50364, 56.5, true},
+          {"fc_layer_16_1000_1000_half", matrices(16, 1000, 1000), 19538, 10.0, true},
+          {"fc_layer_16_1000_1000_float", floats(matrices(16, 1000, 1000)), 19388, 15.7, true}};
 }
 
 std::vector<PublishedRow> published_convolutions() {
@@ -107,7 +127,10 @@ std::vector<PublishedRow> published_convolutions() {
       {"resnet50_tr_bs4_bm512L0A1", convolution(4, 7, 3, 1, 512, 512), 81121, 80.3, true},
       {"resnet50_tr_bs4_bm64L0", convolution(4, 56, 1, 1, 64, 64), 22016, 32.7, true},
       {"resnet50_tr_bs4_bm64L0_projection", convolution(4, 56, 1, 1, 64, 256), 46489, 65.1, true},
-      {"resnet50_tr_bs4_bm512L1A0", convolution(4, 7, 1, 1, 2048, 512), 50236, 54.9, true}};
+      {"resnet50_tr_bs4_bm512L1A0", convolution(4, 7, 1, 1, 2048, 512), 50236, 54.9, true},
+      {"alexnet_tr_bs4_layer1", convolution(4, 56, 11, 4, 3, 96), 127341, 131.7, true},
+      {"vgg16_tr_bs4_v1L0", convolution(4, 224, 3, 1, 3, 64), 154644, 204.1, true},
+      {"mobilenet_depthwise_1", grouped(convolution(4, 56, 3, 2, 1, 1), 64), 40866, 68.0, true}};
 }
 
 Prediction predict(const PublishedRow& row) {
@@ -116,14 +139,21 @@ Prediction predict(const PublishedRow& row) {
   // The test programs create the operands where the plan of the forward pass wants them.
   p.resident_inputs = true;
   const Plan forward = plan_product(t, p, {});
-  const int64_t inputs = p.batch * p.rows * p.stride_rows * p.width * p.stride_width * p.in;
-  const int64_t weights = p.in * p.out * p.taps(), results = p.field() * p.out;
+  const int64_t inputs =
+      p.groups * p.batch * p.rows * p.stride_rows * p.width * p.stride_width * p.in;
+  const int64_t weights = p.groups * p.in * p.out * p.taps(),
+                results = p.groups * p.field() * p.out;
+  const auto size = static_cast<double>(chip_bytes(p.inputs, 1));
   Prediction out;
   if (!row.trains) {
     // C is added in place.
-    out.cycles = static_cast<double>(forward.cost.total) + addition(t, results);
+    out.cycles = static_cast<double>(forward.cost.total) + addition(t, p.inputs, results);
     out.megabytes =
-        (2.0 * static_cast<double>(inputs + weights + results) + live_bytes(forward)) / 1e6;
+        (size * static_cast<double>(inputs + weights + results) + live_bytes(forward)) / 1e6;
+    // Partial sums are in interleaved memory, above the other bytes.
+    const auto partial = static_cast<double>(forward.cost.partial_bytes);
+    const double others = 1e6 * out.megabytes / static_cast<double>(t.tiles) - partial;
+    out.kilobytes = (partial + std::max(static_cast<double>(t.plain_bytes), others)) / 1e3;
     return out;
   }
   const Plan back = plan_product(t, backward(p), {}),
@@ -135,11 +165,11 @@ Prediction predict(const PublishedRow& row) {
                                  : 0;
   out.cycles =
       static_cast<double>(forward.cost.total + back.cost.total + update.cost.total - rearranged) +
-      transposition(t, weights) + transposition(t, inputs) + transposition(t, results) +
-      addition(t, weights);
+      transposition(t, p.inputs, weights) + transposition(t, p.inputs, inputs) +
+      transposition(t, p.inputs, results) + addition(t, p.inputs, weights);
   // Inputs, weights, results and their gradients exist always; passes share temporary memory.
   const double live = std::max({live_bytes(forward), live_bytes(back), live_bytes(update)});
-  out.megabytes = (2.0 * static_cast<double>(2 * inputs + weights + 2 * results) + live) / 1e6;
+  out.megabytes = (size * static_cast<double>(2 * inputs + weights + 2 * results) + live) / 1e6;
   return out;
 }
 

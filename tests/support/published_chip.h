@@ -13,11 +13,13 @@ struct PublishedRow {
   const char* name;
   Product product;  // the forward pass
   double cycles, megabytes;
-  bool trains;  // forward, backward and weight update; otherwise A*B + C
+  bool trains;           // forward, backward and weight update; otherwise A*B + C
+  double kilobytes = 0;  // of the busiest tile, with gaps; 0: not compared
 };
 
 struct Prediction {
   double cycles = 0, megabytes = 0;
+  double kilobytes = 0;  // of the busiest tile, with gaps; only of A*B + C
 };
 
 std::vector<PublishedRow> published_gemms();

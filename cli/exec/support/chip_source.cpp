@@ -24,14 +24,18 @@ void find_model(const popef::Model& model, const std::string& file, ChipSource& 
   for (const auto& blob : model.opaqueBlobs)
     if (blob.name == runtime::kSourceBlob) source.bytes = blob.payload();
   if (source.bytes) return;
+  const bool estimated = std::ranges::any_of(
+      model.opaqueBlobs, [](const auto& blob) { return blob.name == "poprt.estimate"; });
   const std::string name = source.option(std::string(runtime::kSourceName), "");
   const fs::path next_to = fs::path(file).parent_path() / fs::path(name).filename();
   std::error_code error;
   if (name.empty() || !fs::exists(next_to, error))
     throw Failure(fmt::format(
         "'{}' does not contain its ONNX model, and '{}' is not next to it; estimate the "
-        "ONNX model, or compile with --embed_source",
-        file, name.empty() ? "MODEL.onnx" : name));
+        "ONNX model, or compile with --embed_source{}",
+        file, name.empty() ? "MODEL.onnx" : name,
+        estimated ? fmt::format("; popef_dump {} prints the estimate that it contains", file)
+                  : ""));
   source.path = next_to.string();
 }
 

@@ -87,16 +87,22 @@ std::vector<Elementwise> vertices_of(const ir::Node& node) {
 
 int64_t last(const Shape& shape) { return shape.empty() ? 1 : shape.back(); }
 
-// Bytes of the longest runs of a result that are contiguous in the input, if both end alike.
-int64_t run_bytes(CostContext& ctx) {
+// Elements of the longest runs of a result that are contiguous in the input, if both end alike, and
+// the elements from one run to the next where they are farther apart.
+struct Runs {
+  int64_t run = 1, stride = 1;
+};
+
+Runs runs_of(CostContext& ctx) {
   const Shape &in = ctx.in(0), &out = ctx.result();
-  int64_t run = 1;
+  Runs r;
   for (size_t i = 1; i <= std::min(in.size(), out.size()); i++) {
     const int64_t a = in[in.size() - i], b = out[out.size() - i];
-    run *= std::max<int64_t>(1, std::min(a, b));
+    r.stride = r.run * std::max<int64_t>({1, a, b});
+    r.run *= std::max<int64_t>(1, std::min(a, b));
     if (a != b) break;
   }
-  return ipu::chip_bytes(ctx.result_type(), run);
+  return r;
 }
 
 }  // namespace
@@ -127,7 +133,10 @@ void elementwise(CostContext& ctx) {
 }
 
 void movement(CostContext& ctx) {
-  ctx.out.rearrange(ctx.result_type(), ctx.result_count(), run_bytes(ctx));
+  const Runs r = runs_of(ctx);
+  const DType type = ctx.result_type();
+  ctx.out.rearrange(type, ctx.result_count(), ipu::chip_bytes(type, r.run),
+                    ipu::chip_bytes(type, r.stride));
 }
 
 void transpose_all(CostContext& ctx) { ctx.out.transpose(ctx.result_type(), ctx.result_count()); }
@@ -143,12 +152,17 @@ void transpose(CostContext& ctx) {
     if (p >= 0 && p < static_cast<int64_t>(in.size()) && in[static_cast<size_t>(p)] > 1)
       order.push_back(p);
   if (std::ranges::is_sorted(order)) return;
-  int64_t innermost = -1;
+  // The distance in the input of elements that the axis before the last one of the result counts.
+  int64_t innermost = -1, stride = 1;
+  for (size_t i = static_cast<size_t>(order[order.size() - 2]) + 1; i < in.size(); i++)
+    stride *= in[i];
   for (size_t i = 0; i < in.size(); i++)
     if (in[i] > 1) innermost = static_cast<int64_t>(i);
   const DType type = ctx.result_type();
   if (order.back() == innermost)
-    ctx.out.rearrange(type, ctx.result_count(), ipu::chip_bytes(type, last(in)));
+    ctx.out.rearrange(type, ctx.result_count(),
+                      ipu::chip_bytes(type, in[static_cast<size_t>(innermost)]),
+                      ipu::chip_bytes(type, stride));
   else
     ctx.out.transpose(type, ctx.result_count());
 }
@@ -355,7 +369,7 @@ void conv_transpose(CostContext& ctx) {
     p.kernel_rows = taps(rank - 2);
   }
   if (p.multiplies() == 0) return;
-  set_types(ctx, p, 0, true);
+  set_types(ctx, p, 0, false);  // the conversion to 8-bit floats does not change it
   ctx.out.product(p);
   // The results of the phases of the stride alternate.
   ctx.out.rearrange(p.result, ctx.result_count(), ipu::chip_bytes(p.result, 1) * p.out);
@@ -404,13 +418,22 @@ void recurrent(CostContext& ctx) {
   p.in = x[2];
   p.out = gates;
   p.batch = steps * batch;
+  // The last gate of a GRU reads the hidden state after the reset, so its product follows the
+  // others.
+  const bool resets = gates == 3 * hidden && ctx.node.int_attr("linear_before_reset", 0) == 0;
   for (int64_t d = 0; d < w[0]; d++) {
     ctx.out.product(p);
     ipu::Product step = p;
     step.in = hidden;
     step.batch = batch;
+    if (resets) step.out = gates - hidden;
     ctx.out.begin_repeat(steps);
     ctx.out.product(step);
+    if (resets) {
+      ctx.out.elementwise(Elementwise::add, p.result, batch * hidden, 2);
+      step.out = hidden;
+      ctx.out.product(step);
+    }
     ctx.out.elementwise(Elementwise::add, p.result, batch * gates, 2);
     ctx.out.elementwise(Elementwise::sigmoid, p.result, batch * gates);
     for (int64_t i = 0; i < gates / hidden - 1; i++)
@@ -461,8 +484,10 @@ void gather_nd(CostContext& ctx) {
 
 void scatter(CostContext& ctx) {
   const int64_t indices = std::max<int64_t>(1, ctx.in_count(1));
-  const int64_t updates = ctx.in_count(2);
-  ctx.out.scatter(ctx.in_type(0), ctx.in_count(0), updates / indices, indices);
+  const int64_t row = ctx.in_count(2) / indices, n = ctx.in_count(0);
+  if (row > 0 && ctx.node.string_attr("reduction", "none") == "add")
+    return ctx.out.update_add(ctx.in_type(0), n / row, row, indices);
+  ctx.out.scatter(ctx.in_type(0), n, row, indices);
 }
 
 void resize(CostContext& ctx) {
@@ -518,6 +543,13 @@ void rotary(CostContext& ctx) {
 
 void random(CostContext& ctx) {
   ctx.out.elementwise(Elementwise::sqrt, ctx.result_type(), ctx.result_count());
+}
+
+// Negative numbers are made positive, and all are compared with the size.
+void check_index(CostContext& ctx) {
+  const int64_t n = ctx.result_count();
+  ctx.out.elementwise(Elementwise::select, ctx.result_type(), n, 2, true);
+  ctx.out.elementwise(Elementwise::compare, ctx.result_type(), n, 2, true);
 }
 
 void cast(CostContext& ctx) { ctx.out.cast(ctx.in_type(0), ctx.result_type(), ctx.result_count()); }

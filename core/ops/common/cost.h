@@ -32,6 +32,7 @@ void resize(CostContext& ctx);
 void sort(CostContext& ctx);
 void cumulative(CostContext& ctx);
 void cast(CostContext& ctx);
+void check_index(CostContext& ctx);
 void qlinear_conv(CostContext& ctx);
 void qlinear_matmul(CostContext& ctx);
 void einsum(CostContext& ctx);

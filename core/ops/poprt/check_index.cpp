@@ -5,6 +5,7 @@
 #include "kernels/calls/check_index.h"
 
 #include "ops/common/axes.h"
+#include "ops/common/cost.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::poprt_check_index_op {
@@ -61,6 +62,7 @@ const OpDef def = {.name = "CheckIndex",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
+                   .cost = cost::check_index,
                    .facts = {.trial = {"T[4]; s64[] = 4", "invalid = 4"}}};
 
 }  // namespace poprt::ops::poprt_check_index_op

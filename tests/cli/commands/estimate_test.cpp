@@ -1,5 +1,10 @@
 #include "cli/commands/command_test.h"
 
+#include <fmt/format.h>
+
+#include <iterator>
+#include <sstream>
+
 namespace poprt::cli::test {
 namespace {
 
@@ -20,7 +25,7 @@ constexpr const char* kEstimated = R"(graph "g" opset {"": 17} {
   output %y
 }
 )";
-const std::vector<std::string> kBatch = {"--batch_size", "64", "--batch_axis", "0"};
+const std::vector<std::string> kBatch = {"--batch_size", "64"};
 
 std::vector<std::string> with_batch(std::vector<std::string> more) {
   more.insert(more.end(), kBatch.begin(), kBatch.end());
@@ -182,6 +187,82 @@ TEST_F(EstimateCommand, TakesEightBitFloats) {
       << help.out;
 }
 
+// A remedy is a part of a command line, and with it the model fits as announced.
+TEST_F(EstimateCommand, ARemedyOfTheReportMakesTheModelFit) {
+  std::ofstream("small.json") << R"({"base": "mk2", "tiles": 8, "bytes_per_tile": 150000})";
+  for (const std::vector<std::string>& shape :
+       {std::vector<std::string>{"--batch_size", "4096", "--batch_axis", "0"},
+        {"--input_shape", "x=4096,512"}}) {
+    std::vector<std::string> words = shape;
+    words.insert(words.end(), {"--target", "small.json", "--json"});
+    const nlohmann::json full = estimated(kEstimated, words).json();
+    ASSERT_EQ(full["fits"], false);
+    ASSERT_FALSE(full["remedies"].empty());
+    bool smaller = false;
+    for (const auto& remedy : full["remedies"]) {
+      ASSERT_EQ(remedy["fits"], true);
+      std::istringstream text(remedy["option"].get<std::string>());
+      std::vector<std::string> more = {std::istream_iterator<std::string>(text), {}};
+      const bool replaces = more[0] == shape[0];
+      smaller |= replaces;
+      more.insert(more.begin(), words.begin() + (replaces ? std::ssize(shape) : 0), words.end());
+      const Ran ran = estimated(kEstimated, more);
+      ASSERT_EQ(ran.code, 0) << remedy << ran.err;
+      EXPECT_EQ(ran.json()["fits"], true) << remedy;
+      EXPECT_EQ(ran.json()["cycles"], remedy["cycles"]) << remedy;
+    }
+    EXPECT_TRUE(smaller) << full["remedies"];
+  }
+}
+
+TEST_F(EstimateCommand, OptionsOfTheHostChangeTheThroughput) {
+  const auto throughput = [](std::vector<std::string> more) {
+    more.emplace_back("--json");
+    const Ran ran = estimated(kEstimated, with_batch(more));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.json()["throughput"].get<double>();
+  };
+  const double usual = throughput({});
+  EXPECT_GT(throughput({"--stream_buffering_depth", "2"}), usual);
+  EXPECT_LT(throughput({"--enable_prefetch_datastreams", "False"}), usual);
+  EXPECT_EQ(throughput({"--enable_prefetch_datastreams", "True"}), usual);
+  EXPECT_GT(throughput({"--replicas", "2"}), usual);
+  onnx("host.onnx", kEstimated);
+  popef("host.popef", "host.onnx",
+        {{"input_shape", "x=64,512"},
+         {"stream_buffering_depth", "2"},
+         {"enable_prefetch_datastreams", "False"}});
+  const Ran recorded = run_command(add_estimate, {"estimate", "host.popef", "--json"});
+  ASSERT_EQ(recorded.code, 0) << recorded.err;
+  EXPECT_EQ(recorded.json()["throughput"].get<double>(),
+            throughput({"--enable_prefetch_datastreams", "False"}));
+  EXPECT_EQ(recorded.json()["options"]["stream_buffering_depth"], 2);
+}
+
+// A tensor of a missing file has a shape only; two of the same shape are two weights.
+TEST_F(EstimateCommand, WeightsOfAMissingFileAreCounted) {
+  const auto bytes = [](const char* model) {
+    const Ran ran = run_command(add_estimate, {"estimate", model, "--json"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.json()["memory"][0]["by_category"]["weights"].get<int64_t>();
+  };
+  const auto save = [](const char* file, int layers) {
+    std::string text = "graph \"g\" opset {\"\": 17} {\n  input %x0 : f16[16,2048]\n";
+    for (int i = 0; i < layers; i++)
+      text += fmt::format("  const %w{} : f16[2048,2048] = fill {}.0\n", i, i + 1);
+    for (int i = 0; i < layers; i++)
+      text += fmt::format("  %x{} : f16[16,2048] = MatMul(%x{}, %w{})\n", i + 1, i, i);
+    text += fmt::format("  output %x{}\n}}\n", layers);
+    poprt::onnx::export_file(*ir::parse_text(text), file, {.external_data = true});
+    for (const auto& entry : std::filesystem::directory_iterator("."))
+      if (entry.path().extension() != ".onnx") std::filesystem::remove(entry.path());
+  };
+  save("one.onnx", 1);
+  save("three.onnx", 3);
+  EXPECT_GE(bytes("one.onnx"), int64_t{2048} * 2048 * 2 / 1472);
+  EXPECT_EQ(bytes("three.onnx"), 3 * bytes("one.onnx"));
+}
+
 TEST_F(EstimateCommand, RefusesInvalidOptions) {
   EXPECT_EQ(estimated(kEstimated, with_batch({"--target", "ipu9"})).code, 1);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--num_io_tiles", "1472"},
@@ -190,6 +271,9 @@ TEST_F(EstimateCommand, RefusesInvalidOptions) {
                                                 {"--available_memory_proportion", "1.5"},
                                                 {"--partials_type", "double"},
                                                 {"--precision", "fp4"},
+                                                {"--stream_buffering_depth", "0"},
+                                                {"--enable_prefetch_datastreams", "yes"},
+                                                {"--replicas", "0"},
                                                 {"--sweep", "batch_size=1", "--plans"}}) {
     const Ran ran = estimated(kEstimated, with_batch(words));
     EXPECT_EQ(ran.code, 2) << words[0] << ran.err;

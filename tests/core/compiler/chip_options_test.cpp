@@ -81,11 +81,33 @@ TEST(ChipOptions, EachOptionChangesTheEstimate) {
                                     {"enable_fast_reduce", "True"},
                                     {"enable_pipelining", "True"},
                                     {"enable_outlining", "False"},
+                                    {"enable_prefetch_datastreams", "False"},
+                                    {"enable_non_stable_softmax", "True"},
+                                    {"popart.replicatedGraphCount", "4"},
                                     {"outline_threshold", "1e8"}}) {
     Map changed = base;
     changed[name] = value;
     EXPECT_NE(numbers(changed), numbers(base)) << name << " " << value;
   }
+}
+
+// The chip computes the model in less time than the host needs for a call.
+TEST(ChipOptions, ASecondBufferHelpsIfTheChipWaitsForTheHost) {
+  chip_models::Transformer t;
+  t.layers = 1;
+  t.hidden = t.inner = 64;
+  t.heads = 1;
+  const auto m = chip_models::transformer(t);
+  using Map = std::map<std::string, std::string, std::less<>>;
+  const auto period = [&](const Map& options) {
+    EstimateOptions o = read(options);
+    o.weights = m.weights;
+    return ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip).period_seconds;
+  };
+  const double one = period({}), two = period({{"stream_buffering_depth", "2"}});
+  EXPECT_LT(two, one);
+  EXPECT_LT(one, period({{"enable_prefetch_datastreams", "False"}}));
+  EXPECT_EQ(one, period({{"enable_prefetch_datastreams", "True"}}));
 }
 
 TEST(ChipOptions, TheTargetOfEstimatesTakesPrecedence) {

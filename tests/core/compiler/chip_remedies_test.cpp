@@ -1,9 +1,11 @@
 #include "compiler/chip_remedies.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -28,17 +30,19 @@ TEST(ChipRemedies, NamesOnlyOptionsWithWhichTheProgramFits) {
   const auto remedies = find_remedies(*m.graph, o);
   ASSERT_FALSE(remedies.empty());
   EXPECT_LE(remedies.size(), 3u);
-  for (size_t i = 1; i < remedies.size(); i++)
-    EXPECT_LE(remedies[i - 1].cycles, remedies[i].cycles);  // all of one batch size
-  for (const ipu::Remedy& r : remedies) {                   // a new estimate with each option fits
+  int64_t before = 0;
+  std::set<std::string> kinds;
+  for (const ipu::Remedy& r : remedies) {  // a new estimate with each option fits
+    EXPECT_TRUE(r.fits);
+    EXPECT_TRUE(kinds.insert(r.text.substr(0, r.text.find(' '))).second) << r.text;
     EstimateOptions changed = o;
     std::istringstream words(r.text);
-    for (std::string name, value, joint; words >> name >> value; words >> joint) {
-      if (name == "available_memory_proportion")
+    for (std::string name, value; words >> name >> value;) {
+      if (name == "--available_memory_proportion")
         changed.chip.available_memory_proportion = std::stod(value);
-      else if (name == "num_ipus")
+      else if (name == "--num_ipus")
         changed.chip.num_ipus = std::stoll(value);
-      else if (name == "precision")
+      else if (name == "--precision")
         changed.precision = value == "fp8" ? Precision::fp8 : Precision::fp16;
       else
         FAIL() << r.text;
@@ -46,9 +50,13 @@ TEST(ChipRemedies, NamesOnlyOptionsWithWhichTheProgramFits) {
     const auto e = ipu::estimate_of(chip_program(*m.graph, changed), changed.target, changed.chip);
     EXPECT_TRUE(e.fits()) << r.text;
     EXPECT_EQ(e.cycles, r.cycles) << r.text;
+    EXPECT_EQ(e.needed_bytes(), r.bytes) << r.text;
+    // All have one batch size; an IPU more is a cost.
+    EXPECT_GE(e.cycles * changed.chip.num_ipus, before) << r.text;
+    before = e.cycles * changed.chip.num_ipus;
   }
   const auto lower = std::ranges::find_if(remedies, [](const ipu::Remedy& r) {
-    return r.text.starts_with("available_memory_proportion");
+    return r.text.starts_with("--available_memory_proportion");
   });
   ASSERT_NE(lower, remedies.end());
   o.chip.available_memory_proportion = std::stod(lower->text.substr(lower->text.find(' ')));
@@ -79,16 +87,87 @@ TEST(ChipRemedies, TriesSmallerBatchesAndNamesTheLargestThatFits) {
   std::vector<int64_t> tried;
   const auto remedies = find_remedies(*made(16), o, [&](int64_t batch) {
     tried.push_back(batch);
-    return made(batch);
+    return OtherBatch{made(batch), fmt::format("--batch_size {}", batch)};
   });
-  const std::string batch = fits(8) ? "batch_size 8" : "batch_size 4";
+  const std::string batch = fits(8) ? "--batch_size 8" : "--batch_size 4";
   EXPECT_TRUE(std::ranges::any_of(remedies, [&](const auto& r) { return r.text == batch; }));
   EXPECT_EQ(tried.front(), 8);
   // A model whose batch size is fixed has other remedies only.
-  const auto fixed = find_remedies(*made(16), o, [](int64_t) -> std::unique_ptr<ir::Graph> {
+  const auto fixed = find_remedies(*made(16), o, [](int64_t) -> OtherBatch {
     fail(ErrorCode::invalid_argument, "the dimension is fixed");
   });
-  for (const ipu::Remedy& r : fixed) EXPECT_FALSE(r.text.starts_with("batch_size")) << r.text;
+  for (const ipu::Remedy& r : fixed) EXPECT_FALSE(r.text.starts_with("--batch_size")) << r.text;
+}
+
+// A table of embeddings is one operation, which no option makes smaller. The table keeps its 16
+// bits, because the conversion to 8-bit floats changes products only.
+TEST(ChipRemedies, NamesTheClosestOptionIfNoneFits) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  ir::Value* table = g.add_input("table", ir::ValueType::of(DType::f16, {600'000, 1024}));
+  ir::Value* places = g.add_input("places", ir::ValueType::of(DType::s32, {8}));
+  ir::Node* node = g.add_node("Gather", "", {table, places});
+  node->output()->type = ir::ValueType::of(DType::f16, {8, 1024});
+  g.add_output(node->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.weights = {"table"};
+  const auto e = ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+  ASSERT_FALSE(e.fits());
+  const auto remedies = find_remedies(g, o);
+  ASSERT_EQ(remedies.size(), 1u);
+  EXPECT_FALSE(remedies[0].fits);
+  EXPECT_GT(remedies[0].bytes, o.target.bytes_per_tile);
+  const auto lines = ipu::memory_lines(e, remedies);
+  const auto has = [&](const char* part) {
+    return std::ranges::any_of(
+        lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  };
+  EXPECT_TRUE(has("more IPUs do not help"));
+  EXPECT_TRUE(has("No option that was tried makes it fit. The closest is --"));
+  EXPECT_TRUE(has("largest variable table"));
+}
+
+TEST(ChipRemedies, AStreamHasAtMost128MegabytesOnTheHost) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f16, {1, 40 << 20}));
+  ir::Node* exp = g.add_node("Exp", "", {x});
+  exp->output()->type = x->type;
+  g.add_output(exp->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  EXPECT_TRUE(ipu::estimate_of(chip_program(g, o), o.target, o.chip).fits());
+  o.chip.stream_buffers = 2;
+  const auto e = ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+  EXPECT_TRUE(e.tiles_fit());
+  EXPECT_FALSE(e.streams_fit());
+  const auto remedies = find_remedies(g, o);
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_TRUE(std::ranges::any_of(remedies, [](const ipu::Remedy& r) {
+    return r.fits && r.text == "--stream_buffering_depth 1";
+  }));
+  EXPECT_TRUE(ipu::memory_lines(e, {})[0].starts_with("Out of memory. Single stream of length"));
+}
+
+// Few I/O tiles cannot hold the inputs and outputs of a large batch.
+TEST(ChipRemedies, IoTilesHaveMemoryToo) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f16, {1, 10 << 20}));
+  ir::Node* exp = g.add_node("Exp", "", {x});
+  exp->output()->type = x->type;
+  g.add_output(exp->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.chip.num_io_tiles = 32;
+  const auto e = ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+  EXPECT_FALSE(e.fits());
+  EXPECT_GT(e.memory[0].io_tile, o.target.bytes_per_tile);
+  EXPECT_LE(e.memory[0].bytes_with_gaps, o.target.bytes_per_tile);
+  const auto remedies = find_remedies(g, o);
+  EXPECT_TRUE(std::ranges::any_of(
+      remedies, [](const ipu::Remedy& r) { return r.fits && r.text == "--num_io_tiles 128"; }));
 }
 
 }  // namespace

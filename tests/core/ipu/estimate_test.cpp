@@ -54,6 +54,56 @@ TEST(Estimate, TransfersOverlapOnlyWithIoTilesAndSeveralBatches) {
   EXPECT_NEAR(overlapped, 0.010, 0.0005);
 }
 
+// The device computes for 21 us; a transfer takes 80 us; the host prepares a call in 112 us, which
+// is 130 us of a call that runs alone, less the 18 us that nothing hides.
+TEST(Estimate, PrefetchHidesTheWorkOfTheHostAndASecondBufferAlsoDuringTransfers) {
+  ChipProgram p = products(10);
+  p.input_bytes = 640'000;
+  const Target& t = target_of("c600");
+  const auto waits = [&](bool prefetch, int64_t buffers, int64_t io_tiles, int64_t batches) {
+    ChipOptions o;
+    o.prefetch = prefetch;
+    o.stream_buffers = buffers;
+    o.num_io_tiles = io_tiles;
+    o.batches_per_step = batches;
+    const Estimate e = estimate_of(p, t, o);
+    EXPECT_LE(e.wait_seconds, e.fill_seconds);
+    EXPECT_GE(e.period_seconds, e.host_seconds + e.wait_seconds);
+    EXPECT_LE(e.period_seconds, e.latency_seconds + 1e-12);
+    return 1e6 * e.wait_seconds;
+  };
+  EXPECT_NEAR(waits(false, 1, 0, 1), 112, 0.01);
+  EXPECT_NEAR(waits(false, 2, 0, 1), 112, 0.01);  // buffers without prefetch are filled too late
+  EXPECT_NEAR(waits(true, 1, 0, 1), 112 - 21, 0.01);
+  EXPECT_NEAR(waits(true, 2, 0, 1), 112 - 101, 0.01);
+  EXPECT_NEAR(waits(true, 3, 0, 1), 112 - 101, 0.01);
+  EXPECT_NEAR(waits(true, 1, 0, 112), 0, 0.01);  // one call for 112 batches
+  EXPECT_NEAR(waits(false, 1, 32, 112), 1, 0.01);
+  EXPECT_NEAR(waits(true, 1, 32, 112), 1, 0.01);
+  EXPECT_NEAR(waits(true, 2, 32, 112), 0, 0.01);
+}
+
+// Copies of the program compute different batches, and their transfers share the host.
+TEST(Estimate, ReplicasMultiplyTheThroughputUntilTheHostLimitsIt) {
+  ChipProgram p = products(1000);  // 2.1 ms
+  p.input_bytes = 800'000;
+  ChipOptions o;
+  o.num_io_tiles = 32;
+  o.batches_per_step = 128;
+  o.stream_buffers = 2;
+  const Target& t = target_of("c600");
+  const double one = estimate_of(p, t, o).throughput;
+  o.replicas = 4;
+  const Estimate four = estimate_of(p, t, o);
+  EXPECT_NEAR(four.throughput / one, 4, 0.01);
+  EXPECT_NEAR(four.host_seconds, 4e-4, 1e-9);
+  EXPECT_EQ(four.cycles, estimate_of(p, t, {}).cycles + four.io_cycles);
+  o.replicas = 64;
+  const Estimate many = estimate_of(p, t, o);
+  EXPECT_NEAR(many.throughput, 4 * 8e9 / 800'000, 400);  // 4 samples in a batch, 8 GB/s
+  EXPECT_EQ(many.memory[0].bytes, four.memory[0].bytes);
+}
+
 TEST(Estimate, IpusGetEqualPartsOfTheWeights) {
   ChipProgram p = products(12);
   ChipOptions o;

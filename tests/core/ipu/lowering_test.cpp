@@ -27,6 +27,13 @@ TEST(Lowering, SoftmaxHasEightSupersteps) {
   EXPECT_EQ(c.lowering.take().steps.size(), 8u);
 }
 
+TEST(Lowering, SoftmaxWithoutAMaximumHasFiveSupersteps) {
+  Chip c;
+  c.options.stable_softmax = false;
+  c.lowering.softmax(DType::f16, 12 * 128, 128);
+  EXPECT_EQ(c.lowering.take().steps.size(), 5u);
+}
+
 TEST(Lowering, LayerNormalizationHasEightSupersteps) {
   Chip c;
   c.lowering.normalize(DType::f16, 2048 * 768, 2048, 768);
@@ -43,6 +50,22 @@ TEST(Lowering, AnOperandOnOtherTilesIsExchanged) {
   EXPECT_EQ(here.steps[0].exchange, 0);
   EXPECT_EQ(there.steps[0].exchange_bytes, 2 * c.lowering.share(DType::f16, 1 << 20));
   EXPECT_EQ(there.cycles() - here.cycles(), there.steps[0].exchange_bytes / 4);
+}
+
+// A tile that receives short pieces from several tiles waits for each after the first one.
+TEST(Lowering, ShortPiecesOfAnExchangeCostMoreThanTheirBytes) {
+  Chip chip;
+  const int64_t n = 1472 * 512;  // 1024 bytes on a tile
+  const auto exchange = [&](int64_t piece, int64_t stride) {
+    chip.lowering.rearrange(DType::f16, n, piece, stride);
+    return chip.lowering.take().steps.at(0).exchange;
+  };
+  const int64_t plain = 1024 / 4;
+  EXPECT_EQ(exchange(128, 0), plain);                   // the runs are neighbours in the input
+  EXPECT_EQ(exchange(128, 12 * 128), plain + 7 * 160);  // 8 runs, on 8 tiles
+  EXPECT_EQ(exchange(8, 6 * 8), plain + 5 * 160);       // 128 runs, on 6 tiles
+  EXPECT_EQ(exchange(8, 4 * 8), plain);                 // 4 tiles send 256 bytes each
+  EXPECT_EQ(exchange(512, 100 * 512), plain);           // 2 runs of 512 bytes
 }
 
 TEST(Lowering, ALoopRepeatsItsSupersteps) {

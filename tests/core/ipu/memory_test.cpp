@@ -87,6 +87,51 @@ TEST(Memory, CategoriesOfTheBusiestTileAddUp) {
   EXPECT_EQ(m.peak_op, 1u);
 }
 
+// Interleaved memory begins above the memory that holds the code.
+TEST(Memory, PartialSumsAreInInterleavedMemory) {
+  ChipProgram p;
+  ChipOp op;
+  op.type = "MatMul";
+  op.cost.temporary_bytes = 10'000;
+  op.cost.plan.emplace().cost.partial_bytes = 6144;
+  op.cost.plan->cost.weight_bytes = 2048;
+  op.cost.plan->cost.weight_exchange = 500;
+  p.ops.push_back(op);
+  const Target& t = target_of("mk2");
+  ChipOptions options;
+  const TileMemory m = memory_of(p, t, options)[0];
+  EXPECT_EQ(m.bytes_with_gaps, 212992 + 6144);
+  EXPECT_LT(m.bytes, 30'000);
+  options.use_128bit_conv_unit_load = true;
+  EXPECT_EQ(memory_of(p, t, options)[0].bytes_with_gaps, 212992 + 6144 + 2048);
+  p.ops[0].cost.plan->cost.partial_bytes = 430'000;
+  p.ops[0].cost.temporary_bytes = 440'000;
+  const TileMemory full = memory_of(p, t, options)[0];
+  EXPECT_LT(full.bytes, t.bytes_per_tile);
+  EXPECT_FALSE(full.fits());
+}
+
+// Each operation that is not outlined has control and exchange code.
+TEST(Memory, CodeMustFitTheMemoryThatIsNotInterleaved) {
+  ChipProgram p;
+  ChipOp op;
+  op.type = "Add";
+  Superstep s;
+  s.what = "elementwise";
+  s.exchange_bytes = 64;
+  op.cost.steps.assign(10, s);
+  p.ops.assign(300, op);
+  const TileMemory m = memory_of(p, target_of("mk2"), {})[0];
+  EXPECT_LT(m.bytes_with_gaps, m.available);
+  EXPECT_GT(m.code, m.code_available);
+  EXPECT_FALSE(m.fits());
+  const auto lines = out_of_memory(m, p);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("_poplar_start must be 0"), std::string::npos) << lines[0];
+  for (size_t i = 1; i < p.ops.size(); i++) p.ops[i].same_as = 0;
+  EXPECT_TRUE(memory_of(p, target_of("mk2"), {})[0].fits());
+}
+
 TEST(Memory, SmallTensorsAreNotAllOnTheFirstTile) {
   ChipProgram p;
   for (int i = 0; i < 100; i++) {
