@@ -230,8 +230,7 @@ TEST_F(EstimateCommand, OptionsOfTheHostChangeTheThroughput) {
   onnx("host.onnx", kEstimated);
   popef("host.popef", "host.onnx",
         {{"input_shape", "x=64,512"},
-         {"stream_buffering_depth", "2"},
-         {"enable_prefetch_datastreams", "False"}});
+         {"compiler_options", "stream_buffering_depth=2\nenable_prefetch_datastreams=False"}});
   const Ran recorded = run_command(add_estimate, {"estimate", "host.popef", "--json"});
   ASSERT_EQ(recorded.code, 0) << recorded.err;
   EXPECT_EQ(recorded.json()["throughput"].get<double>(),
