@@ -67,8 +67,8 @@ TEST(Estimate, PrefetchHidesTheWorkOfTheHostAndASecondBufferAlsoDuringTransfers)
     o.num_io_tiles = io_tiles;
     o.batches_per_step = batches;
     const Estimate e = estimate_of(p, t, o);
-    EXPECT_LE(e.wait_seconds, e.fill_seconds);
-    EXPECT_GE(e.period_seconds, e.host_seconds + e.wait_seconds);
+    EXPECT_LE(e.wait_seconds, e.fill_seconds + 1e-12);
+    EXPECT_GE(e.period_seconds, e.host_seconds + e.wait_seconds - 1e-12);
     EXPECT_LE(e.period_seconds, e.latency_seconds + 1e-12);
     return 1e6 * e.wait_seconds;
   };
