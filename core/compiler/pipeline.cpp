@@ -157,6 +157,8 @@ constexpr std::string_view kFuse[] = {
     "linear_fusion",
     // Each weight has its product now, and no later pass reads it.
     "narrow_weights",
+    // Both readers of a table have the type in which it is stored.
+    "tied_embeddings",
     // The remaining Transposes and Reshapes only move data.
     "transpose_to_reshape",
     "fuse_consecutive_reshape",

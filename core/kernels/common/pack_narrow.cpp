@@ -31,7 +31,7 @@ void pack_narrow_integers(std::span<const std::byte> from, bool is_signed, Narro
 void pack_narrow_halves(std::span<const uint16_t> from, NarrowFormat format, const NarrowMatrix& m,
                         std::span<uint16_t> to) {
   std::fill(to.begin(), to.end(), uint16_t{0});
-  const int64_t step = format == NarrowFormat::bf16 ? 2 : 1;  // values of k next to each other
+  const int64_t step = narrow_pair(format);
   const int64_t depth = isa::narrow_groups(format, m.k) * isa::narrow_group(format);
   for (int64_t panel = 0; panel < narrow_panels(m.n); panel++)
     for (int64_t i = 0; i < m.k; i++) {

@@ -15,6 +15,11 @@ inline int64_t packed_narrow_bytes(isa::NarrowFormat format, int64_t k, int64_t 
   return narrow_panels(n) * isa::narrow_groups(format, k) * isa::narrow_group_bytes(format);
 }
 
+// The values of k that are next to each other in a column of numbers of 16 bits.
+inline int64_t narrow_pair(isa::NarrowFormat format) {
+  return format == isa::NarrowFormat::bf16 ? 2 : 1;
+}
+
 // Where the elements of a [k, n] matrix are: element (k, n) is number k * by_k + n * by_n.
 struct NarrowMatrix {
   int64_t k = 0, n = 0, by_k = 0, by_n = 0;

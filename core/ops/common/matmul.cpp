@@ -31,6 +31,11 @@ program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
   return ctx.pack(DType::f32, {kernels::matmul_panels(n), k, kernels::kMatmulPanel}, form);
 }
 
+program::BufferId pack_table(LowerContext& ctx, const Tensor& table) {
+  const int64_t n = table.shape()[0], k = table.shape()[1];
+  return pack_panels(ctx, k, n, {{table}, MatmulPanels{k, n, 1, k, 1}});
+}
+
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
   const int64_t columns = checked_mul(kernels::matmul_panels(p.n), kernels::kMatmulPanel);
   const auto b =

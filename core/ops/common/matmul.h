@@ -25,6 +25,8 @@ struct PackedMatmul {
 // Packs a [k, n] matrix of any form into panels of 48 columns (kernels/common/pack_matmul.h).
 program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
                               const program::WeightForm& form);
+// Packs the transpose of `table`, an f32 matrix [n, k], as a product with it does.
+program::BufferId pack_table(LowerContext& ctx, const Tensor& table);
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& matmul);
 
 // out[batch..., M, N] = alpha * a * b + beta * c for any numeric dtype. Strides are in elements, so

@@ -156,6 +156,12 @@ std::optional<NarrowNumbers> narrow_numbers(const Tensor& weights) {
   return numbers;
 }
 
+program::BufferId pack_narrow_panels(LowerContext& ctx, const Tensor& b, const NarrowMatrix& m) {
+  const NarrowFormat format = *narrow_format(b.dtype());
+  return ctx.pack(DType::u8, {kernels::packed_narrow_bytes(format, m.k, m.n)},
+                  {{b}, NarrowPanels{format, is_signed(b.dtype()), m}});
+}
+
 void lower_narrow_matmul(LowerContext& ctx, const NarrowMatmul& p) {
   NarrowCall narrow;
   calls::MatmulNarrow& c = narrow.call;
@@ -173,8 +179,7 @@ void lower_narrow_matmul(LowerContext& ctx, const NarrowMatmul& p) {
         {c.n, 1, p.scale_by_block, p.scale_by_n, DType::f32, 0, quarter_factor(c.format)});
   if (p.products == calls::NarrowProducts::bf16 && c.format == NarrowFormat::bf16)
     c.products = calls::NarrowProducts::bf16;
-  const auto panels = ctx.pack(DType::u8, {kernels::packed_narrow_bytes(c.format, c.k, c.n)},
-                               {{p.b}, NarrowPanels{c.format, is_signed(p.b.dtype()), p.matrix}});
+  const auto panels = pack_narrow_panels(ctx, p.b, p.matrix);
   const int64_t columns = checked_mul(kernels::narrow_panels(c.n), kNarrowPanel);
   const auto bias = p.bias.defined() ? pack_bias(ctx, p.bias, c.n, columns) : LowerContext::kNone;
   std::vector<program::BufferId> operands = {p.a,        panels, narrow.scales, narrow.zeros, bias,

@@ -39,6 +39,9 @@ struct NarrowNumbers {
 };
 std::optional<NarrowNumbers> narrow_numbers(const Tensor& weights);
 
+// Packs the matrix of `b` as a product with it does.
+program::BufferId pack_narrow_panels(LowerContext& ctx, const Tensor& b,
+                                     const kernels::NarrowMatrix& matrix);
 void lower_narrow_matmul(LowerContext& ctx, const NarrowMatmul& matmul);
 
 }  // namespace poprt::ops
