@@ -181,6 +181,8 @@ constexpr std::string_view kFuse[] = {
     "conv_plain_result",
     // No later pass changes a convolution or what reads it.
     "bf16_convolutions",
+    // All patterns that contain a Transpose have been matched.
+    "strided_products",
     // Equal Blocks and masks of several layers are shared before fusion hides them.
     "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",

@@ -28,7 +28,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     const int64_t product = task / p.panels, column = task % p.panels * isa::kPanel;
     const float* a = static_cast<const float*>(data[0]) + s.a_offset[static_cast<size_t>(product)];
     const float* b = static_cast<const float*>(data[1]) + s.b_offset[static_cast<size_t>(product)];
-    float* c = static_cast<float*>(data[3]) + product * s.m * s.n + column;
+    float* c = static_cast<float*>(data[3]) + s.y_offset[static_cast<size_t>(product)] + column;
     isa::GemmShape shape = p.shape;
     shape.n = std::min(isa::kPanel, s.n - column);
     for (int64_t k = 0; k < s.k || k == 0; k += kBlockK) {
@@ -39,7 +39,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
     }
     if (s.alpha == 1 && !s.has_c) continue;
     for (int64_t row = 0; row < s.m; row++) {
-      float* y = c + row * s.n;
+      float* y = c + row * s.y_row;
       if (!s.has_c) {
         for (int64_t j = 0; j < shape.n; j++) y[j] *= s.alpha;
         continue;
@@ -62,7 +62,7 @@ Plan prepare(const Call& call) {
          "expected f32 with dense rows of a");
   p->shape.m = s.m;
   p->shape.lda = s.a_row;
-  p->shape.ldc = p->shape.ld_residual = s.n;
+  p->shape.ldc = p->shape.ld_residual = s.y_row;
   p->shape.k_block = kBlockK;
   p->shape.in_order = call.reproducible;
   p->table = &POPRT_SELECT_ISA(gemm);

@@ -62,7 +62,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
     // Uses offsets instead of pointers, because an operand without elements has no memory.
     const auto *a = static_cast<const T*>(data[0]), *b = static_cast<const T*>(data[1]);
     const int64_t first = p.a_offset[product] + row * p.a_row;
-    T* out = static_cast<T*>(data[3]) + task * p.n;
+    T* out = static_cast<T*>(data[3]) + p.y_offset[product] + row * p.y_row;
     // Blocks of columns keep the sums in registers while rows of b are streamed.
     constexpr int64_t kBlock = 32;
     for (int64_t n0 = 0; n0 < p.n; n0 += kBlock) {
@@ -99,7 +99,7 @@ void run_blocks(const void* params, void* const* data, int64_t begin, int64_t en
                   rows = std::min(isa::kPlainRows, p.m - first);
     const T* a = static_cast<const T*>(data[0]) + p.a_offset[product] + first * p.a_row;
     const T* b = static_cast<const T*>(data[1]) + p.b_offset[product];
-    T* out = static_cast<T*>(data[3]) + (static_cast<int64_t>(product) * p.m + first) * p.n;
+    T* out = static_cast<T*>(data[3]) + p.y_offset[product] + first * p.y_row;
     for (int64_t n0 = 0; n0 < p.n; n0 += kColumns) {
       const int64_t width = std::min(kColumns, p.n - n0);
       if (width == kColumns) {
@@ -121,7 +121,7 @@ void run_blocks(const void* params, void* const* data, int64_t begin, int64_t en
             v += A::scale(
                 A::get(static_cast<const T*>(data[2])[(first + r) * p.c_row + (n0 + j) * p.c_n]),
                 p.beta);
-          out[r * p.n + n0 + j] = A::put(v);
+          out[r * p.y_row + n0 + j] = A::put(v);
         }
     }
   }

@@ -48,7 +48,7 @@ Plan prepare(const Call& call) {
   q.b_signed = b == DType::s8;
   p->a_offset = p->b_offset = {0};
   int64_t a_end = Operands::product({p->m, q.k}), b_end = Operands::product({q.k, q.n});
-  for (const auto& [count, as, bs] : c.batch) {
+  for (const auto& [count, as, bs, ys] : c.batch) {
     r.check(Operands::product({count, static_cast<int64_t>(p->a_offset.size())}) < (1 << 24),
             "too many products");
     std::vector<int64_t> a_next, b_next;

@@ -17,6 +17,7 @@ StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedP
   p.b_n = product.b_n;
   p.c_row = product.c_row;
   p.c_n = product.c_n;
+  p.y_row = product.y_row ? product.y_row : p.n;
   p.alpha = product.alpha;
   p.beta = product.beta;
   const Operand &a = operands[0], &b = operands[1], &c = operands[2], &out = operands[3];
@@ -35,18 +36,23 @@ StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedP
     p.m = 0;
     p.a_offset.assign(1, 0);
     p.b_offset.assign(1, 0);
+    p.y_offset.assign(1, 0);
     return p;
   }
   p.a_offset.assign(static_cast<size_t>(products), 0);
   p.b_offset.assign(static_cast<size_t>(products), 0);
-  int64_t a_last = 0, b_last = 0, inner = products;
-  for (const auto& [count, as, bs] : product.batch) {
+  p.y_offset.assign(static_cast<size_t>(products), 0);
+  int64_t a_last = 0, b_last = 0, y_last = 0, inner = products;
+  for (const auto& [count, as, bs, ys] : product.batch) {
     inner /= count;
+    const int64_t y_step = product.y_row ? ys : inner * p.m * p.n;
     a_last = checked_add(a_last, checked_mul(count - 1, as));
     b_last = checked_add(b_last, checked_mul(count - 1, bs));
+    y_last = checked_add(y_last, checked_mul(count - 1, y_step));
     for (int64_t i = 0; i < products; i++) {
       p.a_offset[static_cast<size_t>(i)] += i / inner % count * as;
       p.b_offset[static_cast<size_t>(i)] += i / inner % count * bs;
+      p.y_offset[static_cast<size_t>(i)] += i / inner % count * y_step;
     }
   }
   const auto inside = [&](const Operand& o, int64_t first, int64_t rows, int64_t row,
@@ -58,6 +64,7 @@ StridedMatmul read_strided_matmul(std::string_view kernel, const calls::StridedP
   };
   expect(inside(a, a_last, p.m, p.a_row, p.k, p.a_k), kernel, "a is too small");
   expect(inside(b, b_last, p.k, p.b_k, p.n, p.b_n), kernel, "b is too small");
+  expect(inside(out, y_last, p.m, p.y_row, p.n, 1), kernel, "output is too small");
   expect(!p.has_c || inside(c, 0, p.m, p.c_row, p.n, p.c_n), kernel, "c is too small");
   return p;
 }

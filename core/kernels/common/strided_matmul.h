@@ -10,8 +10,8 @@
 namespace poprt::kernels {
 
 struct StridedMatmul {
-  int64_t m = 0, n = 0, k = 0, a_row = 0, a_k = 0, b_k = 0, b_n = 0, c_row = 0, c_n = 0;
-  std::vector<int64_t> a_offset, b_offset;  // of each product
+  int64_t m = 0, n = 0, k = 0, a_row = 0, a_k = 0, b_k = 0, b_n = 0, c_row = 0, c_n = 0, y_row = 0;
+  std::vector<int64_t> a_offset, b_offset, y_offset;  // of each product
   float alpha = 1, beta = 1;
   DType dtype = DType::undefined;
   bool has_c = false;

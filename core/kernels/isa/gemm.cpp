@@ -2,6 +2,7 @@
 
 #include "kernels/isa/isa.h"
 #include "kernels/isa/tile.h"
+#include "kernels/isa/transpose.h"
 
 namespace poprt::kernels::isa {
 namespace {
@@ -132,8 +133,11 @@ void pack(const float* b, int64_t k_stride, int64_t n_stride, int64_t n, int64_t
       }
     return;
   }
-  for (int64_t j = 0; j < kPanel; j++)
-    for (int64_t k = 0; k < k_end - k_begin; k++)
+  const int64_t depth = k_end - k_begin;
+  if (k_stride == 1)
+    POPRT_ISA_NAME(transpose).block[2](from, n_stride, panel, kPanel, columns, depth);
+  for (int64_t j = k_stride == 1 ? columns : 0; j < kPanel; j++)
+    for (int64_t k = 0; k < depth; k++)
       panel[k * kPanel + j] = j < columns ? from[k * k_stride + j * n_stride] : 0.0f;
 }
 

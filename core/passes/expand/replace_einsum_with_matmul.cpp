@@ -251,11 +251,26 @@ class Products {
     return from == to ? 0 : static_cast<double>(count(from));
   }
 
+  // Whether axes with the labels `all` contain dense rows of `columns`, and `rows` that follow each
+  // other at one distance. The pass strided_products then lets the product use them in place.
+  bool has_rows(Labels all, Labels rows, Labels columns) const {
+    for (Labels* labels : {&all, &rows, &columns})
+      std::erase_if(*labels, [&](int l) { return e_.size_of(l) == 1; });
+    const auto first = std::ranges::search(all, rows);
+    return (rows.empty() || !first.empty()) && all.size() >= columns.size() &&
+           std::equal(columns.rbegin(), columns.rend(), all.rbegin());
+  }
+
   double cost(const Term& a, const Term& b, const Groups& g, const Labels& wanted) const {
     double sum = 0;
-    if (!a.value->is_constant()) sum += moved(a.labels, rows_of(a, g));
-    if (!b.value->is_constant()) sum += moved(b.labels, columns_of(b, g));
-    if (!wanted.empty()) sum += moved(g.result(), wanted);
+    const bool strided = a.value->dtype() == DType::f32;
+    if (!a.value->is_constant() && !(strided && has_rows(a.labels, g.left, g.summed)))
+      sum += moved(a.labels, rows_of(a, g));
+    if (!b.value->is_constant() && !(strided && (has_rows(b.labels, g.summed, g.right) ||
+                                                 has_rows(b.labels, g.right, g.summed))))
+      sum += moved(b.labels, columns_of(b, g));
+    if (!wanted.empty() && !(strided && has_rows(wanted, g.left, g.right)))
+      sum += moved(g.result(), wanted);
     // MatMul computes panels of columns, so few columns waste most of a panel.
     if (count(g.right) < kFew && count(g.left) >= kFew) sum += static_cast<double>(count(b.labels));
     return sum;

@@ -1,5 +1,7 @@
-// Kernel `matmul_generic` against loops: any strides, batch, addend and element type.
+// Kernels `matmul_generic` and `matmul_dynamic` against loops: any strides, batch, addend and
+// element type.
 #include "kernels/calls/matmul_generic.h"
+#include "kernels/calls/matmul_dynamic.h"
 
 #include <cmath>
 
@@ -21,13 +23,15 @@ std::pair<int64_t, int64_t> strides(int64_t rows, int64_t columns, std::mt19937&
   }
 }
 
+template <class Call>
 void check(DType type, std::mt19937& rng) {
-  calls::MatmulGeneric call;
+  Call call;
   StridedProduct& p = call.product;
   p.m = test::one_of(rng, {1, 3, 4, 9});
   p.n = test::one_of(rng, {1, 5, 31, 33, 64, 70});
   p.k = test::one_of(rng, {1, 2, 7, 20});
   std::tie(p.a_row, p.a_k) = strides(p.m, p.k, rng);
+  if (std::is_same_v<Call, calls::MatmulDynamic>) std::tie(p.a_row, p.a_k) = std::pair(p.k + 1, 1);
   std::tie(p.b_k, p.b_n) = strides(p.k, p.n, rng);
   p.c_row = test::one_of(rng, {0, p.n});
   p.c_n = test::one_of(rng, {0, 1});
@@ -44,6 +48,14 @@ void check(DType type, std::mt19937& rng) {
     b_size += (axis.count - 1) * axis.b;
     products *= axis.count;
   }
+  // Products side by side, with a gap after each row.
+  int64_t y_size = products * p.m * p.n;
+  if (rng() % 2) {
+    p.y_row = products * p.n + 1;
+    y_size = (p.m - 1) * p.y_row + products * p.n;
+    int64_t inner = products;
+    for (calls::BatchAxis& axis : p.batch) axis.y = (inner /= axis.count) * p.n;
+  }
   std::string trace(dtype_name(type));
   for (const int64_t i : calls::encode(call).ints) trace += " " + std::to_string(i);
   SCOPED_TRACE(trace);
@@ -51,7 +63,7 @@ void check(DType type, std::mt19937& rng) {
       test::random_numbers(type, {a_size}, rng), test::random_numbers(type, {b_size}, rng),
       rng() % 2 ? test::random_numbers(type, {(p.m - 1) * p.c_row + (p.n - 1) * p.c_n + 1}, rng)
                 : Tensor(),
-      Tensor::zeros(type, {products * p.m * p.n})};
+      Tensor::zeros(type, {y_size})};
   test::expect_needs_every_element(call, operands);
   test::run_call(call, operands);
   const auto a = operands[0].to_doubles(), b = operands[1].to_doubles(),
@@ -59,9 +71,11 @@ void check(DType type, std::mt19937& rng) {
   const auto c = operands[2].defined() ? operands[2].to_doubles() : std::vector<double>();
   for (int64_t i = 0; i < products * p.m * p.n; i++) {
     int64_t rest = i / (p.m * p.n), at_a = i / p.n % p.m * p.a_row, at_b = i % p.n * p.b_n;
+    int64_t at_y = p.y_row ? i / p.n % p.m * p.y_row + i % p.n : i;
     for (size_t d = p.batch.size(); d-- > 0; rest /= p.batch[d].count) {
       at_a += rest % p.batch[d].count * p.batch[d].a;
       at_b += rest % p.batch[d].count * p.batch[d].b;
+      at_y += rest % p.batch[d].count * p.batch[d].y;
     }
     double sum = 0;
     for (int64_t k = 0; k < p.k; k++)
@@ -70,7 +84,7 @@ void check(DType type, std::mt19937& rng) {
     if (!c.empty())
       sum += static_cast<double>(p.beta) *
              c[static_cast<size_t>(i / p.n % p.m * p.c_row + i % p.n * p.c_n)];
-    ASSERT_EQ(got[static_cast<size_t>(i)], test::stored(type, sum)) << i;
+    ASSERT_EQ(got[static_cast<size_t>(at_y)], test::stored(type, sum)) << i;
   }
 }
 
@@ -78,7 +92,12 @@ TEST(MatmulGeneric, MatchesLoopsForAnyStridesAndType) {
   std::mt19937 rng(3);
   for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::s32, DType::u32,
                            DType::s64, DType::u64})
-    for (int i = 0; i < 25; i++) check(type, rng);
+    for (int i = 0; i < 25; i++) check<calls::MatmulGeneric>(type, rng);
+}
+
+TEST(MatmulDynamic, MatchesLoopsForAnyStrides) {
+  std::mt19937 rng(4);
+  for (int i = 0; i < 100; i++) check<calls::MatmulDynamic>(DType::f32, rng);
 }
 
 // Integers wrap, and a factor of one does not go through floats.

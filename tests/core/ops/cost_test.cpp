@@ -42,7 +42,7 @@ TEST(Cost, EverySampleHasACost) {
     // Views, and values that are computed before the program runs, cost nothing.
     if (cost.has_rule && s.domain.empty() && cost.cycles() == 0) free.insert(s.op);
   }
-  EXPECT_EQ(fmt::format("{}", fmt::join(without, " ")), "ByteMap CheckSize Resize Select");
+  EXPECT_EQ(fmt::format("{}", fmt::join(without, " ")), "ByteMap CheckSize MatMul Resize Select");
   for (const char* op : {"AffineGrid",
                          "CausalConvWithState",
                          "DFT",
@@ -81,8 +81,8 @@ TEST(Cost, EveryOperatorOfTheCompilerHasARule) {
       fmt::format("{}", fmt::join(without, " ")),
       "poprt.AveragePool poprt.Block poprt.ByteMap poprt.CheckSize "
       "poprt.Conv poprt.ConvTranspose poprt.GlobalAveragePool poprt.GuardBegin poprt.GuardEnd "
-      "poprt.Linear poprt.LoopBegin poprt.LoopEnd poprt.MaxPool poprt.QLinearConv "
-      "poprt.Resize poprt.ScaledMatMulInteger poprt.Select poprt.Unblock");
+      "poprt.Linear poprt.LoopBegin poprt.LoopEnd poprt.MatMul poprt.MaxPool "
+      "poprt.QLinearConv poprt.Resize poprt.ScaledMatMulInteger poprt.Select poprt.Unblock");
 }
 
 namespace {

@@ -14,6 +14,9 @@ struct StridedProduct {
   int64_t c_row = 0, c_n = 0;
   std::vector<BatchAxis> batch;
   float alpha = 1, beta = 1;
+  // The stride of rows of y, which are dense; the axes of the batch have strides of y, too. 0: y is
+  // contiguous.
+  int64_t y_row = 0;
 
   void fields(Fields& f) {
     f.size("m", m);
@@ -29,6 +32,9 @@ struct StridedProduct {
     for (BatchAxis& axis : batch) axis.fields(f);
     f.real("alpha", alpha);
     f.real("beta", beta);
+    if (!f.has_optional(y_row != 0)) return;
+    f.size("y_row", y_row, 1);
+    for (BatchAxis& axis : batch) f.size("stride of y", axis.y);
   }
 };
 
