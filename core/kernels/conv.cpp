@@ -18,6 +18,8 @@ Plan prepare(const Call& call) {
   const auto c = calls::decode<calls::Conv>(call);
   auto p = std::make_shared<ConvBlockedParams>();
   Plan plan = plan_blocked_conv("conv", c.conv, c.depth, call.operands, false, *p);
+  p->shape.pair_c = c.pair_c;
+  p->shape.pair_m = c.pair_m;
   plan.run = run;
   plan.params = std::move(p);
   return plan;

@@ -24,21 +24,22 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_transpose";
   const auto named = calls::decode<calls::ConvTranspose>(call);
-  const ConvCall c = read_conv(kName, named.conv, call.operands);
+  const ConvCall c = read_conv(kName, named.conv, call.operands, named.depth);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
   expect(!call.operands[3].present, kName, "a residual is not supported");
   expect_f32(kName, call.operands, 0, c.x_elements);
-  expect_f32(kName, call.operands, 1, checked_mul(checked_mul(s.kh * s.kw, s.c), s.oc_blocks * 16));
+  const int64_t taps = checked_mul(checked_mul(s.kd, s.kh), s.kw), rows = checked_mul(s.d, s.h);
+  expect_f32(kName, call.operands, 1, checked_mul(checked_mul(taps, s.c), s.oc_blocks * 16));
   p->table = &POPRT_SELECT_ISA(conv);
   isa::ConvBlocking& b = p->blocking;
   b.vectors = p->table->best_vectors(s.w, s.oc_blocks);
-  b.pixels = std::clamp<int64_t>(65536 / (s.c * s.w), 1, (s.h + 7) / 8);
-  b.pixel_tasks = (s.h + b.pixels - 1) / b.pixels;
+  b.pixels = std::clamp<int64_t>(65536 / (s.c * s.w), 1, (rows + 7) / 8);
+  b.pixel_tasks = (rows + b.pixels - 1) / b.pixels;
   Plan plan;
   plan.run = run;
   plan.tasks = checked_mul(s.batch, b.pixel_tasks);
-  plan.work = conv_ns(c, c.flops / static_cast<double>(s.kh * s.kw));
+  plan.work = conv_ns(c, c.flops / static_cast<double>(taps));
   plan.params = p;
   return plan;
 }

@@ -12,10 +12,17 @@ struct Conv {
 
   BlockedConv conv;
   std::optional<ConvDepth> depth;
+  // If not 0, each group is a pair of groups (isa/conv.h). `depth` must then be given.
+  int64_t pair_c = 0, pair_m = 0;
 
   void fields(Fields& f) {
     conv.fields(f);
     ConvDepth::fields(f, depth);
+    if (!f.has_optional(pair_c != 0)) return;
+    f.extent("pair_c", pair_c);
+    f.extent("pair_m", pair_m);
+    f.require(conv.c % 16 == 0 && pair_c < conv.c && pair_m < conv.m,
+              "a pair must be a part of multiples of 16 channels");
   }
 };
 

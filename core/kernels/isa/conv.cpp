@@ -53,6 +53,20 @@ void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const flo
   }
 }
 
+// The segments [begin, end) that affect block `oc` of output channels, and the end of the blocks
+// for which this is true.
+struct Needed {
+  int64_t begin, end, oc_end;
+};
+
+Needed needed_by(const ConvShape& s, int64_t oc, int64_t segments) {
+  if (!s.pair_c) return {0, segments, s.oc_blocks};
+  const int64_t taps = s.taps(), first = s.pair_m / 16, last = (s.pair_m + 15) / 16;
+  if (oc < first) return {0, (s.pair_c + 15) / 16 * taps, first};
+  if (oc < last) return {0, segments, last};
+  return {s.pair_c / 16 * taps, segments, s.oc_blocks};
+}
+
 // Computes a task. `c`, and the residual if there is one, are its first results; blocks of output
 // channels are c_block floats apart, and pixels 16. Without taps, results are the bias.
 void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
@@ -68,8 +82,6 @@ void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
   for (int64_t s0 = 0; s0 < segments || s0 == 0; s0 += b.segments) {
     const int64_t s1 = least(segments, s0 + b.segments);
     TileIn in{};
-    in.full = most(0, least(s1, full_segments) - s0);
-    in.tail = s1 - s0 - in.full;
     in.tail_k = tail_k;
     in.w_vector = k_total * 16;
     const float* a = scratch;
@@ -80,10 +92,19 @@ void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
       gather_segments(s, prologue, x, t.image, t.group, s0, s1, t.pixel, t.pixels, scratch);
       in.a_segment = t.pixels * 16;
     }
-    const int64_t k0 =
-        s0 <= full_segments ? s0 * 16 : full_segments * 16 + (s0 - full_segments) * tail_k;
     for (int64_t oc = t.oc_begin; oc < t.oc_end;) {
-      const int64_t vectors = least(b.vectors, t.oc_end - oc);
+      const Needed needed = needed_by(s, oc, segments);
+      const int64_t vectors = least(b.vectors, least(t.oc_end, needed.oc_end) - oc);
+      const int64_t first = most(s0, needed.begin), last = least(s1, needed.end);
+      if (first >= last && s.pair_c) {
+        oc += vectors;
+        continue;
+      }
+      in.full = most(0, least(last, full_segments) - first);
+      in.tail = last - first - in.full;
+      const int64_t k0 = first <= full_segments
+                             ? first * 16
+                             : full_segments * 16 + (first - full_segments) * tail_k;
       const int64_t block = t.group * s.oc_blocks + oc, at = (oc - t.oc_begin) * c_block;
       in.w = weights + (block * k_total + k0) * 16;
       TileOut out{};
@@ -92,11 +113,11 @@ void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
       out.lanes = 16;
       out.bias = bias ? bias + block * 16 : nullptr;
       out.epilogue = &s.epilogue;
-      out.first = s0 == 0;
-      out.last = s1 == segments;
+      out.first = first == needed.begin;
+      out.last = last == needed.end;
       for (int64_t p = 0; p < t.pixels;) {
         const int64_t rows = even_piece(t.pixels - p, kMaxRows[vectors]);
-        in.a = a + p * 16;
+        in.a = a + (first - s0) * in.a_segment + p * 16;
         out.c = c + at + p * 16;
         out.residual = residual ? residual + at + p * 16 : nullptr;
         tiles.blocked[vectors][rows](in, out);
@@ -308,11 +329,12 @@ void run_plain(const ConvShape& s, const ConvBlocking& b, int64_t filters, const
 void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                    const float* bias, float* y, int64_t begin, int64_t end) noexcept {
   const ConvTiles& tiles = POPRT_ISA_NAME(conv_tiles);
-  const int64_t in_pixels = s.h * s.w, out_pixels = s.oh * s.ow;
+  const int64_t in_pixels = s.in_pixels(), out_pixels = s.out_pixels();
   for (int64_t task = begin; task < end; task++) {
     const int64_t image = task / b.pixel_tasks, row0 = task % b.pixel_tasks * b.pixels;
-    const int64_t row_end = least(s.h, row0 + b.pixels);
-    for (int64_t tap = 0; tap < s.kh * s.kw; tap++)
+    const int64_t row_end = least(s.d * s.h, row0 + b.pixels);
+    for (int64_t tap = 0; tap < s.taps(); tap++) {
+      const int64_t kx = tap % s.kw, ky = tap / s.kw % s.kh, kz = tap / s.kw / s.kh;
       for (int64_t oc = 0; oc < s.oc_blocks;) {
         const int64_t vectors = least(b.vectors, s.oc_blocks - oc);
         TileIn in{};
@@ -331,9 +353,10 @@ void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, co
         out.first = out.last = true;
         for (int64_t row = row0; row < row_end; row++) {
           const float* from = x + (image * s.c_blocks * in_pixels + row * s.w) * 16;
-          float* to = y + ((image * s.oc_blocks + oc) * out_pixels +
-                           (row * s.kh + tap / s.kw) * s.ow + tap % s.kw) *
-                              16;
+          const int64_t slice = row / s.h * s.kd + kz, out_row = row % s.h * s.kh + ky;
+          float* to =
+              y +
+              ((image * s.oc_blocks + oc) * out_pixels + (slice * s.oh + out_row) * s.ow + kx) * 16;
           for (int64_t p = 0; p < s.w;) {
             const int64_t count = even_piece(s.w - p, kMaxRows[vectors]);
             in.a = from + p * 16;
@@ -344,6 +367,7 @@ void run_transpose(const ConvShape& s, const ConvBlocking& b, const float* x, co
         }
         oc += vectors;
       }
+    }
   }
 }
 

@@ -17,6 +17,10 @@ struct ConvShape {
   // For three dimensions: an image is `d` slices of h x w, one after the other.
   int64_t d = 1, od = 1, kd = 1, stride_d = 1, pad_d = 0, dilation_d = 1;
   Epilogue epilogue;
+  // If not 0, each group is a pair of groups: the first `pair_c` input channels affect only the
+  // first `pair_m` output channels, and the others only the others. Weights between the two are
+  // zero. c is a multiple of 16.
+  int64_t pair_c = 0, pair_m = 0;
   // Which activations are stored as bf16; the others are f32. Few kernels support bf16.
   bool bf16_x = false, bf16_residual = false, bf16_y = false;
 
@@ -86,7 +90,8 @@ struct ConvTable {
   void (*depthwise)(const ConvShape& s, int64_t task_rows, const void* x, const float* weights,
                     const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
                     float* scratch) noexcept;
-  // Kernel = stride, no padding. Weights are [tap][oc block][c][16]. A task is b.pixels input rows.
+  // Kernel = stride, no padding. Weights are [tap][oc block][c][16]. A task is b.pixels input rows
+  // of all slices.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;
   // A transposed convolution `whole` as `count` phases, each with weights as those of `blocked`.

@@ -75,12 +75,13 @@ bool poprt_conv_transpose_supported(const ir::Node& conv) {
   const ir::Value *x = conv.input(0), *w = conv.input(1), *y = conv.output(0);
   if (!x || !x->type.is_static()) return false;
   const size_t rank = x->shape().size();
-  if ((rank != 3 && rank != 4) || !static_f32(x, rank) || !static_f32(w, rank) ||
+  if (rank < 3 || rank > 5 || !static_f32(x, rank) || !static_f32(w, rank) ||
       !static_f32(y, rank) || !w->is_constant() || !optional_constant(conv.input(2)))
     return false;
   const int64_t group = conv.int_attr("group", 1), c = x->shape()[1], m = y->shape()[1];
   if (c < 16 || group < 1 || (group > 1 && (c / group % 16 || m / group % 16))) return false;
   if (is_plain_transpose(conv)) return true;
+  if (rank == 5) return false;
   const auto t = transposed_window_of(conv, spatial_of(x), spatial_of(w));
   // A phase multiplies zeros where its window is outside the image, which a sum over inputs skips.
   constexpr int64_t kMostWaste = 2;

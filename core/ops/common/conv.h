@@ -17,8 +17,11 @@ bool poprt_conv_supported(const ir::Node& conv);
 // Whether such a convolution has groups of odd multiples of 8 channels. Each two of them are
 // computed as one group in which half of the weights are zero, which is faster than a plain layout.
 bool pairs_groups(const ir::Node& conv);
-// The same for ConvTranspose: f32, constant weights, one or two spatial dimensions, at least 16
-// channels, in groups of multiples of 16.
+// The attribute of poprt.Conv with the input and output channels of each of the two groups that are
+// computed as one.
+inline constexpr std::string_view kPairAttribute = "pair";
+// The same for ConvTranspose: f32, constant weights, one or two spatial dimensions (three if the
+// kernel equals the stride), at least 16 channels, in groups of multiples of 16.
 bool poprt_conv_transpose_supported(const ir::Node& conv);
 // Whether the kernel of a ConvTranspose of static types equals its stride, without padding, in one
 // group.

@@ -219,7 +219,14 @@ constexpr ConvImplementation kImplementations[] = {
        return by_groups<kernels::calls::ConvDilated>(p);
      }},
     {[](const ConvProblem&, const Preferences&) { return true; },
-     [](const ConvProblem& p, const Preferences&) { return by_groups<kernels::calls::Conv>(p); }},
+     [](const ConvProblem& p, const Preferences&) {
+       ConvKernel k = by_groups<kernels::calls::Conv>(p);
+       auto& call = std::get<kernels::calls::Conv>(k.call);
+       call.pair_c = p.pair_c;
+       call.pair_m = p.pair_m;
+       if (p.pair_c && !call.depth) call.depth.emplace();
+       return k;
+     }},
 };
 
 }  // namespace
@@ -232,6 +239,13 @@ ConvProblem conv_problem(const ir::Node& node) {
   p.plain_result = node.int_attr("plain_result", 0) != 0;
   p.normalized = node.input(4) != nullptr;
   p.bf16 = node.string_attr("products", "f32") == "bf16";
+  if (node.find_attr(kPairAttribute)) {
+    const std::vector<int64_t> pair = node.ints_attr(kPairAttribute);
+    if (pair.size() != 2)
+      fail(ErrorCode::invalid_argument, "{}: a pair has two numbers", node.describe());
+    p.pair_c = pair[0];
+    p.pair_m = pair[1];
+  }
   p.batch = x[0];
   p.groups = node.int_attr("group", 1);
   p.c = w[1];

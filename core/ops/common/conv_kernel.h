@@ -34,6 +34,7 @@ struct ConvProblem {
   bool plain_result = false;                    // y is not blocked
   bool normalized = false;                      // x is scaled and shifted first
   bool bf16 = false;                            // products of bf16 are allowed
+  int64_t pair_c = 0, pair_m = 0;               // of calls::Conv
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };

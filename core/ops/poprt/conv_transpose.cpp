@@ -1,5 +1,6 @@
 // poprt.ConvTranspose: in channel blocks. A kernel that is equal to the stride, without padding,
-// has one tap for each output. Other forms are computed as phases
+// has one tap for each output, also in three dimensions: attribute `depth` is the number of slices
+// of the input, whose rows follow each other. Other forms are computed as phases
 // (kernels/common/transposed_phases.h); they have attribute output_shape.
 #include "kernels/calls/conv_transpose.h"
 #include "base/checked.h"
@@ -20,8 +21,9 @@ bool has_phases(const ir::Node& node) { return node.find_attr(kOutputShape) != n
 
 void infer(InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &w = ctx.in(1);
-  if (!w.is_static() || w.shape.size() != 4)
-    ctx.fail_input("weights must have four static dimensions");
+  const bool deep = w.shape.size() == 5;
+  if (!w.is_static() || (w.shape.size() != 4 && !deep) || (deep && has_phases(ctx.node)))
+    ctx.fail_input("weights must have four static dimensions, or five without phases");
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   const int64_t group = ctx.node.int_attr("group", 1);
   if (x.shape.size() != 5 || x.shape[1] != (w.shape[0] + 15) / 16 || group < 1 ||
@@ -38,18 +40,21 @@ void infer(InferContext& ctx) {
       ctx.fail_unsupported("groups require multiples of 16 channels, and outputs two dimensions");
     return ctx.out(0, x.dtype, {x.shape[0], (channels + 15) / 16, out[0], out[1], 16});
   }
-  if (ctx.node.ints_attr("strides", {1, 1}) != std::vector<int64_t>{w.shape[2], w.shape[3]} ||
+  if (ctx.node.ints_attr("strides", {1, 1}) !=
+          std::vector<int64_t>(w.shape.begin() + 2, w.shape.end()) ||
       group != 1)
     ctx.fail_unsupported("kernel {} must equal the strides, in one group", shape_string(w.shape));
   const auto times = [](int64_t a, int64_t b) { return a < 0 ? kUnknownDim : checked_mul(a, b); };
   ctx.out(0, x.dtype,
-          {x.shape[0], (w.shape[1] + 15) / 16, times(x.shape[2], w.shape[2]),
-           times(x.shape[3], w.shape[3]), 16});
+          {x.shape[0], (w.shape[1] + 15) / 16,
+           times(x.shape[2], checked_mul(deep ? w.shape[3] : 1, w.shape[2])),
+           times(x.shape[3], w.shape.back()), 16});
 }
 
 kernels::ConvWeights weights_of(const Tensor& t, int64_t groups = 1) {
   const Shape& shape = t.shape();
-  return {t.values<float>(), groups, shape[1], shape[0] / groups, shape[2], shape[3]};
+  const int64_t rows = shape.size() == 5 ? checked_mul(shape[2], shape[3]) : shape[2];
+  return {t.values<float>(), groups, shape[1], shape[0] / groups, rows, shape.back()};
 }
 
 // Packs the weights for conv_transpose_phases.
@@ -151,19 +156,27 @@ void lower(LowerContext& ctx) {
   auto bias = LowerContext::kNone;
   if (const Tensor* b = ctx.constant(2)) bias = pack_bias(ctx, *b, b->count(), y[1] * 16);
   const FusedActivation a = fused_activation(ctx.node);
+  const bool deep = weights->shape().size() == 5;
+  const int64_t kd = deep ? weights->shape()[2] : 1, kh = w.kh / kd,
+                slices = deep ? ctx.node.int_attr("depth", 1) : 1;
+  if (slices < 1 || x[2] % slices)
+    ctx.fail_unsupported("{} rows are not a multiple of {} slices", x[2], slices);
+  std::optional<calls::ConvDepth> depth;
+  if (deep) depth = {.d = slices, .od = slices * kd, .kd = kd, .stride_d = kd};
   ctx.emit(calls::ConvTranspose{.conv = {.batch = x[0],
                                          .groups = 1,
                                          .c = w.c,
                                          .m = w.m,
-                                         .h = x[2],
+                                         .h = x[2] / slices,
                                          .w = x[3],
-                                         .oh = y[2],
+                                         .oh = x[2] / slices * kh,
                                          .ow = y[3],
-                                         .kh = w.kh,
+                                         .kh = kh,
                                          .kw = w.kw,
-                                         .stride_h = w.kh,
+                                         .stride_h = kh,
                                          .stride_w = w.kw,
-                                         .epilogue = epilogue_of(a)}},
+                                         .epilogue = epilogue_of(a)},
+                                .depth = depth},
            {ctx.in(0), packed, bias, LowerContext::kNone, ctx.out(0)});
 }
 

@@ -228,6 +228,7 @@ class Layout {
       twin.attributes.erase(name);
     list("kernel_shape", std::move(kernel), 1);
     list("strides", w.strides, 1);
+    if (w.rank() == 3) twin.attributes["depth"] = x[2];
     if (ops::is_plain_transpose(n)) return;
     list("dilations", w.dilations, 1);
     list("output_shape", out, 1);
@@ -275,8 +276,12 @@ class Layout {
       twin->attributes = n.attributes;
       twin->name = n.name;
       twin->attributes["channels"] = channels;
-      if (pairs) twin->attributes["group"] = group / 2;
       const Shape& w = n.input(1)->shape();
+      if (pairs) {
+        twin->attributes["group"] = group / 2;
+        twin->attributes[std::string(ops::kPairAttribute)] =
+            std::vector<int64_t>{w[1], w[0] / group};
+      }
       const std::vector<int64_t> kernel(w.begin() + 2, w.end());
       if (onnx(n, "Conv"))
         set_window(*twin, n, kernel);

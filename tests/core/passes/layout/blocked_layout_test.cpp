@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/passes/pass_case.h"
+#include "ops/common/conv.h"
 #include "support/uniform.h"
 
 namespace poprt::test {
@@ -60,6 +61,27 @@ TEST(BlockedLayout, TransposedConvolutionsMoveWhenTheirKernelTakesThem) {
     %y : ? = ConvTranspose(%x, %w) {strides = [2], pads = [1, 1], group = 2}
     output %y)",
              "Reshape poprt.Block poprt.ConvTranspose poprt.Unblock Reshape");
+  // Three dimensions, whose weights are numbered so that a wrong tap or channel is visible.
+  for (const char* bias : {"", ", %b"}) {
+    auto volume = parsed(fmt::format(R"(input %x : f32[2,20,3,4,5]
+    const %w : f32[20,18,2,3,1] = fill 0.125
+    const %b : f32[18] = fill 0.5
+    %y : ? = ConvTranspose(%x, %w{}) {{strides = [2, 3, 1]}}
+    output %y)",
+                                     bias));
+    for (ir::Value* v : volume->values())
+      if (v->is_constant() && v->name() == "w") {
+        Tensor w = Tensor::zeros(DType::f32, v->shape());
+        for (int i = 0; float& e : w.mutable_values<float>()) e = static_cast<float>(i++ % 37) / 37;
+        v->set_constant(w);
+      }
+    EXPECT_EQ(ops_after(*volume, {"blocked_layout"}, 1e-5),
+              "Reshape poprt.Block poprt.ConvTranspose poprt.Unblock Reshape");
+  }
+  expect_unchanged({"blocked_layout"}, R"(input %x : f32[1,32,4,4,4]
+    const %w : f32[32,32,3,3,3] = fill 0.125
+    %y : ? = ConvTranspose(%x, %w) {strides = [2, 2, 2]}
+    output %y)");
   // A sum over inputs multiplies fewer zeros.
   expect_unchanged({"blocked_layout"}, R"(input %x : f32[1,32,2,2]
     const %w : f32[32,32,4,4] = fill 0.125
@@ -74,7 +96,8 @@ TEST(BlockedLayout, TransposedConvolutionsMoveWhenTheirKernelTakesThem) {
 TEST(BlockedLayout, GroupsOfOddMultiplesOfEightChannelsArePaired) {
   std::mt19937 rng(2);
   const Uniform real{-1, 1};
-  for (const auto& [c, m] : std::vector<std::pair<int64_t, int64_t>>{{24, 24}, {8, 24}, {40, 8}})
+  for (const auto& [c, m] : std::vector<std::pair<int64_t, int64_t>>{
+           {24, 24}, {8, 24}, {40, 8}, {40, 40}, {24, 56}, {72, 40}})
     for (const char* attributes : {"", ", strides = [2, 2], pads = [1, 0, 1, 0]"}) {
       auto graph = std::make_unique<ir::Graph>();
       graph->opsets = {{"", 17}};
@@ -91,6 +114,7 @@ TEST(BlockedLayout, GroupsOfOddMultiplesOfEightChannelsArePaired) {
       ops::infer(*graph);
       EXPECT_EQ(ops_after(*graph, {"blocked_layout"}, 1e-4),
                 "poprt.Block poprt.Conv poprt.Unblock");
+      EXPECT_EQ(graph->nodes()[1]->ints_attr(ops::kPairAttribute), (std::vector<int64_t>{c, m}));
     }
 }
 
