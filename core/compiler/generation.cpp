@@ -114,6 +114,9 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
   find_inputs(graph);
   find_states(graph);
   find_caches(graph);
+  const passes::StaticCacheInputs places = passes::static_cache_inputs(graph);
+  if (places.write_indices) write_indices_ = places.write_indices->name();
+  if (places.valid_places) valid_places_ = places.valid_places->name();
   if (options_.encoder) find_encoder(graph);
   check_inputs(graph);
   choose_prefill();
@@ -292,8 +295,8 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
                      std::ranges::any_of(cross_, [&](const auto& c) { return c.past == name; }));
     const bool known =
         name == options_.input_ids || name == options_.attention_mask ||
-        name == options_.position_ids || of_encoder ||
-        std::ranges::any_of(states_, [&](const auto& s) { return s.past == name; }) ||
+        name == options_.position_ids || name == write_indices_ || name == valid_places_ ||
+        of_encoder || std::ranges::any_of(states_, [&](const auto& s) { return s.past == name; }) ||
         std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == name; });
     if (!known)
       fail(ErrorCode::unimplemented,
@@ -318,10 +321,10 @@ void GenerationModel::check_forms(const ir::Graph& graph) const {
     require(options_.position_ids, "position_ids");
     if (std::ranges::any_of(caches_, [](const Cache& c) { return !c.grows; }))
       fail(ErrorCode::unimplemented, "generation: some caches grow and others do not");
-  } else if (options_.attention_mask.empty()) {
+  } else if (options_.attention_mask.empty() && valid_places_.empty()) {
     fail(ErrorCode::unimplemented,
-         "generation: the model has no input 'attention_mask' ({} inputs), which gives the number "
-         "of valid tokens",
+         "generation: the model has no input 'attention_mask' ({} inputs) or nonpad_kv_seqlen of "
+         "Attention, which gives the number of valid tokens",
          graph.inputs().size());
   }
 }
@@ -487,7 +490,8 @@ std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
     return Shape{shape.batch, shape.tokens};
   if (name == options_.attention_mask)
     return Shape{shape.batch, options_.max_length + (own_places ? shape.tokens : 0)};
-  if (name == kPositionInput) return Shape{shape.batch};
+  if (name == kPositionInput || name == write_indices_ || name == valid_places_)
+    return Shape{shape.batch};
   if (name == kLastInput || name == kCachePosition) return Shape{1};
   if (encoder_ && name == encoder_->memory_mask()) return Shape{shape.batch, encoder_->places()};
   if (encoder_ && name == encoder_->hidden_input())
@@ -541,7 +545,7 @@ std::string GenerationModel::note() const {
                               {"input_ids", options_.input_ids},
                               {"attention_mask", options_.attention_mask},
                               {"position_ids", options_.position_ids},
-                              {"position", grows_ ? kPositionInput : ""},
+                              {"position", grows_ ? std::string(kPositionInput) : write_indices_},
                               {"last", one_token_ ? std::string_view() : kLastInput},
                               {"logits", options_.logits},
                               {"caches", caches},
@@ -551,6 +555,7 @@ std::string GenerationModel::note() const {
     for (const RecurrentState& s : states_) states.push_back({s.past, s.present});
     note["states"] = states;
   }
+  if (!valid_places_.empty()) note["valid_places"] = valid_places_;
   if (mask_of_new_tokens_) note["mask_of_new_tokens"] = true;
   if (encoder_) note["encoder"] = encoder_->note(cross_);
   note["settings"] = options_.settings;

@@ -15,6 +15,9 @@
 // Recurrent states (Mamba, RWKV, linear attention, LSTM) have the same size before and after a run
 // (generation_states.h). They cannot be padded, so a prompt is computed in full pieces.
 //
+// A static cache has inputs for the place of the new tokens (TensorScatter's write_indices) and the
+// number of places in use (nonpad_kv_seqlen of Attention). They become lengths of the slots.
+//
 // With an encoder, the executable also has programs that compute the keys and values of
 // cross-attention from the input (generation_encoder.h). They are inputs of the decoder, which
 // computes one token at a time. Such decoders have no masks and positions
@@ -111,6 +114,8 @@ class GenerationModel {
   std::vector<Cache> caches_;
   std::vector<RecurrentState> states_;
   bool grows_ = false;
+  // Inputs of a static cache: the first place of the new tokens, and the number of places in use.
+  std::string write_indices_, valid_places_;
   bool one_token_ = false;           // the tokens have no axis of the sequence
   bool mask_of_new_tokens_ = false;  // otherwise the mask covers earlier tokens, too
   // With an encoder.

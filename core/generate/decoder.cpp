@@ -59,6 +59,7 @@ Decoder::Decoder(std::shared_ptr<const runtime::Model> model, const device::Load
   optional(d_.mask, mask_);
   optional(d_.positions, positions_);
   optional(d_.position, position_);
+  optional(d_.valid, valid_);
   const auto slots = static_cast<uint64_t>(d_.slots);
   for (const Cache& c : d_.caches) {
     caches_.push_back(allocate(checked_mul(c.row_bytes, slots)));
@@ -262,6 +263,7 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
                      std::min(length + static_cast<int64_t>(i), d_.max_length - 1));
   }
   if (d_.position) position_.put(row, length);
+  if (d_.valid) valid_.put(row, length + shape.tokens);  // queries are the last of these places
   if (!d_.mask) return;
   if (d_.mask_of_new_tokens) {
     for (size_t i = 0; i < count; i++) mask_.put(row * count + i, 1);

@@ -95,7 +95,7 @@ class Decoder {
   runtime::Session session_;
   const Description d_;
   std::vector<int64_t> lengths_;
-  Input ids_, mask_, positions_, position_, last_, variant_;
+  Input ids_, mask_, positions_, position_, valid_, last_, variant_;
   std::vector<float> logits_;
   std::vector<Memory> caches_, copies_;  // copies_: the results of caches that are not in place
   // A run reads states_ and writes new_states_, because it also computes rows of slots that have no

@@ -34,6 +34,7 @@ class DescriptionReader {
     d_.mask = input("attention_mask", false);
     d_.positions = input("position_ids", false);
     d_.position = input("position", d_.grows);
+    if (json_.contains("valid_places")) d_.valid = input("valid_places", true);
     d_.logits = find(model_.outputs(), text("logits"), "output");
     d_.variant = find(model_.inputs(), std::string(program::kBucketIndex), "input");
     if (json_.contains("states")) read_states();
@@ -215,7 +216,7 @@ class DescriptionReader {
   // shapes.
   void check_roles() const {
     std::vector<size_t> roles = {d_.ids, d_.variant};
-    for (const auto& role : {d_.last, d_.mask, d_.positions, d_.position})
+    for (const auto& role : {d_.last, d_.mask, d_.positions, d_.position, d_.valid})
       if (role) roles.push_back(*role);
     for (const Cache& c : d_.caches) roles.push_back(c.input);
     for (const State& s : d_.states) roles.push_back(s.input);
@@ -252,6 +253,7 @@ class DescriptionReader {
     if (d_.mask) check_anchor(in[*d_.mask], mask, false);
     if (d_.positions) check_anchor(in[*d_.positions], tokens, false);
     if (d_.position) check_anchor(in[*d_.position], d_.slots, false);
+    if (d_.valid) check_anchor(in[*d_.valid], d_.slots, false);
     const program::Anchor& logits = model_.outputs()[d_.logits];
     d_.vocabulary = logits.shape.empty() ? 0 : logits.shape.back();
     if (d_.vocabulary < 1 || logits.shape.size() > 3)

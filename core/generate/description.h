@@ -7,6 +7,8 @@
 //    "caches": [["past_key_values.0.key", "present.0.key", 2], ...],
 //    "shapes": [[4, 1], [1, 1], [1, 64]], "settings": {"stop_tokens": [2], "context_length": 2048}}
 //
+// A model with a static cache also has {"valid_places": "nonpad_kv_seqlen"}, and a `position`.
+//
 // A model with recurrent states also has
 //
 //   {"states": [["past.0.conv", "present.0.conv"], ...], "mask_of_new_tokens": true}
@@ -93,7 +95,7 @@ struct Description {
   std::vector<int64_t> suppressed, suppressed_first;
   // Indices of anchors.
   size_t ids = 0, logits = 0, variant = 0;
-  std::optional<size_t> last, mask, positions, position;
+  std::optional<size_t> last, mask, positions, position, valid;
 };
 
 // Throws failed_precondition if the model was not compiled for generation, and data_loss if the

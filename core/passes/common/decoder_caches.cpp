@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
+#include "base/error.h"
 #include "base/shape.h"
+#include "ops/facts.h"
 
 namespace poprt::passes {
 namespace {
@@ -23,14 +25,60 @@ std::optional<CachePlaces> cache_places(const ir::Node& n) {
   return std::nullopt;
 }
 
+template <class Value>
+Value* before_identity(Value* value) {
+  while (value->producer() && value->producer()->is("Identity") && value->producer()->input(0))
+    value = value->producer()->input(0);
+  return value;
+}
+
+// The input of the graph that a value is, directly or after a node that keeps its elements.
+const ir::Value* graph_input_before(const ir::Value* value) {
+  while (value && value->producer()) {
+    const ir::Node* n = value->producer();
+    if (!n->is("Identity") && !n->is("Cast") && !n->is("Reshape") && !n->is("Squeeze") &&
+        !n->is("Unsqueeze"))
+      return nullptr;
+    value = n->input(0);
+  }
+  return value && value->graph().is_input(value) ? value : nullptr;
+}
+
 }  // namespace
 
-std::optional<DecoderCache> cache_of(ir::Value* output) {
+ir::Value* operator_state_of(const ir::Value* output) {
+  output = before_identity(output);
   const ir::Node* n = output->producer();
-  while (n && n->is("Identity") && n->input(0)) {
-    output = n->input(0);
-    n = output->producer();
+  if (!n) return nullptr;
+  for (const ops::StateForm& state : ops::facts_of(*n).states)
+    if (n->output(state.output) == output) {
+      ir::Value* past = n->input(state.input);
+      return past && past->graph().is_input(past) ? past : nullptr;
+    }
+  return nullptr;
+}
+
+StaticCacheInputs static_cache_inputs(const ir::Graph& graph) {
+  StaticCacheInputs found;
+  const auto take = [](const ir::Value*& place, const ir::Value* operand, const ir::Node& n) {
+    const ir::Value* input = graph_input_before(operand);
+    if (!input) return;
+    if (place && place != input)
+      fail(ErrorCode::unimplemented,
+           "{} reads '{}', and another node reads '{}' for the same purpose", n.describe(),
+           input->name(), place->name());
+    place = input;
+  };
+  for (const ir::Node* n : graph.nodes()) {
+    if (n->is("TensorScatter")) take(found.write_indices, n->input(2), *n);
+    if (n->is("Attention")) take(found.valid_places, n->input(6), *n);
   }
+  return found;
+}
+
+std::optional<DecoderCache> cache_of(ir::Value* output) {
+  output = before_identity(output);
+  const ir::Node* n = output->producer();
   const auto places = n ? cache_places(*n) : std::nullopt;
   if (!places) return std::nullopt;
   for (size_t i = 0; i < places->count; i++) {

@@ -23,6 +23,18 @@ struct DecoderCache {
 // the input is unknown.
 std::optional<DecoderCache> cache_of(ir::Value* output);
 
+// The input of the graph with the state before a run, if an operator computes `output` as its next
+// state: LinearAttention, CausalConvWithState, LSTM, GRU and RNN. Null if there is none.
+ir::Value* operator_state_of(const ir::Value* output);
+
+// The inputs of a graph with static caches; null if there is none.
+struct StaticCacheInputs {
+  const ir::Value* write_indices = nullptr;  // of TensorScatter: the first place of the new tokens
+  const ir::Value* valid_places = nullptr;   // nonpad_kv_seqlen of Attention
+};
+// Throws unimplemented if two inputs have the same purpose.
+StaticCacheInputs static_cache_inputs(const ir::Graph& graph);
+
 // The product whose result `value` is, after elementwise nodes with constants; null if there is
 // none.
 ir::Node* product_before(ir::Value* value);

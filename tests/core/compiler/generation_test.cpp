@@ -105,6 +105,49 @@ TEST(Generation, ModelsWithoutAKnownMeaningAreRefusedWithTheName) {
   expect_refused(other, "input 'beam'");
 }
 
+// A cache of fixed size that TensorScatter writes at an input.
+std::string with_static_cache(const std::string& index = "write_indices") {
+  return R"(graph "g" opset {"": 24} {
+  input %input_ids : s64[B,S]
+  input %write_indices : s64[B]
+  input %second : s64[B]
+  input %nonpad_kv_seqlen : s64[B]
+  input %key_cache.0 : f32[B,P,4]
+  input %value_cache.0 : f32[B,P,4]
+  const %table : f32[3,4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  const %head : f32[4,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  %rows : f32[B,S,4] = Gather(%table, %input_ids)
+  %k : ? = TensorScatter(%key_cache.0, %rows, %write_indices) {axis = 1}
+  %v : ? = TensorScatter(%value_cache.0, %rows, %)" +
+         index + R"() {axis = 1, mode = "circular"}
+  %y : ? = Attention(%rows, %k, %v, _, _, _, %nonpad_kv_seqlen) {is_causal = 1, kv_num_heads = 1, q_num_heads = 1}
+  %logits : f32[B,S,3] = MatMul(%y, %head)
+  output %logits
+  output %k
+  output %v
+}
+)";
+}
+
+TEST(Generation, AStaticCacheHasInputsForItsPlaces) {
+  auto graph = ir::parse_text(without(with_static_cache(), "  input %second"));
+  const GenerationModel model(*graph, read_generation(kOptions));
+  const auto note = parse_json(model.note());
+  EXPECT_EQ(note["position"], "write_indices");
+  EXPECT_EQ(note["valid_places"], "nonpad_kv_seqlen");
+  EXPECT_EQ(note["grows"], false);
+  EXPECT_EQ(note["caches"], parse_json(R"([["key_cache.0", "k", 1], ["value_cache.0", "v", 1]])"));
+  model.fix(*graph, {2, 4});
+  EXPECT_EQ(graph->find("key_cache.0")->shape(), (Shape{2, 16, 4}));
+  EXPECT_EQ(graph->find("write_indices")->shape(), (Shape{2}));
+  EXPECT_EQ(graph->find("nonpad_kv_seqlen")->shape(), (Shape{2}));
+  std::string message;
+  EXPECT_EQ(code_of(with_static_cache("second"), message), ErrorCode::unimplemented);
+  EXPECT_NE(message.find("reads 'second', and another node reads 'write_indices'"),
+            std::string::npos)
+      << message;
+}
+
 TEST(Generation, ShapesBeginWithTheDecodingStep) {
   GenerationOptions o =
       read_generation(R"({"max_length": 64, "slots": 3, "prefill": [16, 4, 16]})");

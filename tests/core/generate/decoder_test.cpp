@@ -23,7 +23,8 @@ void expect_close_to(std::span<const float> got, const std::vector<float>& wante
 }
 
 class DecoderSlots : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, DecoderSlots, testing::Values("genai", "optimum", "gpt2"),
+INSTANTIATE_TEST_SUITE_P(Models, DecoderSlots,
+                         testing::Values("genai", "optimum", "gpt2", "static"),
                          [](const auto& info) { return info.param; });
 
 // Random operations on the slots, compared with a decoder without state.

@@ -18,7 +18,7 @@ using std::chrono::nanoseconds;
 
 class Generation : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::Values("genai", "optimum", "gpt2"),
+INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::Values("genai", "optimum", "gpt2", "static"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Generation, GivesTheTokensAndProbabilitiesOfTheReference) {

@@ -4,7 +4,9 @@ The models have random weights and the forms that exporters write:
 
 * genai: the folder of onnxruntime-genai's model builder, with GroupQueryAttention and a shared cache;
 * optimum: the folder of optimum, whose caches grow by Concat, with standard operators, grouped heads and rotated positions;
-* gpt2: learned positions, LayerNormalization, no grouped heads, caches that grow by Concat.
+* gpt2: learned positions, LayerNormalization, no grouped heads, caches that grow by Concat;
+* static: the same with the static cache of mobius: TensorScatter writes at write_indices, in one layer as a ring, and Attention-24
+  reads nonpad_kv_seqlen places.
 
 NumPy computes the reference without a cache: each token from the whole text.
 """
@@ -210,7 +212,18 @@ def shared_attention(g, i, y):
                  domain="com.microsoft", num_heads=HEADS, kv_num_heads=KV_HEADS, do_rotary=1, rotary_interleaved=0)
 
 
+def static_attention(g, i, y):
+    """Attention on a cache of fixed size, with heads in the last axis."""
+    q, k, v = (g.add("MatMul", [y, f"{p}{i}"]) for p in "qkv")
+    mode = {"mode": "circular"} if i % 2 else {}
+    k, v = (g.add("TensorScatter", [f"{part}_cache.{i}", new, "write_indices"], [f"updated_{part}_cache.{i}"], axis=1, **mode)
+            for part, new in (("key", k), ("value", v)))
+    return g.add("Attention", [q, k, v, "", "", "", "nonpad_kv_seqlen"], is_causal=1, q_num_heads=HEADS, kv_num_heads=HEADS)
+
+
 def model(kind, w):
+    static = kind == "static"
+    kind = "gpt2" if static else kind
     g = Graph(w)
     cos, sin = tables()
     x = g.add("Gather", ["embed", "input_ids"])
@@ -225,7 +238,7 @@ def model(kind, w):
             g.constants[f"qkv{i}"] = numpy.concatenate(parts, 1)
         mask = cos_of = sin_of = None
     else:
-        mask = grown_mask(g)
+        mask = None if static else grown_mask(g)
         cos_of = sin_of = None
         if kind == "gpt2":
             x = g.add("Add", [x, g.add("Gather", ["places", "position_ids"])])
@@ -235,7 +248,12 @@ def model(kind, w):
                                     g.constant([1])]) for t in (cos, sin))
     for i in range(LAYERS):
         y = norm(g, kind, x, f"norm_a{i}", f"bias_a{i}")
-        a = shared_attention(g, i, y) if kind == "genai" else grown_attention(g, kind, i, y, mask, cos_of, sin_of)
+        if static:
+            a = static_attention(g, i, y)
+        elif kind == "genai":
+            a = shared_attention(g, i, y)
+        else:
+            a = grown_attention(g, kind, i, y, mask, cos_of, sin_of)
         x = g.add("Add", [x, g.add("MatMul", [a, f"o{i}"])])
         y = norm(g, kind, x, f"norm_b{i}", f"bias_b{i}")
         up = g.add("MatMul", [y, f"up{i}"])
@@ -257,21 +275,28 @@ def save(kind, w, file):
         return helper.make_tensor_value_info(name, dtype, list(shape))
 
     total = "total" if kind == "genai" else "past + sequence"
-    inputs = [value("input_ids", TensorProto.INT64, "batch", "sequence"),
-              value("attention_mask", TensorProto.INT64, "batch", total)]
+    inputs = [value("input_ids", TensorProto.INT64, "batch", "sequence")]
+    if kind == "static":
+        inputs += [value(name, TensorProto.INT64, "batch") for name in ("write_indices", "nonpad_kv_seqlen")]
+    else:
+        inputs.append(value("attention_mask", TensorProto.INT64, "batch", total))
     if kind != "genai":
         inputs.append(value("position_ids", TensorProto.INT64, "batch", "sequence"))
     outputs = [value("logits", TensorProto.FLOAT, "batch", "sequence", VOCABULARY)]
     for i in range(LAYERS):
         for part in ("key", "value"):
+            if kind == "static":
+                inputs.append(value(f"{part}_cache.{i}", TensorProto.FLOAT, "batch", "places", HEADS * WIDTH))
+                outputs.append(value(f"updated_{part}_cache.{i}", TensorProto.FLOAT, "batch", "places", HEADS * WIDTH))
+                continue
             inputs.append(value(f"past_key_values.{i}.{part}", TensorProto.FLOAT, "batch", kv, "past", WIDTH))
             outputs.append(value(f"present.{i}.{part}", TensorProto.FLOAT, "batch", kv, total, WIDTH))
     constants = [numpy_helper.from_array(v, k) for k, v in g.constants.items()]
     graph = helper.make_graph(g.nodes, kind, inputs, outputs, constants)
-    opsets = [helper.make_opsetid("", 18)]
+    opsets = [helper.make_opsetid("", 24 if kind == "static" else 18)]
     if kind == "genai":
         opsets.append(helper.make_opsetid("com.microsoft", 1))
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if kind == "static" else 8)
     made.producer_name = ""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     onnx.save(made, file)
@@ -285,11 +310,12 @@ def write_json(path, value):
 
 def main():
     expected = {}
-    for kind, seed, stop in (("genai", 1, 7), ("optimum", 2, 9), ("gpt2", 3, 11)):
-        w = weights(kind, seed)
+    for kind, seed, stop in (("genai", 1, 7), ("optimum", 2, 9), ("gpt2", 3, 11), ("static", 4, 11)):
+        form = "gpt2" if kind == "static" else kind
+        w = weights(form, seed)
         save(kind, w, os.path.join(HERE, kind, "model.onnx"))
         random = numpy.random.default_rng(10 + seed)
-        expected[kind] = [reference(kind, w, [int(t) for t in random.integers(0, VOCABULARY, n)], 24)
+        expected[kind] = [reference(form, w, [int(t) for t in random.integers(0, VOCABULARY, n)], 24)
                           for n in (1, 3, 8, 11, 20)]
         if kind == "genai":
             names = {"past_key_names": "past_key_values.%d.key", "past_value_names": "past_key_values.%d.value"}
