@@ -12,6 +12,8 @@ type GeneratorOptions struct {
 	Threads       int   // 0: POPRT_THREADS from the environment, or all CPUs
 	ReusePrefixes bool  // a sequence uses tokens that another one left on the device, if its prompt begins with them
 	EncoderLength int64 // the most tokens of the input of an encoder; 0: the context of the model, at most 512
+	// Recurrent states that are not found by their names: "past=present,...", with "%d" for a number.
+	States string
 }
 
 // Generator is a language model on a device, which generates texts of tokens. Any number of goroutines may use it. Its
@@ -36,7 +38,7 @@ func NewGenerator(path string, options *GeneratorOptions) (*Generator, error) {
 	}
 	var err uintptr
 	raw := native.RawGeneratorCreate(path, o.MaxLength, o.Slots, o.Prefill, o.Threads, o.ReusePrefixes,
-		o.EncoderLength, &err)
+		o.EncoderLength, o.States, &err)
 	if err := check(err); err != nil {
 		return nil, err
 	}
@@ -223,6 +225,23 @@ func (s *Sequence) ReadFeatures(path string) error {
 // whether there is one. Errors: FailedPrecondition (the sequence has not started); Cancelled (the generator was freed).
 // Since 1.0.
 func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSequence.Next_text) }
+
+// Save writes the text so far to a file: its state on the device, its options and the tokens that were not read.
+// `restore` continues it with the same tokens. The text goes on here. The file is written completely or not at all, and
+// replaces an existing file. Errors: FailedPrecondition (the sequence has not started); Unimplemented (a beam search);
+// NotFound (the folder does not exist); PermissionDenied (the file cannot be created); ResourceExhausted (the disk is
+// full). Since 1.0.
+func (s *Sequence) Save(path string) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Save(path) })
+}
+
+// Restore reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The generator must
+// have the same model and sizes. The time limit begins again. Errors: NotFound (the file does not exist); DataLoss (the
+// file is damaged or truncated); FailedPrecondition (the sequence has started, or has a prompt or options; or the file
+// is of another model, build or size). Since 1.0.
+func (s *Sequence) Restore(path string) error {
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore(path) })
+}
 
 // Score is the score of the current text of a beam search: the sum of its log-probabilities by its length to the power
 // `length_penalty`. 0 before the end and for other sequences. Since 1.0.

@@ -9,7 +9,7 @@ POPRT_HANDLE(raw_sequence, RawSequence)
   // A number that is 0 is the default.
   static raw_generator* create(const char* path, int64_t max_length, int64_t slots, int64_t prefill,
                                int32_t threads, bool reuse_prefixes, int64_t encoder_length,
-                               poprt_result* error) {
+                               const char* states, poprt_result* error) {
     poprt_generator_options options{};
     options.struct_size = sizeof options;
     options.max_length = max_length;
@@ -18,6 +18,7 @@ POPRT_HANDLE(raw_sequence, RawSequence)
     options.threads = threads;
     options.reuse_prefixes = reuse_prefixes;
     options.encoder_length = encoder_length;
+    options.states = states;
     raw_generator* made = nullptr;
     *error = poprt_generator_create(path, &options, &made);
     return made;
@@ -77,6 +78,8 @@ POPRT_HANDLE(raw_sequence, RawSequence)
     *error = poprt_sequence_next_text($self, &value);
     return value != 0;
   }
+  poprt_result save(const char* path) { return poprt_sequence_save($self, path); }
+  poprt_result restore(const char* path) { return poprt_sequence_restore($self, path); }
   double score() { return poprt_sequence_score($self); }
   // </functions:sequence>
 }

@@ -125,7 +125,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_generator_options, reuse_prefixes, 36);
   AT(poprt_generator_options, compiler, 40);
   AT(poprt_generator_options, encoder_length, 48);
-  assert_int_equal(sizeof(poprt_generator_options), 56);
+  AT(poprt_generator_options, states, 56);
+  assert_int_equal(sizeof(poprt_generator_options), 64);
 
   AT(poprt_stream_callbacks, prefetch, 8);
   AT(poprt_stream_callbacks, fetch, 16);

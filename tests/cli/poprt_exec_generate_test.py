@@ -38,11 +38,14 @@ class Generate(CommandTest):
         with open(os.path.join(FOLDER, "expected.json"), encoding="utf-8") as file:
             self.expected = json.load(file)
 
+        with open(os.path.join(FOLDER, "expected_recurrent.json"), encoding="utf-8") as file:
+            self.recurrent = json.load(file)
+
     def ids(self, text):
         return ",".join(str(token) for token in text["prompt"])
 
     def test_tokens_are_those_of_the_reference(self):
-        for kind, texts in self.expected.items():
+        for kind, texts in {**self.expected, **self.recurrent}.items():
             count = min(len(text["tokens"]) for text in texts)
             output = json.loads(self.succeeds(os.path.join(FOLDER, kind), "--ids", *(self.ids(text) for text in texts),
                                             "--max-new-tokens", str(count), "--ignore-stop", "--json"))
@@ -52,6 +55,14 @@ class Generate(CommandTest):
                 for a, b in zip(text["log_probabilities"], wanted["log_probabilities"]):
                     self.assertAlmostEqual(a, b, 3)
             self.assertGreater(output["decode_tokens_per_second"], 0)
+
+    def test_states_can_be_named(self):
+        text = self.recurrent["lstm"][1]
+        words = [os.path.join(FOLDER, "lstm", "model.onnx"), "--ids", self.ids(text), "--max-new-tokens", "8", "--ignore-stop"]
+        out = self.succeeds(*words, "--states", "h%d_in=h%d_out,c%d_in=c%d_out").splitlines()
+        self.assertEqual(out[0], " ".join(str(token) for token in text["tokens"][:8]))
+        self.fails([*words, "--states", "h%d_in"], "'h%d_in' is not past=present")
+        self.fails([*words, "--states", "none_in=none_out"], "the model has no output 'none_out'")
 
     def test_a_saved_model_gives_the_same(self):
         text = self.expected["genai"][1]

@@ -25,6 +25,10 @@ namespace Poprt
 
         /// <summary>The most tokens of the input of an encoder. 0: the context of the model, at most 512.</summary>
         public long EncoderLength { get; set; }
+
+        /// <summary>Recurrent states that are not found by their names: "past=present,...", with "%d" for a
+        /// number.</summary>
+        public string States { get; set; } = "";
     }
 
     /// <summary>A language model on a device, which generates texts of tokens. Since 1.0.</summary>
@@ -47,7 +51,7 @@ namespace Poprt
         {
             GeneratorOptions o = options ?? new GeneratorOptions();
             raw = RawGenerator.create(Argument.Given(path, nameof(path)), o.MaxLength, o.Slots, o.Prefill, o.Threads,
-                o.ReusePrefixes, o.EncoderLength);
+                o.ReusePrefixes, o.EncoderLength, o.States ?? "");
         }
 
         /// <summary>Makes a text that has not started and begins with the prompt.</summary>
@@ -291,6 +295,32 @@ namespace Poprt
         public bool NextText()
         {
             return raw.next_text();
+        }
+
+        /// <summary>Writes the text so far to a file: its state on the device, its options and the tokens that were not
+        /// read. <c>restore</c> continues it with the same tokens. The text goes on here. The file is written
+        /// completely or not at all, and replaces an existing file. Since 1.0.</summary>
+        /// <param name="path">The file.</param>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started.</exception>
+        /// <exception cref="PoprtException">Unimplemented: a beam search.</exception>
+        /// <exception cref="PoprtException">NotFound: the folder does not exist.</exception>
+        /// <exception cref="PoprtException">PermissionDenied: the file cannot be created.</exception>
+        /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
+        public void Save(string path)
+        {
+            raw.save(path);
+        }
+
+        /// <summary>Reads a text that <c>save</c> wrote, instead of a prompt and options; <c>start</c> continues it.
+        /// The generator must have the same model and sizes. The time limit begins again. Since 1.0.</summary>
+        /// <param name="path">The file.</param>
+        /// <exception cref="PoprtException">NotFound: the file does not exist.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is damaged or truncated.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or has a prompt or options;
+        /// or the file is of another model, build or size.</exception>
+        public void Restore(string path)
+        {
+            raw.restore(path);
         }
 
         /// <summary>The score of the current text of a beam search: the sum of its log-probabilities by its length to

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, Iterator, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
 
 import numpy as np
 
@@ -142,6 +142,21 @@ class Sequence:
         generator was freed). Since 1.0."""
         return bool(self._open().next_text())
 
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the text so far to a file: its state on the device, its options and the tokens that were not read.
+        ``restore`` continues it with the same tokens. The text goes on here. The file is written completely or not
+        at all, and replaces an existing file. Raises FailedPreconditionError (the sequence has not started);
+        UnimplementedError (a beam search); NotFoundError (the folder does not exist); PermissionDeniedError (the
+        file cannot be created); ResourceExhaustedError (the disk is full). Since 1.0."""
+        self._open().save(_path("path", path))
+
+    def restore(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Reads a text that ``save`` wrote, instead of a prompt and options; ``start`` continues it. The generator must
+        have the same model and sizes. The time limit begins again. Raises NotFoundError (the file does not exist);
+        DataLossError (the file is damaged or truncated); FailedPreconditionError (the sequence has started, or has a
+        prompt or options; or the file is of another model, build or size). Since 1.0."""
+        self._open().restore(_path("path", path))
+
     @property
     def score(self) -> float:
         """The score of the current text of a beam search: the sum of its log-probabilities by its length to the power
@@ -216,15 +231,17 @@ class Generator:
     ends. ``max_length`` is the most tokens of a text (0: the context of the model, at most 2048), ``slots`` the number of
     sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 64).
     With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. ``encoder_length`` is the most tokens
-    of the input of an encoder (0: the context of the model, at most 512). Since 1.0.
+    of the input of an encoder (0: the context of the model, at most 512). ``states`` names recurrent states that are not found
+    by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. Since 1.0.
     """
 
     def __init__(self, model: Union[str, os.PathLike[str]], *, max_length: int = 0, slots: int = 0, prefill: int = 0,
-                 threads: int = 0, reuse_prefixes: bool = False, encoder_length: int = 0):
+                 threads: int = 0, reuse_prefixes: bool = False, encoder_length: int = 0, states: Optional[Mapping[str, str]] = None):
         self._path = _path("model", model)
         self._tokenizer: Any = None
         self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
-            self._path, max_length, slots, prefill, threads, reuse_prefixes, encoder_length)
+            self._path, max_length, slots, prefill, threads, reuse_prefixes, encoder_length,
+            ",".join(f"{past}={present}" for past, present in (states or {}).items()))
 
     def __repr__(self) -> str:
         return f"<Generator of {self._path!r}>"
@@ -263,6 +280,15 @@ class Generator:
             options = {**options, "wait_for_logits": 1}
         for name, value in options.items():
             sequence.set_option(name, float(value))
+        sequence.start()
+        return sequence
+
+    def restore(self, path: Union[str, os.PathLike[str]], *, logits_processor: Optional[Callable[[Any], Any]] = None) -> Sequence:
+        """Continues a text of ``Sequence.save()``; iterating gives its next tokens. ``logits_processor`` is that of ``generate()``,
+        for a text that had one. Since 1.0."""
+        sequence = self.new_sequence()
+        sequence.restore(path)
+        sequence._processor = logits_processor
         sequence.start()
         return sequence
 

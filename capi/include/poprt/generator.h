@@ -59,6 +59,9 @@ typedef struct poprt_generator_options {
   /* The most tokens of the input of an encoder. 0: the context that the configuration of the model
    * states, at most 512. It must be 0 for a model without an encoder of tokens. */
   int64_t encoder_length;
+  /* Recurrent states that are not found by their names: "past=present" with the names of an input
+   * and an output, separated by commas. "%d" in both names stands for a number. Null: none. */
+  const char* states;
 } poprt_generator_options;
 
 /* Compiles and loads a model. `path` is a folder of onnxruntime-genai (genai_config.json) or of
@@ -187,6 +190,21 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_read_features(poprt_sequenc
  * cancelled (the generator was freed). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next_text(poprt_sequence* sequence,
                                                                int32_t* out_value);
+/* Writes the text so far to a file: its state on the device, its options and the tokens that were
+ * not read. `restore` continues it with the same tokens. The text goes on here. The file is written
+ * completely or not at all, and replaces an existing file. Errors: failed_precondition (the
+ * sequence has not started); unimplemented (a beam search); not_found (the folder does not exist);
+ * permission_denied (the file cannot be created); resource_exhausted (the disk is full).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_save(poprt_sequence* sequence,
+                                                          const char* path);
+/* Reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The
+ * generator must have the same model and sizes. The time limit begins again. Errors: not_found (the
+ * file does not exist); data_loss (the file is damaged or truncated); failed_precondition (the
+ * sequence has started, or has a prompt or options; or the file is of another model, build or
+ * size). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_restore(poprt_sequence* sequence,
+                                                             const char* path);
 /* The score of the current text of a beam search: the sum of its log-probabilities by its length to
  * the power `length_penalty`. 0 before the end and for other sequences. Since 1.0. */
 POPRT_API double poprt_sequence_score(const poprt_sequence* sequence);

@@ -22,6 +22,8 @@ struct GeneratorOptions {
   bool reusePrefixes = false;
   const poprt_compiler* compiler = nullptr;  // how to compile; null: default options
   int64_t encoderLength = 0;  // tokens of the input of an encoder; 0: its context, at most 512
+  // Recurrent states that are not found by their names: "past=present,...", with "%d" for a number.
+  std::string states;
 };
 
 // One text of a Generator. It is used by one thread at a time, except cancel(). Since 1.0.
@@ -131,6 +133,23 @@ class Sequence {
     detail::check(poprt_sequence_next_text(handle_.get(), &value));
     return value != 0;
   }
+  // Writes the text so far to a file: its state on the device, its options and the tokens that were
+  // not read. `restore` continues it with the same tokens. The text goes on here. The file is
+  // written completely or not at all, and replaces an existing file. Throws failed_precondition
+  // (the sequence has not started); unimplemented (a beam search); not_found (the folder does not
+  // exist); permission_denied (the file cannot be created); resource_exhausted (the disk is full).
+  // Since 1.0.
+  void save(const std::string& path) {
+    detail::check(poprt_sequence_save(handle_.get(), path.c_str()));
+  }
+  // Reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The
+  // generator must have the same model and sizes. The time limit begins again. Throws not_found
+  // (the file does not exist); data_loss (the file is damaged or truncated); failed_precondition
+  // (the sequence has started, or has a prompt or options; or the file is of another model, build
+  // or size). Since 1.0.
+  void restore(const std::string& path) {
+    detail::check(poprt_sequence_restore(handle_.get(), path.c_str()));
+  }
   // The score of the current text of a beam search: the sum of its log-probabilities by its length
   // to the power `length_penalty`. 0 before the end and for other sequences. Since 1.0.
   double score() const { return poprt_sequence_score(handle_.get()); }
@@ -167,6 +186,7 @@ class Generator {
     o.reuse_prefixes = options.reusePrefixes ? 1 : 0;
     o.compiler = options.compiler;
     o.encoder_length = options.encoderLength;
+    if (!options.states.empty()) o.states = options.states.c_str();
     poprt_generator* made = nullptr;
     detail::check(poprt_generator_create(path.c_str(), &o, &made));
     handle_.reset(made);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "codecs/npy.h"
 #include "compile_generation.h"
 #include "generate/folder.h"
@@ -28,7 +29,9 @@ struct poprt_sequence {
   generate::SequenceOptions options;
   std::shared_ptr<generate::Sequence> running;
   double log_probability = 0;
-  std::vector<float> logits;  // while it waits
+  std::vector<float> logits;        // while it waits
+  bool changed = false;             // it has a prompt or options
+  std::vector<std::byte> restored;  // a saved text; empty: none
 };
 
 namespace {
@@ -97,6 +100,30 @@ poprt_sequence& not_started(poprt_sequence* sequence) {
   return s;
 }
 
+// A sequence that gets a prompt or an option.
+poprt_sequence& changeable(poprt_sequence* sequence) {
+  poprt_sequence& s = not_started(sequence);
+  if (!s.restored.empty())
+    fail(ErrorCode::failed_precondition, "the sequence continues a saved text with its options");
+  s.changed = true;
+  return s;
+}
+
+// Reads "past=present,past=present".
+std::vector<std::pair<std::string, std::string>> read_states(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> states;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const size_t sign = item.find('=');
+    if (sign == std::string_view::npos || sign == 0 || sign + 1 == item.size())
+      fail(ErrorCode::invalid_argument,
+           "states: '{}' is not past=present, the names of an input and an output", item);
+    states.emplace_back(item.substr(0, sign), item.substr(sign + 1));
+  }
+  return states;
+}
+
 generate::Sequence& started(poprt_sequence* sequence) {
   poprt_sequence& s = capi::required(sequence, "sequence");
   if (!s.running) fail(ErrorCode::failed_precondition, "the sequence has not started");
@@ -123,6 +150,7 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
   if (!folder.is_popef) {
     generate::GenerationSizes sizes{o.max_length, o.slots, {}, o.encoder_length};
     if (o.prefill) sizes.prefill = {o.prefill};
+    if (o.states) sizes.states = read_states(o.states);
     std::vector<std::filesystem::path> parts;
     if (folder.encoder) parts = {folder.encoder->model};
     if (folder.encoder && !folder.encoder->first.empty()) parts.push_back(folder.encoder->first);
@@ -143,6 +171,8 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
   if (o.encoder_length) same(o.encoder_length, d.encoder ? d.encoder->places : 0, "encoder_length");
   if (o.compiler)
     fail(ErrorCode::invalid_argument, "options.compiler has no effect on a PopEF file");
+  if (o.states && *o.states)
+    fail(ErrorCode::invalid_argument, "options.states has no effect on a PopEF file");
   return model;
 }
 
@@ -173,7 +203,7 @@ poprt_error* poprt_generator_new_sequence(poprt_generator* generator,
   return capi::guard([&] {
     const auto& g = capi::required(generator, "generator").generator;
     auto& out = capi::required(out_sequence, "out_sequence");
-    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}};
+    out = new poprt_sequence{g, {}, {}, nullptr, 0, {}, false, {}};
   });
 }
 
@@ -211,7 +241,7 @@ poprt_error* poprt_generator_save(const poprt_generator* generator, const char* 
 
 poprt_error* poprt_sequence_append(poprt_sequence* sequence, int64_t token) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     check_token(s, token);
     const auto& encoder = s.generator->description().encoder;
     (encoder && encoder->ids ? s.options.source : s.prompt).push_back(token);
@@ -220,7 +250,7 @@ poprt_error* poprt_sequence_append(poprt_sequence* sequence, int64_t token) {
 
 poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence, int64_t token) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     if (!s.generator->description().encoder)
       fail(ErrorCode::invalid_argument, "the model has no encoder; append the token to the prompt");
     check_token(s, token);
@@ -230,7 +260,7 @@ poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence, int64_t tok
 
 poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence, double value) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     const auto count = features_of(s);
     if (s.options.features.size() >= count)
       fail(ErrorCode::out_of_range, "the encoder takes {} features", count);
@@ -240,7 +270,7 @@ poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence, double valu
 
 poprt_error* poprt_sequence_read_features(poprt_sequence* sequence, const char* path) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     const auto count = features_of(s);
     const Tensor read = read_npy(&capi::required(path, "path"));
     if (!is_float(read.dtype()) || static_cast<size_t>(read.count()) != count)
@@ -249,6 +279,36 @@ poprt_error* poprt_sequence_read_features(poprt_sequence* sequence, const char* 
            dtype_name(read.dtype()), shape_string(read.shape()), count);
     s.options.features.clear();
     for (const double v : read.to_doubles()) s.options.features.push_back(static_cast<float>(v));
+  });
+}
+
+poprt_error* poprt_sequence_save(poprt_sequence* sequence, const char* path) {
+  return capi::guard([&] {
+    generate::Sequence& running = started(sequence);
+    const std::string to = &capi::required(path, "path");
+    const std::vector<std::byte> bytes = sequence->generator->save(running);
+    AtomicFile file(to);
+    file.write(bytes);
+    file.commit();
+  });
+}
+
+poprt_error* poprt_sequence_restore(poprt_sequence* sequence, const char* path) {
+  return capi::guard([&] {
+    poprt_sequence& s = not_started(sequence);
+    if (s.changed || !s.restored.empty())
+      fail(ErrorCode::failed_precondition,
+           "the sequence has a prompt or options, which a saved text has, too");
+    const auto file = MappedFile::open(&capi::required(path, "path"));
+    std::vector<std::byte> bytes(file->bytes().size());
+    copy_mapped(file->bytes(), bytes);
+    try {
+      s.generator->check_saved(bytes);
+    } catch (Error& e) {
+      e.add_context(fmt::format("'{}'", path));
+      throw;
+    }
+    s.restored = std::move(bytes);
   });
 }
 
@@ -267,7 +327,7 @@ double poprt_sequence_score(const poprt_sequence* sequence) {
 
 poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* name, double value) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     const std::string_view wanted = &capi::required(name, "name");
     std::string names;
     for (const SequenceOption& option : kSequenceOptions) {
@@ -285,7 +345,7 @@ poprt_error* poprt_sequence_set_option(poprt_sequence* sequence, const char* nam
 
 poprt_error* poprt_sequence_add_stop_token(poprt_sequence* sequence, int64_t token) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     check_token(s, token);
     s.options.sampling.stop_tokens.push_back(token);
   });
@@ -293,7 +353,7 @@ poprt_error* poprt_sequence_add_stop_token(poprt_sequence* sequence, int64_t tok
 
 poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t token) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
+    poprt_sequence& s = changeable(sequence);
     check_token(s, token);
     s.options.sampling.bad_tokens.push_back(token);
   });
@@ -302,7 +362,9 @@ poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence, int64_t toke
 poprt_error* poprt_sequence_start(poprt_sequence* sequence) {
   return capi::guard([&] {
     poprt_sequence& s = not_started(sequence);
-    s.running = s.generator->submit(s.prompt, s.options);
+    s.running = s.restored.empty() ? s.generator->submit(s.prompt, s.options)
+                                   : s.generator->restore(s.restored);
+    s.restored = {};
   });
 }
 

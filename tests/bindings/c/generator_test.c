@@ -1,4 +1,4 @@
-/* Scenarios 85 to 88 and 95 to 97: generators. */
+/* Scenarios 85 to 88 and 95 to 99: generators. */
 #include <math.h>
 
 #include "scenario_support.h"
@@ -266,4 +266,77 @@ void scenario_97_beams(void** state) {
   FAILS(poprt_sequence_start(s), POPRT_INVALID_ARGUMENT, "slots");
   poprt_sequence_free(s);
   poprt_generator_free(g);
+}
+
+/* Writes the first bytes of a file to another one. */
+static void cut(const char* from, const char* to, size_t bytes) {
+  char buffer[128];
+  assert_true(bytes <= sizeof buffer);
+  FILE* file = fopen(from, "rb");
+  assert_non_null(file);
+  assert_int_equal(fread(buffer, 1, bytes, file), bytes);
+  fclose(file);
+  file = fopen(to, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(buffer, 1, bytes, file), bytes);
+  fclose(file);
+}
+
+void scenario_98_saved_text(void** state) {
+  (void)state;
+  poprt_generator* g = generator_of(DATA "/../../data/generation/genai");
+  poprt_sequence* s = sequence_of(g, TOKENS);
+  FAILS(poprt_sequence_save(s, "sequence_c.bin"), POPRT_FAILED_PRECONDITION, "not started");
+  FAILS(poprt_sequence_restore(s, "missing.bin"), POPRT_FAILED_PRECONDITION, "a prompt");
+  OK(poprt_sequence_start(s));
+  int64_t token = 0;
+  for (int i = 0; i < 3; i++) OK(poprt_sequence_next(s, -1, &token));
+  OK(poprt_sequence_save(s, "sequence_c.bin"));
+  poprt_sequence* again = NULL;
+  OK(poprt_generator_new_sequence(g, &again));
+  FAILS(poprt_sequence_restore(again, "missing.bin"), POPRT_NOT_FOUND, "missing.bin");
+  cut("sequence_c.bin", "sequence_c_cut.bin", 100);
+  FAILS(poprt_sequence_restore(again, "sequence_c_cut.bin"), POPRT_DATA_LOSS, "sequence_c_cut.bin");
+  remove("sequence_c_cut.bin");
+  OK(poprt_sequence_restore(again, "sequence_c.bin"));
+  FAILS(poprt_sequence_append(again, 1), POPRT_FAILED_PRECONDITION, "saved text");
+  OK(poprt_sequence_start(again));
+  expect_text(again, kTokens + 3, TOKENS - 3);
+  expect_text(s, kTokens + 3, TOKENS - 3);
+  FAILS(poprt_sequence_restore(s, "sequence_c.bin"), POPRT_FAILED_PRECONDITION, "started");
+  poprt_sequence_free(again);
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.slots = 2;
+  OK(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g));
+  OK(poprt_generator_new_sequence(g, &s));
+  FAILS(poprt_sequence_restore(s, "sequence_c.bin"), POPRT_FAILED_PRECONDITION, "another model");
+  remove("sequence_c.bin");
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+}
+
+void scenario_99_named_states(void** state) {
+  (void)state;
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.max_length = 64;
+  o.states = "h%d_in=h%d_out,c%d_in=c%d_out";
+  poprt_generator* g = NULL;
+  OK(poprt_generator_create(DATA "/../../data/generation/lstm/model.onnx", &o, &g));
+  poprt_sequence* s = eight_tokens(g);
+  const int64_t prompt[] = {36, 37, 43}, tokens[] = {17, 1, 6, 52, 30, 7, 48, 19};
+  for (int i = 0; i < 3; i++) OK(poprt_sequence_append(s, prompt[i]));
+  OK(poprt_sequence_start(s));
+  expect_text(s, tokens, 8);
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+  o.states = "h%d_in";
+  FAILS(poprt_generator_create(DATA "/../../data/generation/lstm", &o, &g), POPRT_INVALID_ARGUMENT,
+        "past=present");
+  o.states = "none_in=none_out";
+  FAILS(poprt_generator_create(DATA "/../../data/generation/lstm", &o, &g), POPRT_NOT_FOUND,
+        "none_out");
 }

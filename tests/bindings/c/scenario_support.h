@@ -89,5 +89,7 @@ void scenario_88_ends(void** state);
 void scenario_95_encoder(void** state);
 void scenario_96_features(void** state);
 void scenario_97_beams(void** state);
+void scenario_98_saved_text(void** state);
+void scenario_99_named_states(void** state);
 
 #endif

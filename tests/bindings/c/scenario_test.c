@@ -677,6 +677,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_95_encoder),
       cmocka_unit_test(scenario_96_features),
       cmocka_unit_test(scenario_97_beams),
+      cmocka_unit_test(scenario_98_saved_text),
+      cmocka_unit_test(scenario_99_named_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

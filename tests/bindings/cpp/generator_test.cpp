@@ -1,5 +1,6 @@
-// Scenarios 85 to 88 and 95 to 97: generators.
+// Scenarios 85 to 88 and 95 to 99: generators.
 #include <cstdio>
+#include <fstream>
 
 #include "scenario_support.h"
 
@@ -155,6 +156,48 @@ TEST(scenario, s97_beams) {
   Sequence wrong = sequence(g);
   wrong.setOption("num_beams", 4);
   fails([&] { wrong.start(); }, ErrorCode::invalid_argument, {"slots"});
+}
+
+TEST(scenario, s98_saved_text) {
+  const Generator g = generator();
+  const std::string file = "sequence_cpp.bin", part = "sequence_cpp_cut.bin";
+  Sequence s = sequence(g);
+  s.start();
+  for (int i = 0; i < 3; i++) s.next(-1);
+  s.save(file);
+  const std::vector<int64_t> rest(kTokens.begin() + 3, kTokens.end());
+  Sequence again = g.newSequence();
+  {
+    std::ifstream whole(file, std::ios::binary);
+    std::string bytes(100, '\0');
+    whole.read(bytes.data(), 100);
+    std::ofstream(part, std::ios::binary) << bytes;
+  }
+  fails([&] { again.restore(part); }, ErrorCode::data_loss, {part});
+  again.restore(file);
+  fails([&] { again.append(1); }, ErrorCode::failed_precondition, {"saved text"});
+  again.start();
+  EXPECT_EQ(again.readAll(), rest);
+  EXPECT_EQ(s.readAll(), rest);
+  fails([&] { generator(2).newSequence().restore(file); }, ErrorCode::failed_precondition,
+        {"another model"});
+  std::remove(file.c_str());
+  std::remove(part.c_str());
+}
+
+TEST(scenario, s99_named_states) {
+  GeneratorOptions options;
+  options.maxLength = 64;
+  options.states = "h%d_in=h%d_out,c%d_in=c%d_out";
+  const std::string lstm = model("../../data/generation/lstm");
+  Sequence s = eightTokens(Generator(lstm + "/model.onnx", options));
+  s.append({36, 37, 43});
+  s.start();
+  EXPECT_EQ(s.readAll(), (std::vector<int64_t>{17, 1, 6, 52, 30, 7, 48, 19}));
+  options.states = "h%d_in";
+  fails([&] { Generator(lstm, options); }, ErrorCode::invalid_argument, {"past=present"});
+  options.states = "none_in=none_out";
+  fails([&] { Generator(lstm, options); }, ErrorCode::not_found, {"none_out"});
 }
 
 }  // namespace

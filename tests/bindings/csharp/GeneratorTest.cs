@@ -4,7 +4,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Generators: scenarios 85 to 88 and 95 to 97.</summary>
+/// <summary>Generators: scenarios 85 to 88 and 95 to 99.</summary>
 [TestFixture]
 public sealed class GeneratorTest
 {
@@ -184,5 +184,48 @@ public sealed class GeneratorTest
             wrong.SetOption("num_beams", 4);
             Fails(ErrorCode.InvalidArgument, () => wrong.Start(), "slots");
         }
+    }
+
+    [Test]
+    public void Scenario98SavedText()
+    {
+        string file = Path.GetTempFileName(), part = file + ".cut";
+        using (Generator generator = Make(), more = Make(2))
+        using (Sequence sequence = Text(generator))
+        using (Sequence again = generator.NewSequence())
+        using (Sequence other = more.NewSequence())
+        {
+            sequence.Start();
+            for (int i = 0; i < 3; i++) sequence.Next(-1);
+            sequence.Save(file);
+            byte[] bytes = File.ReadAllBytes(file);
+            Array.Resize(ref bytes, 100);
+            File.WriteAllBytes(part, bytes);
+            Fails(ErrorCode.DataLoss, () => again.Restore(part), part);
+            again.Restore(file);
+            Fails(ErrorCode.FailedPrecondition, () => again.Append(1), "saved text");
+            again.Start();
+            Assert.That(again.ReadAll(), Is.EqualTo(new long[] { 21, 43, 37, 34, 43 }));
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 21, 43, 37, 34, 43 }));
+            Fails(ErrorCode.FailedPrecondition, () => other.Restore(file), "another model");
+        }
+        File.Delete(file);
+        File.Delete(part);
+    }
+
+    [Test]
+    public void Scenario99NamedStates()
+    {
+        var options = new GeneratorOptions { MaxLength = 64, States = "h%d_in=h%d_out,c%d_in=c%d_out" };
+        using (var generator = new Generator(Model("lstm/model.onnx"), options))
+        using (Sequence sequence = Eight(generator, 36, 37, 43))
+        {
+            sequence.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 17, 1, 6, 52, 30, 7, 48, 19 }));
+        }
+        Fails(ErrorCode.InvalidArgument,
+            () => new Generator(Model("lstm"), new GeneratorOptions { States = "h%d_in" }), "past=present");
+        Fails(ErrorCode.NotFound,
+            () => new Generator(Model("lstm"), new GeneratorOptions { States = "none_in=none_out" }), "none_out");
     }
 }

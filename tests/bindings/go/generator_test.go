@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -155,4 +156,41 @@ func TestScenario97Beams(t *testing.T) {
 	wrong := sequence(t, g, 2)
 	ok(t, wrong.SetOption("num_beams", 4))
 	fails(t, wrong.Start(), poprt.InvalidArgument, "slots")
+}
+
+func TestScenario98SavedText(t *testing.T) {
+	g := generator(t, 1)
+	s := sequence(t, g, 8)
+	ok(t, s.Start())
+	for i := 0; i < 3; i++ {
+		must(s.Next(-1))
+	}
+	path := filepath.Join(t.TempDir(), "text.bin")
+	ok(t, s.Save(path))
+	again := must(g.NewSequence())
+	defer again.Close()
+	ok(t, os.WriteFile(path+".cut", must(os.ReadFile(path))[:100], 0o600))
+	fails(t, again.Restore(path+".cut"), poprt.DataLoss, "text.bin.cut")
+	ok(t, again.Restore(path))
+	fails(t, again.Append(1), poprt.FailedPrecondition, "saved text")
+	ok(t, again.Start())
+	equal(t, fmt.Sprint(must(again.ReadAll())), "[21 43 37 34 43]")
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[21 43 37 34 43]")
+	other := must(generator(t, 2).NewSequence())
+	defer other.Close()
+	fails(t, other.Restore(path), poprt.FailedPrecondition, "another model")
+}
+
+func TestScenario99NamedStates(t *testing.T) {
+	lstm := model("../../data/generation/lstm")
+	g := must(poprt.NewGenerator(lstm+"/model.onnx",
+		&poprt.GeneratorOptions{MaxLength: 64, States: "h%d_in=h%d_out,c%d_in=c%d_out"}))
+	defer g.Close()
+	s := eight(t, g, 36, 37, 43)
+	ok(t, s.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[17 1 6 52 30 7 48 19]")
+	_, err := poprt.NewGenerator(lstm, &poprt.GeneratorOptions{States: "h%d_in"})
+	fails(t, err, poprt.InvalidArgument, "past=present")
+	_, err = poprt.NewGenerator(lstm, &poprt.GeneratorOptions{States: "none_in=none_out"})
+	fails(t, err, poprt.NotFound, "none_out")
 }

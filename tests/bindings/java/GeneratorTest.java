@@ -12,7 +12,7 @@ import org.poprt.Generator;
 import org.poprt.GeneratorOptions;
 import org.poprt.Sequence;
 
-/** Generators: scenarios 85 to 88 and 95 to 97. */
+/** Generators: scenarios 85 to 88 and 95 to 99. */
 class GeneratorTest extends Scenarios {
   private static final Path FOLDER = MODELS.resolve("../../data/generation/genai");
   private static final long[] PROMPT = {6, 42, 26};
@@ -185,5 +185,50 @@ class GeneratorTest extends Scenarios {
       wrong.setOption("num_beams", 4);
       fails(ErrorCode.INVALID_ARGUMENT, wrong::start, "slots");
     }
+  }
+
+  @Test
+  void scenario_98_saved_text() throws Exception {
+    Path file = Files.createTempFile("text", ".bin"), part = Files.createTempFile("cut", ".bin");
+    try (Generator generator = generator(1);
+        Generator more = generator(2);
+        Sequence sequence = sequence(generator, 8);
+        Sequence again = generator.newSequence();
+        Sequence other = more.newSequence()) {
+      sequence.start();
+      for (int i = 0; i < 3; i++) sequence.next(-1);
+      sequence.save(file);
+      Files.write(part, java.util.Arrays.copyOf(Files.readAllBytes(file), 100));
+      fails(ErrorCode.DATA_LOSS, () -> again.restore(part), part.toString());
+      again.restore(file);
+      fails(ErrorCode.FAILED_PRECONDITION, () -> again.append(1), "saved text");
+      again.start();
+      assertArrayEquals(new long[] {21, 43, 37, 34, 43}, again.readAll());
+      assertArrayEquals(new long[] {21, 43, 37, 34, 43}, sequence.readAll());
+      fails(ErrorCode.FAILED_PRECONDITION, () -> other.restore(file), "another model");
+    } finally {
+      Files.delete(file);
+      Files.delete(part);
+    }
+  }
+
+  @Test
+  void scenario_99_named_states() {
+    Path lstm = MODELS.resolve("../../data/generation/lstm");
+    GeneratorOptions options =
+        new GeneratorOptions().maxLength(64).states("h%d_in=h%d_out,c%d_in=c%d_out");
+    try (Generator generator = new Generator(lstm.resolve("model.onnx"), options);
+        Sequence sequence = eight(generator, 36, 37, 43)) {
+      sequence.start();
+      assertArrayEquals(new long[] {17, 1, 6, 52, 30, 7, 48, 19}, sequence.readAll());
+    }
+    fails(
+        ErrorCode.INVALID_ARGUMENT,
+        () -> new Generator(lstm, new GeneratorOptions().states("h%d_in")),
+        "past=present");
+    fails(
+        ErrorCode.NOT_FOUND,
+        () -> new Generator(lstm, new GeneratorOptions().states("none_in=none_out")),
+        "none_out");
   }
 }

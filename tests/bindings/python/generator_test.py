@@ -1,4 +1,4 @@
-"""Generators: scenarios 85 to 88 and 95 to 97 of tests/bindings/README.md."""
+"""Generators: scenarios 85 to 88 and 95 to 99 of tests/bindings/README.md."""
 
 import itertools
 import json
@@ -175,6 +175,46 @@ class Generators(unittest.TestCase):
             self.assertFalse(search.next_text())
             with self.assertRaisesRegex(errors.InvalidArgumentError, "slots"):
                 g.generate([1], num_beams=4)
+
+    def test_scenario_98_saved_text(self):
+        with generator() as g, generator(slots=2) as more, tempfile.TemporaryDirectory() as folder:
+            file, part = os.path.join(folder, "text.bin"), os.path.join(folder, "cut.bin")
+            sequence = g.generate(PROMPT, max_new_tokens=8, ignore_stop=1)
+            for wanted in TOKENS[:3]:
+                self.assertEqual(sequence.next(-1), wanted)
+            sequence.save(file)
+            with open(file, "rb") as whole, open(part, "wb") as cut:
+                cut.write(whole.read(100))
+            again = g.new_sequence()
+            with self.assertRaisesRegex(errors.DataLossError, "cut.bin"):
+                again.restore(part)
+            again.restore(file)
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "saved text"):
+                again.append(1)
+            again.start()
+            self.assertEqual(list(again), TOKENS[3:])
+            self.assertEqual(list(g.restore(file)), TOKENS[3:])
+            self.assertEqual(list(sequence), TOKENS[3:])
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "another model"):
+                more.restore(file)
+
+    def test_scenario_99_named_states(self):
+        lstm = os.path.join(FOLDER, "lstm")
+        with Generator(os.path.join(lstm, "model.onnx"), max_length=64, states={"h%d_in": "h%d_out", "c%d_in": "c%d_out"}) as g:
+            self.assertEqual(list(g.generate([36, 37, 43], max_new_tokens=8, ignore_stop=1)), [17, 1, 6, 52, 30, 7, 48, 19])
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "past=present"):
+            Generator(lstm, states={"h%d_in": ""})
+        with self.assertRaisesRegex(errors.NotFoundError, "none_out"):
+            Generator(lstm, states={"none_in": "none_out"})
+
+    def test_models_with_recurrent_states_give_the_tokens_of_the_reference(self):
+        with open(os.path.join(FOLDER, "expected_recurrent.json"), encoding="utf-8") as file:
+            expected = json.load(file)
+        for kind, texts in expected.items():
+            with Generator(os.path.join(FOLDER, kind), slots=3) as g:
+                running = [g.generate(t["prompt"], max_new_tokens=len(t["tokens"]), ignore_stop=1) for t in texts]
+                for text, sequence in zip(texts, running):
+                    self.assertEqual(list(sequence), text["tokens"], kind)
 
     def test_models_with_an_encoder_give_the_tokens_of_the_reference(self):
         with open(os.path.join(FOLDER, "expected_encoder_decoder.json"), encoding="utf-8") as file:

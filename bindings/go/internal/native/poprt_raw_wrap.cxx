@@ -1231,7 +1231,7 @@ SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
     const poprt_shim::Queues::Use use(*self->queues);
     return use.get() ? poprt_queue_anchor(self->queue) : nullptr;
   }
-SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,int64_t encoder_length,poprt_result *error){
+SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,int64_t encoder_length,char const *states,poprt_result *error){
     poprt_generator_options options{};
     options.struct_size = sizeof options;
     options.max_length = max_length;
@@ -1240,6 +1240,7 @@ SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_leng
     options.threads = threads;
     options.reuse_prefixes = reuse_prefixes;
     options.encoder_length = encoder_length;
+    options.states = states;
     raw_generator* made = nullptr;
     *error = poprt_generator_create(path, &options, &made);
     return made;
@@ -1293,6 +1294,8 @@ SWIGINTERN bool raw_sequence_next_text(raw_sequence *self,poprt_result *error){
     *error = poprt_sequence_next_text(self, &value);
     return value != 0;
   }
+SWIGINTERN poprt_result raw_sequence_save(raw_sequence *self,char const *path){ return poprt_sequence_save(self, path); }
+SWIGINTERN poprt_result raw_sequence_restore(raw_sequence *self,char const *path){ return poprt_sequence_restore(self, path); }
 SWIGINTERN double raw_sequence_score(raw_sequence *self){ return poprt_sequence_score(self); }
 
 // The version of the headers of the wrapper, and that of the loaded library.
@@ -8139,7 +8142,7 @@ raw_anchor *_wrap_RawQueue_anchor_native(raw_queue *_swig_go_0) {
 }
 
 
-raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, long long _swig_go_6, poprt_result *_swig_go_7) {
+raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, long long _swig_go_6, _gostring_ _swig_go_7, poprt_result *_swig_go_8) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8147,7 +8150,8 @@ raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long
   int32_t arg5 ;
   bool arg6 ;
   int64_t arg7 ;
-  poprt_result *arg8 = (poprt_result *) 0 ;
+  char *arg8 = (char *) 0 ;
+  poprt_result *arg9 = (poprt_result *) 0 ;
   raw_generator *result = 0 ;
   raw_generator *_swig_go_result;
   
@@ -8162,11 +8166,17 @@ raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long
   arg5 = (int32_t)_swig_go_4; 
   arg6 = (bool)_swig_go_5; 
   arg7 = (int64_t)_swig_go_6; 
-  arg8 = (poprt_result*)_swig_go_7;
   
-  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  arg8 = (char *)malloc(_swig_go_7.n + 1);
+  memcpy(arg8, _swig_go_7.p, _swig_go_7.n);
+  arg8[_swig_go_7.n] = '\0';
+  
+  arg9 = (poprt_result*)_swig_go_8;
+  
+  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7,(char const *)arg8,arg9);
   *(raw_generator **)&_swig_go_result = (raw_generator *)result; 
   free(arg1); 
+  free(arg8); 
   return _swig_go_result;
 }
 
@@ -8538,6 +8548,46 @@ bool _wrap_RawSequence_next_text_native(raw_sequence *_swig_go_0, poprt_result *
   
   result = (bool)raw_sequence_next_text(arg1,arg2);
   _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_save_native(raw_sequence *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_sequence_save(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_restore_native(raw_sequence *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_sequence_restore(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
   return _swig_go_result;
 }
 

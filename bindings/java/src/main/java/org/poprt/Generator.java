@@ -44,7 +44,8 @@ public final class Generator implements AutoCloseable {
             options.prefill,
             options.threads,
             options.reusePrefixes,
-            options.encoderLength);
+            options.encoderLength,
+            options.states);
     handle = Handle.of(this, raw, RawGenerator::delete);
   }
 

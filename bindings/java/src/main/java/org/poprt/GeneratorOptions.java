@@ -12,6 +12,7 @@ public final class GeneratorOptions {
   int threads;
   boolean reusePrefixes;
   long encoderLength;
+  String states = "";
 
   /**
    * The most tokens of a text, including its prompt.
@@ -77,6 +78,18 @@ public final class GeneratorOptions {
    */
   public GeneratorOptions encoderLength(long value) {
     encoderLength = value;
+    return this;
+  }
+
+  /**
+   * Recurrent states that are not found by their names.
+   *
+   * @param value {@code past=present,...}, the names of inputs and outputs, with {@code %d} for a
+   *     number; default none
+   * @return this
+   */
+  public GeneratorOptions states(String value) {
+    states = value;
     return this;
   }
 }

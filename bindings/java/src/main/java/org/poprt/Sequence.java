@@ -300,6 +300,43 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
+   * Writes the text so far to a file: its state on the device, its options and the tokens that were
+   * not read. {@code restore} continues it with the same tokens. The text goes on here. The file is
+   * written completely or not at all, and replaces an existing file.
+   *
+   * @param file the file
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
+   *     started
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: a beam search
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the folder does not exist
+   * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: the file cannot be created
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
+   * @since 1.0
+   */
+  public void save(Path file) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().save(file.toString());
+    }
+  }
+
+  /**
+   * Reads a text that {@code save} wrote, instead of a prompt and options; {@code start} continues
+   * it. The generator must have the same model and sizes. The time limit begins again.
+   *
+   * @param file the file
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the file does not exist
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is damaged or truncated
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or has a prompt or options; or the file is of another model, build or size
+   * @since 1.0
+   */
+  public void restore(Path file) {
+    try (Use<RawSequence> use = use()) {
+      use.raw().restore(file.toString());
+    }
+  }
+
+  /**
    * The score of the current text of a beam search: the sum of its log-probabilities by its length
    * to the power {@code length_penalty}. 0 before the end and for other sequences.
    *
