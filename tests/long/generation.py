@@ -4,7 +4,8 @@
 
 The architectures are Llama, Qwen (biases; norms of heads), Gemma (soft caps, windows), Phi (partial rotation, parallel layers),
 GPT-2 and Mixtral (experts). Attention has the forms of GroupQueryAttention, MultiHeadAttention, Attention-23 and MatMul-Softmax with
-caches that grow by Concat. Weights are f32 or 4-bit (MatMulNBits).
+caches that grow by Concat, and of Attention-24 on a static cache that TensorScatter writes (linear and circular). Weights are f32 or
+4-bit (MatMulNBits, QMoE).
 
 Each model is checked in three ways:
 
@@ -17,6 +18,9 @@ weights without that rounding, is at most RATIO times the error of ONNX Runtime,
 
 Models with an encoder (T5, BART, Whisper) are made by encoder_decoder.py, in the forms of optimum, separate and merged, and checked in
 the same ways. Their texts have at most 400 tokens.
+
+Models with recurrent states (Mamba, RWKV, linear attention, short convolutions, LSTM) are made by recurrent.py. They are checked in the
+same ways, and a text that is saved at a random token continues with the same tokens in another generator.
 
 Exit code 1 when one differs. A model that ONNX Runtime refuses is listed as skipped, and does not count."""
 
@@ -33,6 +37,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import poprt
+import recurrent
 from onnx import TensorProto, helper, numpy_helper
 
 MS = "com.microsoft"
@@ -72,6 +77,8 @@ FAMILIES = [
     Family("phi-gqa", **PHI), Family("phi-gqa-int4", bits=4, **PHI), Family("phi-concat", "concat", **PHI),
     Family("gpt2-concat", "concat", **GPT2), Family("gpt2-concat-int4", "concat", bits=4, **GPT2),
     Family("gpt2-mha", "mha", **GPT2), Family("mixtral-gqa", experts=True), Family("mixtral-concat", "concat", experts=True),
+    Family("llama-static", "static"), Family("gpt2-static-int4", "static", bits=4, **GPT2),
+    Family("mixtral-gqa-int4", bits=4, experts=True), Family("gpt-oss-gqa-int4", bits=4, experts="gpt-oss"),
 ]
 
 
@@ -141,11 +148,27 @@ class Graph:
         gate = self.gelu(gate) if f.activation == "gelu" else self.add("Mul", gate, self.add("Sigmoid", gate))
         return self.linear(self.add("Mul", gate, up), MLP, HIDDEN)
 
+    def experts(self, n, k):
+        """Weights, scales for blocks of 32, and biases of the experts."""
+        codes = f"w{len(self.constants)}"
+        self.constants[codes] = self.random.integers(0, 256, (EXPERTS, n, k // 2), np.uint8)
+        return codes, self.weight(EXPERTS, n, k // 32, scale=k ** -0.5 / 30, offset=k ** -0.5 / 4.6), self.weight(EXPERTS, n, scale=0.2)
+
+    def quantised_moe(self, x, rows):
+        """Gate and up are the even and odd rows of the first product. gpt-oss clamps them and adds 1 to `up`."""
+        clamp = {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 7.0} if self.f.experts == "gpt-oss" else {
+            "activation_alpha": 1.0, "activation_beta": 0.0}
+        return self.add("QMoE", x, rows, *self.experts(2 * MLP, HIDDEN), *self.experts(HIDDEN, MLP), domain=MS, k=2,
+                        activation_type="swiglu", swiglu_fusion=1, expert_weight_bits=4, block_size=32, normalize_routing_weights=1,
+                        **clamp)
+
     def moe(self, x):
-        """GQA form: the operator MoE. Concat form: all experts, weighted by the two best probabilities, as transformers exports it."""
+        """GQA form: the operator MoE, or QMoE with 4 bits (of Mixtral or gpt-oss). Concat form: all experts, weighted by the two best probabilities, as transformers exports it."""
         router = self.linear(x, HIDDEN, EXPERTS, gain=2.0)
         if self.f.attention == "gqa":
             rows = self.add("Reshape", router, self.constant([-1, EXPERTS]))
+            if self.f.bits:
+                return self.quantised_moe(x, rows)
             return self.add("MoE", x, rows, self.weight(EXPERTS, MLP, HIDDEN, scale=HIDDEN ** -0.5), "",
                             self.weight(EXPERTS, HIDDEN, MLP, scale=MLP ** -0.5), domain=MS, k=2, activation_type="silu",
                             normalize_routing_weights=1)
@@ -215,12 +238,27 @@ def repeat_heads(g, x, kv):
     return g.add("Reshape", g.add("Expand", g.add("Unsqueeze", x, g.constant([2])), wide), flat)
 
 
+def attend_static(g, i, q, k, v, shared):
+    """TensorScatter writes into caches of fixed size, whose last axis has the heads."""
+    f = g.f
+    if f.rotated:
+        q, k = (g.add("Reshape", g.add("Transpose", rotate(g, split_heads(g, x, n), shared["cos"], shared["sin"]), perm=[0, 2, 1, 3]),
+                      g.constant([0, 0, n * WIDTH])) for x, n in ((q, HEADS), (k, f.kv)))
+    mode = {"mode": "circular"} if i % 2 else {}
+    k, v = (g.add("TensorScatter", f"{part}_cache.{i}", x, "write_indices", outputs=[f"updated_{part}_cache.{i}"], axis=1, **mode)
+            for part, x in (("key", k), ("value", v)))
+    return g.add("Attention", q, k, v, "", "", "", "nonpad_kv_seqlen", is_causal=1, q_num_heads=HEADS, kv_num_heads=f.kv,
+                 scale=WIDTH ** -0.5)
+
+
 def attend(g, i, y, shared):
     f = g.f
     q, k, v = (g.linear(y, HIDDEN, n * WIDTH, f.biases, gain) for n, gain in ((HEADS, 2.5), (f.kv, 2.5), (f.kv, 1.0)))
     if f.head_norm:
         q, k = (g.add("Reshape", g.norm(g.add("Reshape", x, g.constant([0, 0, n, WIDTH])), WIDTH), g.constant([0, 0, n * WIDTH]))
                 for x, n in ((q, HEADS), (k, f.kv)))
+    if f.attention == "static":
+        return attend_static(g, i, q, k, v, shared)
     past = [f"past_key_values.{i}.key", f"past_key_values.{i}.value"]
     results = [f"attention{i}", f"present.{i}.key", f"present.{i}.value"]
     if f.attention == "gqa":
@@ -261,7 +299,8 @@ def prepare(g):
         g.add("Cast", dimension(g, "attention_mask", 1), outputs=["total_length"], to=TensorProto.INT32)
         g.constants.update(cos=cos, sin=sin)
         return shared
-    shared["mask"] = causal_mask(g, f.attention == "attention")
+    if f.attention != "static":
+        shared["mask"] = causal_mask(g, f.attention == "attention")
     for name, table in (("cos", cos), ("sin", sin)) if f.rotated else ():
         rows = g.add("Gather", g.f32(np.concatenate([table, table], 1)), "position_ids")
         shared[name] = g.add("Unsqueeze", rows, g.constant([1]))
@@ -295,19 +334,27 @@ def finish(g):
     f = g.f
     value = helper.make_tensor_value_info
     total = "total" if f.attention == "gqa" else "past + sequence"
-    inputs = [value("input_ids", TensorProto.INT64, ["batch", "sequence"]), value("attention_mask", TensorProto.INT64, ["batch", total])]
+    inputs = [value("input_ids", TensorProto.INT64, ["batch", "sequence"])]
+    if f.attention == "static":
+        inputs += [value(name, TensorProto.INT64, ["batch"]) for name in ("write_indices", "nonpad_kv_seqlen")]
+    else:
+        inputs.append(value("attention_mask", TensorProto.INT64, ["batch", total]))
     if f.attention != "gqa" or f.rotated < WIDTH:
         inputs.append(value("position_ids", TensorProto.INT64, ["batch", "sequence"]))
     outputs = [value("logits", TensorProto.FLOAT, ["batch", "sequence", VOCABULARY])]
     for i in range(LAYERS):
         for part in ("key", "value"):
+            if f.attention == "static":
+                inputs.append(value(f"{part}_cache.{i}", TensorProto.FLOAT, ["batch", "places", f.kv * WIDTH]))
+                outputs.append(value(f"updated_{part}_cache.{i}", TensorProto.FLOAT, ["batch", "places", f.kv * WIDTH]))
+                continue
             inputs.append(value(f"past_key_values.{i}.{part}", TensorProto.FLOAT, ["batch", f.kv, "past", WIDTH]))
             outputs.append(value(f"present.{i}.{part}", TensorProto.FLOAT, ["batch", f.kv, total, WIDTH]))
     constants = [numpy_helper.from_array(array, name) for name, array in g.constants.items()]
     graph = helper.make_graph(g.nodes, f.name, inputs, outputs, constants)
-    opset = 23 if f.attention == "attention" else 18
+    opset = {"attention": 23, "static": 24}.get(f.attention, 18)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)],
-                             ir_version=11 if opset == 23 else 8)
+                             ir_version=11 if opset > 18 else 8)
 
 
 class Reference:
@@ -322,16 +369,18 @@ class Reference:
         self.f = f
 
     def run(self, tokens, caches, length):
-        feeds = {"input_ids": np.array([tokens]), "attention_mask": np.ones((1, length + len(tokens)), np.int64), **caches}
-        if "position_ids" in self.names:
-            feeds["position_ids"] = np.arange(length, length + len(tokens))[None]
+        end = length + len(tokens)
+        values = {"input_ids": np.array([tokens]), "attention_mask": np.ones((1, end), np.int64),
+                  "position_ids": np.arange(length, end)[None], "write_indices": np.array([length]), "nonpad_kv_seqlen": np.array([end])}
+        feeds = {**{n: values[n] for n in self.names if n in values}, **caches}
         logits, *present = self.session.run(None, feeds)
-        return logits[0, -1], dict(zip([n for n in self.names if n.startswith("past")], present))
+        return logits[0, -1], dict(zip(caches, present))
 
     def greedy(self, prompt, count, given=None):
         """The tokens, and the logits before each of them. `given` are tokens that replace the most probable ones."""
-        empty = np.zeros((1, self.f.kv, 0, WIDTH), np.float32)
-        caches = {n: empty for n in self.names if n.startswith("past")}
+        static = self.f.attention == "static"
+        empty = np.zeros((1, PLACES, self.f.kv * WIDTH) if static else (1, self.f.kv, 0, WIDTH), np.float32)
+        caches = {n: empty for n in self.names if n.startswith("past") or "_cache." in n}
         tokens, all_logits, length, new = [], [], 0, list(prompt)
         for _ in range(count):
             logits, caches = self.run(new, caches, length)
@@ -480,6 +529,57 @@ def check_encoder(name, folder, count, seed):
     return ("ok" if good else "FAILED"), "; ".join(notes)
 
 
+def saved_differ(folder, make, prompts, alone, random):
+    """Saves texts at random tokens and continues them in another generator. Returns the number that differ."""
+    differ = 0
+    path = os.path.join(folder, "saved.bin")
+    with make() as first, make() as second:
+        for prompt, text in zip(prompts, alone):
+            sequence = first.generate(prompt, max_new_tokens=len(text), ignore_stop=1)
+            made = [sequence.next(-1) for _ in range(int(random.integers(0, len(text))))]
+            sequence.save(path)
+            sequence.cancel()
+            differ += made + list(second.restore(path)) != text
+    os.remove(path)
+    return differ
+
+
+def check_recurrent(name, folder, count, seed):
+    """As check(), for a model with recurrent states."""
+    recurrent.save(name, folder, seed, PLACES)
+    random = np.random.default_rng(seed + 1)
+    prompts = [[int(t) for t in random.integers(0, recurrent.VOCABULARY, n)] for n in (1, 5, 40)]
+    reference = recurrent.Reference(folder, name)
+    expected = [reference.greedy(p, count) for p in prompts]
+
+    def generator(slots=1):
+        return poprt.Generator(folder, max_length=count + 48, slots=slots, **({} if name == "rwkv" else {"prefill": 16}))
+
+    with generator() as one:
+        ours = np.array([forced(one, p, tokens) for p, (tokens, _) in zip(prompts, expected)])
+    theirs = np.array([logits for _, logits in expected])
+    worst = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+    good, notes = worst <= BOUND, [f"logits differ by {worst:.1e}"]
+    sure = [sure_tokens(logits) for _, logits in expected]
+    for slots in (1, 3, 8):
+        with generator(slots) as several:
+            alone = [list(several.generate(p, max_new_tokens=count, ignore_stop=1)) for p in prompts]
+            for made, (tokens, _), n in zip(alone, expected, sure):
+                if len(made) != count or made[:n] != tokens[:n]:
+                    good = False
+                    notes.append(f"other tokens than ONNX Runtime with {slots} slots")
+            differ, all_of = together(several, prompts, alone, random) if slots > 1 else (0, 0)
+        if differ:
+            good = False
+            notes.append(f"{differ} of {all_of} sequences differ with {slots} slots")
+    if differ := saved_differ(folder, lambda: generator(3), prompts, alone, random):
+        good = False
+        notes.append(f"{differ} texts differ after saving")
+    distinct = len({t for tokens, _ in expected for t in tokens})
+    notes.append(f"{sum(sure)} of {count * len(prompts)} tokens compared, {distinct} distinct")
+    return ("ok" if good else "FAILED"), "; ".join(notes)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=256)
@@ -489,12 +589,15 @@ def main():
     a = parser.parse_args()
     families = [f for f in FAMILIES if a.only in f.name]
     encoders = [name for name in encoder_decoder.NAMES if a.only in name]
-    if not families and not encoders or not 1 <= a.tokens <= PLACES - 48:
-        parser.error(f"--only: no model has '{a.only}' in its name" if not families and not encoders else f"--tokens: 1 to {PLACES - 48}")
+    states = [name for name in recurrent.NAMES if a.only in name]
+    none = not families and not encoders and not states
+    if none or not 1 <= a.tokens <= PLACES - 48:
+        parser.error(f"--only: no model has '{a.only}' in its name" if none else f"--tokens: 1 to {PLACES - 48}")
     counts = {"ok": 0, "skipped": 0, "FAILED": 0}
     with tempfile.TemporaryDirectory() as scratch:
         for name, run in [(f.name, lambda *given, f=f: check(f, *given)) for f in families] + [
-                (name, lambda *given, name=name: check_encoder(name, *given)) for name in encoders]:
+                (name, lambda *given, name=name: check_encoder(name, *given)) for name in encoders] + [
+                (name, lambda *given, name=name: check_recurrent(name, *given)) for name in states]:
             folder = os.path.join(a.keep or scratch, name)
             os.makedirs(folder, exist_ok=True)
             begin = time.monotonic()
