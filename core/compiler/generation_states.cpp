@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "ir/newest.h"
-#include "ops/facts.h"
+#include "passes/common/decoder_caches.h"
 
 namespace poprt::compiler {
 namespace {
@@ -112,22 +112,6 @@ ir::Value* by_given_name(const ir::Graph& graph, const std::string& output,
   return nullptr;
 }
 
-// The past state of an operator that has one.
-ir::Value* by_operator(const ir::Graph& graph, const ir::Value* output) {
-  const ir::Node* n = output->producer();
-  while (n && ops::facts_of(*n).source == ops::ElementSource::itself && n->input(0)) {
-    output = n->input(0);
-    n = output->producer();
-  }
-  if (!n) return nullptr;
-  for (const ops::StateForm& state : ops::facts_of(*n).states)
-    if (n->output(state.output) == output) {
-      ir::Value* past = n->input(state.input);
-      return past && graph.is_input(past) ? past : nullptr;
-    }
-  return nullptr;
-}
-
 ir::Value* by_similar_name(const ir::Graph& graph, const ir::Value* output) {
   const UnmarkedName present = unmarked(output->name(), kPresentWords);
   ir::Value* found = nullptr;
@@ -213,7 +197,7 @@ void put_batch_first(ir::Graph& graph, ir::Value* past, size_t output, size_t ax
 ir::Value* past_state_of(const ir::Graph& graph, const ir::Value* output,
                          const std::vector<StateNames>& named) {
   if (ir::Value* v = by_given_name(graph, output->name(), named)) return v;
-  if (ir::Value* v = by_operator(graph, output)) return v;
+  if (ir::Value* v = passes::operator_state_of(output)) return v;
   return by_similar_name(graph, output);
 }
 
