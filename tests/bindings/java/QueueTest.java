@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -95,25 +94,24 @@ class QueueTest extends Scenarios {
   @Test
   void queues_are_the_same_for_all_threads() throws Exception {
     try (Session session = session(affine(2))) {
-      for (int round = 0; round < 50; round++) {
+      for (int round = 0; round < 400; round++) {
         QueueManager queues = session.createQueueManager(new QueueOptions());
-        CyclicBarrier begin = new CyclicBarrier(4);
-        List<FutureTask<Object[]>> found = new ArrayList<>();
-        for (int i = 0; i < 4; i++) {
+        boolean input = round % 2 == 0;
+        AtomicInteger ready = new AtomicInteger();
+        List<FutureTask<Object>> found = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
           found.add(
               new FutureTask<>(
                   () -> {
-                    begin.await();
-                    Object in = queues.inputQueue("x");
-                    begin.await();
-                    return new Object[] {in, queues.outputQueue("y")};
+                    ready.incrementAndGet();
+                    while (ready.get() != 2) Thread.onSpinWait();
+                    return input ? queues.inputQueue("x") : queues.outputQueue("y");
                   }));
           new Thread(found.get(i)).start();
         }
-        for (FutureTask<Object[]> each : found) {
-          assertSame(queues.inputQueue("x"), each.get()[0]);
-          assertSame(queues.outputQueue("y"), each.get()[1]);
-        }
+        Object one = found.get(0).get();
+        assertSame(one, found.get(1).get());
+        assertSame(one, input ? queues.inputQueue("x") : queues.outputQueue("y"));
       }
     }
   }
