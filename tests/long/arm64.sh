@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# preset arm64: libpoprt.so for arm64 with Debian's toolchain; a C program runs models of this machine under qemu-user
+# preset arm64: the runtime for arm64 runs models of this machine under qemu-user; then the tests of core and C ABI
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # Needs what cmake/toolchains/arm64.cmake names, qemu-user-static, and the commands of build/release (or POPRT_BUILD).
-# POPRT_CROSS_ROOT is the folder of an unpacked toolchain, as for CMake; its programs find their libraries in it.
+# With the argument digits, only the example of digits runs. POPRT_CROSS_ROOT is the folder of an unpacked toolchain, as for
+# CMake; its programs find their libraries in it.
 root=${POPRT_CROSS_ROOT:-}
 build=${POPRT_BUILD:-build/release}
 cross() { LD_LIBRARY_PATH=${root:+$root/usr/lib/$(uname -m)-linux-gnu} "$@"; }
@@ -22,3 +23,8 @@ chmod +x "$work/run"
 for precision in fp32 fp16; do
   tests/examples/digits_test.sh "$build/bin/poprt" "$work/run" examples/digits "$precision"
 done
+if [[ ${1:-} != digits ]]; then
+  cross cmake --preset arm64 -DPOPRT_TESTS=ON ${root:+-DPOPRT_CROSS_ROOT=$root}
+  cross cmake --build --preset arm64-tests -j "${POPRT_JOBS:-$(nproc)}"
+  cross ctest --preset arm64 -j "${POPRT_JOBS:-$(nproc)}"
+fi

@@ -1,6 +1,7 @@
-# Writes OUTPUT, which adds the tests of the GoogleTest program PROGRAM to CTest: discover_tests.cmake.
+# Writes OUTPUT, which adds the tests of the GoogleTest program PROGRAM to CTest: discover_tests.cmake. EMULATOR runs programs of
+# another architecture; it is empty for those of this one.
 cmake_minimum_required(VERSION 3.25)
-execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 # CMake does not split a list between brackets, so a bracket in a parameter would join it with the tests after it.
 string(REGEX REPLACE "[][;]" "," listed "${listed}")
 string(REGEX MATCHALL "\n" ends "${listed}")
@@ -11,6 +12,10 @@ list(LENGTH lines found)
 if(NOT found EQUAL expected)
   message(FATAL_ERROR "${PROGRAM}: of ${expected} lines of --gtest_list_tests, ${found} were read: tests would be lost")
 endif()
+set(command "")
+foreach(word IN LISTS EMULATOR PROGRAM)
+  string(APPEND command " [==[${word}]==]")
+endforeach()
 set(written "")
 set(names "")
 foreach(line IN LISTS lines)
@@ -37,7 +42,7 @@ foreach(line IN LISTS lines)
       string(APPEND properties " SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\]]==]")
     endif()
     set(name "[==[${PREFIX}${name}]==]")
-    string(APPEND written "add_test(${name} [==[${PROGRAM}]==] [==[--gtest_filter=${filter}]==])\n"
+    string(APPEND written "add_test(${name}${command} [==[--gtest_filter=${filter}]==])\n"
       "set_tests_properties(${name} PROPERTIES ${properties})\n")
   endif()
 endforeach()
