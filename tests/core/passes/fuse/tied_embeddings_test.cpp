@@ -115,7 +115,13 @@ TEST(TiedEmbeddings, IntegersAreShared) {
     output %rows
 )",
                     64 * bits / 8, fmt::join(bytes, ", "), 32 * bits / 8, bits);
-    const auto original = parsed(text), graph = parsed(text);
+    const auto parse = [&] {
+      auto g = ir::parse_text(
+          fmt::format("graph \"g\" opset {{\"\": 17, \"com.microsoft\": 1}} {{\n{}\n}}", text));
+      ops::infer(*g);
+      return g;
+    };
+    const auto original = parse(), graph = parse();
     run(*graph, {"narrow_products", "expand_operators", "constant_folding", "tied_embeddings"});
     const auto nodes = graph->nodes();
     const auto rows =
