@@ -85,6 +85,29 @@ ir::Value* scatter_places(BoundContext& ctx, const Item& x, const Item& at, bool
   return at.size ? ctx.zero_filled(at) : at.value;
 }
 
+// Sized indices of a tensor without elements, of which the real ones are checked. They have no
+// effect on the result, whose size is therefore computed from them: 0 is added, which is the least
+// of 0 and the checked indices. Otherwise the check would be removed as unused.
+BoundResult scattered_into_nothing(BoundContext& ctx, const Item& x, Item at, bool elements) {
+  const Shape& shape = x.value->shape();
+  BoundResult out{.size = x.size, .axis = x.axis, .whole = x.value};
+  if (element_count(at.value->shape()) == 0) return out;
+  const auto check = [&](size_t d, std::optional<size_t> component) {
+    ir::Value* size = x.sized_along(d) ? x.size : ctx.build.integer(shape[d]);
+    at.value = ctx.checked_index(at, size, 0, component);
+  };
+  if (elements)
+    check(ctx.axis_attr(0), std::nullopt);
+  else
+    for (size_t d = 0; d < static_cast<size_t>(at.value->shape().back()); d++) check(d, d);
+  ir::Value* greatest = ctx.build.newest("ReduceMax", {at.value}, {{"keepdims", int64_t{0}}});
+  ir::Value* none = ctx.build.newest("Min", {greatest, ctx.build.integer(0)});
+  if (!x.size)
+    out.axis = static_cast<size_t>(std::find(shape.begin(), shape.end(), 0) - shape.begin());
+  out.size = x.size ? ctx.build.newest("Add", {x.size, none}) : none;
+  return out;
+}
+
 }  // namespace
 
 BoundResult bound_scatter(BoundContext& ctx, bool elements) {
@@ -111,9 +134,8 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   }
   if (!at.size && updates.size)
     at.sized(ctx.build.integer(at.value->shape()[updates.axis]), updates.axis);
-  // Padding of the indices has no place in an empty tensor.
   if (at.size && element_count(x.value->shape()) == 0)
-    return {.size = x.size, .axis = x.axis, .whole = x.value};
+    return scattered_into_nothing(ctx, x, at, elements);
   in[1].value = at.value = scatter_places(ctx, x, at, elements);
   if (!at.size) return out;
   const int64_t bound = std::min(at.value->shape()[at.axis], updates.value->shape()[at.axis]);

@@ -280,6 +280,45 @@ TEST(SizedIndices, NoIndicesOfNoRowsAreValid) {
   }
 }
 
+// A tensor without elements has no place for an index, also if its shape is static and the result
+// does not depend on the indices.
+TEST(SizedIndices, ScatterIntoNothingIsChecked) {
+  const auto outcome = [](const std::string& op, const std::string& x, const std::string& w,
+                          std::vector<bool> kept) {
+    const Executable e = compile_body("input %x : f32" + x + "\ninput %v : f32" + w + R"(
+      input %c : bool[4]
+      const %k : s64[4] = [0, 1, 2, 3]
+      const %down : s64[2] = [-1, 1]
+      %i : ? = Compress(%k, %c) {axis = 0}
+      %w : ? = Compress(%v, %c) {axis = 0}
+      %p : ? = Reshape(%i, %down)
+      %y : ? = )" + op + " \"puts\"\noutput %y\n");
+    const auto floats = [](Shape shape) { return Tensor::zeros(DType::f32, std::move(shape)); };
+    const auto shape = [](const std::string& text) {
+      return text == "[0]" ? Shape{0} : text == "[4]" ? Shape{4} : Shape{text[1] - '0', 0};
+    };
+    return indexed_outcome(
+        e, {{"x", floats(shape(x))}, {"v", floats(shape(w))}, {"c", kept_condition(kept)}});
+  };
+  const std::string at_first = "node 'puts': index 0 at place 0 is outside [0, -1]",
+                    at_later = "node 'puts': index 3 at place 1 is outside [-3, 2]";
+  const std::vector<bool> none(4, false), first = {true, false, false, false},
+                                          two = {true, false, false, true},
+                                          later = {false, true, true, false};
+  for (const char* op : {"ScatterElements(%x, %i, %w)", "ScatterND(%x, %p, %w)",
+                         "ScatterElements(%x, %i, %w) {reduction = \"add\"}",
+                         "ScatterND(%x, %p, %w) {reduction = \"max\"}"}) {
+    EXPECT_EQ(outcome(op, "[0]", "[4]", none), "[0] ") << op;
+    EXPECT_EQ(outcome(op, "[0]", "[4]", first), at_first) << op;
+    EXPECT_EQ(outcome(op, "[0]", "[4]", two), at_first) << op;
+  }
+  // Rows without elements have places.
+  const char* rows = "ScatterND(%x, %p, %w)";
+  EXPECT_EQ(outcome(rows, "[3,0]", "[4,0]", none), "[3,0] ");
+  EXPECT_EQ(outcome(rows, "[3,0]", "[4,0]", later), "[3,0] ");
+  EXPECT_EQ(outcome(rows, "[3,0]", "[4,0]", two), at_later);
+}
+
 TEST(SizedIndices, AreCheckedInTheBranchThatRunsAndInEachRound) {
   const std::string rows = R"(
     input %x : f32[4]
