@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -409,6 +410,44 @@ TEST(CppPopef, ReadersTakePartsOfStreams) {
   EXPECT_EQ(whole.feeds().size(), 1u);
 }
 
+// Like a pipe: it can only be read in order.
+class Pipe : public std::streambuf {
+ public:
+  explicit Pipe(std::string bytes) : bytes_(std::move(bytes)) {
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + bytes_.size());
+  }
+
+ private:
+  std::string bytes_;
+};
+
+TEST(CppPopef, StreamsThatCannotSeekAreCopied) {
+  std::stringstream file;
+  Writer writer(file);
+  write_sample(writer);
+  const std::string bytes = file.str();
+  ASSERT_GT(bytes.size(), 40000u) << "it is copied in parts";
+  Pipe whole(bytes), part(bytes + "behind"), cut(bytes);
+  Reader of_whole, of_part, of_cut;
+  of_whole.parseStream(std::make_shared<std::istream>(&whole));
+  const auto stream = std::make_shared<std::istream>(&part);
+  of_part.parseStream(stream, bytes.size());
+  EXPECT_EQ(text(*stream), "behind") << "only the announced bytes are read";
+  for (const Reader* reader : {&of_whole, &of_part}) {
+    ASSERT_EQ(reader->executables().size(), 1u);
+    EXPECT_EQ(text(*reader->executables()[0].getStandaloneExecutableStream()),
+              random_bytes(100000, 1));
+  }
+  try {
+    of_cut.parseStream(std::make_shared<std::istream>(&cut), bytes.size() + 1);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const FileError& e) {
+    const std::string sizes = "has " + std::to_string(bytes.size()) + " bytes, " +
+                              std::to_string(bytes.size() + 1) + " were announced";
+    EXPECT_NE(std::string(e.what()).find(sizes), std::string::npos) << e.what();
+  }
+}
+
 TEST(CppPopef, ModelsLinkTheirBlobs) {
   const auto reader = sample_reader();
   const ModelBuilder builder(reader);
@@ -475,6 +514,21 @@ TEST(CppPopef, AnExceptionLeavesTheOldFile) {
   EXPECT_THROW(blob->close(), Error);
   EXPECT_THROW(writer.close(), Error);
   EXPECT_EQ(file.bytes(), before);
+}
+
+// A blob is not finished by an exception, even if all of its data was written: the file would be
+// without what the exception prevented.
+TEST(CppPopef, AnExceptionWhileABlobIsWrittenFailsTheWriter) {
+  const File file;
+  FileWriter writer(file.path);
+  try {
+    const auto blob = writer.createOpaqueBlob("half", "model");
+    blob->write("x", 1);
+    throw std::runtime_error("on the way");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_THROW(writer.close(), Error);
+  EXPECT_FALSE(std::filesystem::exists(file.path));
 }
 
 TEST(CppPopef, FeedsAreFilledSideBySide) {
