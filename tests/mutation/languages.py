@@ -177,7 +177,8 @@ class Cpp(Language):
             commands = {os.path.relpath(e["file"], ROOT): e["command"] for e in json.load(file)}
         self.programs = {}
         wanted = {"scenarios": ["tests/bindings/cpp/" + n for n in ("contract_test.cpp", "scenario_test.cpp", "scenario_models_test.cpp")]}
-        wanted.update({n: [f"tests/capi/{n}_test.cpp"] for n in ("cpp_run", "cpp_popef", "cpp_wrapper", "cpp_export", "cpp_passes")})
+        wanted.update({n: [f"tests/capi/{n}_test.cpp"] for n in ("cpp_run", "cpp_popef", "cpp_wrapper", "cpp_export", "cpp_passes",
+                                                                     "documented_names")})
         for name, files in wanted.items():
             words = re.findall(r"-D\S+|-std=\S+", commands[files[0]].replace('\\"', '"'))
             self.programs[name] = (files, words)
