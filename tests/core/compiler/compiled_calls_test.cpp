@@ -72,6 +72,16 @@ constexpr const char* kBf16Layers = R"(graph "g" opset {"": 17} {
     output %d
   })";
 
+// A Gather of the panels of a product.
+constexpr const char* kTiedEmbeddings = R"(graph "g" opset {"": 17} {
+    input %ids : s64[2]
+    const %table : f32[128,48] = fill 0.5
+    %rows : ? = Gather(%table, %ids)
+    %transposed : ? = Transpose(%table) {perm = [1, 0]}
+    %head : ? = MatMul(%rows, %transposed)
+    output %head
+  })";
+
 compiler::Options bf16_products() {
   compiler::Options options;
   for (const char* pass : {"narrow_weights", "bf16_convolutions"})
@@ -87,6 +97,7 @@ const std::vector<OneCall>& found_calls() {
     std::vector<OneCall> found;
     add_calls_of(*ir::parse_text(kLayers), found);
     add_calls_of(*ir::parse_text(kBf16Layers), found, bf16_products());
+    add_calls_of(*ir::parse_text(kTiedEmbeddings), found);
     for (const std::string_view profile : profiles())
       for (uint64_t seed = 0; seed < 150; seed++) {
         Choices choices(seed);

@@ -96,21 +96,21 @@ TEST(TiedEmbeddings, NarrowTypesAreShared) {
   }
 }
 
-// GatherBlockQuantized and MatMulNBits of one table [100, 64] of integers.
+// GatherBlockQuantized and MatMulNBits of one table [300, 64] of integers.
 TEST(TiedEmbeddings, IntegersAreShared) {
   for (const int bits : {2, 4, 8}) {
     std::mt19937 rng(1);
-    std::vector<unsigned> bytes(static_cast<size_t>(100 * 64 * bits / 8));
+    std::vector<unsigned> bytes(static_cast<size_t>(300 * 64 * bits / 8));
     for (unsigned& b : bytes) b = rng() % 256;
     const std::string text =
         fmt::format(R"(
     input %i : s64[2,5]
     input %x : f32[3,64]
-    const %table : u8[100,{0}] = [{1}]
-    const %blocks : u8[100,2,{2}] = [{1}]
-    const %scales : f32[100,2] = fill 0.125
+    const %table : u8[300,{0}] = [{1}]
+    const %blocks : u8[300,2,{2}] = [{1}]
+    const %scales : f32[300,2] = fill 0.125
     %rows = com.microsoft.GatherBlockQuantized(%table, %i, %scales) {{bits = {3}, block_size = 32}}
-    %head = com.microsoft.MatMulNBits(%x, %blocks, %scales) {{N = 100, K = 64, bits = {3}, block_size = 32}}
+    %head = com.microsoft.MatMulNBits(%x, %blocks, %scales) {{N = 300, K = 64, bits = {3}, block_size = 32}}
     output %head
     output %rows
 )",
