@@ -15,6 +15,7 @@
 #include "compiler/custom_notes.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/kept_model.h"
+#include "compiler/narrow.h"
 #include "compiler/outputs.h"
 #include "compiler/shard.h"
 #include "compiler/variable_weights.h"
@@ -118,6 +119,10 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   }
   // Transformed weights depend on the shape; parts share plain ones.
   if (part.count > 1) options.compact = true;
+  // Between the operators of a bf16 model, values are bf16, so rounding the rows of a product is no
+  // additional error. Convolutions stay f32, because CPUs without dots of bf16 compute them slowly.
+  if (!options.reproducible && has_bf16_weights(graph))
+    options.pass_arguments["narrow_weights"].emplace("products", "auto");
   Executable executable = compile(graph, options);
   if (options.passes_only) return executable;
   if (!rows.empty()) executable.notes[program::kBatchRows] = std::move(rows);

@@ -44,17 +44,27 @@ std::optional<program::NarrowWeights> narrowest(std::span<const float> values) {
   return narrowing.narrowest();
 }
 
-}  // namespace
-
-bool has_narrow_constants(const ir::Graph& graph) {
+// Whether a value of the graph, or of a graph in it, has the property.
+template <class Property>
+bool has_constant(const ir::Graph& graph, const Property& property) {
   for (const ir::Value* v : graph.values())
-    if (is_narrow(*v)) return true;
+    if (property(*v)) return true;
   for (const ir::Node* n : graph.nodes()) {
     bool inside = false;
-    ir::for_each_subgraph(*n, [&](const ir::Graph& g) { inside |= has_narrow_constants(g); });
+    ir::for_each_subgraph(*n, [&](const ir::Graph& g) { inside |= has_constant(g, property); });
     if (inside) return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool has_narrow_constants(const ir::Graph& graph) { return has_constant(graph, is_narrow); }
+
+bool has_bf16_weights(const ir::Graph& graph) {
+  return has_constant(graph, [](const ir::Value& v) {
+    return v.is_constant() && v.dtype() == DType::bf16 && v.constant().shape().size() >= 2;
+  });
 }
 
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,

@@ -12,6 +12,9 @@ namespace poprt::compiler {
 // check packs all weights again.
 bool has_narrow_constants(const ir::Graph& graph);
 
+// Whether a graph has constants of bf16 with at least two dimensions.
+bool has_bf16_weights(const ir::Graph& graph);
+
 // Returns the records that a narrower type represents exactly. It packs each weight of f32.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
                                                    std::span<const program::Weight> weights);

@@ -368,7 +368,7 @@ constexpr OptionRow kOptions[] = {
          "Type to which MatMul, Gemm and Conv with constant weights round both operands; sums are "
          "f32",
      .note = "f16 rounds only the weights of MatMul and Gemm; auto: bf16 for weights that bf16 "
-             "represents, else f32; a CPU without "
+             "represents, else f32 (the default for MatMul and Gemm of bf16 models); a CPU without "
              "dots of bf16 warns, and does not round the other "
              "operand of MatMul and Gemm; docs/precision.md",
      .standard = "f32",

@@ -14,6 +14,7 @@
 #include "compiler/fuse_graphs.h"
 #include "core/compiler/flow/support.h"
 #include "ir/placement.h"
+#include "kernels/common/describe_call.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "opsets/convert.h"
@@ -77,6 +78,40 @@ Tensor reference(const Tensor& x) {
 }
 
 constexpr double kTolerance = 1e-5;  // f32 sums of four products, three times
+
+// The fields of the products of a model with weights [64, 96] of a type.
+std::string product_numbers(const std::string& type, const DriverOptions& options) {
+  std::string values;
+  for (int i = 0; i < 64 * 96; i++)
+    values += (i ? ", " : "") + std::to_string((i * 37 % 101 - 50) / 64.0);
+  const Executable e =
+      compile_model(ir::parse_text("graph \"g\" opset {\"\": 17} {\n  input %x : " + type +
+                                   "[3,64]\n  const %w : " + type + "[64,96] = [" + values +
+                                   "]\n  %y : ? = MatMul(%x, %w)\n  output %y\n}\n"),
+                    options);
+  std::string numbers;
+  for (const auto& in : e.program.main)
+    if (e.program.kernels[in.kernel].starts_with("matmul"))
+      numbers += e.program.kernels[in.kernel] +
+                 kernels::describe_call(e.program.kernels[in.kernel], in.ints, in.floats);
+  return numbers;
+}
+
+TEST(Driver, ProductsOfABf16ModelAreBf16) {
+  DriverOptions options;
+  const auto has = [&](const char* type, const char* text) {
+    const std::string numbers = product_numbers(type, options);
+    return numbers.find(text) != numbers.npos;
+  };
+  EXPECT_TRUE(has("bf16", "products=2")) << product_numbers("bf16", options);
+  EXPECT_FALSE(has("f16", "products=2"));
+  EXPECT_TRUE(has("f32", "matmul m="));
+  options.pass_arguments["narrow_weights"]["products"] = std::string_view("f32");
+  EXPECT_FALSE(has("bf16", "products=2")) << "the option is f32";
+  options.pass_arguments.clear();
+  options.reproducible = true;
+  EXPECT_FALSE(has("bf16", "products=2"));
+}
 
 // Model k of a fused executable, with inputs graphK/x; the other's inputs are zeros.
 void expect_model(const Executable& e, size_t k, const Tensor& x) {
