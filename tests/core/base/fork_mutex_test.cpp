@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -54,6 +56,32 @@ TEST(ForkMutex, AWaitingThreadGetsIt) {
   mutex.unlock();
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(got.load(), 3);
+}
+
+std::chrono::nanoseconds processor_time_of_this_thread() {
+  timespec now{};
+  EXPECT_EQ(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+TEST(ForkMutex, AWaitingThreadUsesNoProcessorTime) {
+  using std::chrono::milliseconds;
+  ForkMutex mutex;
+  mutex.lock();
+  std::atomic<bool> started{false};
+  std::chrono::nanoseconds used{};
+  std::thread waiting([&] {
+    const auto before = processor_time_of_this_thread();
+    started = true;
+    mutex.lock();
+    used = processor_time_of_this_thread() - before;
+    mutex.unlock();
+  });
+  while (!started) std::this_thread::yield();
+  std::this_thread::sleep_for(milliseconds(300));
+  mutex.unlock();
+  waiting.join();
+  EXPECT_LT(used, milliseconds(10));
 }
 
 // A sanitizer's own threads do not survive fork().
