@@ -98,5 +98,62 @@ TEST(Amp, VectorMethodsTakeOnlyTheirShapes) {
   EXPECT_LT(vertex_cycles(t, Method::slic, dense), 0);
 }
 
+// The last worker starts 14 cycles after the first one. If the first one has another element, which
+// takes 4 cycles of each of the six workers, it hides this.
+TEST(Amp, EqualWorkersOfQuartersEndWithTheLastOne) {
+  const Target& t = target_of("c600");
+  TileWork equal = block(96), longer = block(97);
+  equal.inputs = longer.inputs = DType::f8_143;
+  EXPECT_EQ(amp_1x1_cycles(t, longer) - amp_1x1_cycles(t, equal), 6 * 4 - 14);
+}
+
+TEST(Amp, SlicTakesHalvesOfUpToFourChannelsAndAStrideOfTwo) {
+  const auto takes = [](DType inputs, int64_t in, int64_t out, int64_t stride) {
+    TileWork w;
+    w.rows = w.width = 14;
+    w.kernel_rows = w.kernel_width = 3;
+    w.inputs = inputs;
+    w.in = in;
+    w.out = out;
+    w.stride = stride;
+    return vertex_cycles(target_of("mk2"), Method::slic, w) > 0;
+  };
+  EXPECT_TRUE(takes(DType::f16, 4, 4, 2));
+  EXPECT_FALSE(takes(DType::f32, 4, 4, 2));
+  EXPECT_FALSE(takes(DType::f16, 5, 4, 2));
+  EXPECT_FALSE(takes(DType::f16, 4, 5, 2));
+  EXPECT_FALSE(takes(DType::f16, 4, 4, 3));
+}
+
+TEST(Amp, VectorMethodsRefuseEachWrongSize) {
+  const auto takes = [](Method method, int64_t in, int64_t out, int64_t taps) {
+    TileWork w;
+    w.rows = w.width = 14;
+    w.kernel_width = taps;
+    w.in = in;
+    w.out = out;
+    return vertex_cycles(target_of("mk2"), method, w) > 0;
+  };
+  EXPECT_TRUE(takes(Method::vmac, 1, 1, 3));
+  EXPECT_FALSE(takes(Method::vmac, 2, 1, 3));
+  EXPECT_FALSE(takes(Method::vmac, 1, 2, 3));
+  EXPECT_TRUE(takes(Method::outer_product, 1, 2, 1));
+  EXPECT_FALSE(takes(Method::outer_product, 2, 2, 1));
+  EXPECT_FALSE(takes(Method::outer_product, 1, 2, 3));
+}
+
+// Seven parts of 25 elements would take less time than six of 30 at most, but no more than six
+// workers compute the parts of a row.
+TEST(Amp, ARowHasAtMostOnePartForEachWorker) {
+  TileWork w;
+  w.rows = 11;
+  w.width = 175;
+  w.kernel_width = 2;
+  w.in = 8;
+  w.out = 16;
+  w.inputs = w.partials = DType::f32;
+  EXPECT_EQ(amp_nx1_cycles(target_of("mk2"), w), 49763);
+}
+
 }  // namespace
 }  // namespace poprt::ipu
