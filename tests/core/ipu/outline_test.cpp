@@ -114,6 +114,33 @@ TEST(Outline, ElementwiseOperationsAreNotWorthACall) {
   for (const ChipOp& op : p.ops) EXPECT_EQ(op.same_as, SIZE_MAX);
 }
 
+// A product and a Relu at the beginning and at the end, and between them `between` equal products,
+// each of which another operation follows. Returns whether the last Relu shares the first one's
+// program.
+bool finds_the_first_pair(size_t between) {
+  ChipProgram p;
+  size_t x = add_tensor(p, TensorKind::input);
+  const auto add_pair = [&](const char* second, size_t same_as) {
+    const size_t weight = add_tensor(p, TensorKind::weight);
+    const size_t y = add_tensor(p, TensorKind::activation);
+    const size_t z = add_tensor(p, TensorKind::activation);
+    add_op(p, "MatMul", p.ops.empty() ? SIZE_MAX : 0, 3, {x, weight}, y);
+    add_op(p, second, same_as, 1, {y}, z);
+    x = z;
+  };
+  add_pair("Relu", SIZE_MAX);
+  for (size_t i = 0; i < between; i++) add_pair("Softmax", SIZE_MAX);
+  add_pair("Relu", 1);
+  p.tensors[x].kind = TensorKind::output;
+  outline(p, target_of("c600"), {});
+  return p.ops.back().same_as != SIZE_MAX;
+}
+
+TEST(Outline, TheLast64EqualOperationsAreCompared) {
+  EXPECT_TRUE(finds_the_first_pair(63));
+  EXPECT_FALSE(finds_the_first_pair(64));
+}
+
 TEST(Outline, OperationsOfDifferentIpusShareNoProgram) {
   ChipProgram p = layers(2);
   p.ops[2].ipu = p.ops[3].ipu = 1;
