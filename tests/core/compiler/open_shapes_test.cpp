@@ -33,6 +33,15 @@ TEST(OpenModel, NamesTheSizesThatRequestsDecide) {
   EXPECT_EQ(s.outputs[1].names, (std::vector<std::string>{"", ""})) << "it depends on data";
 }
 
+TEST(OpenModel, ASizeOfZeroIsFixed) {
+  const auto model = describe("input %x : f32[N,0]\n%y = Relu(%x)\noutput %y\n");
+  ASSERT_TRUE(model);
+  for (const program::OpenAnchor& a : {model->shapes.inputs.at(0), model->shapes.outputs.at(0)}) {
+    EXPECT_EQ(a.shape, (Shape{kOpen, 0})) << a.name;
+    EXPECT_EQ(a.names, (std::vector<std::string>{"N", ""})) << a.name;
+  }
+}
+
 TEST(OpenModel, OptionsMayFixEverySize) {
   DriverOptions options;
   options.batch_size = 8;
