@@ -595,6 +595,7 @@ const Rule kRules[] = {
     {"unsqueezed_1", ints("a", "1") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
     {"unsqueezed_last", ints("a", "-1") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
     {"unsqueezed_twice", ints("a", "3, 0") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
+    {"unsqueezed_twice_in_front", ints("a", "1, 0") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
     {"squeezed", ints("a", "0") + "%y : ? = Squeeze(%s, %a)", "m"},
     {"squeezed_of_what_is_one", "%y : ? = Squeeze(%s)", "m"},
     {"squeezed_behind",
