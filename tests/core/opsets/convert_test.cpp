@@ -301,30 +301,38 @@ TEST(ConvertOpset, TheListingNamesEveryChange) {
   EXPECT_NE(page.find("\n" + text), std::string::npos) << "docs/opsets.md has another table";
 }
 
+// Converts an Einsum of operands of these shapes, and compares the results.
+void expect_einsum_converts(std::string_view equation, const std::vector<std::string>& shapes) {
+  std::string body, names;
+  for (size_t i = 0; i < shapes.size(); i++) {
+    body += fmt::format("input %x{} : f32{}\n", i, shapes[i]);
+    names += fmt::format("{}%x{}", i ? ", " : "", i);
+  }
+  body += fmt::format("%y : ? = Einsum({}) {{equation = \"{}\"}}\noutput %y", names, equation);
+  const auto before = parsed(body, 12);
+  auto graph = parsed(body, 12);
+  convert(*graph, 11);
+  EXPECT_EQ(ops_of(*graph).find("Einsum"), std::string::npos) << equation;
+  test::expect_same_results(*before, *graph, 1e-4);
+}
+
 // The results of three or more operands are multiplied one after the other.
 TEST(ConvertOpset, EinsumBecomesProductsOfMatrices) {
-  const auto converts = [](std::string_view equation, const std::vector<std::string>& shapes) {
-    std::string body, names;
-    for (size_t i = 0; i < shapes.size(); i++) {
-      body += fmt::format("input %x{} : f32{}\n", i, shapes[i]);
-      names += fmt::format("{}%x{}", i ? ", " : "", i);
-    }
-    body += fmt::format("%y : ? = Einsum({}) {{equation = \"{}\"}}\noutput %y", names, equation);
-    const auto before = parsed(body, 12);
-    auto graph = parsed(body, 12);
-    convert(*graph, 11);
-    EXPECT_EQ(ops_of(*graph).find("Einsum"), std::string::npos) << equation;
-    test::expect_same_results(*before, *graph, 1e-4);
-  };
-  converts("ij,jk,kl->il", {"[2,3]", "[3,4]", "[4,5]"});
-  converts("ij,jk,kl->li", {"[2,3]", "[3,4]", "[4,5]"});
-  converts("i,j,k->kji", {"[2]", "[3]", "[4]"});
-  converts("bij,bjk,bkl,l->b", {"[2,3,4]", "[2,4,5]", "[2,5,3]", "[3]"});
-  converts("ab,bc,ac->", {"[2,3]", "[3,4]", "[2,4]"});
-  converts(" i j , j k -> i k ", {"[2,3]", "[3,4]"});
-  converts("i j, j k", {"[2,3]", "[3,4]"});
-  converts(" ... i j , j k -> ... i k", {"[2,5,2,3]", "[3,4]"});
-  converts("b...d, ...d -> ...b", {"[2,5,3]", "[5,3]"});
+  expect_einsum_converts("ij,jk,kl->il", {"[2,3]", "[3,4]", "[4,5]"});
+  expect_einsum_converts("ij,jk,kl->li", {"[2,3]", "[3,4]", "[4,5]"});
+  expect_einsum_converts("i,j,k->kji", {"[2]", "[3]", "[4]"});
+  expect_einsum_converts("bij,bjk,bkl,l->b", {"[2,3,4]", "[2,4,5]", "[2,5,3]", "[3]"});
+  expect_einsum_converts("ab,bc,ac->", {"[2,3]", "[3,4]", "[2,4]"});
+  expect_einsum_converts(" i j , j k -> i k ", {"[2,3]", "[3,4]"});
+  expect_einsum_converts("i j, j k", {"[2,3]", "[3,4]"});
+  expect_einsum_converts(" ... i j , j k -> ... i k", {"[2,5,2,3]", "[3,4]"});
+  expect_einsum_converts("b...d, ...d -> ...b", {"[2,5,3]", "[5,3]"});
+}
+
+// Without an arrow, the result has the labels that occur once, not those that occur three times.
+TEST(ConvertOpset, EinsumWithoutAnArrowSumsOverLabelsOfSeveralOperands) {
+  expect_einsum_converts("ij,ik,i", {"[2,3]", "[2,4]", "[2]"});
+  expect_einsum_converts("i,ij,i,ki,i", {"[2]", "[2,3]", "[2]", "[4,2]", "[2]"});
 }
 
 // The numbers of the first node's input `i`.
