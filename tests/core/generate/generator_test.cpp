@@ -1,5 +1,6 @@
 #include "generate/generator.h"
 
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <random>
@@ -459,6 +460,35 @@ TEST(Generator, ServesManyThreads) {
   const auto statistics = parse_json(generator.statistics());
   EXPECT_EQ(statistics["ended"], 60);
   EXPECT_EQ(statistics["active"], 0);
+}
+
+// A sequence that has not ended waits or is active. Moving it to a slot takes some time here,
+// because it copies a large cache from another slot, so a reader would notice a state between the
+// two.
+TEST(Generator, StatisticsCountEverySequenceOnce) {
+  generate::ModelFolder folder = generate::open_folder(generation_data() / "optimum");
+  folder.context_length = 0;
+  Generator generator(compile_model_of(folder, {65536, 2, {8}}), {.reuse_prefixes = true});
+  SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.sampling.max_new_tokens = 1;
+  SequenceOptions waits = options;
+  waits.wait_for_logits = true;
+  const auto other = generator.submit(std::vector<int64_t>{1, 2, 3}, waits);
+  EXPECT_EQ(other->logits().size(), 53u);
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    while (!done) {
+      const auto now = parse_json(generator.statistics());
+      const auto count = [&](const char* name) { return now.at(name).get<int64_t>(); };
+      ASSERT_EQ(count("submitted"), count("ended") + count("waiting") + count("active"));
+    }
+  });
+  for (int i = 0; i < 50; i++)
+    EXPECT_EQ(read_text(*generator.submit(std::vector<int64_t>{1, 2, 3}, options)).tokens.size(),
+              1u);
+  done = true;
+  reader.join();
 }
 
 }  // namespace
