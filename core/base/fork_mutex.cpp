@@ -3,17 +3,44 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <chrono>
+
+#include "base/futex.h"
+
 namespace poprt {
 namespace {
 
-enum LockState : uint64_t { kUnlocked = 0, kLocked = 1, kWaitedFor = 2, kStateMask = 3 };
+// reserved: unlocked, but only threads that began to wait before may lock it.
+enum LockState : uint64_t { kUnlocked = 0, kLocked = 1, kReserved = 2, kStateMask = 3 };
+constexpr uint64_t kWaking = 4;
+constexpr int kWaitingShift = 3, kProcessShift = 32;
+constexpr uint64_t kWaitingMask = (uint64_t{1} << (kProcessShift - kWaitingShift)) - 1;
+constexpr int64_t kPatience = 1'000'000;  // nanoseconds
 
 std::atomic<pid_t> process_now{0};
 
 void note_process() noexcept { process_now.store(::getpid(), std::memory_order_relaxed); }
 
-uint64_t word_of(pid_t process, LockState state) {
-  return static_cast<uint64_t>(process) << 2 | state;
+struct Word {
+  pid_t process;
+  uint64_t waiting;
+  LockState state;
+  bool waking;  // whether a thread was woken that has not looked at the word yet
+
+  static Word of(uint64_t bits) {
+    return {static_cast<pid_t>(bits >> kProcessShift), bits >> kWaitingShift & kWaitingMask,
+            static_cast<LockState>(bits & kStateMask), (bits & kWaking) != 0};
+  }
+  uint64_t bits() const {
+    return static_cast<uint64_t>(process) << kProcessShift | waiting << kWaitingShift |
+           (waking ? kWaking : 0) | state;
+  }
+};
+
+int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -31,40 +58,74 @@ pid_t this_process() noexcept {
 }
 
 bool ForkMutex::try_lock() noexcept {
-  uint64_t word = word_.load(std::memory_order_relaxed);
-  return (word & kStateMask) == kUnlocked &&
-         word_.compare_exchange_strong(word, word_of(this_process(), kLocked),
+  uint64_t bits = word_.load(std::memory_order_relaxed);
+  Word word = Word::of(bits);
+  const pid_t me = this_process();
+  if (word.process != me) word = {me, 0, word.state, false};
+  return word.state == kUnlocked &&
+         word_.compare_exchange_strong(bits, Word{me, word.waiting, kLocked, word.waking}.bits(),
                                        std::memory_order_acquire, std::memory_order_relaxed);
 }
 
 void ForkMutex::lock() noexcept {
   const pid_t me = this_process();
-  // After a wait, other threads may still be waiting, and unlock() must wake one of them.
-  LockState taken = kLocked;
-  uint64_t word = word_.load(std::memory_order_relaxed);
+  bool waits = false, passed_over = false;  // it began to wait while the mutex was reserved
+  uint32_t first = 0;
+  const auto change = [&](uint64_t from, const Word& to) {
+    return word_.compare_exchange_weak(from, to.bits(), std::memory_order_acq_rel,
+                                       std::memory_order_relaxed);
+  };
   for (;;) {
-    const auto state = static_cast<LockState>(word & kStateMask);
-    const bool of_parent = word >> 2 != static_cast<uint64_t>(me);
-    if (state == kUnlocked || of_parent) {
-      if (!word_.compare_exchange_weak(word, word_of(me, taken), std::memory_order_acquire,
-                                       std::memory_order_relaxed))
-        continue;
-      if (state != kUnlocked) abandoned_ = true;
+    // Read before the word: a change after this ends the wait below.
+    const uint32_t seen = wakes_.load(std::memory_order_acquire);
+    const uint64_t bits = word_.load(std::memory_order_acquire);
+    const Word word = Word::of(bits);
+    const bool of_parent = word.process != me;
+    const bool reserved_for_me = waits && (!passed_over || seen != first);
+    if (of_parent || word.state == kUnlocked || (word.state == kReserved && reserved_for_me)) {
+      const uint64_t others = of_parent ? 0 : word.waiting - (waits ? 1 : 0);
+      if (!change(bits, {me, others, kLocked, word.waking && !waits && !of_parent})) continue;
+      if (of_parent && word.state == kLocked) abandoned_ = true;
       return;
     }
-    if (state == kLocked &&
-        !word_.compare_exchange_weak(word, word_of(me, kWaitedFor), std::memory_order_relaxed))
-      continue;
-    taken = kWaitedFor;
-    word_.wait(word_of(me, kWaitedFor), std::memory_order_relaxed);
-    word = word_.load(std::memory_order_relaxed);
+    if (!waits) {
+      if (!change(bits, {me, word.waiting + 1, word.state, word.waking})) continue;
+      waits = true;
+      passed_over = word.state == kReserved;
+      first = seen;
+      if (word.waiting == 0) waiting_since_.store(now_ns(), std::memory_order_relaxed);
+    } else if (word.waking) {
+      // Another unlock() must wake a thread: nobody knows that this one sleeps again.
+      change(bits, {me, word.waiting, word.state, false});
+    } else {
+      futex_wait(wakes_, seen);
+    }
   }
 }
 
 void ForkMutex::unlock() noexcept {
-  const uint64_t before =
-      word_.exchange(word_of(this_process(), kUnlocked), std::memory_order_release);
-  if ((before & kStateMask) == kWaitedFor) word_.notify_one();
+  const pid_t me = this_process();
+  uint64_t bits = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const Word word = Word::of(bits);
+    const uint64_t waiting = word.process == me ? word.waiting : 0;
+    const bool was_waking = waiting > 0 && word.waking;
+    bool reserves = false;
+    if (waiting > 0) {
+      const int64_t now = now_ns();
+      reserves = now - waiting_since_.load(std::memory_order_relaxed) > kPatience;
+      if (reserves) waiting_since_.store(now, std::memory_order_relaxed);
+    }
+    const LockState state = reserves ? kReserved : kUnlocked;
+    if (!word_.compare_exchange_weak(bits, Word{me, waiting, state, waiting > 0}.bits(),
+                                     std::memory_order_acq_rel, std::memory_order_relaxed))
+      continue;
+    if (waiting > 0 && !was_waking) {
+      wakes_.fetch_add(1, std::memory_order_release);
+      futex_wake(wakes_, 1);
+    }
+    return;
+  }
 }
 
 }  // namespace poprt

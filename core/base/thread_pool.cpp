@@ -1,16 +1,13 @@
 #include "base/thread_pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <climits>
 #include <map>
 #include <system_error>
 #include <thread>
@@ -20,19 +17,12 @@
 #include "base/denormals.h"
 #include "base/error.h"
 #include "base/fork_mutex.h"
+#include "base/futex.h"
 #include "base/pause.h"
 #include "base/threads.h"
 
 namespace poprt {
 namespace {
-
-void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
-}
-
-void futex_wake_all(std::atomic<uint32_t>& word) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 // Called after each failed poll. It pauses; after `patience` it yields the processor each time, so
 // that more threads than processors still make progress.
@@ -201,7 +191,7 @@ class ThreadPool::Workers {
     epoch_.fetch_add(1);
     // A worker that increments `sleepers_` after this check finds that `epoch_` has changed, so it
     // does not sleep.
-    if (sleepers_.load()) futex_wake_all(epoch_);
+    if (sleepers_.load()) futex_wake(epoch_);
   }
   void start();
   void stop() noexcept;
@@ -316,7 +306,7 @@ void ThreadPool::Workers::worker_loop(int worker) noexcept {
 void ThreadPool::Workers::stop() noexcept {
   stopping_.store(true);
   epoch_.fetch_add(1);
-  futex_wake_all(epoch_);
+  futex_wake(epoch_);
   for (std::thread& t : workers_) t.join();
   workers_.clear();
 }

@@ -1,11 +1,6 @@
 #include "runtime/queue/waiter.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <climits>
+#include "base/futex.h"
 
 namespace poprt::runtime {
 
@@ -18,13 +13,13 @@ bool Waiter::sleep(uint32_t epoch, std::optional<Clock::time_point> deadline) no
     limit.tv_sec = left / 1'000'000'000;
     limit.tv_nsec = left % 1'000'000'000;
   }
-  syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, epoch, deadline ? &limit : nullptr, nullptr, 0);
+  futex_wait(epoch_, epoch, deadline ? &limit : nullptr);
   return true;
 }
 
 void Waiter::wake() noexcept {
   epoch_.fetch_add(1, std::memory_order_acq_rel);
-  syscall(SYS_futex, &epoch_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  futex_wake(epoch_);
 }
 
 }  // namespace poprt::runtime

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -82,6 +83,30 @@ TEST(ForkMutex, AWaitingThreadUsesNoProcessorTime) {
   mutex.unlock();
   waiting.join();
   EXPECT_LT(used, milliseconds(10));
+}
+
+// Threads that hold it for longer than a millisecond take turns, although each asks for it again at
+// once.
+TEST(ForkMutex, ThreadsTakeTurns) {
+  constexpr int kThreads = 4, kTurns = 25;
+  ForkMutex mutex;
+  std::atomic<int> turns{0};
+  std::vector<int> most(kThreads);  // of others, while the thread waited
+  std::vector<std::thread> threads;
+  for (int& longest : most)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kTurns; i++) {
+        const int before = turns;
+        const std::lock_guard lock(mutex);
+        longest = std::max(longest, turns - before);
+        turns++;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(turns, kThreads * kTurns);
+  // Before all threads have begun to wait, one may have several turns.
+  for (const int others : most) EXPECT_LE(others, 3 * kThreads);
 }
 
 // A sanitizer's own threads do not survive fork().
