@@ -55,7 +55,7 @@ struct Options {
   // Whether an index outside its tensor selects zeros, or has no effect, instead of being a failure
   // of the run.
   bool zero_out_of_range = false;
-  // Whether no weights are stored transformed (compiler/transformed_weights.h).
+  // Whether no weights are stored transformed (compiler/winograd_storage.h).
   bool compact = false;
   int64_t batch_size = 0;  // with batch_axis: the batch of all inputs; 0: not given
   int64_t batch_axis = -1;

@@ -1,4 +1,4 @@
-#include "compiler/transformed_weights.h"
+#include "compiler/winograd_storage.h"
 
 #include <algorithm>
 #include <optional>
