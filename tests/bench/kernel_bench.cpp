@@ -1,9 +1,12 @@
 // Matmul and convolution kernels on one thread, against oneDNN with packed weights where it is
 // installed. Runs alternate; minimum and median of the rounds are printed.
 //   kernel_bench [filter] [rounds]
+// A filter that begins with "winograd" compares the algorithms of 3x3 convolutions instead, for
+// the model of their time (ops/common/conv_kernel.cpp): "winograd", or a part of a printed name.
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -55,6 +58,9 @@ class Bound final : public ops::LowerContext {
         data.push_back(static_cast<std::byte*>(space.mutable_data()) + buffer.offset);
       }
       const kernels::Kernel* kernel = kernels::find_kernel(b.program().kernels[in.kernel]);
+      calls_.emplace_back(in.ints.begin(), in.ints.end());
+      calls_.back().push_back(static_cast<int64_t>(in.kernel));
+      calls_.back().push_back(static_cast<int64_t>(in.ints.size()));
       plans_.push_back(kernel->prepare({operands, in.ints, in.floats}));
       data_.push_back(std::move(data));
       scratch_ = std::max(scratch_, plans_.back().scratch_bytes);
@@ -66,6 +72,14 @@ class Bound final : public ops::LowerContext {
       plans_[i].run(plans_[i].params.get(), data_[i].data(), 0, plans_[i].tasks * plans_[i].rounds,
                     static_cast<std::byte*>(scratch_memory_.mutable_data()));
   }
+  // Reads all values that are not weights into the caches.
+  void read_values() const {
+    volatile float sum = 0;
+    const auto* floats = static_cast<const float*>(arena_.data());
+    for (uint64_t i = 0; i < arena_.bytes() / 4; i += 16) sum = sum + floats[i];
+  }
+  // The integers of all calls, which contain the algorithm and its tile.
+  const std::vector<std::vector<int64_t>>& kernels() const { return calls_; }
   double work() const {
     double w = 0;
     for (const auto& p : plans_) w += p.work;
@@ -98,6 +112,7 @@ class Bound final : public ops::LowerContext {
   Tensor arena_, weights_, scratch_memory_;
   std::vector<kernels::Plan> plans_;
   std::vector<std::vector<void*>> data_;
+  std::vector<std::vector<int64_t>> calls_;
   size_t scratch_ = 0;
 };
 
@@ -210,6 +225,32 @@ Case conv(const ConvSpec& v) {
   return c;
 }
 
+// A 3x3 convolution by Winograd's algorithm with plain weights and tiles of `tile`, by a direct sum
+// if `tile` is 0, or by default if it is -1.
+struct ThreeByThree {
+  int64_t batch, channels, out_channels, height, width;
+  bool bf16;
+};
+
+Case three_by_three(const ThreeByThree& v, int64_t tile) {
+  Case c;
+  c.graph = std::make_unique<ir::Graph>();
+  c.graph->opsets = {{"", 17}, {"poprt", 1}};
+  ir::Value* x = c.graph->add_input(
+      "x", ir::ValueType::of(DType::f32, {v.batch, v.channels / 16, v.height, v.width, 16}));
+  ir::Value* w = c.graph->add_constant("w", pattern({v.out_channels, v.channels, 3, 3}));
+  ir::Value* b = c.graph->add_constant("b", pattern({v.out_channels}));
+  ir::Node* node = c.graph->add_node("Conv", "poprt", {x, w, b});
+  node->attributes["kernel_shape"] = std::vector<int64_t>{3, 3};
+  node->attributes["pads"] = std::vector<int64_t>{1, 1, 1, 1};
+  node->attributes["channels"] = v.channels;
+  node->attributes["activation"] = std::string("relu");
+  node->attributes["products"] = std::string(v.bf16 ? "bf16" : "f32");
+  if (tile >= 0) node->attributes["winograd_tile"] = tile;
+  finish(c, node);
+  return c;
+}
+
 double time_of(const std::function<void()>& f, int64_t repeat) {
   const auto begin = Clock::now();
   for (int64_t i = 0; i < repeat; i++) f();
@@ -239,6 +280,41 @@ void measure(Case& c, int rounds) {
   std::fflush(stdout);
 }
 
+// Prints the medians of a direct sum and of F(2x2,3x3) and F(4x4,3x3), by turns, with weights in
+// the caches and from memory, and "*" after the time of the algorithm that is chosen by default.
+void compare_algorithms(const ThreeByThree& v, const std::string& filter, int rounds) {
+  const std::string name = fmt::format("winograd {} b{} {}x{}x{} -> {}", v.bf16 ? "bf16" : "f32",
+                                       v.batch, v.channels, v.height, v.width, v.out_channels);
+  if (name.find(filter) == std::string::npos) return;
+  constexpr std::array<int64_t, 3> kTiles = {0, 2, 4};
+  std::vector<Case> cases;
+  for (const int64_t tile : kTiles) cases.push_back(three_by_three(v, tile));
+  const Case chosen = three_by_three(v, -1);
+  std::array<std::vector<double>, 3> cached, from_memory;
+  static std::vector<float> other_data(size_t{24} << 20);  // three times an L3 cache of 32 MiB
+  for (int round = 0; round < rounds; round++)
+    for (size_t i = 0; i < cases.size(); i++) {
+      const std::function<void()> run = [&] { cases[i].ours->run(); };
+      for (float& f : other_data) f += 1;
+      cases[i].ours->read_values();
+      from_memory[i].push_back(time_of(run, 1));
+      for (double spent = 0; spent < 0.005;) {
+        cached[i].push_back(time_of(run, 1));
+        spent += cached[i].back();
+      }
+    }
+  std::printf("%-30s", name.c_str());
+  for (auto* times : {&cached, &from_memory}) {
+    for (size_t i = 0; i < cases.size(); i++) {
+      std::ranges::sort((*times)[i]);
+      std::printf(" %9.1f%c", (*times)[i][(*times)[i].size() / 2] * 1e6,
+                  cases[i].ours->kernels() == chosen.ours->kernels() ? '*' : ' ');
+    }
+    std::printf(times == &cached ? " us cached |" : " us from memory\n");
+  }
+  std::fflush(stdout);
+}
+
 }  // namespace
 }  // namespace poprt
 
@@ -250,6 +326,35 @@ int main(int argc, char** argv) {
   }
   const std::string filter = argc > 1 ? argv[1] : "";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
+  if (filter.starts_with("winograd")) {
+    for (const bool bf16 : {false, true})
+      for (const int64_t batch : {1, 8, 32})
+        for (const int64_t channels : {64, 128, 256, 512})
+          for (const int64_t size : {1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 20, 28, 56})
+            if (18 * batch * channels * channels * size * size < int64_t{5'000'000'000})
+              compare_algorithms({batch, channels, channels, size, size, bf16}, filter, rounds);
+    for (const bool bf16 : {false, true})
+      for (const auto& [channels, out_channels, size] :
+           std::initializer_list<std::array<int64_t, 3>>{{16, 16, 8},
+                                                         {16, 16, 80},
+                                                         {32, 32, 40},
+                                                         {16, 64, 56},
+                                                         {64, 16, 56},
+                                                         {64, 32, 128},
+                                                         {64, 256, 14},
+                                                         {256, 64, 14},
+                                                         {128, 16, 10},
+                                                         {512, 128, 10},
+                                                         {128, 512, 7},
+                                                         {512, 64, 7}})
+        compare_algorithms({1, channels, out_channels, size, size, bf16}, filter, rounds);
+    for (const int64_t batch : {1, 8, 32})
+      for (const int64_t channels : {64, 256, 512})
+        for (const int64_t width : {26, 80})
+          for (const int64_t height : {1, 2, 3})
+            compare_algorithms({batch, channels, channels, height, width, false}, filter, rounds);
+    return 0;
+  }
   struct M {
     const char* name;
     int64_t m, k, n;
