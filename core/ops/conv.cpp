@@ -1,4 +1,3 @@
-#include "ops/common/conv.h"
 #include "base/checked.h"
 #include "kernels/calls/conv_generic.h"
 #include "kernels/calls/conv_nd.h"
@@ -6,6 +5,7 @@
 #include "ops/common/axes.h"
 #include "ops/common/cost.h"
 #include "ops/common/flops.h"
+#include "ops/common/window.h"
 #include "ops/op.h"
 
 namespace poprt::ops::conv_op {

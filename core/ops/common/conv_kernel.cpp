@@ -41,24 +41,10 @@ bool is_three_by_three(const ConvProblem& p) {
   });
 }
 
-// Preferences of the caller in addition to the problem.
-struct Preferences {
-  int64_t winograd_tile;  // -1 for the cheapest up to `largest_tile`
-  int64_t largest_tile;
-  bool transformed;  // whether Winograd's weights are stored transformed
-};
-
-// The size of Winograd's tile, or 0 if another algorithm is used.
-int64_t winograd_tile_of(const ConvProblem& p, const Preferences& preferences) {
-  if (p.groups != 1 || !is_three_by_three(p)) return 0;
-  if (preferences.winograd_tile >= 0) return preferences.winograd_tile;
-  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, preferences.largest_tile,
-                         p.bf16)) {
-    case ConvAlgorithm::winograd2: return 2;
-    case ConvAlgorithm::winograd4: return 4;
-    case ConvAlgorithm::direct: break;
-  }
-  return 0;
+// The number of output positions of an axis for which tap `k` is not in the padding.
+int64_t unpadded_outputs(const ConvAxis& a, int64_t k) {
+  const int64_t shift = k * a.dilation - a.pad;
+  return std::max<int64_t>(0, std::min(a.out, a.in - shift) - std::max<int64_t>(0, -shift));
 }
 
 // The fraction of products that do not involve padding.
@@ -66,11 +52,19 @@ double unpadded_share(const ConvProblem& p) {
   double share = 1;
   for (const ConvAxis& a : p.axes) {
     int64_t n = 0;
-    for (int64_t k = 0; k < a.kernel; k++) {
-      const int64_t shift = k * a.dilation - a.pad;
-      n += std::max<int64_t>(0, std::min(a.out, a.in - shift) - std::max<int64_t>(0, -shift));
-    }
+    for (int64_t k = 0; k < a.kernel; k++) n += unpadded_outputs(a, k);
     share *= static_cast<double>(n) / static_cast<double>(a.kernel * a.out);
+  }
+  return share;
+}
+
+// The fraction of taps that are outside of the padding for at least one output.
+double used_share(const ConvProblem& p) {
+  double share = 1;
+  for (const ConvAxis& a : p.axes) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < a.kernel; k++) n += unpadded_outputs(a, k) > 0;
+    share *= static_cast<double>(n) / static_cast<double>(a.kernel);
   }
   return share;
 }
@@ -86,6 +80,80 @@ bool is_mostly_padding(const ConvProblem& p) {
 // skipping half of them does not pay.
 bool prefers_dense_bf16(const ConvProblem& p) {
   return p.bf16 && has_whole_blocks(p) && (!is_mostly_padding(p) || unpadded_share(p) >= 0.5);
+}
+
+// A model of the time of 3x3 convolutions in nanoseconds on one core, for images and weights in its
+// caches. The constants are fitted to medians of `kernel_bench winograd` on the machine of
+// docs/performance.md; only their ratios matter. All algorithms read the same plain weights, so the
+// time to read them from memory matters only next to products of bf16, whose weights have half of
+// the size. A file that stores transformed weights makes Winograd's algorithm faster than the
+// model, but only layers with many tiles have them, for which the transform of weights takes little
+// time.
+
+// Sixteen products: one vector of output channels of one pixel.
+constexpr double kVectorNs = 1 / 7.5, kBf16VectorNs = kVectorNs / 2;
+// Reading weights from memory, per byte: 20 GB/s.
+constexpr double kByteNs = 1.0 / 20;
+
+double weight_bytes(const ConvProblem& p, DType type) {
+  return static_cast<double>(dtype_bytes(type, p.taps() * p.c * blocks(p.m) * kLanes));
+}
+
+double direct_ns(const ConvProblem& p) {
+  const auto vectors = static_cast<double>(p.taps() * p.c * blocks(p.m));
+  const auto images = static_cast<double>(p.batch),
+             channel_blocks = static_cast<double>(blocks(p.c));
+  const auto pixels = static_cast<double>(p.batch * p.axes[1].out * p.axes[2].out);
+  const double f32_weights_ns = weight_bytes(p, DType::f32) * kByteNs;
+  if (prefers_dense_bf16(p))  // also rounds each pixel of a block of channels, in 7 ns
+    return pixels * (vectors * kBf16VectorNs + 7 * channel_blocks) +
+           weight_bytes(p, DType::bf16) * kByteNs;
+  // The kernel that skips the padding reads the weights that it uses again for each image.
+  constexpr double kWeightVectorNs = 0.35;
+  if (is_mostly_padding(p))
+    return pixels * vectors * unpadded_share(p) * kVectorNs +
+           images * vectors * used_share(p) * kWeightVectorNs + f32_weights_ns;
+  return pixels * (vectors * kVectorNs + 5 * channel_blocks) + f32_weights_ns;
+}
+
+double winograd_ns(const ConvProblem& p, int64_t tile) {
+  // Transforms of a tile of 16 channels (the mean of inputs and outputs), and of the weights of an
+  // input channel and 16 output channels.
+  const double tile_ns = tile == 2 ? 20 : 65, weights_ns = tile == 2 ? 20 : 42;
+  // A task transforms the weights for 56 to 168 tiles.
+  constexpr double kTilesOfTask = 128;
+  const auto tiles =
+      static_cast<double>(p.batch * ceil_div(p.axes[1].out, tile) * ceil_div(p.axes[2].out, tile));
+  const auto pairs = static_cast<double>(p.c * blocks(p.m));
+  const auto positions = static_cast<double>((tile + 2) * (tile + 2));
+  return tiles * (positions * pairs * kVectorNs +
+                  tile_ns * static_cast<double>(blocks(p.c) + blocks(p.m)) / 2) +
+         std::max(1.0, tiles / kTilesOfTask) * weights_ns * pairs +
+         weight_bytes(p, DType::f32) * kByteNs;
+}
+
+// The Winograd tile that the model expects to be the fastest, or 0 for a direct sum.
+int64_t fastest_tile(const ConvProblem& p, int64_t largest_tile) {
+  if (p.c < kLanes || largest_tile < 2) return 0;
+  const double direct = direct_ns(p), two = winograd_ns(p, 2);
+  // A larger tile rounds more, so it must be clearly faster.
+  constexpr double kMargin = 1.05;
+  if (largest_tile >= 4 && kMargin * winograd_ns(p, 4) < std::min(direct, two)) return 4;
+  return kMargin * two < direct ? 2 : 0;
+}
+
+// Preferences of the caller in addition to the problem.
+struct Preferences {
+  int64_t winograd_tile;  // -1 for the fastest up to `largest_tile`
+  int64_t largest_tile;
+  bool transformed;  // whether Winograd's weights are stored transformed
+};
+
+// The size of Winograd's tile, or 0 if another algorithm is used.
+int64_t winograd_tile_of(const ConvProblem& p, const Preferences& preferences) {
+  if (p.groups != 1 || !is_three_by_three(p)) return 0;
+  if (preferences.winograd_tile >= 0) return preferences.winograd_tile;
+  return fastest_tile(p, preferences.largest_tile);
 }
 
 // Whether conv_stem_bf16 computes the problem. It copies rows without dilation of their columns.
@@ -230,6 +298,37 @@ constexpr ConvImplementation kImplementations[] = {
 };
 
 }  // namespace
+
+bool poprt_conv_supported(const ir::Node& conv) {
+  constexpr int64_t kPixelsWorthPacking = 16;
+  if (!has_static_f32_types(conv)) return false;
+  const ir::Value &x = *conv.input(0), &w = *conv.input(1), &y = *conv.output(0);
+  if (!has_constant_weights(conv) && element_count(y.shape()) / y.shape()[1] < kPixelsWorthPacking)
+    return false;
+  const int64_t group = conv.int_attr("group", 1), c = x.shape()[1], m = w.shape()[0];
+  if (group < 1 || c % group || m % group || w.shape()[1] != c / group) return false;
+  for (const int64_t pad : window_of(conv, spatial_of(x), spatial_of(w)).pads_begin)
+    if (pad < 0) return false;
+  if (group == 1) return true;
+  ConvProblem p;
+  p.groups = group;
+  p.c = c / group;
+  p.m = m / group;
+  p.deep = x.shape().size() == 5;
+  return c >= 16 && (conv_kernel_exists(p) || pairs_groups(conv));
+}
+
+bool pairs_groups(const ir::Node& conv) {
+  const ir::Value* w = conv.input(1);
+  const int64_t group = conv.int_attr("group", 1);
+  if (group % 2 || !w->is_constant()) return false;
+  ConvProblem p;
+  p.groups = group;
+  p.c = w->shape()[1];
+  p.m = w->shape()[0] / group;
+  p.deep = w->shape().size() == 5;
+  return !conv_kernel_exists(p) && p.c % 8 == 0 && p.m % 8 == 0;
+}
 
 ConvProblem conv_problem(const ir::Node& node) {
   const Shape &x = node.input(0)->shape(), &w = node.input(1)->shape();

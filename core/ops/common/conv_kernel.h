@@ -1,4 +1,5 @@
-// Selects the kernel of a blocked convolution and its arguments.
+// Decides how a convolution is computed: whether poprt.Conv supports it, by which kernel and
+// algorithm (direct sum, Winograd, products of bf16), and the arguments of that kernel.
 #pragma once
 
 #include <array>
@@ -17,9 +18,30 @@
 #include "kernels/calls/conv_stem_bf16.h"
 #include "kernels/calls/conv_winograd.h"
 #include "kernels/common/pack_conv.h"
-#include "ops/common/conv.h"
 
 namespace poprt::ops {
+
+// Whether poprt.Conv supports this ONNX Conv node, whose types are static. It must be f32, with one
+// to three spatial dimensions and non-negative pads. It must have a single group, groups of 1, 2,
+// 4, 8 or 16 channels to as many (not in three dimensions), groups of multiples of 16 channels, or
+// constant weights in an even number of groups of multiples of 8 channels.
+// Weights and bias may be computed at run time if there are enough pixels to justify packing them.
+bool poprt_conv_supported(const ir::Node& conv);
+// Whether such a convolution has groups of odd multiples of 8 channels. Each two of them are
+// computed as one group in which half of the weights are zero, which is faster than a plain layout.
+bool pairs_groups(const ir::Node& conv);
+// The attribute of poprt.Conv with the input and output channels of each of the two groups that are
+// computed as one.
+inline constexpr std::string_view kPairAttribute = "pair";
+
+// The largest Winograd tile: F(4x4,3x3).
+inline constexpr int64_t kLargestWinogradTile = 4;
+// The attribute of poprt.Conv with the largest tile that it may use, 0, 2 or 4. A larger tile
+// rounds more (docs/decisions/convolution-accuracy.md).
+inline constexpr std::string_view kWinogradAttribute = "largest_winograd_tile";
+// The attribute of poprt.Conv that is 1 if Winograd's kernel reads transformed weights, which are
+// larger (compiler/winograd_storage.h). Without it, the kernel transforms the weights in a run.
+inline constexpr std::string_view kTransformedAttribute = "transformed_weights";
 
 // One axis of a convolution.
 struct ConvAxis {
@@ -67,9 +89,10 @@ struct ConvKernel {
   bool one_type() const;
 };
 
-// `winograd_tile` is 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest tile that is at most
-// `largest_tile`. With `transformed`, the weights of Winograd's kernel are stored transformed.
-// Throws invalid_argument if no kernel computes the problem (see poprt_conv_supported()).
+// `winograd_tile` is 0 (a direct sum), 2 or 4 for 3x3 with stride 1, or -1 for the fastest of them
+// that is at most `largest_tile`, by a model of the time on one core. With `transformed`, the
+// weights of Winograd's kernel are stored transformed. Throws invalid_argument if no kernel
+// computes the problem (see poprt_conv_supported()).
 ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1,
                               int64_t largest_tile = kLargestWinogradTile,
                               bool transformed = false);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/common/transposed_phases.h"
+#include "ops/common/conv.h"
+
 namespace poprt::ops {
 
 TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<int64_t>& spatial,
@@ -45,6 +48,36 @@ TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<in
            node.describe(), full, d);
   }
   return t;
+}
+
+bool is_plain_transpose(const ir::Node& conv) {
+  const Shape &x = conv.input(0)->shape(), &k = conv.input(1)->shape();
+  const std::vector<int64_t> kernel(k.begin() + 2, k.end());
+  const auto t = transposed_window_of(conv, spatial_of(*conv.input(0)), kernel);
+  if (conv.int_attr("group", 1) != 1) return false;
+  for (size_t d = 0; d < kernel.size(); d++)
+    if (t.window.strides[d] != kernel[d] || t.window.dilations[d] != 1 ||
+        t.window.pads_begin[d] != 0 || t.out[d] != x[d + 2] * kernel[d])
+      return false;
+  return true;
+}
+
+bool poprt_conv_transpose_supported(const ir::Node& conv) {
+  if (!has_static_f32_types(conv) || !has_constant_weights(conv)) return false;
+  const ir::Value &x = *conv.input(0), &w = *conv.input(1), &y = *conv.output(0);
+  const int64_t group = conv.int_attr("group", 1), c = x.shape()[1], m = y.shape()[1];
+  if (c < 16 || group < 1 || (group > 1 && (c / group % 16 || m / group % 16))) return false;
+  if (is_plain_transpose(conv)) return true;
+  if (x.shape().size() == 5) return false;
+  const auto t = transposed_window_of(conv, spatial_of(x), spatial_of(w));
+  // A phase multiplies zeros where its window is outside the image, which a sum over inputs skips.
+  constexpr int64_t kMostWaste = 2;
+  int64_t all = kMostWaste * element_count(spatial_of(x));
+  for (size_t d = 0; d < t.out.size(); d++) {
+    if (t.window.strides[d] > kernels::kMostPhases || t.window.pads_begin[d] < 0) return false;
+    all *= t.window.strides[d];
+  }
+  return element_count(spatial_of(y)) <= all;
 }
 
 }  // namespace poprt::ops

@@ -17,7 +17,6 @@
 #include "base/checked.h"
 #include "kernels/calls/pack_conv.h"
 #include "ops/common/axes.h"
-#include "ops/common/conv.h"
 #include "ops/common/conv_kernel.h"
 #include "ops/common/flops.h"
 #include "ops/common/fused_activation.h"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "ops/axes.h"
-#include "ops/common/conv.h"
+#include "ops/common/conv_kernel.h"
 #include "ops/common/conv_transpose.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"

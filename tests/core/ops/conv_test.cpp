@@ -2,7 +2,7 @@
 #include <array>
 
 #include "core/ops/built_node.h"
-#include "ops/common/conv.h"
+#include "ops/common/conv_transpose.h"
 
 namespace poprt::ops {
 namespace {
@@ -249,33 +249,6 @@ TEST(ConvTranspose, OneConstantMatrixMultipliesASinglePixel) {
     const Naive want(x, w, bias, out, 1, {2, 1}, {0, 0, 0, 0}, {1, 1}, true);
     expect_close(y.values<float>(), want.value, want.magnitude);
   }
-}
-
-TEST(ConvSupported, ReportsTheCasesOfTheBlockedKernels) {
-  const auto supported = [](Shape x, Shape w, int64_t group, bool constant = true) {
-    BuiltNode c("Conv", "",
-                {{Tensor::zeros(DType::f32, x), false}, {Tensor::zeros(DType::f32, w), constant}},
-                {{"group", group}});
-    infer(*c.node);
-    return poprt_conv_supported(*c.node);
-  };
-  EXPECT_TRUE(supported({1, 3, 8, 8}, {8, 3, 3, 3}, 1));
-  EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 1, 3, 3}, 32));
-  EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2));
-  EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2, false));
-  EXPECT_FALSE(supported({1, 64, 3, 3}, {64, 32, 1, 1}, 2, false));  // few pixels
-  EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 4, 3, 3}, 8));
-  EXPECT_FALSE(supported({1, 32, 8, 8, 8}, {32, 4, 3, 3, 3}, 8));
-  EXPECT_TRUE(supported({1, 64, 8, 8, 8}, {32, 32, 3, 3, 3}, 2));
-  EXPECT_FALSE(supported({1, 24, 8, 8}, {24, 12, 1, 1}, 2));
-  EXPECT_TRUE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4));
-  EXPECT_FALSE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4, false));
-  EXPECT_FALSE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3));
-  EXPECT_TRUE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
-  EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 4, 1, 1}, 8));
-  EXPECT_FALSE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
-  EXPECT_TRUE(supported({1, 3, 8}, {8, 3, 3}, 1));
-  EXPECT_FALSE(supported({1, 3, 8, 8, 8, 8}, {8, 3, 3, 3, 3, 3}, 1));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "core/ops/built_node.h"
 
 namespace poprt::ops {
 namespace {
@@ -53,9 +54,13 @@ TEST(ConvKernel, Bf16IsUsedWhereItIsFaster) {
   };
   EXPECT_EQ(name(problem(1, 64, 64, 56, 1)), "conv_bf16");
   EXPECT_EQ(name(problem(2, 64, 64, 56, 3)), "conv_bf16");
-  // Winograd in f32 computes a quarter of the products, of which its weights may be too large.
-  EXPECT_EQ(name(problem(1, 64, 64, 56, 3)), "conv_winograd");
-  EXPECT_EQ(name(problem(1, 256, 256, 14, 3)), "conv_bf16");
+  // Winograd in f32 computes a quarter of the products, which pays for large images.
+  for (const int64_t channels : {64, 128, 256, 512}) {
+    for (const int64_t size : {7, 10, 14})
+      EXPECT_EQ(name(problem(1, channels, channels, size, 3)), "conv_bf16") << size;
+    for (const int64_t size : {20, 28, 56})
+      EXPECT_EQ(name(problem(1, channels, channels, size, 3)), "conv_winograd") << size;
+  }
   EXPECT_EQ(name(problem(64, 1, 1, 56, 3)), "conv_depthwise");
   EXPECT_EQ(name(problem(4, 16, 16, 56, 3)), "conv_grouped");
   // More than half of the products are those of the padding.
@@ -75,6 +80,51 @@ TEST(ConvKernel, Bf16IsUsedWhereItIsFaster) {
   p.deep = false;
   p.plain_result = true;
   EXPECT_EQ(name(p), "conv_plain");
+}
+
+// The tile of the Winograd convolution, or 0 for a direct sum.
+int64_t tile_of(const ConvProblem& p, int64_t largest_tile = kLargestWinogradTile) {
+  const ConvKernel k = choose_conv_kernel(p, -1, largest_tile);
+  const auto* call = std::get_if<kernels::calls::ConvWinograd>(&k.call);
+  return call ? call->tile : 0;
+}
+
+TEST(ConvKernel, WinogradIsUsedWhereItIsFaster) {
+  for (const int64_t channels : {64, 128, 256, 512}) {
+    SCOPED_TRACE(channels);
+    const auto tile = [&](int64_t batch, int64_t size) {
+      ConvProblem p = problem(1, channels, channels, size, 3);
+      p.batch = batch;
+      return tile_of(p);
+    };
+    // With few tiles, the transform of the weights takes longer than it saves.
+    for (const int64_t size : {1, 2, 4, 5, 6, 7}) EXPECT_EQ(tile(1, size), 0) << size;
+    for (const int64_t size : {8, 10, 14}) EXPECT_EQ(tile(1, size), 2) << size;
+    for (const int64_t size : {20, 28, 56}) EXPECT_EQ(tile(1, size), 4) << size;
+    // A batch has more of them.
+    for (const int64_t size : {4, 7, 8, 10, 14}) EXPECT_EQ(tile(8, size), 4) << size;
+    EXPECT_EQ(tile(8, 6), 2);
+    EXPECT_EQ(tile(8, 1), 0);
+    EXPECT_EQ(tile(32, 1), 0);
+    EXPECT_EQ(tile(32, 2), 2);
+    EXPECT_EQ(tile(32, 3), 4);
+  }
+}
+
+TEST(ConvKernel, RowsOfPixelsAreDirectSumsThatSkipTheirPadding) {
+  ConvProblem p = problem(1, 256, 256, 80, 3);
+  p.batch = 8;
+  EXPECT_EQ(tile_of(p), 4);
+  p.axes[1].in = p.axes[1].out = 1;  // two thirds of the products would be those of padding
+  EXPECT_EQ(choose_conv_kernel(p).name(), "conv_dilated");
+}
+
+TEST(ConvKernel, TheTileIsAtMostTheLargest) {
+  const ConvProblem p = problem(1, 64, 64, 56, 3);
+  EXPECT_EQ(tile_of(p, 4), 4);
+  EXPECT_EQ(tile_of(p, 2), 2);
+  EXPECT_EQ(tile_of(p, 0), 0);
+  EXPECT_EQ(tile_of(problem(1, 8, 8, 56, 3)), 0);  // half a block of channels
 }
 
 TEST(ConvKernel, RefusesUnsupportedProblems) {
@@ -121,6 +171,33 @@ TEST(ConvKernel, RefusesUnsupportedProblems) {
   p = problem(1, 16, 8, 56, 3);
   p.plain_result = true;
   EXPECT_EQ(message_for(p), none + "1 groups of 16 to 8 channels");
+}
+
+TEST(ConvSupported, ReportsTheCasesOfTheBlockedKernels) {
+  const auto supported = [](Shape x, Shape w, int64_t group, bool constant = true) {
+    BuiltNode c("Conv", "",
+                {{Tensor::zeros(DType::f32, x), false}, {Tensor::zeros(DType::f32, w), constant}},
+                {{"group", group}});
+    infer(*c.node);
+    return poprt_conv_supported(*c.node);
+  };
+  EXPECT_TRUE(supported({1, 3, 8, 8}, {8, 3, 3, 3}, 1));
+  EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 1, 3, 3}, 32));
+  EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2));
+  EXPECT_TRUE(supported({1, 64, 8, 8}, {64, 32, 1, 1}, 2, false));
+  EXPECT_FALSE(supported({1, 64, 3, 3}, {64, 32, 1, 1}, 2, false));  // few pixels
+  EXPECT_TRUE(supported({1, 32, 8, 8}, {32, 4, 3, 3}, 8));
+  EXPECT_FALSE(supported({1, 32, 8, 8, 8}, {32, 4, 3, 3, 3}, 8));
+  EXPECT_TRUE(supported({1, 64, 8, 8, 8}, {32, 32, 3, 3, 3}, 2));
+  EXPECT_FALSE(supported({1, 24, 8, 8}, {24, 12, 1, 1}, 2));
+  EXPECT_TRUE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4));
+  EXPECT_FALSE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4, false));
+  EXPECT_FALSE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3));
+  EXPECT_TRUE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
+  EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 4, 1, 1}, 8));
+  EXPECT_FALSE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
+  EXPECT_TRUE(supported({1, 3, 8}, {8, 3, 3}, 1));
+  EXPECT_FALSE(supported({1, 3, 8, 8, 8, 8}, {8, 3, 3, 3, 3, 3}, 1));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "core/passes/pass_case.h"
-#include "ops/common/conv.h"
+#include "ops/common/conv_kernel.h"
 #include "support/uniform.h"
 
 namespace poprt::test {
