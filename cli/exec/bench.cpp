@@ -54,7 +54,7 @@ class StopOnInterrupt {
 };
 
 struct BenchArguments {
-  std::string model, through = "runner";
+  std::string model, through = "runner", execution_precision;
   std::vector<std::string> inputs, inputs_pb;
   int threads = 0, clients = 1, warmup = 3;
   int64_t iterations = 0;
@@ -79,7 +79,9 @@ struct Buffers {
 
   Buffers(const Case& c, const BenchArguments& a, poprt_runner* runner) {
     if (a.compile.on_demand) {
-      shaped = std::make_unique<ShapedRequest>(runner, arrays_of(a, runner), true);
+      shaped = std::make_unique<ShapedRequest>(
+          runner, arrays_of_shapes(a.shapes, read_arrays(a.inputs, a.inputs_pb, runner), runner),
+          true);
       return;
     }
     std::vector<const poprt_anchor*> anchors;
@@ -109,22 +111,6 @@ struct Buffers {
   }
 
  private:
-  // The given values, and random values of the given shapes.
-  static NamedArrays arrays_of(const BenchArguments& a, const poprt_runner* runner) {
-    NamedArrays arrays = read_arrays(a.inputs, a.inputs_pb, runner);
-    const auto anchors = inputs_of(runner);
-    for (size_t i = 0; i < a.shapes.size(); i++) {
-      const auto& [name, shape] = a.shapes[i];
-      const poprt_dtype dtype = poprt_anchor_dtype(anchors[find_anchor(anchors, name, "input")]);
-      Array array{dtype, shape, {}, {}};
-      uint64_t bytes = poprt_dtype_bits(dtype) / 8;
-      for (const int64_t d : shape) bytes *= static_cast<uint64_t>(d);
-      array.data.resize(bytes);
-      fill_random(dtype, array.data.data(), bytes, i + 1);
-      arrays.emplace_back(name, std::move(array));
-    }
-    return arrays;
-  }
   // Returns the words for one of several models.
   static std::vector<std::string> of_case(std::vector<std::string> words, const Case& c) {
     if (!c.name.empty())
@@ -280,9 +266,13 @@ std::vector<Measured> measure(const BenchArguments& a, const Executable& executa
 
 void check_generation(const BenchArguments& a) {
   const std::pair<bool, const char*> others[] = {
-      {!a.inputs.empty(), "--input"},       {!a.inputs_pb.empty(), "--input-pb"},
-      {a.clients != 1, "--clients"},        {a.async, "--async"},
-      {a.compile.on_demand, "--on_demand"}, {a.through != "runner", "--through"}};
+      {!a.inputs.empty(), "--input"},
+      {!a.inputs_pb.empty(), "--input-pb"},
+      {a.clients != 1, "--clients"},
+      {a.async, "--async"},
+      {a.compile.on_demand, "--on_demand"},
+      {a.through != "runner", "--through"},
+      {!a.execution_precision.empty(), "--execution_precision"}};
   for (const auto& [given, name] : others)
     if (given) throw Usage(fmt::format("{} has no effect with --generate", name));
   if (a.compile.any_given() || a.compile.allow_unknown_inputs || a.compile.batch_axis >= 0)
@@ -348,6 +338,8 @@ int bench(BenchArguments& a) {
   const bool session = a.through != "runner";
   if (session && (a.clients > 1 || a.async))
     throw Usage(fmt::format("--through {} has one client, without --async", a.through));
+  if (session && !a.execution_precision.empty())
+    throw Usage("--execution_precision needs --through runner");
   if (a.compile.on_demand) {
     if (session || a.async) throw Usage("--on_demand does not support --through and --async");
     a.shapes = parse_single_shapes(std::exchange(a.compile.input_shape, {}));
@@ -357,7 +349,9 @@ int bench(BenchArguments& a) {
   waiting.emplace(a.model.ends_with(".popef") ? "open" : "compile");
   const Executable executable = load_model(a.model, a.compile);
   Runner runner;
-  if (!session) runner = make_runner(executable.get(), {.threads = a.threads});
+  if (!session)
+    runner = make_runner(executable.get(), {.threads = a.threads,
+                                            .execution_precision = a.execution_precision.c_str()});
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
   const size_t in_flight = a.async || session ? in_flight_of(batches_per_step(executable)) : 1;
   waiting.emplace("measure");
@@ -437,6 +431,7 @@ void add_bench(Command& app, std::function<int()>& action) {
       "--on_demand", a->compile.on_demand,
       "Compile the source of a .popef file (--embed_source) at the shapes of --input_shape");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
+  add_precision_option(*c, a->execution_precision);
   c->add_option("--clients", a->clients, "Client threads")
       ->check(between(1, 1024))
       ->capture_default_str();

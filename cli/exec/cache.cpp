@@ -1,4 +1,5 @@
-// poprt_exec cache: lists and removes the files of the engine cache.
+// poprt_exec cache: lists and removes the files of a cache folder, which are compiled models and
+// weights that runners packed for another precision.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,14 +74,15 @@ void print_entries(const std::vector<runtime::CacheEntry>& entries) {
   print_json({{"files", files}, {"bytes", bytes}});
 }
 
-// Returns the folder that the compiler would use, with the same precedence.
+// Returns the folder that compilers and runners use, with the same precedence.
 std::string folder(const CacheSettings& s) {
   if (!s.path.empty()) return s.path;
   for (const char* variable : {"POPXL_CACHE_DIR", "POPART_CACHE_DIR"})
     if (const char* value = std::getenv(variable); value && *value) return value;
+  if (const auto users = runtime::user_cache_folder()) return users->string();
   throw Usage(
-      "the folder is unknown; give --path (models that a runner compiles are in ~/.cache/poprt), "
-      "or set POPXL_CACHE_DIR or POPART_CACHE_DIR");
+      "the folder is unknown, because HOME is not set; give --path, or set POPXL_CACHE_DIR or "
+      "POPART_CACHE_DIR");
 }
 
 int run(const CacheSettings& s) {
@@ -122,7 +124,8 @@ void add_cache(Command& app, std::function<int()>& action) {
   auto* command = app.add_command("cache", "List or prune a folder of cached executables.");
   auto s = std::make_shared<CacheSettings>();
   command->add_option("--path", s->path,
-                      "The folder (cache_path) [POPXL_CACHE_DIR or POPART_CACHE_DIR]");
+                      "The folder (cache_path) [that of POPXL_CACHE_DIR or POPART_CACHE_DIR, else "
+                      "~/.cache/poprt, where runners keep models and weights]");
   auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");
   auto* prune = command->add_flag(
       "--prune", s->prune, "Remove files: all, or those that --max_bytes and --older_than select");

@@ -21,6 +21,9 @@ struct CompileSettings;
 void add_compile_options(Command& command, CompileSettings& settings,
                          const std::vector<std::string>& precisions = {"fp32", "fp16"});
 
+// Adds --execution_precision, an option of the runner.
+void add_precision_option(Command& command, std::string& precision);
+
 // Adds --plugins. load_given_plugins() loads its libraries before the command runs, after those of
 // POPRT_PLUGINS.
 void add_plugin_option(Command& command);

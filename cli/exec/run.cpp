@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "common/arguments.h"
 #include "common/json.h"
@@ -29,6 +30,7 @@ struct RunArguments {
   std::string numerics = "fast", overflow = "nan", load = "map", execution_precision;
   int64_t rounding_seed = -1;
   CompileSettings compile;
+  std::vector<NamedShape> shapes;  // of random inputs, with --on_demand
 };
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // names of outputs and paths
@@ -108,7 +110,9 @@ class Execution {
       });
     any_shape_ = a.compile.on_demand;
     if (any_shape_ || cases_of(model.executable.get(), runner_.get()).kind == Cases::shapes) {
-      shaped_.emplace(runner_.get(), read_arrays(a.inputs, a.inputs_pb, runner_.get()), a.random);
+      NamedArrays given = read_arrays(a.inputs, a.inputs_pb, runner_.get());
+      shaped_.emplace(runner_.get(), arrays_of_shapes(a.shapes, std::move(given), runner_.get()),
+                      a.random);
       return;
     }
     for (const auto* anchor : ins_) in_memory_.emplace_back(anchor);
@@ -270,6 +274,10 @@ int run(RunArguments& a) {
     throw Usage("--overflow needs --numerics faithful");
   if (a.numerics == "fast" && a.rounding_seed >= 0)
     throw Usage("--rounding_seed needs --numerics faithful");
+  if (a.compile.on_demand && !a.compile.input_shape.empty()) {
+    if (!a.random) throw Usage("--input_shape with --on_demand needs --random");
+    a.shapes = parse_single_shapes(std::exchange(a.compile.input_shape, {}));
+  }
   // A .popef file needs a runner also with these numerics.
   if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   const auto begin = Clock::now();
@@ -329,8 +337,10 @@ void add_run(Command& app, std::function<int()>& action) {
                 "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
       ->many();
   c->add_flag("--random", a->random, "Use random data for inputs that are not given");
-  c->add_flag("--on_demand", a->compile.on_demand,
-              "Compile the source of a .popef file (--embed_source) at the shapes of the inputs");
+  c->add_flag(
+      "--on_demand", a->compile.on_demand,
+      "Compile the source of a .popef file (--embed_source) at the shapes of the inputs, or "
+      "those of --input_shape with --random");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--iterations", a->iterations, "Runs")
       ->check(between(1, 1000000000))
@@ -357,10 +367,7 @@ void add_run(Command& app, std::function<int()>& action) {
                 "changes of the file have no effect")
       ->check(one_of({"map", "copy"}))
       ->capture_default_str();
-  c->add_option("--execution_precision", a->execution_precision,
-                "Type to which products with constant weights round both factors: f32, bf16, f16 "
-                "or auto; weights are packed once and kept in the cache folder [that of MODEL]")
-      ->check(one_of({"f32", "bf16", "f16", "auto"}));
+  add_precision_option(*c, a->execution_precision);
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }

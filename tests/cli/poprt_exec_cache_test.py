@@ -27,7 +27,25 @@ class Cache(CommandTest):
         with mock.patch.dict(os.environ):
             os.environ.pop("POPART_CACHE_DIR", None)
             os.environ.pop("POPXL_CACHE_DIR", None)
+            os.environ.pop("XDG_CACHE_HOME", None)
+            os.environ.pop("HOME", None)
             self.misused(["--json"], "or set POPXL_CACHE_DIR or POPART_CACHE_DIR")
+
+    def test_the_default_folder_is_that_of_runners(self):
+        """The weights that `run` packs without a chosen folder are listed and pruned without one."""
+        self.succeeds("-i", DIGITS, "--input_shape", "image=1,1,8,8", "-o", self.path("digits.popef"), command="poprt")
+        for variables in ({"XDG_CACHE_HOME": self.path("xdg"), "HOME": self.path("other")}, {"HOME": self.path("home")}):
+            with self.subTest(variables), mock.patch.dict(os.environ, variables):
+                for name in {"POPART_CACHE_DIR", "POPXL_CACHE_DIR", "XDG_CACHE_HOME"} - set(variables):
+                    os.environ.pop(name, None)
+                for command in ("run", "bench"):
+                    self.succeeds(self.path("digits.popef"), "--execution_precision", "f16", "--iterations", "1",
+                                  *["--random"][:command == "run"], command="poprt_exec " + command)
+                (entry,) = json.loads(self.succeeds("--json"))["files"]
+                self.assertIn("execution_precision f16 of a runner", entry["description"])
+                self.assertFalse(entry["damaged"])
+                self.assertIn("removed 1 files", self.succeeds("--prune"))
+                self.assertEqual(json.loads(self.succeeds("--json"))["files"], [])
 
     def files(self):
         return sorted(glob.glob(os.path.join(self.cache, "*.popef")))

@@ -45,6 +45,15 @@ class Run(CommandTest):
         self.misused([DIGITS, "--on_demand", *words, "scores=a.npy"], "--on_demand is for a .popef file")
         self.succeeds("-i", DIGITS, "--input_shape", "image=2,1,8,8", "-o", "plain.popef", command="poprt")
         self.fails(["plain.popef", "--on_demand", *words, "scores=a.npy"], "embed_source")
+        text = self.succeeds("d.popef", "--on_demand", "--random", "--input_shape", "image=7,1,8,8")
+        self.assertIn("output scores: f32[7,10]", text)
+        self.fails(["d.popef", "--on_demand", "--random", "--input_shape", "image=7,2,8,8"], "image")
+        self.fails(["d.popef", "--on_demand", "--random", "--input_shape", f"image={2**40},1,{2**40},8"], "elements")
+        self.fails(["d.popef", "--on_demand", "--random", "--input_shape", "other=7,1,8,8"], "other")
+        self.misused(["d.popef", "--on_demand", "--random", *words[:2], "--input_shape", "image=7,1,8,8"], "omit one")
+        self.misused(["d.popef", "--on_demand", "--input_shape", "image=7,1,8,8"], "needs --random")
+        self.misused(["d.popef", "--on_demand", "--random", "--input_shape", "image=7,1,8,8/8,1,8,8"], "several shapes")
+        self.misused(["d.popef", "--random", "--input_shape", "image=7,1,8,8"], "already compiled")
         # bench measures a shape.
         self.command = "poprt_exec bench"
         self.succeeds("d.popef", "--on_demand", "--input_shape", "image=5,1,8,8", "--iterations", "3", "--clients", "2")

@@ -144,6 +144,16 @@ class Precision(OptionTest):
                 ran = self.run_command(*words, "--random", command="poprt_exec run")
                 self.assertEqual(ran.code, code, ran.err)
                 self.assertIn(message, ran.err)
+            self.succeeds("f32.popef", "--execution_precision", "bf16", "--iterations", "1", command="poprt_exec bench")
+            for words, code, message in ((["bf16.popef", "--execution_precision", "f32"], 1, "compiled for products of bf16"),
+                                         (["f32.popef", "--execution_precision", "f64"], 2, "'f64'"),
+                                         (["f32.popef", "--execution_precision", "bf16", "--through", "queues"], 2,
+                                          "needs --through runner"),
+                                         (["gpt2", "--generate", "--execution_precision", "bf16"], 2,
+                                          "has no effect with --generate")):
+                ran = self.run_command(*words, command="poprt_exec bench")
+                self.assertEqual(ran.code, code, ran.err)
+                self.assertIn(message, ran.err)
         self.misused(["-i", "m.onnx", "--execution_precision", "int4"], "execution_precision", "int4")
 
     def test_execution_precision_of_convolutions(self):

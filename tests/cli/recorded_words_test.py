@@ -71,7 +71,6 @@ poprt_exec cache --path cached --prune --max_bytes 100000000 --json
 poprt_exec cache --path cached --prune --max_bytes 0
 poprt_exec cache --path cached --prune
 poprt_exec cache --path cached --list
-poprt_exec cache
 poprt_exec flops two.onnx
 poprt_exec flops net.onnx
 poprt_exec flops net.onnx --input_shape x=2,3

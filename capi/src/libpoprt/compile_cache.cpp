@@ -102,11 +102,7 @@ std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& o
 
 std::optional<std::filesystem::path> default_cache_folder() {
   if (auto folder = cache_folder({})) return folder;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/') return std::filesystem::path(cache) / "poprt";
-  const char* home = std::getenv("HOME");
-  if (home && *home == '/') return std::filesystem::path(home) / ".cache/poprt";
-  return std::nullopt;
+  return runtime::user_cache_folder();
 }
 
 runtime::CacheKey cache_key(const poprt_compile_options& options, const std::string& model_hash,

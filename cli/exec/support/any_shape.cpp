@@ -1,10 +1,13 @@
 #include "exec/support/any_shape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
+#include "common/arguments.h"
 #include "common/random_inputs.h"
 #include "exec/support/tensors.h"
 
@@ -28,6 +31,31 @@ NamedArrays read_arrays(const std::vector<std::string>& words,
         arrays.emplace_back(name, std::move(array));
       }
     }
+  return arrays;
+}
+
+NamedArrays arrays_of_shapes(const std::vector<NamedShape>& shapes, NamedArrays arrays,
+                             const poprt_runner* runner) {
+  constexpr uint64_t kMostElements = uint64_t{1} << 40;
+  const auto anchors = inputs_of(runner);
+  for (size_t i = 0; i < shapes.size(); i++) {
+    const auto& [name, shape] = shapes[i];
+    const poprt_dtype dtype = poprt_anchor_dtype(anchors[find_anchor(anchors, name, "input")]);
+    if (std::ranges::find(arrays, name, &NamedArrays::value_type::first) != arrays.end())
+      throw Usage(fmt::format("--input_shape: '{}' has the shape of its file, omit one", name));
+    uint64_t elements = 1;
+    for (const int64_t d : shape) {
+      const auto size = static_cast<uint64_t>(d);
+      if (size > 0 && elements > kMostElements / size)
+        throw Failure(fmt::format("input '{}': shape [{}] has more than {} elements", name,
+                                  fmt::join(shape, ","), kMostElements));
+      elements *= size;
+    }
+    Array array{dtype, shape, {}, {}};
+    array.data.resize((elements * poprt_dtype_bits(dtype) + 7) / 8);
+    fill_random(dtype, array.data.data(), array.data.size(), i + 1);
+    arrays.emplace_back(name, std::move(array));
+  }
   return arrays;
 }
 

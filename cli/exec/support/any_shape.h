@@ -18,6 +18,12 @@ using NamedArrays = std::vector<std::pair<std::string, Array>>;
 NamedArrays read_arrays(const std::vector<std::string>& words,
                         const std::vector<std::string>& pb_words, const poprt_runner* runner);
 
+// Adds random values of the given shapes to `arrays`. Throws Failure for a name that the runner
+// does not have, and for a shape that needs too much memory, and Usage for a name that `arrays`
+// contains.
+NamedArrays arrays_of_shapes(const std::vector<NamedShape>& shapes, NamedArrays arrays,
+                             const poprt_runner* runner);
+
 // One request that can run repeatedly.
 class ShapedRequest {
  public:

@@ -49,6 +49,15 @@ void load_given_plugins() {
   }
 }
 
+void add_precision_option(Command& command, std::string& precision) {
+  command
+      .add_option("--execution_precision", precision,
+                  "Type to which products with constant weights round both factors: f32, bf16, "
+                  "f16 or auto; weights are packed once and kept in the cache folder [that of "
+                  "MODEL]")
+      ->check(one_of({"f32", "bf16", "f16", "auto"}));
+}
+
 void add_compile_options(Command& command, CompileSettings& s,
                          const std::vector<std::string>& precisions) {
   command.group("Compilation of ONNX models");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <tuple>
@@ -97,6 +98,14 @@ uint64_t content_checksum(std::span<const std::byte> bytes) {
   uint64_t sum = bytes.size();
   for (const uint64_t lane : lanes) sum = std::rotl((sum ^ lane) * kOdd, 31);
   return sum;
+}
+
+std::optional<fs::path> user_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return fs::path(cache) / "poprt";
+  const char* home = std::getenv("HOME");
+  if (home && *home == '/') return fs::path(home) / ".cache/poprt";
+  return std::nullopt;
 }
 
 fs::path ExecutableCache::path_of(const CacheKey& key) const {

@@ -32,6 +32,10 @@ struct CacheEntry {
   std::string description;  // empty if the file cannot be read
 };
 
+// Returns `poprt` in the user's cache folder, which is XDG_CACHE_HOME or ~/.cache. nullopt if the
+// user has none.
+std::optional<std::filesystem::path> user_cache_folder();
+
 // Any number of processes may use one folder: files are renamed when they are complete, and a
 // mapped file stays usable when it is removed. Thread-safe.
 class ExecutableCache {

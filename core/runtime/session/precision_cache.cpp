@@ -84,8 +84,7 @@ std::shared_ptr<const Model> with_execution_precision(const std::shared_ptr<cons
     if (wanted == device::ExecutionPrecision::bf16 || wanted == device::ExecutionPrecision::f16)
       log().warn(
           "execution_precision {} has no effect: executable '{}' has no product of f32 with "
-          "constant "
-          "weights",
+          "constant weights",
           precision, model->name);
     return model;
   }

@@ -39,9 +39,9 @@ std::string rows_hint(std::span<const int64_t> expected, const RequestRows& rows
       !std::ranges::equal(found.shape.subspan(1), expected.subspan(1)))
     return {};
   return fmt::format(
-      "; given {} rows, compiled for {}: run the ONNX model itself (`shapes` on_demand), or "
-      "compile "
-      "it at several shapes (`input_shape`)",
+      "; given {} rows, compiled for {}: if the model has variable dimensions, use `shapes` "
+      "on_demand with it or with a PopEF file that contains it (`embed_source`), or compile it at "
+      "several shapes (`input_shape`)",
       found.shape[0], expected[0]);
 }
 

@@ -45,8 +45,9 @@ TEST(CheckTensor, BatchesUseTheFirstOrAnExtraDimension) {
                   .rfind("input 'x': expected f32[2,8,10], given f32" + shape_string(bad), 0),
               0u);
   EXPECT_EQ(check_message({8, 10}, kBatches, {3, 10}),
-            "input 'x': expected f32[8,10], given f32[3,10]; given 3 rows, compiled for 8: run the "
-            "ONNX model itself (`shapes` on_demand), or compile it at several shapes "
+            "input 'x': expected f32[8,10], given f32[3,10]; given 3 rows, compiled for 8: if "
+            "the model has variable dimensions, use `shapes` on_demand with it or with a PopEF "
+            "file that contains it (`embed_source`), or compile it at several shapes "
             "(`input_shape`)");
   EXPECT_EQ(check_message({8, 10}, kBatches, {3, 11}),
             "input 'x': expected f32[8,10], given f32[3,11]");
