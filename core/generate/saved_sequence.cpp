@@ -97,14 +97,10 @@ void check_progress(const SavedSequence& s, const Description& d) {
   const auto inside = [&](int64_t t) { return t >= 0 && t < d.vocabulary; };
   require(std::ranges::all_of(s.tokens, inside), "'tokens'");
   require(std::ranges::all_of(s.unread, inside, &Token::id), "'unread'");
-  require(s.prompt_length >= 1 && s.prompt_length <= s.tokens.size() &&
-              s.prompt_length < static_cast<size_t>(d.max_length) &&
-              s.tokens.size() <= static_cast<size_t>(d.max_length),
-          "'prompt_length'");
+  require(s.prompt_length >= 1 && s.prompt_length <= s.tokens.size(), "'prompt_length'");
   const size_t made = s.tokens.size() - s.prompt_length;
   require(s.unread.size() <= made && s.draws <= made, "'draws'");
   if (s.finish != Finish::none) return;
-  require(s.tokens.size() < static_cast<size_t>(d.max_length), "'tokens'");
   if (s.computed < s.prompt_length)
     require(made == 0 && s.pending.empty() && !s.waits, "'computed'");
   else
@@ -116,6 +112,17 @@ void check_progress(const SavedSequence& s, const Description& d) {
   require(s.encoded || !d.encoder || s.computed == 0, "'encoded'");
   require(s.source_length >= 0 && s.source_length <= (d.encoder ? d.encoder->places : 0),
           "'source_length'");
+}
+
+// A program whose states have the same size for every length does not depend on max_length, so the
+// fingerprint does not detect another one.
+void check_length(const SavedSequence& s, const Description& d) {
+  const auto most = static_cast<size_t>(d.max_length);
+  if (s.prompt_length >= most || s.tokens.size() > most ||
+      (s.finish == Finish::none && s.tokens.size() == most))
+    fail(ErrorCode::failed_precondition,
+         "the saved sequence has {} tokens, which a generator with max_length {} cannot continue",
+         s.tokens.size(), most);
 }
 
 }  // namespace
@@ -207,8 +214,7 @@ SavedSequence read_saved(std::span<const std::byte> bytes, const std::string& fi
   if (model != fingerprint)
     fail(ErrorCode::failed_precondition,
          "the sequence was saved by a generator of another model, build or size: '{}', and this "
-         "one is "
-         "'{}'",
+         "one is '{}'",
          model, fingerprint);
   SavedSequence s;
   try {
@@ -223,6 +229,7 @@ SavedSequence read_saved(std::span<const std::byte> bytes, const std::string& fi
     rest = rest.subspan(count);
   }
   check_progress(s, decoder.description());
+  check_length(s, decoder.description());
   const bool has_state = s.finish == Finish::none && (s.computed > 0 || s.encoded);
   const uint64_t expected = has_state ? decoder.saved_bytes(static_cast<int64_t>(s.computed)) : 0;
   if (rest.size() != expected)

@@ -72,6 +72,8 @@ class Generate(CommandTest):
         self.assertEqual(out[1], "wrote saved.popef")
         self.assertRegex(out[2], r"^ready after \d+ ms; first token after [\d.]+ ms; prefill [\d.]+ tokens/s, decode [\d.]+ tokens/s$")
         self.assertEqual(self.succeeds("saved.popef", *words).splitlines()[0], out[0])
+        # The model has the name of its folder, by which `poprt_exec top` shows it.
+        self.assertIn("Model genai: ", self.succeeds("saved.popef", command="popef_dump"))
         self.fails(["saved.popef", *words, "--slots", "2"], "slots is 2, and the PopEF file was compiled with 1")
 
     def test_options_of_sampling(self):

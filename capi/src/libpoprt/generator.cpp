@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -145,6 +146,17 @@ size_t features_of(const poprt_sequence& s) {
   return static_cast<size_t>(element_count(encoder->features_shape));
 }
 
+// Names the model of a folder by the folder, because exporters give all models one file name. Tools
+// show the name for each generator of a process.
+std::shared_ptr<const runtime::Model> named_by_folder(
+    const std::shared_ptr<const runtime::Model>& model, const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return model;
+  const std::string name = std::filesystem::canonical(path).filename().string();
+  const auto named = std::make_shared<runtime::Model>(*model);
+  if (!name.empty()) named->name = name;
+  return named;
+}
+
 std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_generator_options& o) {
   const generate::ModelFolder folder = generate::open_folder(path);
   if (!folder.is_popef) {
@@ -154,8 +166,10 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
     std::vector<std::filesystem::path> parts;
     if (folder.encoder) parts = {folder.encoder->model};
     if (folder.encoder && !folder.encoder->first.empty()) parts.push_back(folder.encoder->first);
-    return capi::compile_generation(o.compiler, folder.model,
-                                    generate::generation_text(folder, sizes), parts);
+    return named_by_folder(
+        capi::compile_generation(o.compiler, folder.model, generate::generation_text(folder, sizes),
+                                 parts),
+        path);
   }
   auto model = runtime::open_popef(folder.model);
   const generate::Description d = generate::read_description(*model);

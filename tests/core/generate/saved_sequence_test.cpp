@@ -145,6 +145,31 @@ TEST(SavedSequence, OfAnotherModelOrSizeIsRefused) {
   expect_begins(saved_refusal(optimum, saved), other);
 }
 
+// The states of RWKV have one size for every length, so the program does not depend on max_length.
+TEST(SavedSequence, LongerThanAnotherGeneratorIsRefused) {
+  const auto of_length = [](int64_t max_length) {
+    generate::GenerationSizes sizes;
+    sizes.max_length = max_length;
+    sizes.slots = 1;
+    return generation_model("rwkv", sizes);
+  };
+  Generator longer(of_length(40)), equal(of_length(24)), shorter(of_length(23));
+  generate::SequenceOptions options;
+  options.sampling.ignore_stop = true;
+  options.wait_for_logits = true;
+  const auto s = longer.submit(std::vector<int64_t>{41, 3, 7}, options);
+  for (size_t i = 0; i < 20; i++) {
+    s->resume(s->logits());
+    s->next();
+  }
+  s->logits();
+  const std::vector<std::byte> saved = longer.save(*s);
+  EXPECT_EQ(saved_refusal(equal, saved), "taken");
+  EXPECT_EQ(saved_refusal(shorter, saved),
+            "failed_precondition: the saved sequence has 23 tokens, which a generator with "
+            "max_length 23 cannot continue");
+}
+
 TEST(SavedSequence, DamagedBytesAreRefused) {
   Generator generator(model_with("genai", 1));
   const std::vector<std::byte> saved = saved_sequence(generator);
