@@ -45,7 +45,7 @@ void add_options(Command& app, Settings& s) {
       ->capture_default_str();
   app.add_flag("--compile", s.repository.compile, "Compile ONNX models when they are loaded");
   app.add_option("--compile_option", s.compile_options,
-                 "NAME=VALUE: an option of command poprt for ONNX models")
+                 "NAME=VALUE: an option of command poprt for ONNX models, with --compile")
       ->many();
   app.add_option("--batch_wait_ms", s.batch_wait_ms,
                  "How long an incomplete batch waits for more rows")
@@ -126,6 +126,8 @@ void complete(Settings& s) {
   s.server.limits.request_bytes = s.max_request_mib << 20;
   s.server.limits.json_bytes = s.max_json_mib << 20;
   s.server.limits.header_bytes = s.max_header_kib << 10;
+  if (!s.compile_options.empty() && !s.repository.compile)
+    throw Usage("--compile_option needs --compile");
   for (const std::string& option : s.compile_options) {
     const size_t equal = option.find('=');
     if (equal == std::string::npos)

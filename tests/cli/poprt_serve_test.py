@@ -409,7 +409,8 @@ class Repository(ServeTest):
         for words, names in (([], "REPOSITORY"), (["models", "--http_prot", "1"], "did you mean --http_port?"),
                              (["models", "--http_port", "x"], "'x'"), (["models", "--http-port", "70000"], "'70000'"),
                              (["models", "--tls-key", "/dev/null"], "--tls_certificate"), (["models", "--drain_seconds", "-1"], "'-1'"),
-                             (["models", "--compile_option", "fp16"], "NAME=VALUE")):
+                             (["models", "--compile", "--compile_option", "fp16"], "NAME=VALUE"),
+                             (["models", "--compile_option", "precision=fp16"], "needs --compile")):
             result = run_serve(*words)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
             self.assertTrue(result.stderr.startswith("poprt_serve: "), result.stderr)
