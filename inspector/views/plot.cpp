@@ -153,17 +153,34 @@ void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
   }
 }
 
+// Draws the strips between the points and the axis. Their edges are not smoothed, because two
+// smoothed edges at the same place are visible as a stripe.
+void draw_fill(const Area& area, ImU32 colour, const std::vector<ImVec2>& points) {
+  const ImDrawListFlags flags = area.draw->Flags;
+  area.draw->Flags &= ~ImDrawListFlags_AntiAliasedFill;
+  for (size_t i = 1; i < points.size(); i++)
+    area.draw->AddQuadFilled(points[i - 1], points[i], {points[i].x, area.most.y},
+                             {points[i - 1].x, area.most.y}, colour);
+  area.draw->Flags = flags;
+}
+
 // Draws consecutive points without a gap.
 void draw_run(const Area& area, const PlotLine& line, std::vector<ImVec2>& points) {
   const float s = scale();
   if (points.size() == 1) area.draw->AddCircleFilled(points[0], 1.5f * s, line.colour);
-  if (line.filled)
-    for (size_t i = 1; i < points.size(); i++)
-      area.draw->AddQuadFilled(points[i - 1], points[i], {points[i].x, area.most.y},
-                               {points[i - 1].x, area.most.y}, with_alpha(line.colour, 0.22f));
-  if (points.size() > 1)
-    area.draw->AddPolyline(points.data(), static_cast<int>(points.size()), line.colour, 0,
-                           line.width * s);
+  if (line.filled) draw_fill(area, with_alpha(line.colour, 0.22f), points);
+  // ImGui draws the join of a sharp turn, such as a short peak, with almost no width, so the line
+  // begins again there.
+  const auto is_sharp = [&](size_t i) {
+    const ImVec2 &a = points[i - 1], &b = points[i], &c = points[i + 1];
+    return (b.x - a.x) * (c.x - b.x) + (b.y - a.y) * (c.y - b.y) < 0;
+  };
+  for (size_t begin = 0, i = 1; i < points.size(); i++)
+    if (i + 1 == points.size() || is_sharp(i)) {
+      area.draw->AddPolyline(&points[begin], static_cast<int>(i - begin + 1), line.colour, 0,
+                             line.width * s);
+      begin = i;
+    }
   points.clear();
 }
 

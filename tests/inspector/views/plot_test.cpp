@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+
+#include "inspector/views/workspace_support.h"
 
 namespace poprt::inspector {
 namespace {
@@ -25,6 +28,44 @@ TEST(Plot, LogarithmicAxesHaveRoundLabels) {
   EXPECT_EQ(ui::logarithmic_ticks(100, 1e6), (Ticks{100, 1e3, 1e4, 1e5, 1e6}));
   EXPECT_EQ(ui::logarithmic_ticks(10, 200), (Ticks{10, 20, 50, 100, 200}));
   EXPECT_EQ(ui::logarithmic_ticks(1, 10), (Ticks{1, 2, 5, 10}));
+}
+
+// The area of the triangles of a colour, without their smoothed edges.
+float area_of(const ImDrawList& list, ImU32 colour) {
+  float area = 0;
+  for (int i = 0; i + 2 < list.IdxBuffer.Size; i += 3) {
+    const auto vertex = [&](int k) -> const ImDrawVert& {
+      return list.VtxBuffer[list.IdxBuffer[i + k]];
+    };
+    const ImDrawVert &a = vertex(0), &b = vertex(1), &c = vertex(2);
+    if (a.col != colour || b.col != colour || c.col != colour) continue;
+    area += std::abs((b.pos.x - a.pos.x) * (c.pos.y - a.pos.y) -
+                     (b.pos.y - a.pos.y) * (c.pos.x - a.pos.x)) /
+            2;
+  }
+  return area;
+}
+
+// Draws a plot of 400 x 300 with one line over [0, 300], and returns the area of the line.
+float drawn_area(const std::vector<ImVec2>& points) {
+  constexpr ImU32 kColour = IM_COL32(250, 180, 20, 255);
+  const auto no_text = [](double) { return std::string(); };
+  ImGui::NewFrame();
+  ImGui::Begin("window");
+  // Smoothed edges take one pixel of the width.
+  ui::plot("plot", {400, 300}, {{"line", kColour, points, false, false, 4}}, 0, 300, no_text,
+           no_text);
+  const float area = area_of(*ImGui::GetWindowDrawList(), kColour);
+  ImGui::End();
+  ImGui::EndFrame();
+  return area;
+}
+
+TEST_F(WorkspaceTest, AShortPeakOfALineIsAsWideAsALongOne) {
+  const float longer = drawn_area({{0, 0}, {100, 0}, {104, 1}, {200, 1}, {204, 0}, {300, 0}});
+  const float shorter = drawn_area({{0, 0}, {100, 0}, {102, 1}, {104, 0}, {300, 0}});
+  // The longer peak has a top, and the shorter one a longer base; the rises are equal.
+  EXPECT_NEAR(shorter, longer, 0.05f * longer);
 }
 
 }  // namespace
