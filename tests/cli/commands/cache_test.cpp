@@ -124,6 +124,11 @@ TEST_F(Cache, FolderIsThatOfTheCompiler) {
     const std::string out = cache(words).out;
     return out.substr(out.rfind('\n', out.size() - 2) + 1);
   };
+  // Without a folder of the user, which is the last choice.
+  const char* const before = std::getenv("HOME");
+  const std::string home = before ? before : "";
+  setenv("HOME", "", 1);
+  setenv("XDG_CACHE_HOME", "", 1);
   EXPECT_EQ(cache({}).code, 2);
   setenv("POPART_CACHE_DIR", "kept", 1);
   EXPECT_EQ(listed({}), kept);
@@ -134,6 +139,8 @@ TEST_F(Cache, FolderIsThatOfTheCompiler) {
   EXPECT_EQ(listed({}), kept);
   setenv("POPART_CACHE_DIR", "", 1);
   EXPECT_EQ(cache({}).code, 2);
+  setenv("HOME", home.c_str(), 1);
+  unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace
