@@ -28,7 +28,7 @@ const (
 
 // CompileOptions of the compiler; the zero value, or nil, is the default.
 type CompileOptions struct {
-	// <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+	// <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. Since 0.1.
 	InputShapes map[string][]int64
 	// Batch size of every input. 0: the model's. Since 0.1.
@@ -121,7 +121,7 @@ type CompileOptions struct {
 	// </options:compile>
 }
 
-// <options:compile_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+// <options:compile_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
 // settled has each option under its newest name, and is checked.
 func (o CompileOptions) settled() (CompileOptions, error) {

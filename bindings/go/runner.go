@@ -16,7 +16,7 @@ import (
 
 // RunnerOptions of [NewRunner]; the zero value, or nil, is the default.
 type RunnerOptions struct {
-	// <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+	// <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
 	// 0.1.
 	Threads int
@@ -131,7 +131,7 @@ type RunnerOptions struct {
 	// </options:runner>
 }
 
-// <options:runner_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+// <options:runner_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
 // settled has each option under its newest name, and is checked.
 func (o RunnerOptions) settled() (RunnerOptions, error) {
@@ -412,7 +412,7 @@ func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 // RequestOptions are the options of a submission; the zero value is the default. See [Binding.GoWith], and
 // [Binding.Replica].
 type RequestOptions struct {
-	// <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+	// <options:request> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// How long the request may wait, counted from the call. A request that has not begun by then fails with
 	// deadline_exceeded. 0: without limit. Since 1.0.
 	Timeout time.Duration
@@ -422,7 +422,7 @@ type RequestOptions struct {
 	// </options:request>
 }
 
-// <options:request_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+// <options:request_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
 // settled has each option under its newest name, and is checked.
 func (o RequestOptions) settled() (RequestOptions, error) {

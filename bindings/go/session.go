@@ -71,7 +71,7 @@ type AnchorPredicate func(name string, output bool, programs []uint32) bool
 
 // SessionOptions of [NewSession]; the zero value, or nil, is the default.
 type SessionOptions struct {
-	// <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+	// <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
 	// 0.1.
 	Threads int
@@ -103,7 +103,7 @@ type SessionOptions struct {
 	// </options:session>
 }
 
-// <options:session_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+// <options:session_functions> made from capi/option_fields.toml by tests/lint/option_fields.py --write
 
 // settled has each option under its newest name, and is checked.
 func (o SessionOptions) settled() (SessionOptions, error) {

@@ -1,4 +1,5 @@
-// zstd streams, the codec of compressed executables.
+// zstd streams, the codec of compressed executables. The caller of Writer::createExecutable()
+// decides whether an executable is compressed.
 #pragma once
 
 #include <cstddef>

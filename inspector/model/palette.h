@@ -1,4 +1,5 @@
-// Colours by name, for the window and exported pictures.
+// Colours by name, for the window and exported pictures. GraphView::colour_of_node() decides what
+// the colour of a node shows.
 #pragma once
 
 #include <cstddef>

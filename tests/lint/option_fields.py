@@ -1,4 +1,4 @@
-"""capi/options.toml is the one list of options of compilers, runners, requests and sessions. Checks, or with --write makes, the
+"""capi/option_fields.toml is the one list of options of compilers, runners, requests and sessions. Checks, or with --write makes, the
 parts made from it: the structs of the C ABI, and fields or setters with their documentation in C++, Java, C#, Go and Python.
 
 Usage: option_fields.py [--write]
@@ -14,7 +14,7 @@ import tomllib
 import tree
 from generated_parts import camel, code, comment, settle
 
-TABLE = "capi/options.toml"
+TABLE = "capi/option_fields.toml"
 LANGUAGES = ("cpp", "python", "java", "csharp", "go")
 SPELLED = {"cpp": "C++", "python": "Python", "java": "Java", "csharp": "C#", "go": "Go"}
 JAVA, CSHARP = "bindings/java/src/main/java/org/poprt/", "bindings/csharp/src/"

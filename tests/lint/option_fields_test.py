@@ -40,7 +40,7 @@ class OptionFields(unittest.TestCase):
                 at = next(i for i, line in enumerate(lines) if f"<options:{name}>" in line) + 1
                 lines[at] += " "
                 problems = self.check_with(path, lambda _, text="\n".join(lines): text)
-                self.assertEqual(problems, [f"{path}:{at + 1}: differs from capi/options.toml; run "
+                self.assertEqual(problems, [f"{path}:{at + 1}: differs from capi/option_fields.toml; run "
                                             "tests/lint/option_fields.py --write"])
 
     def test_a_part_that_is_gone_is_named(self):
@@ -57,7 +57,7 @@ class OptionFields(unittest.TestCase):
         table = option_fields.read()
         del table["runner"]["device"]["go"]
         with mock.patch.object(option_fields, "read", lambda: table), mock.patch.object(option_fields, "regions", REGIONS):
-            self.assertEqual(option_fields.check(False)[0], ["capi/options.toml: runner.device has no type for go"])
+            self.assertEqual(option_fields.check(False)[0], ["capi/option_fields.toml: runner.device has no type for go"])
 
 
 if __name__ == "__main__":

@@ -23,14 +23,14 @@ class Claims(unittest.TestCase):
             return subprocess.run([SCRIPT, "--json", file.name], capture_output=True, text=True, check=False)
 
     def test_equal_and_better_measurements_hold(self):
-        done = self.judge(row("mlp", 3.19, 14.9, 0.50), row("gpt2", 1.13, 30, 0.2))
+        done = self.judge(row("mlp", 2.78, 15.2, 0.50), row("gpt2", 1.07, 30, 0.2))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = [line.split() for line in done.stdout.splitlines()]
         self.assertEqual([line[-1] for line in lines[1:]], ["holds"] * 3)
-        self.assertIn("1.13 (gpt2) to 3.19 (mlp)", done.stdout)
+        self.assertIn("1.07 (gpt2) to 2.78 (mlp)", done.stdout)
 
     def test_a_slower_model_fails(self):
-        done = self.judge(row("mlp", 3.19, 14.9, 0.50), row("gpt2", 1.0, 9, 0.5))
+        done = self.judge(row("mlp", 2.78, 14.9, 0.50), row("gpt2", 0.9, 9, 0.5))
         self.assertEqual(done.returncode, 1)
         (failed,) = [line for line in done.stdout.splitlines() if "DOES NOT HOLD" in line]
         self.assertTrue(failed.startswith("latency"), failed)

@@ -58,7 +58,7 @@ namespace Poprt
     /// <summary>The options of a <see cref="Compiler"/>. Zero, null and empty mean the default.</summary>
     public sealed class CompilerOptions
     {
-        // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+        // <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write
         /// <summary>Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. Since
         /// 0.1.</summary>
         public IDictionary<string, long[]> InputShapes { get; } = new Dictionary<string, long[]>();

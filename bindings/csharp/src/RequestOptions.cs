@@ -5,7 +5,7 @@ namespace Poprt
     /// <summary>How one run is submitted; see <see cref="ModelRunner"/>.ExecuteAsync.</summary>
     public sealed class RequestOptions
     {
-        // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+        // <options:request> made from capi/option_fields.toml by tests/lint/option_fields.py --write
         /// <summary>How long the request may wait, counted from the call. A request that has not begun by then fails
         /// with deadline_exceeded. Zero: without limit. Since 1.0.</summary>
         public TimeSpan Timeout { get; set; }

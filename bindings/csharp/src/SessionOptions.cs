@@ -5,7 +5,7 @@ namespace Poprt
     /// <summary>Options of a <see cref="Session"/>. Zero and null mean the default.</summary>
     public sealed class SessionOptions
     {
-        // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+        // <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write
         /// <summary>Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or
         /// all CPUs. Since 0.1.</summary>
         public int Threads { get; set; }

@@ -46,7 +46,7 @@ class SessionConfig(Config):
 
     input_predicate: Optional[Callable[..., Any]] = None
     output_predicate: Optional[Callable[..., Any]] = None
-    # <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+    # <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write
     #: When the device is acquired: when the session is created, or deferred until it is bound or runs for the first
     #: time. Since 0.1.
     policy: LaunchPolicy = LaunchPolicy.Immediate

@@ -65,7 +65,7 @@ def replica_number(replica: Optional[int]) -> int:
 class RequestOptions(_TimedConfig):
     """Options of a request. Since 1.0."""
 
-    # <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+    # <options:request> made from capi/option_fields.toml by tests/lint/option_fields.py --write
     #: How long the request may wait, counted from the call. A request that has not begun by then fails with
     #: deadline_exceeded. 0: without limit. Nanoseconds, or a ``timedelta``. Since 1.0.
     timeout_ns: Union[int, datetime.timedelta] = 0
@@ -186,7 +186,7 @@ class RuntimeConfig(RunnerConfig):
     Times are in nanoseconds; a ``timedelta`` is also accepted.
     """
 
-    # <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+    # <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write
     #: Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
     #: 0.1.
     threads: int = 0

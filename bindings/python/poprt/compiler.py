@@ -81,7 +81,7 @@ class CompilerOptions(Config):
     transitive_closure_optimization_threshold: int = 100000
     create_host_transferable_tensor_with_offset: bool = False
     enable_efficient_overlap_io_topo_cons: bool = False
-    # <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+    # <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write
     #: Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. A list of shapes, or
     #: a list of dicts with a shape for each input, compiles the model at all of them. Since 0.1.
     input_shape: Union[dict[str, Any], list[dict[str, Any]]] = {}

@@ -89,7 +89,7 @@ typedef int32_t (*poprt_stop_fn)(void* user_data);
  * Functions copy all options before they return. */
 typedef struct poprt_compile_options {
   size_t struct_size;
-  /* <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write */
   /* Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. An
    * input that is in the list several times has several shapes, see poprt_input_shape. Since
    * 0.1. */

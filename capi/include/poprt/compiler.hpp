@@ -42,7 +42,7 @@ struct PassReport {
 };
 
 struct CompilerOptions {
-  // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   // Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes.
   // Since 0.1.
   std::map<std::string, std::vector<int64_t>> inputShape;

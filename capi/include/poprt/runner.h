@@ -63,7 +63,7 @@ typedef struct poprt_replica_device {
  * from `timeout_ns` on are PopRT's RuntimeConfig. */
 typedef struct poprt_runner_options {
   size_t struct_size;
-  /* <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write */
   /* Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
    * or all CPUs. Since 0.1. */
   int32_t threads;
@@ -240,7 +240,7 @@ typedef enum poprt_when_full {
 /* Set struct_size to sizeof(poprt_request_options) and the rest to zero. */
 typedef struct poprt_request_options {
   size_t struct_size;
-  /* <options:request> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* <options:request> made from capi/option_fields.toml by tests/lint/option_fields.py --write */
   /* How long the request may wait, counted from the call. A request that has not begun by then
    * fails with deadline_exceeded. 0: without limit. Nanoseconds. Since 0.1. */
   int64_t timeout_ns;

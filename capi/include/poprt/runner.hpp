@@ -69,7 +69,7 @@ using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
 struct RuntimeConfig {
   static constexpr int64_t kNever = INT64_MAX;
 
-  // <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   // Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
   // or all CPUs. Since 0.1.
   int32_t threads = 0;
@@ -178,7 +178,7 @@ struct RuntimeConfig {
 struct ModelRunnerConfig {
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
-  // <options:model_runner> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:model_runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   // How long to try again while no device is free, and how long to sleep between two attempts.
   // Default: 1 and 6 seconds. Since 0.1.
   DeviceWaitConfig device_wait_config{std::chrono::seconds(1), std::chrono::seconds(6)};
@@ -228,7 +228,7 @@ struct ModelRunnerConfig {
   // Converts to the configuration of runners.
   operator RuntimeConfig() const {
     RuntimeConfig c;
-    // <options:copies> made from capi/options.toml by tests/lint/option_fields.py --write
+    // <options:copies> made from capi/option_fields.toml by tests/lint/option_fields.py --write
     c.deviceWaitConfig = device_wait_config;
     c.threadSafe = thread_safe;
     c.replicationFactor = replication_factor;
@@ -344,7 +344,7 @@ inline void setReplica(poprt_request_options& o, int64_t replica) {
 
 // Options of a request, for submitWith(). Since 1.0.
 struct RequestOptions {
-  // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:request> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   // How long the request may wait, counted from the call. A request that has not begun by then
   // fails with deadline_exceeded. 0: without limit. Nanoseconds. Since 0.1.
   std::chrono::nanoseconds timeout = {};

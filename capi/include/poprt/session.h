@@ -47,7 +47,7 @@ typedef int32_t (*poprt_anchor_predicate_fn)(const char* name, int32_t is_output
 /* Set struct_size to sizeof(poprt_session_options) and the rest to zero; zero means default. */
 typedef struct poprt_session_options {
   size_t struct_size;
-  /* <options:session> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write */
   /* Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
    * or all CPUs. Since 0.1. */
   int32_t threads;

@@ -124,7 +124,7 @@ using namespace anchor_callbacks;  // for older code
 namespace impl {
 
 struct SessionFields {
-  // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   // When the device is acquired: when the session is created, or deferred until it is bound or runs
   // for the first time. Since 0.1.
   LaunchPolicy policy = LaunchPolicy::Immediate;

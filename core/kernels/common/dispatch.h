@@ -1,7 +1,7 @@
-// Selects the build of a kernel that this CPU can run. A source core/kernels/isa/foo.cpp defines,
-// in namespace poprt::kernels::isa, one `extern const FooTable POPRT_ISA_NAME(foo)`: a struct of
-// function pointers, which isa/foo.h declares for every instruction set with
-// POPRT_DECLARE_ISA(FooTable, foo).
+// Selects the build of a kernel for the instruction set that cpu.cpp has chosen. A source
+// core/kernels/isa/foo.cpp defines, in namespace poprt::kernels::isa, one `extern const FooTable
+// POPRT_ISA_NAME(foo)`: a struct of function pointers, which isa/foo.h declares for every
+// instruction set with POPRT_DECLARE_ISA(FooTable, foo).
 #pragma once
 
 #include "kernels/common/cpu.h"

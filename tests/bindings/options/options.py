@@ -2,8 +2,8 @@
 
 Usage: options.py LANGUAGE WORK BUILD [TOOL...]   (TOOL: javac and jar of the bindings, mcs, go, c++)
 
-The cases come from capi/options.toml (each name of each option of a language, including older names) and from cases.toml,
-which contains the values of options that are not simple, the options of structs that options.toml does not describe, and
+The cases come from capi/option_fields.toml (each name of each option of a language, including older names) and from cases.toml,
+which contains the values of options that are not simple, the options of structs that option_fields.toml does not describe, and
 the differences between languages. They are put into program.LANGUAGE.in, and the program runs with record.cpp in
 LD_PRELOAD. A case passes if exactly the expected fields of the C structs differ from the defaults. No call may leak
 objects. A field of a C struct that no case changes is a failure, and so is an option without a case. tests/mutation runs

@@ -73,7 +73,7 @@ public final class CompilerOptions {
   private final List<String> skipPasses = new ArrayList<>();
   private final List<String> outputs = new ArrayList<>();
 
-  // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:compile> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   private long batchSize;
   private long batchAxis;
   private Precision precision = Precision.KEEP;

@@ -7,7 +7,7 @@ import java.util.Objects;
 public final class RequestOptions {
   private long replica = -1;
 
-  // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:request> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   private Duration timeout = Duration.ZERO;
   private boolean atOnce;
 

@@ -8,7 +8,7 @@ import java.util.Objects;
 
 /** How a {@link ModelRunner} runs. */
 public final class RuntimeConfig {
-  // <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   private int threads;
   private boolean profile;
   Device device;

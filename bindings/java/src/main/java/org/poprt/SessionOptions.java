@@ -5,7 +5,7 @@ import java.util.Objects;
 
 /** Options of a {@link Session}. */
 public final class SessionOptions {
-  // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+  // <options:session> made from capi/option_fields.toml by tests/lint/option_fields.py --write
   private int threads;
   private boolean profile;
   Device device;
