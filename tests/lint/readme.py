@@ -129,12 +129,12 @@ def converter_arguments(_):
     return len(next(f for f in converter.body if isinstance(f, ast.FunctionDef) and f.name == "__init__").args.kwonlyargs)
 
 
-def column(number):
-    """The least and the greatest number of a column of the first table of docs/performance.md; of "a / b", a counts."""
+def claim(name):
+    """The least and the greatest number of a row of the table of README's claims in docs/performance.md."""
     page = tree.read("docs/performance.md").split("\n## ")[1]
-    rows = re.findall(r"^\| (?:mlp|lstm|mobilenetv2|yolo|resnet50|unet|bert_base|gpt2) \|.*$", page, re.M)
-    values = [row.split("|")[number].split("/")[0].strip() for row in rows]
-    return f"{min(values, key=float)} to {max(values, key=float)}"
+    values = re.search(rf"^\| {name} \|(.*)\|$", page, re.M).group(1).split("|")
+    numbers = [value.strip() for value in values]
+    return f"{min(numbers, key=float)} to {max(numbers, key=float)}"
 
 
 RUN_COMMANDS = (options_of_poprt, opsets, version)  # these need FOLDER_OF_COMMANDS
@@ -147,9 +147,9 @@ NUMBERS = [
     ("docs/CHANGELOG.md", r"^## (\d+\.\d+\.\d+)", version),
     ("bindings/go/README.md", r"go get poprt\.example\.org/bindings/go@v([\d.]+)", version),
     ("bindings/python/README.md", r"PopRT's (\d+) arguments", converter_arguments),
-    ("README.md", r"first answer \| ([\d.]+ to [\d.]+) times faster", lambda _: column(5)),
-    ("README.md", r"latency, batch 1, one thread \| ([\d.]+ to [\d.]+) times faster", lambda _: column(2)),
-    ("README.md", r"peak memory \| ([\d.]+ to [\d.]+) times", lambda _: column(6)),
+    ("README.md", r"first answer \| ([\d.]+ to [\d.]+) times faster", lambda _: claim("process start to first answer")),
+    ("README.md", r"latency, batch 1, one thread \| ([\d.]+ to [\d.]+) times faster", lambda _: claim("latency")),
+    ("README.md", r"peak memory \| ([\d.]+ to [\d.]+) times", lambda _: claim("peak memory")),
 ]
 
 
