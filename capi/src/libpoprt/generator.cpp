@@ -176,17 +176,16 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
   const auto same = [](int64_t given, int64_t has, const char* name) {
     if (given && given != has)
       fail(ErrorCode::invalid_argument,
-           "{} is {}, and the PopEF file was compiled with {}; compile the model again", name,
+           "`{}` is {}, and the PopEF file was compiled with {}; compile the model again", name,
            given, has);
   };
   same(o.max_length, d.max_length, "max_length");
   same(o.slots, d.slots, "slots");
   if (o.prefill) same(o.prefill, d.shapes.back().tokens, "prefill");
   if (o.encoder_length) same(o.encoder_length, d.encoder ? d.encoder->places : 0, "encoder_length");
-  if (o.compiler)
-    fail(ErrorCode::invalid_argument, "options.compiler has no effect on a PopEF file");
+  if (o.compiler) fail(ErrorCode::invalid_argument, "`compiler` has no effect on a PopEF file");
   if (o.states && *o.states)
-    fail(ErrorCode::invalid_argument, "options.states has no effect on a PopEF file");
+    fail(ErrorCode::invalid_argument, "`states` has no effect on a PopEF file");
   return model;
 }
 

@@ -124,13 +124,13 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
     const std::string note_text = read_note(*reader);
     if (line_of(note_text, 0) != key.hash || line_of(note_text, 1) != key.description ||
         model->executable.name != key.name) {
-      log().warn("cache file '{}' was made from something else ({}), compiling again",
+      log().warn("cache file '{}' was made from something else ({}), making it again",
                  path.string(), line_of(note_text, 1));
       return nullptr;
     }
     const popef::Payload payload = model->executable.payload();
     if (note_text != note(key, content_checksum(payload.bytes))) {
-      log().warn("cache file '{}' is damaged: its checksum is wrong, compiling again",
+      log().warn("cache file '{}' is damaged: its checksum is wrong, making it again",
                  path.string());
       return nullptr;
     }
@@ -139,7 +139,7 @@ std::shared_ptr<const Model> ExecutableCache::find(const CacheKey& key) const {
     log().info("using the executable in cache file '{}'", path.string());
     return opened;
   } catch (const std::exception& e) {
-    log().warn("cache file '{}' cannot be used, compiling again: {}", path.string(), e.what());
+    log().warn("cache file '{}' cannot be used, making it again: {}", path.string(), e.what());
     return nullptr;
   }
 }

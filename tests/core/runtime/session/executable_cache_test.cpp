@@ -164,18 +164,18 @@ TEST_F(Cache, LogsTheReasonOfAMiss) {
   EXPECT_EQ(message_for([&] { EXPECT_NE(cache.find(key('a', "fp32")), nullptr); }),
             fmt::format("2 using the executable in cache file '{}'\n", path));
   EXPECT_EQ(message_for([&] { (void)cache.find(key('a', "fp16")); }),
-            fmt::format("3 cache file '{}' was made from something else (fp32), compiling again\n",
+            fmt::format("3 cache file '{}' was made from something else (fp32), making it again\n",
                         path));
   const uint64_t size = fs::file_size(path);
   damage(path, size - 400, "x");
   EXPECT_EQ(
       message_for([&] { (void)cache.find(key('a', "fp32")); }),
-      fmt::format("3 cache file '{}' is damaged: its checksum is wrong, compiling again\n", path));
+      fmt::format("3 cache file '{}' is damaged: its checksum is wrong, making it again\n", path));
   fs::resize_file(path, size - 1);
   EXPECT_TRUE(
       message_for([&] {
         (void)cache.find(key('a', "fp32"));
-      }).starts_with(fmt::format("3 cache file '{}' cannot be used, compiling again: ", path)));
+      }).starts_with(fmt::format("3 cache file '{}' cannot be used, making it again: ", path)));
   // Names of entries are hashes.
   for (const char* name : {"63", "65", "upper", "popef"}) {
     std::string stem(64, 'b');
