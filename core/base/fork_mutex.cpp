@@ -95,7 +95,7 @@ void ForkMutex::lock() noexcept {
       first = seen;
       if (word.waiting == 0) waiting_since_.store(now_ns(), std::memory_order_relaxed);
     } else if (word.waking) {
-      // Another unlock() must wake a thread: nobody knows that this one sleeps again.
+      // This thread sleeps again, so the next unlock() must wake a thread.
       change(bits, {me, word.waiting, word.state, false});
     } else {
       futex_wait(wakes_, seen);

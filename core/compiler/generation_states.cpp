@@ -75,7 +75,8 @@ bool may_be_state(const ir::Value& past, const ir::Value& present) {
   return true;
 }
 
-// The number that "%d" of the pattern stands for; empty for a name without one.
+// Returns the number in the name at the place of "%d" in the pattern: "" if the pattern has no
+// "%d", and nothing if the name does not match.
 std::optional<std::string> match_pattern(const std::string& pattern, const std::string& name) {
   const size_t at = pattern.find("%d");
   if (at == std::string::npos)

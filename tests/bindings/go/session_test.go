@@ -336,7 +336,7 @@ func serve(t *testing.T, e *poprt.Executable) {
 	in.Enqueue(poprt.Elements(make([]float32, 8)), nil)
 }
 
-// nested runs another session while data of its own is wanted.
+// nested runs another session while its own session waits for data.
 type nested struct {
 	numbers
 	inner *poprt.Session

@@ -156,7 +156,7 @@ TEST(RecurrentDecoder, ABeamSearchCopiesStates) {
   const auto s = one.submit(text.prompt, options);
   const Text best = read_text(*s);
   ASSERT_EQ(best.tokens.size(), 8u);
-  // The log-probabilities are those of the same text in a slot of its own.
+  // The log-probabilities equal those of the same text in a separate slot.
   Decoder decoder(generation_model("lfm2", sizes_with(1, "lfm2")), {});
   append(decoder, 0, text.prompt);
   for (size_t i = 0; i < best.tokens.size(); i++) {
