@@ -12,7 +12,7 @@
 #include "base/log_level.h"
 #include "common/arguments.h"
 #include "exec/commands.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "model/class_names.h"
 #include "model/format.h"
 #include "model/graph_svg.h"

@@ -10,8 +10,8 @@
 #include "compiler/driver.h"
 #include "exec/commands.h"
 #include "ir/text.h"
-#include "kernels/common/cpu.h"
 #include "kernels/common/describe_call.h"
+#include "kernels/common/instruction_set.h"
 #include "ops/op.h"
 
 namespace poprt::cli {

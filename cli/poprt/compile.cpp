@@ -14,9 +14,9 @@
 #include "common/scripts.h"
 #include "common/temporary_folder.h"
 #include "poprt/convert.h"
-#include "poprt/given.h"
-#include "poprt/made_folder.h"
-#include "poprt/replaced.h"
+#include "poprt/executable_path.h"
+#include "poprt/option_checks.h"
+#include "poprt/output_folder.h"
 #include "poprt/run_random.h"
 #include "poprt/settings.h"
 #include "poprt/show.h"
@@ -112,7 +112,7 @@ void convert_and_compile(const GivenOptions& given) {
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");
-    Replaced replaced(given, popef);
+    ExecutableReplacement replaced(given, popef);
     check(poprt_compiler_compile_to_popef(last, model.c_str(), replaced.temporary_path().c_str()));
     bar.finish();
     replaced.commit();

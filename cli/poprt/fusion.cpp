@@ -10,9 +10,9 @@
 #include "common/scripts.h"
 #include "common/temporary_folder.h"
 #include "poprt/convert.h"
-#include "poprt/given.h"
-#include "poprt/made_folder.h"
-#include "poprt/replaced.h"
+#include "poprt/executable_path.h"
+#include "poprt/option_checks.h"
+#include "poprt/output_folder.h"
 #include "poprt/run_random.h"
 #include "poprt/show.h"
 

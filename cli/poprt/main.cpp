@@ -15,8 +15,8 @@
 #include "common/standard_streams.h"
 #include "poprt/compile.h"
 #include "poprt/fusion.h"
-#include "poprt/given.h"
 #include "poprt/list_passes.h"
+#include "poprt/option_checks.h"
 #include "poprt/shard_only.h"
 #include "poprt/source.h"
 

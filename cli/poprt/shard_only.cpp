@@ -11,7 +11,7 @@
 #include "common/abi.h"
 #include "common/output_path.h"
 #include "poprt/convert.h"
-#include "poprt/made_folder.h"
+#include "poprt/output_folder.h"
 #include "poprt/source.h"
 
 namespace poprt::cli {

@@ -10,7 +10,7 @@
 #include "compiler/flow/class_labels.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/lower.h"
-#include "compiler/narrow.h"
+#include "compiler/narrow_storage.h"
 #include "compiler/onnx_metadata.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"

@@ -15,7 +15,7 @@
 #include "compiler/custom_notes.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/kept_model.h"
-#include "compiler/narrow.h"
+#include "compiler/narrow_storage.h"
 #include "compiler/outputs.h"
 #include "compiler/shard.h"
 #include "compiler/variable_weights.h"

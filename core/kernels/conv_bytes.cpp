@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "kernels/calls/conv_bytes.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/common/operands.h"
 #include "kernels/common/pack_vnni.h"

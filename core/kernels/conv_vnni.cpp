@@ -10,7 +10,7 @@
 
 #include "kernels/calls/conv_vnni.h"
 #include "kernels/common/convert_block.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/integer_panel.h"
 #include "kernels/common/operands.h"
 #include "kernels/isa/vnni.h"

@@ -30,7 +30,7 @@
 #include "engine_options.h"
 #include "estimate_handle.h"
 #include "guard.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "library_calls.h"
 #include "model_check.h"
 #include "named_options.h"

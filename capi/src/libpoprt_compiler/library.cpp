@@ -18,7 +18,7 @@
 #include "engine_options.h"
 #include "estimate.h"
 #include "faithful.h"
-#include "kept.h"
+#include "kept_conversion.h"
 #include "kernels/common/isa_builds.h"
 #include "onnx/export.h"
 #include "onnx/model_hash.h"

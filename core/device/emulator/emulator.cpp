@@ -24,7 +24,7 @@
 #include "device/emulator/sharded.h"
 #include "device/environment.h"
 #include "kernels/calls/custom.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/kernel.h"
 #include "program/shards.h"
 

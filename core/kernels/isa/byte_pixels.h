@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/common/dispatch.h"
+#include "kernels/common/isa_table.h"
 
 namespace poprt::kernels::isa {
 

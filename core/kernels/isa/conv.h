@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/common/dispatch.h"
+#include "kernels/common/isa_table.h"
 #include "kernels/isa/epilogue.h"
 
 namespace poprt::kernels::isa {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/common/dispatch.h"
+#include "kernels/common/isa_table.h"
 #include "kernels/isa/conv.h"
 
 namespace poprt::kernels::isa {

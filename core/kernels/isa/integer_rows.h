@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/common/dispatch.h"
+#include "kernels/common/isa_table.h"
 
 namespace poprt::kernels::isa {
 

@@ -20,7 +20,7 @@
 #include "kernels/calls/conv_stem.h"
 #include "kernels/calls/matmul.h"
 #include "kernels/calls/matmul_narrow.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_conv.h"
 #include "kernels/common/pack_matmul.h"
 #include "kernels/common/pack_narrow.h"

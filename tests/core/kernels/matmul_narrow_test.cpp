@@ -13,7 +13,7 @@
 
 #include "core/kernels/every_isa.h"
 #include "core/kernels/run_call.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_narrow.h"
 
 namespace poprt::kernels::matmul_narrow_test {

@@ -10,7 +10,7 @@
 
 #include "core/kernels/isa/random_bytes.h"
 #include "core/kernels/run_call.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 namespace poprt::kernels {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/half.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 namespace poprt::kernels {
 namespace {

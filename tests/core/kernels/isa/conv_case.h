@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_conv.h"
 #include "kernels/isa/conv.h"
 #include "support/uniform.h"

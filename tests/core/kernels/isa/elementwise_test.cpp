@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/common/cpu.h"
 #include "kernels/common/elementwise.h"
+#include "kernels/common/instruction_set.h"
 
 namespace poprt::kernels {
 namespace {

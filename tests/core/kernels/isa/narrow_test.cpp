@@ -11,7 +11,7 @@
 
 #include "base/half.h"
 #include "base/quarter.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_narrow.h"
 
 namespace poprt::kernels {

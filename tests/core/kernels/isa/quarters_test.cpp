@@ -12,7 +12,7 @@
 
 #include "base/quarter.h"
 #include "kernels/common/convert_block.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 namespace poprt::kernels {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 #include "kernels/common/reduction.h"
 
 namespace poprt::kernels {

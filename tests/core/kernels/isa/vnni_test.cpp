@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/kernels/isa/random_bytes.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 namespace poprt::kernels {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "core/ops/built_node.h"
 #include "core/ops/run_node.h"
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 namespace poprt::ops {
 namespace {

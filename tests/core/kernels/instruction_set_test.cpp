@@ -1,6 +1,6 @@
 // The instruction set that POPRT_ISA selects. A process reads it once, so each test has its own
 // process.
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "poprt/made_folder.h"
+#include "poprt/output_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "poprt/given.h"
+#include "poprt/option_checks.h"
 
 #include <gtest/gtest.h>
 

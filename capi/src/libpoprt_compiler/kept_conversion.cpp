@@ -1,4 +1,4 @@
-#include "kept.h"
+#include "kept_conversion.h"
 
 #include <sys/stat.h>
 

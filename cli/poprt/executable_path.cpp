@@ -1,4 +1,4 @@
-#include "poprt/replaced.h"
+#include "poprt/executable_path.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,7 +68,8 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
   return path;
 }
 
-Replaced::Replaced(const GivenOptions& given, const fs::path& path) : path_(resolve_links(path)) {
+ExecutableReplacement::ExecutableReplacement(const GivenOptions& given, const fs::path& path)
+    : path_(resolve_links(path)) {
   std::error_code error;
   poprt_executable* found = nullptr;
   if (given.has("overwrite") || !fs::exists(path, error)) return;
@@ -76,11 +77,11 @@ Replaced::Replaced(const GivenOptions& given, const fs::path& path) : path_(reso
   old_.reset(found);
 }
 
-fs::path Replaced::temporary_path() const {
+fs::path ExecutableReplacement::temporary_path() const {
   return old_ ? fs::path(path_.string() + ".part") : path_;
 }
 
-void Replaced::commit() {
+void ExecutableReplacement::commit() {
   if (!old_) return;
   poprt_executable* made = nullptr;
   check(poprt_executable_open(temporary_path().c_str(), &made));

@@ -15,10 +15,10 @@ std::filesystem::path popef_path(const GivenOptions& given, const std::string& i
 
 // Different models may have the same name. A file that an earlier compilation wrote is replaced if
 // it is the same model or another version of it.
-class Replaced {
+class ExecutableReplacement {
  public:
   // With --overwrite, or if there is no file at `path`, commit() refuses nothing.
-  Replaced(const GivenOptions& given, const std::filesystem::path& path);
+  ExecutableReplacement(const GivenOptions& given, const std::filesystem::path& path);
   // The path to which the new file is written before commit(): a temporary one in the same folder
   // if there is an old file, else the final path.
   std::filesystem::path temporary_path() const;

@@ -1,4 +1,4 @@
-#include "kernels/common/cpu.h"
+#include "kernels/common/instruction_set.h"
 
 #include <cstdlib>
 #if defined(__x86_64__)

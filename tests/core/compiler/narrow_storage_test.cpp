@@ -1,4 +1,4 @@
-#include "compiler/narrow.h"
+#include "compiler/narrow_storage.h"
 
 #include <gtest/gtest.h>
 

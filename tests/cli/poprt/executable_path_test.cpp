@@ -1,4 +1,4 @@
-#include "poprt/replaced.h"
+#include "poprt/executable_path.h"
 
 #include <gtest/gtest.h>
 
@@ -54,16 +54,16 @@ class Replacing : public testing::Test {
 };
 
 TEST_F(Replacing, UsesNoTemporaryFileForANewTarget) {
-  const Replaced fresh({}, path);
+  const ExecutableReplacement fresh({}, path);
   EXPECT_EQ(fresh.temporary_path(), path);
   compile(path, "net", "x", "y");
-  EXPECT_EQ(Replaced(overwriting(), path).temporary_path(), path);
-  EXPECT_NE(Replaced({}, path).temporary_path(), path);
+  EXPECT_EQ(ExecutableReplacement(overwriting(), path).temporary_path(), path);
+  EXPECT_NE(ExecutableReplacement({}, path).temporary_path(), path);
 }
 
 TEST_F(Replacing, AnotherVersionOfAModelTakesItsPlace) {
   compile(path, "net", "x", "y");
-  Replaced replaced({}, path);
+  ExecutableReplacement replaced({}, path);
   compile(replaced.temporary_path(), "net", "x", "z", "Tanh");
   EXPECT_NE(message([&] { replaced.commit(); }), "taken") << "no output has the same name";
   EXPECT_FALSE(fs::exists(replaced.temporary_path()));
@@ -76,7 +76,7 @@ TEST_F(Replacing, AnotherVersionOfAModelTakesItsPlace) {
 
 TEST_F(Replacing, AnotherModelOfTheNameStays) {
   compile(path, "net", "x", "y");
-  Replaced replaced({}, path);
+  ExecutableReplacement replaced({}, path);
   compile(replaced.temporary_path(), "net", "image", "y");
   const std::string printed = message([&] { replaced.commit(); });
   EXPECT_NE(
