@@ -134,7 +134,7 @@ TEST_P(CppExport, MetadataIsThatOfTheCompilation) {  // 2
   EXPECT_EQ(m.deviceIterations(), 1);
 }
 
-TEST_P(CppExport, OptionsAreThoseOfTheCompilationInTheirOrder) {  // 3
+TEST_P(CppExport, OptionsMatchTheCompilationInOrder) {  // 3
   CompilerOptions o = options();
   o.rewriteLimit = 100000;
   o.maxTensorSize = 1 << 20;

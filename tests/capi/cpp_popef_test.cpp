@@ -596,7 +596,7 @@ class Export : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(Export, TakesThoseOfTheExecutableOrTheLast) {
+TEST_F(Export, UsesTheExecutableOrTheLastCompilation) {
   const std::string from = popef(), to = npy();
   EXPECT_EQ(message(poprt_popef_export_tensor(from.c_str(), "t", "a", to.c_str())), "");
   EXPECT_EQ(exported(), "aT");

@@ -302,7 +302,7 @@ class Memory {
 
 // The results do not depend on the thread or the order of the tasks, or on the earlier contents of
 // the scratch memory (kernels/kernel.h).
-TEST_P(KernelCall, TasksGiveTheSameAloneAndInAnyOrder) {
+TEST_P(KernelCall, TasksAreIndependentOfOrder) {
   each(varied_calls(), [&] {
     OneCall c = original();
     const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());

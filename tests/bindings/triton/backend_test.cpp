@@ -467,7 +467,7 @@ TEST(TritonRequests, SelectAModelOfAFusedOneByName) {
   EXPECT_NE(mixed->error, "");
 }
 
-TEST(TritonRequests, SizesThatDependOnDataAreThoseOfTheResult) {
+TEST(TritonRequests, SizesThatDependOnDataMatchTheResult) {
   Served served("nonzero.popef");
   ASSERT_EQ(served.load(), "");
   const Json output = served.config()["output"][0], input = served.config()["input"][0];

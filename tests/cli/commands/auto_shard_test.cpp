@@ -28,7 +28,7 @@ class AutoShard : public CommandTest {
   AutoShard() { onnx("m.onnx", kChain); }
 };
 
-TEST_F(AutoShard, BytesAreThoseOfThePipelineThatTheShardedModelBecomes) {
+TEST_F(AutoShard, BytesMatchThePipelineOfTheShardedModel) {
   const Ran ran = shard({"--json"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const nlohmann::json found = ran.json();
@@ -85,7 +85,7 @@ TEST_F(AutoShard, OptimalPerfTriesOtherCuts) {
 }
 
 // Whatever they are, so many requests have been run in the meantime.
-TEST_F(AutoShard, TimesAreThoseOfThisRun) {
+TEST_F(AutoShard, ReportsTimesOfThisRun) {
   const auto begin = std::chrono::steady_clock::now();
   const Ran ran = shard({"--json"});
   const double took =

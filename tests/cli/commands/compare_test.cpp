@@ -184,7 +184,7 @@ TEST_F(Compare, FilesOfADataSetAreNumbered) {
 }
 
 // An option overrides the data, also if another name has the same beginning.
-TEST_F(Compare, VariableShapesAreThoseOfTheData) {
+TEST_F(Compare, VariableShapesMatchTheData) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[N,4]
   input %x2 : f32[M,4]

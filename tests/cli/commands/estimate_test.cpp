@@ -100,7 +100,7 @@ TEST_F(EstimateCommand, SweepsBatchesAndNamesTheBest) {
 }
 
 // An executable is estimated with the options that it records, unless the command line has others.
-TEST_F(EstimateCommand, RecordedOptionsAreThoseOfTheCommandLine) {
+TEST_F(EstimateCommand, RecordedOptionsMatchTheCommandLine) {
   onnx("recorded.onnx", kEstimated);
   const auto cycles = [](std::vector<std::string> words) {
     words.insert(words.begin(), "estimate");

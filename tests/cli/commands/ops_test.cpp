@@ -36,7 +36,7 @@ TEST(Ops, LineOfEachOperatorOfTheDocuments) {
   EXPECT_EQ(ran.out, lines);
 }
 
-TEST(Ops, ConversionsAreThoseOfTheDocuments) {
+TEST(Ops, ConversionsMatchTheDocuments) {
   const Ran ran = run_command(add_ops, {"ops", "--opsets"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_GT(ran.out.size(), 4000);

@@ -67,7 +67,7 @@ TEST_F(Opt, StrictTurnsWarningsIntoErrors) {
   EXPECT_EQ(run_command(add_opt, {"opt", "odd.onnx", "--strict"}).code, 1);
 }
 
-TEST_F(Opt, PassesRunAloneOrAfterTheDefaultPasses) {
+TEST_F(Opt, PassesRunWithoutOrAfterTheDefaultPasses) {
   EXPECT_EQ(identities({"--passes", "eliminate_identity"}), 0);
   EXPECT_EQ(identities({"--passes", "sort_graph"}), 2);
   EXPECT_EQ(identities({"--stage", "none"}), 2);

@@ -93,7 +93,7 @@ TEST_F(PoprtRunPopef, ReplicasAreOfModelRunners) {
 }
 
 // Weights of the file are not random, and do not affect the batch.
-TEST_F(PoprtRunPopef, InputsThatHaveDataAreLeftAlone) {
+TEST_F(PoprtRunPopef, KeepsInputsThatHaveData) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[4,2]
   const %w : f32[2,2] = [1.0, 2.0, 3.0, 4.0]

@@ -169,7 +169,7 @@ TEST_F(Recompile, DataOfTheFileStays) {
   EXPECT_EQ(weight(*model("a.popef"), 1), 9);
 }
 
-TEST_F(Recompile, NothingIsDoneForThisVersion) {
+TEST_F(Recompile, KeepsAFileOfTheCurrentVersion) {
   popef("a.popef", "net.onnx");
   const std::string before = file_text("a.popef");
   const Ran ran = recompile({"a.popef"});
@@ -318,7 +318,7 @@ TEST_F(Recompile, EmbeddedFilesStayInTheirFolder) {
   }
 }
 
-TEST_F(Recompile, OneExecutableAlone) {
+TEST_F(Recompile, RefusesMoreThanOneExecutable) {
   popef("a.popef", "net.onnx");
   write("two.popef", file_text("a.popef"));
   rewrite("two.popef", [](Metadata& m) { m.setExecutable("second"); });

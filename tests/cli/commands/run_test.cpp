@@ -82,7 +82,7 @@ TEST_F(Run, SequencesAreWritten) {
   EXPECT_EQ(floats("b.npy"), (std::vector<float>{1, 2, 3}));
 }
 
-TEST_F(Run, ChipsNumericsTakeFilesAlone) {
+TEST_F(Run, ChipNumericsRequireAFile) {
   write_npy("x.npy", {POPRT_DTYPE_F16, {2, 3}, std::vector<std::byte>(12), {}});
   const std::vector<std::string> words = {"net.onnx", "--precision", "fp16",   "--numerics",
                                           "faithful", "--input",     "x=x.npy"};

@@ -81,7 +81,7 @@ TEST(TelemetryTable, AGeneratorHasSlotsTokensAndCaches) {
   EXPECT_EQ(Words(next[1].end() - 3, next[1].end()), (Words{"0.0,", "decoding", "100.0"}));
 }
 
-TEST(TelemetryTable, LookAtOneTimeDividesByNothing) {
+TEST(TelemetryTable, TwoReadingsAtOneTimeDoNotDivideByZero) {
   TelemetryTable table;
   const Words row = rows(table.text(all({session(0, 0, 0, 0)})))[0];
   EXPECT_EQ(Words(row.begin() + 4, row.begin() + 7), (Words{"0.0", "0.0", "0.0%"}));

@@ -202,7 +202,7 @@ TEST(Arguments, SuggestsTheNearestOption) {
   EXPECT_EQ(refusal({"work", "--flag"}, "program work"), "there is no option '--flag'");
 }
 
-TEST(Arguments, WordsThatNothingTakes) {
+TEST(Arguments, RefusesUnexpectedArguments) {
   EXPECT_EQ(refusal({"a", "b"}), "expected options, found 'a' and 'b'");
   EXPECT_EQ(refusal({"work", "a"}, "program work"), "expected options, found 'a'");
   EXPECT_EQ(refusal({"--", "--zzz"}), "expected options, found '--' and '--zzz'");

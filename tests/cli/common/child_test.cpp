@@ -25,7 +25,7 @@ TEST(Child, CodesAndOutputOfPrograms) {
             "purpose: cannot start /no/such/program: No such file or directory");
 }
 
-TEST(Child, ProgramsReadNothingOfOurs) {
+TEST(Child, ProgramsDoNotReadOurStandardInput) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   ASSERT_EQ(::write(ends[1], "ours\n", 5), 5);

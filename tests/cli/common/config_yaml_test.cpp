@@ -79,7 +79,7 @@ TEST(ConfigYaml, NullWordsHaveNoValueUnlessQuoted) {
   EXPECT_EQ(wrong("output: \"\\n\""), "1: output: the value is empty");
 }
 
-TEST(ConfigYaml, TheCommandLineComesFirst) {
+TEST(ConfigYaml, TheCommandLineOverridesTheFile) {
   Config c("precision: fp32\noutput: y.popef\n", {"--precision", "fp16"});
   c.read();
   EXPECT_EQ(c.given.text("precision"), "fp16");

@@ -154,7 +154,7 @@ TEST(OptionTable, ValuesAreCheckedWhereTheyAreGiven) {
   EXPECT_EQ(Line({"--precision", "int3"}).printed.code, 2);
 }
 
-TEST(OptionTable, TheCommandLineComesFirst) {
+TEST(OptionTable, TheCommandLineOverridesTheFile) {
   Line line({"--precision", "fp16"});
   line.given.add(info("precision"), {"fp32"});
   line.given.add(info("output"), {"x.popef"});

@@ -70,7 +70,7 @@ TEST(Progress, ALineIsEndedOnce) {
             bar + "\n");
 }
 
-TEST(Progress, NothingIsShownElsewhere) {
+TEST(Progress, ShowsNothingIfDisabledOrWithoutATerminal) {
   EXPECT_EQ(on_terminal([] {
               ProgressBar bar(false);
               bar.begin("A");

@@ -28,7 +28,7 @@ StandIn answering(const std::string& json) {
   return StandIn("cp \"$3\" \"$here/request.json\"; echo '" + json + "' > \"$4\"");
 }
 
-TEST(Scripts, AreThoseOfTwoOptions) {
+TEST(Scripts, AreGivenByTwoOptions) {
   EXPECT_FALSE(has_scripts(given({{"passes", {"a"}}})));
   EXPECT_TRUE(has_scripts(one_script()));
   EXPECT_TRUE(has_scripts(given({{"custom_shape_inference", {"a.py"}}})));

@@ -9,7 +9,7 @@
 namespace poprt::cli {
 namespace {
 
-TEST(StandardStreams, ThoseThatAreClosedAreHeld) {
+TEST(StandardStreams, OpensStreamsThatAreClosed) {
   // Each of the streams, and all, may be closed when a program begins.
   for (const int mask : {1, 2, 4, 7, 0}) {
     const int status = status_of([&] {

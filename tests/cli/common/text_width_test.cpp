@@ -7,7 +7,7 @@
 namespace poprt::cli::test {
 namespace {
 
-TEST(TextWidth, ComesFromTheEnvironmentWithinLimits) {
+TEST(TextWidth, ReadsTheEnvironmentWithinLimits) {
   ::setenv("COLUMNS", "100", 1);
   EXPECT_EQ(text_width(), 100U);
   ::setenv("COLUMNS", "500", 1);

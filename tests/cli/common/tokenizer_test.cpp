@@ -43,7 +43,7 @@ class SentencePieceModel : public testing::TestWithParam<const char*> {
   nlohmann::json expected_;
 };
 
-TEST_P(SentencePieceModel, TokensAndTextsAreThoseOfSpm) {
+TEST_P(SentencePieceModel, TokensAndTextsMatchSpm) {
   EXPECT_EQ(tokenizer_->size(), expected_["size"].get<int64_t>());
   for (const auto& text : expected_["texts"]) {
     const auto tokens = text["tokens"].get<std::vector<int64_t>>();

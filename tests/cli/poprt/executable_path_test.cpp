@@ -61,7 +61,7 @@ TEST_F(Replacing, UsesNoTemporaryFileForANewTarget) {
   EXPECT_NE(ExecutableReplacement({}, path).temporary_path(), path);
 }
 
-TEST_F(Replacing, AnotherVersionOfAModelTakesItsPlace) {
+TEST_F(Replacing, AnotherVersionOfAModelReplacesTheFile) {
   compile(path, "net", "x", "y");
   ExecutableReplacement replaced({}, path);
   compile(replaced.temporary_path(), "net", "x", "z", "Tanh");

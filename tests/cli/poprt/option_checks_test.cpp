@@ -45,7 +45,7 @@ TEST(Given, WarnsOfOutputOptionsIfItOnlyPrints) {
             "poprt: --check has no effect, because --show_io_stat only prints\n");
 }
 
-TEST(Given, OptionsOfTheExecutableDoNothingWithoutOne) {
+TEST(Given, WarnsAboutExecutableOptionsWithoutAnExecutable) {
   const auto warned = [](std::vector<std::pair<std::string, std::string>> more) {
     more.emplace_back("pad_values", "x=0");
     return stderr_of(options(more), warn_of_executable);

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(MadeFolder, GoesWhenNothingIsKept) {
+TEST(MadeFolder, RemovesTheFolderUnlessItIsKept) {
   const TemporaryFolder base;
   const fs::path inner = base.path() / "a" / "b";
   {
@@ -24,7 +24,7 @@ TEST(MadeFolder, GoesWhenNothingIsKept) {
   EXPECT_TRUE(fs::exists(base.path())) << "it was there before";
 }
 
-TEST(MadeFolder, StaysWhenItIsKeptOrHoldsAFile) {
+TEST(MadeFolder, KeepsTheFolderIfRequestedOrNotEmpty) {
   const TemporaryFolder base;
   MadeFolder(base.path() / "kept" / "inner").keep();
   EXPECT_TRUE(fs::is_directory(base.path() / "kept" / "inner"));

@@ -42,7 +42,7 @@ TEST(ForkMutex, TryLockFailsWhileItIsHeld) {
   mutex.unlock();
 }
 
-TEST(ForkMutex, AWaitingThreadGetsIt) {
+TEST(ForkMutex, AWaitingThreadLocksTheMutexNext) {
   ForkMutex mutex;
   mutex.lock();
   std::atomic<int> got{0};

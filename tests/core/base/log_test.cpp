@@ -27,7 +27,7 @@ TEST(Log, LevelNamesAreCaseInsensitive) {
   log().set_level(before);
 }
 
-TEST(Log, UnknownLevelChangesNothing) {
+TEST(Log, UnknownLevelKeepsTheLevel) {
   const auto before = log().level();
   EXPECT_FALSE(set_log_level("LOUD"));
   EXPECT_FALSE(set_log_level(""));
@@ -44,7 +44,7 @@ TEST(Log, WritesToStandardError) {
   EXPECT_NE(err.find("poprt"), std::string::npos) << err;
 }
 
-TEST(Log, LinesLookAsThoseOfPopRT) {
+TEST(Log, LinesHaveTheFormatOfPopRT) {
   testing::internal::CaptureStderr();
   log().error("message");
   const std::string err = testing::internal::GetCapturedStderr();
@@ -86,7 +86,7 @@ TEST(Log, EveryLevelHasItsNames) {
   log().set_level(before);
 }
 
-TEST(Log, BelowItsLevelNothingIsWritten) {
+TEST(Log, WritesNoMessageBelowItsLevel) {
   const auto before = log().level();
   log().set_level(LogLevel::error);
   testing::internal::CaptureStderr();

@@ -5,7 +5,7 @@
 namespace poprt {
 namespace {
 
-TEST(OnnxDType, NumbersAreThoseOfOnnx) {
+TEST(OnnxDType, NumbersMatchOnnx) {
   EXPECT_EQ(dtype_from_onnx(1), DType::f32);
   EXPECT_EQ(dtype_from_onnx(7), DType::s64);
   EXPECT_EQ(dtype_from_onnx(10), DType::f16);
@@ -14,7 +14,7 @@ TEST(OnnxDType, NumbersAreThoseOfOnnx) {
   EXPECT_EQ(dtype_from_onnx(24), DType::f8e8m0);
 }
 
-TEST(OnnxDType, EveryNumberComesBack) {
+TEST(OnnxDType, EveryNumberRoundTrips) {
   int64_t number = 1;
   while (const auto dtype = dtype_from_onnx(number)) EXPECT_EQ(onnx_from_dtype(*dtype), number++);
   EXPECT_EQ(number, 27);

@@ -25,7 +25,7 @@ TEST(Tensor, DefaultIsUndefined) {
   EXPECT_TRUE(Tensor::scalar(1.0f).defined());
 }
 
-TEST(Tensor, HoldsItsValues) {
+TEST(Tensor, StoresItsValues) {
   const Tensor t = Tensor::of<int32_t>({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(t.dtype(), DType::s32);
   EXPECT_EQ(t.values<int32_t>()[3], 4);

@@ -260,7 +260,7 @@ TEST(ThreadPool, WorkersHelpTheRunOfAnySharedPool) {
 }
 
 // As many runs as threads share the workers. The next one computes its tasks alone, in one call.
-TEST(ThreadPool, RunsBeyondTheNumberOfThreadsComputeAlone) {
+TEST(ThreadPool, RunsBeyondTheNumberOfThreadsUseOnlyTheirCaller) {
   struct Calls {
     std::atomic<int> calls{0};
     std::atomic<int64_t> tasks{0};

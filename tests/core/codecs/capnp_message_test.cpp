@@ -348,7 +348,7 @@ TEST(CapnpMessage, CanonicalBytesOfLists) {
                       struct_pointer(-1, 0, 0), struct_pointer(0, 0, 0)}));
 }
 
-TEST(CapnpMessage, FieldsAreOfTheirBytesAlone) {
+TEST(CapnpMessage, FieldsDependOnlyOnTheirBytes) {
   StructBuilder out;
   out.set<uint8_t>(7, 1);
   out.set<uint16_t>(8, 0xffff);

@@ -197,7 +197,7 @@ program::BatchRows rows_along(const Executable& e, size_t axis) {
 
 class BatchedNetworks : public testing::TestWithParam<Batched> {};
 
-TEST_P(BatchedNetworks, KeepRequestsApartOrNameTheNodeThatMixesThem) {
+TEST_P(BatchedNetworks, SeparateRequestsOrNameTheNodeThatMixesThem) {
   const Batched& n = GetParam();
   const auto graph = ir::parse_text(graph_text(std::string(kRowWeights) + n.body));
   const Executable e = compiled_at(*graph, kBatchOfFive);
@@ -347,7 +347,7 @@ int32_t init_samples(const poprt_plugin_host* host, poprt_plugin_registry* regis
   return POPRT_OK;
 }
 
-TEST(BatchRows, OperatorsOfPluginsKeepRowsApartIfTheyStateIt) {
+TEST(BatchRows, OperatorsOfPluginsSeparateRowsIfDeclared) {
   poprt_plugin plugin = {};
   plugin.struct_size = sizeof plugin;
   plugin.name = "test-rows";

@@ -20,7 +20,7 @@ EstimateOptions read(const std::map<std::string, std::string, std::less<>>& opti
   });
 }
 
-TEST(ChipOptions, DefaultsAreThoseOfTheEstimator) {
+TEST(ChipOptions, DefaultsMatchTheEstimator) {
   const EstimateOptions o = read({});
   EXPECT_EQ(o.target, ipu::target_of("c600"));
   EXPECT_EQ(o.precision, Precision::keep);

@@ -86,7 +86,7 @@ TEST(ChipProgram, ViewsAndResultsInPlaceNeedNoMemory) {
   EXPECT_EQ(p.tensors[2].alias_of, 0);
 }
 
-TEST(ChipProgram, ResultsOfWeightsAloneAreComputedBefore) {
+TEST(ChipProgram, ResultsOfOnlyWeightsAreComputedAtCompileTime) {
   ir::Graph g;
   g.opsets[""] = 17;
   const auto type = ir::ValueType::of(DType::f16, {64, 64});

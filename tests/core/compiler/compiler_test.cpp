@@ -84,7 +84,7 @@ TEST(Compiler, ScanOutputsMayBeEmpty) {
 }
 
 // The reductions run on the device, and while constants are folded.
-TEST(Compiler, ReductionsToNothingRun) {
+TEST(Compiler, ReductionsOfEmptyTensorsRun) {
   for (const char* dtype : {"f32", "f64", "s32"})
     for (const char* kind : {"input %x : {}[3,0]", "const %x : {}[3,0] = []"}) {
       const std::string x = fmt::format(fmt::runtime(kind), dtype);
@@ -453,7 +453,7 @@ TEST(Compiler, ReportsProgress) {
 }
 
 // Passes that options request run first, and are not counted.
-TEST(Compiler, NothingIsDoneWhileTheModelIsAsExported) {
+TEST(Compiler, ProgressIsZeroBeforeTheFirstPass) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
     input %x : f32[4]
     %y : ? = Relu(%x)
@@ -504,7 +504,7 @@ TEST(Compiler, SizesStayWideWhereIntegersBecomeNarrow) {
 }
 
 // The result does not depend on the order of the nodes in the model.
-TEST(Compiler, SizesInFrontOfTheirResultStayWideToo) {
+TEST(Compiler, SizesBeforeTheirResultStayWide) {
   compiler::Options narrow;
   narrow.narrow_int64 = true;
   const compiler::Executable e = compile_text(R"(graph "g" opset {"": 17} {

@@ -212,7 +212,7 @@ TEST(Driver, WarnsOfOptionsWithoutEffectForOneShape) {
   EXPECT_EQ(warnings.find("is only recorded"), std::string::npos) << warnings;
 }
 
-TEST(Driver, IpusAreThoseThatTheModelIsCutFor) {
+TEST(Driver, UsesTheIpusOfTheShardsOnRequest) {
   auto graph = network("2");
   seat(*graph, {{0, -1}, {1, -1}, {1, -1}});
   DriverOptions options;

@@ -129,7 +129,7 @@ float chip_sum(const std::vector<float>& a, const std::vector<float>& b, size_t 
   return partial;
 }
 
-TEST(Faithful, ProductsOfRandomNumbersAreThoseOfANaiveLoop) {
+TEST(Faithful, ProductsOfRandomNumbersMatchANaiveLoop) {
   std::mt19937 rng(4);
   std::normal_distribution<float> normal;
   const auto g = parsed(R"(
@@ -484,7 +484,7 @@ TEST(Faithful, AnInfinityThatWasThereIsNoOverflow) {
 }
 
 // With a seed, operators are computed in f32, whose overflow is one of halves, too.
-TEST(Faithful, RoundingByChanceKeepsInfinitiesAndFindsOverflows) {
+TEST(Faithful, StochasticRoundingKeepsInfinitiesAndDetectsOverflow) {
   const auto exp = parsed("input %x : f16[2]\n%y = Exp(%x)\noutput %y");
   const auto log = parsed("input %x : f16[2]\n%y = Log(%x)\noutput %y");
   const auto run = [](const ir::Graph& g, std::vector<float> x, bool saturate) {

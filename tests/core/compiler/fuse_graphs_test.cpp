@@ -48,7 +48,7 @@ std::string fusion_message(const std::function<void()>& f) {
   return "taken";
 }
 
-TEST(FuseGraphs, ModelsStandSideBySideWithTheirNamesInFront) {
+TEST(FuseGraphs, FusedModelsPrefixTheirNames) {
   const auto graph = fused({kScale, kChoice}, {"first", "second"});
   EXPECT_EQ(graph->name, "model_fusion");
   std::vector<std::string> inputs, outputs, nodes;

@@ -7,7 +7,7 @@
 namespace poprt::compiler {
 namespace {
 
-TEST(GenerationEncoder, NamesOfCrossAttentionAreThoseOfTheExporters) {
+TEST(GenerationEncoder, RecognisesNamesOfCrossAttentionOfExporters) {
   EXPECT_TRUE(is_cross_name("past_key_values.0.encoder.key"));
   EXPECT_TRUE(is_cross_name("past_key_cross_3"));
   EXPECT_FALSE(is_cross_name("past_key_values.0.decoder.key"));

@@ -68,7 +68,7 @@ TEST(Generation, ACacheThatGrowsBecomesAWriteAtAPosition) {
   EXPECT_EQ(graph->find("poprt.position")->shape(), (Shape{2}));
 }
 
-TEST(Generation, LogitsAreThoseOfOneToken) {
+TEST(Generation, LogitsAreOfOneToken) {
   auto graph = ir::parse_text(growing());
   const GenerationModel model(*graph, read_generation(kOptions));
   const ir::Node* product = graph->outputs()[0]->producer();
@@ -129,7 +129,7 @@ std::string with_static_cache(const std::string& index = "write_indices") {
 )";
 }
 
-TEST(Generation, AStaticCacheHasInputsForItsPlaces) {
+TEST(Generation, AStaticCacheHasInputsForItsPositions) {
   auto graph = ir::parse_text(without(with_static_cache(), "  input %second"));
   const GenerationModel model(*graph, read_generation(kOptions));
   const auto note = parse_json(model.note());

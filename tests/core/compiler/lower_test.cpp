@@ -196,7 +196,7 @@ TEST(TensorScatterInPlace, ACacheThatIsReadLaterIsCopied) {
   }
 }
 
-TEST(TensorScatterInPlace, ACacheThatNothingElseReadsIsNotCopied) {
+TEST(TensorScatterInPlace, ACacheWithoutOtherReadersIsNotCopied) {
   const std::string text = scatters(
       " %s : ? = TensorScatter(%a, %u, %at)\n %s2 : ? = TensorScatter(%s, %u)\n"
       " %y : ? = Transpose(%s2) {perm = [3, 0, 1, 2]}\n %z : ? = Exp(%y)\n",

@@ -167,7 +167,7 @@ TEST(Narrow, ATableSavesAPartOfTheFile) {
   EXPECT_EQ(entries(96), 0u);
 }
 
-TEST(Narrow, SmallOnesAndThoseThatAreReadOtherwiseStay) {
+TEST(Narrow, KeepsSmallWeightsIntegersAndInputs) {
   EXPECT_EQ(narrow_of(1024, 1.5f).size(), 1u);
   EXPECT_TRUE(narrow_of(1023, 1.5f).empty());
   EXPECT_EQ(narrow_of(2000, 1.5f, DType::f32).size(), 1u);

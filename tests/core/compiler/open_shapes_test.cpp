@@ -60,7 +60,7 @@ TEST(OpenModel, AModelWithoutOpenSizesIsNotOne) {
   EXPECT_FALSE(describe("input %x : f32[*]\n%y = Relu(%x)\noutput %y\n"));
 }
 
-TEST(OpenModel, TypesAreThoseAfterTheConversion) {
+TEST(OpenModel, TypesMatchTheConvertedModel) {
   const std::string text = "input %x : f32[N,4]\n%y = Relu(%x)\noutput %y\n";
   DriverOptions options;
   options.precision = Precision::fp16;

@@ -29,7 +29,7 @@ std::string names(const ir::Graph& graph) {
   return text;
 }
 
-TEST(SelectOutputs, KeepsThoseThatAreNamedInTheirOrder) {
+TEST(SelectOutputs, KeepsNamedOutputsInOrder) {
   const auto graph = three_outputs();
   select_outputs(*graph, {});
   EXPECT_EQ(names(*graph), "abd");

@@ -40,7 +40,7 @@ TEST(Pipeline, APassIsSkippedByItsEarlierName) {
   EXPECT_EQ(std::count(left.begin(), left.end(), passes::find_pass("qdq_products")), 0);
 }
 
-TEST(Pipeline, APlainConversionRewritesNothingThatCompilingCanDoWithout) {
+TEST(Pipeline, APlainConversionSkipsPassesOfTheCompiler) {
   Options options;
   options.plain = true;
   options.precision = Precision::fp16;

@@ -84,7 +84,7 @@ TEST_P(EveryProfile, GivesTheSameOnSeveralIpus) {
 }
 
 // Nodes are on random IPUs, so values are transferred in both directions.
-TEST_P(EveryProfile, GivesTheSameWhereverNodesAre) {
+TEST_P(EveryProfile, ResultsDoNotDependOnPlacement) {
   int compared = 0;
   for (unsigned i = 0; i < 40; i++) {
     test::Choices choices(9000 + i);
@@ -152,7 +152,7 @@ TEST(Shard, FileRecordsShardsAndTransfers) {
   EXPECT_EQ(e.program.weights_bytes, compile_body(chain()).program.weights_bytes);
 }
 
-TEST(Shard, OfOneIpuNothingChanges) {
+TEST(Shard, OneIpuKeepsTheModel) {
   const Executable cut = compile_body(chain()),
                    plain = compile_body(
                        replaced(replaced(chain(), "{__ipu_number = 0, __pipeline_stage = 0} ", ""),
@@ -415,7 +415,7 @@ TEST(Balance, IsCutWhereFewBytesCross) {
 }
 
 // To transfer few bytes, the cut may move by 3 % of the cost: by one node of forty, but not by two.
-TEST(Balance, GivesUpLittleOfTheCostForFewBytes) {
+TEST(Balance, AcceptsSlightlyHigherCostForFewerBytes) {
   const auto first_part = [](size_t small) {
     std::vector<std::string> nodes;
     for (size_t i = 0; i < 40; i++) {

@@ -120,7 +120,7 @@ TEST(VariableWeights, ValuesDoNotOverlap) {
   EXPECT_EQ(c.executable.program.weights_bytes, (end + 63) / 64 * 64);
 }
 
-TEST(VariableWeights, AreFloatsThatWeightsAloneRead) {
+TEST(VariableWeights, AreFloatsThatOnlyWeightsUse) {
   const auto variable = [](const std::string& body) {
     const auto graph = ir::parse_text(
         "graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\ninput %x : f32[2,3]\ninput %c : "

@@ -464,7 +464,7 @@ TEST(LinkedVariants, KeepTheNotesOfModels) {
             R"({"kind":"graphs","graphs":["model0","model1"]})");
 }
 
-TEST(LinkedVariants, SymbolsAreThoseOfInputsAndOutputs) {
+TEST(LinkedVariants, SymbolsMatchInputsAndOutputs) {
   const auto graph = ir::parse_text(
       graph_text("input %a : f32[N,4]\ninput %b : f32[2]\n%y : f32[N,L] = Neg(%a)\noutput %y\n"));
   const Symbols symbols = symbols_of(*graph);

@@ -28,7 +28,7 @@ namespace {
 
 using test::code_of;
 
-TEST(DeviceManager, CountComesFromArgumentThenEnvironment) {
+TEST(DeviceManager, CountUsesTheArgumentThenTheEnvironment) {
   unsetenv("POPRT_DEVICES");
   EXPECT_EQ(DeviceManager().device_count(), 16384);
   setenv("POPRT_DEVICES", "7", 1);
@@ -225,7 +225,7 @@ TEST(DeviceManager, OnlyVisibleDevicesAreUsed) {
   EXPECT_EQ(code_of([&] { manager.get_specific_device(0); }), ErrorCode::not_found);
 }
 
-TEST(DeviceManager, ConstraintsThatNoDeviceMeetsAreAnErrorAtOnce) {
+TEST(DeviceManager, UnsatisfiableConstraintsAreAnImmediateError) {
   const DeviceManager manager(1);
   const WaitConfig forever(WaitStrategy::wait_forever);
   EXPECT_EQ(code_of([&] { manager.get_device(Constraints{1, 2, 0, false}, forever); }),

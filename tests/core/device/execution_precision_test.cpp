@@ -345,7 +345,7 @@ TEST(ExecutionPrecision, ProgramsOfSeveralIpusAreRefused) {
             std::string::npos);
 }
 
-TEST(ExecutionPrecision, NamesAreThoseOfTheOption) {
+TEST(ExecutionPrecision, NamesMatchTheOption) {
   EXPECT_EQ(execution_precision_named("auto"), ExecutionPrecision::automatic);
   EXPECT_EQ(execution_precision_named("f16"), ExecutionPrecision::f16);
   EXPECT_THROW(execution_precision_named("fp16"), Error);

@@ -47,7 +47,7 @@ class RuntimeFolder : public ::testing::Test {
   std::string before_;
 };
 
-TEST_F(RuntimeFolder, IsMadeForItsUserAlone) {
+TEST_F(RuntimeFolder, OnlyItsUserHasAccess) {
   const fs::path wanted = folder_ / "mine";
   EXPECT_EQ(runtime_dir(wanted.string()), wanted);
   struct stat info{};

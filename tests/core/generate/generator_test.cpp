@@ -321,7 +321,7 @@ TEST(Generator, ReasonsOfAnEndHaveNames) {
 }
 
 // A logit that is not a number ends the sequence, not the generator.
-TEST(Generator, ASequenceWithoutAChoiceFailsAlone) {
+TEST(Generator, ASequenceWithoutAChoiceFailsWithoutOthers) {
   Generator generator(generation_model("gpt2", {24, 1, {8}}));
   SequenceOptions options;
   options.wait_for_logits = true;

@@ -111,7 +111,7 @@ TEST(Sampler, IgnoresTokensOutsideOfTheVocabulary) {
   EXPECT_EQ(choose({}, {-1, 5}, {-1, 5, 1}), 3);
 }
 
-TEST(Sampler, PenalisesTokensThatAreApartOnce) {
+TEST(Sampler, PenalisesARepeatedTokenOnce) {
   EXPECT_EQ(choose({.repetition_penalty = 1.4}, {1, 2, 1}), 1);
   Sampler sampler({.repetition_penalty = 2});
   std::vector<float> logits = {0, 1, -1, 4};

@@ -150,7 +150,7 @@ TEST(Estimate, APipelineIsFilledAndDrained) {
   EXPECT_NEAR(e.latency_seconds, (45 * 3150 + 2 * kCopy) / 1.5e9 + 0.13e-3, 1e-9);
 }
 
-TEST(Estimate, ALongStepHidesFillAndDrainAndOneBatchHidesNothing) {
+TEST(Estimate, ALongStepHidesFillAndDrainAndOneBatchDoesNot) {
   ChipOptions o;
   o.num_ipus = 3;
   o.overlap = true;

@@ -287,7 +287,7 @@ TEST(Node, AttributesAreTyped) {
   EXPECT_NE(e.message().find("'f'"), std::string::npos);
 }
 
-TEST(Node, OpsetComesFromTheNearestGraphThatImportsTheDomain) {
+TEST(Node, UsesTheOpsetOfTheNearestGraphThatImportsTheDomain) {
   Graph g;
   g.opsets["ai.onnx"] = 17;
   g.opsets["other"] = 2;
@@ -342,7 +342,7 @@ TEST(Graph, OutputsHaveGivenNamesThenFreshNames) {
   EXPECT_EQ(g.fresh_name("c"), "c");
 }
 
-TEST(Graph, ReplaceAllUsesByItselfChangesNothing) {
+TEST(Graph, ReplacingAValueByItselfHasNoEffect) {
   Graph g;
   Value* x = g.add_input("x", kVector);
   Node* a = g.add_node("A", "", {x, x});

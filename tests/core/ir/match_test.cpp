@@ -84,7 +84,7 @@ TEST(Match, CanReplaceKeepsOutputNames) {
   EXPECT_FALSE(can_replace(g->find("z"), g->find("y"))) << "another output";
 }
 
-TEST(Match, CanReplaceKnowsGraphs) {
+TEST(Match, CanReplaceChecksTheGraph) {
   const auto g = parse_text(R"(graph "g" {
     input %c : bool[]
     input %x : f32[4]

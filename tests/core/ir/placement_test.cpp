@@ -135,7 +135,7 @@ TEST(Placement, NumbersOutsideOfTheirRangeAreRefused) {
   }
 }
 
-TEST(Placement, IsTakenAwayAndKeepsOtherAttributes) {
+TEST(Placement, RemovalKeepsOtherAttributes) {
   const auto graph = graph_of(R"(input %x : f32[2]
 %a = LeakyRelu(%x) {alpha = 0.5, __ipu_number = 1, __pipeline_stage = 0}
 output %a)");

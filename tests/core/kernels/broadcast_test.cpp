@@ -64,7 +64,7 @@ void expect_walks(const Shape& out, const std::vector<Shape>& operands, std::mt1
   ASSERT_EQ(next, count);
 }
 
-TEST(Broadcast, RunsCoverEveryElementOnceInItsPlace) {
+TEST(Broadcast, RunsCoverEveryElementOnceInOrder) {
   std::mt19937 random(3);
   for (int round = 0; round < 400; round++) {
     Shape out(random() % 5);

@@ -30,7 +30,7 @@ TEST(Epilogue, CopiesTheFieldsOfTheCall) {
   }
 }
 
-TEST(Epilogue, NothingAndClampingAreDoneInRegisters) {
+TEST(Epilogue, NoActivationAndClampingAreDoneInRegisters) {
   EXPECT_EQ(make_epilogue(call_of(Activation::none)).mode, isa::Epilogue::plain);
   const isa::Epilogue relu = make_epilogue(call_of(Activation::relu));
   EXPECT_EQ(relu.mode, isa::Epilogue::clamped);

@@ -18,7 +18,7 @@ Plan prepare(DType part, Shape part_shape, DType whole, Shape whole_shape) {
   return find_kernel("store_slice")->prepare({operands, {}, {}});
 }
 
-TEST(StoreSlice, WritesTheRowAndNothingOutside) {
+TEST(StoreSlice, WritesOnlyTheRow) {
   const Plan plan = prepare(DType::s32, {2}, DType::s32, {3, 2});
   for (const int64_t index :
        {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, INT64_MAX}) {

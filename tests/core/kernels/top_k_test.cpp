@@ -72,7 +72,7 @@ void expect_all_sorted(DType dtype) {
           }
 }
 
-TEST(TopK, IsASortThatKeepsTheOrderOfEquals) {
+TEST(TopK, IsAStableSort) {
   expect_all_sorted<float>(DType::f32);
   expect_all_sorted<double>(DType::f64);
   expect_all_sorted<int8_t>(DType::s8);

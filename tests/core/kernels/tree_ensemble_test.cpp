@@ -77,7 +77,7 @@ TEST(TreeEnsembleKernel, DamagedTreesAreMemorySafeAndEnd) {
 }
 
 // Trees whose roots are far after the last node.
-TEST(TreeEnsembleKernel, WithoutNodesNothingIsAdded) {
+TEST(TreeEnsembleKernel, AnEnsembleWithoutNodesAddsNothing) {
   for (const int64_t rows : {1, 3, 9})
     for (const bool x_double : {false, true}) {
       const calls::TreeEnsemble call = {.rows = rows,

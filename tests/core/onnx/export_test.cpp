@@ -113,7 +113,7 @@ TEST(Export, ImportsOurDomainWhenUsed) {
   EXPECT_EQ(trip(g)->opsets.at("poprt"), 1);
 }
 
-TEST(Export, KeepsNamesOfNestedGraphsApart) {
+TEST(Export, NamesOfNestedGraphsAreUnique) {
   ir::Graph g;
   g.opsets = {{"", 17}};
   ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
@@ -287,7 +287,7 @@ TEST(Export, WritesEachFieldOfTheHead) {
   EXPECT_EQ(exported(g).graph().name(), "graph");
 }
 
-TEST(Export, IrVersionsAreOfThoseThatAreKnown) {
+TEST(Export, IrVersionsAreKnown) {
   ir::Graph g;
   g.add_output(g.add_node("Op", "custom", {g.add_input("x", {})})->output());
   const auto version = [&](const std::map<std::string, int64_t>& opsets, const char* wanted) {
@@ -383,7 +383,7 @@ TEST(Export, OmitsUnreadOutputsThatWereOmitted) {
   EXPECT_EQ(infos, (std::vector<std::string>{"_omitted_2", "named"}));
 }
 
-TEST(Export, NothingAndStringsStayInsideWhateverTheThreshold) {
+TEST(Export, EmptyTensorsAndStringsStayInTheModelAtAnyThreshold) {
   const TemporaryDirectory dir;
   ir::Graph g;
   g.opsets = {{"", 17}};

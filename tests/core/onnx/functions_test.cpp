@@ -97,7 +97,7 @@ TEST(Functions, DeclareTheirArgumentsAndResultsAsTheCallerDoes) {
   }
 }
 
-TEST(Functions, CalledTwiceKeepNamesApartAndShareConstants) {
+TEST(Functions, CallingTwiceMakesUniqueNamesAndSharesConstants) {
   Model m;
   auto& f = add_function(m.model, "F", {"a"}, {"r"});
   auto& c = add_node(f, "Constant", {}, {"k"});
@@ -215,7 +215,7 @@ TEST(Functions, BodiesHaveSubgraphs) {
   EXPECT_EQ(g->find("x")->uses().size(), 3u);
 }
 
-TEST(Functions, SeeNothingOutside) {
+TEST(Functions, CannotReadValuesOfTheCaller) {
   Model m;
   auto& f = add_function(m.model, "F", {"a"}, {"r"});
   add_node(f, "Relu", {"x"}, {"r"});

@@ -263,7 +263,7 @@ TEST(GraphBuilder, ConstantsHaveNoInputOneOutputAndOneValue) {
   EXPECT_EQ(import_proto(model)->node_count(), 2u);
 }
 
-TEST(GraphBuilder, TypesOfAttributesAreThoseOfTheirFields) {
+TEST(GraphBuilder, TypesOfAttributesMatchTheirFields) {
   using Fill = void (*)(pb::AttributeProto&);
   const std::tuple<const char*, Fill, size_t> fields[] = {
       {"INT", [](auto& a) { a.set_i(1); }, ir::Attribute(int64_t{1}).index()},

@@ -309,7 +309,7 @@ TEST(Import, SubgraphHidesOuterNames) {
   EXPECT_EQ(deep.nodes()[0]->input(0), body.nodes()[0]->output());
 }
 
-TEST(Import, SubgraphOutputOfOuterGraphGoesThroughIdentity) {
+TEST(Import, ASubgraphOutputOfTheOuterGraphGetsAnIdentity) {
   const auto g = import_proto(if_model([](pb::GraphProto& body) { add_output(body, "x"); }));
   const ir::Graph& body =
       **std::get_if<std::shared_ptr<ir::Graph>>(g->nodes()[0]->find_attr("then_branch"));

@@ -98,7 +98,7 @@ TEST_F(ModelHash, AFileThatIsTruncatedMeanwhileIsAnErrorIfItIsCopied) {
 }
 
 // The model names a file at every place that may do so.
-TEST_F(ModelHash, FindsFilesWhereverTensorsStand) {
+TEST_F(ModelHash, FindsFilesOfTensorsInAnyField) {
   const auto place = [](int i, pb::ModelProto& model) -> pb::TensorProto& {
     pb::GraphProto& graph = *model.mutable_graph();
     pb::AttributeProto* attribute = nullptr;
@@ -158,7 +158,7 @@ TEST_F(ModelHash, IsThatOfFilesInTheirOrder) {
   EXPECT_EQ(hash_of(plain), Sha256().add_sized(one).finish());
 }
 
-TEST_F(ModelHash, ErrorsAreThoseOfTheImport) {
+TEST_F(ModelHash, ErrorsMatchTheImport) {
   EXPECT_THROW(hash_file(folder / "none.onnx"), Error);
   pb::ModelProto model;
   externalize(*model.mutable_graph()->add_initializer(), "../outside");

@@ -153,7 +153,7 @@ TEST(Axes, EveryOperatorStatesThem) {
   for (const OpDef* op : all_ops()) EXPECT_NE(op->axes, nullptr) << op->domain << "." << op->name;
 }
 
-TEST(Axes, OfSamplesAreThoseThatNumbersShow) {
+TEST(Axes, OfSamplesMatchNumericResults) {
   std::set<std::string> seen;
   for (const Sample& s : sampled::all_samples())
     if (const auto t = tried(s)) {
@@ -184,7 +184,7 @@ std::optional<Tried> tried(const OpDef& op) {
   return std::nullopt;
 }
 
-TEST(Axes, OfTrialsAreThoseThatNumbersShow) {
+TEST(Axes, OfTrialsMatchNumericResults) {
   std::map<std::string_view, size_t> seen;
   for (const OpDef* op : all_ops())
     if (op->pure && op->lower != lower_container && op->lower != lower_text)
@@ -360,7 +360,7 @@ const Written kWritten[] = {
     {17, "poprt.SumBytes", "u8[2,3,4]"},
 };
 
-TEST(Axes, OfWrittenNodesAreThoseThatNumbersShow) {
+TEST(Axes, OfWrittenNodesMatchNumericResults) {
   for (const Written& w : kWritten) {
     SCOPED_TRACE(fmt::format("{} {} ({}) {}", w.op, w.opset, w.inputs, w.attributes));
     ASSERT_NO_THROW(expect_contract(tried(w)));

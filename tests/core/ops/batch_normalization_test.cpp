@@ -91,7 +91,7 @@ TEST(BatchNormalization, ParametersThatAreNotOneForEachChannelAreRefused) {
     }
 }
 
-TEST(BatchNormalization, TrainingBeforeOpset7AndOnNothingIsRefused) {
+TEST(BatchNormalization, RefusesTrainingBeforeOpset7AndOnEmptyTensors) {
   std::mt19937 rng(5);
   const auto expect_refused = [&](Shape shape, int64_t opset, const char* key, const char* why) {
     const Tensor one = random_tensor({2}, rng);

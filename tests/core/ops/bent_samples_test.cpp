@@ -53,7 +53,7 @@ void expect_weaker_inference(const Sample& s, const std::vector<ir::ValueType>& 
   }
 }
 
-TEST(BentSamples, TypesThatAreKnownInPartContradictNothing) {
+TEST(BentSamples, PartiallyKnownTypesDoNotContradict) {
   for (const Sample& s : all_samples()) {
     if (s.domain == "poprt") continue;  // made when all shapes are known
     SCOPED_TRACE(name_of(s));

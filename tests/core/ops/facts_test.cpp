@@ -344,7 +344,7 @@ TEST(OperatorFacts, TextIsHandedOnComparedAndTranslated) {
   EXPECT_EQ(facts_of(*cast).text_form_of(*cast), TextForm::none) << "of text it would make numbers";
 }
 
-TEST(OperatorFacts, ShapesAloneMeansThatElementsDoNotCount) {
+TEST(OperatorFacts, ReadsOnlyShapesMeansThatElementsHaveNoEffect) {
   EXPECT_EQ(ops_where([](const Facts& f) { return f.from_shapes != nullptr; }),
             (std::set<std::string>{"Shape", "Size"}));
   for (const Sample& s : samples_where([](const Facts& f) { return f.from_shapes != nullptr; })) {
@@ -466,7 +466,7 @@ bool has_static_shapes(ir::Node& node) {
 
 // Every fact that is not "no", and the results of hooks for the samples: a lost fact changes no
 // result of an operator, only the decisions of passes and the compiler.
-TEST(Facts, AreThoseThatAreRecorded) {
+TEST(Facts, MatchTheRecord) {
   test::RecordedLines found;
   const auto name_of = [](std::string_view domain, std::string_view name) {
     return fmt::format("{}.{}", domain, name);

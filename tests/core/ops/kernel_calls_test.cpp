@@ -171,7 +171,7 @@ using KernelResults = std::map<std::string, std::map<std::string, std::string>>;
 // for another is a number that changes.
 //
 //   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='KernelResults.*'
-TEST(KernelResults, AreThoseThatAreRecorded) {
+TEST(KernelResults, MatchTheRecord) {
   KernelResults found, wanted;
   std::map<std::string, int> numbers;
   for (const OneCall& call : all_calls())
@@ -256,7 +256,7 @@ class ChangedCalls {
   const OneCall& call_;
 };
 
-TEST(KernelRefusals, AreThoseThatAreRecorded) {
+TEST(KernelRefusals, MatchTheRecord) {
   std::map<std::string, test::MessageCounts> messages;
   for (const OneCall& call : all_calls()) ChangedCalls(call).count_messages(messages[call.kernel]);
   test::RecordedLines found;

@@ -19,7 +19,7 @@ bool takes(const OpSupport& s, DType type) {
   return std::find(s.types.begin(), s.types.end(), type) != s.types.end();
 }
 
-TEST(OpSupport, TypesAreThoseThatATrialAccepts) {
+TEST(OpSupport, TypesMatchTrials) {
   const OpSupport add = support("", "Add", 14);
   for (const DType t : {DType::f32, DType::f16, DType::f64, DType::s64, DType::u8})
     EXPECT_TRUE(takes(add, t)) << dtype_name(t);
@@ -62,7 +62,7 @@ TEST(OpSupport, ReportsOperatorsThatTheCompilerResolves) {
   EXPECT_EQ(type_list(text.types), "string");
 }
 
-TEST(OpSupport, TypesAreThoseOfTheDataWhereInput0IsNot) {
+TEST(OpSupport, TypesDescribeTheDataIfItIsNotInput0) {
   for (const auto& [domain, name] : {std::pair("", "Where"), std::pair("poprt", "Select")})
     EXPECT_TRUE(takes(support(domain, name, 16), DType::f32)) << name;
   EXPECT_TRUE(takes(support("com.microsoft", "QLinearConcat", 1), DType::s8));

@@ -109,7 +109,7 @@ TEST(Pool, CeilModeTakesAPartOfAWindow) {
   EXPECT_TRUE(run("AveragePool", "", x, a).same_as(Tensor::of<float>({1, 1, 1, 1}, {1.5f})));
 }
 
-TEST(Pool, RefusesWindowsThatLeaveNothing) {
+TEST(Pool, RefusesWindowsLargerThanTheInput) {
   const Tensor x = Tensor::zeros(DType::f32, {1, 1, 2, 2});
   for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
     EXPECT_THROW(run(op, "", x, {{"kernel_shape", Ints{3, 3}}}, 18), Error);

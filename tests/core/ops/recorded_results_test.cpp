@@ -216,7 +216,7 @@ class Recorder {
   std::map<std::string, int> count_;
 };
 
-TEST(RecordedResults, AreThoseOfBentSamples) {
+TEST(RecordedResults, MatchTheRecordOfBentSamples) {
   Results found;
   Recorder recorder(found);
   for (const Sample& s : all_samples()) recorder.record(s);

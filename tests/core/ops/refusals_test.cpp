@@ -143,7 +143,7 @@ class Bender {
   Refusals& refusals_;
 };
 
-TEST(Refusals, AreThoseThatAreRecorded) {
+TEST(Refusals, MatchTheRecord) {
   Refusals found;
   for (const Sample& s : all_samples()) Bender(found).bend(s);
   for (const Sample& s : trial_samples()) Bender(found).bend(s);

@@ -104,7 +104,7 @@ TEST(ScanInference, NumbersOfInputsAndOutputsFitTheBody) {
   }
 }
 
-TEST(ScanInference, ElementTypesAreThoseOfTheBody) {
+TEST(ScanInference, ElementTypesMatchTheBody) {
   const std::string unknown = "input %a : ?\ninput %b : f32[2]\n",
                     wide = "input %a : f64[2]\ninput %b : f32[2]\n",
                     becomes_wide = "output %e\noutput %d\n";

@@ -29,7 +29,7 @@ TEST(ConvertOpset, RefusesSourcesOlderThan7) {
   expect_refusal(kRelu, 6, 11, {"opset 6 to 11", "opsets 7 to"});
 }
 
-TEST(ConvertOpset, NothingOfAiOnnxIsNothingToDo) {
+TEST(ConvertOpset, AModelWithoutAiOnnxNeedsNoConversion) {
   auto graph = ir::parse_text(
       "graph \"g\" opset {\"com.microsoft\": 1} {\ninput %x : f32[2]\n"
       "%y : f32[2] = com.microsoft.Gelu(%x)\noutput %y\n}");
@@ -379,7 +379,7 @@ TEST(ConvertOpset, EqualPartsOfASplitAreCounted) {
   EXPECT_FALSE(graph->nodes().front()->find_attr("num_outputs"));
 }
 
-TEST(ConvertOpset, AReductionWithoutAxesReducesAllOrNothing) {
+TEST(ConvertOpset, AReductionWithoutAxesReducesAllAxesOrNone) {
   const std::string x = "input %x : f32[2,5]\n", none = "const %a : s64[0] = []\n";
   convert_from(x + "%y : ? = ReduceSum(%x)\noutput %y", 13, 11, "ReduceSum");
   convert_from(x + none + "%y : ? = ReduceSum(%x, %a)\noutput %y", 13, 11, "ReduceSum");

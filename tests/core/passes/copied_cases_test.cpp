@@ -224,7 +224,7 @@ TEST(CopiedCases, GraphsWithoutTypesComputeTheSame) {
 }
 
 // A pass changes nothing if no rewrite is allowed.
-TEST(CopiedCases, NothingIsDoneWhereNothingIsAllowed) {
+TEST(CopiedCases, PassesKeepTheGraphIfNoRewriteIsAllowed) {
   for (const std::string& name : case_names())
     for (const FileCase& c : cases_of(name)) {
       if (c.kind != FileCase::Kind::rewrites) continue;

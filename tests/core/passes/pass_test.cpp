@@ -123,7 +123,7 @@ TEST(PassManager, ErrorsNameThePass) {
   EXPECT_EQ(m.rfind("pass shape_inference: ", 0), 0u) << m;
 }
 
-TEST(PassManager, NamesOfKindsAreThoseOfTheDocuments) {
+TEST(PassManager, NamesOfKindsMatchTheDocuments) {
   EXPECT_EQ(numerics_name(Numerics::exact), "exact");
   EXPECT_EQ(numerics_name(Numerics::rounding), "rounding");
   EXPECT_EQ(numerics_name(Numerics::precision), "precision");

@@ -481,7 +481,7 @@ TEST(RecordedPasses, MatchTheRecord) {
 
 // The pass manager verifies a graph, and restores the seats of its nodes, after passes that count a
 // rewrite. shape_inference changes types only.
-TEST(RecordedPasses, APassThatCountsNoRewriteChangesNothing) {
+TEST(RecordedPasses, APassWithoutRewritesKeepsTheGraph) {
   size_t checked = 0;
   for (const RecordedSample& sample : recorded_samples())
     for (const passes::PassDef* pass : passes::all_passes()) {

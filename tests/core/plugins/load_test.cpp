@@ -85,7 +85,7 @@ TEST_F(PluginFile, ThatIsCutOffIsRefused) {
 }
 
 // The loader reports these.
-TEST_F(PluginFile, ThatIsCompleteGoesToTheLoader) {
+TEST_F(PluginFile, IsGivenToTheLoaderIfComplete) {
   const std::string wrong = "failed_precondition: plug-in '" + path.string() +
                             "': is no shared library that can be loaded: ";
   std::string narrow = elf(0, 121), other = elf(0, 121), bits = elf(0, 121);

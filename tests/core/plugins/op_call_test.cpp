@@ -223,7 +223,7 @@ TEST(OpCall, OnlyInferSetsOutputs) {
             "alone");
 }
 
-TEST(OpCall, FunctionsThatAreMissingDoNothing) {
+TEST(OpCall, MissingFunctionsHaveNoEffect) {
   Functions f;
   const poprt_operator op = operator_with(f);
   OpCall call({&op, nullptr}, "", {}, {}, {});
@@ -235,7 +235,7 @@ TEST(OpCall, FunctionsThatAreMissingDoNothing) {
   EXPECT_EQ(cost.cycles, 0);
 }
 
-TEST(OpCall, CostsAreThoseOfTheOperator) {
+TEST(OpCall, CostsMatchTheOperator) {
   Functions f;
   int32_t code = 0;
   f.cost = [&](poprt_op_cost* cost) {

@@ -124,7 +124,7 @@ void build(schema::Metadata::Builder out, const Metadata& m) {
   }
 }
 
-TEST(MetadataCodec, BytesAreThoseOfTheCapnProtoLibrary) {
+TEST(MetadataCodec, BytesMatchTheCapnProtoLibrary) {
   std::mt19937 engine(12);
   for (int round = 0; round < 200; round++) {
     const Metadata m = round ? random_metadata(engine) : Metadata();

@@ -238,7 +238,7 @@ TEST(ModelBuilder, DataWithoutAnchorIsAWarning) {
   EXPECT_NE(builder.warnings()[0].find("stranger"), std::string::npos);
 }
 
-TEST(Model, UserAnchorsAreThoseOfMainWithoutData) {
+TEST(Model, UserAnchorsAreAnchorsOfMainWithoutData) {
   Made made;
   made.executable("model");
   made.writer.write(sample_metadata());

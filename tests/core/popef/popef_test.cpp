@@ -166,7 +166,7 @@ TEST_P(Export, OneOfEachAndNamesAreLinked) {  // 1
   EXPECT_EQ(reader->opaqueBlobs()[0].executable, reader->executables()[0].name);
 }
 
-TEST_P(Export, MetadataAndOptionsEqualThoseOfTheCompilation) {  // 2, 3
+TEST_P(Export, MetadataAndOptionsEqualTheCompilation) {  // 2, 3
   EXPECT_EQ(read_export(options())->metadata().at(0), exported(options()));
 }
 
@@ -388,7 +388,7 @@ TEST(KilledAppend, NextAppendStartsWhereTheOldFileEnded) {
 }
 
 // Several PopEF files inside one stream of something else.
-TEST(EmbeddedStreams, EachPartIsReadFromItsPlace) {
+TEST(EmbeddedStreams, EachPartIsReadAtItsOffset) {
   std::stringstream big(std::ios::in | std::ios::out | std::ios::binary);
   std::vector<std::pair<std::streamoff, uint64_t>> parts;
   for (const char* name : {"a", "b", "c"}) {

@@ -65,7 +65,7 @@ TEST(Reader, SeveralFilesAccumulate) {
   EXPECT_EQ(reader.blobs().back().source, folder / "variables.popef");
 }
 
-TEST(Reader, FailedParseAddsNothing) {
+TEST(Reader, AFailedParseAddsNoFile) {
   Reader reader;
   parse(reader, sample_file());
   EXPECT_THROW(parse(reader, sample_file()), LinkError);  // the same executable again

@@ -415,7 +415,7 @@ class FullDevice : public std::streambuf {
   size_t room_;
 };
 
-TEST(Writer, AfterAFailureOfTheStreamNothingIsBegun) {
+TEST(Writer, BeginsNoBlobAfterAFailureOfTheStream) {
   const size_t size = sample_file().size();
   size_t failed = 0;
   for (size_t room = 0; room < size; room += 64) {

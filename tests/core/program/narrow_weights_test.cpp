@@ -252,7 +252,7 @@ TEST(NarrowPayload, IsSmallerAndReadsAsTheWideOne) {
   EXPECT_LT(weights_of(payload).size(), wide.weights.size() - s.halves.size() * 2 + 64);
 }
 
-TEST(NarrowPayload, MayHaveItsWeightsApart) {
+TEST(NarrowPayload, MayBeSeparateFromItsWeights) {
   NarrowSample s = narrow_sample();
   const std::vector<std::byte> payload = payload_of(s, s.builder);
   const auto weights = weights_of(payload);

@@ -65,7 +65,7 @@ TEST(SharedWeights, EqualWeightsBecomeAnInput) {
   EXPECT_EQ(value, 7);
 }
 
-TEST(SharedWeights, NothingChangesIfNoWeightIsEqual) {
+TEST(SharedWeights, KeepsTheProgramIfNoWeightsAreEqual) {
   Copies first, second;
   first.add(floats_of({1, 2, 3}), "a");
   second.add(floats_of({1, 2, 4}), "a");
@@ -121,7 +121,7 @@ TEST(SharedWeights, PartsOfWeightsAreFoundAtTheirNewPlaces) {
   EXPECT_EQ(number(p.main[2].operands[0]), 4);
 }
 
-TEST(SharedWeights, RecordsWithGapsKeepTheirPlacesIfNothingIsShared) {
+TEST(SharedWeights, RecordsWithGapsKeepTheirOffsetsIfNoneIsShared) {
   Copies first, second;
   first.add(floats_of({1, 2, 3}), "a");
   second.add(floats_of({1, 2, 4}), "a");

@@ -176,7 +176,7 @@ TEST(GraphGroups, AttributesAreWords) {
   EXPECT_EQ(words["m"], "\"" + std::string(198, 'm') + "…" + std::string(199, 'm') + "\"");
 }
 
-TEST(GraphGroups, SizesOfValuesAreThoseOfTheirTypes) {
+TEST(GraphGroups, SizesOfValuesMatchTheirTypes) {
   const GraphModel g = model_of(R"(input %a : f32[2,3]
 input %b : f32[2,N]
 input %c : string[4]

@@ -41,7 +41,7 @@ void expect_sound(const std::vector<LayoutBox>& b, const std::vector<LayoutEdge>
   }
 }
 
-TEST(LayeredLayout, NothingIsNothing) {
+TEST(LayeredLayout, AnEmptyGraphHasAnEmptyLayout) {
   const LevelLayout l = layered_layout({}, {});
   EXPECT_EQ(l.width, 0);
   EXPECT_EQ(l.height, 0);
@@ -55,7 +55,7 @@ TEST(LayeredLayout, AChainIsAStraightLine) {
   for (const Point& c : l.centres) EXPECT_NEAR(c.x, l.centres[0].x, 1e-6);
 }
 
-TEST(LayeredLayout, ALongEdgeGoesAroundBoxes) {
+TEST(LayeredLayout, ALongEdgeAvoidsBoxes) {
   // 0 -> 1 -> 2 -> 3 and 0 -> 3.
   const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 3, 2}, {0, 3, 0}};
   const auto b = boxes(4);

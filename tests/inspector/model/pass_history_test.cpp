@@ -251,7 +251,7 @@ std::vector<std::string> lines_of(const Compilation& c, int step, const char* no
   return lines;
 }
 
-TEST(PassHistory, AFusedModelsStepsAreThoseOfEachOfItsModels) {
+TEST(PassHistory, StepsOfAFusedModelIncludeEachModel) {
   const auto fused = fused_models();
   std::string assumed;
   const Compilation c = compile_with_history(*fused, options_for_looking(*fused, assumed));
@@ -310,7 +310,7 @@ TEST(PassHistory, AModelAtSeveralShapesHasTheStepsOfEachShape) {
   EXPECT_EQ(std::ranges::count(lines_of(c, 0, "last"), "shape 2 of 2 in the model as Relu"), 1);
 }
 
-TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
+TEST(PassHistoryShapes, AssumesOneForOpenDimensionsAndKeepsZeros) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
   input %a : f32[?,3,0,?]
   input %b : f32[?,3,?,0]

@@ -89,7 +89,7 @@ TEST(ProfileRows, ProgramsDifferInMemoryKernelsAndInstructions) {
   EXPECT_TRUE(diff_programs({a, nullptr}, {nullptr, nullptr}).empty());
 }
 
-TEST(ProfileRows, TimesOfNodesAreThoseOfTheirInstructions) {
+TEST(ProfileRows, TimesOfNodesMatchTheirInstructions) {
   const GraphModel g(*ir::parse_text(R"(graph "g" {
   input %x : f32[2]
   %a : f32[2] = Relu(%x) "named"
@@ -117,7 +117,7 @@ TEST(ProfileRows, TimesOfNodesAreThoseOfTheirInstructions) {
 }
 
 // What one side does not have takes no time there.
-TEST(ProfileRows, TimesOfOneSideAreComparedWithNothing) {
+TEST(ProfileRows, TimesOfOneSideHaveNoRatio) {
   const auto left = profile_of(100, {{"gone", 1.5}}), right = profile_of(100, {{"new", 1.25}});
   const auto rows = diff_programs({nullptr, left}, {nullptr, right});
   ASSERT_EQ(rows.size(), 3u);

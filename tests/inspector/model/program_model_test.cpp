@@ -302,7 +302,7 @@ TEST(ProgramModels, BytesThatTwoIntervalsHoldCountOnce) {
 }
 
 // What crosses to an IPU is in use, and not of its own memory.
-TEST(ProgramModels, TheMostOfAnIpuIsOfItsOwnMemory) {
+TEST(ProgramModels, ThePeakOfAnIpuCountsOnlyItsMemory) {
   Made m;
   const uint32_t a = m.buffer(0, 64), b = m.buffer(64, 16), c = m.buffer(80, 32);
   m.p.arena_bytes = 128;

@@ -127,7 +127,7 @@ TEST_F(ProgramParts, AProfileOfSeveralIpusIsThatOfTheRightInstructions) {
   }
 }
 
-TEST_F(ProgramParts, TimesOfNodesAreThoseOfOneVariant) {
+TEST_F(ProgramParts, TimesOfNodesBelongToOneVariant) {
   const Document d = load(write_fused(folder)), source = [&] {
     return load_document(folder.write("other.ir", kOtherText), progress);
   }();

@@ -22,7 +22,7 @@ std::vector<SequenceNode> chain(const std::string& letters) {
 
 using Runs = std::vector<LayerRun>;
 
-TEST(RepeatedLayers, FindsTheLargestRunAndThenThoseInTheRest) {
+TEST(RepeatedLayers, FindsTheLargestRunThenRunsInTheRest) {
   EXPECT_EQ(repeated_layers(chain("xabcabcabcy")), (Runs{{1, 3, 3}}));
   EXPECT_EQ(repeated_layers(chain("abcdefabcdefxpqrpqrpqrpqrpqr")), (Runs{{0, 6, 2}, {13, 3, 5}}));
   EXPECT_EQ(repeated_layers(chain("abcxyz")), Runs{});

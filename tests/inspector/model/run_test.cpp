@@ -74,7 +74,7 @@ TEST_F(RunTest, APopefFileGivesTheSameAsItsGraph) {
 }
 
 // Elements are named by their index in the output, up to the requested number.
-TEST_F(RunTest, DifferingElementsAreThoseOfTheirOutput) {
+TEST_F(RunTest, DifferingElementsBelongToTheirOutput) {
   const auto of = [](Shape shape, std::vector<float> v) {
     return Tensor::of<float>(std::move(shape), v);
   };

@@ -63,7 +63,7 @@ TEST_F(SettingsFile, MissingEmptyAndBrokenOnesGiveTheDefaults) {
   EXPECT_TRUE(loaded("{\"light\": true}").light);
 }
 
-TEST_F(SettingsFile, SizesAreThoseOfAWindow) {
+TEST_F(SettingsFile, SizesAreClampedToThoseOfAWindow) {
   const Settings s = loaded("{\"width\": 1, \"height\": 1000000}");
   EXPECT_EQ(s.width, 320);
   EXPECT_EQ(s.height, 16384);

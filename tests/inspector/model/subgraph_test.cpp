@@ -62,7 +62,7 @@ TEST(Subgraph, RefusesPartsWithoutNodesOrTypes) {
   }
 }
 
-TEST(Subgraph, ResultsOfNodesAreThoseOfOperators) {
+TEST(Subgraph, ResultsOfNodesMatchOperators) {
   const GraphModel graph(*ir::parse_text(kSampleText));
   EXPECT_EQ(results_of_nodes(graph, {graph.find("x"), graph.find("/Add"), graph.find("b")}),
             (std::set<std::string>{"b", "d"}));

@@ -277,7 +277,7 @@ TEST(TelemetryHistory, TheLastBucketHasNoEnd) {
             static_cast<double>(runtime::telemetry::bucket_begin(kLast)));
 }
 
-TEST(TelemetryHistory, QueuesAreFullAtMostAndThoseWithoutRoomEmpty) {
+TEST(TelemetryHistory, OccupancyIsAtMostFullAndZeroWithoutCapacity) {
   TelemetryHistory h;
   TelemetrySnapshot s = snapshot(1, 0);
   s.queues[0].fill = 100;

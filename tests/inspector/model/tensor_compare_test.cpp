@@ -183,7 +183,7 @@ TEST(TensorCompare, CoordinatesAndLargest) {
   EXPECT_EQ(row_count(t), 2);
 }
 
-TEST(TensorCompare, TheWorstAreTheFarthestApart) {
+TEST(TensorCompare, TheWorstElementsHaveTheLargestDifference) {
   const TensorDifference d = compare_tensors("y", Tensor::of<float>({3}, {10, 3, -8}),
                                              Tensor::of<float>({3}, {9, -3, -6}), {});
   std::vector<int64_t> order;

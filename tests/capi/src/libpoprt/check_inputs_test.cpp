@@ -97,7 +97,7 @@ TEST(CheckInputs, EveryTypeGetsTheSameValuesButForRounding) {
     EXPECT_EQ(set.make({"i", type, {40}, 1}).to_doubles(), bits) << dtype_name(type);
 }
 
-TEST(CheckInputs, SetsThatGiveNothingNewAreLeftOut) {
+TEST(CheckInputs, OmitsSetsThatAddNoNewCase) {
   EXPECT_EQ(names(input_sets({kFloats}, CheckData{})),
             (std::vector<std::string>{"random", "zeros", "ones", "negative", "positive", "sparse",
                                       "repeated"}));

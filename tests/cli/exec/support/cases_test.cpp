@@ -76,7 +76,7 @@ TEST(Cases, TypesThatPopefLacksAreNoObstacle) {
   EXPECT_TRUE(message_for(compiled("bits"), Cases::one).starts_with(": 0 b [3] 6 1 i [5] 3 -> "));
 }
 
-TEST(Cases, AnInputOfThatNameAloneSelectsNothing) {
+TEST(Cases, AnInputWithTheNameOfACaseSelectsNoCase) {
   const TemporaryFolder folder;
   for (const char* name : {"index", "poprt.bucket"})
     EXPECT_EQ(

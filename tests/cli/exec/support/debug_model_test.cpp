@@ -88,7 +88,7 @@ TEST(DebugModel, DataIsMadeUp) {
   EXPECT_EQ(data_of("ones", DType::f32, {2, 1}, "what", "n").shape(), (Shape{2, 1}));
 }
 
-TEST(DebugModel, DataComesFromFiles) {
+TEST(DebugModel, ReadsDataFromFiles) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "a.npy").string();
   write_npy(path, array_of(Tensor::of<float>({2, 2}, {1, 2, 3, 4})));

@@ -27,7 +27,7 @@ std::map<std::string, std::string> by_name(const RecordedOptions& r) {
   return named;
 }
 
-TEST(RecordedOptions, NothingRecordedIsNothingGiven) {
+TEST(RecordedOptions, NoRecordGivesNoOptions) {
   const RecordedOptions r({});
   EXPECT_EQ(r.options.struct_size, sizeof r.options);
   EXPECT_EQ(r.options.input_shape_count + r.options.input_length_count + r.options.pass_count +

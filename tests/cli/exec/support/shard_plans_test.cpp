@@ -135,7 +135,7 @@ TEST(ShardPlans, CutsListTheCutPointsOfEachIpu) {
   EXPECT_EQ(cuts_of(*two, both, {1, 2, 3}), (std::vector<Names>{{"p"}, {"q"}, {}}));
 }
 
-TEST(ShardPlans, TimesAreThoseOfTheNodes) {
+TEST(ShardPlans, TimesMatchTheNodes) {
   const auto graph = chain();
   auto parts = sub_graphs(*graph);
   parts[2].nanoseconds = 5;

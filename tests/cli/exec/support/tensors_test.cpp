@@ -128,7 +128,7 @@ TEST(Tensors, SkipsInputsThatAreNotNeeded) {
   EXPECT_THROW(g.fill({"others=" + g.table}, {}, true, other), Failure);
 }
 
-TEST(Tensors, WordsNameArraysSequencesAndNothing) {
+TEST(Tensors, DescribesArraysSequencesAndAbsentValues) {
   const TemporaryFolder folder;
   const auto path = [&](const char* name) { return (folder.path() / name).string(); };
   const Array a = array_of_values<float>(POPRT_DTYPE_F32, {1}),

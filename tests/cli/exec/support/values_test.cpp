@@ -73,7 +73,7 @@ TEST(Values, CompiledModelsAreOpened) {
   EXPECT_EQ(inputs(load(path, {"z=" + files.put("x.npy", kX)})), "x f32[2,3] ");
 }
 
-TEST(Values, ThoseOfProtobufAsWell) {
+TEST(Values, ReadsProtobufFiles) {
   const Files files;
   const std::string pb =
       write_file(files.folder, "s.pb",
@@ -97,7 +97,7 @@ TEST(Values, KeepsTheFirstErrorWithoutValues) {
   EXPECT_THROW((void)load("/none.popef", {"x=" + x}), Failure);
 }
 
-TEST(Values, ThoseOfTheWrongShapeAreRefused) {
+TEST(Values, RefusesValuesOfTheWrongShape) {
   const Files files;
   const std::string path = sample_model("reshape_input");
   const auto message_for = [&](const Shape& shape) {
@@ -159,7 +159,7 @@ TEST(Values, TextIsComputedHere) {
   EXPECT_EQ(both.texts.at(0).values, (Words{"one!", "two!"}));
 }
 
-TEST(Values, SettingsAreThoseOfTheCompiler) {
+TEST(Values, SettingsMatchTheCompiler) {
   CompileSettings settings;
   settings.precision = "fp16";
   const Files files;

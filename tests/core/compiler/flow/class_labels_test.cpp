@@ -122,7 +122,7 @@ TEST(ClassLabels, AreLookedUpInBothDirections) {
 }
 
 // The same holds if the node also reads labels that could be numbers, or follows such a node.
-TEST(ClassLabels, AReaderThatCannotTakeNumbersIsNamedWhereverItIs) {
+TEST(ClassLabels, NamesAReaderThatCannotUseNumbers) {
   const std::string cat = "const %cat : string[1] = [\"cat\"]\n";
   const std::string other = "%n : ? = StringNormalizer(%label)\n output %n\n",
                     joined = "%c : ? = Concat(%label, %cat) {axis = 0}\n";

@@ -40,7 +40,7 @@ TEST(DataSizes, CompressKeepsElementsOfARunTimeCondition) {
   EXPECT_EQ((std::vector<float>{y[0], y[1], y[4], y[5]}), (std::vector<float>{0, 3, 4, 7}));
 }
 
-TEST(DataSizes, UniqueKeepsItsSizesApart) {
+TEST(DataSizes, OutputsOfUniqueHaveSeparateSizes) {
   const Executable e = compile_body(R"(
     input %x : s64[5]
     %y : ?, %first : ?, %inverse : ?, %counts : ? = Unique(%x)
@@ -77,7 +77,7 @@ TEST(DataSizes, DynamicTimeWarpingKeepsThePath) {
 }
 
 // The first tokens of %p that agree with %s from place 2 on, and the next one, follow %c.
-TEST(DataSizes, BifurcationDetectorKeepsTheTokensThatCount) {
+TEST(DataSizes, BifurcationDetectorReturnsTheAcceptedTokens) {
   const Executable e = compile_contrib(R"(
     input %s : s64[7]
     input %c : s64[2]
@@ -685,7 +685,7 @@ const Rule kRules[] = {
 
 class SizedRules : public testing::TestWithParam<Rule> {};
 
-TEST_P(SizedRules, PaddedResultsEqualThoseOfTheRealSize) {
+TEST_P(SizedRules, PaddedResultsEqualResultsOfTheRealSize) {
   const std::map<char, std::string> heads = {
       {'r', "%s : ? = Identity(%z)\n"},
       {'c', "%s : ? = Transpose(%z)\n"},

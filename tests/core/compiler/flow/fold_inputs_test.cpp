@@ -7,7 +7,7 @@ namespace {
 
 using namespace flow_test;
 
-TEST(FoldInputs, LevelsGoFromNothingToEverything) {
+TEST(FoldInputs, LevelsFoldFromNoInputToAllInputs) {
   const std::string text = graph_text(R"(
     input %x : f32[6]
     input %shape : s64[2]

@@ -552,7 +552,7 @@ TEST(Loops, ScanOutputsHaveALimit) {
 }
 
 // Two states and two scan outputs, of different types each.
-TEST(Loops, ALoopThatEndsOnDataKeepsItsStatesAndRowsApart) {
+TEST(Loops, ALoopThatEndsOnDataSeparatesStatesAndRows) {
   const Executable e = compile_body(R"(
     input %x : f32[2]
     input %n : s64[]
@@ -661,7 +661,7 @@ TEST(Loops, ALoopThatIsNeverEnteredHandsItsStatesOn) {
 }
 
 // Nodes of an abandoned attempt would run although their results are unused.
-TEST(Loops, AnAttemptThatIsGivenUpLeavesNothingThatHasAState) {
+TEST(Loops, AnAbandonedAttemptLeavesNoStatefulNode) {
   const Executable e = test::compile_text(R"(graph "g" opset {"": 17, "ai.graphcore": 1} {
     input %step : s32[]
     input %x : f32[1]

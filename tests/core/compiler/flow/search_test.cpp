@@ -324,7 +324,7 @@ size_t expect_plain_beams(uint32_t seed, const Toy& toy, const Beams& p) {
   return ended;
 }
 
-TEST(Search, BeamsAreThoseOfAPlainSearch) {
+TEST(Search, BeamsMatchAPlainSearch) {
   size_t ended = 0;
   for (uint32_t seed = 0; seed < 24; seed++)
     ended += expect_plain_beams(

@@ -215,7 +215,7 @@ TEST(Sequences, PartsAndPositionsOfARunHaveTheirLimit) {
       std::string::npos);
 }
 
-TEST(Sequences, AnInsertedElementHasToFindItsPlace) {
+TEST(Sequences, RefusesAnInsertionBeyondTheLargestLength) {
   const auto inserted = [](int64_t size) {
     return code_of(
         fmt::format("input %x : f32[{}]\ninput %e : f32[1]\n%s : ? = "

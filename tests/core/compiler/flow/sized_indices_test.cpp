@@ -282,7 +282,7 @@ TEST(SizedIndices, NoIndicesOfNoRowsAreValid) {
 
 // A tensor without elements has no place for an index, also if its shape is static and the result
 // does not depend on the indices.
-TEST(SizedIndices, ScatterIntoNothingIsChecked) {
+TEST(SizedIndices, ScatterIntoAnEmptyTensorIsChecked) {
   const auto outcome = [](const std::string& op, const std::string& x, const std::string& w,
                           std::vector<bool> kept) {
     const Executable e = compile_body("input %x : f32" + x + "\ninput %v : f32" + w + R"(

@@ -651,7 +651,7 @@ const SizedCase kCases[] = {
 
 class SizedCases : public testing::TestWithParam<SizedCase> {};
 
-TEST_P(SizedCases, PaddedResultsEqualThoseOfTheRealSize) {
+TEST_P(SizedCases, PaddedResultsEqualResultsOfTheRealSize) {
   const SizedCase& c = GetParam();
   expect_as_of_rows(c.body, c.columns, c.counts, 1e-5, c.opset);
 }

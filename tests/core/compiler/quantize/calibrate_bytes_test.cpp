@@ -196,7 +196,7 @@ TEST(CalibrateBytes, SkippedAndWorstLayersStayFloats) {
   EXPECT_NE(made.log->find("stays fp32 (num_of_layers_keep_fp32)"), std::string::npos);
 }
 
-TEST(CalibrateBytes, AllLayersInFloatsLoseNothing) {
+TEST(CalibrateBytes, AllLayersInFloatsHaveNoLoss) {
   const auto g = bytes_network();
   BytesCase made = bytes_options();
   auto calibration = std::make_shared<Calibration>(*made.options.calibration);

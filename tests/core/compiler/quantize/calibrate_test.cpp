@@ -87,7 +87,7 @@ TEST(Calibrate, ChoosesTheFormatWithTheSmallestLoss) {
             search_format(data.values<float>(), Loss::mse).chosen().format);
 }
 
-TEST(Calibrate, OfWeightsAloneLooksAtNoInputs) {
+TEST(Calibrate, QuantisingOnlyWeightsReadsNoInputs) {
   const auto g = model();
   Options options = options_with(Loss::kld);
   options.narrowing.fp8_weights_only = true;
@@ -96,7 +96,7 @@ TEST(Calibrate, OfWeightsAloneLooksAtNoInputs) {
   EXPECT_TRUE(p.fp8_input_dict.empty());
 }
 
-TEST(Calibrate, KeepsTheWorstLayersAndThoseThatAreSkipped) {
+TEST(Calibrate, KeepsTheWorstLayersAndSkippedLayersInFloat) {
   const auto g = model();
   Options options = options_with(Loss::mse, true, 1);
   options.narrowing.fp8_skip_op_names = {"node_first"};
@@ -311,7 +311,7 @@ TEST(Calibrate, ReportsProgress) {
 }
 
 // A conversion with calibration does not repeat earlier passes, and its progress never falls.
-TEST(Calibrate, ConversionGoesOnWhereItWas) {
+TEST(Calibrate, ProgressOfTheConversionContinuesAfterCalibration) {
   const auto g = model();
   Options options = options_with(Loss::mse);
   std::vector<double> all, calibrated;

@@ -78,7 +78,7 @@ TEST(Moments, OfEqualNumbersHaveNoSkewness) {
   EXPECT_EQ(moments_of({}).mean, 0);
 }
 
-TEST(Moments, AreThoseOfTheirDefinition) {
+TEST(Moments, MatchTheirDefinition) {
   const Moments m = moments_of(std::vector<float>{1, 2, 3, 6});
   EXPECT_DOUBLE_EQ(m.mean, 3);
   EXPECT_DOUBLE_EQ(m.variance, 3.5);

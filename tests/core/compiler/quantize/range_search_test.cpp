@@ -116,7 +116,7 @@ TEST(RangeSearch, RecordsAPartOfManyValuesAndTheExactRange) {
   for (const float v : r.sample) EXPECT_TRUE(std::isfinite(v));
 }
 
-TEST(RangeSearch, NothingAndZerosHaveARange) {
+TEST(RangeSearch, NoValuesAndZerosHaveTheDefaultRange) {
   for (const Loss loss : {Loss::minmax, Loss::percentile, Loss::entropy, Loss::mse}) {
     EXPECT_EQ(search_range({}, loss, 99).chosen().format, passes::ByteFormat());
     EXPECT_EQ(search_range(recorded({0, 0, 0}), loss, 99).chosen().format, passes::ByteFormat());

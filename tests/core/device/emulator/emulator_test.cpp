@@ -232,7 +232,7 @@ TEST(Emulator, EachCaseHasItsThreads) {
   EXPECT_EQ(threads_of({{500'010, 0}}), "4: 1");
 }
 
-TEST(Emulator, InterruptedEngineComputesNothingUntilResumed) {
+TEST(Emulator, AnInterruptedEngineIsIdleUntilResumed) {
   const CopyModel model(16);
   const auto engine = EmulatedDevice().load(model.image(), threads(1));
   const std::vector<float> x = random_floats(16), zeros(16);
@@ -480,7 +480,7 @@ TEST(Emulator, RefusesBadThreadCounts) {
     EXPECT_THROW(EmulatedDevice().load(model.image(), threads(n)), Error);
 }
 
-TEST(DefaultThreads, ComesFromTheEnvironment) {
+TEST(DefaultThreads, ReadsTheEnvironment) {
   setenv("POPRT_THREADS", "3", 1);
   EXPECT_EQ(default_threads(), 3);
   for (const char* bad : {"0", "x", "2x", "-1", "99999"}) {

@@ -100,7 +100,7 @@ TEST(Sharded, StagesShareTheThreads) {
   EXPECT_EQ(threads_of(2, false, 8), "8 8 = 5, 1 row5 row4");
 }
 
-TEST(Sharded, InterruptedEngineComputesNothingUntilResumed) {
+TEST(Sharded, AnInterruptedEngineIsIdleUntilResumed) {
   for (const bool pipelined : {false, true}) {
     const auto engine = EmulatedDevice().load(test::shard_program(3, pipelined, {16}), {1, false});
     EXPECT_EQ(engine->stages(), pipelined ? 3u : 1u);

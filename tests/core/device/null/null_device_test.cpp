@@ -13,7 +13,7 @@ TEST(NullDevice, IsNumberZeroUnlessItIsGivenAnother) {
   EXPECT_EQ(NullDevice().ipu_version(), 0);
 }
 
-TEST(NullDevice, LeavesOutputsAlone) {
+TEST(NullDevice, DoesNotWriteOutputs) {
   auto program = std::make_shared<program::Program>();
   program->outputs.push_back({"y", DType::f32, {2}});
   const auto engine = NullDevice().load({program, {}, {}}, {});

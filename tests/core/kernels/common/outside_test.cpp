@@ -26,7 +26,7 @@ TEST(Outside, ReportsTheFirstPlaceOnceWhateverThreadFindsIt) {
   }
 }
 
-TEST(Outside, ReportsNothingToProgramsThatDoNotAskForIt) {
+TEST(Outside, ReportsNoFailureUnlessTheProgramRequestsIt) {
   const Outside outside;
   outside.found(0, 7, 3);
   EXPECT_FALSE(outside.take());

@@ -56,7 +56,7 @@ void expect_packed(int64_t m, int64_t c, int64_t tile) {
   }
 }
 
-TEST(WinogradWeights, AreThoseOfTheFormula) {
+TEST(WinogradWeights, MatchTheFormula) {
   for (const int64_t tile : {2, 4})
     for (const auto& [m, c] : {std::pair<int64_t, int64_t>{16, 16}, {5, 3}, {33, 7}, {1, 1}})
       expect_packed(m, c, tile);

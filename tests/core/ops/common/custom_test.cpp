@@ -227,7 +227,7 @@ TEST_F(CustomOp, TextIsSeenWithoutItsElements) {
   EXPECT_EQ(spied_text(), "n; in f32[3]; in string[2]; out undefined[?]");
 }
 
-TEST_F(CustomOp, TypesAreThoseDeclaredWhereItHasNoInference) {
+TEST_F(CustomOp, UsesDeclaredTypesWithoutInference) {
   const auto c = node("Declared", {{x, false}});
   c->node->output()->type = ir::ValueType::of(DType::f32, {3});
   EXPECT_EQ(c->run().at(0).to_doubles(), x.to_doubles());

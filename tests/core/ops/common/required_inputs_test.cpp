@@ -13,7 +13,7 @@ std::unique_ptr<test::NodeGraph> node(const std::string& op, int64_t opset,
   return test::build_node({.op = op, .opset = opset, .inputs = std::move(inputs)});
 }
 
-TEST(RequiredInputs, AreThoseOfTheOpset) {
+TEST(RequiredInputs, MatchTheOpset) {
   const Tensor x = Tensor::zeros(DType::f32, {2});
   EXPECT_NO_THROW(check_required_inputs(*node("Slice", 9, {x})->node));
   EXPECT_THROW(check_required_inputs(*node("Slice", 10, {x})->node), Error);

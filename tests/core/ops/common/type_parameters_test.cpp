@@ -45,7 +45,7 @@ TEST(TypeParameters, BelongToAnOpset) {
   EXPECT_EQ(message_of_types("Pow", 12, {DType::f32, DType::s64}), "");
 }
 
-TEST(TypeParameters, AreThoseOfOtherDomainsToo) {
+TEST(TypeParameters, IncludeOtherDomains) {
   const DType u8 = DType::u8, s8 = DType::s8, f32 = DType::f32;
   EXPECT_EQ(message_of_types("QLinearAdd", 1, {u8, f32, u8, u8, f32, u8, f32, u8}, "com.microsoft"),
             "");

@@ -32,7 +32,7 @@ TEST(LabelEncoder, KeysCloseTogether) {
   EXPECT_EQ(encoded(x, {5, -3, 0}, {1, 2, 3}), (std::vector<double>{2, 1, 3, -1, -1, -1, -1, -1}));
 }
 
-TEST(LabelEncoder, KeysFarApart) {
+TEST(LabelEncoder, MapsDistantKeys) {
   const Tensor x = Tensor::of<int64_t>({6}, {kLow, kHigh, 0, 1, kHigh - 1, 1000000});
   EXPECT_EQ(encoded(x, {kHigh, 0, kLow, 1000000}, {1, 2, 3, 4}),
             (std::vector<double>{3, 1, 2, -1, -1, 4}));

@@ -461,7 +461,7 @@ INSTANTIATE_TEST_SUITE_P(Cleanup, WhatDoesSomething, testing::ValuesIn(kKept),
                            return name;
                          });
 
-TEST(EliminateNop, ANodeThatDoesNothingGoesFromAnyShape) {
+TEST(EliminateNop, RemovesANodeWithoutEffectForAnyShape) {
   expect_ops({"eliminate_nop_transpose", "eliminate_nop_cast", "eliminate_nop_expand",
               "eliminate_nop_tile", "eliminate_nop_pad", "eliminate_nop_slice",
               "eliminate_nop_dropout", "eliminate_unused_initializer"},

@@ -38,7 +38,7 @@ TEST(Branches, AreFoundByTheNameOfTheirAttribute) {
 }
 
 // The values may be at any depth and of any graph.
-TEST(Branches, ValuesReadIncludeThoseOfBodies) {
+TEST(Branches, ValuesReadIncludeReadsOfBodies) {
   const auto graph = parsed(kBody);
   EXPECT_EQ(names_of(passes::values_read(*graph->nodes()[0])), "x ");
   EXPECT_EQ(names_of(passes::values_read(*graph->nodes()[1])), "a c k n on x z ");
@@ -59,7 +59,7 @@ TEST(Branches, AFunctionOfItsInputsIsPure) {
   EXPECT_FALSE(passes::is_pure(*others->nodes()[1]));
 }
 
-TEST(Branches, MoveInFrontOfANodeWithAllThatTheyHave) {
+TEST(Branches, MoveBeforeANodeWithTheirContents) {
   const auto graph = parsed(kBody);
   ir::Node& choice = *graph->nodes()[1];
   const auto then = passes::branch_of(choice, "then_branch"),

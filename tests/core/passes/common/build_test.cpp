@@ -70,7 +70,7 @@ TEST(Build, NodesAreSpeltAsTheOpsetHasThem) {
       "Concat 2 axis: [2,8] ");
 }
 
-TEST(Build, AddsNoNodeThatChangesNothing) {
+TEST(Build, AddsNoNodeWithoutEffect) {
   const auto same = [](auto&& make) { return built_text(17, make).substr(0, 5); };
   EXPECT_EQ(same([](ir::Node& at, Value* x) { return passes::reshaped(at, x, {2, 4}); }), "[2,4]");
   EXPECT_EQ(same([](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::f32); }),

@@ -77,7 +77,7 @@ TEST(DecoderAttention, RefusesOtherFormsWithTheNode) {
   }
 }
 
-TEST(DecoderAttention, LeavesOtherAttentionAlone) {
+TEST(DecoderAttention, KeepsOtherAttention) {
   auto graph = ir::parse_text(R"(graph "g" opset {"": 18, "com.microsoft": 1} {
   input %q : f32[B,S,6]
   input %past_key_cross : f32[B,2,9,3]

@@ -221,7 +221,7 @@ TEST_F(GraphHost, TypesAreWrittenAsFarAsTheCallerKnowsThem) {
   EXPECT_EQ(more[1].bytes, 77u);
 }
 
-TEST_F(GraphHost, NodesAreAddedInFrontOfOthersOrAtTheEnd) {
+TEST_F(GraphHost, NodesAreAddedBeforeOthersOrAtTheEnd) {
   poprt_value* const inputs[] = {value("a"), nullptr, value("hi")};
   poprt_node* made = host_.add_node(graph(), "", "Clip", inputs, 3, 1, node(1));
   ASSERT_NE(made, nullptr);
@@ -374,7 +374,7 @@ TEST_F(GraphHost, ReportsErrorsOfACall) {
             "internal: it: outer");
 }
 
-TEST_F(GraphHost, ParametersAreThoseOfTheCall) {
+TEST_F(GraphHost, ParametersMatchTheCall) {
   const auto parameter_text = [&](const passes::Arguments* arguments, const char* name) {
     std::string found;
     try {

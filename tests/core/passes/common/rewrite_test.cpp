@@ -75,7 +75,7 @@ std::string factors(const std::string& body) {
   return text + fmt::format("{}", p.scale);
 }
 
-TEST(Rewrite, ProductsAreTakenApart) {
+TEST(Rewrite, DecomposesProducts) {
   const std::pair<const char*, const char*> rows[] = {
       {"%y = Mul(%a, %b)", "a b 1"},
       {"%y = Mul(%two, %a)", "a 2"},
@@ -162,7 +162,7 @@ TEST(Rewrite, ShapesAreTheSameWhenBothAreKnown) {
   }
 }
 
-TEST(Rewrite, NewNodesStandInFrontAndBearTheName) {
+TEST(Rewrite, InsertsNewNodesBeforeTheNodeWithItsName) {
   const auto g = parsed(kReaders);
   ir::Node& at = *g->nodes()[0];
   ir::Node* made = passes::insert_node(at, "Softmax", "", {g->find("x")}, {{"axis", int64_t{0}}});
@@ -238,7 +238,7 @@ TEST(Rewrite, AReplacementTakesTheName) {
   EXPECT_EQ(other->outputs()[0]->name(), "a");
 }
 
-TEST(Rewrite, NodesThatDoNothingArePassedBy) {
+TEST(Rewrite, SkipsNodesWithoutEffect) {
   const auto g = parsed(R"(
     input %x : f32[2]
     %a = Identity(%x)

@@ -84,7 +84,7 @@ class TokenPositionsOfAModel : public testing::Test {
   std::optional<TokenPositions> positions;
 };
 
-TEST_F(TokenPositionsOfAModel, AreThoseOfTheExporter) { EXPECT_EQ(checked("2"), ErrorCode::ok); }
+TEST_F(TokenPositionsOfAModel, MatchTheExporter) { EXPECT_EQ(checked("2"), ErrorCode::ok); }
 
 TEST_F(TokenPositionsOfAModel, AreRefusedIfTheExporterHasOthers) {
   EXPECT_EQ(checked("3"), ErrorCode::unimplemented);

@@ -23,7 +23,7 @@ TEST(ConstantFolding, ShapeArithmeticDisappears) {
 }
 
 // With a limit of 0 bytes nothing is folded; the parameter of the pass overrides the option.
-TEST(ConstantFolding, FoldsNothingAboveTheSizeLimit) {
+TEST(ConstantFolding, FoldsNoResultAboveTheSizeLimit) {
   const auto left = [](const char* parameter, int64_t option) {
     const auto graph = parsed(R"(
       const %a : f32[2] = [1.0, 2.0]
@@ -88,7 +88,7 @@ TEST(ConstantFolding, DoesNotStoreRepeatedElements) {
 }
 
 // Up to one MiB, or twice the size of the inputs, for any operator.
-TEST(ConstantFolding, SmallResultsAndThoseHardlyLargerThanTheirOperandsAreStored) {
+TEST(ConstantFolding, StoresSmallResultsAndResultsOfAboutTheSizeOfTheirOperands) {
   const struct {
     const char *big, *left;
   } all[] = {

@@ -44,7 +44,7 @@ TEST(AttentionPattern, ScaledAndMasked) {
   EXPECT_EQ(n->input(3)->name(), "m");
 }
 
-TEST(AttentionPattern, ScaledBeforeTheProductAndKTransposedApart) {
+TEST(AttentionPattern, ScalesBeforeTheProductAndASeparateTransposeOfK) {
   expect_ops({"attention_pattern"},
              attention(R"(
     %qm = Div(%qt, %root)

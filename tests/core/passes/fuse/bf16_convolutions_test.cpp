@@ -70,7 +70,7 @@ TEST(Bf16Convolutions, ResultsThatOnlyConvolutionsReadAreStoredAsBf16) {
   EXPECT_EQ(n.after("bf16"), "conv_stem_bf16! conv_bf16! conv_bf16 ");
 }
 
-TEST(Bf16Convolutions, NothingChangesWithoutTheOption) {
+TEST(Bf16Convolutions, KeepsTheModelWithoutTheOption) {
   Network n;
   n.g.add_output(n.conv(n.relu(n.conv(n.input({1, 16, 20, 20}), 32, 1)), 16, 1));
   EXPECT_EQ(n.after("f32"), "conv conv ");

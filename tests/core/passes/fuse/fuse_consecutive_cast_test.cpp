@@ -23,7 +23,7 @@ TEST(FuseConsecutiveCast, OnlyThroughTypesThatHoldEveryValue) {
              "Cast Cast");
 }
 
-TEST(FuseConsecutiveCast, GoesThroughEveryTypeThatHoldsTheOtherOnesValues) {
+TEST(FuseConsecutiveCast, RemovesACastThroughEveryTypeThatRepresentsAllValues) {
   const std::map<std::string, std::string> holders = {
       {"f64", " f64 "},
       {"f32", " f32 f64 "},

@@ -11,7 +11,7 @@ const std::vector<std::string> kStridedEinsum = {"replace_einsum_with_matmul",
                                                  "transpose_to_reshape", "fuse_consecutive_reshape",
                                                  "eliminate_nop_reshape", "strided_products"};
 
-TEST(StridedProducts, AnEinsumWithABatchInTheMiddleMovesNothing) {
+TEST(StridedProducts, AnEinsumWithABatchInTheMiddleNeedsNoTranspose) {
   const auto graph = expect_ops(kStridedEinsum, R"(
     input %a : f32[2,3,5,8]
     input %b : f32[5,4,8]
@@ -25,7 +25,7 @@ TEST(StridedProducts, AnEinsumWithABatchInTheMiddleMovesNothing) {
   EXPECT_EQ(product.ints_attr("batch"), (std::vector<int64_t>{5, 8, 32, 4}));
 }
 
-TEST(StridedProducts, EinsumsOfAttentionMoveNothing) {
+TEST(StridedProducts, EinsumsOfAttentionNeedNoTranspose) {
   for (const char* equation : {"bqhd,bkhd->bhqk", "ibnd,jbnd->bnij"})
     expect_ops(kStridedEinsum,
                fmt::format(R"(

@@ -167,7 +167,7 @@ TEST(ChannelsLast, BoundsOfBytesAreMergedIntoTheConvolution) {
   }
 }
 
-TEST(ChannelsLast, PoolsOfManyChannelsMoveAlone) {
+TEST(ChannelsLast, ConvertsAPoolOfManyChannelsWithoutNeighbours) {
   std::mt19937 rng(9);
   const std::string pool =
       "\n%y = MaxPool(%x) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}\n"

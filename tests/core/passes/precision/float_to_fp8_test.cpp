@@ -98,7 +98,7 @@ TEST(FloatToFp8, ComputesOnRoundedOperands) {
         expect_rounded(text, formats, weights_only);
 }
 
-TEST(FloatToFp8, OfWeightsAloneLeavesTheDataInHalf) {
+TEST(FloatToFp8, OnlyWeightsInFp8LeaveTheDataInHalf) {
   const auto graph = parsed(matmul());
   run_fp8(*graph, parameters("F143,F143,-1,-5", true));
   EXPECT_EQ(ops_of(*graph), "Cast ai.graphcore.FP8MatMul Cast");

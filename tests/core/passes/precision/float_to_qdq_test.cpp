@@ -122,7 +122,7 @@ TEST(FloatToQdq, EveryReaderReadsTheBytesAndAnOutputStays) {
   EXPECT_TRUE(ir::producer_if(g->find("z")->producer()->input(0), "DequantizeLinear"));
 }
 
-TEST(FloatToQdq, WithoutRangesNothingChanges) {
+TEST(FloatToQdq, KeepsTheModelWithoutRanges) {
   const auto original = parsed(kConv);
   EXPECT_EQ(ir::to_text(*quantised(kConv, {})), ir::to_text(*original));
   // A product whose input has no range, and names that the model does not have.

@@ -127,7 +127,7 @@ TEST(ComputeHalfInFloat, OnlyInputsAndOutputsStayHalf) {
   EXPECT_EQ(graph->find("a")->dtype(), DType::f32);
 }
 
-TEST(ComputeHalfInFloat, AnInputThatIsAnOutputIsLeftAlone) {
+TEST(ComputeHalfInFloat, KeepsAnInputThatIsAnOutput) {
   const auto graph = parsed(R"(
     input %x : f16[3]
     %y = Relu(%x)

@@ -61,7 +61,7 @@ TEST(DeadlineWatch, FindsTheEarliestAfterAForgottenOne) {
   EXPECT_EQ(soon->code(), ErrorCode::deadline_exceeded);
 }
 
-TEST(DeadlineWatch, LeavesRequestsAloneThatRun) {
+TEST(DeadlineWatch, KeepsRunningRequests) {
   const auto pool = RequestPool::make(1, 1);
   DeadlineWatch watch;
   const auto running = request_until(*pool, 1ms);

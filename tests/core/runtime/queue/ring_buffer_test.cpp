@@ -160,7 +160,7 @@ TEST(StreamedRing, AWriterThatFindsTheRingFullHasShownEverything) {
   EXPECT_TRUE(writer.try_push(4));
 }
 
-TEST(StreamedRing, AReaderGivesSlotsBackByQuartersAndAllWhenNothingWaits) {
+TEST(StreamedRing, AReaderReleasesSlotsByQuartersAndAllIfNoneWaits) {
   StreamedRing<int> ring(64);
   for (int i = 0; i < 64; i++) ASSERT_TRUE(ring.try_push(i));
   StreamedRing<int>::Reader reader(ring);
@@ -291,7 +291,7 @@ TEST(RingBuffer, CommitOfZeroElementsHasNoEffect) {
   EXPECT_EQ(ring.peek()[0], 7);
 }
 
-TEST(RingBuffer, ACapacityOfOneGoesBackAndForth) {
+TEST(RingBuffer, ACapacityOfOneAlternatesBetweenWriterAndReader) {
   RingBuffer<int> ring(1);
   for (int i = 0; i < 100; i++) {
     EXPECT_TRUE(ring.try_push(i));

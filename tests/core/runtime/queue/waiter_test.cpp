@@ -14,7 +14,7 @@ TEST(Waiter, ReturnsAtOnceWhenReady) {
   EXPECT_TRUE(waiter.wait([] { return true; }));
 }
 
-TEST(Waiter, GivesUpAtTheDeadline) {
+TEST(Waiter, StopsWaitingAtTheDeadline) {
   Waiter waiter;
   const auto deadline = Waiter::Clock::now() + 5ms;
   EXPECT_FALSE(waiter.wait([] { return false; }, deadline));

@@ -327,7 +327,7 @@ TEST(BucketRunner, RefusesSizesThatFitNoBucket) {
             std::string::npos);
 }
 
-TEST(BucketRunner, CancelledRequestsLeaveTheirMemoryAlone) {
+TEST(BucketRunner, CancelledRequestsDoNotWriteTheirMemory) {
   BucketRunner runner(model());
   std::vector<std::unique_ptr<Request>> requests;
   std::vector<RequestPtr> handles;

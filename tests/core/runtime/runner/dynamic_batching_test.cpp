@@ -39,7 +39,7 @@ TEST(DynamicBatch, TakesEverySizeUpToThreeBatches) {
 
 // A row of 13 makes the run fail, as an index outside its tensor does. The other requests of the
 // batch get their results.
-TEST(DynamicBatch, ARequestThatMakesItsRunFailFailsAlone) {
+TEST(DynamicBatch, ARequestThatFailsItsRunDoesNotFailOthers) {
   constexpr size_t kBatch = 6;
   for (const bool overlap : {false, true}) {
     std::optional<Error> failure;

@@ -135,7 +135,7 @@ struct WeightsFirst {
   std::shared_ptr<const Model> model;
 };
 
-TEST(LightRunner, PositionsCountTheInputsOfRequestsAlone) {
+TEST(LightRunner, PositionsCountOnlyInputsOfRequests) {
   WeightsFirst w;
   LightRunner runner(w.model);
   const std::vector<float> x{5, 6, 7, 8}, z{9, 10, 11, 12};

@@ -18,13 +18,13 @@ std::vector<int64_t> offsets(PackLayout layout, std::vector<uint64_t> lengths) {
   return list;
 }
 
-TEST(PackLayout, NextFitGoesOnFromTheLastRow) {
+TEST(PackLayout, NextFitContinuesAtTheLastRow) {
   // Rows of 8. The 2 would fit row 0, but that is over.
   EXPECT_EQ(offsets({3, 8, PackAlgorithm::next_fit, false, 0}, {5, 6, 2, 3, 4, 2}),
             (std::vector<int64_t>{0, 8, 14, 16, 19, kNone}));
 }
 
-TEST(PackLayout, FirstFitLooksAtAllRows) {
+TEST(PackLayout, FirstFitExaminesAllRows) {
   EXPECT_EQ(offsets({3, 8, PackAlgorithm::first_fit, false, 0}, {5, 6, 2, 3, 4, 2}),
             (std::vector<int64_t>{0, 8, 5, 16, 19, 14}));
 }

@@ -339,7 +339,7 @@ TEST(PackRunner, ResultsEqualUnpackedOnesForRandomRequests) {
   }
 }
 
-TEST(PackRunner, SingleRowModeNeedsTheMaskAlone) {
+TEST(PackRunner, SingleRowModeNeedsOnlyTheMask) {
   PackSetup s(false, [](auto& c) {
     c.dynamic_input_name.clear();
     c.dynamic_group.clear();

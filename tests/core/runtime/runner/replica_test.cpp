@@ -102,7 +102,7 @@ std::shared_ptr<const Model> memory_model() {
   return make_model("memory", std::move(image));
 }
 
-TEST(Replication, ARequestMeetsTheStateOfTheReplicaThatItNames) {
+TEST(Replication, ARequestUsesTheStateOfTheNamedReplica) {
   RunnerConfig config;
   config.replication_factor = 3;
   ModelRunner runner(memory_model(), config);
@@ -260,7 +260,7 @@ std::vector<std::ptrdiff_t> places_of_dropped(const std::shared_ptr<Model>& mode
   return places;
 }
 
-TEST(Unconnected, OutputsLieApartButForThoseOfOtherGraphs) {
+TEST(Unconnected, OutputsHaveSeparateMemoryWithinAGraph) {
   const auto model =
       test::anchors_only({{"index", DType::u32, {1}}}, {{"graph0/a", DType::u8, {20}},
                                                         {"graph0/b", DType::u8, {64}},

@@ -499,7 +499,7 @@ class RunnerPlans : public ::testing::Test {
   test::RecordedLines found;
 };
 
-TEST_F(RunnerPlans, AreThoseThatAreRecorded) {
+TEST_F(RunnerPlans, MatchTheRecord) {
   const std::pair<const char*, std::function<void(RunnerConfig&)>> configs[] = {
       {"", [](RunnerConfig&) {}},
       {", rows along 0", [](RunnerConfig& c) { c.batching_dim = 0; }},

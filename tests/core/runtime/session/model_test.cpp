@@ -148,7 +148,7 @@ TEST(Model, MetadataListsTheProgramsOfAnAnchor) {
   EXPECT_EQ(make_metadata("m", loads).programFlow().load(), std::vector<uint32_t>{0});
 }
 
-TEST(Model, VariablesAreInputsOfTheLoadProgramAlone) {
+TEST(Model, VariablesAreInputsOfOnlyTheLoadProgram) {
   popef::Metadata m = make_metadata("m", with_flows());
   const auto is = [&](const char* name, popef::TensorType type = popef::TensorType::INPUT) {
     for (const popef::Anchor& a : m.anchors())

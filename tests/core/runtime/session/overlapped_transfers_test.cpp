@@ -262,7 +262,7 @@ TEST(OverlappedTransfers, QueuesOfUserMemory) {
   }
 }
 
-TEST(OverlappedTransfers, StopEndsARunThatWaitsAndReloadGoesOn) {
+TEST(OverlappedTransfers, StopEndsAWaitingRunAndReloadContinues) {
   Session session(compiled(8, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
   QueueManager* queues = &session.create_queue_manager(4);
   std::atomic<int> code{-1};

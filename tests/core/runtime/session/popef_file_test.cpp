@@ -116,7 +116,7 @@ TEST_F(PopefFile, ModelsMadeByHandCannotBeSaved) {
   EXPECT_TRUE(fs::is_empty(folder));
 }
 
-TEST_F(PopefFile, AFailedWriteLeavesNothing) {
+TEST_F(PopefFile, AFailedWriteLeavesNoFile) {
   CopyModel copy(4);
   const program::Weight broken[] = {
       {0, 16, [](std::span<std::byte>) { fail(ErrorCode::internal, "no more"); }}};
@@ -286,7 +286,7 @@ struct OwnData {
   std::vector<float> u{1, 2, 3, 4}, c{5, 6, 7, 8}, v{9, 10, 11, 12, 13, 14};
 };
 
-TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
+TEST_F(PopefFile, SavedValuesOfAModelAreReadAtAnyOffset) {
   OwnData own;
   const auto model = own.payload();
   own.expect_runs(model, own.u);

@@ -135,7 +135,7 @@ TEST_F(PrecisionCacheTest, ModelsPrecisionsAndBuildsHaveSeparateFiles) {
   EXPECT_EQ(files().size(), 5u) << "an equal model";
 }
 
-TEST_F(PrecisionCacheTest, NothingIsWrittenIfNothingChanges) {
+TEST_F(PrecisionCacheTest, WritesNoFileForAnUnchangedProgram) {
   const auto model = product_model(2);
   EXPECT_EQ(in("f32", model), model);
   EXPECT_EQ(in("auto", model), model);

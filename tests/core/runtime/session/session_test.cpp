@@ -55,7 +55,7 @@ TEST(Session, RunsLoadMainAndSavePrograms) {
   EXPECT_EQ(c, copy.constants);
 }
 
-TEST(Session, HoldsItsDeviceUntilItGoes) {
+TEST(Session, HoldsItsDeviceUntilDestroyed) {
   CopyModel copy(8);
   const auto model = make_model("m", copy.image());
   const device::DeviceManager manager(1);
@@ -439,7 +439,7 @@ TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
   EXPECT_STREQ(e.what(), "there is no program 3; programs are 0, 1, 2, 5, 9");
 }
 
-TEST(Session, ProgramsThatTheMapNamesDoNothingWithoutAFlow) {
+TEST(Session, ProgramsOfTheMapHaveNoEffectWithoutAFlow) {
   CopyModel copy(4);
   Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
   const ConnectedSession at(session, 4);

@@ -115,7 +115,7 @@ std::shared_ptr<const Model> with_variable(float value, std::string name) {
   return open_popef(std::as_bytes(std::span(*bytes)), bytes);
 }
 
-TEST(Variants, ValuesThatFilesHaveApartAreFusedToo) {
+TEST(Variants, FusesValuesOfSeparateFiles) {
   const auto a = with_variable(3, "a"), b = with_variable(4, "b");
   ASSERT_EQ(a->input_data.at(0).size(), 12u);
   ASSERT_EQ(a->inputs()[0].data, program::kNoData) << "in a blob of its own";

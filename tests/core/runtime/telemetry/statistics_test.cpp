@@ -54,7 +54,7 @@ TEST(LatencyHistogram, CountsInPowersOfTwo) {
   EXPECT_EQ(LatencyHistogram().quantile_ns(0.5), 0u);
 }
 
-TEST(TraceBuffer, AFullOneIsInOrderAlsoWhenNothingWasLost) {
+TEST(TraceBuffer, AFullBufferIsInOrderBeforeAndAfterALoss) {
   TraceBuffer buffer(3);
   for (uint64_t i = 1; i <= 3; i++) buffer.record(point(i));
   EXPECT_EQ(numbers(buffer), (std::vector<uint64_t>{1, 2, 3}));
@@ -76,7 +76,7 @@ TEST(LatencyHistogram, AQuantileIsTheEndOfABucketThatHoldsSomething) {
   EXPECT_EQ(h.quantile_ns(1.0), uint64_t{2} << 9);
 }
 
-TEST(LatencyHistogram, TheLongestIsKeptWhateverComesAfter) {
+TEST(LatencyHistogram, KeepsTheLongestAfterShorterTimes) {
   Counters c;
   for (const int64_t ns : {5, 100, 7, 99, 0, -3}) c.latency(std::chrono::nanoseconds(ns));
   const LatencyHistogram h = c.snapshot().latency;
@@ -98,7 +98,7 @@ TEST(LatencyHistogram, TheLastBucketHasAllThatAreLonger) {
   EXPECT_EQ(h.quantile_ns(0.26), uint64_t{2} << 39);
 }
 
-TEST(RunnerStatistics, EveryCounterIsAFieldOfItsOwn) {
+TEST(RunnerStatistics, EveryCounterHasASeparateField) {
   Counters c;
   uint64_t n = 1;
   for (Counters::Counter* counter :

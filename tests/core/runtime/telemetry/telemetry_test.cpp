@@ -579,7 +579,7 @@ TEST_F(TelemetryTest, MoreQueuesAndVariantsThanItHoldsAreLeftOut) {
   EXPECT_EQ(s.queues[0].name, "last");
 }
 
-TEST_F(TelemetryTest, TimesThatRunBackwardsCountAsNothing) {
+TEST_F(TelemetryTest, TimesThatRunBackwardsCountAsZero) {
   Telemetry t("m", 0, 0, std::vector<std::string>{"b"});
   const Telemetry::Clock::time_point start(std::chrono::seconds(7));
   t.completed(nanoseconds(-5));
@@ -744,7 +744,7 @@ std::string message_with_limit(int resource, uint64_t most) {
   return error_text;
 }
 
-TEST_F(TelemetryTest, ASegmentThatCannotBeMadeLeavesNothing) {
+TEST_F(TelemetryTest, ASegmentThatCannotBeCreatedLeavesNoFile) {
   const std::string begin = "telemetry segment '" + std::filesystem::canonical(folder_).string();
   const std::string large = message_with_limit(RLIMIT_FSIZE, 1000);
   EXPECT_TRUE(large.starts_with("permission_denied: cannot allocate " + begin)) << large;
