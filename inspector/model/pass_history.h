@@ -9,21 +9,11 @@
 #include <vector>
 
 #include "compiler/driver.h"
+#include "model/graph_changes.h"
 #include "model/graph_model.h"
 #include "model/program_model.h"
 
 namespace poprt::inspector {
-
-enum class Change { none, added, removed, changed };
-
-// Two nodes correspond if their first outputs have the same name, else if the nodes have the same
-// name. Contains the added and changed nodes of `after`, and the removed nodes of `before`.
-struct GraphChanges {
-  std::vector<Change> after;
-  std::vector<int> before;  // the corresponding node of each node of `after`; kNone: added
-  std::vector<int> removed;
-  size_t added = 0, changed = 0;
-};
 
 struct PassStep {
   std::string name, summary, stage;  // stage: "model", "convert", "compile"
@@ -73,8 +63,6 @@ std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen = {})
 // inputs have different numbers of shapes.
 compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string& assumed,
                                             const ChosenShapes& chosen = {});
-
-GraphChanges changes_between(const GraphModel& before, const GraphModel& after);
 
 // The change of a node by one step.
 struct NodeEvent {

@@ -41,6 +41,7 @@
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 #include "shape_compiler.h"
+#include "struct_size.h"
 #include "temporary_folder.h"
 
 using namespace poprt;

@@ -1,6 +1,7 @@
 #include "poprt/device.h"
 
 #include "guard.h"
+#include "struct_size.h"
 #include "wait.h"
 
 using namespace poprt;

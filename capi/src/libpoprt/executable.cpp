@@ -10,6 +10,7 @@
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 #include "runtime/session/variants.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

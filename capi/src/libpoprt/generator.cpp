@@ -17,6 +17,7 @@
 #include "generate/generator.h"
 #include "guard.h"
 #include "runtime/session/popef_file.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

@@ -5,6 +5,7 @@
 
 #include "compiler_loader.h"
 #include "library_calls.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

@@ -8,6 +8,7 @@
 
 #include "popef/metadata_fields.h"
 #include "popef_handles.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

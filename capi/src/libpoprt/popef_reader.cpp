@@ -5,6 +5,7 @@
 #include "popef/error.h"
 #include "popef_handles.h"
 #include "runtime/queue/payload_buffer.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

@@ -7,6 +7,7 @@
 #include "popef/writer.h"
 #include "popef_handles.h"
 #include "receiver.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

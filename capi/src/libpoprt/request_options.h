@@ -3,6 +3,7 @@
 
 #include "guard.h"
 #include "runtime/queue/request.h"
+#include "struct_size.h"
 
 namespace poprt::capi {
 

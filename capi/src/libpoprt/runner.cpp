@@ -14,6 +14,7 @@
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/variants.h"
 #include "shape_compiler.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

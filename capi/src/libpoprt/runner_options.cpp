@@ -9,6 +9,7 @@
 #include "option_lists.h"
 #include "runtime/session/popef_file.h"
 #include "runtime/session/precision_cache.h"
+#include "struct_size.h"
 
 namespace poprt::capi {
 namespace {

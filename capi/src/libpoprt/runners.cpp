@@ -4,6 +4,7 @@
 #include "runtime/runner/host_concat_runner.h"
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/pack_runner.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

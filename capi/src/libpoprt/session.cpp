@@ -10,6 +10,7 @@
 #include "runtime/queue/queue_manager.h"
 #include "runtime/session/popef_file.h"
 #include "runtime/session/session.h"
+#include "struct_size.h"
 #include "wait.h"
 
 using namespace poprt;

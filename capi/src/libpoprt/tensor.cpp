@@ -10,6 +10,7 @@
 #include "request_options.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/tensor_check.h"
+#include "struct_size.h"
 
 using namespace poprt;
 

@@ -1,0 +1,70 @@
+#include "model/graph_changes.h"
+
+#include <string>
+#include <unordered_map>
+
+namespace poprt::inspector {
+namespace {
+
+const std::string& identity(const GraphModel& graph, const GraphNode& node) {
+  if (!node.outputs.empty() && node.kind != NodeKind::output)
+    return graph.value(node.outputs[0]).name;
+  return node.name;
+}
+
+std::string key_of(const GraphModel& graph, const GraphNode& node) {
+  return (node.kind == NodeKind::output ? "output " : "node ") + identity(graph, node);
+}
+
+// Describes everything that affects readers of the node.
+std::string contents(const GraphModel& graph, const GraphNode& node) {
+  std::string text = node.op;
+  for (const int v : node.inputs)
+    text += v == kNone ? "|_" : "|" + graph.value(v).name + graph.value(v).type;
+  for (const int v : node.outputs)
+    text += v == kNone ? "|_" : "|" + graph.value(v).name + graph.value(v).type;
+  for (const auto& [key, value] : node.attributes) text += "|" + key + "=" + value;
+  return text;
+}
+
+}  // namespace
+
+GraphChanges changes_between(const GraphModel& before, const GraphModel& after) {
+  GraphChanges changes;
+  std::unordered_map<std::string, int> old, old_names;
+  for (size_t i = 0; i < before.nodes().size(); i++)
+    old.emplace(key_of(before, before.nodes()[i]), static_cast<int>(i));
+  std::vector<bool> kept(before.nodes().size());
+  for (const GraphNode& n : after.nodes()) {
+    const auto found = old.find(key_of(after, n));
+    changes.before.push_back(found == old.end() ? kNone : found->second);
+    if (found != old.end()) kept[static_cast<size_t>(found->second)] = true;
+  }
+  for (size_t i = 0; i < before.nodes().size(); i++)
+    if (!kept[i]) old_names.emplace(before.nodes()[i].name, static_cast<int>(i));
+  for (size_t i = 0; i < after.nodes().size(); i++) {
+    const GraphNode& n = after.nodes()[i];
+    int& was = changes.before[i];
+    if (was == kNone)
+      if (const auto found = old_names.find(n.name);
+          found != old_names.end() && before.node(found->second).kind == n.kind) {
+        was = found->second;
+        kept[static_cast<size_t>(was)] = true;
+        old_names.erase(found);
+      }
+    Change change = Change::none;
+    if (was == kNone) {
+      change = Change::added;
+      changes.added++;
+    } else if (contents(before, before.node(was)) != contents(after, n)) {
+      change = Change::changed;
+      changes.changed++;
+    }
+    changes.after.push_back(change);
+  }
+  for (size_t i = 0; i < kept.size(); i++)
+    if (!kept[i]) changes.removed.push_back(static_cast<int>(i));
+  return changes;
+}
+
+}  // namespace poprt::inspector

@@ -1,0 +1,24 @@
+// The nodes that differ between two graphs: two steps of a compilation, or two models.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/graph_model.h"
+
+namespace poprt::inspector {
+
+enum class Change { none, added, removed, changed };
+
+// Two nodes correspond if their first outputs have the same name, else if the nodes have the same
+// name. Contains the added and changed nodes of `after`, and the removed nodes of `before`.
+struct GraphChanges {
+  std::vector<Change> after;
+  std::vector<int> before;  // the corresponding node of each node of `after`; kNone: added
+  std::vector<int> removed;
+  size_t added = 0, changed = 0;
+};
+
+GraphChanges changes_between(const GraphModel& before, const GraphModel& after);
+
+}  // namespace poprt::inspector
