@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "common/text_width.h"
+#include "common/text_wrapping.h"
 
 namespace poprt::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/arguments.h"
-#include "common/text_width.h"
+#include "common/text_wrapping.h"
 
 namespace poprt::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "common/arguments.h"
 #include "common/json.h"
-#include "common/text_width.h"
+#include "common/text_wrapping.h"
 #include "exec/commands.h"
 #include "exec/support/telemetry_table.h"
 #include "poprt/telemetry.h"

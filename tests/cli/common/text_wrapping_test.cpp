@@ -1,4 +1,4 @@
-#include "common/text_width.h"
+#include "common/text_wrapping.h"
 
 #include <gtest/gtest.h>
 
