@@ -81,6 +81,9 @@ class Python(Language):
         self.tests = [(n, [sys.executable, "-W", "error", "-m", "unittest", "-f", n + "_test"], here, environment)
                       for n in self.FIRST + others]
         self.tests.insert(6, self.options([], OPTIONS_PYTHON=self.package))
+        os.symlink(os.path.join(self.out, "bin"), os.path.join(self.work, "bin"))  # tests of commands take the package next to it
+        self.tests.append(("poprt_scripts", [sys.executable, "-B", os.path.join(ROOT, "tests/cli/poprt_scripts_test.py")], None,
+                           {"POPRT_BIN": os.path.join(self.work, "bin"), "POPRT_ONNX_PYTHON": sys.executable}))
 
     def build(self, site):
         made = os.path.join(self.package, os.path.relpath(site.file, "bindings/python"))

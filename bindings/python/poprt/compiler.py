@@ -274,6 +274,8 @@ def shapes_text(given: Shapes) -> str:
     try:
         return "\n".join(name + "=" + "/".join(",".join(str(int(size)) for size in shape) or "[]" for shape in several)
                          for name, several in _shapes_by_name(given).items())
+    except InvalidArgumentError:  # a ValueError with a better text
+        raise
     except (TypeError, AttributeError, ValueError):
         raise TypeError(f"expected a dict of input name to shape, or a list of them, found {given!r}") from None
 

@@ -213,7 +213,10 @@ def export_saved_model(popef: Model, folder: Model, *, operator: Model = "libten
     tf = package("tensorflow", "export_saved_model", "python3 -m pip install tensorflow-cpu")
     library = tf.load_op_library(os.fspath(operator))
     executable = Executable(popef)
-    refusal = executable.batching_refusal(0)
+    try:
+        refusal = executable.batching_refusal(0)
+    except InvalidArgumentError as error:  # an input without dimensions
+        refusal = str(error)
     with Runner(executable) as runner:
         inputs, outputs, all_outputs = runner.get_inputs(), runner.get_outputs(), runner.get_execute_outputs()
     sized = {d.name for d in all_outputs} - {d.name for d in outputs}  # NAME:shape, if the size of NAME depends on data

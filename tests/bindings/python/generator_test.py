@@ -3,9 +3,13 @@
 import itertools
 import json
 import os
+import shutil
+import sys
 import tempfile
 import threading
+import types
 import unittest
+from unittest import mock
 
 import numpy as np
 import poprt
@@ -19,6 +23,83 @@ PROMPT, TOKENS = [6, 42, 26], [33, 33, 24, 21, 43, 37, 34, 43]
 
 def generator(**options):
     return Generator(os.path.join(FOLDER, "genai"), threads=1, **options)
+
+
+class Letters:
+    """A tokenizer: token 33 is "a", 43 is "xy", and 24 and 21 are the two bytes of one letter."""
+
+    def __init__(self):
+        self.asked = []
+
+    def encode(self, text, add_special_tokens=True):
+        self.asked.append((text, add_special_tokens))
+        return types.SimpleNamespace(ids=PROMPT)
+
+    def decode(self, tokens):
+        text = b"".join({33: b"a", 24: b"\xc3", 21: b"\xa9", 43: b"xy"}.get(token, b"." if token == 37 else b"-") for token in tokens)
+        return text.decode(errors="replace")
+
+
+class Texts(unittest.TestCase):
+    """The tokens 33, 33, 24, 21, 43, 37, 34, 43 are the text aa\u00e9xy.-xy."""
+
+    TEXT = "aa\u00e9xy.-xy"
+
+    def setUp(self):
+        self.generator = self.enterContext(generator())
+        self.generator.tokenizer = self.tokenizer = Letters()
+
+    def pieces(self, **options):
+        return list(self.generator.generate_text("hello", **{"max_new_tokens": 8, "ignore_stop": 1, **options}))
+
+    def test_pieces_are_whole_letters(self):
+        self.assertEqual(self.pieces(), ["a", "a", "\u00e9", "xy", ".", "-", "xy"])
+        self.assertEqual(self.tokenizer.asked, [("hello", False)])
+
+    def test_an_incomplete_letter_at_the_end_is_given(self):
+        self.assertEqual(self.pieces(max_new_tokens=3), ["a", "a", "\N{REPLACEMENT CHARACTER}"])
+
+    def test_the_text_ends_before_the_first_stop_string(self):
+        for stops, wanted in ((["\u00e9"], "aa"), (["y."], "aa\u00e9x"), (["zz", "y.-x", "y."], "aa\u00e9x"), (["xy", "\u00e9x"], "aa"),
+                              (["a"], ""), (["zzz"], self.TEXT), (["y.-xyz"], self.TEXT), (iter(["."]), "aa\u00e9xy")):
+            with self.subTest(wanted):
+                self.assertEqual("".join(self.pieces(stop_strings=stops)), wanted)
+        self.assertEqual(self.pieces(stop_strings=["a"]), [])
+
+    def test_a_piece_never_contains_the_beginning_of_a_stop_string(self):
+        given = ""
+        for piece in self.generator.generate_text("hello", max_new_tokens=8, ignore_stop=1, stop_strings=["xy.-"]):
+            given += piece
+            self.assertNotIn("x", given)
+        self.assertEqual(given, "aa\u00e9")
+        # Two letters are held back, because a stop string of three letters may have begun.
+        self.assertEqual(self.pieces(stop_strings=["zzz"])[0], "a")
+        self.assertEqual("".join(self.pieces(stop_strings=["zzz"])[:-1]), self.TEXT[:-2])
+
+    def test_a_stopped_text_is_cancelled(self):
+        first = next(self.generator.generate_text("hello", max_new_tokens=50, ignore_stop=1, stop_strings=["\u00e9"]))
+        self.assertEqual(first, "a")
+        with mock.patch.object(poprt.generator.Sequence, "cancel", autospec=True) as cancel:
+            self.pieces(stop_strings=["zzz"])
+            self.assertEqual(cancel.call_count, 0)
+            self.pieces(stop_strings=["\u00e9"])
+            self.assertEqual(cancel.call_count, 1)
+
+    def test_the_tokenizer_of_the_folder(self):
+        library = types.SimpleNamespace(Tokenizer=types.SimpleNamespace(from_file=mock.Mock(side_effect=lambda path: (path, Letters()))))
+        with tempfile.TemporaryDirectory() as folder:
+            copied = shutil.copytree(os.path.join(FOLDER, "genai"), os.path.join(folder, "genai"))
+            with mock.patch.dict(sys.modules, tokenizers=library), Generator(copied) as g:
+                with self.assertRaisesRegex(errors.FailedPreconditionError, "there is no '.*tokenizer.json'; set the tokenizer"):
+                    g.tokenizer
+                file = os.path.join(copied, "tokenizer.json")
+                with open(file, "wb"):
+                    self.assertEqual(g.tokenizer[0], file)
+                self.assertIs(g.tokenizer, g.tokenizer)
+                self.assertEqual(library.Tokenizer.from_file.call_count, 1)
+            with mock.patch.dict(sys.modules, tokenizers=None), Generator(copied) as g:
+                with self.assertRaisesRegex(ImportError, "Generator.tokenizer needs .*pip install tokenizers"):
+                    g.tokenizer
 
 
 class Generators(unittest.TestCase):
@@ -111,6 +192,42 @@ class Generators(unittest.TestCase):
             self.assertEqual(list(second), TOKENS)
             self.assertEqual(list(first), [])
             self.assertEqual(first.finish_reason(), "cancelled")
+
+    def test_a_closed_sequence_is_refused(self):
+        with generator() as g:
+            with g.generate(PROMPT, max_new_tokens=8) as text:
+                self.assertEqual(text.next(-1), TOKENS[0])
+            text.close()
+            for use in (lambda: text.next(-1), lambda: text.append(1), lambda: text.logit(0), lambda: text.score):
+                with self.assertRaisesRegex(ValueError, "sequence is closed"):
+                    use()
+            self.assertEqual(list(g.generate(PROMPT, max_new_tokens=2, ignore_stop=1)), TOKENS[:2])
+
+    def test_one_logit_is_read_and_changed(self):
+        with generator() as g:
+            s = g.new_sequence(PROMPT)
+            s.set_option("wait_for_logits", 1)
+            s.start()
+            count = s.wait_logits(-1)
+            self.assertEqual(max(range(count), key=s.logit), TOKENS[0])
+            s.set_logit(7, s.logit(TOKENS[0]) + 1)
+            s.resume()
+            self.assertEqual(s.next(-1), 7)
+
+    def test_a_wait_is_cut_into_pieces_so_that_ctrl_c_has_an_effect(self):
+        from poprt import generator as module
+
+        limits = []
+
+        def late(limit):
+            limits.append(limit)
+            if len(limits) < 3:
+                raise errors.DeadlineExceededError("no token in time")
+            return 5
+
+        self.assertEqual(module._waiting(late), 5)
+        self.assertEqual(len(set(limits)), 1)
+        self.assertTrue(10**6 <= limits[0] <= 10**9, limits)
 
     def test_samples_depend_on_the_seed(self):
         with generator(slots=2) as g:

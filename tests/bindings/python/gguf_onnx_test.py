@@ -1,12 +1,17 @@
-"""frontend.gguf: files with random weights, and the tokens that NumPy computes from them. Needs PyPI's package gguf."""
+"""frontend.gguf: files with random weights, and the tokens that NumPy computes from them. gguf_stand_in.py replaces PyPI's package gguf
+where it is not installed."""
 
 import importlib.util
 import json
 import os
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
+import gguf_stand_in
 import numpy as np
+import onnx
 from poprt import Generator, errors
 from poprt.frontend import gguf
 
@@ -14,70 +19,95 @@ VOCABULARY, HIDDEN, LAYERS, HEADS, KV_HEADS, MLP, LENGTH, EPSILON = 48, 64, 2, 4
 WIDTH = HIDDEN // HEADS
 
 
-def write(path, architecture, kind, tied, window=0):
-    """Writes a model and returns its weights as the file has them."""
-    import gguf as library
-
-    random = np.random.default_rng(7)
-    writer = library.GGUFWriter(path, architecture)
-    writer.add_context_length(LENGTH)
-    writer.add_embedding_length(HIDDEN)
-    writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(MLP)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KV_HEADS)
-    writer.add_layer_norm_rms_eps(EPSILON)
-    writer.add_rope_freq_base(1000.0)
-    if window:
-        writer.add_sliding_window(window)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("default")
-    writer.add_token_list([chr(ord("a") + i) if i < 26 else f"<{i}>" for i in range(VOCABULARY)])
-    writer.add_token_types([1 if i < 26 else 3 for i in range(VOCABULARY)])
-    writer.add_token_merges([])
-    writer.add_eos_token_id(VOCABULARY - 1)
-    weights = {}
-
-    def add(name, *shape, scale, how):
-        value = (random.standard_normal(shape) * scale).astype(np.float32)
-        if how is None:
-            value = 1 + value if name.endswith("norm.weight") else value
-            writer.add_tensor(name, value)
-            weights[name] = value.astype(np.float64)
-            return
-        data = library.quants.quantize(value, how)
-        writer.add_tensor(name, data, raw_dtype=how)
-        weights[name] = library.quants.dequantize(data, how).astype(np.float64)
-
-    how = getattr(library.GGMLQuantizationType, kind)
-    table = how if kind in ("F16", "Q8_0") else library.GGMLQuantizationType.Q8_0
-    add("token_embd.weight", VOCABULARY, HIDDEN, scale=1.0, how=table)
-    if not tied:
-        add("output.weight", VOCABULARY, HIDDEN, scale=0.3, how=how)
-    add("output_norm.weight", HIDDEN, scale=0.1, how=None)
-    for i in range(LAYERS):
-        block = f"blk.{i}."
-        for name, rows, columns in (("attn_q", HIDDEN, HIDDEN), ("attn_k", KV_HEADS * WIDTH, HIDDEN), ("attn_v", KV_HEADS * WIDTH, HIDDEN),
-                                    ("attn_output", HIDDEN, HIDDEN), ("ffn_gate", MLP, HIDDEN), ("ffn_up", MLP, HIDDEN),
-                                    ("ffn_down", HIDDEN, MLP)):
-            add(block + name + ".weight", rows, columns, scale=0.25, how=how)
-            if architecture == "qwen2" and name in ("attn_q", "attn_k", "attn_v"):
-                add(block + name + ".bias", rows, scale=0.3, how=None)
-        add(block + "attn_norm.weight", HIDDEN, scale=0.1, how=None)
-        add(block + "ffn_norm.weight", HIDDEN, scale=0.1, how=None)
-        if architecture == "qwen3":
-            add(block + "attn_q_norm.weight", WIDTH, scale=0.1, how=None)
-            add(block + "attn_k_norm.weight", WIDTH, scale=0.1, how=None)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return weights
+def setUpModule():
+    if importlib.util.find_spec("gguf") is None:
+        unittest.enterModuleContext(mock.patch.dict(sys.modules, gguf=gguf_stand_in))
 
 
-def reference(w, architecture, prompt, count, window=0):
+class File:
+    """A file with the form of a model: fields by their keys after the architecture, types of tensors by the ends of their names."""
+
+    def __init__(self, architecture="llama", kind="Q8_0", *, tied=True, table="", window=0, width=WIDTH, kv_heads=KV_HEADS, rotated=None,
+                 base=1000.0, stretched=False, output_bias=False, vocabulary=VOCABULARY, more=(), without=()):
+        self.architecture, self.kind, self.tied, self.window, self.vocabulary = architecture, kind, tied, window, vocabulary
+        self.width, self.kv_heads, self.rotated, self.base = width, kv_heads, rotated or width, base
+        self.table = table or (kind if kind in ("F16", "Q8_0") else "Q8_0")
+        self.stretched, self.output_bias = stretched, output_bias
+        self.fields = {"context_length": LENGTH, "embedding_length": HIDDEN, "block_count": LAYERS, "feed_forward_length": MLP,
+                       "attention.head_count": HEADS, "attention.layer_norm_rms_epsilon": EPSILON}
+        if kv_heads != HEADS:
+            self.fields["attention.head_count_kv"] = kv_heads
+        if width != WIDTH:
+            self.fields.update({"attention.key_length": width, "attention.value_length": width})
+        if rotated:
+            self.fields["rope.dimension_count"] = rotated
+        if base != 10000.0:
+            self.fields["rope.freq_base"] = base
+        if window:
+            self.fields["attention.sliding_window"] = window
+        self.general = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "default",
+                        "tokenizer.ggml.tokens": [chr(ord("a") + i) if i < 26 else f"<{i}>" for i in range(VOCABULARY)],
+                        "tokenizer.ggml.token_type": [1 if i < 26 else 3 for i in range(VOCABULARY)],
+                        "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.eos_token_id": VOCABULARY - 1}
+        for key, value in dict(more).items():
+            (self.general if key.startswith("tokenizer.") else self.fields)[key] = value
+        self.without = without
+
+    def write(self, path):
+        """Writes the file and returns its weights as it has them."""
+        import gguf as library
+
+        random = np.random.default_rng(7)
+        writer = library.GGUFWriter(path, self.architecture)
+        for key, value in [*((f"{self.architecture}.{k}", v) for k, v in self.fields.items()), *self.general.items()]:
+            if key in self.without or key.partition(".")[2] in self.without:
+                continue
+            add = {str: writer.add_string, float: writer.add_float32, list: writer.add_array}.get(type(value), writer.add_uint32)
+            add(key, value)
+        weights = {}
+
+        def add_tensor(name, *shape, scale, how):
+            value = (random.standard_normal(shape) * scale).astype(np.float32)
+            value = 1 + value if name.endswith("norm.weight") else np.abs(value) + 1 if name.startswith("rope") else value
+            kind = getattr(library.GGMLQuantizationType, how)
+            data = library.quants.quantize(value, kind)
+            weights[name] = library.quants.dequantize(data, kind).astype(np.float64)
+            if name not in self.without:
+                writer.add_tensor(name, data, raw_dtype=kind)
+
+        if self.stretched:
+            add_tensor("rope_freqs.weight", self.rotated // 2, scale=1.0, how="F32")
+        add_tensor("token_embd.weight", self.vocabulary, HIDDEN, scale=1.0, how=self.table)
+        if not self.tied:
+            add_tensor("output.weight", self.vocabulary, HIDDEN, scale=0.3, how=self.kind)
+        if self.output_bias:
+            add_tensor("output.bias", self.vocabulary, scale=3.0, how="F32")
+        add_tensor("output_norm.weight", HIDDEN, scale=0.1, how="F32")
+        query, keys = HEADS * self.width, self.kv_heads * self.width
+        for i in range(LAYERS):
+            block = f"blk.{i}."
+            for name, rows, columns in (("attn_q", query, HIDDEN), ("attn_k", keys, HIDDEN), ("attn_v", keys, HIDDEN),
+                                        ("attn_output", HIDDEN, query), ("ffn_gate", MLP, HIDDEN), ("ffn_up", MLP, HIDDEN),
+                                        ("ffn_down", HIDDEN, MLP)):
+                add_tensor(block + name + ".weight", rows, columns, scale=0.25, how=self.kind)
+                if self.architecture == "qwen2" and name in ("attn_q", "attn_k", "attn_v"):
+                    add_tensor(block + name + ".bias", rows, scale=0.3, how="F32")
+            add_tensor(block + "attn_norm.weight", HIDDEN, scale=0.1, how="F32")
+            add_tensor(block + "ffn_norm.weight", HIDDEN, scale=0.1, how="F32")
+            if self.architecture == "qwen3":
+                add_tensor(block + "attn_q_norm.weight", self.width, scale=0.1, how="F32")
+                add_tensor(block + "attn_k_norm.weight", self.width, scale=0.1, how="F32")
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        return weights
+
+
+def reference(form, w, prompt, count):
     """Greedy tokens, each from the whole text, until two tokens are nearly as probable."""
-    frequency = 1.0 / 1000.0 ** (np.arange(0, WIDTH, 2) / WIDTH)
+    width, rotated = form.width, form.rotated
+    frequency = 1.0 / form.base ** (np.arange(0, rotated, 2) / rotated) / w.get("rope_freqs.weight", 1)
 
     def norm(x, name):
         return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON) * w[name + ".weight"]
@@ -85,33 +115,34 @@ def reference(w, architecture, prompt, count, window=0):
     def linear(x, name):
         return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
 
-    def rotate(x):
+    def rotate(whole):
+        x, rest = whole[..., :rotated], whole[..., rotated:]
         angle = np.arange(len(x))[:, None, None] * frequency
         cos, sin = np.cos(angle), np.sin(angle)
         y = np.empty_like(x)
-        if architecture == "llama":  # pairs of neighbours
+        if form.architecture == "llama":  # pairs of neighbours
             a, b = x[..., 0::2], x[..., 1::2]
             y[..., 0::2], y[..., 1::2] = a * cos - b * sin, b * cos + a * sin
         else:
             a, b = np.split(x, 2, -1)
             y = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-        return y
+        return np.concatenate([y, rest], -1)
 
     ids = list(prompt)
     for _ in range(count):
         n, x = len(ids), w["token_embd.weight"][ids]
         hidden = np.triu(np.full((n, n), -np.inf), 1)
-        if window:
-            hidden += np.tril(np.full((n, n), -np.inf), -window)
+        if form.window:
+            hidden += np.tril(np.full((n, n), -np.inf), -form.window)
         for i in range(LAYERS):
             block = f"blk.{i}."
             y = norm(x, block + "attn_norm")
-            q, k, v = (linear(y, f"{block}attn_{p}").reshape(n, -1, WIDTH) for p in "qkv")
-            if architecture == "qwen3":
+            q, k, v = (linear(y, f"{block}attn_{p}").reshape(n, -1, width) for p in "qkv")
+            if form.architecture == "qwen3":
                 q, k = norm(q, block + "attn_q_norm"), norm(k, block + "attn_k_norm")
-            q, k = rotate(q), np.repeat(rotate(k), HEADS // KV_HEADS, 1)
-            v = np.repeat(v, HEADS // KV_HEADS, 1)
-            scores = np.einsum("shd,thd->hst", q, k) / np.sqrt(WIDTH) + hidden
+            q, k = rotate(q), np.repeat(rotate(k), HEADS // form.kv_heads, 1)
+            v = np.repeat(v, HEADS // form.kv_heads, 1)
+            scores = np.einsum("shd,thd->hst", q, k) / np.sqrt(width) + hidden
             p = np.exp(scores - scores.max(-1, keepdims=True))
             y = np.einsum("hst,thd->shd", p / p.sum(-1, keepdims=True), v).reshape(n, -1)
             x = x + linear(y, block + "attn_output")
@@ -119,7 +150,7 @@ def reference(w, architecture, prompt, count, window=0):
             gate = linear(y, block + "ffn_gate")
             x = x + linear(gate / (1 + np.exp(-gate)) * linear(y, block + "ffn_up"), block + "ffn_down")
         y = norm(x, "output_norm")[-1]
-        logits = y @ w.get("output.weight", w["token_embd.weight"]).T
+        logits = y @ w.get("output.weight", w["token_embd.weight"]).T + w.get("output.bias", 0)
         best = np.sort(logits)[-2:]
         if best[1] - best[0] < 1e-2:
             break
@@ -127,47 +158,159 @@ def reference(w, architecture, prompt, count, window=0):
     return ids[len(prompt):]
 
 
-@unittest.skipIf(importlib.util.find_spec("gguf") is None, "there is no package gguf")
 class Gguf(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.path, self.made = os.path.join(self.folder, "m.gguf"), os.path.join(self.folder, "m")
+
+    def check(self, form, **options):
+        weights = form.write(self.path)
+        self.assertEqual(gguf(self.path, self.made, **options), self.made)
+        compared = 0
+        with Generator(self.made, prefill=8) as g:
+            self.assertEqual((g.vocabulary, g.max_length), (form.vocabulary, LENGTH))
+            for prompt in ([5], [9, 2, 40], list(range(20, 31))):
+                wanted = reference(form, weights, prompt, 16)
+                got = list(g.generate(prompt, max_new_tokens=max(len(wanted), 1), ignore_stop=1))
+                self.assertEqual(got[:len(wanted)], wanted)
+                compared += len(wanted)
+        self.assertGreater(compared, 20)
 
     def test_every_type_gives_the_tokens_of_the_reference(self):
-        for architecture, kind, tied, window in (("llama", "Q4_0", False, 0), ("llama", "Q4_1", True, 0), ("llama", "Q8_0", True, 0),
-                                                 ("llama", "F16", False, 0), ("llama", "Q8_0", False, 5), ("qwen2", "Q4_0", False, 0),
-                                                 ("qwen3", "Q4_1", False, 0)):
-            name = f"{architecture}-{kind}-{window}"
-            path, folder = (os.path.join(self.folder, name + ending) for ending in (".gguf", ""))
-            weights = write(path, architecture, kind, tied, window)
-            self.assertEqual(gguf(path, folder, accuracy_level=0), folder)
-            compared = 0
-            with Generator(folder, prefill=8) as g:
-                self.assertEqual((g.vocabulary, g.max_length), (VOCABULARY, LENGTH))
-                for prompt in ([5], [9, 2, 40], list(range(20, 31))):
-                    wanted = reference(weights, architecture, prompt, 16, window)
-                    got = list(g.generate(prompt, max_new_tokens=max(len(wanted), 1), ignore_stop=1))
-                    self.assertEqual(got[:len(wanted)], wanted, name)
-                    compared += len(wanted)
-            self.assertGreater(compared, 20, name)
+        for form in (File("llama", "Q4_0", tied=False), File("llama", "Q4_1"), File("llama", "Q8_0"), File("llama", "F16", tied=False),
+                     File("llama", "BF16", tied=False), File("llama", "F32"), File("llama", "Q8_0", tied=False, window=5),
+                     File("qwen2", "Q4_0", tied=False), File("qwen3", "Q4_1", tied=False)):
+            with self.subTest(architecture=form.architecture, kind=form.kind, window=form.window):
+                self.check(form)
+
+    def test_fields_and_tensors_that_a_model_may_have(self):
+        for name, form in (("as many heads of keys", File(kv_heads=HEADS)), ("a width of its own", File(width=32)),
+                           ("rotated in part", File("qwen2", rotated=8)), ("base of angles", File(base=10000.0)),
+                           ("stretched positions", File(stretched=True)), ("bias of the output", File(tied=False, output_bias=True)),
+                           ("tied 4-bit table", File(kind="Q4_0", table="Q4_0")), ("32-bit table", File(table="F32")),
+                           ("unscaled positions", File(more={"rope.scaling.type": "none", "expert_count": 0, "attention.value_length": WIDTH})),
+                           ("more tokens than the tokenizer", File(vocabulary=VOCABULARY + 3))):
+            with self.subTest(name):
+                self.check(form)
+
+    def test_weights_keep_their_bits_and_the_level_of_accuracy(self):
+        stored = {"Q4_0": 4, "Q4_1": 4, "Q8_0": 8}
+        for kind in (*stored, "F16", "F32"):
+            File(kind=kind, tied=False).write(self.path)
+            for level in (0, 4):
+                gguf(self.path, self.made, accuracy_level=level)
+                model = onnx.load(os.path.join(self.made, "model.onnx"))
+                products = [{a.name: a.i for a in n.attribute} for n in model.graph.node if n.op_type == "MatMulNBits"]
+                with self.subTest(kind=kind, level=level):
+                    self.assertEqual(len(products), 15 * (kind in stored))
+                    self.assertEqual({(p["bits"], p["block_size"], p.get("accuracy_level", 0)) for p in products},
+                                     {(stored[kind], 32, level)} if kind in stored else set())
+        table = {t.name: t for t in model.graph.initializer}["embedding"]
+        self.assertEqual(table.data_type, onnx.TensorProto.UINT8)  # of Q8_0
+        weights = [t.data_type for t in model.graph.initializer if t.name.startswith("blk.") and "norm" not in t.name]
+        self.assertEqual(set(weights), {onnx.TensorProto.FLOAT})
+
+    def test_sums_of_blocks_are_computed_once_for_each_input(self):
+        File(kind="Q4_1").write(self.path)
+        gguf(self.path, self.made)
+        operators = [n.op_type for n in onnx.load(os.path.join(self.made, "model.onnx")).graph.node]
+        self.assertEqual(operators.count("ReduceSum"), 1 + 4 * LAYERS)  # of the mask; q, k and v share theirs, gate and up, too
+
+    def test_the_folder_is_written_anew(self):
+        sizes = []
+        for _ in range(2):
+            File(tied=False).write(self.path)
+            gguf(self.path, self.made)
+            sizes.append(os.path.getsize(os.path.join(self.made, "model.onnx.data")))
+        self.assertEqual(sizes[0], sizes[1])
+        model = onnx.load(os.path.join(self.made, "model.onnx"), load_external_data=False)
+        self.assertEqual({(o.domain, o.version) for o in model.opset_import}, {("", 18), ("com.microsoft", 1)})
+        self.assertEqual((model.ir_version, model.producer_name, model.graph.name), (8, "poprt.frontend.gguf", "llama"))
+        outside = {t.name for t in model.graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL}
+        self.assertLess({"embedding", "cos", "blk.0.attn_q.weight"}, outside)
+        shapes = {v.name: [d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in (*model.graph.input, *model.graph.output)}
+        self.assertEqual(shapes["past_key_values.1.value"], ["batch", KV_HEADS, "past", WIDTH])
+        self.assertEqual(shapes["present.0.key"], ["batch", KV_HEADS, "past", WIDTH])
+        self.assertEqual((shapes["attention_mask"], shapes["logits"]), (["batch", "total"], ["batch", "sequence", VOCABULARY]))
+
+    def json(self, name):
+        with open(os.path.join(self.made, name), encoding="utf-8") as file:
+            return json.load(file)
 
     def test_the_folder_has_a_tokenizer(self):
-        path, folder = os.path.join(self.folder, "m.gguf"), os.path.join(self.folder, "m")
-        write(path, "llama", "Q8_0", True)
-        gguf(path, folder)
-        with open(os.path.join(folder, "tokenizer.json"), encoding="utf-8") as file:
-            tokenizer = json.load(file)
-        self.assertEqual(tokenizer["model"]["vocab"]["c"], 2)
-        self.assertEqual(tokenizer["added_tokens"][0]["content"], "<26>")
-        with open(os.path.join(folder, "genai_config.json"), encoding="utf-8") as file:
-            self.assertEqual(json.load(file)["model"]["eos_token_id"], [VOCABULARY - 1])
+        File(more={"tokenizer.chat_template": "{{ größe }}"}).write(self.path)
+        gguf(self.path, self.made)
+        tokenizer = self.json("tokenizer.json")
+        self.assertEqual(tokenizer["model"]["vocab"], {chr(ord("a") + i) if i < 26 else f"<{i}>": i for i in range(VOCABULARY)})
+        self.assertEqual(tokenizer["model"]["merges"], [["a", "b"]])
+        self.assertEqual([t["id"] for t in tokenizer["added_tokens"]], list(range(26, VOCABULARY)))
+        self.assertEqual(tokenizer["added_tokens"][0], {"id": 26, "content": "<26>", "single_word": False, "lstrip": False, "rstrip": False,
+                                                        "normalized": False, "special": True})
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+        self.assertEqual(tokenizer["pre_tokenizer"], {"type": "Sequence", "pretokenizers": [level]})
+        self.assertEqual(tokenizer["decoder"], level)
+        self.assertEqual({k: v for k, v in tokenizer["model"].items() if k not in ("vocab", "merges")},
+                         {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                          "fuse_unk": False, "byte_fallback": False})
+        self.assertEqual(self.json("genai_config.json"), {"model": {
+            "type": "llama", "context_length": LENGTH, "eos_token_id": [VOCABULARY - 1], "vocab_size": VOCABULARY,
+            "decoder": {"filename": "model.onnx", "inputs": {"input_ids": "input_ids", "attention_mask": "attention_mask"},
+                        "outputs": {"logits": "logits"}}}})
+        self.assertEqual(self.json("tokenizer_config.json"), {"chat_template": "{{ größe }}"})
+        with open(os.path.join(self.made, "tokenizer_config.json"), encoding="utf-8") as file:
+            self.assertIn("größe", file.read())
+
+    def test_texts_are_split_as_the_tokenizer_of_the_model_does(self):
+        kinds = {"llama-bpe": (["Split", "ByteLevel"], r"\p{N}{1,3}"), "qwen2": (["Split", "ByteLevel"], r"|\p{N}|"),
+                 "smollm": (["Digits", "ByteLevel"], ""), "gpt-2": (["ByteLevel"], "")}
+        for before, (steps, numbers) in kinds.items():
+            File(more={"tokenizer.ggml.pre": before}).write(self.path)
+            gguf(self.path, self.made)
+            found = self.json("tokenizer.json")["pre_tokenizer"]["pretokenizers"]
+            with self.subTest(before):
+                self.assertEqual([step["type"] for step in found], steps)
+                self.assertEqual(found[-1]["use_regex"], "Split" not in steps)  # the expression of Split replaces that of ByteLevel
+                if numbers:
+                    self.assertIn(numbers, found[0]["pattern"]["Regex"])
+                    self.assertEqual((found[0]["behavior"], found[0]["invert"]), ("Isolated", False))
+                if before == "smollm":
+                    self.assertTrue(found[0]["individual_digits"])
+
+    def test_kinds_of_tokens_and_ends(self):
+        types = [1] * 40 + [3, 4, 2, 6, 5, 1, 4, 3]
+        File(more={"tokenizer.ggml.token_type": types, "tokenizer.ggml.eot_token_id": 40, "tokenizer.ggml.eos_token_id": 0}).write(self.path)
+        gguf(self.path, self.made)
+        self.assertEqual([(t["id"], t["special"]) for t in self.json("tokenizer.json")["added_tokens"]],
+                         [(40, True), (41, False), (46, False), (47, True)])
+        self.assertEqual(self.json("genai_config.json")["model"]["eos_token_id"], [0, 40])
+        File(more={"tokenizer.ggml.eot_token_id": VOCABULARY - 1}, without=("tokenizer.ggml.token_type", "tokenizer.ggml.merges",
+                                                                             "tokenizer.ggml.pre")).write(self.path)
+        gguf(self.path, self.made)
+        self.assertEqual(self.json("genai_config.json")["model"]["eos_token_id"], [VOCABULARY - 1])
+        self.assertEqual((self.json("tokenizer.json")["added_tokens"], self.json("tokenizer.json")["model"]["merges"]), ([], []))
+        File(without=("tokenizer.ggml.eos_token_id",)).write(self.path)
+        gguf(self.path, self.made)
+        self.assertEqual(self.json("genai_config.json")["model"]["eos_token_id"], [])
+
+    def test_tokenizers_that_are_not_converted_cause_a_warning(self):
+        for more, without, text in (({"tokenizer.ggml.model": "llama"}, (), "m.gguf': a tokenizer of kind 'llama' is not converted"),
+                                    ({}, ("tokenizer.ggml.model",), "a tokenizer of kind '' is not converted"),
+                                    ({"tokenizer.ggml.pre": "tekken"}, (), "m.gguf': the tokenizer 'tekken' is not known")):
+            File(more=more, without=without).write(self.path)
+            made = os.path.join(self.folder, text[-12:])
+            with self.subTest(text), self.assertLogs("poprt", "WARNING") as logs:
+                gguf(self.path, made)
+            self.assertIn(text, logs.output[0])
+            self.assertFalse(os.path.exists(os.path.join(made, "tokenizer.json")))
+            with open(os.path.join(made, "tokenizer_config.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file), {"chat_template": ""})
 
     @unittest.skipIf(importlib.util.find_spec("tokenizers") is None, "there is no package tokenizers")
     def test_texts_are_those_of_the_tokens(self):
-        path, folder = os.path.join(self.folder, "m.gguf"), os.path.join(self.folder, "m")
-        write(path, "llama", "Q8_0", True)
-        gguf(path, folder)
+        File(more={"tokenizer.ggml.merges": []}).write(self.path)
+        folder = gguf(self.path, self.made)
         with Generator(folder) as g:
             tokens = list(g.generate([0, 1, 2], max_new_tokens=24, ignore_stop=1))
             pieces = list(g.generate_text("abc", max_new_tokens=24, ignore_stop=1))
@@ -190,9 +333,21 @@ class Gguf(unittest.TestCase):
             file.write(b"GGUX" + bytes(100))
         with self.assertRaisesRegex(errors.InvalidArgumentError, "wrong.gguf"):
             gguf(path, os.path.join(self.folder, "out"))
-        write(path, "gemma", "Q8_0", True)
-        with self.assertRaisesRegex(errors.UnimplementedError, "gemma"):
-            gguf(path, os.path.join(self.folder, "out"))
+        for form, kind, text in (
+                (File("gemma"), errors.UnimplementedError, "wrong.gguf': architecture 'gemma'; known are llama, qwen2, qwen3"),
+                (File(more={"rope.scaling.type": "yarn"}), errors.UnimplementedError, r"scaled positions \(yarn\)"),
+                (File(more={"attention.value_length": 2 * WIDTH}), errors.UnimplementedError, "keys and values of different widths"),
+                (File(more={"expert_count": 8}), errors.UnimplementedError, "a mixture of experts"),
+                (File(without=("block_count",)), errors.InvalidArgumentError, "wrong.gguf': the key 'llama.block_count' is missing"),
+                (File(without=("blk.1.ffn_up.weight",)), errors.InvalidArgumentError, "the tensor 'blk.1.ffn_up.weight' is missing")):
+            form.write(path)
+            with self.subTest(text), self.assertRaisesRegex(kind, text):
+                gguf(path, os.path.join(self.folder, "out"))
+
+    def test_a_missing_package_is_an_error_with_its_installation(self):
+        File().write(self.path)
+        with mock.patch.dict(sys.modules, gguf=None), self.assertRaisesRegex(ImportError, "frontend.gguf needs .*pip install gguf"):
+            gguf(self.path, self.made)
 
 
 if __name__ == "__main__":
