@@ -39,6 +39,8 @@ struct Arguments {
   bool horizontal = false, help_sheet = false, palette = false, profile = false;
   double bench = 0;
   int step = -1;
+  // Options that have an effect only in a picture, with the names that messages use.
+  std::vector<std::pair<std::string, poprt::cli::Option*>> of_pictures;
 };
 
 std::optional<View> view_of(const std::string& name) {
@@ -84,6 +86,18 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
     view->settings.seconds = a.bench;
     view->bench();
   }
+}
+
+// Pictures are PNG files. A window has its own controls for what the other options set.
+void check_picture_options(const Arguments& a) {
+  for (const auto& [option, file] :
+       {std::pair{"--screenshot", a.screenshot}, std::pair{"--export", a.export_graph}})
+    if (!file.empty() && !file.ends_with(".png") && !file.ends_with(".PNG"))
+      throw cli::Usage(fmt::format("{}: expected FILE.png, found '{}'", option, file));
+  if (!a.screenshot.empty() || !a.export_graph.empty()) return;
+  for (const auto& [name, option] : a.of_pictures)
+    if (option->count())
+      throw cli::Usage(fmt::format("{} needs --screenshot FILE.png or --export FILE.png", name));
 }
 
 // Returns a name from the command line that does not exist, or nothing if all exist.
@@ -332,6 +346,7 @@ int open_window(const Arguments& a, Settings settings) {
 }
 
 int run(const Arguments& a) {
+  check_picture_options(a);
   survive_lost_pages();
   plugins::load_environment();
   for (const std::string& library : a.plugins) plugins::load(library);
@@ -385,23 +400,33 @@ void add_picture_options(Command& app, poprt::inspector::Arguments& a) {
   app.add_option("--export", a.export_graph,
                  "FILE.png: write a picture of the whole graph and exit; poprt_exec inspect --svg "
                  "writes it as SVG");
-  app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
-  app.add_option("--select", a.select,
-                 "Select this node, anchor, instruction of a node, or difference");
-  app.add_option(
-         "--page", a.page,
-         "anchors, data, opaque, metadata, blobs, values, largest, differences, memory, "
-         "operations, compare or cycles: the page of popef (the first five), run (the next three) "
-         "or chip")
+  const auto keep = [&](const char* name, poprt::cli::Option* option) {
+    a.of_pictures.emplace_back(name, option);
+    return option;
+  };
+  keep("--size", app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot"))
+      ->capture_default_str();
+  keep("--select",
+       app.add_option("--select", a.select,
+                      "Select this node, anchor, instruction of a node, or difference"));
+  keep("--page",
+       app.add_option(
+           "--page", a.page,
+           "anchors, data, opaque, metadata, blobs, values, largest, differences, memory, "
+           "operations, compare or cycles: the page of popef (the first five), run (the next "
+           "three) or chip"))
       ->choose({"anchors", "data", "opaque", "metadata", "blobs", "values", "largest",
                 "differences", "memory", "operations", "compare", "cycles"});
-  app.add_option("--step", a.step, "Index of the pass in the passes view, counted from 0")
+  keep("--step",
+       app.add_option("--step", a.step, "Index of the pass in the passes view, counted from 0"))
       ->check(poprt::cli::at_least(0));
-  app.add_option("--bench", a.bench, "Seconds to measure in the run view, at most 600")
+  keep("--bench",
+       app.add_option("--bench", a.bench, "Seconds to measure in the run view, at most 600"))
       ->check(between(0.0, 600.0));
-  app.add_flag("--profile", a.profile, "Compile, and time the instructions for a second");
-  app.add_flag("--help_sheet", a.help_sheet, "Show the list of shortcuts");
-  app.add_flag("--palette", a.palette, "Show the command palette");
+  keep("--profile",
+       app.add_flag("--profile", a.profile, "Compile, and time the instructions for a second"));
+  keep("--help_sheet", app.add_flag("--help_sheet", a.help_sheet, "Show the list of shortcuts"));
+  keep("--palette", app.add_flag("--palette", a.palette, "Show the command palette"));
 }
 
 }  // namespace

@@ -94,10 +94,19 @@ class Pictures(Program):
         for words, names in ((["--view", "nothing"], "graph"), (["--theme", "blue"], "dark"), (["--no-such"], "--no-such"),
                              (["--them", "blue"], "dark"), (["--help-shet"], "did you mean --help_sheet?"),
                              (["--scale", "9"], "'9'"), ([*picture, "--size", "3x3"], "3x3"), ([*picture, "--step", "-2"], "'-2'"),
-                             ([*picture, DIGITS, "--view", "run", "--input", "image"], "NAME=FILE")):
+                             ([*picture, DIGITS, "--view", "run", "--input", "image"], "NAME=FILE"),
+                             ([DIGITS, "--screenshot", "a.txt"], "expected FILE.png, found 'a.txt'"),
+                             ([DIGITS, "--export", "graph.svg"], "expected FILE.png, found 'graph.svg'")):
             result = self.run_inspector(*words)
             self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
             self.assertIn(names, result.stderr)
+
+    def test_options_of_pictures_need_a_picture(self):
+        for words in (["--select", "first"], ["--size", "640x480"], ["--page", "data"], ["--step", "1"], ["--bench", "1"], ["--profile"],
+                      ["--help_sheet"], ["--palette"]):
+            result = self.run_inspector(DIGITS, *words)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
+            self.assertIn(words[0] + " needs --screenshot FILE.png or --export FILE.png", result.stderr)
 
     def test_every_view_of_a_model_is_drawn(self):
         model = self.path("g.ir", TEXT)
