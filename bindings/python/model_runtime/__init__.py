@@ -15,6 +15,7 @@ from typing import Any, Mapping, Optional, Union
 
 from poprt import poprt_raw as _raw
 from poprt import runtime as _runtime
+from poprt._keywords import keywords
 from poprt._popef.model import Model as PopefModel
 from poprt.compiler import Executable
 from poprt.errors import Error
@@ -95,6 +96,7 @@ class ModelRunner:
     """Runs one model from a PopEF file, from several (``ModelRunner(PopefPaths("program", "weights"))``), or from a
     popef.Model."""
 
+    @keywords(config=ModelRunnerConfig)
     def __init__(self, popef: Union[str, os.PathLike[str], PopefPaths, Executable, PopefModel],
                  config: Optional[ModelRunnerConfig] = None):
         config = config or ModelRunnerConfig()

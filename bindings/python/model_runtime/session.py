@@ -21,6 +21,7 @@ from poprt import poprt_raw as _raw
 from poprt._config import Config
 from poprt._convert import whole
 from poprt._describe import DataDesc, DataType, describe_all
+from poprt._keywords import keywords
 from poprt._runner_config import nanoseconds
 from poprt.compiler import Executable
 from poprt.errors import InvalidArgumentError
@@ -92,6 +93,7 @@ class Session:
 
     _raw: Any = None  # if the constructor fails
 
+    @keywords(config=SessionConfig)
     def __init__(self, popef: Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable, "popef.Model"],
                  config: Optional[SessionConfig] = None):
         config = config or SessionConfig()

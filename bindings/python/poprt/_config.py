@@ -62,6 +62,29 @@ def _kind(annotation: str) -> tuple[str, bool]:
     return kind or next((k for start, k in starts.items() if text.startswith(start)), ""), optional
 
 
+_classes: list[type[Config]] = []  # all public ones, in the order of their definition
+
+
+# Names of options in other packages, and what corresponds to them.
+OTHER_NAMES = {
+    "num_threads": "threads", "n_threads": "threads", "intra_op_num_threads": "threads", "max_batch_size": "batch_size", "dtype": "precision",
+    "fp16": "precision", "half": "precision", "input_shapes": "input_shape", "shape": "input_shape", "cache_dir": "cache_path",
+    "timeout": "begin_within",
+}
+
+
+def _elsewhere(name: str, kind: type[Config]) -> str:
+    """Returns the option that is meant by the name of another package, or the class that has an option which ``kind`` does
+    not have, or an empty text."""
+    wanted = OTHER_NAMES.get(name, name)
+    if wanted in kind._defaults:
+        return f"did you mean '{wanted}'?"
+    for other in _classes:
+        if wanted in other._defaults:
+            return f"it is an option of {other.__name__}" if wanted == name else f"did you mean '{wanted}' of {other.__name__}?"
+    return ""
+
+
 @dataclass_transform(kw_only_default=True)
 class Config:
     """Options with documented defaults. An unknown attribute is an AttributeError, also for type checkers.
@@ -78,6 +101,8 @@ class Config:
         cls._annotations = {**cls._annotations, **{n: str(cls.__annotations__[n]) for n in names}}
         for name in names:
             delattr(cls, name)  # each instance has its own value
+        if cls.__name__[0] != "_":
+            _classes.append(cls)
 
     def __init__(self, **values: Any):
         for name, default in self._defaults.items():
@@ -99,8 +124,9 @@ class Config:
                 import difflib  # takes longer than the rest of this module
 
                 near = difflib.get_close_matches(name, self._defaults, 1)
-                hint = f"did you mean '{near[0]}'? Options are: " if near else "options are: "
-                raise AttributeError(f"{type(self).__name__} has no option '{name}'; {hint}{', '.join(sorted(self._defaults))}")
+                hint = (_elsewhere(name, type(self)) or (f"did you mean '{near[0]}'?" if near else "")
+                        or f"options are: {', '.join(sorted(self._defaults))}")
+                raise AttributeError(f"{type(self).__name__} has no option '{name}'; {hint}")
             self._check(name, value)
             object.__setattr__(self, name, value)
 

@@ -11,6 +11,7 @@ from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe_all
 from ._estimate import Estimate
+from ._keywords import keywords
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
 from .errors import CancelledError, InvalidArgumentError, UnimplementedError, _opening, _path
@@ -356,11 +357,12 @@ class Executable:
         return cls._own(_raw.RawExecutable.fuse(parts))
 
     @classmethod
+    @keywords(options=CompilerOptions)
     def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
         """Opens a PopEF file, or compiles an ONNX model with ``options``. The result is stored in ``cache_path``, else
         POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Since 1.0."""
         keep: list[Any] = []
-        raw = (options or CompilerOptions())._raw_options((), keep)
+        raw = options_of(options)._raw_options((), keep)
         path = _path("path", path)
         with _opening(path):
             try:
@@ -481,6 +483,7 @@ class Compiler:
         return "<Compiler>"
 
     @staticmethod
+    @keywords(options=CompilerOptions)
     def compile(model: Model, outputs: Optional[Iterable[str]] = None,
                 options: Optional[CompilerOptions] = None) -> Executable:
         if hasattr(model, "SerializeToString"):
@@ -496,6 +499,7 @@ class Compiler:
             return Executable._own(compiler.compile_file(path))
 
     @staticmethod
+    @keywords(options=CompilerOptions)
     def compile_and_export(model: Model, outputs: Optional[Iterable[str]], filename: Union[str, os.PathLike[str]],
                            options: Optional[CompilerOptions] = None) -> None:
         """Compiles into a PopEF file."""
@@ -507,6 +511,7 @@ class Compiler:
             compiler.compile_to_popef(os.fspath(model), filename)
 
     @staticmethod
+    @keywords(options=CompilerOptions)
     def compile_and_get_summary_report(model: Model, outputs: Optional[Iterable[str]] = None,
                                        options: Optional[CompilerOptions] = None, reset_profile: bool = True) -> str:
         """Returns a text that describes the compiled executable. There is no execution profile to reset."""
@@ -517,6 +522,7 @@ class Compiler:
         return "\n".join(lines) + "\n" + executable.listing()
 
     @staticmethod
+    @keywords(options=CompilerOptions)
     def convert(model: Union[str, os.PathLike[str]], out: Union[str, os.PathLike[str]],
                 outputs: Optional[Iterable[str]] = None, options: Optional[CompilerOptions] = None) -> None:
         """Converts an ONNX file to an ONNX file without compiling it."""
@@ -525,6 +531,7 @@ class Compiler:
             compiler.convert_file(model, out)
 
     @staticmethod
+    @keywords(options=CompilerOptions)
     def estimate(model: Union[str, os.PathLike[str]], outputs: Optional[Iterable[str]] = None,
                  options: Optional[CompilerOptions] = None) -> Estimate:
         """Estimates what an ONNX file costs on a chip. The chip is that of the options by name ``estimate_target``, else

@@ -10,6 +10,7 @@ import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from ._conversion import convert, names_of, read_model
+from ._keywords import keywords
 from ._onnx import Proto, checked, load
 from .compiler import Compiler
 from .passes.base_pass import Pass
@@ -92,6 +93,7 @@ class Converter:
     (docs/precision.md), and its lines go to ``logger``, or to the logger "poprt", as INFO.
     """
 
+    @keywords()
     def __init__(self, *, input_shape: _Words = None, convert_version: Optional[int] = _DEFAULT_OPSET,
                  precision: str = "fp32", checkpoints: _Names = None, eightbitsio: bool = False,
                  fp16_skip_op_types: _Names = None, skip_passes: _Names = None, used_passes: Union[str, Iterable[Any]] = (), check: bool = False,

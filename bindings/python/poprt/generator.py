@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
 import numpy as np
 
 from . import poprt_raw as _raw
+from ._keywords import keywords
 from ._onnx import package
 from .errors import DeadlineExceededError, FailedPreconditionError, _path
 
@@ -235,6 +236,7 @@ class Generator:
     by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. Since 1.0.
     """
 
+    @keywords()
     def __init__(self, model: Union[str, os.PathLike[str]], *, max_length: int = 0, slots: int = 0, prefill: int = 0,
                  threads: int = 0, reuse_prefixes: bool = False, encoder_length: int = 0, states: Optional[Mapping[str, str]] = None):
         self._path = _path("model", model)

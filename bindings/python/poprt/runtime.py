@@ -20,6 +20,7 @@ from ._convert import whole
 from ._describe import DataDesc, describe, describe_all
 from ._device import Device, DeviceManager, DeviceWaitConfig, ReplicaIdToDevice
 from ._futures import OutputFuture, Submitted, loops, raw_loop
+from ._keywords import unknown
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
 from ._runner_config import (DO_NOT_WAIT as DO_NOT_WAIT, INT64_MAX as INT64_MAX, UINT32_MAX as UINT32_MAX, AnyConfig, HostConcatConfig,
@@ -224,7 +225,7 @@ class BaseRunner:
     def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
             run_options: None = None) -> list[np.ndarray[Any, Any]]: ...
 
-    def run(self, output_names: Any = None, input_feed: Optional[Mapping[str, Any]] = None, run_options: None = None) -> Any:
+    def run(self, output_names: Any = None, input_feed: Optional[Mapping[str, Any]] = None, run_options: None = None, **other: Any) -> Any:
         """Runs the model into new arrays for as many rows as the inputs have. If there is an output NAME:shape, output
         NAME only contains the real part.
 
@@ -232,6 +233,8 @@ class BaseRunner:
         the order of the names, or of all outputs for None, and accepts its keywords. There are no ``run_options``."""
         if run_options is not None:
             raise TypeError(f"run_options: expected None, given {type(run_options).__name__}")
+        if other:
+            raise self._keyword_of_run(next(iter(other)))
         by_name = input_feed is None and isinstance(output_names, Mapping)
         inputs: Any = output_names if by_name else input_feed if input_feed is not None else output_names
         if not isinstance(inputs, Mapping):
@@ -263,6 +266,14 @@ class BaseRunner:
     def _crop(self, outputs: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         plan = self._plan()
         return plan.crop(outputs) if plan.sizes else outputs
+
+    def _keyword_of_run(self, name: str) -> TypeError:
+        """Returns the error for a keyword that :meth:`run` does not have."""
+        if any(name == desc.name for desc in self.get_execute_inputs()):
+            return TypeError(f"inputs are given as a dict of name to array: run({{'{name}': ...}})")
+        if name in ("timeout", "begin_within", "replica", "options"):
+            return TypeError(f"run() has no argument '{name}'; execute_async() and submit() have begin_within, replica and options")
+        return unknown("run", (name,), ("output_names", "input_feed", "run_options"), {})
 
     def get_inputs(self) -> list[DataDesc]:
         """The inputs of a request, without those that the executable contains."""
@@ -425,12 +436,21 @@ class Runner(BaseRunner):
                 compiler_options: Optional[CompilerOptions] = None) -> "HostConcatRunner": ...
 
     def __new__(cls, popef: Popef, config: Optional[AnyConfig] = None, *,
-                compiler_options: Optional[CompilerOptions] = None) -> "Runner":
+                compiler_options: Optional[CompilerOptions] = None, **other: Any) -> "Runner":
+        if other:
+            raise unknown(cls.__name__, other, ("popef", "config", "compiler_options"),
+                          {"compiler_options": CompilerOptions, "config": getattr(cls, "_config", RuntimeConfig)})
+        if isinstance(config, CompilerOptions):
+            raise TypeError(f"config: expected the configuration of a runner, given CompilerOptions; give {cls.__name__}(popef, "
+                            "compiler_options=CompilerOptions(...))")
+        if isinstance(config, Mapping):
+            raise TypeError(f"config: expected the configuration of a runner, given {type(config).__name__}; give "
+                            "RuntimeConfig(threads=1, ...), or RuntimeConfig.from_dict(...)")
         if cls is Runner:
             wanted = RuntimeConfig if config is None else type(config)
             kinds = [runner for kind, runner in _RUNNERS.items() if issubclass(wanted, kind)]
             if not kinds:
-                raise TypeError(f"expected the configuration of a runner, given {wanted.__name__}")
+                raise TypeError(f"config: expected the configuration of a runner, given {wanted.__name__}")
             cls = kinds[0]
         return super().__new__(cls)
 

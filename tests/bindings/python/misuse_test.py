@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 import unittest
 
 import model_runtime
@@ -76,10 +77,49 @@ class Words(unittest.TestCase):
 
     def test_a_misspelt_option_is_guessed(self):
         for make, wrong, right in ((RuntimeConfig, "threds", "threads"), (CompilerOptions, "batchsize", "batch_size")):
-            with self.assertRaisesRegex(TypeError, f"{make.__name__} has no option '{wrong}'; did you mean '{right}'\\? Options are: "):
+            with self.assertRaisesRegex(TypeError, f"{make.__name__} has no option '{wrong}'; did you mean '{right}'\\?$"):
                 make(**{wrong: 1})
         with self.assertRaisesRegex(TypeError, "has no option 'nonsense_without_end'; options are: "):
             RuntimeConfig(nonsense_without_end=1)
+        with self.assertRaisesRegex(TypeError, "CompilerOptions has no option 'threads'; it is an option of RuntimeConfig$"):
+            CompilerOptions(threads=1)
+        with self.assertRaisesRegex(TypeError, "CompilerOptions has no option 'num_threads'; did you mean 'threads' of RuntimeConfig\\?$"):
+            CompilerOptions(num_threads=1)
+
+    def test_a_keyword_of_another_place_is_named_with_its_place(self):
+        model = os.path.join(DATA, "affine.onnx")
+        for call, text in (
+                (lambda: Runner(model, precision="fp16"),
+                 "Runner() has no argument 'precision'; give compiler_options=CompilerOptions(precision=...) or "
+                 "config=RuntimeConfig(execution_precision=...)"),
+                (lambda: Runner(model, threads=1), "Runner() has no argument 'threads'; give config=RuntimeConfig(threads=...)"),
+                (lambda: Runner(model, num_threads=1), "give config=RuntimeConfig(threads=...)"),
+                (lambda: Runner(model, execution_precision="bf16"), "give config=RuntimeConfig(execution_precision=...)"),
+                (lambda: Runner(model, batchsize=8), "give compiler_options=CompilerOptions(batch_size=...)"),
+                (lambda: Runner(model, compile_options={}), "Runner() has no argument 'compile_options'; did you mean 'compiler_options'?"),
+                (lambda: Runner(model, providers=[]), "poprt.backends.ORTBackend"),
+                (lambda: Runner(model, zzz=1), "Runner() has no argument 'zzz'; arguments are: popef, config, compiler_options"),
+                (lambda: Runner(model, CompilerOptions()), "give Runner(popef, compiler_options=CompilerOptions(...))"),
+                (lambda: Runner(model, {"threads": 1}), "give RuntimeConfig(threads=1, ...), or RuntimeConfig.from_dict(...)"),
+                (lambda: Compiler.compile(model, precision="fp16"),
+                 "Compiler.compile() has no argument 'precision'; give options=CompilerOptions(precision=...)"),
+                (lambda: Compiler.compile(model, option=None), "did you mean 'options'?"),
+                (lambda: Executable.load(model, batch_size=2), "give options=CompilerOptions(batch_size=...)"),
+                (lambda: poprt.Converter(batch=3), "Converter() has no argument 'batch'; did you mean 'batch_size'?"),
+                (lambda: poprt.Generator(model, maxlength=3), "Generator() has no argument 'maxlength'; did you mean 'max_length'?"),
+                (lambda: self.runner.run(x=counting()), "inputs are given as a dict of name to array: run({'x': ...})"),
+                (lambda: self.runner.run({"x": counting()}, timeout=1), "execute_async() and submit() have begin_within")):
+            self.refused(TypeError, call, text)
+
+    def test_compiler_options_are_a_dict_wherever_they_are_taken(self):
+        model = os.path.join(DATA, "affine.onnx")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        options = {"input_shape": {"x": [2, 4]}, "cache_path": folder.name}
+        for runner in (Runner(model, compiler_options=options), Runner(Executable.load(model, options)),
+                       Runner(Compiler.compile(model, None, options))):
+            with runner:
+                np.testing.assert_array_equal(runner.run({"x": counting()})["y"], EXPECTED)
 
     def test_limits_are_numbers_of_seconds(self):
         x, y = {"x": counting()}, {"y": np.empty((2, 4), np.float32)}
