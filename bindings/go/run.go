@@ -31,8 +31,11 @@ func (o *Output) String() string {
 }
 
 // Values returns the elements of an output, row by row, in the memory of the output. Errors: InvalidArgument (another
-// type).
+// type; nil, which a map of outputs returns for a name that it does not have).
 func Values[T Element](o *Output) ([]T, error) {
+	if o == nil {
+		return nil, invalid("the output is nil: no output of the run has the name")
+	}
 	if given := dtypeOf[T](); !given.holds(o.DType) {
 		return nil, invalid(fmt.Sprintf("output '%s' holds elements of %v, requested %v", o.Name, o.DType, given))
 	}

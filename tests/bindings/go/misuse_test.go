@@ -24,6 +24,15 @@ func TestPositionsThatThereAreNot(t *testing.T) {
 	fails(t, r.Execute([]poprt.Tensor{poprt.Named("", x)}, out(y)), poprt.NotFound, "there is no input ''")
 }
 
+func TestAnOutputThatThereIsNot(t *testing.T) {
+	outputs, err := runner(t, affine(t)).Run(poprt.Shaped("x", iota8(0), 2, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = poprt.Values[float32](outputs["z"])
+	fails(t, err, poprt.InvalidArgument, "no output of the run has the name")
+}
+
 func TestWhatWasNeverMade(t *testing.T) {
 	var r poprt.Runner
 	var e poprt.Executable
