@@ -2,10 +2,10 @@
 //
 //   compare_peers_engines ORT_LIBRARY MODEL.onnx MODEL.popef THREADS SECONDS [open] [inputs=DIR]
 //                         [rtol=X] [atol=X] [sizes=any] [compile] [nudged=MODEL.onnx]
-//                         [openvino=LIBRARY] [bf16=MODEL.popef]
+//                         [openvino=LIBRARY] [f32] [bf16=MODEL.popef]
 //
-// With `openvino`, OpenVINO runs the model in f32 and in its default precision, which is bf16 on a
-// CPU that has it. With `bf16`, poprt also runs that executable. `rms_...` of these is the
+// With `openvino`, OpenVINO runs the model in f32 and, unless `f32` is given, in its default
+// precision, which is bf16 on a CPU that has it. With `bf16`, poprt also runs that executable. `rms_...` of these is the
 // difference from poprt's f32 results.
 //
 // Inputs are random, or the bytes of DIR/NAME. Of results whose size depends on data the real parts
@@ -207,7 +207,7 @@ struct Settings {
   const char *model, *popef;
   int threads;
   double seconds;
-  bool opening = false, compiling = false, any_size = false;
+  bool opening = false, compiling = false, any_size = false, f32 = false;
   std::string directory, nudged, openvino, bf16;
   double rtol = 1e-3, atol = 1e-4;
 
@@ -218,6 +218,7 @@ struct Settings {
     const std::string key = word.substr(0, word.find('=') + 1), setting = word.substr(key.size());
     if (word == "open") opening = true;
     if (word == "compile") compiling = true;
+    if (word == "f32") f32 = true;
     if (key == "inputs=") directory = setting;
     if (key == "rtol=") rtol = std::stod(setting);
     if (key == "atol=") atol = std::stod(setting);
@@ -311,6 +312,7 @@ class Comparison {
   void open_openvino(const openvino::Api& api) {
     openvino_ = &api;
     for (const bool f32 : {true, false}) {
+      if (!f32 && s_.f32) continue;
       openvino::Model& model = openvino_models_[f32 ? 0 : 1];
       model = api.open(s_.model, openvino_properties(s_, f32));
       for (size_t i = 0; i < inputs_.size(); i++) {
@@ -580,6 +582,7 @@ int main(int argc, char** argv) {
   if (peer) {
     comparison.open_openvino(*peer);
     for (const bool f32 : {true, false}) {
+      if (!f32 && settings.f32) continue;
       const char* name = f32 ? "openvino" : "openvino_default";
       engines.push_back({name, [&, f32] { comparison.run_openvino(f32); }});
       engines.back().run();
