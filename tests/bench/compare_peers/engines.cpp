@@ -5,8 +5,8 @@
 //                         [openvino=LIBRARY] [f32] [bf16=MODEL.popef]
 //
 // With `openvino`, OpenVINO runs the model in f32 and, unless `f32` is given, in its default
-// precision, which is bf16 on a CPU that has it. With `bf16`, poprt also runs that executable. `rms_...` of these is the
-// difference from poprt's f32 results.
+// precision, which is bf16 on a CPU that has it. With `bf16`, poprt also runs that executable.
+// `rms_...` of these is the difference from poprt's f32 results.
 //
 // Inputs are random, or the bytes of DIR/NAME. Of results whose size depends on data the real parts
 // and their shapes are compared. sizes=any lets ONNX Runtime allocate all outputs, and compares
