@@ -24,9 +24,10 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
                    static_cast<const float*>(data[2]), data[3], data[4], begin, end, scratch);
 }
 
-// The inputs of a task take at most 384 KiB of an L2 cache, and sums of a chunk of K are computed
-// with weights that are in the L1 cache. Several threads have about four tasks each. Tasks of the
-// same pixels copy the inputs again, so one thread has no such tasks.
+// The inputs of a task take at most 384 KiB of an L2 cache (unless 48 pixels take more), and sums
+// of a chunk of K are computed with weights that are in the L1 cache. Several threads have about
+// four tasks each. Tasks for other output channels of the same pixels copy the inputs again, so a
+// single thread has no such tasks.
 void split(Params& p, int64_t threads) {
   const isa::ConvShape& s = p.shape;
   isa::ConvBlocking& b = p.blocking;

@@ -39,7 +39,7 @@ Plan prepare(const Call& call) {
   p->dots = cpu_has_bf16();
   if (!p->dots) warn_without_bf16();
 
-  // Copied rows take 64 KiB. There are about eight tasks.
+  // The copied rows of a task take about 64 KiB, and there are at least about eight tasks.
   isa::ConvBlocking& b = p->blocking;
   const int64_t columns = checked_add(checked_mul(s.ow - 1, s.stride_w), s.kw);
   const int64_t row_bytes =

@@ -15,8 +15,8 @@ struct Params {
   const isa::WinogradTable* table;
 };
 
-// The number of tiles of a task whose weights are transformed: inputs take half of an L2 cache of
-// 1 MiB.
+// The number of tiles of a task whose weights are already transformed. Their transformed inputs
+// take at most 640 KiB of an L2 cache of 1 MiB, unless eight tiles take more.
 int64_t tiles_of_transformed(const isa::ConvShape& s, int64_t positions, int64_t tiles,
                              int64_t wanted) {
   const int64_t most =
@@ -30,7 +30,8 @@ int64_t tiles_of_transformed(const isa::ConvShape& s, int64_t positions, int64_t
 
 // The same if each task transforms its weights, which pays for many tiles. Products read the inputs
 // and weights of one row of positions and of kSummedSegments blocks of input channels at a time;
-// these inputs take half of an L2 cache. All inputs of a task take at most 8 MiB.
+// these inputs take half of an L2 cache of 1 MiB. All inputs of a task take at most 8 MiB, unless
+// eight tiles take more.
 int64_t tiles_of_plain(const isa::ConvShape& s, int64_t edge) {
   const int64_t c = s.c_blocks * 16, summed = std::min(c, isa::kSummedSegments * 16);
   const int64_t most = (int64_t{2} << 20) / checked_mul(edge * edge, c);

@@ -2,7 +2,7 @@
 // a step that runs it.
 //
 // A program instruction names a kernel and passes operands (inputs and outputs in one list, in the
-// order of the kernel's header comment), integers and floats. prepare() runs once when a program is
+// order that calls/NAME.h states), integers and floats. prepare() runs once when a program is
 // loaded. All its inputs come from a file and must be checked. run() is the hot path: no
 // allocation, no lock, no exception.
 #pragma once

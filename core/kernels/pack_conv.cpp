@@ -1,4 +1,4 @@
-// pack_conv (calls/pack_conv.h). A task is a block of channels.
+// pack_conv (calls/pack_conv.h).
 #include <algorithm>
 #include <cstring>
 
@@ -15,8 +15,8 @@ struct Params {
   int64_t m, blocks, c, taps;
 };
 
-// A task is a block of 16 filters. Their rows become columns, [(c, tap)][16] in scratch, whose rows
-// are then moved to (channel block, tap, channel).
+// A task is a block of 16 filters of a group. Their rows become columns, [(c, tap)][16] in scratch,
+// whose rows are then moved to (channel block, tap, channel).
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);

@@ -23,8 +23,7 @@
 // It still checks its operands against the sizes.
 //
 // The order is part of the file format, and fields are added only at the end. A field that was
-// added later follows a call of has_optional(), and `since` is the version of the library that
-// first wrote it. All other fields exist since 0.1.
+// added later is read only if has_optional() returns true, because older files do not contain it.
 #pragma once
 
 #include <concepts>

@@ -14,7 +14,7 @@ struct NonMaxSuppression {
   int64_t c = 0;        // classes
   int64_t b = 0;        // boxes
   int64_t most = 0;     // results for each class and image
-  bool center = false;  // boxes are (x, y, width, height) instead of two corners
+  bool center = false;  // boxes are (center x, center y, width, height), not two corners
   int64_t rows = 0;
   float iou = 0;    // boxes that overlap more than this are the same object
   float score = 0;  // boxes with a score up to this are dropped

@@ -1,5 +1,5 @@
-// random: operands [x?, y], f32: numbers that depend only on the seed and their place, so every run
-// repeats them.
+// random: operands [x?, y], f32 except for the y of multinomial: numbers that depend only on the
+// seed and their place, so every run repeats them.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -46,7 +46,8 @@ constexpr int64_t attention_scratch_floats(int64_t keys, int64_t size) {
   const auto round_up = [](int64_t n) {
     return (n + kAttentionPanel - 1) / kAttentionPanel * kAttentionPanel;
   };
-  // Transposed keys, values, scores, one row of the mask, one reciprocal for each row.
+  // Packed keys, packed values, the scores of a block of queries, one row of the mask, and 64 spare
+  // floats.
   return round_up(keys) * size + keys * round_up(size) + kAttentionRows * round_up(keys) +
          round_up(keys) + 64;
 }

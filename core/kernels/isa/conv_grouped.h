@@ -20,7 +20,8 @@ struct GroupedBlocking {
 
 struct ConvGroupedTable {
   // s.groups is the number of blocks. Weights are [block][tap][j][16]. Tasks are numbered by image,
-  // block, block of rows. Scratch has grouped_scratch() floats.
+  // block, block of rows. Unless b.in_place, scratch has 16 floats for each of grouped_columns()
+  // columns of grouped_rows() rows; otherwise it is not used.
   void (*run)(const ConvShape& s, const GroupedBlocking& b, const float* x, const float* weights,
               const float* bias, const float* residual, float* y, int64_t begin, int64_t end,
               float* scratch) noexcept;
