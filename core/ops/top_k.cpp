@@ -1,4 +1,5 @@
-// Below opset 10, k is an attribute; from opset 10 on it is an input, which must be constant.
+// Below opset 10, k is an attribute; from opset 10 on it is an input. Lowering requires a constant
+// k, which may be a bound (see bound()).
 #include "kernels/calls/top_k.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@ namespace poprt::ops {
 
 struct CausalConv {
   int64_t channels = 0, taps = 0, dilation = 1;
-  int64_t past = 0;  // positions before the first that it reads
+  int64_t past = 0;  // number of positions before its own that a result depends on
   bool silu = false;
 };
 

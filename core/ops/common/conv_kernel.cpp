@@ -120,7 +120,7 @@ double winograd_ns(const ConvProblem& p, int64_t tile) {
   // Transforms of a tile of 16 channels (the mean of inputs and outputs), and of the weights of an
   // input channel and 16 output channels.
   const double tile_ns = tile == 2 ? 20 : 65, weights_ns = tile == 2 ? 20 : 42;
-  // A task transforms the weights for 56 to 168 tiles.
+  // A task transforms the weights for at most 168 tiles (conv_winograd.cpp).
   constexpr double kTilesOfTask = 128;
   const auto tiles =
       static_cast<double>(p.batch * ceil_div(p.axes[1].out, tile) * ceil_div(p.axes[2].out, tile));

@@ -75,8 +75,8 @@ std::vector<Elementwise> vertices_of(const ir::Node& node) {
   form.append(program, node, operands);
   std::vector<Elementwise> out;
   for (const ElementwiseProgram::Step& s : program.steps) {
-    // A power with a small whole exponent is a multiplication.
-    // A division by a constant is a multiplication, too.
+    // A power with a constant exponent costs as much as a square. A division by a constant is a
+    // multiplication by its reciprocal, which costs as much as an addition.
     const bool small = s.op == ElementwiseOp::pow && program.is_constant(s.b);
     const bool scales = s.op == ElementwiseOp::div && program.is_constant(s.b);
     out.push_back(small ? Elementwise::square : scales ? Elementwise::add : vertex_of(s.op));

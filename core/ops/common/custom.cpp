@@ -77,7 +77,8 @@ void lower_custom(LowerContext& ctx) {
   ctx.emit(kernels::custom_call(record, node.outputs().size()), operands);
 }
 
-// POPRT_OPERATOR_PER_SAMPLE.
+// The axis map of an operator with the flag POPRT_OPERATOR_PER_SAMPLE: axis 0 of each input that
+// has as many samples as an output is carried to axis 0 of that output.
 void axes_of_samples(AxesContext& ctx) {
   for (size_t o = 0; o < ctx.output_count(); o++) {
     if (!ctx.makes(o) || ctx.out(o).empty()) continue;

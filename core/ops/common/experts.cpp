@@ -31,7 +31,7 @@ Value* plain_activation(Expansion& e, Value* x) {
       "activation_type '{}', expected relu, relu2, gelu, silu, identity, swiglu or geglu", name);
 }
 
-// gate and value of swiglu and geglu.
+// The product of the activated gate and the value, for activation_type swiglu or geglu.
 Value* gated_activation(Expansion& e, Value* gate, Value* value) {
   const ir::Node& n = e.node;
   if (activation_of(e) == "geglu") return e.add("Mul", {gelu(e, gate), value});

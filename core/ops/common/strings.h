@@ -14,9 +14,10 @@ namespace poprt::ops {
 bool is_about_strings(const ir::Node& node, std::span<const Tensor> inputs);
 
 // The results of such a node for constant inputs (undefined tensors for omitted ones): Cast,
-// CastLike, StringConcat, StringSplit, StringNormalizer, RegexFullMatch, LabelEncoder, and every
-// operator that only moves, compares or sorts elements (Identity, Reshape, Gather, Concat, Where,
-// Equal, Unique ...). Throws invalid_argument or unimplemented, naming the node.
+// CastLike, StringConcat, StringSplit, StringNormalizer, RegexFullMatch, LabelEncoder, Tokenizer,
+// and operators that only move, compare or count elements (Identity, Reshape, Gather, Concat,
+// Where, Equal, Unique, TfIdfVectorizer ...). Throws invalid_argument or unimplemented, naming the
+// node.
 std::vector<Tensor> evaluate_strings(const ir::Node& node, std::span<const Tensor> inputs);
 
 }  // namespace poprt::ops

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMostFeatures = (int64_t{1} << 30) - 1;
 // Nodes that are reached on several paths are copied, up to these limits in total and for each.
 constexpr size_t kMostNodes = size_t{1} << 20, kMostCopies = 64;
-constexpr size_t kMostWords = size_t{1} << 31;  // of the kernel's nodes, which have four words each
+constexpr size_t kMostWords = size_t{1} << 31;  // of the kernel's nodes, at most four words each
 
 [[noreturn]] void bad(const ir::Node& node, std::string_view what) {
   fail(ErrorCode::invalid_argument, "{}: {}", node.describe(), what);

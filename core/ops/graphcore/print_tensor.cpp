@@ -1,4 +1,4 @@
-// Affects only where or whether the chip keeps a tensor, so it returns its input.
+// Returns its input. The tensor is not printed.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_print_tensor_op {

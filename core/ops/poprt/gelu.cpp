@@ -1,4 +1,5 @@
-// Gelu in the internal domain. Passes create it for models whose opset has no Gelu.
+// Gelu in the internal domain. Passes and decompositions create it, because Gelu of ai.onnx exists
+// only since opset 20.
 #include "ops/common/gelu.h"
 #include "ops/common/axes.h"
 
