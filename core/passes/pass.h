@@ -114,7 +114,7 @@ struct PassReport {
 };
 
 struct PassManagerOptions {
-  bool verify_each = true;
+  bool verify_each = true;            // false: the graph is never verified
   int64_t rewrite_limit = INT64_MAX;  // for all passes together; used to bisect by rewrite count
   std::string stop_after;             // name of the last pass to run; empty: all passes run
   int64_t max_tensor_size = -1;
@@ -128,8 +128,8 @@ struct PassManagerOptions {
   std::function<void(const PassReport& report, const ir::Graph& graph)> after_each;
 };
 
-// Runs the passes in the given order. The graph is verified after each pass that counts a rewrite,
-// and after the last pass. Errors have the context "pass NAME".
+// Runs the passes in the given order. With `verify_each`, the graph is verified after each pass
+// that counts a rewrite, and after the last pass. Errors have the context "pass NAME".
 std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassDef* const> passes,
                                    const PassManagerOptions& options = {});
 

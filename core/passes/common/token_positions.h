@@ -1,8 +1,8 @@
 // Gives each token its position in a decoder that computes positions from the size of its caches.
 //
-// Exporters write BART, T5 and Whisper without inputs for masks and positions: a past of P keys
-// says that the next token has position P. A generator has caches of C places, of which the first
-// ones contain keys. So the size and the position are different numbers:
+// Exporters write BART, T5 and Whisper without inputs for masks and positions: with a past of P
+// keys, the next token has position P. A generator has caches of C places, of which the first ones
+// contain keys. So the size and the position are different numbers:
 //
 //   before   n = Gather(Shape(past), 2)                 a size and a position
 //            t = Range(n, n + S)                        positions of the new tokens

@@ -10,7 +10,7 @@
 // [b, h, w, k]. Groups without labels are left out.
 //
 // Before that, an axis that broadcasts is removed, a label that an operand has twice becomes a
-// diagonal, and a label that only one operand has and the result has not is summed. Several
+// diagonal, and a label that only one operand has, and the result does not, is summed. Several
 // operands are multiplied in pairs, the pair with the fewest products first.
 #include <algorithm>
 #include <limits>

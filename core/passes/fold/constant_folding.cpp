@@ -15,9 +15,9 @@ using ir::Value;
 
 // Results of at most this many bytes are always stored.
 constexpr uint64_t kSmallResult = 1 << 20;
-// A larger result is stored if this saves at least that many nanoseconds of one thread per byte in
-// every run, the time of a few steps of arithmetic. Reading a byte takes 0.04 ns; computing it by
-// Expand, Tile or Range takes 0.12 ns.
+// The least time, in nanoseconds of one thread for each byte, that storing a larger result must
+// save in every run: the time of a few steps of arithmetic. Reading a byte takes 0.04 ns; computing
+// it by Expand, Tile or Range takes 0.12 ns.
 constexpr double kWorthStoring = 0.5;
 
 bool is_weight_of(const ir::Use& use) {
