@@ -1,6 +1,6 @@
 // Facts of the published operator schemas: the opsets that define an operator anew, and the
-// attributes of each definition. The table contains ai.onnx, ai.onnx.ml, ai.onnx.preview and
-// com.microsoft.
+// attributes of each definition. The table contains ai.onnx, ai.onnx.ml, ai.onnx.preview,
+// ai.onnx.preview.training and com.microsoft.
 #pragma once
 
 #include <cstdint>
