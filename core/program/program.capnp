@@ -50,7 +50,7 @@ struct Program {
   save @6 :List(Instruction);
   inputs @7 :List(Anchor);
   outputs @8 :List(Anchor);
-  notes @9 :List(Text);  # name and text by turns: what lies beside the program in a PopEF file
-  stateBytes @10 :UInt64;  # of the arena's beginning: what lasts from run to run
+  notes @9 :List(Text);  # by turns a name and a text: the opaque blobs that belong to the program
+  stateBytes @10 :UInt64;  # size of the beginning of the arena that lasts from run to run
   narrow @11 :List(Narrow);  # weights that the payload stores in fewer bytes
 }
