@@ -269,7 +269,7 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   return any_parallel;
 }
 
-// Runs an instruction that is so long that stop() must not wait for its end.
+// Runs an instruction that is so long that interrupt() must take effect before its end.
 void Emulator::run_in_pieces(const PreparedCall& step) noexcept {
   struct Context {
     const Emulator* self;
