@@ -1,4 +1,4 @@
-// Arithmetic on untrusted sizes. Every overflow throws an Error; nothing wraps around.
+// Arithmetic on untrusted sizes. The checked_ functions and align_up() throw an Error on overflow.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ inline uint64_t align_up(uint64_t value, uint64_t alignment) {
   return checked_add<uint64_t>(value, alignment - 1) & ~(alignment - 1);
 }
 
-// The quotient, rounded up. Neither number may be negative, and b must not be 0.
+// The quotient, rounded up. Neither number may be negative, and b must not be 0. Overflow is not
+// checked: a + b must fit into 64 bits.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace poprt

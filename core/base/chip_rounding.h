@@ -1,10 +1,9 @@
 // The chip's conversions of floats: to halves and to its 8-bit formats, by the documents.
 //
 // A number beyond the largest one becomes NaN (the chip's `nanoo` mode), or the largest one. An
-// infinity becomes NaN in both modes if the result is in 8 bits. Numbers are rounded to nearest,
-// ties to even, or stochastically: a number between two others becomes the upper one with the
-// probability of its distance from the lower one, so that the average of many roundings is the
-// number itself.
+// infinity becomes NaN in both modes. Numbers are rounded to nearest, ties to even, or
+// stochastically: a number between two others becomes the upper one with the probability of its
+// distance from the lower one, so that the average of many roundings is the number itself.
 #pragma once
 
 #include <cstdint>

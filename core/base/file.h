@@ -16,8 +16,8 @@ namespace poprt {
 // used. If another process truncates the file, reading the bytes raises SIGBUS.
 class MappedFile {
  public:
-  // Throws not_found, permission_denied, or invalid_argument (for a directory), with the path in
-  // the message.
+  // Throws not_found, permission_denied, invalid_argument (for a directory, device, pipe or socket)
+  // or resource_exhausted (the address space is too small), with the path in the message.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
