@@ -1,4 +1,4 @@
-// poprt_exec estimate: what a model costs on a chip (docs/chip.md).
+// poprt_exec estimate: estimates the memory and the cycles of a model on a chip (docs/chip.md).
 #include <fmt/format.h>
 
 #include <algorithm>

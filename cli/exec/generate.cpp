@@ -67,7 +67,8 @@ Generator make_generator(const GenerateArguments& a) {
   poprt_generator_options options{};
   options.struct_size = sizeof options;
   options.max_length = a.max_length;
-  // All texts together, unless the user wants fewer. A PopEF file has its own number.
+  // A slot for each text, so that all are generated together, unless the user wants fewer slots. A
+  // PopEF file determines its number of slots.
   if (!a.model.ends_with(".popef"))
     options.slots = a.slots ? a.slots
                             : a.num_beams * static_cast<int64_t>(a.ids.size() + a.prompts.size() +

@@ -69,7 +69,7 @@ std::string GenerationTimes::row() const {
 }
 
 uint64_t private_memory() {
-  ::malloc_trim(0);  // what the compiler used is not memory of the generator
+  ::malloc_trim(0);  // returns memory that the compiler used, which would count for the generator
   std::ifstream file("/proc/self/smaps_rollup");
   std::string word;
   uint64_t kilobytes = 0;
