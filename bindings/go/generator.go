@@ -243,8 +243,8 @@ func (s *Sequence) Restore(path string) error {
 	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore(path) })
 }
 
-// Score is the score of the current text of a beam search: the sum of its log-probabilities by its length to the power
-// `length_penalty`. 0 before the end and for other sequences. Since 1.0.
+// Score is the score of the current text of a beam search: the sum of its log-probabilities divided by its length to
+// the power `length_penalty`. 0 before the end and for other sequences. Since 1.0.
 func (s *Sequence) Score() float64 { return valueOf(s.h, native.RawSequence.Score) }
 
 // </functions:sequence>

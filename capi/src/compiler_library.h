@@ -1,5 +1,6 @@
 // The interface between libpoprt.so and libpoprt_compiler.so, which come from one build. It uses C
-// types only. No exception passes through it, and only error messages change their owner.
+// types only. No exception passes through it. The caller owns the messages of errors, and the
+// models that functions return, which other functions of the table free.
 //
 // A serving process never loads the compiler, so it loads neither ONNX nor protobuf.
 #pragma once

@@ -25,7 +25,7 @@ inline constexpr const char* kGenerationOption = "generation";
 // The opaque blob of option numerics=faithful: the converted model as ONNX.
 inline constexpr const char* kFaithfulModel = "poprt.faithful";
 
-// The opaque blob of option estimate: what the model costs on a chip, as JSON (docs/chip.md).
+// The opaque blob of option estimate: the cost of the model on a chip, as JSON (docs/chip.md).
 inline constexpr const char* kEstimate = "poprt.estimate";
 
 // Returns the value of an option in o.options, or null.

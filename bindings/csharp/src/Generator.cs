@@ -323,8 +323,8 @@ namespace Poprt
             raw.restore(path);
         }
 
-        /// <summary>The score of the current text of a beam search: the sum of its log-probabilities by its length to
-        /// the power <c>length_penalty</c>. 0 before the end and for other sequences. Since 1.0.</summary>
+        /// <summary>The score of the current text of a beam search: the sum of its log-probabilities divided by its
+        /// length to the power <c>length_penalty</c>. 0 before the end and for other sequences. Since 1.0.</summary>
         public double Score
         {
             get { return raw.score(); }

@@ -160,8 +160,8 @@ class Sequence:
 
     @property
     def score(self) -> float:
-        """The score of the current text of a beam search: the sum of its log-probabilities by its length to the power
-        ``length_penalty``. 0 before the end and for other sequences. Since 1.0."""
+        """The score of the current text of a beam search: the sum of its log-probabilities divided by its length to the
+        power ``length_penalty``. 0 before the end and for other sequences. Since 1.0."""
         return float(self._open().score())
     # </functions:sequence>
 

@@ -1,6 +1,6 @@
-/* Estimates what a model costs on a real IPU: cycles, memory of the tiles, whether it fits. An
+/* Estimates the cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits. An
  * estimate is a function of shapes, types and options; it reads no value of a tensor and measures
- * nothing. docs/chip.md explains how good it is.
+ * nothing. docs/chip.md states its accuracy.
  *
  * Example:
  *     poprt_compiler* compiler = NULL;

@@ -1,4 +1,4 @@
-// What a model costs on a real IPU (poprt/estimate.h).
+// The estimated cost of a model on a real IPU (poprt/estimate.h).
 #pragma once
 
 #include <cstdint>

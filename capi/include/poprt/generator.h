@@ -2,8 +2,8 @@
  *
  * A generator runs the sequences of any number of threads together (continuous batching): a
  * sequence joins when a slot is free, in the order of their start, and leaves when it ends. Its
- * tokens do not depend on the other sequences. Tokens are numbers; a tokenizer is a library of its
- * own.
+ * tokens do not depend on the other sequences. Tokens are numbers: the program converts text to
+ * tokens and back.
  *
  * Example:
  *     static void write_tokens(const int64_t* prompt, size_t count) {
@@ -205,8 +205,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_save(poprt_sequence* sequen
  * size). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_restore(poprt_sequence* sequence,
                                                              const char* path);
-/* The score of the current text of a beam search: the sum of its log-probabilities by its length to
- * the power `length_penalty`. 0 before the end and for other sequences. Since 1.0. */
+/* The score of the current text of a beam search: the sum of its log-probabilities divided by its
+ * length to the power `length_penalty`. 0 before the end and for other sequences. Since 1.0. */
 POPRT_API double poprt_sequence_score(const poprt_sequence* sequence);
 /* </functions:sequence> */
 

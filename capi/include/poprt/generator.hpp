@@ -150,8 +150,8 @@ class Sequence {
   void restore(const std::string& path) {
     detail::check(poprt_sequence_restore(handle_.get(), path.c_str()));
   }
-  // The score of the current text of a beam search: the sum of its log-probabilities by its length
-  // to the power `length_penalty`. 0 before the end and for other sequences. Since 1.0.
+  // The score of the current text of a beam search: the sum of its log-probabilities divided by its
+  // length to the power `length_penalty`. 0 before the end and for other sequences. Since 1.0.
   double score() const { return poprt_sequence_score(handle_.get()); }
   // </functions:sequence>
 

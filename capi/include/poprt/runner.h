@@ -59,8 +59,8 @@ typedef struct poprt_replica_device {
 /* For device_wait_timeout_ns: fail at once if no device is free. Since 1.0. */
 #define POPRT_DO_NOT_WAIT INT64_MIN
 
-/* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. Fields
- * from `timeout_ns` on are PopRT's RuntimeConfig. */
+/* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. The
+ * comment of RuntimeConfig in runner.hpp names the fields that PopRT does not have. */
 typedef struct poprt_runner_options {
   size_t struct_size;
   /* <options:runner> made from capi/option_fields.toml by tests/lint/option_fields.py --write */

@@ -64,8 +64,8 @@ using RunnerCounters = poprt_runner_counters;
 using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
 
 // PopRT's fields with its defaults. `threads`, `profile`, `device` (of replica 0), `queueDepth`,
-// `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep`, `faults` and `telemetry` are
-// additions. poprt/runner.h documents them.
+// `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep` and the fields from `faults`
+// on are additions.
 struct RuntimeConfig {
   static constexpr int64_t kNever = INT64_MAX;
 

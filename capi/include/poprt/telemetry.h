@@ -1,6 +1,7 @@
-/* The activity of sessions and runners of other processes, and spans of a program's own work. They
- * publish it if POPRT_TELEMETRY=1 is in their environment or their options enable it.
- * core/runtime/telemetry/README.md describes the format.
+/* Reads the activity that the sessions and runners of all processes publish, and publishes spans of
+ * a program's own work. Sessions and runners publish their activity if POPRT_TELEMETRY=1 is in the
+ * environment of their process or their options enable it. core/runtime/telemetry/README.md
+ * describes the format.
  *
  * Example:
  *     poprt_string* json = NULL;

@@ -166,7 +166,7 @@ std::map<std::string, std::string> embedded(const poprt_library_source& source,
   return std::move(context.blobs);
 }
 
-// Returns what a function of the compiler library writes.
+// Returns the text that a function of the compiler library writes.
 template <class Call>
 std::string written(Call call) {
   std::string text;
@@ -184,7 +184,8 @@ std::string hash_of(const poprt_library_source& source, const poprt_compile_opti
   });
 }
 
-// The hash without progress: of another file than the model, or after a compilation.
+// The same without progress: for a file that is not the model, and for a model whose compilation
+// is complete.
 std::string hash_silently(const poprt_library_source& source, poprt_compile_options o) {
   o.progress = nullptr;
   o.stop = nullptr;

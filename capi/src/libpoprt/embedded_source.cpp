@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As for embedding a source.
+// The limit that also applies when a source is embedded.
 constexpr uint64_t kMostSourceBytes = uint64_t{2} << 30;
 
 // The memory and the files of a source.

@@ -337,8 +337,8 @@ public final class Sequence implements AutoCloseable {
   }
 
   /**
-   * The score of the current text of a beam search: the sum of its log-probabilities by its length
-   * to the power {@code length_penalty}. 0 before the end and for other sequences.
+   * The score of the current text of a beam search: the sum of its log-probabilities divided by its
+   * length to the power {@code length_penalty}. 0 before the end and for other sequences.
    *
    * @return a number
    * @since 1.0
