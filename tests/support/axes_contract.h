@@ -36,7 +36,7 @@ struct Tried {
   std::unique_ptr<ir::Graph> graph;
   ir::Node* node = nullptr;
   std::vector<Tensor> inputs;
-  std::vector<bool> fixed;  // its value decides the computation of the node
+  std::vector<bool> fixed;  // for each input: whether it is constant, so that it is not changed
 };
 
 inline bool is_ready(const ir::Node& node) {
@@ -45,7 +45,7 @@ inline bool is_ready(const ir::Node& node) {
   });
 }
 
-// All inputs are given at run time, except those that must be constant.
+// Returns a tensor with these elements.
 inline Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values) {
   Tensor t = Tensor::zeros(dtype, shape);
   auto* to = static_cast<std::byte*>(t.mutable_data());
@@ -90,8 +90,8 @@ inline bool is_changeable(DType t) {
 
 inline bool is_whole(DType t) { return t == DType::boolean || is_integer(t); }
 
-// New values in one slice. Integers may be indices, so they become others of the same tensor, or
-// bytes of any value.
+// Returns `t` with new values in one slice. Integers of more than a byte may be indices, so they
+// become other elements of the tensor, or 0 or 1.
 inline Tensor changed(const Tensor& t, size_t axis, int64_t place, int way, std::mt19937& rng) {
   std::vector<double> values = t.to_doubles();
   const std::vector<double> before = values;

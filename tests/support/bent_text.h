@@ -21,7 +21,7 @@ inline std::vector<std::pair<std::string, std::string>> bent_texts(const std::st
     if (!begins) continue;
     size_t end = i;
     while (std::isdigit(static_cast<unsigned char>(text[end])) != 0) end++;
-    if (end - i > 9) {  // "to the end" and the like
+    if (end - i > 9) {  // too large for int, for example the end of a slice to the last element
       i = end;
       continue;
     }

@@ -82,14 +82,14 @@ int main(int argc, char** argv) {
     test::CopyModel copy(16);
     runtime::write_popef(folder / "copies.popef", "copies", copy.b.program(),
                          copy.b.weight_records());
-    // The same with a source, of which no test reads more than its presence.
+    // The same with a source. Tests read only whether there is one, so its text is not a model.
     runtime::write_popef(folder / "source.popef", "copies", copy.b.program(),
                          copy.b.weight_records(), {{"poprt.source", "text"}});
-    // The same where x has a value, the constants.
+    // The same, but the file contains the value of input x: the constants.
     copy.b.program().inputs[0].data = copy.b.weight_records()[0].offset;
     runtime::write_popef(folder / "weights.popef", "weights", copy.b.program(),
                          copy.b.weight_records());
-    // Two graphs of a copy each, and the index that a fusion runner gives as an output of both.
+    // Two graphs that copy their input. Both also copy the index, which a fusion runner sets.
     program::Builder fused;
     const auto index = fused.add_input({"index", DType::u32, {1}});
     for (const std::string g : {"graph0/", "graph1/"}) {

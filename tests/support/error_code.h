@@ -10,7 +10,7 @@
 
 namespace poprt::test {
 
-// ErrorCode::ok if it throws nothing; exceptions other than Error pass.
+// Returns ErrorCode::ok if the call throws nothing. Does not catch exceptions other than Error.
 template <class F>
 ErrorCode code_of(F&& f) {
   try {
@@ -21,7 +21,7 @@ ErrorCode code_of(F&& f) {
   return ErrorCode::ok;
 }
 
-// "CODE: MESSAGE"; "none" when it throws nothing.
+// Returns "CODE: MESSAGE", or "none" if the call throws nothing.
 template <class F>
 std::string refusal(F&& f) {
   try {

@@ -46,7 +46,7 @@ struct OneCall {
   }
 };
 
-// As a program has it.
+// Returns the call of an instruction of a program.
 inline OneCall call_of(const program::Program& p, const program::Instruction& in) {
   OneCall c{p.kernels[in.kernel], {}, {}, in.ints, in.floats};
   for (const uint32_t id : in.operands) {
@@ -59,10 +59,11 @@ inline OneCall call_of(const program::Program& p, const program::Instruction& in
   return c;
 }
 
-// Whose calls these are: defined by the file that includes this one.
+// Returns the calls to test. The file that includes this one defines the function.
 const std::vector<OneCall>& found_calls();
 
-// One for each kernel and count of operands and integers, at most twelve of a kernel.
+// Returns one call for each kernel and number of operands, integers and floats, at most twelve for
+// each kernel.
 inline const std::vector<OneCall>& all_calls() {
   static const std::vector<OneCall> calls = [] {
     std::vector<OneCall> kept;
@@ -78,7 +79,7 @@ inline const std::vector<OneCall>& all_calls() {
   return calls;
 }
 
-// Kernels that no compiled graph of compiled_calls_test.cpp calls, but the sample of an operator.
+// Kernels that samples of operators call, but no compiled graph of compiled_calls_test.cpp.
 inline constexpr std::string_view kKernelsOfSamples[] = {
     "check_numbers", "crop_and_resize", "dynamic_time_warping", "expert_rows", "fill",  "inverse",
     "label_map",     "label_table",     "linear_attention",     "random",      "shift", "sum_bytes",
@@ -173,7 +174,8 @@ inline std::string described(const OneCall& c) {
   return s;
 }
 
-// Of each kernel those with other integers, types or shapes, at most 500.
+// Returns the calls of each kernel that differ in integers, floats, types or shapes, at most 500
+// for each kernel.
 inline const std::vector<OneCall>& varied_calls() {
   static const std::vector<OneCall> calls = [] {
     std::vector<OneCall> kept;
@@ -215,10 +217,10 @@ inline Answer try_call(OneCall c, std::string_view what) {
   }
 }
 
-// The parameter is a kernel: what its calls are is found out by the tests that bend them.
+// The parameter is a kernel. A test finds the calls of this kernel and changes them.
 class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
  protected:
-  // Takes each of the calls that are the kernel's as the original.
+  // Calls `check` with each call of the kernel as the original.
   void each(const std::function<void()>& check) { each(all_calls(), check); }
   void each(const std::vector<OneCall>& calls, const std::function<void()>& check) {
     for (const OneCall& call : calls)
@@ -288,7 +290,7 @@ class Memory {
     }
   }
   void* const* pointers() const { return pointers_.data(); }
-  // Of the last `count` operands.
+  // Whether the last `count` operands have equal bytes.
   bool same(const Memory& other, size_t count) const {
     for (size_t i = tensors_.size() - count; i < tensors_.size(); i++)
       if (tensors_[i].defined() && !tensors_[i].same_as(other.tensors_[i])) return false;

@@ -1,4 +1,4 @@
-// A program of one instruction that takes some 0.3 s: output "y" = input "x" times itself, f64.
+// A program of one instruction that takes about 0.3 s: output "y" = input "x" times itself, f64.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Many clients, random sizes, timeouts, cancellations, stops and device errors: every request must
-// be answered exactly once.
+// A test of runners under load, with many clients, random sizes, timeouts, cancellations, stops and
+// device errors. Every request must be answered exactly once.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ enum class SoakKind {
   fused,            // two models in one; a request names one of them
   packed,           // sequences of many lengths in one batch
   pipelined,        // three IPUs, each with a stage, and two replicas of them
-  fused_pipelined,  // the same, of models with three and with two stages
+  fused_pipelined,  // two fused models on several IPUs, with three and two stages; two replicas
 };
 
 struct SoakOptions {
@@ -34,7 +34,7 @@ struct SoakOptions {
   uint64_t requests = 100'000;
   int threads = 8;
   unsigned seed = 1;
-  uint64_t requests_per_runner = 20'000;  // then it is stopped, or dropped, and a new one made
+  uint64_t requests_per_runner = 20'000;  // after them, a new runner replaces it
   uint32_t faults_per_million = 500;      // of device runs
 };
 
@@ -105,7 +105,7 @@ class RunnerSoak {
     }
   }
 
-  // Of the graph that the index names.
+  // Computes the output of the graph that the index selects.
   static void add_to_chosen(const void* const* in, void* const* out) {
     const uint32_t index = *static_cast<const uint32_t*>(in[0]);
     const auto* x = static_cast<const float*>(in[1 + index]);
@@ -154,7 +154,7 @@ class RunnerSoak {
     current_ = std::move(made);
   }
 
-  // How many floats a request has.
+  // Returns the number of floats of the next request.
   size_t random_count(std::mt19937& rng) const {
     switch (options_.kind) {
       case SoakKind::fused:
@@ -210,7 +210,7 @@ class RunnerSoak {
       if (mine % options_.requests_per_runner == options_.requests_per_runner - 1) {
         const auto old = runner();
         make_runner();
-        if (rng() % 2) old->stop();  // else it goes with its last user
+        if (rng() % 2) old->stop();  // else its last request destroys it
       }
       Slot& s = slots[turn % kWindow];
       collect(s);

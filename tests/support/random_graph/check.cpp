@@ -24,7 +24,8 @@ bool computes_its_shape(const ir::Node& n) {
                      [](const ir::Value* v) { return v && !v->is_constant(); });
 }
 
-// Its rank depends on data; the compiled one keeps the axis.
+// Whether the node removes all axes of size 1. If a size depends on data, so does the rank of the
+// result, but a compiled model keeps the axis.
 bool squeezes_unknown(const ir::Node& n) {
   return n.is("Squeeze") && n.inputs().size() < 2 && !n.find_attr("axes");
 }
@@ -46,9 +47,9 @@ std::string check_graph(const RandomGraph& g) {
                              [](const ir::Node* n) { return squeezes_unknown(*n); }))
     return "";
   try {
-    // Some as the ONNX model that they would be.
+    // Exports and imports some of the graphs as ONNX models.
     const auto graph = g.graph->node_count() % 4 == 1 ? through_onnx(*g.graph) : g.graph->clone();
-    // What they are for this data is not what the compiler may know.
+    // Removes the types of results: they are those for this data, which the compiler cannot know.
     for (ir::Value* v : of_data ? graph->values() : std::vector<ir::Value*>())
       if (v->producer()) v->type = {};
     const compiler::Options options;
@@ -56,7 +57,7 @@ std::string check_graph(const RandomGraph& g) {
     const compiler::Executable executable = compiler::compile(*graph, options);
     return reference.difference(run_executable(executable, g.feeds));
   } catch (const Error& e) {
-    // Two axes of data, numbers without a bound: documented as refused.
+    // Documented as refused: two axes whose sizes depend on data, and numbers without a bound.
     const bool unbounded = e.message().find("depends on run-time values") != std::string::npos;
     if (of_data && (e.code() == ErrorCode::unimplemented || unbounded)) return "";
     return fmt::format("refused: {}", e.message());

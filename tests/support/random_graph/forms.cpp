@@ -84,7 +84,7 @@ LoadedProgram loaded(const compiler::Executable& e) {
   return program::load_in_memory(e.program, e.weights);
 }
 
-// As a file has it.
+// Compares the results of the executable after it is written and read.
 std::string check_written(const compiler::Executable& e, const Feeds& feeds,
                           const Results& wanted) {
   const auto bytes = std::make_shared<std::vector<std::byte>>();
@@ -108,7 +108,7 @@ std::string check_linked(const LoadedProgram& one, const Feeds& feeds, const Res
   const std::vector<program::Variant> graphs = {variant("graph0/"), variant("graph1/")};
   if (const std::string found = check(program::link_graphs(graphs), "graph1/"); !found.empty())
     return "fused: " + found;
-  if (one.program.state_bytes) return "";  // documented as refused
+  if (one.program.state_bytes) return "";  // several shapes with state are documented as refused
   const std::vector<program::Variant> shapes = {variant(""), variant("")};
   const std::string found = check(program::link_buckets(shapes), "");
   return found.empty() ? "" : "of two shapes: " + found;

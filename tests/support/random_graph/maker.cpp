@@ -22,7 +22,7 @@ const Types kEvery = {DType::f32, DType::f32,  DType::f32,    DType::f32, DType:
 
 namespace {
 
-// A number of the type, which need not be random to be hard.
+// Returns a number for which operators often have a special case.
 double special(Choices& c) { return c.pick({0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -0.25, 0.1}); }
 
 bool is_one_of(DType dtype, const Types& types) {
@@ -34,7 +34,7 @@ bool is_one_of(DType dtype, const Types& types) {
 Tensor random_tensor(DType dtype, const Shape& shape, Choices& c) {
   // Elements are drawn from a seed, so that a fuzzer's bytes go into decisions.
   Choices elements(c.below(1 << 16) + 1);
-  const bool whole = c.chance(10);  // numbers that meet ties and equal each other
+  const bool whole = c.chance(10);  // few whole numbers, so that there are ties and equal elements
   const int64_t count = element_count(shape);
   Tensor t = Tensor::zeros(dtype, shape);
   const int bits = dtype_bits(dtype);
@@ -201,7 +201,7 @@ bool Maker::acceptable(const Node& n, const std::vector<Tensor>& results) {
       finite &= std::isfinite(x);
       largest = std::max(largest, std::abs(x));
     }
-    // Infinities and NaN are allowed now and then; once there, they hide what follows.
+    // Infinities and NaN are rarely allowed, because they hide the results of later nodes.
     if ((!finite || largest > most) && !c.chance(5)) return false;
   }
   return true;

@@ -23,8 +23,8 @@ extern const Types kFloats, kReals, kIntegers, kNumbers, kEvery;
 struct Limits {
   int64_t nodes = 12;
   int64_t elements = 2048;  // of one value
-  int64_t dim = 6;          // most of one dimension, with a larger one now and then
-  // The types are those of the computed values.
+  int64_t dim = 6;          // of one dimension; a few are larger
+  // Whether sizes may depend on data. The types of results are then those of the computed values.
   bool sizes_of_data = false;
 };
 

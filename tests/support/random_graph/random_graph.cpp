@@ -114,8 +114,8 @@ const Recipe& some_recipe(const Profile& p, Choices& c) {
   return recipes.front();
 }
 
-// Some values become outputs, most of those that nothing reads among them. Not what an If or Loop
-// reads only (it is no use of the top level's lists).
+// Makes most values without readers and a few others outputs. A value that only the body of an If
+// or a Loop reads has a use, so it is seldom chosen.
 void choose_outputs(Maker& m) {
   std::vector<Value*> made;
   for (const Node* n : m.g.nodes())
@@ -129,7 +129,7 @@ void choose_outputs(Maker& m) {
   if (m.g.outputs().empty() && !made.empty()) m.g.add_output(made.back());
 }
 
-// Puts a node that folds in place of a constant, here and there.
+// Replaces a few constants by nodes that compute them: Constant, or Identity of a constant.
 void hide_constants(Maker& m) {
   for (Value* v : m.g.values()) {
     if (!v->is_constant() || v->uses().empty() || m.g.is_output(v) || !m.c.chance(4)) continue;

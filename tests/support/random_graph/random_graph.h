@@ -18,8 +18,8 @@ struct RandomGraph {
   Feeds feeds;
 };
 
-// The kind of the graphs: "mixed", "elementwise", "movement", "convolution", "transformer",
-// "quantized", "reduction", "control".
+// The kinds of graphs: "mixed", "elementwise", "movement", "reduction", "convolution",
+// "transformer", "quantized", "control" and "sizes" (sizes that depend on data).
 std::span<const std::string_view> profiles();
 RandomGraph random_graph(std::string_view profile, Choices& choices);
 
@@ -28,11 +28,11 @@ RandomGraph random_graph(std::string_view profile, Choices& choices);
 // poprt::Error pass.
 std::string check_graph(const RandomGraph& g);
 
-// Whatever the graph becomes part of, its results have the same bits as when it is compiled alone:
-// written to a file and read; fused, or one of several shapes; on two and three IPUs, one after the
-// other and as a pipeline. `halves`: converted to fp16 before. Returns an empty string, or
-// one line that describes the difference. Counts the compared forms: a graph that cannot be cut has
-// fewer.
+// Checks that the results of the graph have the same bits in all forms as when it is compiled
+// alone: written to a file and read; as one of two fused models, or one of two shapes; on two and
+// three IPUs, one after the other and as a pipeline. `halves`: it is first converted to fp16.
+// Returns an empty string, or one line that describes the difference. Counts the compared forms: a
+// graph that cannot be cut has fewer.
 struct ComparedForms {
   int files = 0, linked = 0, on_several_ipus = 0;
 };

@@ -15,7 +15,7 @@ void some_nodes(Maker& m) {
   }
 }
 
-// A value of the subgraph itself, as its outputs must be.
+// Returns a value that a node of the subgraph computes, because outputs of a subgraph must be such.
 Value* own(Maker& m, Value* v) {
   return &v->graph() == &m.g && v->producer() ? v : m.add("Identity", {v});
 }
@@ -96,7 +96,7 @@ void loop(Maker& m) {
   m.add("Loop", inputs, {{"body", body}}, states.size() + scans);
 }
 
-// States and rows along the first axis.
+// A Scan with one state and one scanned input, whose rows are along the first axis.
 void scan(Maker& m) {
   if (m.outer) return;
   Value* rows = m.find([](const Value* v) {

@@ -6,8 +6,8 @@ namespace {
 const Types kMostlySingle = {DType::f32, DType::f32, DType::f32, DType::f32, DType::f32,
                              DType::f32, DType::f32, DType::f16, DType::f64};
 
-// An image of `spatial` dimensions: one there is, or one with a number of channels that layouts
-// find hard.
+// Returns an image of `spatial` dimensions: an existing value, or one whose number of channels may
+// be no multiple of a vector.
 Value* image(Maker& m, size_t spatial, const Types& types = kMostlySingle) {
   if (m.c.chance(85))
     if (Value* v = m.find([&](const Value* x) {
@@ -109,7 +109,7 @@ Value* convolve(Maker& m, Value* x) {
 
 void conv(Maker& m) { convolve(m, image(m, some_spatial(m))); }
 
-// As networks have them: convolution, normalization, activation, sum.
+// A block of a typical network: convolution, normalization, activation, sum.
 void conv_block(Maker& m) {
   Value* x = image(m, 2, {DType::f32});
   Value* y = convolve(m, x);

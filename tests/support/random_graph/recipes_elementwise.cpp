@@ -8,7 +8,7 @@ void one_of(Maker& m, const Types& types, Names... names) {
   m.add(m.c.pick({std::string_view(names)...}), {m.any(types)});
 }
 
-// Either order of an operand and what broadcasts with it.
+// Returns `a` and a value that broadcasts with it, in either order.
 std::vector<Value*> pair(Maker& m, Value* a) {
   Value* b = m.c.chance(8) ? a : m.operand_for(a);
   return m.c.chance(50) ? std::vector<Value*>{a, b} : std::vector<Value*>{b, a};
@@ -146,14 +146,14 @@ void contrib(Maker& m) {
             {}, 1, "com.microsoft");
   }
 }
-// The same operator again and again: constants meet each other.
+// A chain of one operator, often with constants, which passes may combine.
 void constant_chain(Maker& m) {
   Value* x = m.any(kFloats);
   const auto op = m.c.pick<std::string_view>({"Add", "Sub", "Mul", "Div"});
   for (uint64_t n = 2 + m.c.below(3); x && n > 0; n--)
     x = m.add(m.c.chance(80) ? op : "Mul", pair(m, x));
 }
-// x against constants that do nothing, or almost nothing.
+// An operator with a constant that leaves x unchanged, or rarely another constant.
 void nop(Maker& m) {
   Value* x = m.any(kNumbers);
   const auto op = m.c.pick<std::string_view>({"Add", "Sub", "Mul", "Div", "Pow"});

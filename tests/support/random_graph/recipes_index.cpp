@@ -3,7 +3,7 @@
 namespace poprt::test {
 namespace {
 
-// Numbers in [0, n), now and then counted from the end.
+// Returns indices in [0, n), or in a quarter of cases in [-n, n).
 Value* indices(Maker& m, const Shape& shape, int64_t n) {
   Tensor t = Tensor::zeros(DType::s64, shape);
   Choices elements(m.c.below(1 << 16) + 1);

@@ -5,7 +5,7 @@
 namespace poprt::test {
 namespace {
 
-// A shape of as many elements, found by moving factors between dimensions.
+// Returns a shape with the same number of elements: factors are moved between dimensions.
 Shape other_shape(Maker& m, const Shape& from) {
   Shape shape = from;
   for (uint64_t n = 1 + m.c.below(4); n > 0; n--) {
@@ -140,7 +140,8 @@ void split(Maker& m) {
   else
     m.add("Split", {x}, {{"axis", axis}, {"split", sizes}}, count);
 }
-// Parts that go back together, all or in another order, with something between.
+// Splits a value and concatenates the parts in the same or another order, perhaps with an operator
+// on one of them.
 void split_concat(Maker& m) {
   Value* x = m.ranked(kEvery, 1);
   if (m.opset() < 13) return;
@@ -214,7 +215,7 @@ void depth_to_space(Maker& m) {
   }
 }
 void shape_of(Maker& m) { m.add(m.c.pick<std::string_view>({"Shape", "Size"}), {m.any(kEvery)}); }
-// What exporters write: the shape of a value, taken apart and put together, reshapes another.
+// Computes a shape as exporters do: the first dimension of a value, followed by -1.
 void shape_arithmetic(Maker& m) {
   Value* x = m.ranked(kEvery, 2);
   Value* s = m.add("Shape", {x});
@@ -262,7 +263,7 @@ void reverse_sequence(Maker& m) {
     lengths.push_back(m.c.between(1, s[static_cast<size_t>(time)]));
   m.add("ReverseSequence", {x, m.ints(lengths)}, {{"time_axis", time}, {"batch_axis", 1 - time}});
 }
-// Moves that undo each other, or nearly.
+// Two transpositions, perhaps with a Relu between them. The second one often undoes the first.
 void there_and_back(Maker& m) {
   Value* x = m.ranked(kEvery, 2);
   const size_t rank = x->shape().size();

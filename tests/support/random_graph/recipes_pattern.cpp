@@ -1,5 +1,6 @@
-// What exporters write for operators that passes recognise, with the variations that make a pass
-// think: operands swapped, a constant of another rank, one factor off, a value read twice.
+// Groups of nodes that exporters write for one operator and that passes recognise. Variations test
+// the conditions of the passes: swapped operands, a constant of another rank or value, a value with
+// two readers.
 #include "support/random_graph/recipes.h"
 
 namespace poprt::test {
@@ -9,7 +10,7 @@ Value* either(Maker& m, std::string_view op, Value* a, Value* b) {
   if (!a || !b) return nullptr;
   return m.add(op, m.c.chance(50) ? std::vector{a, b} : std::vector{b, a});
 }
-// A number as a constant of rank 0 or more; now and then another number.
+// Returns x as a constant of rank 0 or more, or rarely another number.
 Value* number(Maker& m, const Value* like, double x) {
   if (m.c.chance(6)) x *= 1.25;
   Value* s = m.scalar(like->dtype(), x);

@@ -66,7 +66,8 @@ void fused_matmul(Maker& m) {
         {{"transB", int64_t{1}}, {"alpha", 0.5f}}, 1, "com.microsoft");
 }
 
-// [B, S, heads * size] -> [B, heads, S, size], as exporters write it.
+// Converts [B, S, heads * size] to [B, heads, S, size], or to [B, heads, size, S] if `transposed`,
+// as exporters do.
 Value* heads_of(Maker& m, Value* x, int64_t heads, bool transposed) {
   const int64_t b = x->shape()[0], s = x->shape()[1], size = x->shape()[2] / heads;
   Value* r =

@@ -35,7 +35,7 @@ Value* single(Maker& m, size_t rank) { return m.ranked({DType::f32}, rank); }
 void qdq(Maker& m) { through_bytes(m, single(m, 0)); }
 void quantize_axis(Maker& m) {
   Value* x = single(m, 1);
-  if (m.opset() < 13) return;  // one scale for all
+  if (m.opset() < 13) return;  // before opset 13, a tensor has only one scale
   const size_t at = m.c.below(x->shape().size());
   const int64_t n = x->shape()[at];
   m.add("QuantizeLinear", {x, scales(m, n), m.random_constant(byte(m), {n})},
@@ -95,7 +95,7 @@ void qdq_move(Maker& m) {
   if (d) d = m.c.chance(50) ? m.add("Transpose", {d}) : m.add("Reshape", {d, m.ints({-1})});
   if (d) quantize(m, d, s, m.c.chance(80) ? z : zero_of(m, z->dtype()));
 }
-// Elementwise operators between bytes.
+// An elementwise operator whose operands and result are quantized to bytes.
 void qdq_elementwise(Maker& m) {
   Value* a = through_bytes(m, single(m, 0));
   if (!a) return;

@@ -3,7 +3,8 @@
 namespace poprt::test {
 namespace {
 
-// `gates` blocks of weights; the layer is alone or follows another value of rank 3.
+// A recurrent layer with `gates` blocks of weights. Its input is an existing value of rank 3 or a
+// new one.
 void recurrent(Maker& m, std::string_view op, int64_t gates) {
   Value* x = m.find([](const Value* v) {
     return v->dtype() == DType::f32 && v->shape().size() == 3 && element_count(v->shape()) > 0;
@@ -30,7 +31,8 @@ void lstm(Maker& m) { recurrent(m, "LSTM", 4); }
 void gru(Maker& m) { recurrent(m, "GRU", 3); }
 void rnn(Maker& m) { recurrent(m, "RNN", 1); }
 
-// One step of a GRU as Keras and tf2onnx write it: 1 - z with the constant first.
+// The last operations of a step of a GRU as Keras and tf2onnx write them: (1 - z) * a + z * b, with
+// the constant as the first operand of the difference.
 void gate(Maker& m) {
   Value* x = m.ranked({DType::f32}, 1);
   Value* z = m.add("Sigmoid", {x});

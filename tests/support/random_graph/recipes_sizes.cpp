@@ -48,7 +48,7 @@ void suppression(Maker& m) {
                               m.scalar(DType::f32, m.c.pick({-3.0, 0.0, 1.5}))});
 }
 
-// The size of something along an axis, [1].
+// Returns the size of a computed value along an axis, as a tensor of shape [1].
 Value* size_of_some(Maker& m) {
   Value* x = m.find([](const Value* v) { return v->producer() && !v->shape().empty(); });
   if (!x) return nullptr;
@@ -57,7 +57,7 @@ Value* size_of_some(Maker& m) {
   return shape ? m.add("Gather", {shape, m.ints({at})}, {{"axis", int64_t{0}}}) : nullptr;
 }
 
-// Numbers computed from sizes, [1].
+// Returns a number that is computed from sizes, as a tensor of shape [1].
 Value* number(Maker& m) {
   Value* n = size_of_some(m);
   for (uint64_t k = m.c.below(3); n && k > 0; k--) {

@@ -1,5 +1,5 @@
-// Makes a failing graph small: drops outputs, cuts the graph at values by feeding what they had,
-// and bypasses nodes, for as long as the failure stays.
+// Makes a failing graph small: removes outputs, replaces results by inputs or constants with their
+// values, and bypasses nodes, as long as the graph still fails.
 #include <algorithm>
 
 #include "support/random_graph/random_graph.h"
@@ -33,7 +33,7 @@ void drop_unused(RandomGraph& g) {
   }
 }
 
-// Readers of a node's results read inputs, or constants, of the values that they had.
+// Replaces the results of a node by inputs or constants with the values of these results.
 void cut(RandomGraph& g, Node& n, const Values& known, bool constant) {
   Graph& graph = *g.graph;
   for (Value* v : n.outputs()) {

@@ -110,10 +110,10 @@ bool follows_product(const Value* v) {
   return n && (n->op_type == "Conv" || n->op_type == "MatMul" || n->op_type == "Gemm");
 }
 
-// What an input may be off by beyond its own roundings.
+// Returns the absolute error that an input may have in addition to its own roundings.
 double absolute_noise(const Node& n, size_t input, const std::vector<Tensor>& inputs) {
-  // Transforms of a tile (Winograd) round relative to its largest element, transforms of rows do so
-  // in any case.
+  // The transforms of Winograd's algorithm add elements of a tile, so their rounding errors are
+  // relative to the largest element.
   if (n.op_type.find("Conv") != std::string::npos)
     return noise_of(inputs[input].dtype()) * largest(inputs[input]);
   // Bytes are multiplied where quantization surrounds a product, with a bias that is rounded to a
@@ -159,7 +159,7 @@ class Runner {
                     [](const Value* v) { return !v->type.is_static(); }) ||
         graph_of_sizes(n))
       return isolated(n, inputs, true, true);
-    // At run time first: that takes the most general kernels.
+    // First with constants as run-time inputs, because this selects the most general kernels.
     if (may_be_variable(n)) {
       try {
         return isolated(n, inputs, false);
@@ -168,7 +168,7 @@ class Runner {
     }
     try {
       return isolated(n, inputs, true);
-    } catch (const Error&) {  // shapes that nodes compute
+    } catch (const Error&) {  // nodes compute the shapes, so the types must be inferred again
       return isolated(n, inputs, true, true);
     }
   }
@@ -181,7 +181,8 @@ class Runner {
         inputs[i] = moved(given[i], noise_, absolute_noise(n, i, given));
   }
 
-  // Some constant is not an index or a length.
+  // Whether a constant may be a run-time input: s64 constants are indices or lengths, which many
+  // operators need at compile time.
   static bool may_be_variable(const Node& n) {
     for (const Value* v : n.inputs())
       if (v && is_fixed(v) && v->dtype() != DType::s64) return true;
@@ -194,7 +195,8 @@ class Runner {
     return false;
   }
 
-  // Without padding, which the compiled ones have.
+  // Computes an operator whose result has a size that depends on data. The result has no padding,
+  // in contrast to that of a compiled graph.
   static std::vector<Tensor> sized(const Node& n, const std::vector<Tensor>& inputs) {
     const Tensor& x = inputs[0];
     const std::vector<double> values = x.to_doubles();
@@ -263,7 +265,9 @@ class Runner {
     return out;
   }
 
-  // `fresh` types follow from these inputs.
+  // Evaluates a copy of the node in a separate graph. `constants`: all constants of the node stay
+  // constants, else only those of s64. `fresh`: all inputs are constants, and the types of the
+  // results are inferred from them.
   static std::vector<Tensor> isolated(const Node& n, const std::vector<Tensor>& inputs,
                                       bool constants, bool fresh = false) {
     Graph g("alone");
@@ -295,7 +299,8 @@ class Runner {
     return ops::evaluate(*alone, inputs);
   }
 
-  // Scales and limits are not moved: other values would change which elements are meant.
+  // Whether the input is a scale or a limit. Such inputs are not moved, because other values would
+  // select other elements.
   static bool decides_places(const Node& n, size_t input) {
     if (n.op_type == "Resize" || n.op_type == "Upsample") return input > 0;
     return n.op_type == "Range" || n.op_type == "MelWeightMatrix";
@@ -332,7 +337,7 @@ class Runner {
           row.data(), row.bytes());
   }
 
-  // Along the first axes, forward.
+  // Supports only scans forward along the first axes.
   std::vector<Tensor> run_scan(const Node& n, const std::vector<Tensor>& inputs,
                                const Values& outer) {
     const Graph& body = body_of(n, "body");
@@ -416,7 +421,7 @@ Values evaluate_nodes(const Graph& graph, const Feeds& feeds, uint64_t noise) {
 
 Reference::Reference(const Graph& graph, const Feeds& feeds)
     : graph_(graph), feeds_(feeds), exact_(evaluate_nodes(graph, feeds)) {
-  // A half that overflowed need not overflow in a wider type.
+  // The compiled graph may compute in a wider type, in which a half does not overflow.
   for (const auto& [v, t] : exact_)
     if (t.dtype() == DType::f16)
       for (const double x : t.to_doubles()) comparable_ &= std::isfinite(x);
@@ -426,7 +431,7 @@ void Reference::add_noisy_runs(size_t count) {
   try {
     for (size_t i = 0; i < count; i++)
       noisy_.push_back(evaluate_nodes(graph_, feeds_, 0x9e3779b97f4a7c15u * (noisy_.size() + 1)));
-  } catch (const Error&) {  // sizes hang on rounding
+  } catch (const Error&) {  // sizes depend on rounding
     comparable_ = false;
     noisy_.resize(32);
   }
@@ -434,7 +439,7 @@ void Reference::add_noisy_runs(size_t count) {
 
 namespace {
 
-// From the origin on.
+// Returns the part of `t` with this shape that begins at the first element.
 Tensor real_part(const Tensor& t, const Shape& shape) {
   Tensor out = Tensor::zeros(t.dtype(), shape);
   const auto bytes = static_cast<size_t>(dtype_bits(t.dtype()) / 8);
@@ -485,7 +490,7 @@ std::string Reference::difference(const std::string& name, const Value* value,
   const std::vector<double> w = wanted.to_doubles(), g = got.to_doubles();
   std::vector<std::vector<double>> others;
   for (const Values& run : noisy_) {
-    if (run.at(value).shape() != wanted.shape()) return "";  // the size hangs on rounding
+    if (run.at(value).shape() != wanted.shape()) return "";  // the size depends on rounding
     others.push_back(run.at(value).to_doubles());
   }
   const double relative = 4 * noise_of(wanted.dtype());
@@ -500,7 +505,7 @@ std::string Reference::difference(const std::string& name, const Value* value,
     const bool finite = class_of(w[i]) == 0;
     const double tolerance =
         8 * moved + relative * std::abs(w[i]) + (relative == 0 ? 0 : least_of(wanted.dtype()));
-    // If runs give different whole numbers, the element depends on a tie.
+    // If an integer differs between runs, the element depends on a tie.
     if (finite && is_float(wanted.dtype()) == false && moved > 0) continue;
     const bool equal = finite ? std::abs(g[i] - w[i]) <= tolerance : class_of(g[i]) != 0;
     if (equal || (finite && std::abs(w[i]) > kHuge && class_of(g[i]) != 0)) continue;

@@ -21,12 +21,12 @@ using Feeds = std::map<std::string, Tensor>;
 using Values = std::unordered_map<const ir::Value*, Tensor>;
 
 // Evaluates one node on the given inputs. Inputs are run-time inputs if the operator supports that,
-// so that constants are not packed, folded or examined as in the compiler. If and Loop run their
-// bodies node by node; `outer` contains the values of enclosing graphs that the bodies read.
+// so that constants are not packed, folded or examined as in the compiler. If, Loop and Scan run
+// their bodies node by node; `outer` contains the values of enclosing graphs that the bodies read.
 std::vector<Tensor> evaluate_alone(const ir::Node& node, const std::vector<Tensor>& inputs,
                                    const Values& outer = {});
 
-// The size of its result depends on data.
+// Whether the size of the node's result depends on data.
 bool has_size_of_data(const ir::Node& n);
 
 // Computes all values of the graph, node by node. If `noise` is 0, they are exact; otherwise it is

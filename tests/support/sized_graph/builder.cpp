@@ -132,7 +132,7 @@ Value* Builder::node(const std::string& op, const std::vector<Value*>& inputs,
     int64_t most = 1;
     for (const Dim& d : outputs[i].dims) most *= d.high;
     if (most > kMostElements) return nullptr;
-    // The compiler takes one such dimension.
+    // The compiler supports only one dimension of unknown size.
     const auto open = std::count_if(outputs[i].dims.begin(), outputs[i].dims.end(),
                                     [](const Dim& d) { return !d.is_static(); });
     if (open > 1 && c.chance(90)) return nullptr;
@@ -219,7 +219,7 @@ Value* Builder::size_of(Value* v, size_t d) {
                              Type{DType::s64, {fixed(1)}, Dims{dims[d]}});
 }
 
-// Something near n.
+// Returns a number that one operation computes from n and a small constant.
 Value* Builder::arithmetic(Value* n) {
   const Dim d = dim_of(n);
   const Dims shape = type(n).dims;
@@ -232,7 +232,7 @@ Value* Builder::arithmetic(Value* n) {
   };
   const int64_t l = d.low, h = d.high;
   switch (c.below(8)) {
-    case 7: {  // as a resize computes a length
+    case 7: {  // the computation of a resized length
       const double scale = c.pick<double>({0.5, 1.5, 2});
       Value* f = node("Cast", {n}, {{"to", int64_t{1}}}, Type{DType::f32, shape});
       f = f ? node("Mul", {f, real(scale)}, {}, Type{DType::f32, shape}) : nullptr;

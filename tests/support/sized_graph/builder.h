@@ -25,7 +25,7 @@ using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
 // A dimension, or a number that was computed from dimensions.
 struct Dim {
   int64_t low = 0, high = 0;
-  int id = 0;  // 0: low == high
+  int id = 0;  // equal for dimensions that are equal for all data; 0 if low == high
   bool is_static() const { return low == high; }
   bool operator==(const Dim& o) const {
     return is_static() ? o.is_static() && low == o.low : id == o.id && !o.is_static();
@@ -49,12 +49,12 @@ struct Type {
 
 constexpr size_t kFeeds = 2;
 
-// The target of the first data-dependent size when inputs are chosen, in elements.
+// How many elements (boxes, rounds of a loop) the values of an input select.
 enum class Fill { none, some, all };
 
 struct Counts {
-  int roots = 0, shapes = 0;              // sizes that depend on data; those that feed a shape
-  int zero = 0, below = 0, at_bound = 0;  // the computed sizes
+  int roots = 0, shapes = 0;  // sizes that depend on data; numbers of data that decide a shape
+  int zero = 0, below = 0, at_bound = 0;  // sizes of all inputs: 0, less than the bound, equal
 };
 
 class Builder {
@@ -105,7 +105,7 @@ class Builder {
   bool may_be_refused() { return c.chance(25); }
   // Counts dimension d of the value as a size that depends on data.
   Value* root(Value* v, size_t d);
-  // Counts a number of data that decides a shape.
+  // Counts the number if it depends on data. The caller uses it for a shape.
   void feeds_shape(const Value* number) {
     if (number && types_.at(number).numbers)
       for (const Dim& d : *types_.at(number).numbers)

@@ -23,8 +23,8 @@ compiler::Options options_of(const Config& config) {
   return options;
 }
 
-// What of a converted model contradicts the sizes that were computed for some input: a declared
-// shape or a constant in place of one, or an operator that ONNX does not know.
+// Returns descriptions of the faults of a converted model: a declared shape or a constant that
+// contradicts the values for an input, or an operator that ONNX does not define.
 std::vector<std::string> scan(const Graph& g, const SizedGraph& s) {
   std::vector<std::string> faults;
   for (const Node* n : g.nodes()) {
@@ -45,7 +45,7 @@ std::vector<std::string> scan(const Graph& g, const SizedGraph& s) {
       if (!right)
         faults.push_back(fmt::format("'{}' is declared as {}, and is {} in run {}", v->name(),
                                      shape_string(declared), shape_string(has), f));
-      // Passes may change the model's own constants.
+      // Checks only constants that replace results, because passes may change original constants.
       const Value* original = s.graph->find(v->name());
       if (!right || !v->is_constant() || !original || !original->producer()) continue;
       const std::vector<double> values = v->constant().to_doubles();
@@ -60,7 +60,7 @@ std::vector<std::string> scan(const Graph& g, const SizedGraph& s) {
   return faults;
 }
 
-// The elements within the sizes that the output NAME:shape has.
+// Returns the part of an output with the sizes in output NAME:shape, which is `size`.
 Val cropped(const Tensor& t, const Tensor* size) {
   Val whole = val_of(t), out;
   if (!size) return whole;
@@ -177,7 +177,7 @@ Checked check(const SizedGraph& s) {
       faults.push_back(fmt::format("the converted model is not read: {}", e.message()));
     }
     for (const std::string& fault : faults) checked.faults.push_back(fault);
-    // Precision and passes are in the model.
+    // Without options, because the conversion has already applied them.
     run_all(result, {}, s, "converted", checked.converted, checked);
     if (!faults.empty()) checked.converted = Outcome::wrong;
   }

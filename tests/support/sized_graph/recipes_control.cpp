@@ -6,7 +6,8 @@
 namespace poprt::test::sized {
 namespace {
 
-// A graph within a node: names are unique, and values have the types that ONNX wants at its border.
+// The body of a node. Names are unique in the whole model. Values have types, because ONNX requires
+// them for inputs and outputs.
 struct Body {
   std::shared_ptr<Graph> g;
   std::string prefix;
@@ -31,7 +32,7 @@ struct Body {
   }
 };
 
-// Some elementwise nodes on x.
+// Returns the result of an elementwise node on x.
 Value* decorated(Builder& b, Body& body, Value* x) {
   const Shape shape = x->shape();
   switch (b.c.below(4)) {
@@ -50,8 +51,9 @@ Type with_rows(Dim rows, const Shape& row) {
   return t;
 }
 
-// A loop with a float state, a counter and rows as a scan output. `ends` makes the condition of the
-// next round in the body from the state and the number of the round; null: it goes on.
+// Adds a loop with a float state, a counter and rows as a scan output. `ends` adds nodes to the
+// body that compute from the state and the number of the round whether the loop continues; if it is
+// null, the loop continues.
 void add_loop(Builder& b, Value* trips, Value* first, Dim rounds,
               const std::function<Value*(Body&, Value* state, Value* round)>& ends) {
   const Shape row = b.c.chance(60) ? Shape{} : Shape{b.c.between(1, 3)};
@@ -64,7 +66,7 @@ void add_loop(Builder& b, Value* trips, Value* first, Dim rounds,
   Value* n1 = body.node("Add", {n, body.constant(Tensor::scalar<int64_t>(1))}, {}, DType::s64, {});
   Value* go = ends ? ends(body, s1, i) : body.node("Identity", {before}, {}, DType::boolean, {});
   Value* made = s1;
-  if (!row.empty()) {  // a tensor from around takes part
+  if (!row.empty()) {  // the body reads a value of the enclosing graph
     Value* outer = b.floats(row);
     made = body.node("Add", {s1, outer}, {}, DType::f32, row);
   }
@@ -77,7 +79,7 @@ void add_loop(Builder& b, Value* trips, Value* first, Dim rounds,
   if (y) b.root(all[2], 0);
 }
 
-// Ends by its condition: a limit on the state, or a flag of each round.
+// A loop that its condition ends: a limit of the state, or a flag for each round.
 void loop_until(Builder& b) {
   const int64_t most = b.c.pick<int64_t>({3, 4, 6, 10});
   std::vector<Fill> fill;
@@ -107,7 +109,7 @@ void loop_until(Builder& b) {
            });
 }
 
-// A number of rounds that is an input, at most a constant.
+// A loop whose number of rounds is an input, limited by a constant.
 void loop_capped(Builder& b) {
   if (!b.may_be_refused()) return;
   const int64_t most = b.c.between(2, 6);
@@ -121,7 +123,7 @@ void loop_capped(Builder& b) {
   add_loop(b, trips, nullptr, rounds, {});
 }
 
-// A body with a size that depends on data: it counts the elements of each row that are not zero.
+// A loop whose body has a size that depends on data: it counts the non-zero elements of each row.
 void loop_counting(Builder& b) {
   const int64_t rounds = b.c.between(2, 4), width = b.c.between(2, 4);
   Value* rows = b.input(DType::s64, {rounds, width},
@@ -143,7 +145,7 @@ void loop_counting(Builder& b) {
       &all);
 }
 
-// A state that grows by a row a round.
+// A loop whose state grows by one row in each round.
 void loop_growing(Builder& b) {
   if (!b.may_be_refused()) return;
   const int64_t rounds = b.c.between(2, 3);
@@ -168,7 +170,7 @@ void loop_growing(Builder& b) {
   b.node("Loop", {b.integer(rounds), nullptr, start}, {{"body", body.g}}, Type{DType::f32, dims});
 }
 
-// As many rounds as something has elements.
+// A loop whose number of rounds is computed from sizes.
 void loop_over_size(Builder& b) {
   if (!b.may_be_refused()) return;
   Value* trips = b.scalar_of(b.number_in(0, 6));
@@ -200,7 +202,7 @@ void scan(Builder& b) {
          {Type{DType::f32, {dims[1]}}, Type{DType::f32, dims}}, &all);
 }
 
-// Branches of two lengths.
+// An If whose branches return different numbers of rows.
 void branch(Builder& b) {
   Value* x = b.c.chance(50) ? b.floats({b.c.between(3, 5), b.c.between(1, 3)}) : b.tensor();
   Dims dims = b.type(x).dims;
@@ -233,7 +235,7 @@ void branch(Builder& b) {
   Value* y = nullptr;
   switch (b.c.below(4)) {
     case 0: y = e.node("Relu", {x}, {}, DType::f32, row); break;
-    case 3: {  // a size that depends on data within a branch
+    case 3: {  // the size in the branch depends on data
       if (!own.is_static()) {
         y = e.node("Relu", {x}, {}, DType::f32, row);
         break;
@@ -270,7 +272,7 @@ void branch(Builder& b) {
 
 const Type kSequence{.is_sequence = true};
 
-// Parts in a list, one after the other again.
+// Puts tensors into a sequence and concatenates them.
 void sequence_of_parts(Builder& b) {
   Value* x = b.may_be_refused() ? b.tensor() : b.floats({b.c.between(1, 3), b.c.between(1, 3)});
   Dims dims = b.type(x).dims;
@@ -310,7 +312,7 @@ void split_sequence(Builder& b) {
   }
 }
 
-// As many parts as there are rows.
+// Splits a tensor into its rows, whose number depends on data.
 void split_rows(Builder& b) {
   if (!b.may_be_refused()) return;
   Value* x = b.find([](const Value*, const Type& t) {

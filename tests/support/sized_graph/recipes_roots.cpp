@@ -1,4 +1,4 @@
-// Where sizes that depend on data come from.
+// Operators whose results have sizes that depend on data.
 #include <algorithm>
 #include <numeric>
 
@@ -96,7 +96,7 @@ void suppression(Builder& b) {
   Value* boxes = b.input(DType::f32, {1, n, 4}, [&](size_t f) {
     const size_t box = k / 4 % static_cast<size_t>(n), side = k % 4;
     k++;
-    // Boxes in a row that do not overlap; some have the place of their left neighbour.
+    // Boxes in a row without overlap; with Fill::some, every second one covers its left neighbour.
     const bool moved = fill[f] == Fill::some && box % 2 == 1;
     const double at = static_cast<double>((box - (moved ? 1 : 0)) * 2);
     if (center) return side == 0 ? at : side == 1 ? 4.0 : 2.0;
@@ -132,7 +132,7 @@ void suppression(Builder& b) {
     b.node("Gather", {flat, index}, {{"axis", int64_t{0}}}, Type{DType::f32, {size, fixed(4)}});
 }
 
-// The rows above a limit, by an index that ArgMax, TopK or a comparison decides.
+// The first rows of a tensor, as many as a condition has true elements.
 void slice_to_data(Builder& b) {
   if (!b.may_be_refused()) return;
   const int64_t n = b.c.between(3, 6);
@@ -151,7 +151,7 @@ void slice_to_data(Builder& b) {
   b.root(y, 0);
 }
 
-// A selection from selected elements.
+// Selects from a vector whose size already depends on data.
 void compress_again(Builder& b) {
   Value* x = b.find([&](const Value* v, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 1 && t.sized() && b.exact(v);

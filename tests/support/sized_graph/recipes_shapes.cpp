@@ -1,4 +1,4 @@
-// Sizes that depend on data, as numbers that decide other shapes.
+// Operators whose results have shapes that are computed from sizes that depend on data.
 #include <algorithm>
 
 #include "support/sized_graph/builder.h"
@@ -60,7 +60,7 @@ void range(Builder& b) {
   }
 }
 
-// The largest of something, as many as there are of something else.
+// The largest elements of a tensor. Their number is computed from sizes.
 void top_k(Builder& b) {
   Value* x = b.find([&](const Value* v, const Type& t) {
     return (t.dtype == DType::f32 || t.dtype == DType::s64) && !t.dims.empty() && b.exact(v);
@@ -76,7 +76,7 @@ void top_k(Builder& b) {
     if (!k) return;
     size = b.dim_of(k);
   } else {
-    // At most as many as there are.
+    // The number must not exceed the number of elements.
     Value* n = b.size_of(x, axis);
     if (n) n = b.vector_of(n);
     const int64_t most = b.c.between(1, 4);
@@ -104,7 +104,7 @@ void top_k(Builder& b) {
          {Type{type, dims}, Type{DType::s64, dims}}, &all);
 }
 
-// As exporters write it: -1 means that a dimension is not changed.
+// Replaces -1 in a shape for Expand by 1, so that the dimension is not changed, as exporters do.
 Value* without_minus_one(Builder& b, Value* shape) {
   const Type type = b.type(shape);
   const Type rank{DType::s64, {fixed(1)}, Dims{type.dims[0]}};
@@ -156,7 +156,7 @@ void tile(Builder& b) {
   b.node("Tile", {x, repeats}, {}, Type{DType::f32, dims});
 }
 
-// To [-1], [-1, k], or to a shape that is computed.
+// Reshapes a tensor to [-1], [1, -1] or [-1, k, 1], or to a computed shape.
 void reshape(Builder& b) {
   Value* x = b.tensor();
   const Dims dims = b.type(x).dims;
@@ -184,7 +184,7 @@ void reshape(Builder& b) {
       return;
     default: break;
   }
-  // The same dimensions with a one between them, taken from Shape.
+  // The dimensions of x, some of them read by Shape, with additional ones.
   std::vector<Value*> parts;
   Dims to;
   for (size_t d = 0; d < dims.size(); d++) {
@@ -246,7 +246,7 @@ void slice(Builder& b) {
       step = b.ints({2});
       dims[axis] = b.unknown((own.low + 1) / 2, (own.high + 1) / 2);
       break;
-    default: {  // up to a number of something
+    default: {  // up to a number that is computed from sizes
       to = b.number_in(0, kLongest);
       to = to ? b.vector_of(to) : nullptr;
       if (!to) return;
@@ -283,7 +283,7 @@ void pad(Builder& b) {
   b.node("Pad", {x, pads, b.real(b.c.chance(50) ? 0 : 1.5)}, {}, Type{DType::f32, dims});
 }
 
-// Which places of rows of n are below the length of each row.
+// A mask of rows with n elements: true for the places that are less than the length of the row.
 void mask(Builder& b) {
   Value* n = b.scalar_of(b.number_in(0, 8));
   if (!n) return;
@@ -305,7 +305,7 @@ void mask(Builder& b) {
            Type{DType::f32, {fixed(rows)}});
 }
 
-// A row of a table, by a size; and a size as a result.
+// Selects a row of a table by a number that is computed from sizes.
 void gather_by_size(Builder& b) {
   Value* x = b.floats({b.c.between(3, 8), b.c.between(1, 3)});
   Value* n = b.number_in(0, b.type(x).dims[0].low - 1);
@@ -323,7 +323,7 @@ void number_as_float(Builder& b) {
   if (x) b.node("Mul", {x, f}, {}, Type{DType::f32, b.type(x).dims});
 }
 
-// The number of words of a constant text decides a shape.
+// The sum of a computed number and the number of words in a constant text decides a shape.
 void words(Builder& b) {
   if (b.opset() < 20) return;
   const std::string text = b.c.pick<const char*>({"a b c", "ab", "x y"});

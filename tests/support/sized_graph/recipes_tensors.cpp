@@ -1,4 +1,4 @@
-// Computing with tensors whose size depends on data.
+// Operators that compute with tensors whose size depends on data.
 #include <algorithm>
 
 #include "support/sized_graph/builder.h"
@@ -6,7 +6,7 @@
 namespace poprt::test::sized {
 namespace {
 
-// One of x's type that broadcasts to x.
+// Returns a tensor that broadcasts to x.
 Value* partner(Builder& b, Value* x) {
   const Dims& dims = b.type(x).dims;
   if (b.c.chance(45)) {
@@ -75,7 +75,7 @@ void where(Builder& b) {
       {}, Type{DType::f32, dims});
 }
 
-// What remains of dims when an axis is reduced.
+// Returns the dimensions of a result in which an axis is reduced.
 Dims without(Dims dims, size_t axis, bool keeps) {
   if (keeps)
     dims[axis] = fixed(1);
@@ -109,7 +109,7 @@ void reduce(Builder& b) {
   b.node(op, in, attributes, Type{DType::f32, without(dims, axis, keeps)});
 }
 
-// A maximum over rows, of which there is always at least one.
+// A maximum over rows. A row is added, because a maximum of no elements is not defined.
 void maximum_of_all(Builder& b) {
   Value* x = b.find([](const Value*, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 2 && t.sized() && t.dims[1].is_static();
@@ -170,7 +170,8 @@ void product(Builder& b) {
   if (dims.size() != 2 || !rows.is_static()) return;
   Value* y = b.node("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0}}},
                     Type{DType::f32, {depth, rows}});
-  if (y) b.node("MatMul", {x, y}, {}, Type{DType::f32, {rows, rows}});  // over the size
+  // The size that depends on data is the summed dimension.
+  if (y) b.node("MatMul", {x, y}, {}, Type{DType::f32, {rows, rows}});
 }
 
 void concat(Builder& b) {
@@ -250,7 +251,7 @@ void gather(Builder& b) {
          Type{DType::f32, dims});
 }
 
-// Elements of a tensor in the order of another one, which TopK or a clip gives.
+// Sorts a vector: GatherElements with the indices that TopK of all elements returns.
 void gather_elements(Builder& b) {
   Value* x = b.find([&](const Value* v, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 1 && t.sized() && b.exact(v);

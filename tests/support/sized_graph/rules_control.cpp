@@ -1,4 +1,4 @@
-// If, Loop and Scan.
+// The interpreter's rules for If, Loop and Scan.
 #include "support/sized_graph/value.h"
 
 namespace poprt::test::sized {
@@ -12,7 +12,7 @@ const ir::Graph& graph_attr(const Node& n, const char* name) {
 
 constexpr int64_t kMostRounds = 64;
 
-// The rows of a scan output, one after the other.
+// Returns a scan output that consists of these rows. `sample` has the type and shape of a row.
 Val stacked(const std::vector<Val>& rows, const Val& sample) {
   Val out;
   out.dtype = sample.dtype;
@@ -32,7 +32,7 @@ Outputs branch(const Node& n, const Inputs& in, const Scope& outer, const Roundi
   return interpret(graph_attr(n, in[0].v[0] != 0 ? "then_branch" : "else_branch"), scope, r);
 }
 
-// A scan output of no rows has the shape of a row that the body's declaration gives.
+// Returns a row of the declared shape of a body's output, for a scan output without rows.
 Val declared_row(const ir::Value& v) {
   if (!v.type.is_static()) throw Invalid("no row and no declared shape");
   return make_val(v.dtype(), v.shape());
@@ -68,7 +68,7 @@ Outputs loop(const Node& n, const Inputs& in, const Scope& outer, const Rounding
   return results;
 }
 
-// Along the first axis, forwards.
+// Supports only scans forward along the first axis.
 Outputs scan(const Node& n, const Inputs& in, const Scope& outer, const Rounding& r) {
   const ir::Graph& body = graph_attr(n, "body");
   const auto scanned = static_cast<size_t>(n.int_attr("num_scan_inputs", 1));

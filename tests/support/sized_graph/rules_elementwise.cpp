@@ -74,7 +74,7 @@ Outputs div(const Node&, const Inputs& in, const Rounding& r) {
     if (whole) return Number{std::floor(a.v / b.v), 0};
     const double y = a.v / b.v;
     const double e = (a.e + std::abs(y) * b.e) / (std::abs(b.v) - b.e);
-    int exponent = 0;  // of a power of two, the reciprocal is exact
+    int exponent = 0;  // the quotient by a power of two is exact
     const bool exact = e == 0 && std::abs(std::frexp(b.v, &exponent)) == 0.5;
     return Number{y, exact ? 0 : e + 2 * r.step * std::abs(y) + r.tiny};
   });
@@ -169,7 +169,8 @@ Outputs where(const Node&, const Inputs& in, const Rounding&) {
   return {out};
 }
 
-// f is monotone, or has slopes of at most 1, around each number.
+// Applies f. The errors follow from its values at both ends of the interval of each number, which
+// is correct if f is monotone there.
 template <class F>
 Outputs curve(const Val& x, const Rounding& r, F f) {
   Val out = x;
@@ -208,7 +209,7 @@ Outputs leaky_relu(const Node& n, const Inputs& in, const Rounding& r) {
   return curve(in.at(0), r, [&](double x) { return x < 0 ? alpha * x : x; });
 }
 
-// f has slopes of at most 1 and does not round.
+// Applies f, which has slopes of at most 1 and does not round, so the errors remain the same.
 template <class F>
 Outputs exactly(const Val& x, F f) {
   Val out = x;
@@ -230,7 +231,8 @@ Outputs logical_not(const Node&, const Inputs& in, const Rounding&) {
   return exactly(in.at(0), [](double x) { return x != 0 ? 0.0 : 1.0; });
 }
 
-// f jumps: numbers that are not exact must be far from a jump.
+// Applies f, which is constant between jumps. Throws if a number is too inexact to decide on which
+// side of a jump it is.
 template <class F>
 Val stepped(const Val& x, F f) {
   Val out = x;

@@ -15,7 +15,7 @@ Val empty_like(const Val& x) {
   return out;
 }
 
-// A result of this shape whose element at each place is the one of x at source(place).
+// Returns a tensor of this shape whose element at each place is that of x at source(place).
 template <class F>
 Val picked(const Val& x, Shape shape, F source) {
   Val out = empty_like(x);

@@ -9,7 +9,7 @@ namespace {
 
 using ir::Node;
 
-// The numbers that become one.
+// The numbers that a reduction combines to one, and their errors.
 struct Terms {
   std::vector<double> v, e;
   bool exact() const {
@@ -134,7 +134,7 @@ Outputs reduced_by(const Node& n, const Inputs& in, const Rounding& r) {
   return reduce(n, in, r, fold);
 }
 
-// The lines along an axis: f takes the offsets of one line's elements.
+// Calls f for each line along an axis, with the offsets of its elements.
 template <class F>
 void for_each_line(const Shape& shape, size_t axis, F f) {
   const auto strides = strides_of(shape);
@@ -214,7 +214,7 @@ Outputs cumulative_sum(const Node& n, const Inputs& in, const Rounding& r) {
   return {out};
 }
 
-// One element of a product.
+// Returns an element of a matrix product.
 Number dot(const Terms& a, const Terms& b, const Rounding& r) {
   Terms t;
   double more = 0;
@@ -265,7 +265,7 @@ Outputs matmul(const Node&, const Inputs& in, const Rounding& r) {
   return {out};
 }
 
-// Over the last axis.
+// Supports only the last axis.
 Outputs layer_normalization(const Node& n, const Inputs& in, const Rounding& r) {
   const Val &x = in.at(0), &scale = in.at(1);
   if (axis_in(n.int_attr("axis", -1), x.rank()) + 1 != x.rank()) throw Invalid("an axis inside");

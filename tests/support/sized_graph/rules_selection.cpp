@@ -286,7 +286,7 @@ Outputs top_k(const Node& n, const Inputs& in, const Rounding&) {
       return x.v[offset_of(place, from) + i * static_cast<size_t>(from[axis])];
     };
     std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) {  // the first of equal ones first
+              [&](size_t a, size_t b) {  // equal elements stay in their order
                 if (value(a) == value(b)) return a < b;
                 return largest ? value(a) > value(b) : value(a) < value(b);
               });

@@ -77,7 +77,7 @@ Config some_config(Choices& c) {
   return config;
 }
 
-// A value may be an output: a tensor that ONNX Runtime and the device both return.
+// Whether a value may be an output: a tensor that both ONNX Runtime and the device return.
 bool may_be_output(const Type& t) { return !t.is_sequence && t.dtype != DType::string; }
 
 void declare(Builder& b, Value* v) {
@@ -108,7 +108,7 @@ void choose_outputs(Builder& b) {
   }
 }
 
-// What no output depends on is of no use.
+// Removes nodes, inputs and constants on which no output depends.
 void drop_unread(Graph& g) {
   for (bool again = true; again;) {
     again = false;

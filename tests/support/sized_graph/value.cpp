@@ -75,7 +75,7 @@ Val val_of(const Tensor& t) {
   else
     v.v = t.to_doubles();
   if (t.dtype() != DType::string && !is_float(t.dtype()))
-    for (double& x : v.v)  // INT64_MAX ends a slice
+    for (double& x : v.v)  // INT64_MAX, for example the end of a slice, is no exact double
       x = std::clamp(x, -9e15, 9e15);
   return v;
 }

@@ -58,7 +58,7 @@ struct Rounding {
 
 // Adds the rounding error to a result. `function`: it is computed by an approximation.
 void round_result(Val& v, const Rounding& r, bool function = false);
-// The sum of the terms is the same in every order and precision of r.
+// Whether the sum of the terms is the same in every order and precision of r.
 bool sums_exactly(const std::vector<double>& terms, const Rounding& r);
 // Returns numbers that must be exact, such as indices, axes and sizes.
 std::vector<int64_t> ints_of(const Val& v);
