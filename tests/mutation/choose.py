@@ -1,4 +1,4 @@
-"""Which sites become mutants: a seeded choice over the folders of a tree."""
+"""Chooses the sites in the folders of a tree that become mutants, by a seed."""
 
 import json
 import multiprocessing
@@ -15,7 +15,7 @@ FOLDERS = ["core/base", "core/codecs", "core/compiler", "core/device", "core/gen
 PER_FILE = 6  # so that a measurement builds few files anew
 DEPENDENTS = 8  # a header that more files include than this is left alone, for the same reason
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.M)
-WEIGHTS = {"constant": 1, "relational": 1, "condition": 1}  # others 2: more like what people get wrong
+WEIGHTS = {"constant": 1, "relational": 1, "condition": 1}  # others have 2, because they are more like typical errors
 
 
 def folders_below(wanted):
@@ -24,7 +24,8 @@ def folders_below(wanted):
 
 
 def quotas(tree, count, seed, folders):
-    """How many mutants each folder gets: half by size (its square root), half in five folders that the seed names."""
+    """Returns the number of mutants of each folder, and five folders that the seed selects: half of the mutants are distributed
+    by the square root of the size, the other half to the five folders."""
     size = {f: sum(os.path.getsize(os.path.join(tree, p)) for p in sources(tree, f)) ** 0.5 for f in folders}
     named = random.Random(f"folders {seed}").sample(folders, min(5, len(folders)))
     share = {f: count / 2 * size[f] / sum(size.values()) for f in folders}
@@ -75,7 +76,7 @@ def header_users(tree, database):
 
 
 def compile_database(tree, build):
-    """Path of a translation unit -> its compiler arguments, without what only makes the object."""
+    """Returns the compiler's arguments of each translation unit by its path, without those of the output."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     database = {}
@@ -97,7 +98,8 @@ def compile_database(tree, build):
 
 
 def without_precompiled(words):
-    """The arguments without a precompiled header: nothing is built yet. The header that it is made of stays."""
+    """Returns the arguments without the precompiled header, which is not built yet. The header from which it is made is still
+    included."""
     while "-include-pch" in words:
         at = words.index("-include-pch")  # -Xclang -include-pch -Xclang FILE
         words = words[:at - 1] + words[at + 3:]
@@ -105,7 +107,7 @@ def without_precompiled(words):
 
 
 def pick(random_, found, wanted):
-    """Up to `wanted` sites that do not overlap; kinds first, so that rare ones are not drowned by constants."""
+    """Chooses up to `wanted` sites that do not overlap. The kind of each is chosen first, because most sites are constants."""
     taken = []
     found = list(found)
     while found and len(taken) < wanted:
@@ -118,7 +120,7 @@ def pick(random_, found, wanted):
 
 
 def choose_in_folder(task):
-    """(folder, quota, ...) -> the chosen sites."""
+    """Chooses sites in one folder. `task` contains the arguments, because the pool of processes passes only one."""
     tree, database, users, folder, wanted, seed, others = task
     random_ = random.Random(f"{seed} {folder}")
     files = sources(tree, folder)
@@ -139,8 +141,8 @@ def choose_in_folder(task):
 
 
 def choose(tree, build, count, seed, others, jobs=2, below=("core", "capi", "cli", "inspector/model")):
-    """The mutants of a seed in the folders `below`: numbered sites, in the order of the folders; none overlaps the `others`
-    of the build."""
+    """Chooses the mutants of a seed in the folders `below`. Returns the sites in the order of the folders, of which none
+    overlaps the `others` of the build, and the five folders with half of the sites."""
     folders = folders_below(below)
     database = compile_database(tree, build)
     users = header_users(tree, database)

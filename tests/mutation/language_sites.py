@@ -79,7 +79,7 @@ class Braces:
                  " += ": ("arithmetic", " -= "), "++": ("arithmetic", "--")}
         for m in re.finditer(r" (?:<=?|>=?|==|!=|&&|\|\||\+=?|-|\*) |\+\+", self.code):
             if '"' in self.code[max(0, m.start() - 2):m.end() + 2] or m.group() not in pairs:
-                continue  # texts that are put together
+                continue  # a concatenation of texts
             self.add(pairs[m.group()][0], m.start(), m.end(), pairs[m.group()][1])
         for m in re.finditer(r"(?<![\w.\"])\d[\d_]*(?![\w.\"])", self.code):
             self.add("constant", m.start(), m.end(), f"({m.group()} + 1)")

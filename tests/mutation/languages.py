@@ -29,7 +29,7 @@ class Broken(Exception):
 
 
 class Language:
-    """Builds and tests one language in a folder of its own. `build` returns whether it compiles; `tests` are
+    """Builds and tests one language in a separate folder. `build` returns whether it compiles; `tests` are
     (name, command, folder, environment)."""
 
     def __init__(self, name, options):

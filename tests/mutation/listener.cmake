@@ -1,5 +1,5 @@
-# Included at the end of tests/CMakeLists.txt of a mutated tree: every GoogleTest program notes which sites its tests
-# come by (listener.cpp).
+# Included at the end of tests/CMakeLists.txt of a mutated tree. Links listener.cpp, which records the sites that each
+# test reaches, into every GoogleTest program.
 add_library(mutant_listener OBJECT ${CMAKE_CURRENT_LIST_DIR}/listener.cpp)
 target_link_libraries(mutant_listener PRIVATE GTest::gtest)
 target_compile_options(mutant_listener PRIVATE -w)

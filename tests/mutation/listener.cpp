@@ -31,7 +31,7 @@ class Notes : public testing::EmptyTestEventListener {
     file_ << name << " " << milliseconds;
     for (int i = 0; i < kMutantLimit; ++i)
       if (marks_[i]) file_ << " " << i;
-    file_ << std::endl;  // a later crash takes nothing along
+    file_ << std::endl;  // flushes the line, so that a later crash does not lose it
     ::memset(marks_, 0, kMutantLimit);
   }
 
@@ -40,7 +40,7 @@ class Notes : public testing::EmptyTestEventListener {
 };
 
 const bool kListens = [] {
-  // A test may start its own program again, which would begin the notes anew.
+  // A test may start its program again. That process must not overwrite the notes.
   constexpr const char* kNoted = "MUTANT_NOTED";
   const char* path = ::getenv(kNoted) ? nullptr : ::getenv("MUTANT_REACHED");
   ::setenv(kNoted, "1", 1);

@@ -30,9 +30,9 @@ PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump
                       r"poprt_images_library): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # no mutated folder needs it
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
-CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that notice much at once
-FIRST_SECONDS, GROWTH = 1.0, 4.0  # tests of a process, by the seconds they took alone
-LEAST_LIMIT = 20  # seconds
+CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that compare many results
+FIRST_SECONDS, GROWTH = 1.0, 4.0  # time without a mutant of the tests in the first process, and factor for each later process
+LEAST_LIMIT = 20  # seconds that every process may take
 
 
 def load(path):
@@ -66,7 +66,7 @@ class Scratch:
         self._cmake(self.build)
 
     def sources(self):
-        """A build folder that is only configured, with an object a source: mutants are chosen by its compile commands."""
+        """Configures a build folder without unity builds and returns it. Mutants are chosen with its compile commands."""
         folder = os.path.join(self.notes, "sources")
         self._cmake(folder, "-DPOPRT_UNITY=OFF")
         return folder
@@ -83,7 +83,7 @@ class Scratch:
         save(self.mutants, chosen)
 
     def environment(self, **more):
-        """Tests write below the notes, whatever a mutant makes of their paths."""
+        """Returns an environment in which the usual folders for files are below the notes."""
         places = {n: os.path.join(self.notes, n.lower()) for n in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")}
         for place in places.values():
             os.makedirs(place, mode=0o700, exist_ok=True)
@@ -91,7 +91,7 @@ class Scratch:
 
 
 def listen(tree):
-    """Has the test programs of the scratch tree note what each test comes by."""
+    """Adds listener.cpp, which records the mutants that each test reaches, to the test programs of the scratch tree."""
     with open(os.path.join(tree, "tests/CMakeLists.txt"), "a", encoding="utf-8") as file:
         file.write("\ninclude(mutation/listener.cmake)\n")
 
@@ -129,7 +129,7 @@ def sample_of(noted, options):
 
 
 def refresh(options):
-    """Other tests for the same mutants."""
+    """Replaces the tests of the scratch tree by those of another revision. The mutants remain."""
     scratch = Scratch(options)
     subprocess.run(["git", "-C", scratch.tree, "checkout", options.revision, "--", "tests"], check=True)
     listen(scratch.tree)
@@ -154,12 +154,12 @@ def build(options):
 
 
 def drop_refused(scratch, output):
-    """Takes mutants on lines with compile errors out of their files; whether there were any."""
+    """Removes mutants on lines with compile errors from their files. Returns whether there were any."""
     import choose
     import sites
     noted = load(scratch.mutants)
     places = set(re.findall(r"^(?:.*/)?([\w.]+):(\d+):\d+: (?:fatal )?error:", output, re.M))
-    # A mutant of several lines is in the file twice and moves the lines after it: the compiler reports their numbers.
+    # The text of several lines is in the file twice, which moves later lines. The quoted line has the number of the mutant.
     quoted = {int(n) for shown in re.findall(r" error: .*\n(.*)", output) for n in re.findall(r"poprt_mutant\((\d+)\)", shown)}
     refused = [m for n, m in enumerate(noted["mutants"]) if not m.get("dropped") and
                (n in quoted or
@@ -179,7 +179,7 @@ def drop_refused(scratch, output):
 
 
 def batches(tests, most):
-    """Tests of one program, up to `most` together: those of GoogleTest, in their order."""
+    """Groups up to `most` consecutive tests of one GoogleTest program. Every other test is a group."""
     groups = []
     for test in tests:
         last = groups[-1] if groups else []
@@ -199,7 +199,7 @@ def record(scratch, tests, jobs, together):
     local = threading.local()
 
     def noted(group, result, seconds):
-        """Test -> (milliseconds, sites), from the listener's notes or the process's marks."""
+        """Returns (milliseconds, sites) by the name of the test, from the listener's notes or the marks of the process."""
         if not group[0].filter:
             with open(local.marks, "rb") as file:
                 return {"": (1000 * seconds, {i for i, mark in enumerate(file.read()) if mark})}
@@ -239,7 +239,8 @@ def record(scratch, tests, jobs, together):
 
 
 def portions(tests):
-    """Tests in the order they are tried: portions of one program that grow, the shortest tests first."""
+    """Yields lists of tests in the order in which they run. Each list is of one program and runs in one process. Programs and
+    tests that take less time are first, and the lists of a program become longer."""
     programs = {}
     for test in tests:
         programs.setdefault((tuple(test.command), test.name if not test.filter else ""), []).append(test)

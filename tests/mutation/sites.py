@@ -189,7 +189,7 @@ class Finder:
             self.choose(cursor, "logical", f"({a}) {other} ({b})")
 
     def chooses(self, parent, a, b):
-        """a < b ? a : b gives the same of equal ones."""
+        """Whether the comparison is the condition of a minimum or maximum such as a < b ? a : b, which needs no boundary."""
         if parent is None or parent.kind != K.CONDITIONAL_OPERATOR:
             return False
         return {self.text(c) for c in list(parent.get_children())[1:]} == {a, b}
@@ -301,7 +301,8 @@ HANDLERS = {
 
 
 def find(path, name, unit_path, arguments):
-    """The sites of the file at `path`, shown as `name`; `unit_path` is what to compile to see it (a header's user)."""
+    """Returns the sites of the file at `path`, which reports call `name`. `unit_path` is the translation unit to parse: the
+    file, or one that includes it if it is a header."""
     with open(path, "rb") as file:
         source = file.read()
     options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD

@@ -36,7 +36,7 @@ struct Plan { double work; };
 int smaller(int a, int b) { return a < b ? a : b; }
 void plan(Plan& p, int n) { (void)!n; p.work = n * 2; p.work /= n; __builtin_prefetch(&p + 1); }
 """
-# The kinds that are about what a program means.
+# Kinds of mutants that change the meaning of a statement.
 MEANING = b"""#include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,5 @@
-"""The tests of a build, as CTest lists them, run one or many to a process; files of unittest method by method."""
+"""Lists the tests of a build with CTest, and runs one or several of them in one process. Each method of a file of unittest is
+a separate test."""
 
 import ast
 import dataclasses
@@ -20,7 +21,7 @@ class Test:
     command: list
     folder: str
     environment: dict
-    filter: str = ""  # GoogleTest's name of it, when it is one
+    filter: str = ""  # the name in GoogleTest; empty for other tests
     seconds: float = 0.0
     passes: bool = True
     reached: set = dataclasses.field(default_factory=set)  # mutants
@@ -33,12 +34,12 @@ class Test:
 @dataclasses.dataclass
 class Result:
     how: str  # "passed", "assertion", "crash" or "hang"
-    test: str = ""  # GoogleTest's name of what failed
+    test: str = ""  # the name in GoogleTest of the test that failed
     output: str = ""
 
 
 def listed(build, wanted):
-    """The tests whose names match; those of programs that were not built are not among them."""
+    """Returns the tests whose names match, without those of programs that were not built."""
     shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, check=True, capture_output=True).stdout
     tests = []
     for entry in json.loads(shown)["tests"]:
@@ -56,7 +57,7 @@ def listed(build, wanted):
 
 
 def cases(test):
-    """A test of CTest with parameters, or of several types, as one for each of them."""
+    """Splits a test of CTest with parameters or types into one test for each of them."""
     if "*" not in test.filter:
         return []
     shown = subprocess.run([*test.command, "--gtest_list_tests", "--gtest_filter=" + test.filter], cwd=test.folder, check=True,
@@ -71,7 +72,7 @@ def cases(test):
 
 
 def methods(test):
-    """The methods of a file of unittest as tests of their own: each takes less time, and comes by fewer places."""
+    """Splits a file of unittest into one test for each method, because a method takes less time and reaches fewer mutants."""
     path = test.command[-1]
     if not path.endswith("_test.py"):
         return []
@@ -83,7 +84,7 @@ def methods(test):
 
 def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 30, 16 << 30))  # sparse files of some tests have 6 GB; a test with 1 TiB does not take part
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 30, 16 << 30))  # some tests write sparse files of 6 GB; a test with 1 TiB fails and is not used
     resource.setrlimit(resource.RLIMIT_AS, (10 << 30, 10 << 30))
 
 
@@ -108,6 +109,6 @@ def run(tests, seconds, environment):
         return Result(how)
     started, failed = STARTED.findall(output), FAILED.findall(output)
     if how == "assertion" and first.filter and not failed:
-        how = "crash"  # it exited without a verdict
+        how = "crash"  # it exited and reported no failed test
     name = failed[0] if how == "assertion" and failed else started[-1] if started else first.filter
     return Result(how, name, output[-SHOWN:])
