@@ -27,9 +27,10 @@ T chip_number(const OptionText& option, const char* name, T standard, T least, T
   return value;
 }
 
-bool chip_flag(const OptionText& option, const char* name) {
+bool chip_flag(const OptionText& option, const char* name, bool standard = false) {
   const char* text = option(name);
-  return text && (std::string_view(text) == "True" || std::string_view(text) == "1");
+  if (!text) return standard;
+  return std::string_view(text) == "True" || std::string_view(text) == "1";
 }
 
 Precision chip_precision(const OptionText& option) {
@@ -77,8 +78,11 @@ EstimateOptions chip_options(const OptionText& option) {
     chip.outline_threshold = -1;
   chip.overlap = chip_flag(option, "enable_pipelining");
   chip.stream_buffers = chip_number<int64_t>(option, "stream_buffering_depth", 1, 1, 1'000'000);
-  const char* prefetch = option("enable_prefetch_datastreams");
-  chip.prefetch = !prefetch || chip_flag(option, "enable_prefetch_datastreams");
+  chip.prefetch = chip_flag(option, "enable_prefetch_datastreams", true);
+  chip.multi_stage_reduce = chip_flag(option, "enable_multi_stage_reduce", true);
+  chip.group_host_sync = chip_flag(option, "group_host_sync");
+  chip.rearrange_streams_on_host = chip_flag(option, "rearrange_streams_on_host");
+  chip.rearrange_anchors_on_host = chip_flag(option, "rearrange_anchors_on_host", true);
   chip.stable_softmax = !chip_flag(option, "enable_non_stable_softmax");
   chip.replicas = chip_number<int64_t>(option, "popart.replicatedGraphCount", 1, 1, 1024);
   return o;

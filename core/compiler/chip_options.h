@@ -19,10 +19,11 @@ ipu::Target chip_target(std::string_view word);
 
 // Reads the options that change an estimate: estimate_target (else ipu_version, else c600),
 // precision, num_ipus, num_io_tiles, batches_per_step, available_memory_proportion, partials_type,
-// use_128bit_conv_unit_load, enable_fast_reduce, enable_pipelining, enable_outlining,
-// outline_threshold, stream_buffering_depth, enable_prefetch_datastreams,
-// enable_non_stable_softmax and popart.replicatedGraphCount. Other options have no effect. Throws
-// invalid_argument for a value outside its range.
+// use_128bit_conv_unit_load, enable_fast_reduce, enable_multi_stage_reduce, enable_pipelining,
+// enable_outlining, outline_threshold, stream_buffering_depth, enable_prefetch_datastreams,
+// group_host_sync, rearrange_streams_on_host, rearrange_anchors_on_host, enable_non_stable_softmax
+// and popart.replicatedGraphCount. Other options have no effect. Throws invalid_argument for a
+// value outside its range.
 EstimateOptions chip_options(const OptionText& option);
 
 // Gives a conversion another batch size: the first dimension of the input shapes that have the

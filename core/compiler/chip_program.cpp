@@ -44,6 +44,7 @@ class Maker {
   void add_subgraphs(const ir::Node& node, int64_t repeats);
   size_t state_of(const ipu::ChipOp& op);
   void set_layout(const ir::Node& node, const ops::OpDef* op);
+  void rearrange_stream(const ir::Value* v);
   void set_lives();
   void add_transfers();
   void find_equal(ipu::ChipOp& op, const ir::Node& node);
@@ -172,7 +173,14 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
       return node.input(i) && (is_weight(node.input(i)) ||
                                (options_.chip.num_io_tiles == 0 && graph_.is_input(node.input(i))));
     };
+    const bool multiplies = ops::facts_of(node).layer != ops::LayerForm::none;
+    if (multiplies && !options_.chip.rearrange_streams_on_host)
+      for (const ir::Value* v : node.inputs())
+        if (v && graph_.is_input(v) && !is_weight(v)) rearrange_stream(v);
     ops::add_cost(context);
+    if (multiplies && !options_.chip.rearrange_anchors_on_host)
+      for (const ir::Value* v : node.outputs())
+        if (graph_.is_output(v)) rearrange_stream(v);
     op.cost = lowering_.take();
     const bool known =
         std::ranges::all_of(node.inputs(),
@@ -200,6 +208,14 @@ void Maker::add(const ir::Node& node, int64_t repeats) {
   program_.ops.push_back(std::move(op));
 }
 
+// The host has elements in the order of their indices, and the plan of a product wants groups of
+// channels.
+void Maker::rearrange_stream(const ir::Value* v) {
+  if (!v->type.is_static()) return;
+  const DType type = type_on_chip(v->dtype(), options_.precision);
+  lowering_.rearrange(type, element_count(v->shape()), ipu::chip_bytes(type, 1));
+}
+
 void Maker::set_lives() {
   const size_t last = program_.ops.empty() ? 0 : program_.ops.size() - 1;
   std::vector<bool> written(program_.tensors.size(), false);
@@ -215,6 +231,9 @@ void Maker::set_lives() {
         written[owner(t)] = true;
         own.last = std::max(own.last, i);
       }
+  // Without grouping, an input is transferred before its first reader, and an output after its
+  // last one.
+  if (!options_.chip.group_host_sync) return;
   for (ipu::ChipTensor& t : program_.tensors) {
     if (t.kind == ipu::TensorKind::input) t.first = 0;
     if (t.kind == ipu::TensorKind::output) {
@@ -228,17 +247,23 @@ void Maker::add_transfers() {
   const auto stream = [&](const ir::Value* v) {
     const int64_t bytes =
         ipu::chip_bytes(type_on_chip(v->dtype(), options_.precision), element_count(v->shape()));
-    program_.largest_stream = std::max(program_.largest_stream, bytes);
+    program_.streams++;
     return bytes;
   };
   for (const ir::Value* v : graph_.inputs()) {
     if (is_weight(v) || !v->type.is_static()) continue;
-    program_.input_bytes += stream(v);
+    const int64_t bytes = stream(v);
+    program_.input_bytes += bytes;
+    program_.largest_input = std::max(program_.largest_input, bytes);
     if (program_.samples <= 1 && !v->shape().empty())
       program_.samples = std::max<int64_t>(1, v->shape()[0]);
   }
   for (const ir::Value* v : graph_.outputs())
-    if (v->type.is_static()) program_.output_bytes += stream(v);
+    if (v->type.is_static()) {
+      const int64_t bytes = stream(v);
+      program_.output_bytes += bytes;
+      program_.largest_output = std::max(program_.largest_output, bytes);
+    }
 }
 
 ipu::ChipProgram Maker::run() {

@@ -20,8 +20,8 @@ std::span<const CalibrationRow> calibration_rows() {
   static constexpr std::array<CalibrationRow, 11> kRows = {{
       {"sync", "150", "cycles", "126 of the target query, and a prologue of the supervisor", "S",
        ""},
-      {"step_overhead", "230", "cycles per superstep", "fitted", "C", "ResNet-50 fp16, batch 4"},
-      {"call_overlap_ms", "0.018", "ms per host call", "fitted", "C", "ResNet-50 fp16, batch 1"},
+      {"step_overhead", "190", "cycles per superstep", "fitted", "C", "ResNet-50 fp16, batch 4"},
+      {"call_overlap_ms", "0.020", "ms per host call", "fitted", "C", "ResNet-50 fp16, batch 1"},
       {"exchange_efficiency", "1", "", "rate of the data sheet", "D", ""},
       {"fragment", "160", "cycles per short piece of an exchange that no plan places",
        "measured for one kernel", "M", ""},

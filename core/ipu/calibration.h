@@ -11,10 +11,10 @@ namespace poprt::ipu {
 
 struct Calibration {
   double sync = 150;               // cycles of a sync with the supervisor's prologue
-  double step_overhead = 230;      // cycles of control in each superstep
+  double step_overhead = 190;      // cycles of control in each superstep
   double exchange_efficiency = 1;  // fraction of the exchange rate that is reached
   double fragment = 160;           // cycles of each short piece of an exchange after the first one
-  double call_overlap_ms = 0.018;  // host time of a call that concurrent calls do not hide
+  double call_overlap_ms = 0.020;  // host time of a call that concurrent calls do not hide
 };
 
 // The constants that the estimator uses.

@@ -61,7 +61,7 @@ void add_inter_ipu(Estimate& e) {
 // others compute.
 double steady_period(const ChipOptions& o, double busy, double fill, double move) {
   const bool overlaps = o.num_io_tiles > 0 && o.batches_per_step > 1;
-  const bool several = o.prefetch && o.stream_buffers > 1;
+  const bool several = o.prefetch && o.input_buffers() > 1;
   if (overlaps) return std::max({busy, several ? std::max(fill, move) : fill + move});
   if (!o.prefetch) return fill + move + busy;
   return several ? std::max(fill, move + busy) : move + std::max(fill, busy);
@@ -78,8 +78,15 @@ void add_host(Estimate& e) {
   const auto batches = static_cast<double>(o.batches_per_step);
   const double call = calibration().call_overlap_ms * 1e-3;
   e.fill_seconds = std::max(0.0, t.call_milliseconds * 1e-3 - call) / batches;
-  const int64_t most = std::numeric_limits<int64_t>::max() / o.stream_buffers;
-  e.stream_bytes = std::min(e.program.largest_stream, most) * o.stream_buffers;
+  // A stream that the host rearranges has one buffer.
+  const auto buffer = [&](int64_t stream, int64_t buffers) {
+    const int64_t all = std::min(stream, std::numeric_limits<int64_t>::max() / buffers) * buffers;
+    if (all <= e.stream_bytes) return;
+    e.stream_bytes = all;
+    e.stream_buffers = buffers;
+  };
+  buffer(e.program.largest_input, o.input_buffers());
+  buffer(e.program.largest_output, o.rearrange_anchors_on_host ? 1 : o.stream_buffers);
   const double device = t.seconds(static_cast<double>(e.cycles));
   double busy = device;
   if (o.overlap && e.stages > 1) {
@@ -175,6 +182,11 @@ Estimate estimate_of(ChipProgram program, const Target& target, const ChipOption
   // compute.
   const int64_t bytes = e.program.input_bytes + e.program.output_bytes;
   if (options.num_io_tiles) e.io_cycles = bytes / options.num_io_tiles / target.exchange_bytes;
+  // The first and the last stream are part of the call. Others wait for the host, unless they are
+  // grouped with these, or I/O tiles wait while others compute.
+  const bool overlaps = options.num_io_tiles > 0 && options.batches_per_step > 1;
+  if (!options.group_host_sync && !overlaps)
+    e.io_cycles += std::max<int64_t>(0, e.program.streams - 2) * target.global_sync;
   for (const int64_t s : e.stage_cycles) e.cycles += s;
   e.stages = std::max<int64_t>(
       1, std::ranges::count_if(e.stage_cycles, [](int64_t cycles) { return cycles > 0; }));

@@ -44,7 +44,8 @@ struct Estimate {
   double host_seconds = 0;                // of the transfers of one batch, on the shared link
   double fill_seconds = 0;                // in which the host prepares the inputs of one batch
   double wait_seconds = 0;                // of them, those for which the chip waits
-  int64_t stream_bytes = 0;               // of the largest stream, with all its buffers
+  int64_t stream_bytes = 0;               // of the stream that needs most, with all its buffers
+  int64_t stream_buffers = 1;             // of that stream
   double period_seconds = 0;              // from batch to batch in the steady state
   double latency_seconds = 0;             // of one batch that runs alone
   double throughput = 0;                  // samples per second

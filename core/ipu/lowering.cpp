@@ -198,7 +198,7 @@ const Plan& Lowering::product(const Product& product) {
   const Plan& plan = plans_.plan(product, options_.plan_options(target_));
   const PlanCost& c = plan.cost;
   const Split& split = plan.split;
-  const int64_t on = split.tiles(), depth = split.in * split.kernel;
+  const int64_t on = split.tiles();
   const int64_t base = static_cast<int64_t>(calibration().sync);
   const auto exchanged = [&](int64_t cycles, bool shared) {
     return cycles ? (cycles - base) * target_.exchange_bytes * (shared ? 2 : 1) : 0;
@@ -214,7 +214,8 @@ const Plan& Lowering::product(const Product& product) {
   if (c.weight_exchange) step("exchange of weights", exchanged(c.weight_exchange, false), 0, on);
   step(method_name(plan.method), plan.flattened || split.broadcast ? 0 : inputs, c.compute, on,
        c.shared_input);
-  if (depth > 1) step("reduce partials", c.reduce_bytes / depth * (depth - 1), c.reduce, on);
+  for (const ReduceStage& stage : c.stages)
+    if (stage.depth > 1) step("reduce partials", stage.bytes, stage.compute, on);
   if (c.cast && split.serial_in == 1) step("cast", 0, c.cast - base, on);
   if (c.update) step("update", 0, c.update - base, on);
   if (c.add) step("add in place", 0, c.add - base, on);
@@ -307,6 +308,11 @@ void Lowering::update_add(DType type, int64_t rows, int64_t row, int64_t indices
   const int64_t sums = ceil_div(rows * row, columns * copies);
   step("update", chip_bytes(type, sums * copies), reduce_add_cycles(target_, type, sums, copies),
        columns * copies, false, copies);
+}
+
+void Lowering::slice(std::string_view what, DType type, int64_t n) {
+  if (n == 0) return;
+  step(what, 0, dynamic_slice_cycles(target_, type, share(type, n)), spread(type, n));
 }
 
 void Lowering::pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs) {

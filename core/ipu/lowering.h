@@ -55,11 +55,19 @@ struct ChipOptions {
   int64_t stream_buffers = 1;
   bool prefetch = true;
   bool stable_softmax = true;  // the maximum of a row is subtracted first
+  bool multi_stage_reduce = true;
+  // All inputs are transferred before the first operation, and all outputs after the last one.
+  bool group_host_sync = false;
+  // Inputs and outputs of products change their order on the host, not on the chip.
+  bool rearrange_streams_on_host = false, rearrange_anchors_on_host = true;
   bool operator==(const ChipOptions&) const = default;
+
+  // A stream that the host rearranges has one buffer.
+  int64_t input_buffers() const { return rearrange_streams_on_host ? 1 : stream_buffers; }
 
   PlanOptions plan_options(const Target& target) const {
     return {target.tiles - num_io_tiles, available_memory_proportion, use_128bit_conv_unit_load,
-            fast_reduce};
+            fast_reduce, multi_stage_reduce};
   }
 };
 
@@ -105,6 +113,9 @@ class Lowering {
   void scatter(DType type, int64_t n, int64_t row, int64_t indices);
   // Adds `indices` rows of `row` elements to a table of `rows` rows, in place.
   void update_add(DType type, int64_t rows, int64_t row, int64_t indices);
+  // A round of a loop copies its n elements of a sequence, or writes them to one. The elements of
+  // all rounds are on the same tiles.
+  void slice(std::string_view what, DType type, int64_t n);
   void pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs);
   // Sorts rows of n elements, by a network of compare and exchange.
   void sort(DType type, int64_t rows, int64_t columns);

@@ -31,12 +31,22 @@ struct Costing {
   // Elements of the result of a tile, after the reduction.
   int64_t reduced() const { return ceil_div(outputs(), depth()); }
 
+  // Bytes of an operand that a tile does not have. An operand that is where the plan wants it is
+  // divided equally among the tiles that read it.
+  int64_t received_inputs() const {
+    return c.input_bytes - (p.resident_inputs ? c.input_bytes / s.out : 0);
+  }
+  int64_t received_weights() const {
+    return c.weight_bytes -
+           (p.computed_weights ? 0 : c.weight_bytes / (s.batch * s.rows * s.width));
+  }
   int64_t input_elements() const;
   int64_t exchange(int64_t bytes, bool shared) const;
   Whole whole() const;
   // Sizes of operands and partial sums, and the memory that they need.
   void bytes();
   void steps();
+  void sum_partials(int64_t sync);
   void rearrange();
   void objective();
 };
@@ -77,28 +87,19 @@ void Costing::bytes() {
   c.bound_bytes = std::max(c.input_bytes + c.weight_bytes + c.partial_bytes, c.reduce_bytes) + sums;
   // Partial sums of the type of the result, in one round, are the result.
   const bool are_temporary = p.partials != p.result || depth() > 1 || rounds() > 1;
-  c.temporary_bytes = std::max(c.input_bytes + (c.weight_exchange ? c.weight_bytes : 0) +
-                                   (are_temporary ? c.partial_bytes : 0),
-                               depth() > 1 ? c.partial_bytes + c.reduce_bytes : 0) +
-                      sums;
+  c.temporary_bytes =
+      std::max(received_inputs() + received_weights() + (are_temporary ? c.partial_bytes : 0),
+               depth() > 1 ? c.partial_bytes + c.reduce_bytes : 0) +
+      sums;
 }
 
-// The cycles of the program. Bytes that a tile already has are not exchanged: each of the tiles
-// that need an operand stores an equal part of it.
+// The cycles of the program. Bytes that a tile already has are not exchanged.
 void Costing::steps() {
   const auto sync = static_cast<int64_t>(calibration().sync);
-  const auto moved = [&](int64_t bytes, int64_t tiles, bool resident) {
-    return resident ? bytes - bytes / tiles : bytes;
-  };
-  const int64_t inputs = moved(c.input_bytes, s.out, p.resident_inputs);
-  const int64_t weights = moved(c.weight_bytes, s.batch * s.rows * s.width, !p.computed_weights);
+  const int64_t inputs = received_inputs(), weights = received_weights();
   c.input_exchange = inputs > 0 ? exchange(inputs, c.shared_input) + sync : 0;
   c.weight_exchange = weights > 0 ? exchange(weights, false) + sync : 0;
-  if (depth() > 1) {
-    const int64_t share = chip_bytes(p.partials, reduced());
-    c.reduce_exchange = exchange(share * (depth() - 1), false) + sync;
-    c.reduce = reduce_add_cycles(target, p.partials, reduced(), depth(), options.fast_reduce);
-  }
+  if (depth() > 1) sum_partials(sync);
   // A reduction writes the type of the result.
   if (p.partials != p.result && (depth() == 1 || s.serial_in > 1))
     c.cast = cast_cycles(target, p.partials, p.result, reduced()) + sync;
@@ -115,6 +116,23 @@ void Costing::steps() {
   if (change.flattened)
     // Neighbours become channels: every input is copied to the places of all taps that read it.
     c.transform = copy_cycles(target, c.input_bytes, 4) + sync;
+}
+
+// Every stage of the sum divides the results among the tiles that have partial results of them.
+void Costing::sum_partials(int64_t sync) {
+  const ReduceDepths depths = reduce_depths(depth(), options.multi_stage_reduce);
+  int64_t results = reduced() * depth();
+  c.reduce = c.reduce_exchange = 0;
+  for (size_t i = 0; i < depths.size() && depths[i] > 1; i++) {
+    results = ceil_div(results, depths[i]);
+    ReduceStage& stage = c.stages[i];
+    stage.depth = depths[i];
+    stage.bytes = chip_bytes(p.partials, results) * (depths[i] - 1);
+    stage.exchange = exchange(stage.bytes, false);
+    stage.compute = reduce_add_cycles(target, p.partials, results, depths[i], options.fast_reduce);
+    c.reduce_exchange += stage.exchange + sync;
+    c.reduce += stage.compute;
+  }
 }
 
 // The rearrangements that the library adds: of a matrix product whose right operand is not the
@@ -134,9 +152,11 @@ void Costing::rearrange() {
     c.rearrange += ceil_div(bytes * 5, parts * rate);
     c.rearrange_exchange += exchange(bytes, false);
   };
-  if (turned || pads_in || change.flattened) add(p.inputs, all.inputs);
-  if (turned || pads_in || pads_out || change.flattened) add(p.inputs, all.weights);
-  if (turned || pads_out) add(p.result, all.results);
+  // A round rearranges the slices that it reads and its results.
+  if (turned || pads_in || change.flattened) add(p.inputs, ceil_div(all.inputs, s.serial_in));
+  if (turned || pads_in || pads_out || change.flattened)
+    add(p.inputs, ceil_div(all.weights, rounds()));
+  if (turned || pads_out) add(p.result, ceil_div(all.results, s.serial_out));
 }
 
 void Costing::objective() {
@@ -144,7 +164,13 @@ void Costing::objective() {
   const int64_t inputs = exchange(moved(c.input_bytes, s.out), c.shared_input);
   const auto sync = static_cast<int64_t>(calibration().sync);
   const auto without = [&](int64_t cycles) { return cycles ? cycles - sync : 0; };
-  const int64_t in_loop = (s.broadcast ? 0 : inputs) +
+  // Each stage after the first one exchanges all results of the stage before it.
+  int64_t later = 0;
+  for (size_t i = 1; i < c.stages.size() && c.stages[i].depth > 1; i++) {
+    const ReduceStage& stage = c.stages[i];
+    later += exchange(ceil_div(stage.bytes * stage.depth, stage.depth - 1), false);
+  }
+  const int64_t in_loop = (s.broadcast ? 0 : inputs) + later +
                           exchange(moved(c.weight_bytes, s.batch * s.rows * s.width), false) +
                           c.compute + exchange(c.partial_bytes, false) + c.reduce + c.rearrange +
                           c.rearrange_exchange + without(c.slice) + without(c.update) +
@@ -194,8 +220,8 @@ bool plan_cost(const Target& target, const Product& p, const PlanOptions& option
   Costing costing{target, p, options, method, s, change, w, grain, c};
   costing.bytes();
   costing.steps();
-  costing.bytes();  // an operand that is not exchanged needs no memory
   costing.rearrange();
+  c.temporary_bytes += c.rearranged_bytes;  // the copy exists while the product reads it
   costing.objective();
   if (change.flattened) c.temporary_bytes += c.input_bytes;
   if (change.flattened) c.bound_bytes += c.input_bytes;

@@ -16,12 +16,14 @@
 // 69 x 64 x 40 products.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "ipu/amp.h"
+#include "ipu/reduce_plan.h"
 #include "ipu/target.h"
 
 namespace poprt::ipu {
@@ -49,6 +51,7 @@ struct PlanOptions {
   bool wide_loads = false;  // use128BitConvUnitLoad
   // enableFastReduce: partial sums are contiguous, so a vertex needs no pointer for each.
   bool fast_reduce = false;
+  bool multi_stage_reduce = true;  // enableMultiStageReduce: many partial sums in several stages
   bool operator==(const PlanOptions&) const = default;
 };
 
@@ -61,6 +64,13 @@ struct Split {
   bool operator==(const Split&) const = default;
 };
 
+// One stage of the sum of partial results.
+struct ReduceStage {
+  int64_t depth = 0;                  // partial results of each sum; 0: no stage
+  int64_t bytes = 0;                  // that the busiest tile receives
+  int64_t exchange = 0, compute = 0;  // cycles without the sync
+};
+
 // Cycles by cause, in the order of the steps. Bytes are those of the busiest tile.
 struct PlanCost {
   int64_t slice = 0;  // of the operands, in a serial split
@@ -68,7 +78,8 @@ struct PlanCost {
   int64_t rearrange = 0, rearrange_exchange = 0;  // of padded channels, without the sync
   int64_t input_exchange = 0, weight_exchange = 0;
   int64_t compute = 0;
-  int64_t reduce_exchange = 0, reduce = 0;
+  int64_t reduce_exchange = 0, reduce = 0;  // of all stages
+  std::array<ReduceStage, kReduceStages> stages = {};
   int64_t cast = 0;
   int64_t update = 0;     // of the result, in a loop over output channels
   int64_t add = 0;        // to the sums, in a loop over input channels

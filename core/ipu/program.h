@@ -37,9 +37,10 @@ struct ChipOp {
 struct ChipProgram {
   std::vector<ChipOp> ops;
   std::vector<ChipTensor> tensors;
-  int64_t input_bytes = 0, output_bytes = 0;  // of one batch, as they cross the host link
-  int64_t largest_stream = 0;                 // bytes of the largest input or output of one batch
-  int64_t samples = 1;                        // of one batch
+  int64_t input_bytes = 0, output_bytes = 0;      // of one batch, as they cross the host link
+  int64_t largest_input = 0, largest_output = 0;  // bytes of one stream for one batch
+  int64_t streams = 0;                            // inputs and outputs
+  int64_t samples = 1;                            // of one batch
 };
 
 }  // namespace poprt::ipu

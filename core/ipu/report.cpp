@@ -17,17 +17,24 @@ double percent(int64_t part, int64_t whole) {
 
 double megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
+// "1 node", "2 nodes".
+std::string count_of(int64_t n, std::string_view noun) {
+  if (n == 1) return fmt::format("1 {}", noun);
+  return fmt::format("{} {}{}", n, noun, noun.ends_with("h") ? "es" : "s");
+}
+
 std::string quality_text(const Quality& q) {
   return fmt::format("[{}, error {}]", trust_name(q.trust), q.error);
 }
 
 void add_speed(std::string& out, const Estimate& e) {
   const Target& t = e.target;
-  out += fmt::format("Target: {} ({}), {} IPU{}, {} tiles at {} GHz, {} I/O tiles\n", t.name,
-                     t.architecture, e.options.num_ipus, e.options.num_ipus == 1 ? "" : "s",
-                     t.tiles, t.clock_ghz, e.options.num_io_tiles);
-  out += fmt::format("Cycles: {} for one batch of {}, {:.3f} ms {}\n", e.cycles, e.program.samples,
-                     e.milliseconds(), quality_text(e.cycle_quality));
+  out += fmt::format("Target: {} ({}), {} with {} at {} GHz, of them {}\n", t.name, t.architecture,
+                     count_of(e.options.num_ipus, "IPU"), count_of(t.tiles, "tile"), t.clock_ghz,
+                     count_of(e.options.num_io_tiles, "I/O tile"));
+  out += fmt::format("Cycles: {} for one batch of {}, {:.3f} ms {}\n", e.cycles,
+                     count_of(e.program.samples, "sample"), e.milliseconds(),
+                     quality_text(e.cycle_quality));
   out += fmt::format(
       "  compute {:.1f} %, exchange {:.1f} %, sync {:.1f} %, control {:.1f} %, I/O {:.1f} %, "
       "between IPUs {:.1f} %\n",
@@ -43,20 +50,20 @@ void add_speed(std::string& out, const Estimate& e) {
       e.throughput, 1e3 * e.period_seconds, 1e3 * e.latency_seconds, quality_text(e.host_quality));
   if (e.pipeline_rounds)
     out += fmt::format(
-        "Pipeline: {} stages, {} rounds for {} batches: {} fill it and {} drain it; the slowest "
-        "stage takes {} cycles\n",
-        e.stages, e.pipeline_rounds, e.options.batches_per_step, e.stages - 1, e.stages - 1,
-        *std::ranges::max_element(e.stage_cycles));
+        "Pipeline: {}, {} for {}: {} fill it and {} drain it; the slowest stage takes {}\n",
+        count_of(e.stages, "stage"), count_of(e.pipeline_rounds, "round"),
+        count_of(e.options.batches_per_step, "batch"), e.stages - 1, e.stages - 1,
+        count_of(*std::ranges::max_element(e.stage_cycles), "cycle"));
   out += fmt::format(
-      "Host: {} bytes in and {} bytes out for a batch, {:.3f} ms at {} GB/s{}\n",
-      e.program.input_bytes, e.program.output_bytes, 1e3 * e.host_seconds, t.host_gbytes,
+      "Host: {} in and {} out for a batch, {:.3f} ms at {} GB/s{}\n",
+      count_of(e.program.input_bytes, "byte"), count_of(e.program.output_bytes, "byte"),
+      1e3 * e.host_seconds, t.host_gbytes,
       e.options.replicas > 1 ? fmt::format(", which {} replicas share", e.options.replicas) : "");
   out += fmt::format(
-      "  prefetch {}, {} buffer{} for each stream: the host prepares a batch in {:.3f} ms, of "
-      "which "
-      "the chip waits {:.3f} ms\n",
-      e.options.prefetch ? "on" : "off", e.options.stream_buffers,
-      e.options.stream_buffers == 1 ? "" : "s", 1e3 * e.fill_seconds, 1e3 * e.wait_seconds);
+      "  prefetch {}, {} for each input: the host prepares a batch in {:.3f} ms, of which the chip "
+      "waits {:.3f} ms\n",
+      e.options.prefetch ? "on" : "off", count_of(e.options.input_buffers(), "buffer"),
+      1e3 * e.fill_seconds, 1e3 * e.wait_seconds);
 }
 
 void add_memory(std::string& out, const Estimate& e) {
@@ -81,8 +88,8 @@ void add_types(std::string& out, const Estimate& e) {
   out += fmt::format("Cycles by operator {}:\n", quality_text(e.cycle_quality));
   for (const TypeCost& t : cycles_by_type(e))
     if (t.cycles)
-      out += fmt::format("  {:<28} {:>12} cycles {:>5.1f} %  {} nodes\n", t.type, t.cycles,
-                         percent(t.cycles, e.cycles), t.count);
+      out += fmt::format("  {:<28} {:>12} cycles {:>5.1f} %  {}\n", t.type, t.cycles,
+                         percent(t.cycles, e.cycles), count_of(t.count, "node"));
   // Published networks use at most 45 % of the AMP.
   if (e.utilization() > 0.6 && e.program.ops.size() > 20)
     out +=
@@ -199,11 +206,10 @@ std::vector<std::string> memory_lines(const Estimate& e, const std::vector<Remed
   }
   if (full > 1) lines.push_back(fmt::format("{} of {} IPUs do not fit", full, e.memory.size()));
   if (!e.streams_fit())
-    lines.push_back(
-        fmt::format("Out of memory. Single stream of length {} in {} buffer{}: the host has at "
-                    "most {} bytes for a stream",
-                    e.stream_bytes / e.options.stream_buffers, e.options.stream_buffers,
-                    e.options.stream_buffers == 1 ? "" : "s", kStreamBytes));
+    lines.push_back(fmt::format(
+        "Out of memory. Single stream of length {} in {}: the host has at most {} "
+        "bytes for a stream",
+        e.stream_bytes / e.stream_buffers, count_of(e.stream_buffers, "buffer"), kStreamBytes));
   for (const Remedy& r : remedies)
     lines.push_back(r.fits
                         ? fmt::format("It fits with {}: {} cycles, {} bytes on the busiest tile",
@@ -254,6 +260,14 @@ nlohmann::ordered_json report_json(const Estimate& e, const ReportOptions& optio
                      {"available_memory_proportion", e.options.available_memory_proportion},
                      {"partials_type", e.options.float_partials ? "float" : "half"},
                      {"use_128bit_conv_unit_load", e.options.use_128bit_conv_unit_load},
+                     {"enable_fast_reduce", e.options.fast_reduce},
+                     {"enable_multi_stage_reduce", e.options.multi_stage_reduce},
+                     {"enable_non_stable_softmax", !e.options.stable_softmax},
+                     {"enable_pipelining", e.options.overlap},
+                     {"outline_threshold", e.options.outline_threshold},
+                     {"group_host_sync", e.options.group_host_sync},
+                     {"rearrange_streams_on_host", e.options.rearrange_streams_on_host},
+                     {"rearrange_anchors_on_host", e.options.rearrange_anchors_on_host},
                      {"stream_buffering_depth", e.options.stream_buffers},
                      {"enable_prefetch_datastreams", e.options.prefetch},
                      {"replicas", e.options.replicas}};

@@ -161,6 +161,11 @@ int64_t update_add_cycles(const Target& t, DType type, int64_t row, int64_t indi
                                     3 * vectors * ceil_div(std::min(found, indices), t.workers));
 }
 
+int64_t dynamic_slice_cycles(const Target& t, DType type, int64_t n) {
+  const int64_t copies = ceil_div(share(t, n), vector_width(t, type));
+  return 25 + t.workers * (39 + 24 + 2 * copies);
+}
+
 int64_t pool_cycles(const Target& t, DType type, int64_t channels, int64_t field, int64_t taps) {
   const int64_t vectors = ceil_div(channels, vector_width(t, type));
   const int64_t each = ceil_div(field, t.workers);

@@ -65,6 +65,9 @@ int64_t gather_cycles(const Target& target, DType type, int64_t row, int64_t ind
 // tile.
 int64_t update_add_cycles(const Target& target, DType type, int64_t row, int64_t indices,
                           int64_t found);
+// Copies one part of a tensor whose part is chosen when the program runs, or replaces it: n
+// elements.
+int64_t dynamic_slice_cycles(const Target& target, DType type, int64_t n);
 int64_t pool_cycles(const Target& target, DType type, int64_t channels, int64_t field,
                     int64_t taps);
 

@@ -77,8 +77,40 @@ double addition(const Target& t, DType type, int64_t n) {
                                                                      ceil_div(n, t.tiles), 2));
 }
 
+// The inputs of the update of a convolution with several taps: every input is copied to the places
+// of all taps that read it. A product of channels has none.
+int64_t expanded(const Product& p) {
+  return p.taps() > 1 ? p.groups * p.field() * p.in * p.taps() : 0;
+}
+
+double expansion(const Target& t, const Product& p) {
+  const int64_t bytes = ceil_div(chip_bytes(p.inputs, expanded(p)), t.tiles);
+  if (!bytes) return 0;
+  return calibration().sync +
+         static_cast<double>(bytes / t.exchange_bytes +
+                             copy_cycles(t, bytes, chip_bytes(p.inputs, p.in)));
+}
+
 double live_bytes(const Plan& p) {
   return static_cast<double>(p.cost.temporary_bytes * p.split.tiles());
+}
+
+PassCycles pass_of(const char* name, const Plan& p, int64_t without_rearrangement = 0) {
+  const PlanCost& c = p.cost;
+  PassCycles pass{name, std::string(method_name(p.method))};
+  const double rounds = static_cast<double>(p.split.serial_in * p.split.serial_out);
+  pass.compute = rounds * static_cast<double>(c.compute);
+  pass.exchange = rounds * static_cast<double>(c.input_exchange + c.weight_exchange);
+  pass.sums = rounds * static_cast<double>(c.reduce + c.reduce_exchange);
+  pass.total = static_cast<double>(c.total - without_rearrangement);
+  pass.rearrange = pass.total - pass.compute - pass.exchange - pass.sums;
+  return pass;
+}
+
+PassCycles between(const char* name, double cycles) {
+  PassCycles pass{name, ""};
+  pass.rearrange = pass.total = cycles;
+  return pass;
 }
 
 }  // namespace
@@ -163,12 +195,20 @@ Prediction predict(const PublishedRow& row) {
                                  ? update.cost.rearrange + update.cost.rearrange_exchange +
                                        static_cast<int64_t>(calibration().sync)
                                  : 0;
-  out.cycles =
-      static_cast<double>(forward.cost.total + back.cost.total + update.cost.total - rearranged) +
-      transposition(t, p.inputs, weights) + transposition(t, p.inputs, inputs) +
-      transposition(t, p.inputs, results) + addition(t, p.inputs, weights);
-  // Inputs, weights, results and their gradients exist always; passes share temporary memory.
-  const double live = std::max({live_bytes(forward), live_bytes(back), live_bytes(update)});
+  out.passes = {pass_of("forward", forward),
+                pass_of("backward", back),
+                pass_of("weight update", update, rearranged),
+                between("transpose weights", transposition(t, p.inputs, weights)),
+                between("transpose inputs", transposition(t, p.inputs, inputs)),
+                between("transpose gradients", transposition(t, p.inputs, results)),
+                between("expand inputs", expansion(t, p)),
+                between("add to weights", addition(t, p.inputs, weights))};
+  for (const PassCycles& pass : out.passes) out.cycles += pass.total;
+  // Inputs, weights, results and their gradients exist always; passes share temporary memory. The
+  // update reads copies of its operands, which are transposed and expanded.
+  const double copies = size * static_cast<double>(std::max(expanded(p), inputs) + results);
+  const double live =
+      std::max({live_bytes(forward), live_bytes(back), live_bytes(update) + copies});
   out.megabytes = (size * static_cast<double>(2 * inputs + weights + 2 * results) + live) / 1e6;
   return out;
 }

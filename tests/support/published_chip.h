@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ipu/planner.h"
@@ -17,9 +18,16 @@ struct PublishedRow {
   double kilobytes = 0;  // of the busiest tile, with gaps; 0: not compared
 };
 
+// The cycles of a pass, or of the rearrangements between passes.
+struct PassCycles {
+  std::string name, method;
+  double compute = 0, exchange = 0, sums = 0, rearrange = 0, total = 0;
+};
+
 struct Prediction {
   double cycles = 0, megabytes = 0;
-  double kilobytes = 0;  // of the busiest tile, with gaps; only of A*B + C
+  double kilobytes = 0;            // of the busiest tile, with gaps; only of A*B + C
+  std::vector<PassCycles> passes;  // of a row that trains
 };
 
 std::vector<PublishedRow> published_gemms();

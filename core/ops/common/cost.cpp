@@ -405,44 +405,6 @@ void attention(CostContext& ctx) {
   ctx.out.product(p);
 }
 
-void recurrent(CostContext& ctx) {
-  const Shape &x = ctx.in(0), &w = ctx.in(1), &r = ctx.in(2);
-  if (x.size() != 3 || w.size() != 3 || r.size() != 3) return ctx.out.no_rule();
-  const bool by_batch = ctx.node.int_attr("layout", 0) != 0;
-  const int64_t steps = by_batch ? x[1] : x[0], batch = by_batch ? x[0] : x[1];
-  const int64_t hidden = r[2], gates = r[1];
-  if (!steps || !batch || !hidden) return;
-  ipu::Product p;
-  p.matmul = true;
-  set_types(ctx, p, 0, true);
-  p.in = x[2];
-  p.out = gates;
-  p.batch = steps * batch;
-  // The last gate of a GRU reads the hidden state after the reset, so its product follows the
-  // others.
-  const bool resets = gates == 3 * hidden && ctx.node.int_attr("linear_before_reset", 0) == 0;
-  for (int64_t d = 0; d < w[0]; d++) {
-    ctx.out.product(p);
-    ipu::Product step = p;
-    step.in = hidden;
-    step.batch = batch;
-    if (resets) step.out = gates - hidden;
-    ctx.out.begin_repeat(steps);
-    ctx.out.product(step);
-    if (resets) {
-      ctx.out.elementwise(Elementwise::add, p.result, batch * hidden, 2);
-      step.out = hidden;
-      ctx.out.product(step);
-    }
-    ctx.out.elementwise(Elementwise::add, p.result, batch * gates, 2);
-    ctx.out.elementwise(Elementwise::sigmoid, p.result, batch * gates);
-    for (int64_t i = 0; i < gates / hidden - 1; i++)
-      ctx.out.elementwise(Elementwise::add, p.result, batch * hidden, 2);
-    ctx.out.elementwise(Elementwise::tanh, p.result, batch * hidden);
-    ctx.out.end_repeat(steps);
-  }
-}
-
 void pool(CostContext& ctx) {
   const Shape &x = ctx.in(0), &y = ctx.result();
   if (y.size() < 3) return ctx.out.no_rule();

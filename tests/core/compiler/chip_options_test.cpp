@@ -38,7 +38,11 @@ TEST(ChipOptions, EveryOptionHasItsField) {
                                   {"use_128bit_conv_unit_load", "True"},
                                   {"enable_fast_reduce", "True"},
                                   {"enable_pipelining", "True"},
-                                  {"outline_threshold", "7.5"}});
+                                  {"outline_threshold", "7.5"},
+                                  {"enable_multi_stage_reduce", "False"},
+                                  {"group_host_sync", "True"},
+                                  {"rearrange_streams_on_host", "True"},
+                                  {"rearrange_anchors_on_host", "False"}});
   EXPECT_EQ(o.target.name, "mk2");
   EXPECT_EQ(o.precision, Precision::fp8_weight);
   EXPECT_EQ(o.chip.num_ipus, 4);
@@ -49,6 +53,10 @@ TEST(ChipOptions, EveryOptionHasItsField) {
   EXPECT_TRUE(o.chip.use_128bit_conv_unit_load);
   EXPECT_TRUE(o.chip.fast_reduce);
   EXPECT_TRUE(o.chip.overlap);
+  EXPECT_FALSE(o.chip.multi_stage_reduce);
+  EXPECT_TRUE(o.chip.group_host_sync);
+  EXPECT_TRUE(o.chip.rearrange_streams_on_host);
+  EXPECT_FALSE(o.chip.rearrange_anchors_on_host);
   EXPECT_EQ(o.chip.outline_threshold, 7.5);
   EXPECT_LT(read({{"enable_outlining", "False"}}).chip.outline_threshold, 0);
 }
@@ -89,6 +97,94 @@ TEST(ChipOptions, EachOptionChangesTheEstimate) {
     changed[name] = value;
     EXPECT_NE(numbers(changed), numbers(base)) << name << " " << value;
   }
+}
+
+namespace {
+
+// A product of input `x` and a weight, whose result is the only output with `also_sum` false.
+ipu::Estimate estimate_with_streams(const std::map<std::string, std::string, std::less<>>& options,
+                                    bool also_sum) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  const auto input = [&](const char* name, Shape shape) {
+    return g.add_input(name, ir::ValueType::of(DType::f16, std::move(shape)));
+  };
+  ir::Value* x = input("x", {256, 1024});
+  ir::Node* product = g.add_node("MatMul", "", {x, input("w", {1024, 1024})});
+  product->output()->type = ir::ValueType::of(DType::f16, {256, 1024});
+  g.add_output(product->output());
+  if (also_sum) {
+    ir::Node* sum = g.add_node("Add", "", {product->output(), input("late", {256, 1024})});
+    sum->output()->type = ir::ValueType::of(DType::f16, {256, 1024});
+    g.add_output(sum->output());
+  }
+  EstimateOptions o = read(options);
+  o.weights = {"w"};
+  return ipu::estimate_of(chip_program(g, o), o.target, o.chip);
+}
+
+}  // namespace
+
+// A product with few results and many channels has more than 16 partial sums of each result.
+TEST(ChipOptions, ManyPartialSumsAreSummedInStages) {
+  ir::Graph g;
+  g.opsets[""] = 17;
+  const auto input = [&](const char* name, Shape shape) {
+    return g.add_input(name, ir::ValueType::of(DType::f16, std::move(shape)));
+  };
+  ir::Node* product = g.add_node("MatMul", "", {input("x", {16, 2048}), input("w", {2048, 1024})});
+  product->output()->type = ir::ValueType::of(DType::f16, {16, 1024});
+  g.add_output(product->output());
+  const auto sums = [&](const char* several) {
+    EstimateOptions o = read({{"enable_multi_stage_reduce", several}});
+    o.weights = {"w"};
+    const ipu::ChipProgram program = chip_program(g, o);
+    return std::ranges::count_if(program.ops[0].cost.steps, [](const ipu::Superstep& s) {
+      return s.what == "reduce partials";
+    });
+  };
+  EXPECT_EQ(sums("True"), 2);
+  EXPECT_EQ(sums("False"), 1);
+}
+
+// The host has the elements of an input in another order than the plan of a product. Whoever does
+// not rearrange them has no superstep for it.
+TEST(ChipOptions, StreamsOfProductsAreRearrangedOnTheChipOrTheHost) {
+  const auto steps = [](std::map<std::string, std::string, std::less<>> options) {
+    const auto e = estimate_with_streams(options, false);
+    return e.program.ops[0].cost.steps;
+  };
+  const auto usual = steps({});
+  const auto host = steps({{"rearrange_streams_on_host", "True"}});
+  const auto chip = steps({{"rearrange_anchors_on_host", "False"}});
+  EXPECT_EQ(usual.size(), host.size() + 1);
+  EXPECT_EQ(usual.front().what, "rearrange");
+  EXPECT_EQ(chip.size(), usual.size() + 1);
+  EXPECT_EQ(chip.back().what, "rearrange");
+}
+
+// The host needs its buffer until the rearranged elements are transferred.
+TEST(ChipOptions, AStreamThatTheHostRearrangesHasOneBuffer) {
+  const auto stream = [](const char* streams, const char* anchors) {
+    return estimate_with_streams({{"stream_buffering_depth", "4"},
+                                  {"rearrange_streams_on_host", streams},
+                                  {"rearrange_anchors_on_host", anchors}},
+                                 false);
+  };
+  constexpr int64_t kBytes = 256 * 1024 * 2;
+  EXPECT_EQ(stream("True", "True").stream_bytes, kBytes);
+  EXPECT_EQ(stream("False", "True").stream_bytes, 4 * kBytes);
+  EXPECT_EQ(stream("True", "False").stream_bytes, 4 * kBytes);
+  EXPECT_GT(stream("True", "True").wait_seconds, stream("False", "True").wait_seconds);
+}
+
+// Input `late` and the result of the product exist during the whole program, and the chip waits for
+// the host twice instead of four times.
+TEST(ChipOptions, GroupedTransfersNeedMoreMemoryAndFewerSyncs) {
+  const auto apart = estimate_with_streams({{"group_host_sync", "False"}}, true);
+  const auto grouped = estimate_with_streams({{"group_host_sync", "True"}}, true);
+  EXPECT_EQ(apart.cycles, grouped.cycles + 2 * apart.target.global_sync);
+  EXPECT_LT(apart.memory[0].bytes, grouped.memory[0].bytes);
 }
 
 // The chip computes the model in less time than the host needs for a call.

@@ -213,7 +213,7 @@ TEST(ChipValidation, NetworksOnAC600) {
     EXPECT_LT(ratio, 1.5) << row.name << " " << row.batch;
     EXPECT_TRUE(e.without_rule.empty());
     EXPECT_TRUE(e.fits()) << row.name << " " << row.batch;
-    if (ratio > 1.25 || ratio < 0.8) misses += superstep_table(row, e);
+    if (ratio > 1.15 || ratio < 0.85) misses += superstep_table(row, e);
     if (row.role == "check") checks.push_back(ratio);
     if (row.role == "fit") EXPECT_NEAR(ratio, 1.0, 0.02) << row.batch;
   }
@@ -349,7 +349,21 @@ std::string other_operations(std::vector<double>& bytes) {
                             ipu::geometric_mean(cycles));
 }
 
+// The passes of a layer or convolution whose cycles are not within 10 %.
+std::string passes_table(const ipu::PublishedRow& row, const ipu::Prediction& p) {
+  std::string text = fmt::format(
+      "\n{}: published {:.0f} cycles, predicted {:.0f}.\n\n| pass | method | compute | exchange of "
+      "operands | partial sums | rearrangements, casts | cycles |\n|---|---|---|---|---|---|---|\n",
+      row.name, row.cycles, p.cycles);
+  for (const ipu::PassCycles& s : p.passes)
+    if (s.total > 0)
+      text += fmt::format("| {} | {} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} |\n", s.name,
+                          s.method, s.compute, s.exchange, s.sums, s.rearrange, s.total);
+  return text;
+}
+
 TEST(ChipValidation, OperationsOfTheChipsOwnModel) {
+  std::string misses;
   std::string text =
       "| operation | published cycles | predicted | ratio | published MB | predicted "
       "| ratio | published kB of a tile | predicted | ratio |\n"
@@ -361,6 +375,7 @@ TEST(ChipValidation, OperationsOfTheChipsOwnModel) {
       const ipu::Prediction p = ipu::predict(row);
       cycles.push_back(p.cycles / row.cycles);
       bytes.push_back(p.megabytes / row.megabytes);
+      if (row.trains && std::abs(cycles.back() - 1) > 0.1) misses += passes_table(row, p);
       const std::string name = row.trains ? std::string(row.name)
                                           : fmt::format("gemm_{}x{}x{}", row.product.batch,
                                                         row.product.in, row.product.out);
@@ -383,6 +398,7 @@ TEST(ChipValidation, OperationsOfTheChipsOwnModel) {
   add(ipu::published_gemms());
   add(ipu::published_layers());
   add(ipu::published_convolutions());
+  test::expect_section(page(), "layer misses", misses.substr(1));
   text += other_operations(all);
   const auto near = std::ranges::count_if(all, [](double r) { return r < 1.3 && r > 1 / 1.3; });
   text += fmt::format(
@@ -479,6 +495,7 @@ ipu::Estimate estimate_product(Precision precision, int64_t k, int64_t n, double
   o.target = ipu::target_of("mk2");
   o.weights = {"w"};
   o.precision = precision;
+  o.chip.rearrange_streams_on_host = true;  // the operands are where the plan wants them
   for (const double p : {0.6, 0.4, 0.3, 0.2, 0.1}) {
     proportion = p;
     memory_proportion(o, p);

@@ -106,14 +106,53 @@ int64_t cycles_of(const char* op, int64_t opset, const std::vector<Shape>& input
 
 }  // namespace
 
-// The last gate of a GRU reads the hidden state after its reset, so each of the 10 steps has one
-// more product and one more multiplication.
-TEST(Cost, AGruThatResetsBeforeItsProductIsSlower) {
-  const auto cycles = [](int64_t linear_before_reset) {
-    return cycles_of("GRU", 14, {{10, 16, 64}, {1, 192, 64}, {1, 192, 64}},
-                     {{"hidden_size", int64_t{64}}, {"linear_before_reset", linear_before_reset}});
+namespace {
+
+ipu::OpCost cost_of_recurrence(const char* op, int64_t gates, int64_t steps, int64_t hidden,
+                               int64_t directions = 1) {
+  ir::Graph g;
+  g.opsets[""] = 14;
+  const auto input = [&](const char* name, Shape shape) {
+    return g.add_input(name, ir::ValueType::of(DType::f16, std::move(shape)));
   };
-  EXPECT_GT(cycles(0), cycles(1) + 10 * 2 * 380);
+  ir::Node* node =
+      g.add_node(op, "",
+                 {input("x", {steps, 16, hidden}), input("w", {directions, gates * hidden, hidden}),
+                  input("r", {directions, gates * hidden, hidden})});
+  node->attributes["hidden_size"] = hidden;
+  if (directions == 2) node->attributes["direction"] = std::string("bidirectional");
+  infer(*node);
+  Chip chip;
+  return chip.cost(*node);
+}
+
+// The results of each product are copied to the tiles of the state.
+int64_t products_of(const ipu::OpCost& cost) {
+  return std::ranges::count_if(cost.steps,
+                               [](const ipu::Superstep& s) { return s.what == "copy"; });
+}
+
+}  // namespace
+
+// The body of the loop exists once and keeps nothing of earlier steps, so that only the cycles grow
+// with the number of steps.
+TEST(Cost, ALongerSequenceOfAnLstmNeedsNoMoreTemporaryMemory) {
+  const ipu::OpCost one = cost_of_recurrence("LSTM", 4, 1, 256),
+                    many = cost_of_recurrence("LSTM", 4, 100, 256);
+  EXPECT_EQ(one.steps.size(), many.steps.size());
+  EXPECT_EQ(one.temporary_bytes, many.temporary_bytes);
+  EXPECT_EQ(100 * one.cycles(), many.cycles());
+}
+
+// Inputs and state have one product in each step. The last gate of a GRU reads the state after its
+// reset, so it has a product of its own.
+TEST(Cost, ProductsOfAStepOfRecurrentOperators) {
+  EXPECT_EQ(products_of(cost_of_recurrence("RNN", 1, 10, 64)), 1);
+  EXPECT_EQ(products_of(cost_of_recurrence("LSTM", 4, 10, 64)), 1);
+  EXPECT_EQ(products_of(cost_of_recurrence("GRU", 3, 10, 64)), 2);
+  EXPECT_EQ(products_of(cost_of_recurrence("LSTM", 4, 10, 64, 2)), 2);
+  for (const ipu::Superstep& s : cost_of_recurrence("GRU", 3, 10, 64).steps)
+    EXPECT_EQ(s.repeats, 10) << s.what;
 }
 
 // The cost is proportional to the work: twice the rounds cost about twice the cycles.
