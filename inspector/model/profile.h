@@ -25,8 +25,8 @@ struct ProgramProfile {
 };
 
 // Runs the program as often as fits into `seconds`, at least once, alternating between variants.
-// Inputs of f32 are random in [0, 1), all others are 0. Throws the errors of the device, and
-// Error(cancelled).
+// Inputs without data in the file are random in [0, 1) if they are f32, else 0. Throws the errors
+// of the device, and Error(cancelled).
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
 

@@ -47,7 +47,7 @@ class PopefView {
   std::shared_ptr<const PopefFile> file_;
   TensorPanel panel_;
   std::string anchor_;
-  // Shapes of the anchor with the given name
+  // The name of an anchor, and its shapes.
   std::pair<std::string, std::vector<std::string>> shapes_;
   // The filter of the anchor list: "all", then the models of a file with several, or the graphs of
   // a fused model. Empty if there is only one.
