@@ -2,8 +2,8 @@ package poprt
 
 import "poprt.example.org/bindings/go/internal/native"
 
-// Estimate is what a model costs on a real IPU: cycles, memory of the tiles, whether it fits. It reads no value of a
-// tensor and measures nothing. It does not change. Since 1.0.
+// Estimate is the estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits. It reads no
+// value of a tensor and measures nothing. It does not change. Since 1.0.
 type Estimate struct {
 	h *handle[native.RawEstimate]
 }

@@ -98,8 +98,9 @@ func NewHostConcatRunner(executable *Executable, concats []HostConcat, options *
 		})
 }
 
-// LightRunner can release its device (Stop) and acquire one again (Reload), and its weights can be replaced. It only
-// uses the options Threads and Device. One goroutine at a time.
+// LightRunner can release its device (Stop) and acquire one again (Reload), and its weights can be replaced. Of the
+// options, it uses Threads, Device, ReplicaDevices, Telemetry, Numerics, Load, Verify and ExecutionPrecision. One
+// goroutine at a time.
 type LightRunner struct {
 	*Runner
 	modelInputs []Anchor

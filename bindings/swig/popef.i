@@ -59,7 +59,7 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   ~raw_popef_metadata() { poprt_popef_metadata_free($self); }
   int64_t field(int32_t field) { return poprt_popef_metadata_get($self, field); }
   poprt_result set_field(int32_t field, int64_t value) { return poprt_popef_metadata_set($self, field, value); }
-  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
   // <popef:texts>
   const char* executable() { return poprt_popef_metadata_executable($self); }
   const char* seed_handle() { return poprt_popef_metadata_seed_handle($self); }

@@ -2,7 +2,7 @@ using System;
 
 namespace Poprt
 {
-    /// <summary>What a model costs on a real IPU: cycles, memory of the tiles, whether it fits. From
+    /// <summary>The estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits, from
     /// <see cref="Compiler.Estimate"/>. An estimate reads no value of a tensor and measures nothing. Since 1.0.</summary>
     /// <remarks>Immutable. An unreferenced object is freed by the garbage collector.</remarks>
     public sealed class Estimate : IDisposable

@@ -172,7 +172,8 @@ namespace Poprt
 
     /// <summary>
     /// A runner that can release its device (Stop) and acquire one again (Reload), and whose weights can be replaced.
-    /// It only uses the options Threads and Device. One thread at a time.
+    /// Of the options, it uses Threads, Device, ReplicaDevices, Telemetry, Numerics, Load, Verify and
+    /// ExecutionPrecision. One thread at a time.
     /// </summary>
     public sealed unsafe class LightRunner : ModelRunner
     {

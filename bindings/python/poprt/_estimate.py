@@ -1,4 +1,4 @@
-"""What a model costs on a real IPU."""
+"""Estimates of the cost of a model on a real IPU."""
 
 from typing import Optional
 

@@ -125,7 +125,7 @@ poprt_error* poprt_popef_metadata_set(poprt_popef_metadata* metadata, poprt_pope
   });
 }
 
-// tests/lint/popef_fields.py makes these of core/popef/metadata.toml. <popef:texts>
+// tests/lint/popef_fields.py generates these from core/popef/metadata.toml. <popef:texts>
 const char* poprt_popef_metadata_executable(const poprt_popef_metadata* metadata) {
   return metadata ? metadata->value.executable().c_str() : "";
 }

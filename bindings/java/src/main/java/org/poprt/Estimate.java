@@ -1,8 +1,8 @@
 package org.poprt;
 
 /**
- * What a model costs on a real IPU: cycles, memory of the tiles, whether it fits. From {@link
- * Compiler#estimate}. An estimate reads no value of a tensor and measures nothing.
+ * The estimated cost of a model on a real IPU: cycles, memory of the tiles, and whether it fits,
+ * from {@link Compiler#estimate}. An estimate reads no value of a tensor and measures nothing.
  *
  * <p>Immutable. An unreferenced object is freed by the garbage collector.
  *
