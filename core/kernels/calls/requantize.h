@@ -14,7 +14,7 @@ struct Requantize {
   int64_t rows = 0;
   int64_t columns = 0;
   bool a_row = false;     // a_scale has an element for each row instead of one
-  bool b_row = false;     // b_scale likewise
+  bool b_row = false;     // b_scale has an element for each row instead of one
   bool b_column = false;  // b_scale has an element for each column
 
   void fields(Fields& f) {
