@@ -1,5 +1,5 @@
-// Facts of the published operator schemas: the opsets that define an operator anew, and the
-// attributes of each definition. The table contains ai.onnx, ai.onnx.ml, ai.onnx.preview,
+// Facts of the published operator schemas: the opsets that change the definition of an operator,
+// and the attributes of each definition. The table contains ai.onnx, ai.onnx.ml, ai.onnx.preview,
 // ai.onnx.preview.training and com.microsoft.
 #pragma once
 
