@@ -113,7 +113,8 @@ class Converter {
     n.domain = unchanged ? kUnchanged : kConverted;
   }
 
-  // The next opset above `at` that defines the operator anew.
+  // Returns the next opset above `at` with another definition of the operator, or the target opset
+  // if there is none.
   int64_t next_definition(const Node& n, int64_t at) const {
     const int64_t has = ir::definition_of("", n.op_type, at);
     for (int64_t opset = at + 1; opset <= target_; opset++)
