@@ -36,8 +36,8 @@ class CostContext {
   std::function<bool(size_t i)> weight = [this](size_t i) {
     return has(i) && node.input(i)->is_constant();
   };
-  // Whether input i is stored where a product wants it: a weight, or an input of the graph that the
-  // host writes there.
+  // Whether input i is already on the tiles where a product needs it: a weight, or an input of the
+  // graph that the host writes there.
   std::function<bool(size_t i)> placed = [this](size_t i) { return weight(i); };
   // Whether products with weights have 8-bit inputs.
   bool quarter_products = false;
