@@ -1,6 +1,6 @@
-# poprt_discover_tests(TARGET PREFIX TIMEOUT): CTest's tests of a GoogleTest program, with PREFIX in front of their names. A test
-# with parameters, or of several types, is one test whatever their number: to start a process for each of thousands of cases took
-# longer than the cases.
+# poprt_discover_tests(TARGET PREFIX TIMEOUT) adds the tests of a GoogleTest program to CTest. Their names begin with PREFIX. All
+# cases of a test with parameters or types are one test, because starting a process for each of thousands of cases takes longer
+# than the cases.
 function(poprt_discover_tests target prefix timeout)
   if(POPRT_SANITIZE)  # takes several times as long
     math(EXPR timeout "3 * ${timeout}")

@@ -63,7 +63,7 @@ Product weight_update(const Product& p) {
   return u;
 }
 
-// A tensor whose layout another pass wants transposed.
+// Returns the cycles for transposing a tensor of n elements, whose layout another pass needs.
 double transposition(const Target& t, DType type, int64_t n) {
   const int64_t here = ceil_div(n, t.tiles);
   return calibration().sync * 2 +
@@ -168,7 +168,7 @@ std::vector<PublishedRow> published_convolutions() {
 Prediction predict(const PublishedRow& row) {
   const Target& t = target_of("mk2");
   Product p = row.product;
-  // The test programs create the operands where the plan of the forward pass wants them.
+  // The test programs create operands on the tiles where the plan of the forward pass needs them.
   p.resident_inputs = true;
   const Plan forward = plan_product(t, p, {});
   const int64_t inputs =
