@@ -3,7 +3,7 @@
 Usage: netstandard.py IN.dll OUT.dll
 
 Both have the same code. Only the references differ (ECMA-335, II.22 and II.24): types of mscorlib, System and System.Core are in
-assembly netstandard, and spans are in System.Memory, a package that the nuspec names. The metadata is written anew at the end of the
+assembly netstandard, and spans are in System.Memory, a package that the nuspec names. New metadata is appended to the
 last section of the file. The assembly keeps its public key, and its signature is zero, as of assemblies that are publicly signed: .NET
 does not verify signatures. Standard library only."""
 

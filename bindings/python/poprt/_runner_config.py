@@ -164,7 +164,7 @@ class RunnerConfig(_TimedConfig):
             devices[0] = self._get("device", None)
         with self._naming("replica_id_to_device"):
             opens = [(operator.index(replica), device._open) for replica, device in devices.items()]
-        raws = [(replica, opened()) for replica, opened in opens]  # a closed device is an error of its own
+        raws = [(replica, opened()) for replica, opened in opens]  # the error of a closed device does not name the option
         keep += raws
         options["replica_devices"] = [(replica, int(raw.this)) for replica, raw in raws]
         for field, arrays in self._memory(executable).items():
