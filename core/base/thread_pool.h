@@ -23,7 +23,7 @@ class ThreadPool {
   explicit ThreadPool(int threads);
   // A pool whose workers are those of all shared pools with this number of threads.
   static std::unique_ptr<ThreadPool> shared(int threads);
-  // In a forked child, which has no workers, the destructor leaves them alone.
+  // Ends the workers unless another pool shares them. A forked child has no workers to end.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
