@@ -112,7 +112,7 @@ struct Header {
   fail(ErrorCode::invalid_argument, "'{}' is no usable .npy file: {}", path, why);
 }
 
-// As NumPy: exactly these keys, each once.
+// Accepts exactly these keys, each once, as NumPy does.
 void check_keys(std::string_view header, const std::string& path) {
   std::vector<std::string_view> left = {"descr", "fortran_order", "shape"};
   for (const std::string_view key : header_keys(header)) {
