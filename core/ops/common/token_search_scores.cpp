@@ -1,4 +1,4 @@
-// From the logits of a round to the scores of the next token. Beams use the log softmax. Then
+// Computes the scores of the next token from the logits of a round. Beams use the log softmax. Then
 // forbidden and penalised tokens are adjusted, in the order of ONNX Runtime.
 #include <algorithm>
 #include <limits>
