@@ -9,7 +9,8 @@
 namespace poprt::passes {
 namespace {
 
-// Where an operator has its caches.
+// The positions of the caches among the inputs and outputs of an operator. `grows`: the output has
+// more tokens than the input.
 struct CachePlaces {
   size_t first_output, first_input, count;
   bool grows;

@@ -14,7 +14,7 @@ namespace {
 using ir::Graph;
 using ir::Value;
 
-// For red, green and blue.
+// ImageNet's mean and deviation of red, green and blue.
 constexpr std::array kMean = {0.485, 0.456, 0.406}, kDeviation = {0.229, 0.224, 0.225};
 
 bool is_image(const Value& v) {
