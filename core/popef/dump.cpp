@@ -341,7 +341,7 @@ class Printer {
   std::string out_;
 };
 
-// What Reader::verify() found, in one line.
+// Returns the result of Reader::verify() as one line.
 std::string verification(const Reader& reader, const std::string& title) {
   const size_t without = reader.verify(), all = reader.blobs().size();
   const std::string found = without == 0 ? "all checksums are right"

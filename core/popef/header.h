@@ -46,7 +46,7 @@ inline constexpr std::string_view kUnfinished = "PopEF unfinished";
 std::array<std::byte, kHeaderBytes> unfinished_header();
 bool is_unfinished(std::span<const std::byte> bytes);
 
-// What a blob stores about its bytes (FORMAT.md, "Checksums").
+// The checksums that a blob stores (FORMAT.md, "Checksums").
 struct Checksums {
   uint32_t payload = 0;  // CRC-32C of the payload as stored
   uint32_t head = 0;     // CRC-32C of header and descriptor, in which this record is zero
