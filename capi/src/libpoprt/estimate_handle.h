@@ -18,7 +18,7 @@ struct poprt_estimate {
 
 namespace poprt::capi {
 
-// From the JSON object that the compiler library writes.
+// Creates an estimate from the JSON object that the compiler library writes. The caller owns it.
 poprt_estimate* make_estimate(const std::string& text);
 
 }  // namespace poprt::capi

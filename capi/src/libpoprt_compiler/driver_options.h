@@ -1,4 +1,4 @@
-// From the options of the C ABI to those of the compile driver (compiler/driver.h).
+// Converts the options of the C ABI to those of the compile driver (compiler/driver.h).
 // libpoprt/named_options.cpp has already moved the options by name to poprt_compile_options.
 #pragma once
 
