@@ -34,10 +34,10 @@ POPRT_HANDLE(raw_host_concats, RawHostConcats)
   // The following calls describe its parts.
   void add(const char* tensor) { $self->begin(tensor); }
   void add_input(const char* name) { $self->add_input(name); }
-  // Of the joined tensor, checked.
+  // The expected shape of the joined tensor, which is checked.
   void set_shape(poprt_values values, int64_t count) { $self->set_shape(values, count); }
   void set_bytes(int64_t bytes) { $self->set_bytes(bytes); }
-  // Bytes of each input; without, equal parts.
+  // Bytes of each input. Without them, the inputs are equal parts.
   void set_sizes(poprt_values values, int64_t count) { $self->set_sizes(values, count); }
 }
 
