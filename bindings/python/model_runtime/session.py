@@ -245,7 +245,7 @@ class Session:
         return list(self._inputs)
 
     def getUserOutputAnchors(self) -> list[DataDesc]:
-        """The anchors that the caller must serve."""
+        """The outputs that the caller must serve."""
         return list(self._outputs)
 
     def _run(self, what: Callable[..., Any], *arguments: Any) -> Any:

@@ -65,7 +65,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * Acquires the device with a number, without waiting.
    *
-   * @param id 0 to {@link #deviceCount} - 1
+   * @param id one of {@link #deviceIds}
    * @return the device
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND} or {@link ErrorCode#UNAVAILABLE}
    */
