@@ -4,11 +4,15 @@
 
 #include "kernels/calls/non_max_suppression.h"
 #include "kernels/common/operands.h"
+#include "kernels/isa/boxes.h"
 
 namespace poprt::kernels::non_max_suppression_kernel {
 namespace {
 
-using Params = calls::NonMaxSuppression;
+struct Params : calls::NonMaxSuppression {
+  const isa::BoxesTable* table;
+  int64_t stride;  // of the numbers of the chosen boxes
+};
 
 // The corners in ascending order.
 std::array<float, 4> corners(const Params& p, const float* box) {
@@ -20,21 +24,31 @@ std::array<float, 4> corners(const Params& p, const float* box) {
           std::max(box[1], box[3])};
 }
 
-struct Box {
-  float y1, x1, y2, x2, area;
-};
+using Box = std::array<float, isa::kBoxNumbers>;
 
 Box box_of(const Params& p, const float* box) {
   const auto c = corners(p, box);
   return {c[0], c[1], c[2], c[3], (c[2] - c[0]) * (c[3] - c[1])};
 }
 
-bool overlaps(const Params& p, const Box& a, const Box& b) {
-  const float w = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
-              h = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+// Whether the box and box k of `chosen` are the same object.
+bool overlaps(const Params& p, const Box& a, const float* chosen, int64_t k) {
+  const auto b = [&](int64_t number) { return chosen[number * p.stride + k]; };
+  const float w = std::min(a[2], b(2)) - std::max(a[0], b(0)),
+              h = std::min(a[3], b(3)) - std::max(a[1], b(1));
   if (w <= 0 || h <= 0) return false;
   const float both = w * h;
-  return a.area > 0 && b.area > 0 && both / (a.area + b.area - both) > p.iou;
+  return a[4] > 0 && b(4) > 0 && both / (a[4] + b(4) - both) > p.iou;
+}
+
+// The same for any of the first n boxes of `chosen`.
+bool overlaps_any(const Params& p, const Box& a, const float* chosen, int64_t n) {
+  const auto next = [&](int64_t from) {
+    return p.table->overlapping(chosen, p.stride, from, n, a.data(), p.iou);
+  };
+  int64_t k = next(0);
+  while (k < n && !overlaps(p, a, chosen, k)) k = next(k + 1);
+  return k < n;
 }
 
 struct Candidate {
@@ -48,7 +62,8 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
   const auto* scores = static_cast<const float*>(data[1]);
   auto* y = static_cast<int64_t*>(data[2]);
   auto* order = reinterpret_cast<Candidate*>(scratch);
-  auto *all = reinterpret_cast<Box*>(order + p.b), *chosen = all + p.b;
+  auto* all = reinterpret_cast<Box*>(order + p.b);
+  auto* chosen = reinterpret_cast<float*>(all + p.b);  // [number of the box][box]
   int64_t row = 0;
   for (int64_t plane = 0; plane < p.n * p.c && row < p.rows; plane++) {
     const float* s = scores + plane * p.b;
@@ -70,10 +85,10 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
         std::sort(order + i, order + sorted, before);
       }
       const Box& box = all[order[i].box];
-      bool keep = true;
-      for (int64_t k = 0; keep && k < found; k++) keep = !overlaps(p, box, chosen[k]);
-      if (!keep) continue;
-      chosen[found++] = box;
+      if (overlaps_any(p, box, chosen, found)) continue;
+      for (int64_t k = 0; k < isa::kBoxNumbers; k++)
+        chosen[k * p.stride + found] = box[static_cast<size_t>(k)];
+      found++;
       y[row * 3] = plane / p.c;
       y[row * 3 + 1] = plane % p.c;
       y[row * 3 + 2] = order[i].box;
@@ -85,7 +100,9 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte* scr
 
 Plan prepare(const Call& call) {
   const Operands r("non_max_suppression", call, 3);
-  auto p = std::make_shared<Params>(calls::decode<Params>(call));
+  auto p = std::make_shared<Params>(
+      Params{calls::decode<calls::NonMaxSuppression>(call), &POPRT_SELECT_ISA(boxes), 0});
+  p->stride = checked_add(p->b, int64_t{16});
   r.needs(0, DType::f32, {p->n, p->b, 4});
   r.needs(1, DType::f32, {p->n, p->c, p->b});
   r.needs(2, DType::s64, {p->rows, 3});
@@ -93,7 +110,8 @@ Plan prepare(const Call& call) {
   plan.run = run;
   plan.work = static_cast<double>(p->n * p->c) * static_cast<double>(p->b) * 20;
   plan.scratch_bytes = static_cast<size_t>(
-      checked_mul(p->b, static_cast<int64_t>(sizeof(Candidate) + 2 * sizeof(Box))));
+      checked_add(checked_mul(p->b, static_cast<int64_t>(sizeof(Candidate) + sizeof(Box))),
+                  checked_mul(p->stride, static_cast<int64_t>(sizeof(Box)))));
   plan.params = std::move(p);
   return plan;
 }
