@@ -99,6 +99,8 @@ struct Block {
   void fill_constants();
   void load(int64_t from, int64_t n);
   void gather(int64_t from, int64_t n);
+  void load_rows(const Input& in, float* to, const std::byte* from, int64_t step, bool same,
+                 int64_t rows, int64_t width) const;
   void compute(int64_t from, int64_t n);
   void store(int64_t from, int64_t n) const;
 };
@@ -144,8 +146,10 @@ void Block::load(int64_t from, int64_t n) {
 
 // Reads inputs that are broadcast, run by run.
 void Block::gather(int64_t from, int64_t n) {
-  for_each_run<kMaxInputs>(
-      p.walk, inputs, from, from + n, [&](const int64_t* offsets, int64_t e, int64_t count) {
+  const size_t outer = p.walk.dims.size() < 2 ? 0 : p.walk.dims.size() - 2;
+  for_each_rows<kMaxInputs>(
+      p.walk, inputs, from, from + n,
+      [&](const int64_t* offsets, int64_t e, int64_t rows, int64_t count) {
         for (size_t i = 0; i < inputs; i++) {
           const Input& in = p.inputs[i];
           if (in.linear || in.scalar) continue;
@@ -159,15 +163,28 @@ void Block::gather(int64_t from, int64_t n) {
           at[i] = slot(in.slot);
           repeats[i] = same && count == n;
           float* piece = slot(in.slot) + (e - from);
-          if (same) {
-            float value = 0;
-            table.load(in.dtype, &value, source, 1);
-            table.fill(piece, value, repeats[i] ? kRepeated : count);
-          } else {
-            table.load(in.dtype, piece, source, count);
-          }
+          const int64_t step = rows > 1 ? p.walk.strides[i][outer] : 0;
+          if (in.dtype == static_cast<int>(DType::f32) && !repeats[i])
+            table.rows(piece, reinterpret_cast<const float*>(source), step, same, rows, count);
+          else
+            load_rows(in, piece, source, step, same, rows, repeats[i] ? kRepeated : count);
         }
       });
+}
+
+// The same as ElementwiseTable::rows for any type.
+void Block::load_rows(const Input& in, float* to, const std::byte* from, int64_t step, bool same,
+                      int64_t rows, int64_t width) const {
+  for (int64_t r = 0; r < rows; r++, to += width) {
+    const std::byte* row = from + r * step * static_cast<int64_t>(in.element_bytes);
+    if (same) {
+      float value = 0;
+      table.load(in.dtype, &value, row, 1);
+      table.fill(to, value, width);
+    } else {
+      table.load(in.dtype, to, row, width);
+    }
+  }
 }
 
 void Block::compute(int64_t from, int64_t n) {

@@ -334,10 +334,25 @@ void fill_block(float* out, float value, int64_t n) noexcept {
   for (int64_t i = 0; i < n; i++) out[i] = value;
 }
 
+void copy_rows(float* out, const float* from, int64_t step, bool same, int64_t rows,
+               int64_t width) noexcept {
+  for (int64_t r = 0; r < rows; r++, from += step, out += width) {
+    int64_t i = 0;
+    if (same) {
+      const f32x16 v = splat(*from);
+      for (; i + 16 <= width; i += 16) store(out + i, v);
+      store_first(out + i, v, width - i);
+    } else {
+      for (; i + 16 <= width; i += 16) store(out + i, load(from + i));
+      store_first(out + i, load_first(from + i, width - i), width - i);
+    }
+  }
+}
+
 }  // namespace
 
 extern const ElementwiseTable POPRT_ISA_NAME(elementwise);
-const ElementwiseTable POPRT_ISA_NAME(elementwise) = {step, finish_stream, load_block, store_block,
-                                                      fill_block};
+const ElementwiseTable POPRT_ISA_NAME(elementwise) = {step,        finish_stream, load_block,
+                                                      store_block, fill_block,    copy_rows};
 
 }  // namespace poprt::kernels::isa

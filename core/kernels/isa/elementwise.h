@@ -22,6 +22,10 @@ struct ElementwiseTable {
   void (*load)(int dtype, float* out, const void* from, int64_t n) noexcept;
   void (*store)(int dtype, void* out, const float* from, int64_t n) noexcept;
   void (*fill)(float* out, float value, int64_t n) noexcept;
+  // Writes `rows` rows of `width` floats one after the other. Row r is a copy of the floats at from
+  // + r * step, or if `same`, of the float there.
+  void (*rows)(float* out, const float* from, int64_t step, bool same, int64_t rows,
+               int64_t width) noexcept;
 };
 
 POPRT_DECLARE_ISA(ElementwiseTable, elementwise)

@@ -62,6 +62,23 @@ void expect_walks(const Shape& out, const std::vector<Shape>& operands, std::mt1
               EXPECT_EQ(offsets[i] + k * b.strides[i].back(), place(out, operands[i], first + k));
         });
   ASSERT_EQ(next, count);
+  next = 0;
+  for (const auto& [begin, end] : {std::pair(int64_t{0}, middle), std::pair(middle, count)})
+    for_each_rows<3>(b, operands.size(), begin, end,
+                     [&](const int64_t* offsets, int64_t first, int64_t rows, int64_t n) {
+                       EXPECT_EQ(first, next);
+                       EXPECT_TRUE(rows == 1 || (rows > 1 && n == b.dims.back()));
+                       EXPECT_GT(n, 0);
+                       next = first + rows * n;
+                       for (size_t i = 0; i < operands.size(); i++) {
+                         const auto& strides = b.strides[i];
+                         for (int64_t k = 0; k < rows * n; k++)
+                           EXPECT_EQ(offsets[i] + k % n * strides.back() +
+                                         (rows > 1 ? k / n * strides[strides.size() - 2] : 0),
+                                     place(out, operands[i], first + k));
+                       }
+                     });
+  ASSERT_EQ(next, count);
 }
 
 TEST(Broadcast, RunsCoverEveryElementOnceInOrder) {

@@ -99,6 +99,15 @@ TEST(Elementwise, RowsOfEveryLength) {
   }
 }
 
+TEST(Elementwise, ManyShortRows) {
+  for (const int64_t row : {2, 5, 15, 16, 17, 31, 33, 48, 100}) {
+    check({37, 29, row}, {37, 29, 1}, {37, 1, row}, {37, 29, 1});
+    check({37, 29, row}, {29, row}, {37, 29, 1}, {29, 1}, false);
+    check({37, 29, row}, {37, 29, row}, {37, 1, row}, {29, 1}, true);
+    check({5, 300, row}, {300, 1}, {5, 1, row}, {row});
+  }
+}
+
 // Results of this size bypass the caches.
 TEST(Elementwise, LargeResults) { check({2900, 2903}, {2900, 2903}, {2903}, {}); }
 

@@ -141,5 +141,25 @@ TEST(ElementaryFunctions, StoresPastTheCachesChangeNoResult) {
         }
 }
 
+// Rows must not be written past their end, and operands not read past theirs.
+TEST(ElementwiseRows, CopiesRowsOfAnyWidth) {
+  for (const auto* table : builds())
+    for (const int64_t width : {1, 7, 15, 16, 17, 32, 50})
+      for (const bool same : {false, true})
+        for (const int64_t step : {int64_t{0}, int64_t{1}, width, width + 3}) {
+          constexpr int64_t kRows = 5;
+          std::vector<float> from(static_cast<size_t>((kRows - 1) * step + (same ? 1 : width)));
+          for (size_t i = 0; i < from.size(); i++) from[i] = static_cast<float>(i) + 1;
+          std::vector<float> got(static_cast<size_t>(kRows * width) + 20, -1);
+          table->rows(got.data(), from.data(), step, same, kRows, width);
+          for (size_t i = 0; i < got.size(); i++) {
+            const auto r = static_cast<int64_t>(i) / width, k = static_cast<int64_t>(i) % width;
+            const float want =
+                r < kRows ? from[static_cast<size_t>(r * step + (same ? 0 : k))] : -1;
+            ASSERT_EQ(got[i], want) << width << " " << same << " " << step << " at " << i;
+          }
+        }
+}
+
 }  // namespace
 }  // namespace poprt::kernels
