@@ -14,17 +14,22 @@ struct Params {
   isa::GemmShape shape;
   const isa::GemmTable* table;
   int64_t panels, task_rows, task_panels, row_tasks;
+  int64_t tasks_of_product, a_stride, b_stride;  // of a batch
 };
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end, std::byte*) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  for (int64_t task = begin; task < end; task++) {
+  const auto* residual = static_cast<const float*>(data[3]);
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t product = at / p.tasks_of_product, task = at % p.tasks_of_product;
     const int64_t row = task % p.row_tasks * p.task_rows;
     const int64_t panel = task / p.row_tasks * p.task_panels;
-    p.table->run(p.shape, static_cast<const float*>(data[0]), static_cast<const float*>(data[1]),
-                 static_cast<const float*>(data[2]), static_cast<const float*>(data[3]),
-                 static_cast<float*>(data[4]), row, std::min(p.shape.m, row + p.task_rows), panel,
-                 std::min(p.panels, panel + p.task_panels));
+    const int64_t y = product * p.shape.m * p.shape.n;
+    p.table->run(p.shape, static_cast<const float*>(data[0]) + product * p.a_stride,
+                 static_cast<const float*>(data[1]) + product * p.b_stride,
+                 static_cast<const float*>(data[2]), residual ? residual + y : nullptr,
+                 static_cast<float*>(data[4]) + y, row, std::min(p.shape.m, row + p.task_rows),
+                 panel, std::min(p.panels, panel + p.task_panels));
   }
 }
 
@@ -44,11 +49,13 @@ Plan prepare(const Call& call) {
     expect(o.bytes / 4 >= static_cast<uint64_t>(checked_mul(rows, columns)), "matmul",
            "an operand is too small");
   };
-  room(0, true, s.m, s.k);
-  room(1, true, s.k, p->panels * isa::kPanel);
+  p->a_stride = c.a_stride;
+  p->b_stride = checked_mul(s.k, p->panels * isa::kPanel);
+  room(0, true, 1, checked_add(checked_mul(c.batch - 1, c.a_stride), checked_mul(s.m, s.k)));
+  room(1, true, c.batch, p->b_stride);
   room(2, false, 1, p->panels * isa::kPanel);
-  room(3, false, s.m, s.n);
-  room(4, true, s.m, s.n);
+  room(3, false, checked_mul(c.batch, s.m), s.n);
+  room(4, true, checked_mul(c.batch, s.m), s.n);
   s.lda = s.k;
   s.in_order = call.reproducible;
   s.ldc = s.ld_residual = s.n;
@@ -85,7 +92,9 @@ Plan prepare(const Call& call) {
     p->task_rows = (p->task_rows / 2 + 7) / 8 * 8;
     p->row_tasks = (s.m + p->task_rows - 1) / p->task_rows;
   }
-  plan.tasks = p->row_tasks * column_tasks;
+  p->tasks_of_product = p->row_tasks * column_tasks;
+  plan.tasks = checked_mul(c.batch, p->tasks_of_product);
+  plan.work *= static_cast<double>(c.batch);
   plan.params = p;
   return plan;
 }

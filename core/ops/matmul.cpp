@@ -29,15 +29,30 @@ void infer(InferContext& ctx) {
   ctx.out(0, dtype, std::move(out));
 }
 
+// Whether a constant b of shape [..., k, n] is packed: all rows of a are multiplied by one matrix,
+// or each matrix of b by the same matrix a or by one of its own.
+bool packs_batch(const Shape& a, const Shape& b) {
+  const auto batch_of = [](const Shape& s) {
+    const auto first = std::find_if(s.begin(), s.end() - 2, [](int64_t d) { return d != 1; });
+    return std::span(first, s.end() - 2);
+  };
+  const auto batch = batch_of(b);
+  if (std::ranges::find(batch, 0) != batch.end()) return false;
+  return batch.empty() || batch_of(a).empty() || std::ranges::equal(batch, batch_of(a));
+}
+
 void lower(LowerContext& ctx) {
   Shape a = ctx.in_shape(0), b = ctx.in_shape(1);
   if (a.size() == 1) a.insert(a.begin(), 1);
   if (b.size() == 1) b.push_back(1);
   const int64_t k = a.back(), n = b.back();
   const Tensor* w = ctx.constant(1);
-  if (ctx.out_dtype() == DType::f32 && w && b.size() == 2) {
+  if (ctx.out_dtype() == DType::f32 && w && packs_batch(a, b)) {
     PackedMatmul p;
-    p.m = element_count(std::span(a).first(a.size() - 1));
+    const int64_t products = element_count(std::span(a).first(a.size() - 2));
+    p.batch = element_count(std::span(b).first(b.size() - 2));
+    p.m = p.batch == 1 ? products * a[a.size() - 2] : a[a.size() - 2];
+    p.a_stride = p.batch == 1 || products == 1 ? 0 : p.m * k;
     p.n = n;
     p.k = k;
     p.b = *w;

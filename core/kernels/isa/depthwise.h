@@ -118,6 +118,8 @@ void run_depthwise_rows(const ConvShape& s, int64_t task_rows, const X* x, const
                       : s.kh == 3 && s.stride_h == 2 ? depthwise_row<3, 2, X, Y>
                       : s.kh == 5 && s.stride_h == 1 ? depthwise_row<5, 1, X, Y>
                       : s.kh == 5 && s.stride_h == 2 ? depthwise_row<5, 2, X, Y>
+                      : s.kh == 7 && s.stride_h == 1 ? depthwise_row<7, 1, X, Y>
+                      : s.kh == 9 && s.stride_h == 1 ? depthwise_row<9, 1, X, Y>
                                                      : depthwise_row_any<X, Y>;
   const int64_t row_tasks = (s.oh + task_rows - 1) / task_rows;
   for (int64_t task = begin; task < end; task++) {

@@ -31,8 +31,11 @@ bool has_whole_blocks(const ConvProblem& p) {
 // Whether isa/depthwise.h has loops for the problem.
 bool has_depthwise_loops(const ConvProblem& p) {
   const ConvAxis &h = p.axes[1], &w = p.axes[2];
-  return h.kernel == w.kernel && (h.kernel == 3 || h.kernel == 5) && h.stride == w.stride &&
-         h.stride <= 2 && h.dilation == 1 && w.dilation == 1;
+  const int64_t most_stride = h.kernel == 3 || h.kernel == 5   ? 2
+                              : h.kernel == 7 || h.kernel == 9 ? 1
+                                                               : 0;
+  return h.kernel == w.kernel && h.stride == w.stride && h.stride <= most_stride &&
+         h.dilation == 1 && w.dilation == 1;
 }
 
 bool is_three_by_three(const ConvProblem& p) {
@@ -315,7 +318,8 @@ bool poprt_conv_supported(const ir::Node& conv) {
   p.c = c / group;
   p.m = m / group;
   p.deep = x.shape().size() == 5;
-  return c >= 16 && (conv_kernel_exists(p) || pairs_groups(conv));
+  // Blocks with at least half of their channels are faster than the plain layout.
+  return c >= 8 && (conv_kernel_exists(p) || pairs_groups(conv));
 }
 
 bool pairs_groups(const ir::Node& conv) {

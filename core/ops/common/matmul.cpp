@@ -15,25 +15,30 @@ namespace poprt::ops {
 namespace {
 
 struct MatmulPanels {
-  int64_t k, n, b_k, b_n;
+  int64_t k, n, b_k, b_n, batch;
   float scale;
   bool operator==(const MatmulPanels&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::pack_matmul(from[0].values<float>(), b_k, b_n, k, n, scale,
-                         program::as_array<float>(to));
+    const auto floats = program::as_array<float>(to);
+    const size_t size = from[0].values<float>().size() / static_cast<size_t>(batch),
+                 packed = floats.size() / static_cast<size_t>(batch);
+    for (size_t i = 0; i < static_cast<size_t>(batch); i++)
+      kernels::pack_matmul(from[0].values<float>().subspan(i * size, size), b_k, b_n, k, n, scale,
+                           floats.subspan(i * packed, packed));
   }
 };
 
 }  // namespace
 
 program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
-                              const program::WeightForm& form) {
-  return ctx.pack(DType::f32, {kernels::matmul_panels(n), k, kernels::kMatmulPanel}, form);
+                              const program::WeightForm& form, int64_t batch) {
+  return ctx.pack(DType::f32,
+                  {checked_mul(batch, kernels::matmul_panels(n)), k, kernels::kMatmulPanel}, form);
 }
 
 program::BufferId pack_table(LowerContext& ctx, const Tensor& table) {
   const int64_t n = table.shape()[0], k = table.shape()[1];
-  return pack_panels(ctx, k, n, {{table}, MatmulPanels{k, n, 1, k, 1}});
+  return pack_panels(ctx, k, n, {{table}, MatmulPanels{k, n, 1, k, 1, 1}});
 }
 
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
@@ -41,13 +46,17 @@ void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
   const auto b =
       p.panels != program::kNoBuffer
           ? p.panels
-          : pack_panels(ctx, p.k, p.n, {{p.b}, MatmulPanels{p.k, p.n, p.b_k, p.b_n, p.b_scale}});
+          : pack_panels(ctx, p.k, p.n,
+                        {{p.b}, MatmulPanels{p.k, p.n, p.b_k, p.b_n, p.batch, p.b_scale}}, p.batch);
   const auto bias =
       p.bias.defined() ? pack_bias(ctx, p.bias, p.n, columns, p.bias_scale) : LowerContext::kNone;
-  ctx.emit(
-      calls::Matmul{
-          .m = p.m, .n = p.n, .k = p.k, .epilogue = epilogue_of(p.activation, p.residual_after)},
-      {p.a, b, bias, p.residual, p.c});
+  ctx.emit(calls::Matmul{.m = p.m,
+                         .n = p.n,
+                         .k = p.k,
+                         .epilogue = epilogue_of(p.activation, p.residual_after),
+                         .batch = p.batch,
+                         .a_stride = p.a_stride},
+           {p.a, b, bias, p.residual, p.c});
 }
 
 void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {

@@ -21,10 +21,14 @@ struct PackedMatmul {
   bool residual_after = false;
   FusedActivation activation;
   program::BufferId c = program::kNoBuffer;
+  // A batch of products with one matrix of b, [batch,K,N], each; bias and residual are not used.
+  int64_t batch = 1;
+  int64_t a_stride = 0;  // elements between the matrices a, or 0 if all have the same
 };
 // Packs a [k, n] matrix of any form into panels of 48 columns (kernels/common/pack_matmul.h).
+// Of a batch, one matrix follows the other.
 program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
-                              const program::WeightForm& form);
+                              const program::WeightForm& form, int64_t batch = 1);
 // Packs the transpose of `table`, an f32 matrix [n, k], as a product with it does.
 program::BufferId pack_table(LowerContext& ctx, const Tensor& table);
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& matmul);

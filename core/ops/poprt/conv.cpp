@@ -15,11 +15,13 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "kernels/calls/matmul_dynamic.h"
 #include "kernels/calls/pack_conv.h"
 #include "ops/common/axes.h"
 #include "ops/common/conv_kernel.h"
 #include "ops/common/flops.h"
 #include "ops/common/fused_activation.h"
+#include "ops/common/movement.h"
 #include "ops/common/packed_bias.h"
 #include "ops/op.h"
 
@@ -112,6 +114,42 @@ void check_types(const LowerContext& ctx, const ConvKernel& kernel) {
     ctx.fail_unsupported("{} does not support these types", kernel.name());
 }
 
+// Whether windows do not overlap, as in patch embeddings, and rows of results are so short that a
+// product of matrices is faster than kernel conv_plain, which computes 16 to 48 of them at a time.
+bool has_short_patches(const LowerContext& ctx, const ConvProblem& p) {
+  constexpr int64_t kShort = 32;
+  const ConvAxis &h = p.axes[1], &w = p.axes[2];
+  const auto apart = [](const ConvAxis& a) {
+    return a.stride == a.kernel && a.dilation == 1 && a.pad == 0 && a.out * a.kernel <= a.in;
+  };
+  return p.plain && p.plain_result && !p.deep && apart(h) && apart(w) && p.taps() > 1 &&
+         w.out < kShort && fused_activation(ctx.node).kind == 0 && ctx.in_dtype(0) == DType::f32;
+}
+
+// Copies the patches, [batch, oh, ow, c, kh, kw], and multiplies the filters by them.
+void lower_patches(LowerContext& ctx, const ConvProblem& p) {
+  const ConvAxis &h = p.axes[1], &w = p.axes[2];
+  const int64_t plane = checked_mul(h.in, w.in), k = checked_mul(p.c, p.taps()),
+                patches = checked_mul(h.out, w.out);
+  StridedCopy copy;
+  copy.dims = {p.batch, h.out, w.out, p.c, h.kernel, w.kernel};
+  copy.from_strides = {checked_mul(p.c, plane), h.kernel * w.in, w.kernel, plane, w.in, 1};
+  copy.to_strides = contiguous_strides(copy.dims);
+  const auto rows = ctx.temporary(DType::f32, copy.dims);
+  emit_strided_copy(ctx, ctx.in(0), rows, DType::f32, copy);
+  const bool bias = ctx.has(2);
+  ctx.emit(calls::MatmulDynamic{{.m = p.m,
+                                 .n = patches,
+                                 .k = k,
+                                 .a_row = k,
+                                 .a_k = 1,
+                                 .b_k = 1,
+                                 .b_n = k,
+                                 .c_row = bias ? 1 : 0,
+                                 .batch = {{.count = p.batch, .b = checked_mul(patches, k)}}}},
+           {ctx.in(1), rows, bias ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
+}
+
 void lower(LowerContext& ctx) {
   for (const size_t i : {0, 1, 3})
     if (ctx.has(i) && ctx.in_dtype(i) != DType::f32 && (i == 1 || ctx.in_dtype(i) != DType::bf16))
@@ -120,6 +158,7 @@ void lower(LowerContext& ctx) {
   if (!conv_kernel_exists(p))
     ctx.fail_unsupported("no kernel for {} groups of {} to {} channels with such pads", p.groups,
                          p.c, p.m);
+  if (has_short_patches(ctx, p)) return lower_patches(ctx, p);
   ConvKernel kernel = conv_kernel_of(ctx.node);
   check_types(ctx, kernel);
   const auto epilogue = epilogue_of(fused_activation(ctx.node),

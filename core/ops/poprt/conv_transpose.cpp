@@ -83,9 +83,9 @@ struct PhaseWeights {
 // phase.
 bool merging_pays(const kernels::ConvWeights& w, const kernels::TransposedAxis& h,
                   const kernels::TransposedAxis& v) {
-  constexpr int64_t kMostMerged = 8;  // stride
+  constexpr int64_t kMostMerged = 64;  // phases
   if (w.groups != 1 || w.m >= 16 || h.dilation != 1 || v.dilation != 1 ||
-      std::max(h.stride, v.stride) > kMostMerged)
+      checked_mul(h.stride, v.stride) > kMostMerged)
     return false;
   const auto taps = [](const kernels::TransposedAxis& a) { return kernels::merged_phase(a).taps; };
   return ceil_div(h.stride * v.stride * w.m, int64_t{16}) * taps(h) * taps(v) < w.kh * w.kw;

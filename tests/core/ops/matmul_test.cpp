@@ -105,6 +105,37 @@ TEST(MatMul, BroadcastsBatchesOfRunTimeMatrices) {
   }
 }
 
+TEST(MatMul, ConstantMatricesOfABatchArePacked) {
+  std::mt19937 rng(14);
+  struct Case {
+    Shape a, b, y;
+  };
+  for (const auto& [sa, sb, sy] : std::vector<Case>{{{5, 7}, {3, 7, 50}, {3, 5, 50}},
+                                                    {{1, 17, 40}, {4, 40, 97}, {4, 17, 97}},
+                                                    {{4, 3, 130}, {4, 130, 48}, {4, 3, 48}},
+                                                    {{2, 3, 9, 5}, {2, 3, 5, 11}, {2, 3, 9, 11}},
+                                                    {{1, 3, 2, 5}, {3, 5, 11}, {1, 3, 2, 11}},
+                                                    {{2, 9, 6}, {1, 6, 60}, {2, 9, 60}},
+                                                    {{7}, {3, 7, 20}, {3, 20}}}) {
+    SCOPED_TRACE(shape_string(sa) + shape_string(sb));
+    const Tensor a = random_tensor(sa, rng), b = random_tensor(sb, rng);
+    BuiltNode c("MatMul", "", {{a, false}, {b, true}});
+    const Tensor got = c.run()[0];
+    ASSERT_EQ(got.shape(), sy);
+    const int64_t k = sa.back(), n = sb.back(), m = sa.size() == 1 ? 1 : sa[sa.size() - 2];
+    const int64_t products = element_count(sy) / (m * n);
+    const auto part = [&](const Tensor& t, int64_t size, int64_t i) {
+      const auto count = static_cast<size_t>(size);
+      return t.values<float>().subspan(t.count() == size ? 0 : static_cast<size_t>(i) * count,
+                                       count);
+    };
+    for (int64_t i = 0; i < products; i++) {
+      const Reference want(part(a, m * k, i), part(b, k * n, i), m, k, n);
+      expect_close(part(got, m * n, i), want.value, want.magnitude);
+    }
+  }
+}
+
 TEST(MatMul, TakesVectorsOnEitherSide) {
   const Tensor v = Tensor::of<float>({3}, {1, 2, 3}),
                w = Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6});

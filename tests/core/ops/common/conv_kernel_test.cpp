@@ -29,7 +29,9 @@ TEST(ConvKernel, EachGeometryGetsTheFirstThatFits) {
   EXPECT_EQ(name(problem(1, 64, 64, 56, 5)), "conv");
   EXPECT_EQ(name(problem(2, 64, 64, 56, 3)), "conv");
   EXPECT_EQ(name(problem(64, 1, 1, 56, 3)), "conv_depthwise");
-  EXPECT_EQ(name(problem(64, 1, 1, 56, 7)), "conv_grouped");
+  EXPECT_EQ(name(problem(64, 1, 1, 56, 7)), "conv_depthwise");
+  EXPECT_EQ(name(problem(64, 1, 1, 56, 9)), "conv_depthwise");
+  EXPECT_EQ(name(problem(64, 1, 1, 56, 11)), "conv_grouped");
   for (const int64_t size : {2, 4, 8, 16})
     EXPECT_EQ(name(problem(4, size, size, 56, 3)), "conv_grouped");
   EXPECT_EQ(name(problem(1, 64, 64, 20, 3, 12)), "conv_dilated");
@@ -195,7 +197,8 @@ TEST(ConvSupported, ReportsTheCasesOfTheBlockedKernels) {
   EXPECT_FALSE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3));
   EXPECT_TRUE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
   EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 4, 1, 1}, 8));
-  EXPECT_FALSE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
+  EXPECT_TRUE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));
+  EXPECT_FALSE(supported({1, 7, 8, 8}, {7, 1, 1, 1}, 7));
   EXPECT_TRUE(supported({1, 3, 8}, {8, 3, 3}, 1));
   EXPECT_FALSE(supported({1, 3, 8, 8, 8, 8}, {8, 3, 3, 3, 3, 3}, 1));
 }

@@ -327,7 +327,7 @@ TEST(BlockedConv, TapsInThePaddingDoNotCount) {
 }
 
 TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
-  for (const int64_t k : {2, 3, 5})
+  for (const int64_t k : {2, 3, 5, 7, 9})
     for (const int64_t s : {1, 2, 3})
       for (const int64_t w : {7, 19, 33})
         check({.n = 2,
@@ -341,6 +341,18 @@ TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
                .strides = {s, s},
                .pads = {1, 1, 1, 1},
                .activation = "clip"});
+  for (const int64_t k : {7, 9})
+    for (const int64_t size : {3, 7, 14, 21})
+      check({.c = 32,
+             .h = size,
+             .w = size,
+             .m = 32,
+             .kh = k,
+             .kw = k,
+             .group = 32,
+             .pads = {k / 2, k / 2, k / 2, k / 2},
+             .activation = "silu",
+             .residual = true});
   check({.c = 32,
          .h = 40,
          .w = 64,
@@ -358,6 +370,51 @@ TEST(BlockedConv, DepthwiseOfEverySizeAndStride) {
          .pads = {2, 2, 2, 2},
          .dilations = {2, 2},
          .residual = true});
+}
+
+TEST(PlainConv, PatchesMatchNaiveLoops) {
+  std::mt19937 rng(11);
+  struct Case {
+    int64_t n, c, h, w, m, kh, kw;
+  };
+  for (const auto& t : std::vector<Case>{{1, 3, 32, 32, 40, 8, 8},
+                                         {2, 3, 35, 30, 17, 8, 7},  // pixels at the end are unused
+                                         {3, 1, 6, 64, 5, 2, 3},
+                                         {1, 15, 9, 9, 50, 9, 9},
+                                         {2, 4, 3, 17, 8, 1, 17}})
+    for (const bool bias : {false, true}) {
+      SCOPED_TRACE(testing::Message() << t.h << "x" << t.w << " by " << t.kh << "x" << t.kw);
+      const int64_t oh = t.h / t.kh, ow = t.w / t.kw;
+      const Tensor x = random_tensor({t.n, t.c, t.h, t.w}, rng),
+                   w = random_tensor({t.m, t.c, t.kh, t.kw}, rng), b = random_tensor({t.m}, rng);
+      const Tensor got =
+          BuiltNode("Conv", "poprt", {{x, false}, {w, true}, {bias ? b : Tensor(), true}},
+                    {{"kernel_shape", std::vector<int64_t>{t.kh, t.kw}},
+                     {"strides", std::vector<int64_t>{t.kh, t.kw}},
+                     {"channels", t.c},
+                     {"plain_result", int64_t{1}}})
+              .run()[0];
+      ASSERT_EQ(got.shape(), (Shape{t.n, t.m, oh, ow}));
+      std::vector<double> want, magnitude;
+      const auto at = [](const Tensor& v, int64_t i) {
+        return static_cast<double>(v.values<float>()[static_cast<size_t>(i)]);
+      };
+      for (int64_t i = 0; i < t.n * t.m * oh * ow; i++) {
+        const int64_t ox = i % ow, oy = i / ow % oh, m = i / (ow * oh) % t.m,
+                      n = i / (ow * oh * t.m);
+        double v = bias ? at(b, m) : 0, s = 1;
+        for (int64_t k = 0; k < t.c * t.kh * t.kw; k++) {
+          const int64_t kx = k % t.kw, ky = k / t.kw % t.kh, c = k / (t.kw * t.kh);
+          const double p = at(w, m * t.c * t.kh * t.kw + k) *
+                           at(x, ((n * t.c + c) * t.h + oy * t.kh + ky) * t.w + ox * t.kw + kx);
+          v += p;
+          s += std::abs(p);
+        }
+        want.push_back(v);
+        magnitude.push_back(s);
+      }
+      expect_close(got.values<float>(), want, magnitude);
+    }
 }
 
 TEST(BlockedConv, ProductsOfBf16) {
