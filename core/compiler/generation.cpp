@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "compiler/byte_caches.h"
 #include "ir/newest.h"
 #include "ops/op.h"
 #include "passes/common/decoder_attention.h"
@@ -22,6 +23,9 @@ constexpr std::string_view kLastInput = "poprt.last";          // s64 [1]: the t
 constexpr std::string_view kCachePosition = "cache_position";
 
 constexpr int64_t kMostTokens = int64_t{1} << 24;
+
+// The value of option cache_precision for caches of 8 bits.
+constexpr std::string_view kBytePrecision = "int8";
 
 std::string first_known(const ir::Graph& graph, const std::string& given,
                         std::initializer_list<std::string_view> names) {
@@ -75,6 +79,13 @@ GenerationOptions read_generation(std::string_view text) {
   o.position_ids = text_of(json, "position_ids");
   o.logits = text_of(json, "logits");
   o.settings = json.value("settings", nlohmann::json::object());
+  const std::string precision = text_of(json, "cache_precision");
+  if (!precision.empty() && precision != kBytePrecision)
+    fail(ErrorCode::invalid_argument,
+         "generation: cache_precision is '{}', expected '{}', or nothing for the precision of the "
+         "model",
+         precision, kBytePrecision);
+  o.byte_caches = !precision.empty();
   read_states(json.value("states", nlohmann::json::array()), true, o.states);
   read_states(json.value("optional_states", nlohmann::json::array()), false, o.states);
   if (json.contains("encoder")) o.encoder = read_encoder(json["encoder"]);
@@ -122,6 +133,7 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
   choose_prefill();
   mask_of_new_tokens_ = caches_.empty() && is_mask_of_new_tokens(graph);
   grows_ = std::ranges::any_of(caches_, &Cache::grows);
+  if (options_.byte_caches) check_byte_caches();
   if (options_.encoder) {
     place_tokens(graph);
     take_last_logits(graph);
@@ -133,6 +145,19 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     if (cache.grows) rewrite(graph, cache);
   take_last_logits(graph);
   check_states(graph);
+}
+
+void GenerationModel::check_byte_caches() const {
+  if (encoder_)
+    fail(ErrorCode::unimplemented,
+         "generation: cache_precision '{}' of a decoder with an encoder: its caches have the "
+         "precision of the model; leave out cache_precision",
+         kBytePrecision);
+  if (caches_.empty())
+    fail(ErrorCode::invalid_argument,
+         "generation: cache_precision '{}' has no effect, because the model has recurrent states "
+         "and no caches of keys and values",
+         kBytePrecision);
 }
 
 void GenerationModel::find_inputs(const ir::Graph& graph) {
@@ -521,6 +546,12 @@ void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
   for (ir::Value* v : copy.inputs())
     if (auto fixed = fixed_shape(*v, shape))
       v->type = ir::ValueType::of(v->dtype(), std::move(*fixed));
+  if (options_.byte_caches) {
+    passes::TokenPositions::settle(copy);
+    std::vector<ByteCache> caches;
+    for (const Cache& c : caches_) caches.push_back({c.past, c.present, c.axis});
+    store_caches_in_bytes(copy, caches);
+  }
   if (!positions_) return;
   passes::TokenPositions::settle(copy);
   positions_->bind(copy, placed_, std::string(kPositionInput), shape.batch);
@@ -557,6 +588,7 @@ std::string GenerationModel::note() const {
   }
   if (!valid_places_.empty()) note["valid_places"] = valid_places_;
   if (mask_of_new_tokens_) note["mask_of_new_tokens"] = true;
+  if (options_.byte_caches) note["cache_precision"] = kBytePrecision;
   if (encoder_) note["encoder"] = encoder_->note(cross_);
   note["settings"] = options_.settings;
   return json_text(note);

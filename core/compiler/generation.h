@@ -15,6 +15,8 @@
 // Recurrent states (Mamba, RWKV, linear attention, LSTM) have the same size before and after a run
 // (generation_states.h). They cannot be padded, so a prompt is computed in full pieces.
 //
+// Caches of keys and values may be stored in 8 bits (compiler/byte_caches.h).
+//
 // A static cache has inputs for the place of the new tokens (TensorScatter's write_indices) and the
 // number of places in use (nonpad_kv_seqlen of Attention). They become lengths of the slots.
 //
@@ -52,6 +54,7 @@ struct GenerationOptions {
   // Names of inputs and outputs; those of the exporters if empty.
   std::string input_ids, attention_mask, position_ids, logits;
   std::vector<StateNames> states;  // of recurrent states, in addition to those that are found
+  bool byte_caches = false;        // keys and values are stored in 8 bits
   nlohmann::json settings;         // of the generator; it is part of the blob
   std::optional<EncoderOptions> encoder;
 };
@@ -92,6 +95,7 @@ class GenerationModel {
   };
 
   void find_inputs(const ir::Graph& graph);
+  void check_byte_caches() const;
   void find_logits(const ir::Graph& graph);
   bool is_state_or_cache(const ir::Graph& graph, ir::Value* output) const;
   void find_states(ir::Graph& graph);

@@ -37,6 +37,7 @@ class DescriptionReader {
     if (json_.contains("valid_places")) d_.valid = input("valid_places", true);
     d_.logits = find(model_.outputs(), text("logits"), "output");
     d_.variant = find(model_.inputs(), std::string(program::kBucketIndex), "input");
+    if (json_.contains("cache_precision")) d_.cache_precision = text("cache_precision");
     if (json_.contains("states")) read_states();
     read_caches();
     if (json_.contains("encoder")) read_encoder(json_["encoder"]);
@@ -131,7 +132,10 @@ class DescriptionReader {
       c.output = find(model_.outputs(), text(item[1], "caches"), "output");
       const program::Anchor &past = model_.inputs()[c.input], &now = model_.outputs()[c.output];
       if (past.dtype != now.dtype || past.shape != now.shape || past.shape.empty() ||
-          past.shape[0] != d_.slots || dtype_bits(past.dtype) < 8 || past.data != program::kNoData)
+          past.shape[0] != d_.slots || dtype_bits(past.dtype) < 8 ||
+          past.data != program::kNoData ||
+          (!d_.cache_precision.empty() &&
+           (d_.cache_precision != "int8" || past.dtype != DType::s8)))
         fail(ErrorCode::data_loss, "cache '{}' has the shapes {} and {}", past.name,
              shape_string(past.shape), shape_string(now.shape));
       const int64_t axis = whole_number(item[2]);

@@ -9,6 +9,8 @@
 //
 // A model with a static cache also has {"valid_places": "nonpad_kv_seqlen"}, and a `position`.
 //
+// With caches of 8 bits (compiler/byte_caches.h), it has {"cache_precision": "int8"}.
+//
 // A model with recurrent states also has
 //
 //   {"states": [["past.0.conv", "present.0.conv"], ...], "mask_of_new_tokens": true}
@@ -82,6 +84,7 @@ struct Description {
   std::vector<ProgramShape> shapes;
   bool mask_of_new_tokens = false;  // the mask has no places for earlier tokens
   std::vector<Cache> caches;
+  std::string cache_precision;  // "int8": the caches are bytes; empty: that of the model
   std::vector<State> states;
   std::vector<int64_t> stop_tokens;  // of the model
   std::optional<EncoderDescription> encoder;

@@ -328,6 +328,7 @@ std::string generation_text(const ModelFolder& folder, const GenerationSizes& si
                                     {"position_ids", folder.position_ids},
                                     {"logits", folder.logits}};
   if (!sizes.prefill.empty()) options["prefill"] = sizes.prefill;
+  if (!sizes.cache_precision.empty()) options["cache_precision"] = sizes.cache_precision;
   if (!sizes.states.empty()) options["states"] = sizes.states;
   if (!folder.states.empty()) options["optional_states"] = folder.states;
   if (folder.encoder) {

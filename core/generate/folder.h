@@ -56,6 +56,7 @@ struct GenerationSizes {
   std::vector<int64_t> prefill;
   int64_t encoder_length = 0;
   std::vector<std::pair<std::string, std::string>> states;  // in addition to the folder's
+  std::string cache_precision;  // "int8"; empty: the precision of the model
 };
 std::string generation_text(const ModelFolder& folder, const GenerationSizes& sizes);
 

@@ -21,6 +21,7 @@ struct Params : calls::AttentionGeneric {
   bool bool_mask = false;
   int64_t blocks = 0, key_panels = 0, v_panels = 0;
   bool few = false;       // few queries
+  bool bytes = false;     // k and v are rows of bytes
   bool in_order = false;  // Call::reproducible
   const isa::AttentionTable* attention = &POPRT_SELECT_ISA(attention);
   const isa::GemmTable* gemm = &POPRT_SELECT_ISA(gemm);
@@ -95,6 +96,59 @@ void pack_panels(const Params& p, const float* from, int64_t k_stride, int64_t n
                  to + panel * isa::kPanel * k);
 }
 
+// The keys and values that the queries of a block may see: pointers to the first rows.
+struct Rows {
+  int64_t keys, key_panels;
+  const float *k = nullptr, *v = nullptr;
+  const int8_t *k_bytes = nullptr, *v_bytes = nullptr;
+};
+
+Rows rows_of(const Params& p, void* const* data, int64_t b, int64_t kv_head, const Range& seen) {
+  Rows rows{seen.end - seen.first, (seen.end - seen.first + isa::kPanel - 1) / isa::kPanel};
+  const int64_t k = b * p.k[0] + kv_head * p.k[1] + seen.first * p.k[2],
+                v = b * p.v[0] + kv_head * p.v[1] + seen.first * p.v[2];
+  if (p.bytes) {
+    rows.k_bytes = static_cast<const int8_t*>(data[1]) + k;
+    rows.v_bytes = static_cast<const int8_t*>(data[2]) + v;
+  } else {
+    rows.k = static_cast<const float*>(data[1]) + k;
+    rows.v = static_cast<const float*>(data[2]) + v;
+  }
+  return rows;
+}
+
+// Packs keys and values for products with many queries. Rows of bytes are widened one panel at a
+// time in `room`.
+void pack_rows(const Params& p, const Rows& rows, float* k_packed, float* v_packed, float* room) {
+  if (!p.bytes) {
+    pack_panels(p, rows.k, 1, p.k[2], rows.keys, p.head, rows.key_panels, k_packed);
+    return pack_panels(p, rows.v, p.v[2], 1, p.v_size, rows.keys, p.v_panels, v_packed);
+  }
+  for (int64_t t = 0; t < rows.keys; t += isa::kPanel) {
+    const int64_t n = std::min(isa::kPanel, rows.keys - t);
+    p.attention->from_bytes(rows.k_bytes + t * p.k[2], p.k[2], n, p.head, room);
+    p.gemm->pack(room, 1, p.head, n, 0, 0, p.head, k_packed + t * p.head);
+    p.attention->from_bytes(rows.v_bytes + t * p.v[2], p.v[2], n, p.v_size, room);
+    for (int64_t panel = 0; panel < p.v_panels; panel++)
+      p.gemm->pack(room, p.v_size, 1, p.v_size, panel * isa::kPanel, 0, n,
+                   v_packed + panel * isa::kPanel * rows.keys + t * isa::kPanel);
+  }
+}
+
+void score_row(const Params& p, const Rows& rows, const float* q, float* scores) {
+  if (p.bytes)
+    p.attention->byte_scores(q, rows.k_bytes, p.k[2], rows.keys, p.head, 1.0f, scores);
+  else
+    p.attention->scores(q, rows.k, p.k[2], rows.keys, p.head, 1.0f, scores);
+}
+
+void mix_row(const Params& p, const Rows& rows, const float* weights, float* y) {
+  if (p.bytes)
+    p.attention->byte_mix(weights, rows.v_bytes, p.v[2], rows.keys, p.v_size, 1.0f, y);
+  else
+    p.attention->mix(weights, rows.v, p.v[2], rows.keys, p.v_size, 1.0f, y);
+}
+
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
@@ -104,17 +158,11 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   for (int64_t task = begin; task < end; task++) {
     const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
                   b = task / p.blocks / p.q_heads;
-    const int64_t kv = b * p.kv_heads + h / (p.q_heads / p.kv_heads);
     const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
     const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
-    const int64_t keys = seen.end - seen.first;
-    const float* k = static_cast<const float*>(data[1]) + (kv * p.keys + seen.first) * p.head;
-    const float* v = static_cast<const float*>(data[2]) + (kv * p.keys + seen.first) * p.v_size;
-    const int64_t key_panels = (keys + isa::kPanel - 1) / isa::kPanel;
-    if (!p.few) {
-      pack_panels(p, k, 1, p.head, keys, p.head, key_panels, k_packed);
-      pack_panels(p, v, p.v_size, 1, p.v_size, keys, p.v_panels, v_packed);
-    }
+    const Rows kv = rows_of(p, data, b, h / (p.q_heads / p.kv_heads), seen);
+    const int64_t keys = kv.keys;
+    if (!p.few) pack_rows(p, kv, k_packed, v_packed, scores + kRows * p.keys);
     for (int64_t i = block * kQueryBlock; i < last; i += kRows) {
       const int64_t rows = std::min(kRows, last - i);
       const float* q = static_cast<const float*>(data[0]) + b * p.q[0] + h * p.q[1] + i * p.q[2];
@@ -129,10 +177,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
       shape.in_order = p.in_order;
       if (!p.few)
         p.gemm->run(shape, q, k_packed, nullptr, nullptr, scores + seen.first, 0, rows, 0,
-                    key_panels);
+                    kv.key_panels);
       for (int64_t r = 0; r < rows && p.few; r++)
-        p.attention->scores(q + r * p.q[2], k, p.head, keys, p.head, 1.0f,
-                            scores + r * p.keys + seen.first);
+        score_row(p, kv, q + r * p.q[2], scores + r * p.keys + seen.first);
       for (int64_t r = 0; r < rows; r++) {
         float* s = scores + r * p.keys;
         float* out = data[6] ? static_cast<float*>(data[6]) +
@@ -162,8 +209,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         keep(3);
       }
       for (int64_t r = 0; r < rows && p.few; r++)
-        p.attention->mix(scores + r * p.keys + seen.first, v, p.v_size, keys, p.v_size, 1.0f,
-                         y + r * p.y[2]);
+        mix_row(p, kv, scores + r * p.keys + seen.first, y + r * p.y[2]);
       if (p.few) continue;
       if (keys == 0) {
         for (int64_t r = 0; r < rows; r++) std::fill_n(y + r * p.y[2], p.v_size, 0.0f);
@@ -190,9 +236,9 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
   for (int64_t task = begin; task < end; task++) {
     const int64_t block = task % p.blocks, h = task / p.blocks % p.q_heads,
                   b = task / p.blocks / p.q_heads;
-    const int64_t kv = b * p.kv_heads + h / (p.q_heads / p.kv_heads);
-    const double* k = static_cast<const double*>(data[1]) + kv * p.keys * p.head;
-    const double* v = static_cast<const double*>(data[2]) + kv * p.keys * p.v_size;
+    const int64_t kv = h / (p.q_heads / p.kv_heads);
+    const double* k = static_cast<const double*>(data[1]) + b * p.k[0] + kv * p.k[1];
+    const double* v = static_cast<const double*>(data[2]) + b * p.v[0] + kv * p.v[1];
     const int64_t last = std::min((block + 1) * kQueryBlock, p.queries);
     const Range seen = keys_of_block(p, data, b, block * kQueryBlock, last);
     for (int64_t i = block * kQueryBlock; i < last; i++) {
@@ -206,7 +252,7 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
       };
       for (int64_t j = seen.first; j < seen.end; j++) {
         double sum = 0;
-        for (int64_t d = 0; d < p.head; d++) sum += q[d] * k[j * p.head + d];
+        for (int64_t d = 0; d < p.head; d++) sum += q[d] * k[j * p.k[2] + d];
         s[j] = sum * scale;
       }
       keep(0);
@@ -221,11 +267,30 @@ void run_double(const void* params, void* const* data, int64_t begin, int64_t en
       keep(3);
       for (int64_t c = 0; c < p.v_size; c++) {
         double mean = 0;
-        for (int64_t j = seen.first; j < seen.end; j++) mean += s[j] * v[j * p.v_size + c];
+        for (int64_t j = seen.first; j < seen.end; j++) mean += s[j] * v[j * p.v[2] + c];
         y[c] = mean;
       }
     }
   }
+}
+
+// Makes the strides of contiguous keys and values, and checks the operands.
+void place_rows(Params& p, const Operands& r, DType type) {
+  const int64_t extra = p.bytes ? isa::kRowScaleBytes : 0;
+  const bool contiguous = p.k == std::array<int64_t, 3>{};
+  const auto place = [&](size_t operand, std::array<int64_t, 3>& strides, int64_t size) {
+    const int64_t row = checked_add(size, extra), counts[] = {p.batch, p.kv_heads, p.keys};
+    if (contiguous) {
+      const int64_t head = checked_mul(p.keys, row);
+      strides = {checked_mul(p.kv_heads, head), head, row};
+    }
+    int64_t end = p.batch && p.kv_heads && p.keys ? row : 0;
+    for (size_t d = 0; d < 3 && end; d++)
+      end = checked_add(end, checked_mul(counts[d] - 1, strides[d]));
+    r.needs(operand, type, {end});
+  };
+  place(1, p.k, p.head);
+  place(2, p.v, p.v_size);
 }
 
 Plan prepare(const Call& call) {
@@ -251,8 +316,8 @@ Plan prepare(const Call& call) {
     r.needs_if_present(3, p->bool_mask ? DType::boolean : t,
                        {p->mask_keys ? reach(p->mask, checked_mul(mask_last, p->mask[3]) + 1) : 0});
   }
-  r.needs(1, t, {p->batch, p->kv_heads, p->keys, p->head});
-  r.needs(2, t, {p->batch, p->kv_heads, p->keys, p->v_size});
+  p->bytes = t == DType::f32 && r.has(1) && r.dtype(1) == DType::s8;
+  place_rows(*p, r, p->bytes ? DType::s8 : t);
   r.needs_if_present(4, DType::s64, {p->batch});
   r.needs_if_present(6, t, {tasks, p->keys});
   p->blocks = (p->queries + kQueryBlock - 1) / kQueryBlock;
@@ -267,8 +332,10 @@ Plan prepare(const Call& call) {
               (static_cast<double>(p->head + p->v_size) / 40 + 1);
   const int64_t panels = checked_add(Operands::product({p->key_panels, isa::kPanel, p->head}),
                                      Operands::product({p->v_panels, isa::kPanel, p->keys}));
+  const int64_t room = p->bytes ? checked_mul(isa::kPanel, std::max(p->head, p->v_size)) : 0;
   plan.scratch_bytes = static_cast<size_t>(
-      checked_mul(checked_add(panels, checked_mul(kRows, p->keys)), int64_t{4}) + 8192);
+      checked_mul(checked_add(checked_add(panels, room), checked_mul(kRows, p->keys)), int64_t{4}) +
+      8192);
   if (t == DType::f64) {
     plan.run = run_double;
     plan.work *= 50;

@@ -3,9 +3,8 @@
 //
 // Tensors are [B, heads, S, size], or [B, S, heads * size] with the numbers of heads as attributes.
 // The operator is computed in f32, or in f64 for f64 inputs.
-#include "kernels/calls/attention_generic.h"
 #include "kernels/calls/cast.h"
-#include "ops/common/as_real.h"
+#include "ops/common/attention_call.h"
 #include "ops/common/axes.h"
 #include "ops/common/check_numbers.h"
 #include "ops/common/cost.h"
@@ -95,61 +94,53 @@ void infer(InferContext& ctx) {
   ctx.out(3, q, {s.batch, s.q_heads, s.queries, s.keys});
 }
 
-// Concatenates the past and the new part to [B, heads, keys, size] in type `to`. If `present` is
-// read, it receives the result.
-BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
+// All keys or values in type `to`. The strides are 0 if they are [B, heads, keys, size].
+struct Gathered {
+  BufferId rows;
+  std::array<int64_t, 3> strides{};
+};
+
+// Concatenates the past and the new part. If `present` is read, it receives the result. Packed rows
+// without a past are read where they are, because they may be a long cache.
+Gathered gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
                       int64_t size, DType to) {
   const DType type = ctx.in_dtype(input);
   const bool wanted =
       present < ctx.node.outputs().size() && ctx.out(present) != LowerContext::kNone;
-  BufferId whole = ctx.in(input);
-  if (s.packed || ctx.has(past) || wanted) {
-    whole = wanted ? ctx.out(present) : ctx.temporary(type, {s.batch, s.kv_heads, s.keys, size});
+  Gathered all{ctx.in(input)};
+  Shape shape{s.batch, s.kv_heads, s.keys, size};
+  if (ctx.has(past) || wanted) {
+    all.rows = wanted ? ctx.out(present) : ctx.temporary(type, shape);
     StridedCopy copy;
     copy.to_strides = {s.kv_heads * s.keys * size, s.keys * size, size, 1};
     if (ctx.has(past)) {
       copy.dims = {s.batch, s.kv_heads, s.past, size};
       copy.from_strides = contiguous_strides(copy.dims);
-      emit_strided_copy(ctx, ctx.in(past), whole, type, copy);
+      emit_strided_copy(ctx, ctx.in(past), all.rows, type, copy);
     }
     copy.dims = {s.batch, s.kv_heads, s.new_keys, size};
     copy.from_strides = contiguous_strides(copy.dims);
     if (s.packed) copy.from_strides = {s.new_keys * s.kv_heads * size, size, s.kv_heads * size, 1};
     copy.to_offset = s.past * size;
-    emit_strided_copy(ctx, ctx.in(input), whole, type, copy);
+    emit_strided_copy(ctx, ctx.in(input), all.rows, type, copy);
+  } else if (s.packed) {
+    shape = ctx.in_shape(input);
+    all.strides = head_strides(true, s.kv_heads, s.keys, size);
   }
-  if (type == to) return whole;
-  const BufferId wide = ctx.temporary(to, {s.batch, s.kv_heads, s.keys, size});
-  ctx.emit(calls::Cast{}, {whole, wide});
-  return wide;
+  if (type == to) return all;
+  const BufferId wide = ctx.temporary(to, shape);
+  ctx.emit(calls::Cast{}, {all.rows, wide});
+  all.rows = wide;
+  return all;
 }
 
 void lower(LowerContext& ctx) {
   const Sizes s = sizes_of(ctx.node);
   const DType t = real_type(ctx);
-  const BufferId q = in_as(ctx, 0, t), k = gather_cache(ctx, s, 1, 4, 1, s.head, t),
+  const BufferId q = in_as(ctx, 0, t);
+  const Gathered k = gather_cache(ctx, s, 1, 4, 1, s.head, t),
                  v = gather_cache(ctx, s, 2, 5, 2, s.v_size, t);
-  BufferId mask = LowerContext::kNone;
   calls::AttentionGeneric call;
-  if (ctx.has(3)) {
-    mask = ctx.in_dtype(3) == DType::boolean ? ctx.in(3) : in_as(ctx, 3, t);
-    Shape shape = ctx.in_shape(3);
-    if (shape.size() > 4 || shape.empty())
-      ctx.fail_unsupported("mask {} must have one to four dimensions", shape_string(shape));
-    shape.insert(shape.begin(), 4 - shape.size(), 1);
-    const auto strides = contiguous_strides(shape);
-    const int64_t full[] = {s.batch, s.q_heads, s.queries};
-    for (size_t d = 0; d < 4; d++) {
-      if (d < 3 && shape[d] != 1 && shape[d] != full[d])
-        ctx.fail_unsupported("mask {} does not fit the scores", shape_string(shape));
-      call.mask[d] = shape[d] == 1 && (d < 3 || s.keys == 1 || shape[3] == 1) ? 0 : strides[d];
-    }
-    call.mask_keys = shape[3];
-    if (shape[3] > s.keys) ctx.fail_unsupported("mask {} is too long", shape_string(shape));
-  }
-  const BufferId y = out_as(ctx, 0, t);
-  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, ctx.out_shape());
-  const BufferId scores = out_as(ctx, 3, t);
   call.batch = s.batch;
   call.q_heads = s.q_heads;
   call.kv_heads = s.kv_heads;
@@ -162,15 +153,24 @@ void lower(LowerContext& ctx) {
   call.right = ctx.node.int_attr("right_window_size", calls::kNoWindow);
   call.offset = s.past;
   call.stage = ctx.node.int_attr("qk_matmul_output_mode", 0);
-  const auto strides = [&](int64_t size) -> std::array<int64_t, 3> {
-    if (s.packed) return {s.queries * s.q_heads * size, size, s.q_heads * size};
-    return {s.q_heads * s.queries * size, s.queries * size, size};
-  };
-  call.q = strides(s.head);
-  call.y = strides(s.v_size);
+  call.q = head_strides(s.packed, s.q_heads, s.queries, s.head);
+  call.y = head_strides(s.packed, s.q_heads, s.queries, s.v_size);
+  // Strides of one operand only are not stored.
+  if (k.strides != std::array<int64_t, 3>{} || v.strides != std::array<int64_t, 3>{}) {
+    const auto of = [&](const Gathered& g, int64_t size) {
+      return g.strides != std::array<int64_t, 3>{} ? g.strides
+                                                   : head_strides(false, s.kv_heads, s.keys, size);
+    };
+    call.k = of(k, s.head);
+    call.v = of(v, s.v_size);
+  }
+  const BufferId mask = attention_mask(ctx, 3, t, call);
+  const BufferId y = out_as(ctx, 0, t);
+  const BufferId place = y != LowerContext::kNone ? y : ctx.temporary(t, ctx.out_shape());
+  const BufferId scores = out_as(ctx, 3, t);
   check_numbers(ctx, 6, calls::Number::valid_keys, s.keys + 1);
-  const BufferId operands[] = {q,     k,     v, mask, ctx.has(6) ? ctx.in(6) : LowerContext::kNone,
-                               place, scores};
+  const BufferId lengths = ctx.has(6) ? ctx.in(6) : LowerContext::kNone;
+  const BufferId operands[] = {q, k.rows, v.rows, mask, lengths, place, scores};
   const float usual = t == DType::f64 ? std::numeric_limits<float>::quiet_NaN()
                                       : 1.0f / std::sqrt(static_cast<float>(s.head));
   call.scale = ctx.node.float_attr("scale", usual);

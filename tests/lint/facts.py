@@ -22,7 +22,6 @@ ALLOWED = {
     "TextForm::to_text": "one of four forms of text",
     "TextForm::translates": "one of four forms of text",
     "text_form_of": "the attribute of a Cast selects text or numbers",
-    "attends": "the compiler's attention alone costs the square of a length",
     "runs_rounds": "the two forms of Loop have one definition",
     "unpacks": "the compiler folds what makes no constant larger; DequantizeLinear alone does",
     "winograd": "an option chooses the algorithm of the compiler's convolution",

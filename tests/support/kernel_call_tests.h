@@ -80,10 +80,22 @@ inline const std::vector<OneCall>& all_calls() {
 }
 
 // Kernels that samples of operators call, but no compiled graph of compiled_calls_test.cpp.
-inline constexpr std::string_view kKernelsOfSamples[] = {
-    "check_numbers", "crop_and_resize", "dynamic_time_warping", "expert_rows", "fill",  "inverse",
-    "label_map",     "label_table",     "linear_attention",     "random",      "shift", "sum_bytes",
-    "svm_classify",  "tf_idf",          "tree_ensemble"};
+inline constexpr std::string_view kKernelsOfSamples[] = {"check_numbers",
+                                                         "crop_and_resize",
+                                                         "dynamic_time_warping",
+                                                         "expert_rows",
+                                                         "fill",
+                                                         "inverse",
+                                                         "label_map",
+                                                         "label_table",
+                                                         "linear_attention",
+                                                         "quantize_rows",
+                                                         "random",
+                                                         "shift",
+                                                         "sum_bytes",
+                                                         "svm_classify",
+                                                         "tf_idf",
+                                                         "tree_ensemble"};
 
 // Memory in front of a page that cannot be touched. Operands that are aligned as an arena does have
 // up to 63 bytes between their end and the page; those hold a pattern that must not change.

@@ -1,7 +1,11 @@
 // attention_generic: operands [q, k, v, mask?, lengths?, y, scores?], all f32 or all f64, except a
 // bool mask (true: the key is visible) and s64 lengths [batch] (the number of valid keys). Rows of
 // q and y are at (b, head, i) times their strides; k and v are [batch, kv_heads, keys, head or
-// v_size].
+// v_size], or have strides, too.
+//
+// With q of f32, k and v may be s8. Their rows are then those of quantize_rows: numbers of 8 bits
+// and the scale of the row. The kernel widens them in registers, or 48 rows at a time into panels
+// if there are many queries.
 //
 // score = q . k * scale, then softcap * tanh(score / softcap) if softcap > 0. The mask is added,
 // and keys that causal, windows, lengths or a false mask exclude are dropped. The softmax of the
@@ -37,6 +41,8 @@ struct AttentionGeneric {
   int64_t mask_keys = 0;  // number of keys in the mask; later keys are excluded. 0 without a mask
   float scale = 0;        // NaN, for f64: 1 / sqrt(head)
   float softcap = 0;
+  // Strides of batch, head and key of k and v, in elements; all 0: contiguous.
+  std::array<int64_t, 3> k{}, v{};
 
   void fields(Fields& f) {
     f.size("batch", batch);
@@ -57,6 +63,9 @@ struct AttentionGeneric {
     f.size("mask_keys", mask_keys);
     f.real("scale", scale);
     f.real("softcap", softcap);
+    if (!f.has_optional(k != std::array<int64_t, 3>{})) return;
+    for (int64_t& stride : k) f.size("stride of k", stride);
+    for (int64_t& stride : v) f.size("stride of v", stride);
   }
 };
 

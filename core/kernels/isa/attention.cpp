@@ -218,6 +218,121 @@ void mix(const float* weights, const float* v, int64_t stride, int64_t keys, int
   }
 }
 
+typedef int8_t i8x16 __attribute__((vector_size(16)));
+typedef i8x16 i8x16u __attribute__((aligned(1), may_alias));
+
+POPRT_INLINE f32x16 widen(const int8_t* p) {
+  return to_f32(__builtin_convertvector(*reinterpret_cast<const i8x16u*>(p), i32x16));
+}
+// The first n of 16 lanes; others are zero. Reads nothing after them.
+POPRT_INLINE f32x16 widen_first(const int8_t* p, int64_t n) {
+  if (n == 16) return widen(p);
+  int8_t room[16] = {};
+  for (int64_t i = 0; i < n; i++) room[i] = p[i];
+  return widen(room);
+}
+
+POPRT_INLINE float row_scale(const int8_t* row, int64_t size) {
+  float scale;
+  __builtin_memcpy(&scale, row + size, sizeof scale);
+  return scale;
+}
+
+void byte_scores(const float* q, const int8_t* k, int64_t stride, int64_t keys, int64_t size,
+                 float scale, float* scores) noexcept {
+  for (int64_t t = 0; t < keys; t += 16) {
+    const int64_t rows = keys - t < 16 ? keys - t : 16;
+    const int8_t* first = k + t * stride;
+    f32x16 sums[16];
+    for (auto& s : sums) s = zero();
+    for (int64_t d = 0; d < size; d += 16) {
+      const int64_t n = size - d < 16 ? size - d : 16;
+      const f32x16 x = load_first(q + d, n);
+      if (rows == 16 && n == 16) {
+        for (int64_t i = 0; i < 16; i++) sums[i] = fma(x, widen(first + i * stride + d), sums[i]);
+      } else {
+        for (int64_t i = 0; i < rows; i++)
+          sums[i] = fma(x, widen_first(first + i * stride + d, n), sums[i]);
+      }
+    }
+    transpose16(sums);
+    for (int step = 8; step; step /= 2)
+      for (int i = 0; i < step; i++) sums[i] += sums[i + step];
+    float scales[16] = {};
+    for (int64_t i = 0; i < rows; i++) scales[i] = scale * row_scale(first + i * stride, size);
+    store_first(scores + t, sums[0] * load(scales), rows);
+  }
+}
+
+template <int V>
+POPRT_INLINE void byte_mix_columns(const float* weights, const int8_t* v, int64_t stride,
+                                   int64_t keys, int64_t size, int64_t column, float scale,
+                                   float* y) {
+  const int64_t columns = size - column < kPanel ? size - column : kPanel;
+  const int64_t last = columns - 16 * (V - 1);  // lanes of the last vector
+  f32x16 acc[V];
+  for (auto& a : acc) a = zero();
+  for (int64_t t = 0; t < keys; t++) {
+    const int8_t* row = v + t * stride;
+    const f32x16 w = splat(weights[t] * row_scale(row, size));
+#pragma GCC unroll 4
+    for (int i = 0; i + 1 < V; i++) acc[i] = fma(w, widen(row + column + 16 * i), acc[i]);
+    acc[V - 1] = fma(w, widen_first(row + column + 16 * (V - 1), last), acc[V - 1]);
+  }
+  for (int i = 0; i < V; i++)
+    store_first(y + column + 16 * i, acc[i] * scale, i + 1 < V ? 16 : last);
+}
+
+void byte_mix(const float* weights, const int8_t* v, int64_t stride, int64_t keys, int64_t size,
+              float scale, float* y) noexcept {
+  for (int64_t d = 0; d < size; d += kPanel) {
+    const int64_t columns = size - d < kPanel ? size - d : kPanel;
+    switch ((columns + 15) / 16) {
+      case 1: byte_mix_columns<1>(weights, v, stride, keys, size, d, scale, y); break;
+      case 2: byte_mix_columns<2>(weights, v, stride, keys, size, d, scale, y); break;
+      case 3: byte_mix_columns<3>(weights, v, stride, keys, size, d, scale, y); break;
+      default: byte_mix_columns<4>(weights, v, stride, keys, size, d, scale, y); break;
+    }
+  }
+}
+
+void to_bytes(const float* rows, int64_t count, int64_t size, int8_t* to, int64_t stride) noexcept {
+  constexpr float kMost = 127, kTiny = 1e-30f;
+  for (int64_t r = 0; r < count; r++, rows += size, to += stride) {
+    f32x16 top = zero(), check = zero();
+    for (int64_t d = 0; d < size; d += 16) {
+      const f32x16 x = load_first(rows + d, size - d < 16 ? size - d : 16);
+      top = vmax(vabs(x), top);
+      check = fma(x, zero(), check);
+    }
+    const float most = max_lane(top), finite = sum(check);
+    const bool empty = most < kTiny;  // its reciprocal would not be finite
+    const f32x16 by = splat(empty ? 0.0f : kMost / most);
+    for (int64_t d = 0; d < size; d += 16) {
+      const int64_t n = size - d < 16 ? size - d : 16;
+      const f32x16 x = vround(clamp(load_first(rows + d, n) * by, -kMost, kMost));
+      const i8x16 bytes = __builtin_convertvector(to_i32(is_nan(x) ? zero() : x), i8x16);
+      if (n == 16)
+        *reinterpret_cast<i8x16u*>(to + d) = bytes;
+      else
+        for (int64_t i = 0; i < n; i++) to[d + i] = bytes[i];
+    }
+    const float scale = finite != 0 ? __builtin_nanf("") : empty ? 0.0f : most / kMost;
+    __builtin_memcpy(to + size, &scale, sizeof scale);
+  }
+}
+
+void from_bytes(const int8_t* rows, int64_t stride, int64_t count, int64_t size,
+                float* to) noexcept {
+  for (int64_t r = 0; r < count; r++, rows += stride, to += size) {
+    const f32x16 scale = splat(row_scale(rows, size));
+    for (int64_t d = 0; d < size; d += 16) {
+      const int64_t n = size - d < 16 ? size - d : 16;
+      store_first(to + d, widen_first(rows + d, n) * scale, n);
+    }
+  }
+}
+
 void few_queries(const AttentionHead& h, float* scratch) {
   float *scores = scratch, *mask_room = scratch + round_up(h.keys, kPanel);
   for (int64_t q = 0; q < h.queries; q++) {
@@ -281,6 +396,7 @@ void head(const AttentionHead& h, float* scratch) noexcept {
 }  // namespace
 
 extern const AttentionTable POPRT_ISA_NAME(attention);
-const AttentionTable POPRT_ISA_NAME(attention) = {head, scores_of, mix};
+const AttentionTable POPRT_ISA_NAME(attention) = {head,     scores_of, mix,       byte_scores,
+                                                  byte_mix, to_bytes,  from_bytes};
 
 }  // namespace poprt::kernels::isa

@@ -35,7 +35,22 @@ struct AttentionTable {
   // y[0..size) = scale * the sum of weights[j] times row j of v.
   void (*mix)(const float* weights, const float* v, int64_t stride, int64_t keys, int64_t size,
               float scale, float* y) noexcept;
+  // The same for rows of bytes: `size` numbers s8, followed by the f32 that multiplies them.
+  // Strides are in bytes.
+  void (*byte_scores)(const float* q, const int8_t* k, int64_t stride, int64_t keys, int64_t size,
+                      float scale, float* scores) noexcept;
+  void (*byte_mix)(const float* weights, const int8_t* v, int64_t stride, int64_t keys,
+                   int64_t size, float scale, float* y) noexcept;
+  // Converts between such rows and dense rows of floats. The scale of a row is its largest
+  // magnitude by 127; it is NaN if an element is not finite.
+  void (*to_bytes)(const float* rows, int64_t count, int64_t size, int8_t* to,
+                   int64_t stride) noexcept;
+  void (*from_bytes)(const int8_t* rows, int64_t stride, int64_t count, int64_t size,
+                     float* to) noexcept;
 };
+
+// Bytes of the scale of a row.
+inline constexpr int64_t kRowScaleBytes = 4;
 
 inline constexpr int64_t kAttentionPanel = 64;
 inline constexpr int64_t kAttentionRows = 24;

@@ -148,6 +148,13 @@ TEST(Generation, AStaticCacheHasInputsForItsPositions) {
       << message;
 }
 
+TEST(Generation, CachesOfEightBitsAreAnOption) {
+  std::string message;
+  EXPECT_FALSE(read_generation(kOptions).byte_caches);
+  EXPECT_TRUE(read_generation(R"({"max_length": 16, "cache_precision": "int8"})").byte_caches);
+  EXPECT_THROW(read_generation(R"({"max_length": 16, "cache_precision": "int4"})"), Error);
+}
+
 TEST(Generation, ShapesBeginWithTheDecodingStep) {
   GenerationOptions o =
       read_generation(R"({"max_length": 64, "slots": 3, "prefill": [16, 4, 16]})");

@@ -74,6 +74,66 @@ TEST_P(Generation, GivesTheSameTokensAfterASharedPrefix) {
   EXPECT_GT(parse_json(generator.statistics())["reused_tokens"], 50);
 }
 
+class ByteCacheGeneration : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, ByteCacheGeneration,
+                         testing::Values("genai", "optimum", "gpt2", "static"),
+                         [](const auto& info) { return info.param; });
+
+// The tokens are those of exact caches, until two tokens are almost equally probable. Alone and
+// with others, a text has the same tokens.
+TEST_P(ByteCacheGeneration, GivesTheTokensOfExactCachesUntilTheMarginIsSmall) {
+  constexpr float kMargin = 0.5f;
+  const auto model = generation_model(GetParam() + std::string(kByteCaches), {64, 3, {8}});
+  Generator exact(generation_model(GetParam(), {64, 3, {8}})), alone(model), together(model);
+  size_t equal = 0;
+  std::vector<std::vector<int64_t>> wanted;
+  for (const ExpectedText& text : expected_texts(GetParam())) {
+    wanted.push_back(read_text(*alone.submit(text.prompt, as_expected(text))).tokens);
+    SequenceOptions options = as_expected(text);
+    options.wait_for_logits = true;
+    const auto s = exact.submit(text.prompt, options);
+    for (size_t i = 0; i < text.tokens.size(); i++) {
+      std::vector<float> logits = s->logits();
+      s->resume(logits);
+      const int64_t token = s->next()->id;
+      std::ranges::sort(logits, std::greater<>());
+      if (wanted.back()[i] == token) {
+        equal++;
+        continue;
+      }
+      EXPECT_LT(logits[0] - logits[1], kMargin) << "token " << i;
+      break;
+    }
+    s->cancel();
+  }
+  EXPECT_GT(equal, 60u);
+  std::vector<std::shared_ptr<generate::Sequence>> running;
+  const auto texts = expected_texts(GetParam());
+  for (int round = 0; round < 3; round++)
+    for (const ExpectedText& text : texts)
+      running.push_back(together.submit(text.prompt, as_expected(text)));
+  for (size_t i = 0; i < running.size(); i++)
+    EXPECT_EQ(read_text(*running[i]).tokens, wanted[i % wanted.size()]);
+}
+
+// A prefix that another text left gives the logits that the text itself would give.
+TEST_P(ByteCacheGeneration, ReusesPrefixes) {
+  const auto model = generation_model(GetParam() + std::string(kByteCaches), {64, 2, {8}});
+  Generator generator(model, {.reuse_prefixes = true}), fresh(model);
+  const ExpectedText text = expected_texts(GetParam())[2];
+  SequenceOptions options;
+  options.sampling.max_new_tokens = 1;
+  options.sampling.ignore_stop = true;
+  std::vector<int64_t> prompt = text.prompt;
+  for (const int64_t token : text.tokens) {
+    const Text got = read_text(*generator.submit(prompt, options)),
+               wanted = read_text(*fresh.submit(prompt, options));
+    EXPECT_NEAR(got.log_probabilities[0], wanted.log_probabilities[0], 0.1);
+    prompt.push_back(token);
+  }
+  EXPECT_GT(parse_json(generator.statistics())["reused_tokens"], 50);
+}
+
 TEST(Generator, EndsAtAStopTokenOfTheModel) {
   Generator generator(generation_model("genai", {64, 1, {8}}));
   // Stop token 7 of genai_config.json does not occur; 24 of the caller does.

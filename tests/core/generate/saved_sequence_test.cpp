@@ -59,6 +59,30 @@ TEST_P(SavedSequences, ContinueWithTheSameTokensInAnotherGenerator) {
   }
 }
 
+// The bytes of a text with caches of 8 bits, which an exact generator refuses.
+TEST(SavedSequence, OfByteCachesContinuesWithTheSameTokens) {
+  for (const char* kind : {"genai_int8", "optimum_int8", "static_int8"}) {
+    Generator first(model_with(kind, 3)), second(model_with(kind, 3));
+    generate::SequenceOptions options;
+    options.sampling.ignore_stop = true;
+    options.sampling.max_new_tokens = 40;
+    const std::vector<int64_t> prompt = {5, 9, 2, 40, 1, 1, 8, 12, 3, 17};
+    const Text wanted = read_text(*first.submit(prompt, options));
+    ASSERT_EQ(wanted.tokens.size(), 40u);
+    for (const size_t read : {0, 1, 17, 39}) {
+      const auto s = first.submit(prompt, options);
+      for (size_t i = 0; i < read; i++) s->next();
+      const std::vector<std::byte> saved = first.save(*s);
+      EXPECT_EQ(read_text(*second.restore(saved)).tokens,
+                std::vector<int64_t>(wanted.tokens.begin() + static_cast<std::ptrdiff_t>(read),
+                                     wanted.tokens.end()))
+          << kind;
+      Generator exact(model_with(std::string(kind).substr(0, std::string(kind).size() - 5), 3));
+      EXPECT_THROW(exact.restore(saved), Error) << kind;
+    }
+  }
+}
+
 TEST(SavedSequence, DrawsTheSameTokens) {
   Generator generator(model_with("genai", 3));
   generate::SequenceOptions options;

@@ -35,6 +35,9 @@ inline std::shared_ptr<const runtime::Model> compile_model_of(
   return runtime::open_payload("model", payload->bytes(), payload);
 }
 
+// The end of the name of a model whose caches have 8 bits.
+inline constexpr std::string_view kByteCaches = "_int8";
+
 // Returns the model of a folder. Compiled models are kept for later tests.
 inline std::shared_ptr<const runtime::Model> generation_model(const std::string& kind,
                                                               generate::GenerationSizes sizes) {
@@ -43,7 +46,12 @@ inline std::shared_ptr<const runtime::Model> generation_model(const std::string&
       fmt::format("{} {} {} {}", kind, sizes.max_length, sizes.slots, sizes.encoder_length);
   for (const int64_t p : sizes.prefill) key += fmt::format(" {}", p);
   auto& model = made[key];
-  if (!model) model = compile_model_of(generate::open_folder(generation_data() / kind), sizes);
+  std::string folder = kind;
+  if (kind.ends_with(kByteCaches)) {
+    folder.resize(kind.size() - kByteCaches.size());
+    sizes.cache_precision = "int8";
+  }
+  if (!model) model = compile_model_of(generate::open_folder(generation_data() / folder), sizes);
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/kernels/run_call.h"
+#include "kernels/calls/quantize_rows.h"
 
 namespace poprt::kernels {
 namespace {
@@ -28,6 +29,21 @@ std::array<int64_t, 3> strides_of(const calls::AttentionGeneric& c, int64_t size
   const int64_t row = size + 3;
   if (packed) return {c.queries * c.q_heads * row, row, c.q_heads * row};
   return {c.q_heads * c.queries * row, c.queries * row, row};
+}
+
+// Strides of batch, head and key of k or v: contiguous, or with heads inside of rows.
+std::array<int64_t, 3> key_strides(const calls::AttentionGeneric& c, int64_t row, bool packed) {
+  if (packed) return {c.keys * c.kv_heads * row, row, c.kv_heads * row};
+  return {c.kv_heads * c.keys * row, c.keys * row, row};
+}
+
+// The first element of row `j` of k or v.
+int64_t row_at(const Case& c, bool is_k, int64_t b, int64_t head, int64_t j) {
+  const auto& given = is_k ? c.call.k : c.call.v;
+  const auto strides = given == std::array<int64_t, 3>{}
+                           ? key_strides(c.call, is_k ? c.call.head : c.call.v_size, false)
+                           : given;
+  return b * strides[0] + head * strides[1] + j * strides[2];
 }
 
 void add_mask(Case& c, DType type, std::mt19937& rng) {
@@ -77,6 +93,10 @@ Case random_case(DType type, std::mt19937& rng) {
       test::random_numbers(type, {call.batch, call.kv_heads, call.keys, call.head}, rng);
   c.operands[kV] =
       test::random_numbers(type, {call.batch, call.kv_heads, call.keys, call.v_size}, rng);
+  if (rng() % 3 == 0) {
+    call.k = key_strides(call, call.head, rng() % 2);
+    call.v = key_strides(call, call.v_size, rng() % 2);
+  }
   c.operands[kY] = Tensor::zeros(type, {elements(c, call.y, call.v_size)});
   if (rng() % 4) add_mask(c, rng() % 2 ? type : DType::boolean, rng);
   if (rng() % 3 == 0) {
@@ -101,7 +121,7 @@ Wanted wanted(const Case& c, const std::vector<std::vector<double>>& values, int
   };
   const bool with_lengths = c.operands[kLengths].defined(), with_mask = c.operands[kMask].defined();
   const auto keys = static_cast<size_t>(call.keys);
-  const int64_t kv = b * call.kv_heads + h / (call.q_heads / call.kv_heads);
+  const int64_t kv = h / (call.q_heads / call.kv_heads);
   int64_t length = call.keys;
   if (with_lengths)
     length = std::clamp<int64_t>(static_cast<int64_t>(at(kLengths, b)), 0, call.keys);
@@ -116,7 +136,7 @@ Wanted wanted(const Case& c, const std::vector<std::vector<double>>& values, int
     double score = 0;
     for (int64_t d = 0; d < call.head; d++)
       score += at(kQ, b * call.q[0] + h * call.q[1] + i * call.q[2] + d) *
-               at(kK, (kv * call.keys + j) * call.head + d);
+               at(kK, row_at(c, true, b, kv, j) + d);
     stages[0][to] = score *= scale;
     const auto cap = static_cast<double>(call.softcap);
     if (cap > 0) score = cap * std::tanh(score / cap);
@@ -141,7 +161,7 @@ Wanted wanted(const Case& c, const std::vector<std::vector<double>>& values, int
   for (int64_t j = 0; j < call.keys && sum > 0; j++) {
     const double weight = stages[3][static_cast<size_t>(j)] /= sum;
     for (int64_t d = 0; d < call.v_size; d++)
-      w.y[static_cast<size_t>(d)] += weight * at(kV, (kv * call.keys + j) * call.v_size + d);
+      w.y[static_cast<size_t>(d)] += weight * at(kV, row_at(c, false, b, kv, j) + d);
   }
   w.scores = stages[call.stage];
   return w;
@@ -154,6 +174,28 @@ void expect_near(double got, double want, double tolerance, const char* what) {
     ASSERT_NEAR(got, want, tolerance * (1 + std::fabs(want))) << what;
 }
 
+// Compares the results of `c` with loops over the operands of `of`.
+void expect_wanted(const Case& c, const Case& of, double tolerance) {
+  std::vector<std::vector<double>> values;
+  for (const Tensor& t : of.operands)
+    values.push_back(t.defined() ? t.to_doubles() : std::vector<double>());
+  for (const Slot slot : {kY, kScores})
+    if (c.operands[slot].defined()) values[slot] = c.operands[slot].to_doubles();
+  for (int64_t b = 0; b < c.call.batch; b++)
+    for (int64_t h = 0; h < c.call.q_heads; h++)
+      for (int64_t i = 0; i < c.call.queries; i++) {
+        const Wanted w = wanted(of, values, b, h, i);
+        const int64_t y = b * c.call.y[0] + h * c.call.y[1] + i * c.call.y[2],
+                      row = ((b * c.call.q_heads + h) * c.call.queries + i) * c.call.keys;
+        for (size_t d = 0; d < w.y.size(); d++)
+          expect_near(values[kY][static_cast<size_t>(y) + d], w.y[d], tolerance, "y");
+        for (size_t j = 0; j < w.scores.size() && c.operands[kScores].defined(); j++)
+          expect_near(values[kScores][static_cast<size_t>(row) + j], w.scores[j], tolerance,
+                      "score");
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
 class AttentionGeneric : public ::testing::TestWithParam<DType> {};
 
 TEST_P(AttentionGeneric, MatchesLoopsForAnyMaskWindowAndLength) {
@@ -164,28 +206,104 @@ TEST_P(AttentionGeneric, MatchesLoopsForAnyMaskWindowAndLength) {
     Case c = random_case(type, rng);
     test::expect_needs_every_element(c.call, c.operands);
     test::run_call(c.call, c.operands);
-    std::vector<std::vector<double>> values;
-    for (const Tensor& t : c.operands)
-      values.push_back(t.defined() ? t.to_doubles() : std::vector<double>());
-    const double tolerance = type == DType::f64 ? 1e-12 : 2e-5;
-    for (int64_t b = 0; b < c.call.batch; b++)
-      for (int64_t h = 0; h < c.call.q_heads; h++)
-        for (int64_t i = 0; i < c.call.queries; i++) {
-          const Wanted w = wanted(c, values, b, h, i);
-          const int64_t y = b * c.call.y[0] + h * c.call.y[1] + i * c.call.y[2],
-                        row = ((b * c.call.q_heads + h) * c.call.queries + i) * c.call.keys;
-          for (size_t d = 0; d < w.y.size(); d++)
-            expect_near(values[kY][static_cast<size_t>(y) + d], w.y[d], tolerance, "y");
-          for (size_t j = 0; j < w.scores.size() && c.operands[kScores].defined(); j++)
-            expect_near(values[kScores][static_cast<size_t>(row) + j], w.scores[j], tolerance,
-                        "score");
-          if (testing::Test::HasFatalFailure()) return;
-        }
+    expect_wanted(c, c, type == DType::f64 ? 1e-12 : 2e-5);
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AttentionGeneric, testing::Values(DType::f32, DType::f64),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
+
+constexpr int64_t kScaleBytes = 4;
+
+// Replaces keys or values, which are contiguous, by rows of bytes, and the numbers of `plain` by
+// those that the bytes stand for. Returns the largest magnitude of a row.
+double to_bytes(Case& c, Case& plain, Slot slot, int64_t size) {
+  const int64_t rows = c.call.batch * c.call.kv_heads * c.call.keys;
+  std::vector<Tensor> operands = {c.operands[slot],
+                                  Tensor::zeros(DType::s8, {rows, size + kScaleBytes})};
+  test::run_call(calls::QuantizeRows{.rows = rows, .size = size}, operands);
+  c.operands[slot] = operands[1];
+  const auto* bytes = static_cast<const int8_t*>(operands[1].data());
+  double most = 0;
+  Tensor wide = Tensor::zeros(DType::f32, {rows, size});
+  const auto values = wide.mutable_values<float>();
+  for (int64_t r = 0; r < rows; r++) {
+    const int8_t* row = bytes + r * (size + kScaleBytes);
+    float scale = 0;
+    std::memcpy(&scale, row + size, sizeof scale);
+    for (int64_t d = 0; d < size; d++)
+      values[static_cast<size_t>(r * size + d)] = static_cast<float>(row[d]) * scale;
+    most = std::max(most, 127.0 * static_cast<double>(scale));
+  }
+  plain.operands[slot] = wide;
+  return most;
+}
+
+Case random_plain_case(std::mt19937& rng) {
+  Case c = random_case(DType::f32, rng);
+  c.call.k = c.call.v = {};
+  return c;
+}
+
+TEST(AttentionOfBytes, MatchesLoopsForAnyMaskWindowAndLength) {
+  std::mt19937 rng(5);
+  for (int n = 0; n < 150; n++) {
+    SCOPED_TRACE(n);
+    Case c = random_plain_case(rng), plain = c;
+    to_bytes(c, plain, kK, c.call.head);
+    to_bytes(c, plain, kV, c.call.v_size);
+    if (rng() % 3 == 0) {
+      // Heads inside of rows; the same order if there is one key or one head.
+      if (c.call.kv_heads > 1 && c.call.keys > 1) continue;
+      c.call.k = key_strides(c.call, c.call.head + kScaleBytes, true);
+      c.call.v = key_strides(c.call, c.call.v_size + kScaleBytes, true);
+    }
+    test::expect_needs_every_element(c.call, c.operands);
+    test::run_call(c.call, c.operands);
+    expect_wanted(c, plain, 2e-5);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// docs/generation.md states this bound: a number of a row is wrong by at most e = 1/254 of the
+// largest magnitude of its row. So a score is wrong by at most d = scale |q|_1 e(k), a weight by a
+// factor of at most exp(2d), and a result by at most e(v) + (exp(2d) - 1) max |v|.
+TEST(AttentionOfBytes, IsWithinTheStatedErrorOfNumbersThatAreNotRounded) {
+  std::mt19937 rng(6);
+  double worst = 0;
+  for (int n = 0; n < 60; n++) {
+    SCOPED_TRACE(n);
+    Case c = random_plain_case(rng), rounded = c;
+    c.call.softcap = 0;
+    c.operands[kScores] = {};
+    const Case exact = c;
+    const double k = to_bytes(c, rounded, kK, c.call.head),
+                 v = to_bytes(c, rounded, kV, c.call.v_size);
+    test::run_call(c.call, c.operands);
+    double q = 0;
+    for (const double x : exact.operands[kQ].to_doubles()) q = std::max(q, std::abs(x));
+    const double d = 0.75 * q * static_cast<double>(c.call.head) * k / 254;
+    const double bound = v / 254 + std::expm1(2 * d) * v + 1e-5;
+    expect_wanted(c, exact, bound);
+    if (testing::Test::HasFatalFailure()) return;
+    worst = std::max(worst, bound);
+  }
+  EXPECT_GT(worst, 0.01);
+}
+
+TEST(AttentionOfBytes, RefusesRowsOfAnotherType) {
+  std::mt19937 rng(1);
+  Case c = random_plain_case(rng), plain = c;
+  to_bytes(c, plain, kK, c.call.head);
+  EXPECT_THROW(test::prepare_call(c.call, c.operands), Error) << "keys only";
+  to_bytes(c, plain, kV, c.call.v_size);
+  EXPECT_NO_THROW(test::prepare_call(c.call, c.operands));
+  Case wide = random_case(DType::f64, rng);
+  wide.operands[kK] = Tensor::zeros(DType::s8, {100000});
+  wide.operands[kV] = Tensor::zeros(DType::s8, {100000});
+  EXPECT_THROW(test::prepare_call(wide.call, wide.operands), Error);
+}
 
 TEST(AttentionGenericRefusals, RefusesMismatchedHeadsAndTypes) {
   std::mt19937 rng(1);

@@ -117,6 +117,7 @@ const std::map<std::string, std::string_view>& inexact() {
       {"AttentionMask", "a place meets all others in one row and one column"},
       {"BeamSearch", "the decomposition mixes beams of one sample"},
       {".Where 16", "the condition is true everywhere"},
+      {"CacheAttention", "it states no axes, which no pass reads after it is made"},
       {"poprt.MatMul 1", "it states no axes, which its strides determine"},
       {"poprt.MatMul 26", "it states no axes, which its strides determine"},
       {"Compress 26", "the condition keeps all places"},

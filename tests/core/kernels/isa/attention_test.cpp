@@ -141,5 +141,82 @@ TEST(AttentionHeads, ScoresAndMixes) {
       }
 }
 
+// Rows of bytes against the numbers that they stand for, for sizes that leave lanes.
+TEST(AttentionHeads, RowsOfBytesHaveTheErrorOfTheirScale) {
+  std::mt19937 rng(3);
+  std::normal_distribution<float> normal;
+  for (const isa::AttentionTable* t : test::POPRT_BUILDS(attention))
+    for (const int64_t size : {1, 15, 16, 17, 48, 63, 64, 65, 130})
+      for (const int64_t keys : {0, 1, 15, 16, 17, 35}) {
+        const int64_t stride = size + isa::kRowScaleBytes + kGap;
+        std::vector<float> q(static_cast<size_t>(size)), w(static_cast<size_t>(keys)),
+            k(static_cast<size_t>(std::max<int64_t>(keys, 1) * size));
+        for (auto* list : {&q, &w, &k})
+          for (float& x : *list) x = normal(rng);
+        std::vector<int8_t> bytes(static_cast<size_t>(std::max<int64_t>(keys, 1) * stride), 99);
+        t->to_bytes(k.data(), keys, size, bytes.data(), stride);
+        std::vector<float> wide(k.size() + 1, 77), scores(static_cast<size_t>(keys) + 1, 77),
+            y(static_cast<size_t>(size) + 1, 77);
+        t->from_bytes(bytes.data(), stride, keys, size, wide.data());
+        for (int64_t j = 0; j < keys; j++) {
+          float most = 0;
+          for (int64_t d = 0; d < size; d++)
+            most = std::max(most, std::abs(k[static_cast<size_t>(j * size + d)]));
+          for (int64_t d = 0; d < size; d++)
+            ASSERT_LE(std::abs(wide[static_cast<size_t>(j * size + d)] -
+                               k[static_cast<size_t>(j * size + d)]),
+                      most / 254 * 1.0001f);
+          for (int64_t d = size + isa::kRowScaleBytes; d < stride; d++)
+            ASSERT_EQ(bytes[static_cast<size_t>(j * stride + d)], 99) << "after the row";
+        }
+        t->byte_scores(q.data(), bytes.data(), stride, keys, size, 2, scores.data());
+        t->byte_mix(w.data(), bytes.data(), stride, keys, size, 2, y.data());
+        const auto at = [&](int64_t j, int64_t d) {
+          return static_cast<double>(wide[static_cast<size_t>(j * size + d)]);
+        };
+        for (int64_t j = 0; j < keys; j++) {
+          double want = 0;
+          for (int64_t d = 0; d < size; d++)
+            want += 2 * static_cast<double>(q[static_cast<size_t>(d)]) * at(j, d);
+          ASSERT_NEAR(static_cast<double>(scores[static_cast<size_t>(j)]), want, 1e-4);
+        }
+        for (int64_t d = 0; d < size; d++) {
+          double want = 0;
+          for (int64_t j = 0; j < keys; j++)
+            want += 2 * static_cast<double>(w[static_cast<size_t>(j)]) * at(j, d);
+          ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(d)]), want, 1e-4);
+        }
+        ASSERT_EQ(scores.back(), 77) << keys << " of " << size;
+        ASSERT_EQ(y.back(), 77) << keys << " of " << size;
+        ASSERT_EQ(wide[static_cast<size_t>(keys * size)], 77) << keys << " of " << size;
+      }
+}
+
+TEST(AttentionHeads, RowsOfBytesKeepZerosAndMarkWhatIsNotFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const isa::AttentionTable* t : test::POPRT_BUILDS(attention))
+    for (const int64_t size : {3, 16, 35}) {
+      std::vector<float> row(static_cast<size_t>(size)), wide(row.size());
+      std::vector<int8_t> bytes(static_cast<size_t>(size + isa::kRowScaleBytes));
+      const auto converted = [&] {
+        t->to_bytes(row.data(), 1, size, bytes.data(), 0);
+        t->from_bytes(bytes.data(), 0, 1, size, wide.data());
+        return wide;
+      };
+      for (const float x : converted()) EXPECT_EQ(x, 0);
+      row[1] = 1e-38f;  // its reciprocal is not finite
+      for (const float x : converted()) EXPECT_EQ(x, 0);
+      row[1] = 3e38f;
+      row.back() = -3e38f;
+      EXPECT_NEAR(converted()[1] / 3e38f, 1, 1e-6);
+      EXPECT_NEAR(converted().back() / 3e38f, -1, 1e-6);
+      for (const float bad : {nan, kInfinity, -kInfinity}) {
+        row.back() = bad;
+        for (const float x : converted()) EXPECT_TRUE(std::isnan(x)) << bad;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace poprt::kernels

@@ -1,0 +1,36 @@
+// Stores the caches of a decoder for generation in 8 bits (compiler/generation.h).
+//
+//   before   present = TensorScatter(past, rows, position)         [B,H,C,D]
+//            y = Attention(q, present of keys, present of values, ...)
+//   after    present = TensorScatter(past, poprt.QuantizeRows(rows), position)
+//                                                                  s8 [B,H,C,D+4]
+//            y = poprt.CacheAttention(q, present of keys, present of values, ...)
+//
+// A row is one token of one head. Its last four bytes are its scale, so every operation on a place
+// of a cache (write, copy, save) moves numbers and scale together. The kernel of the attention
+// widens the numbers in registers.
+//
+// The forms of attention that exporters write are GroupQueryAttention, MultiHeadAttention and
+// Attention of ONNX, with separate past keys or with the result of a Concat or TensorScatter, and
+// Softmax between two products. Keys and values may be repeated for several heads of queries.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace poprt::compiler {
+
+// A cache by the names of its input and output. `axis` is that of the places.
+struct ByteCache {
+  std::string past, present;
+  size_t axis = 2;
+};
+
+// The graph is static and its constants are folded. Throws unimplemented, with the node, if a cache
+// is read by another form of attention.
+void store_caches_in_bytes(ir::Graph& graph, std::span<const ByteCache> caches);
+
+}  // namespace poprt::compiler
