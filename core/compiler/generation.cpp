@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "passes/common/decoder_attention.h"
 #include "passes/common/decoder_caches.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::compiler {
 namespace {
@@ -121,6 +122,7 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     choose_branch(graph, true);
     passes::separate_attention(graph);
   }
+  passes::separate_pasts(graph);
   ops::infer(graph);
   find_inputs(graph);
   find_states(graph);
@@ -160,7 +162,52 @@ void GenerationModel::check_byte_caches() const {
          kBytePrecision);
 }
 
-void GenerationModel::find_inputs(const ir::Graph& graph) {
+// Qwen2-VL and its successors have several positions of a token, for images and videos: [3,B,S].
+// The positions of a text are equal, so the model gets one input [B,S].
+void GenerationModel::flatten_positions(ir::Graph& graph) {
+  ir::Value* given = graph.find(options_.position_ids);
+  if (!given || !given->type.has_shape || given->shape().size() != 3) return;
+  constexpr int64_t kUsual = 3, kMost = 8;
+  const int64_t count = given->shape()[0] >= 0 ? given->shape()[0] : kUsual;
+  if (count < 1 || count > kMost)
+    fail(ErrorCode::unimplemented,
+         "generation: '{}' is {}, expected [batch, tokens], or [3, batch, tokens]", given->name(),
+         type_string(given->type));
+  ir::ValueType one = given->type;
+  one.shape.erase(one.shape.begin());
+  if (!one.symbols.empty()) one.symbols.erase(one.symbols.begin());
+  const std::string name = given->name();
+  graph.rename(given, graph.fresh_name(name));
+  const auto nodes = graph.nodes();
+  ir::Node* first = nodes.empty() ? nullptr : nodes.front();
+  ir::Value* const operands[] = {graph.add_input(name, std::move(one)),
+                                 graph.add_constant("", Tensor::of<int64_t>({1}, {0}))};
+  const std::string domain(ir::kNewestDomain);
+  const std::vector<ir::Value*> copies(
+      static_cast<size_t>(count),
+      graph.add_node("Unsqueeze", domain, operands, 1, first)->output());
+  ir::Node* all = graph.add_node("Concat", domain, copies, 1, first);
+  all->attributes["axis"] = int64_t{0};
+  all->output()->type = given->type;
+  graph.replace_all_uses(given, all->output());
+  graph.erase_value(given);
+}
+
+// In a cache that grows, the new tokens are after its C places, so that is their place in the mask.
+// Their positions are those of position_ids.
+void GenerationModel::place_cache_position(ir::Graph& copy, int64_t tokens) const {
+  ir::Value* given = copy.find(kCachePosition);
+  if (encoder_ || !given || !copy.is_input(given)) return;
+  std::vector<double> places(static_cast<size_t>(tokens));
+  for (size_t i = 0; i < places.size(); i++)
+    places[i] = static_cast<double>(options_.max_length) + static_cast<double>(i);
+  Tensor value = passes::tensor_of(given->dtype(), {tokens}, places);
+  copy.rename(given, copy.fresh_name(kCachePosition));
+  copy.replace_all_uses(given, copy.add_constant(kCachePosition, std::move(value)));
+  copy.erase_value(given);
+}
+
+void GenerationModel::find_inputs(ir::Graph& graph) {
   options_.input_ids = first_known(graph, options_.input_ids, {"input_ids", "ids", "tokens"});
   options_.attention_mask = first_known(graph, options_.attention_mask, {"attention_mask", "mask"});
   options_.position_ids = first_known(graph, options_.position_ids, {"position_ids"});
@@ -169,7 +216,8 @@ void GenerationModel::find_inputs(const ir::Graph& graph) {
     std::vector<std::string> whole;
     for (const ir::Value* v : graph.inputs())
       if ((v->dtype() == DType::s64 || v->dtype() == DType::s32) &&
-          v->name() != options_.attention_mask && v->name() != options_.position_ids)
+          v->name() != options_.attention_mask && v->name() != options_.position_ids &&
+          v->name() != kCachePosition)
         whole.push_back(v->name());
     if (whole.size() != 1)
       fail(ErrorCode::unimplemented,
@@ -177,6 +225,7 @@ void GenerationModel::find_inputs(const ir::Graph& graph) {
            "genai_config.json");
     options_.input_ids = whole[0];
   }
+  if (!options_.position_ids.empty()) flatten_positions(graph);
   const ir::Value* ids = graph.find(options_.input_ids);
   one_token_ = ids->type.has_shape && ids->shape().size() == 1;
   find_logits(graph);
@@ -318,10 +367,16 @@ void GenerationModel::check_inputs(const ir::Graph& graph) const {
         encoder_ && (name == encoder_->memory_mask() || name == encoder_->hidden_input() ||
                      name == kCachePosition ||
                      std::ranges::any_of(cross_, [&](const auto& c) { return c.past == name; }));
+    const auto is_place_in_mask = [&](const ir::Value& input) {
+      return input.name() == kCachePosition && !options_.position_ids.empty() &&
+             std::ranges::all_of(caches_, &Cache::grows) && input.type.has_shape &&
+             input.shape().size() == 1;
+    };
     const bool known =
         name == options_.input_ids || name == options_.attention_mask ||
         name == options_.position_ids || name == write_indices_ || name == valid_places_ ||
-        of_encoder || std::ranges::any_of(states_, [&](const auto& s) { return s.past == name; }) ||
+        is_place_in_mask(*v) || of_encoder ||
+        std::ranges::any_of(states_, [&](const auto& s) { return s.past == name; }) ||
         std::ranges::any_of(caches_, [&](const Cache& c) { return c.past == name; });
     if (!known)
       fail(ErrorCode::unimplemented,
@@ -546,6 +601,7 @@ void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
   for (ir::Value* v : copy.inputs())
     if (auto fixed = fixed_shape(*v, shape))
       v->type = ir::ValueType::of(v->dtype(), std::move(*fixed));
+  place_cache_position(copy, shape.tokens);
   if (options_.byte_caches) {
     passes::TokenPositions::settle(copy);
     std::vector<ByteCache> caches;

@@ -94,7 +94,9 @@ class GenerationModel {
     Shape tail;  // of one sequence, with the maximum length
   };
 
-  void find_inputs(const ir::Graph& graph);
+  void find_inputs(ir::Graph& graph);
+  void flatten_positions(ir::Graph& graph);
+  void place_cache_position(ir::Graph& copy, int64_t tokens) const;
   void check_byte_caches() const;
   void find_logits(const ir::Graph& graph);
   bool is_state_or_cache(const ir::Graph& graph, ir::Value* output) const;

@@ -1,10 +1,13 @@
 #include "passes/common/decoder_attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "ir/newest.h"
 
 namespace poprt::passes {
 namespace {
@@ -104,7 +107,125 @@ class SeparateAttention {
   ir::Node& node_;
 };
 
+// An Attention of com.microsoft.
+class SeparatePasts {
+ public:
+  SeparatePasts(ir::Graph& graph, ir::Node& node) : graph_(graph), node_(node) {}
+
+  void run() {
+    check();
+    const std::vector<int64_t> columns = columns_of();
+    ir::Value* qkv = add("MatMul", {node_.input(0), node_.input(1)})->output();
+    if (ir::Value* bias = node_.input(2)) qkv = add("Add", {qkv, bias})->output();
+    std::vector<ir::Value*> inputs;
+    int64_t at = 0;
+    for (const int64_t count : columns) {
+      inputs.push_back(
+          add("Slice", {qkv, ints(at), ints(at + count), ints(2)}, std::string(ir::kNewestDomain))
+              ->output());
+      at += count;
+    }
+    inputs.insert(inputs.end(), {nullptr, node_.input(kMaskIndex), node_.input(kBiasOfScores)});
+    ir::Value* past = node_.input(kPast);
+    for (const char* part : {".key", ".value"}) inputs.push_back(past_input(*past, part));
+    ir::Node* made = graph_.add_node("MultiHeadAttention", "com.microsoft", inputs, 3, &node_);
+    made->name = node_.name;
+    for (const auto& [key, value] : node_.attributes)
+      if (key != "qkv_hidden_sizes" && key != "do_rotary" && key != "past_present_share_buffer")
+        made->attributes[key] = value;
+    made->output(0)->type = node_.output(0)->type;
+    graph_.replace_all_uses(node_.output(0), made->output(0));
+    replace_present(*made);
+    graph_.erase_node(&node_);
+    keep_readers(past, inputs[inputs.size() - 2], inputs.back());
+    graph_.erase_value(past);
+  }
+
+ private:
+  enum : size_t { kMaskIndex = 3, kPast, kBiasOfScores, kSharedLength };
+
+  [[noreturn]] void refuse(std::string_view why) const {
+    fail(ErrorCode::unimplemented, "generation: {} {}", node_.describe(), why);
+  }
+
+  void check() const {
+    const ir::Value *past = node_.input(kPast), *weights = node_.input(1);
+    if (!past->type.has_shape || past->shape().size() != 5)
+      refuse("has a past that is not [2, batch, heads, length, size]");
+    if (!weights->type.has_shape || weights->shape().size() != 2 || weights->shape()[1] < 3)
+      refuse("has weights of unknown size");
+    if (node_.int_attr("do_rotary", 0)) refuse("has do_rotary");
+    if (node_.int_attr("past_present_share_buffer", 0) || node_.input(kSharedLength))
+      refuse("shares the memory of past and present; export with separate past and present");
+    if (!node_.output(1) || !graph_.is_output(node_.output(1)))
+      refuse("has a past, and its present is not an output of the model");
+  }
+
+  std::vector<int64_t> columns_of() const {
+    const int64_t all = node_.input(1)->shape()[1];
+    std::vector<int64_t> columns = node_.ints_attr("qkv_hidden_sizes", {all / 3, all / 3, all / 3});
+    if (columns.size() != 3 || columns[0] + columns[1] + columns[2] != all)
+      refuse("has qkv_hidden_sizes that do not add up to the columns of its weights");
+    return columns;
+  }
+
+  ir::Value* ints(int64_t value) {
+    return graph_.add_constant("", Tensor::of<int64_t>({1}, {value}));
+  }
+  ir::Node* add(std::string type, std::initializer_list<ir::Value*> inputs,
+                std::string domain = "") {
+    return graph_.add_node(std::move(type), std::move(domain), inputs, 1, &node_);
+  }
+
+  ir::Value* past_input(const ir::Value& past, const char* part) {
+    ir::ValueType type = past.type;
+    type.shape.erase(type.shape.begin());
+    if (!type.symbols.empty()) type.symbols.erase(type.symbols.begin());
+    return graph_.add_input(past.name() + part, std::move(type));
+  }
+
+  // The output becomes two outputs.
+  void replace_present(const ir::Node& made) {
+    ir::Value* present = node_.output(1);
+    const auto outputs = graph_.outputs();
+    const auto at = static_cast<size_t>(std::ranges::find(outputs, present) - outputs.begin());
+    const std::string name = present->name();
+    graph_.set_output(at, made.output(1));
+    graph_.add_output(made.output(2));
+    graph_.rename(made.output(1), name + ".key");
+    graph_.rename(made.output(2), name + ".value");
+    if (!present->uses().empty()) refuse("has a present that another node reads");
+  }
+
+  // Other nodes read the shape of the past.
+  void keep_readers(ir::Value* past, ir::Value* keys, ir::Value* values) {
+    if (past->uses().empty()) return;
+    ir::Node* first = graph_.nodes().front();
+    const std::string domain(ir::kNewestDomain);
+    ir::Value* axis = ints(0);
+    const auto widened = [&](ir::Value* v) {
+      return graph_
+          .add_node("Unsqueeze", domain, std::initializer_list<ir::Value*>{v, axis}, 1, first)
+          ->output();
+    };
+    const std::initializer_list<ir::Value*> parts = {widened(keys), widened(values)};
+    ir::Node* all = graph_.add_node("Concat", domain, parts, 1, first);
+    all->attributes["axis"] = int64_t{0};
+    all->output()->type = past->type;
+    graph_.replace_all_uses(past, all->output());
+  }
+
+  ir::Graph& graph_;
+  ir::Node& node_;
+};
+
 }  // namespace
+
+void separate_pasts(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes())
+    if (n->is("Attention", "com.microsoft") && n->input(4) && graph.is_input(n->input(4)))
+      SeparatePasts(graph, *n).run();
+}
 
 void separate_attention(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes())

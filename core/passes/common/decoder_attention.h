@@ -1,4 +1,5 @@
-// Writes fused attention of a decoder with an encoder as the operators that it consists of.
+// Writes fused attention of decoders as the operators that it consists of. In a decoder with an
+// encoder:
 //
 // onnxruntime-genai exports the self-attention of Whisper as one node of com.microsoft:
 //
@@ -20,5 +21,11 @@ namespace poprt::passes {
 // needs no mask. The types of the graph are not inferred yet. Throws unimplemented, with the node,
 // for a form that it does not know.
 void separate_attention(ir::Graph& graph);
+
+// Rewrites the nodes Attention of com.microsoft (GPT-2 of onnxruntime.transformers) whose past is
+// an input of the graph: past keys and values [2,B,N,P,D] in one tensor become two inputs [B,N,P,D]
+// of MultiHeadAttention, `NAME.key` and `NAME.value`, and the present likewise. Throws
+// unimplemented, with the node, for a form that it does not know.
+void separate_pasts(ir::Graph& graph);
 
 }  // namespace poprt::passes

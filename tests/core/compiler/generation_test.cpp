@@ -148,6 +148,74 @@ TEST(Generation, AStaticCacheHasInputsForItsPositions) {
       << message;
 }
 
+// Exports of transformers: the place of the new tokens in the mask, which is after the cache.
+TEST(Generation, TheCachePositionIsAfterTheCache) {
+  const std::string input = "  input %cache_position : s64[S]\n  input %past :";
+  std::string text = growing();
+  text.replace(text.find("  input %past :"), 15, input);
+  auto graph = ir::parse_text(text);
+  const GenerationModel model(*graph, read_generation(kOptions));
+  for (const GenerationShape& shape : model.shapes()) {
+    const auto copy = graph->clone();
+    model.fix(*copy, shape);
+    const ir::Value* v = copy->find("cache_position");
+    ASSERT_TRUE(v && v->is_constant());
+    std::vector<int64_t> wanted;
+    for (int64_t i = 0; i < shape.tokens; i++) wanted.push_back(16 + i);
+    EXPECT_EQ(v->constant().to_int64s(), wanted);
+    EXPECT_FALSE(std::ranges::count(copy->inputs(), "cache_position", &ir::Value::name));
+  }
+  // Without position_ids, positions could follow from it.
+  std::string message;
+  EXPECT_EQ(code_of(without(text, "  input %position_ids"), message), ErrorCode::unimplemented);
+  EXPECT_NE(message.find("cache_position"), std::string::npos) << message;
+}
+
+// Qwen2-VL has three positions of a token.
+TEST(Generation, PositionsOfThreeAxesAreEqual) {
+  for (const char* type : {"s64[3,B,S]", "s64[N,B,S]", "s64[4,B,S]"}) {
+    std::string text = growing();
+    text.replace(text.find("s64[B,S]\n  input %past"), 8, type);
+    auto graph = ir::parse_text(text);
+    const GenerationModel model(*graph, read_generation(kOptions));
+    const ir::Value* v = graph->find("position_ids");
+    ASSERT_TRUE(v && graph->is_input(v)) << type;
+    EXPECT_EQ(ir::type_string(v->type), "s64[B,S]");
+    const auto copy = graph->clone();
+    model.fix(*copy, {2, 1});
+    EXPECT_EQ(copy->find("position_ids")->shape(), (Shape{2, 1}));
+  }
+}
+
+// GPT-2 of onnxruntime.transformers: one past of keys and values for each layer.
+TEST(Generation, APastOfKeysAndValuesBecomesTwoCaches) {
+  auto graph = ir::parse_text(R"(graph "g" opset {"": 18, "com.microsoft": 1} {
+  input %input_ids : s64[B,S]
+  input %attention_mask : s32[B,T]
+  input %position_ids : s64[B,S]
+  input %past_0 : f32[2,B,1,P,4]
+  const %table : f32[3,4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  const %head : f32[4,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  input %weights : f32[4,12]
+  %rows : f32[B,S,4] = Gather(%table, %input_ids)
+  %y : f32[B,S,4], %present_0 : f32[2,B,1,T,4] = com.microsoft.Attention(%rows, %weights, _, %attention_mask, %past_0) {num_heads = 1, unidirectional = 1}
+  %logits : f32[B,S,3] = MatMul(%y, %head)
+  output %logits
+  output %present_0
+}
+)");
+  graph->replace_all_uses(graph->find("weights"),
+                          graph->add_constant("w", Tensor::zeros(DType::f32, {4, 12})));
+  graph->erase_value(graph->find("weights"));
+  const GenerationModel model(*graph, read_generation(kOptions));
+  const auto copy = graph->clone();
+  model.fix(*copy, {2, 1});
+  for (const char* name : {"past_0.key", "past_0.value"})
+    EXPECT_EQ(copy->find(name)->shape(), (Shape{2, 1, 16, 4})) << name;
+  EXPECT_NE(model.note().find(R"(["past_0.key","present_0.key",2])"), std::string::npos)
+      << model.note();
+}
+
 TEST(Generation, CachesOfEightBitsAreAnOption) {
   std::string message;
   EXPECT_FALSE(read_generation(kOptions).byte_caches);

@@ -90,5 +90,73 @@ TEST(DecoderAttention, KeepsOtherAttention) {
   EXPECT_EQ(graph->node_count(), 1u);
 }
 
+// Attention of com.microsoft with one past of keys and values; `attributes` follow num_heads.
+std::string one_past(const std::string& attributes = "unidirectional = 1",
+                     const std::string& more = "", const std::string& past = "f32[2,B,2,P,3]",
+                     const std::string& rest = "") {
+  return R"(graph "g" opset {"": 18, "com.microsoft": 1} {
+  input %x : f32[B,S,4]
+  input %mask : s32[B,T]
+  input %length : s32[1]
+  input %past_0 : )" +
+         past + R"(
+  input %weights : f32[4,18]
+  input %bias : f32[18]
+  %y : f32[B,S,6], %present_0 : f32[2,B,2,T,3] = com.microsoft.Attention(%x, %weights, %bias, %mask, %past_0)" +
+         rest + ") {num_heads = 2, " + attributes + "}\n" + more + R"(
+  output %y
+  output %present_0
+}
+)";
+}
+
+TEST(SeparatePasts, GiveKeysAndValuesInputsOfTheirOwn) {
+  auto graph = ir::parse_text(
+      one_past("unidirectional = 1, scale = 0.25", "%s : ? = Shape(%past_0)\noutput %s"));
+  separate_pasts(*graph);
+  std::vector<std::string> inputs, outputs;
+  for (const ir::Value* v : graph->inputs()) inputs.push_back(v->name());
+  for (const ir::Value* v : graph->outputs()) outputs.push_back(v->name());
+  EXPECT_EQ(inputs, (std::vector<std::string>{"x", "mask", "length", "weights", "bias",
+                                              "past_0.key", "past_0.value"}));
+  EXPECT_EQ(std::ranges::count(outputs, "present_0.key"), 1);
+  EXPECT_EQ(std::ranges::count(outputs, "present_0.value"), 1);
+  EXPECT_EQ(ir::type_string(graph->find("past_0.key")->type), "f32[B,2,P,3]");
+  const ir::Node* n = graph->find("present_0.key")->producer();
+  EXPECT_EQ(n->op_type, "MultiHeadAttention");
+  EXPECT_EQ(n->int_attr("unidirectional", 0), 1);
+  EXPECT_EQ(n->int_attr("num_heads", 0), 2);
+  EXPECT_EQ(n->float_attr("scale", 0), 0.25f);
+  EXPECT_EQ(n->input(4)->name(), "mask");
+  EXPECT_EQ(n->input(6)->name(), "past_0.key");
+  EXPECT_EQ(n->input(7)->name(), "past_0.value");
+  EXPECT_EQ(graph->find("s")->producer()->input(0)->producer()->op_type, "Concat");
+}
+
+TEST(SeparatePasts, RefuseFormsWithoutThisMeaning) {
+  const auto refusal_of = [](const std::string& text) {
+    try {
+      separate_pasts(*ir::parse_text(text));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+      return e.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal_of(one_past()), "");
+  const auto expect_refused = [&](const std::string& text, const std::string& why) {
+    const std::string message = refusal_of(text);
+    EXPECT_NE(message.find(why), std::string::npos) << message;
+  };
+  expect_refused(one_past("do_rotary = 1"), "do_rotary");
+  expect_refused(one_past("past_present_share_buffer = 1"), "shares the memory");
+  expect_refused(one_past("unidirectional = 1", "", "f32[2,B,2,P,3]", ", _, %length"),
+                 "shares the memory");
+  expect_refused(one_past("qkv_hidden_sizes = [6, 6, 7]"), "qkv_hidden_sizes");
+  expect_refused(one_past("unidirectional = 1", "", "f32[B,2,P,3]"), "is not [2, batch");
+  expect_refused(one_past("unidirectional = 1", "%z : ? = Identity(%present_0)\noutput %z"),
+                 "another node reads");
+}
+
 }  // namespace
 }  // namespace poprt::passes
