@@ -344,6 +344,12 @@ func (r *Runner) WarmUp(shapes string) error {
 	return askOf(r.h, func(raw native.RawRunner) uintptr { return raw.Warm_up(shapes) })
 }
 
+// OpenDimensions is a JSON object with the dimensions of all inputs and outputs, which states the sizes that requests
+// decide. Since 1.0.
+func (r *Runner) OpenDimensions() (string, error) {
+	return textOf(r.h, native.RawRunner.Open_dimensions)
+}
+
 // Stop ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled. Later
 // requests fail with cancelled. Since 0.1.
 func (r *Runner) Stop() error { return tellOf(r.h, native.RawRunner.Stop) }

@@ -720,6 +720,11 @@ struct raw_counters {
     return text;
   }
   poprt_result warm_up(const char* shapes) { return poprt_runner_warm_up($self, shapes); }
+  poprt_text open_dimensions(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_open_dimensions($self, &text);
+    return text;
+  }
   void stop() { poprt_runner_stop($self); }
   // </functions:runner>
   // -1: of all replicas.

@@ -292,6 +292,36 @@ TEST_F(OnDemand, WarmUpCompilesAhead) {
   EXPECT_EQ(message_for(poprt_runner_warm_up(fixed.get(), "x=2,2")).substr(0, 13), "unimplemented");
 }
 
+TEST_F(OnDemand, OpenDimensionsHaveTheNamesOfSizes) {
+  const auto described = [](const Runner& runner) {
+    poprt_string* json = nullptr;
+    EXPECT_EQ(message_for(poprt_runner_open_dimensions(runner.get(), &json)), "ok");
+    std::string text = poprt_string_data(json);
+    poprt_string_free(json);
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+    return text;
+  };
+  const std::string image = R"("inputs":{"image":["N",1,8,8]},"outputs":{"scores":["N",10]}})";
+  EXPECT_EQ(described(runner_of(load(DIGITS))), R"({"on_demand":true,)" + image);
+  poprt_compile_options batch = options();
+  batch.batch_size = 8;
+  EXPECT_EQ(described(runner_of(load(DIGITS, batch))), R"({"on_demand":true,)" + image);
+  // The sizes of y are known when the shape is compiled, because they have no names in the model.
+  const Runner runner = runner_of(load(write(kProduct)));
+  EXPECT_EQ(described(runner), R"({"on_demand":true,"inputs":{"x":["x:0","x:1"]},)"
+                               R"("outputs":{"y":[null,null]}})");
+  EXPECT_EQ(described(fixed_runner(kProduct, "x", {2, 3})),
+            R"({"on_demand":false,"inputs":{"x":[2,3]},"outputs":{"y":[2,2]}})");
+  const Executable shared = load(DIGITS, batch);
+  poprt_runner_options merging{};
+  merging.struct_size = sizeof merging;
+  merging.use_batching_dim = 1;
+  poprt_runner* made = nullptr;
+  EXPECT_EQ(message_for(poprt_runner_create(shared.get(), &merging, &made)), "ok");
+  EXPECT_EQ(described(Runner(made, poprt_runner_free)),
+            R"({"on_demand":false,"inputs":{"image":[8,1,8,8]},"outputs":{"scores":[8,10]}})");
+}
+
 TEST_F(OnDemand, OptionsThatExcludeEachOtherAreRefused) {
   const std::string path = write(kProduct);
   const auto answer = [&](const char* shapes, std::vector<poprt_input_shape> given) {

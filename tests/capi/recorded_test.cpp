@@ -103,6 +103,7 @@ TEST_F(Recorded, NullsOfRunners) {
   nulls("poprt_outputs_crop", poprt_outputs_crop, outputs);
   nulls("poprt_runner_get_counters", poprt_runner_get_counters, runner, 0, &counters);
   nulls("poprt_runner_statistics", poprt_runner_statistics, runner, &text);
+  nulls("poprt_runner_open_dimensions", poprt_runner_open_dimensions, runner, &text);
   nulls("poprt_runner_tracepoints", poprt_runner_tracepoints, runner, &text);
   nulls("poprt_runner_profile", poprt_runner_profile, runner, &text);
   for (const int64_t n : {-1, 0, 1, 2, 1024, 1025, 1 << 20})

@@ -483,6 +483,13 @@ namespace Poprt
             raw.warm_up(shapes);
         }
 
+        /// <summary>A JSON object with the dimensions of all inputs and outputs, which states the sizes that requests
+        /// decide. Since 1.0.</summary>
+        public string OpenDimensions()
+        {
+            return raw.open_dimensions();
+        }
+
         /// <summary>Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
         /// cancelled. Later requests fail with cancelled. Since 0.1.</summary>
         public void Stop()

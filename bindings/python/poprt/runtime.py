@@ -302,6 +302,14 @@ class BaseRunner:
         UnimplementedError (the shapes of the runner are fixed). Since 1.0."""
         self._open().warm_up(shapes_text(shapes))
 
+    def open_dimensions(self) -> dict[str, Any]:
+        """The dimensions of all inputs and outputs, which state the sizes that requests decide: ``on_demand``, and ``inputs`` and
+        ``outputs`` with a list for each name. A str is the name of a size that may be any, because shapes are compiled on demand;
+        dimensions with the same name have the same size. None is a size that is known when the shape of a request is compiled. An
+        int is a fixed size, or the largest one if the model was compiled at several shapes. Since 1.0."""
+        dimensions: dict[str, Any] = json.loads(self._open().open_dimensions())
+        return dimensions
+
     def get_execute_inputs(self) -> list[DataDesc]:
         """All inputs. Those with ``popef_contains_tensor_data`` may be omitted."""
         raw = self._open()

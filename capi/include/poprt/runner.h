@@ -392,6 +392,14 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
  * failed_precondition (there is no compiler library). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_warm_up(poprt_runner* runner,
                                                            const char* shapes);
+/* A JSON object with the dimensions of all inputs and outputs, which states the sizes that requests
+ * decide. It is {"on_demand": true, "inputs": {"ids": ["batch", "length"]}, "outputs": {"scores":
+ * ["batch", 10, null]}}. A text is the name of a size that may be any, because shapes are compiled
+ * on demand; dimensions with the same name have the same size. Null is a size that is known when
+ * the shape of a request is compiled. A number is a fixed size, or the largest one if the model was
+ * compiled at several shapes. "on_demand" is false if no size is open. Thread-safe. Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_open_dimensions(const poprt_runner* runner,
+                                                                   poprt_string** out_json);
 /* Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
  * cancelled. Later requests fail with cancelled. The request on the device ends after at most about
  * 5 ms of work, unless a kernel computes longer in one piece (a TopK of one row, a matrix inverse).

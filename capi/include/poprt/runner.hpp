@@ -544,6 +544,13 @@ class HandleRunner : public BaseRunner {
   void warmUp(const std::string& shapes) {
     detail::check(poprt_runner_warm_up(handle_.get(), shapes.c_str()));
   }
+  // A JSON object with the dimensions of all inputs and outputs, which states the sizes that
+  // requests decide. Since 1.0.
+  std::string openDimensions() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_runner_open_dimensions(handle_.get(), &text));
+    return detail::take(text);
+  }
   // Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
   // cancelled. Later requests fail with cancelled. Since 0.1.
   void stop() { poprt_runner_stop(handle_.get()); }

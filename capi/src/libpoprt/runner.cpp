@@ -117,6 +117,27 @@ nlohmann::ordered_json to_json(const runtime::ShapeRunner& runner) {
           {"removed", all.removed}};
 }
 
+nlohmann::ordered_json open_dimensions(const std::vector<runtime::DataDesc>& descs) {
+  auto list = nlohmann::ordered_json::object();
+  for (const runtime::DataDesc& d : descs) list[d.anchor.name] = d.anchor.shape;
+  return list;
+}
+
+nlohmann::ordered_json open_dimensions(const std::vector<program::OpenAnchor>& anchors) {
+  auto list = nlohmann::ordered_json::object();
+  for (const program::OpenAnchor& a : anchors) {
+    auto& dimensions = list[a.name] = nlohmann::ordered_json::array();
+    for (size_t d = 0; d < a.shape.size(); d++)
+      if (a.shape[d] != program::kOpen)
+        dimensions.push_back(a.shape[d]);
+      else if (a.names[d].empty())
+        dimensions.push_back(nullptr);
+      else
+        dimensions.push_back(a.names[d]);
+  }
+  return list;
+}
+
 // Creates the runner of a model whose shapes are compiled on demand. Returns null if the options
 // need the shape that was compiled ahead: merged requests, or arithmetic of an interpreter.
 std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& executable,
@@ -362,6 +383,20 @@ poprt_error* poprt_runner_warm_up(poprt_runner* runner, const char* shapes) {
            "the shapes of this runner are fixed: only a runner of an ONNX model with variable "
            "dimensions compiles shapes on demand (`shapes` on_demand)");
     for (const auto& set : sets) r->warm_up(set);
+  });
+}
+
+poprt_error* poprt_runner_open_dimensions(const poprt_runner* runner, poprt_string** out_json) {
+  return capi::guard([&] {
+    const auto& r = *capi::required(runner, "runner").runner;
+    auto& out = capi::required(out_json, "out_json");
+    const auto* const open = dynamic_cast<const runtime::ShapeRunner*>(&r);
+    nlohmann::ordered_json json = {{"on_demand", open != nullptr}};
+    json["inputs"] =
+        open ? open_dimensions(open->open_shapes().inputs) : open_dimensions(r.execute_inputs());
+    json["outputs"] =
+        open ? open_dimensions(open->open_shapes().outputs) : open_dimensions(r.execute_outputs());
+    out = capi::make_string(json_text(json, 2));
   });
 }
 

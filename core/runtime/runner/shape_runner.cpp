@@ -519,6 +519,7 @@ ShapeRunner::~ShapeRunner() {
 const std::vector<DataDesc>& ShapeRunner::execute_inputs() const { return state_->inputs; }
 const std::vector<DataDesc>& ShapeRunner::execute_outputs() const { return state_->outputs; }
 const std::vector<std::string>& ShapeRunner::sizes() const { return state_->open.names(); }
+const program::OpenShapes& ShapeRunner::open_shapes() const { return state_->open.shapes(); }
 ModelRunner* ShapeRunner::ahead() const {
   return state_->ahead ? state_->ahead->runner.get() : nullptr;
 }

@@ -108,6 +108,8 @@ class ShapeRunner final : public BaseRunner {
 
   // The names of the sizes that requests decide.
   const std::vector<std::string>& sizes() const;
+  // The inputs and outputs, in the order of indices, with the sizes that requests decide.
+  const program::OpenShapes& open_shapes() const;
   // The runner of the shape that was compiled ahead, or null.
   ModelRunner* ahead() const;
 

@@ -392,6 +392,27 @@ void scenario_82_warm_up(void** state) {
   poprt_executable_free(e);
 }
 
+static void check_dimensions(poprt_runner* r, const char* on_demand, const char* rows) {
+  poprt_string* json = NULL;
+  OK(poprt_runner_open_dimensions(r, &json));
+  assert_non_null(strstr(poprt_string_data(json), on_demand));
+  assert_non_null(strstr(poprt_string_data(json), rows));
+  poprt_string_free(json);
+}
+
+void scenario_112_open_dimensions(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  poprt_runner* r = on_demand(folder, 2, 0);
+  check_dimensions(r, "\"on_demand\": true", "\"N\"");
+  remove_cache(r, folder);
+  poprt_executable* e = affine();
+  r = runner_of(e, NULL);
+  check_dimensions(r, "\"on_demand\": false", "2,");
+  poprt_runner_free(r);
+  poprt_executable_free(e);
+}
+
 void scenario_83_shape_sets(void** state) {
   (void)state;
   const int64_t small[] = {1, 4}, large[] = {4, 4};

@@ -78,6 +78,7 @@ void scenario_80_any_shape(void** state);
 void scenario_81_batch_compiled_ahead(void** state);
 void scenario_82_warm_up(void** state);
 void scenario_83_shape_sets(void** state);
+void scenario_112_open_dimensions(void** state);
 void scenario_84_shapes_are_removed(void** state);
 void scenario_93_precision_of_a_runner(void** state);
 void scenario_68_replicas_with_caches(void** state);

@@ -666,6 +666,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_81_batch_compiled_ahead),
       cmocka_unit_test(scenario_82_warm_up),
       cmocka_unit_test(scenario_83_shape_sets),
+      cmocka_unit_test(scenario_112_open_dimensions),
       cmocka_unit_test(scenario_84_shapes_are_removed),
       cmocka_unit_test(scenario_93_precision_of_a_runner),
       cmocka_unit_test(scenario_90_estimate),

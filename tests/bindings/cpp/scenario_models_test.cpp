@@ -444,6 +444,18 @@ TEST(scenario, s82_warm_up) {
   fails([&] { fixed.warmUp("x=2,4"); }, ErrorCode::unimplemented, {"fixed"});
 }
 
+TEST(scenario, s112_open_dimensions) {
+  CompilerOptions options;
+  options.batchSize = 2;
+  const OnDemand on_demand(options);
+  const std::string open = on_demand.runner->openDimensions();
+  EXPECT_NE(open.find("\"on_demand\": true"), std::string::npos) << open;
+  EXPECT_NE(open.find("\"N\""), std::string::npos) << open;
+  const std::string fixed = ModelRunner(*affine(), config()).openDimensions();
+  EXPECT_NE(fixed.find("\"on_demand\": false"), std::string::npos) << fixed;
+  EXPECT_EQ(fixed.find("\"N\""), std::string::npos) << fixed;
+}
+
 TEST(scenario, s83_shape_sets) {
   CompilerOptions options;
   options.shapeSets = {{{"x", {1, 4}}}, {{"x", {4, 4}}}};

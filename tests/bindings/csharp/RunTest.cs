@@ -516,6 +516,18 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario112OpenDimensions()
+    {
+        using (ModelRunner runner = OnDemand(new CompilerOptions { BatchSize = 2 }), settled = AffineRunner())
+        {
+            StringAssert.Contains("\"on_demand\": true", runner.OpenDimensions());
+            StringAssert.Contains("\"N\"", runner.OpenDimensions());
+            StringAssert.Contains("\"on_demand\": false", settled.OpenDimensions());
+            StringAssert.DoesNotContain("\"N\"", settled.OpenDimensions());
+        }
+    }
+
+    [Test]
     public void Scenario100APopefFileAtAnyShape()
     {
         string file = System.IO.Path.Combine(folder, "source.popef");

@@ -79,6 +79,17 @@ func TestScenario82WarmUp(t *testing.T) {
 	fails(t, affineRunner(t, &poprt.RunnerOptions{UseBatchingDim: true}).WarmUp("x=2,4"), poprt.Unimplemented, "fixed")
 }
 
+func TestScenario112OpenDimensions(t *testing.T) {
+	open := must(loaded(t, model("affine.onnx"), &poprt.CompileOptions{BatchSize: 2}, nil).OpenDimensions())
+	fixed := must(affineRunner(t, nil).OpenDimensions())
+	if !strings.Contains(open, `"on_demand": true`) || !strings.Contains(open, `"N"`) {
+		t.Error(open)
+	}
+	if !strings.Contains(fixed, `"on_demand": false`) || strings.Contains(fixed, `"N"`) {
+		t.Error(fixed)
+	}
+}
+
 func TestScenario83ShapeSets(t *testing.T) {
 	options := &poprt.CompileOptions{ShapeSets: []map[string][]int64{{"x": {1, 4}}, {"x": {4, 4}}}}
 	r := must(poprt.NewRunner(must(poprt.Compile(model("affine.onnx"), options)), nil))

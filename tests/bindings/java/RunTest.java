@@ -575,6 +575,17 @@ class RunTest extends Scenarios {
     }
   }
 
+  @Test
+  void scenario_112_open_dimensions(@TempDir Path cache) {
+    try (ModelRunner runner =
+            onDemand(cache, new CompilerOptions().batchSize(2, 0), new RuntimeConfig());
+        ModelRunner fixed = affineRunner()) {
+      String open = runner.openDimensions(), known = fixed.openDimensions();
+      assertTrue(open.contains("\"on_demand\": true") && open.contains("\"N\""), open);
+      assertTrue(known.contains("\"on_demand\": false") && !known.contains("\"N\""), known);
+    }
+  }
+
   private static Executable loadSource(
       Path folder, boolean source, CompilerOptions.Precision precision) {
     Path file = folder.resolve("affine.popef");

@@ -738,6 +738,11 @@ for _ in range(8):
         with self.fails([poprt.errors.UnimplementedError], "fixed"):
             self.runner().warm_up({"x": (2, 4)})
 
+    def test_scenario_112_open_dimensions(self):
+        runner = self.on_demand(CompilerOptions(batch_size=2))
+        self.assertEqual(runner.open_dimensions(), {"on_demand": True, "inputs": {"x": ["N", 4]}, "outputs": {"y": ["N", 4]}})
+        self.assertEqual(self.runner().open_dimensions(), {"on_demand": False, "inputs": {"x": [2, 4]}, "outputs": {"y": [2, 4]}})
+
     def test_scenario_83_shape_sets(self):
         executable = Compiler.compile(model("affine.onnx"), None, CompilerOptions(input_shape=[{"x": [1, 4]}, {"x": [4, 4]}]))
         runner = self.runner(executable)

@@ -599,6 +599,7 @@ extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp ar
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_warm_up_native(uintptr_t arg1, swig_type_133 arg2);
+extern uintptr_t _wrap_RawRunner_open_dimensions_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_fusion_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
@@ -2516,6 +2517,14 @@ func (arg1 SwigcptrRawRunner) Warm_up(arg2 string) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawRunner) Open_dimensions(arg2 *uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawRunner_open_dimensions_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
 func (arg1 SwigcptrRawRunner) Stop() {
 	_swig_i_0 := arg1
 	C._wrap_RawRunner_stop_native(C.uintptr_t(_swig_i_0))
@@ -2637,6 +2646,7 @@ type RawRunner interface {
 	Tracepoints(arg2 *uintptr) (_swig_ret uintptr)
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
 	Warm_up(arg2 string) (_swig_ret uintptr)
+	Open_dimensions(arg2 *uintptr) (_swig_ret uintptr)
 	Stop()
 	Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters)
 	Light_reload() (_swig_ret uintptr)

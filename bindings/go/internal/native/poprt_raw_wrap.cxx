@@ -683,6 +683,11 @@ SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
     return text;
   }
 SWIGINTERN poprt_result raw_runner_warm_up(raw_runner *self,char const *shapes){ return poprt_runner_warm_up(self, shapes); }
+SWIGINTERN poprt_text raw_runner_open_dimensions(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_open_dimensions(self, &text);
+    return text;
+  }
 SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
 SWIGINTERN raw_counters *raw_runner_counters(raw_runner *self,int64_t replica,poprt_result *error){
     auto* made = new raw_counters;
@@ -3686,6 +3691,21 @@ poprt_result _wrap_RawRunner_warm_up_native(raw_runner *_swig_go_0, _gostring_ _
   result = raw_runner_warm_up(arg1,(char const *)arg2);
   _swig_go_result = result;
   free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawRunner_open_dimensions_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_runner_open_dimensions(arg1,arg2);
+  _swig_go_result = result;
   return _swig_go_result;
 }
 

@@ -428,6 +428,19 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
+   * A JSON object with the dimensions of all inputs and outputs, which states the sizes that
+   * requests decide.
+   *
+   * @return text
+   * @since 1.0
+   */
+  public String openDimensions() {
+    try (Use<RawRunner> use = use()) {
+      return use.raw().open_dimensions();
+    }
+  }
+
+  /**
    * Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
    * cancelled. Later requests fail with cancelled.
    *
