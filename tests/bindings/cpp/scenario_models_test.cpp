@@ -524,6 +524,40 @@ TEST(scenario, s90_estimate) {
         {"ipu9"});
 }
 
+TEST(scenario, s114_numbers_of_an_estimate) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  const auto e = Compiler::estimate(model("affine.onnx"), {}, options);
+  const std::string json = e->json();
+  const auto after = [&](const std::string& text, size_t from = 0) {
+    const size_t at = json.find(text, from);
+    EXPECT_NE(at, std::string::npos) << text;
+    return at + text.size();
+  };
+  const auto number = [&](const std::string& name) {
+    return std::strtod(json.c_str() + after('"' + name + "\":"), nullptr);
+  };
+  const auto quality = [&](const std::string& name) {
+    const size_t trust = after("\"trust\":\"", after('"' + name + "\":", after("\"quality\":")));
+    const size_t error = after("\"error\":\"", trust);
+    return json.substr(trust, json.find('"', trust) - trust) + ": error " +
+           json.substr(error, json.find('"', error) - error);
+  };
+  EXPECT_EQ(static_cast<double>(e->cycles()), number("cycles"));
+  EXPECT_EQ(static_cast<double>(e->samples()), number("samples"));
+  EXPECT_EQ(e->milliseconds(), number("milliseconds"));
+  EXPECT_EQ(e->periodMilliseconds(), number("period_milliseconds"));
+  EXPECT_EQ(e->latencyMilliseconds(), number("latency_milliseconds"));
+  EXPECT_EQ(e->hostMilliseconds(), number("host_milliseconds"));
+  EXPECT_EQ(e->throughput(), number("throughput"));
+  EXPECT_EQ(e->utilization(), number("utilization"));
+  EXPECT_EQ(static_cast<double>(e->tileBytes()), number("bytes_with_gaps"));
+  EXPECT_EQ(static_cast<double>(e->availableBytes()), number("available"));
+  EXPECT_EQ(e->cycleQuality(), quality("cycles"));
+  EXPECT_EQ(e->memoryQuality(), quality("memory"));
+  EXPECT_EQ(e->hostQuality(), quality("host"));
+}
+
 TEST(scenario, s91_an_estimate_in_the_executable) {
   const std::string path = "scenario_91_cpp.popef";
   CompilerOptions options;

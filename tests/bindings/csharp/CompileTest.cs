@@ -1,7 +1,9 @@
 using System;
 using System.Collections.Generic;
+using System.Globalization;
 using System.IO;
 using System.Linq;
+using System.Text.RegularExpressions;
 using NUnit.Framework;
 using Poprt;
 using static Scenarios;
@@ -82,6 +84,59 @@ public sealed class CompileTest
             Assert.That(e.Milliseconds, Is.EqualTo(e.Cycles / 1.6e6).Within(1e-9));
         }
         Fails(ErrorCode.InvalidArgument, () => new Compiler(AffineOptions("estimate_target", "ipu9")), "ipu9");
+    }
+
+    [Test]
+    public void Scenario114NumbersOfAnEstimate()
+    {
+        using (var compiler = new Compiler(AffineOptions()))
+        using (Estimate e = compiler.Estimate(Path.Combine(models, "affine.onnx")))
+        {
+            string json = e.Json();
+            Func<string, double> number = name => double.Parse(
+                Regex.Match(json, "\"" + name + "\":([^,}]*)").Groups[1].Value, CultureInfo.InvariantCulture);
+            Func<string, string> quality = name => Regex.Replace(json,
+                ".*\"quality\":.*?\"" + name + "\":.\"trust\":\"(.*?)\",\"error\":\"(.*?)\".*", "$1: error $2");
+            Assert.That(e.Cycles, Is.EqualTo(number("cycles")));
+            Assert.That(e.Samples, Is.EqualTo(number("samples")));
+            Assert.That(e.Milliseconds, Is.EqualTo(number("milliseconds")).Within(1e-12));
+            Assert.That(e.PeriodMilliseconds, Is.EqualTo(number("period_milliseconds")).Within(1e-9));
+            Assert.That(e.LatencyMilliseconds, Is.EqualTo(number("latency_milliseconds")).Within(1e-9));
+            Assert.That(e.HostMilliseconds, Is.EqualTo(number("host_milliseconds")).Within(1e-12));
+            Assert.That(e.Throughput, Is.EqualTo(number("throughput")).Within(1e-6));
+            Assert.That(e.Utilization, Is.EqualTo(number("utilization")).Within(1e-15));
+            Assert.That(e.TileBytes, Is.EqualTo(number("bytes_with_gaps")));
+            Assert.That(e.AvailableBytes, Is.EqualTo(number("available")));
+            Assert.That(e.CycleQuality(), Is.EqualTo(quality("cycles")));
+            Assert.That(e.MemoryQuality(), Is.EqualTo(quality("memory")));
+            Assert.That(e.HostQuality(), Is.EqualTo(quality("host")));
+        }
+    }
+
+    /// <summary>Each call that compiles or converts a file raises what a callback has thrown.</summary>
+    [Test]
+    public void Scenario19EveryCallRaisesTheExceptionOfItsCallback()
+    {
+        string affine = Path.Combine(models, "affine.onnx");
+        var mine = new InvalidOperationException("thrown by the test");
+        CompilerOptions options = AffineOptions();
+        options.AfterPass = report => { throw mine; };
+        using (var compiler = new Compiler(options))
+        {
+            var calls = new Action[]
+            {
+                () => compiler.Compile(affine),
+                () => compiler.CompileToPopef(affine, Path.Combine(folder, "thrown.popef")),
+                () => compiler.Convert(affine, Path.Combine(folder, "thrown.onnx")),
+            };
+            foreach (Action call in calls)
+            {
+                Exception found = null;
+                try { call(); }
+                catch (Exception e) { found = e; }
+                Assert.That(found, Is.SameAs(mine));
+            }
+        }
     }
 
     [Test]

@@ -150,6 +150,7 @@ public sealed class PopefTest
         Assert.That(Text(Metadata()), Is.StringStarting("model; h2d_seed; 2; 4; 21; True; 3; False; 1099511627776; " +
             "[b, 1],[a, ]; [tiles, 16]; 0,2; 5; 7,4294967295; "));
         var m = new PopefMetadata();
+        Assert.That(Text(m), Is.EqualTo("; ; 1; 1; 2; False; 1; True; 1; ; ; ; ; ; ; "));
         Assert.That(m.IsPod, Is.False);
         Assert.That(m.IsInference, Is.True);
         foreach (bool value in new[] { true, false, true })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -330,6 +331,24 @@ func TestScenario53FeedsSideBySideAndStreams(t *testing.T) {
 }
 
 // The files before the one that fails are closed.
+func TestEveryCallOfAWriterReturnsItsError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "errors.popef")
+	w := must(poprt.CreatePopEF(path))
+	fails(t, w.Begin(poprt.Blob{Type: poprt.OpaqueBlob, Executable: "a"}), poprt.FailedPrecondition)
+	ok(t, w.Begin(poprt.Blob{Type: poprt.TensorBlob, Name: "w", DType: poprt.F16, Shape: []int64{2}}))
+	_, err := w.Write([]byte{1, 2, 3})
+	ok(t, err)
+	fails(t, w.Begin(poprt.Blob{Type: poprt.OpaqueBlob, Name: "next"}), poprt.InvalidArgument, "4", "3")
+	fails(t, w.Begin(poprt.Blob{Type: poprt.OpaqueBlob, Name: "later"}), poprt.FailedPrecondition)
+	fails(t, w.WriteMetadata(poprt.PopEFMetadata{}), poprt.FailedPrecondition)
+	fails(t, w.Finish(), poprt.FailedPrecondition)
+	ok(t, w.Close())
+	_, err = os.Stat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
 func TestAReaderThatCannotBeOpenedKeepsNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.popef")
 	ok(t, affine(t).Save(path))

@@ -3,6 +3,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -245,6 +246,32 @@ func TestScenario90Estimate(t *testing.T) {
 	fails(t, err, poprt.NotFound, "missing.onnx")
 	_, err = poprt.EstimateModel(model("affine.onnx"), affineWith("estimate_target", "ipu9"))
 	fails(t, err, poprt.InvalidArgument, "ipu9")
+}
+
+func TestScenario114NumbersOfAnEstimate(t *testing.T) {
+	e := must(poprt.EstimateModel(model("affine.onnx"), affineWith("", "")))
+	var found struct {
+		Cycles, Samples                                                                                     int64
+		Milliseconds, Throughput, Utilization, Period_milliseconds, Latency_milliseconds, Host_milliseconds float64
+		Quality                                                                                             map[string]struct{ Trust, Error string }
+		Memory                                                                                              []struct{ Bytes_with_gaps, Available uint64 }
+	}
+	ok(t, json.Unmarshal([]byte(must(e.JSON())), &found))
+	got := []any{e.Cycles(), e.Samples(), e.Milliseconds(), e.Throughput(), e.Utilization(), e.PeriodMilliseconds(),
+		e.LatencyMilliseconds(), e.HostMilliseconds(), uint64(e.TileBytes()), uint64(e.AvailableBytes())}
+	want := []any{found.Cycles, found.Samples, found.Milliseconds, found.Throughput, found.Utilization, found.Period_milliseconds,
+		found.Latency_milliseconds, found.Host_milliseconds, found.Memory[0].Bytes_with_gaps, found.Memory[0].Available}
+	for i, value := range want {
+		if got[i] != value {
+			t.Errorf("number %d is %v, expected %v", i, got[i], value)
+		}
+	}
+	for name, text := range map[string]string{"cycles": must(e.CycleQuality()), "memory": must(e.MemoryQuality()),
+		"host": must(e.HostQuality())} {
+		if q := found.Quality[name]; text != q.Trust+": error "+q.Error {
+			t.Errorf("%s: %s, expected %v", name, text, q)
+		}
+	}
 }
 
 func TestScenario91AnEstimateInTheExecutable(t *testing.T) {

@@ -1,6 +1,7 @@
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -78,6 +79,59 @@ class CompileTest extends Scenarios {
         ErrorCode.INVALID_ARGUMENT,
         () -> new Compiler(affineWith("estimate_target", "ipu9")),
         "ipu9");
+  }
+
+  private static double number(String json, String name) {
+    String value = json.split("\"" + name + "\":", 2)[1].split("[,}]", 2)[0];
+    return value.equals("true") ? 1 : Double.parseDouble(value);
+  }
+
+  private static String quality(String json, String name) {
+    String of = json.split("\"quality\":", 2)[1].split("\"" + name + "\":\\{\"trust\":\"", 2)[1];
+    return of.split("\"}", 2)[0].replace("\",\"error\":\"", ": error ");
+  }
+
+  @Test
+  void scenario_114_numbers_of_an_estimate() {
+    try (Compiler compiler = new Compiler(new CompilerOptions().inputShape("x", 2, 4));
+        Estimate e = compiler.estimate(MODELS.resolve("affine.onnx"))) {
+      String json = e.json();
+      assertEquals(number(json, "cycles"), e.cycles());
+      assertEquals(number(json, "samples"), e.samples());
+      assertEquals(number(json, "milliseconds"), e.milliseconds());
+      assertEquals(number(json, "period_milliseconds"), e.periodMilliseconds());
+      assertEquals(number(json, "latency_milliseconds"), e.latencyMilliseconds());
+      assertEquals(number(json, "host_milliseconds"), e.hostMilliseconds());
+      assertEquals(number(json, "throughput"), e.throughput());
+      assertEquals(number(json, "utilization"), e.utilization());
+      assertEquals(number(json, "bytes_with_gaps"), e.tileBytes());
+      assertEquals(number(json, "available"), e.availableBytes());
+      assertEquals(quality(json, "cycles"), e.cycleQuality());
+      assertEquals(quality(json, "memory"), e.memoryQuality());
+      assertEquals(quality(json, "host"), e.hostQuality());
+    }
+  }
+
+  /** Each call that compiles or converts a file raises what a callback has thrown. */
+  @Test
+  void scenario_19_every_call_raises_the_exception_of_its_callback() {
+    RuntimeException mine = new RuntimeException("thrown by the test");
+    Path affine = MODELS.resolve("affine.onnx");
+    CompilerOptions options =
+        new CompilerOptions()
+            .inputShape("x", 2, 4)
+            .afterPass(
+                (a, b, c, d, e) -> {
+                  throw mine;
+                });
+    try (Compiler compiler = new Compiler(options)) {
+      for (org.junit.jupiter.api.function.Executable call :
+          java.util.List.<org.junit.jupiter.api.function.Executable>of(
+              () -> compiler.compile(affine),
+              () -> compiler.compileToPopef(affine, folder.resolve("a.popef")),
+              () -> compiler.convert(affine, folder.resolve("a.onnx"))))
+        assertSame(mine, assertThrows(RuntimeException.class, call));
+    }
   }
 
   @Test

@@ -198,6 +198,7 @@ class PopefTest extends Scenarios {
                 + "[0, 2]; [5]; [7, 4294967295]; {0=WeightsFromHost, 5=størrelse}; "),
         text);
     PopefMetadata m = new PopefMetadata();
+    assertEquals("; ; 1; 1; 2; false; 1; true; 1; []; []; []; []; []; {}; ", text(m));
     assertFalse(m.isPod());
     assertTrue(m.isInference());
     for (boolean value : new boolean[] {true, false, true}) {
@@ -471,6 +472,25 @@ class PopefTest extends Scenarios {
     assertEquals(PopefError.NONE, kind(() -> compile("missing.onnx", new CompilerOptions())));
     try (PopefReader reader = PopefReader.open(file)) {
       assertEquals(PopefError.LINK, kind(() -> reader.model("nope")));
+    }
+  }
+
+  /** A source that has fewer bytes than its size says. */
+  @Test
+  void scenario_59_a_source_that_ends_early() throws IOException {
+    Path file = affineFile();
+    try (SeekableByteChannel channel = Files.newByteChannel(file)) {
+      SeekableByteChannel shorter =
+          (SeekableByteChannel)
+              java.lang.reflect.Proxy.newProxyInstance(
+                  getClass().getClassLoader(),
+                  new Class<?>[] {SeekableByteChannel.class},
+                  (proxy, method, arguments) -> {
+                    if (method.getName().equals("read")) return -1;
+                    return method.invoke(channel, arguments);
+                  });
+      PoprtException e = assertThrows(PoprtException.class, () -> PopefReader.open(shorter));
+      assertEquals(ErrorCode.DATA_LOSS, e.code(), e.getMessage());
     }
   }
 

@@ -27,7 +27,7 @@ from generated_parts import camel  # noqa: E402
 STRUCTS = {"runner": "poprt_runner_options", "request": "poprt_request_options", "compile": "poprt_compile_options",
            "session": "poprt_session_options", "open": "poprt_open_options", "manager": "poprt_device_manager_options",
            "acquire": "poprt_device_request", "pack": "poprt_pack_runner_options", "queue": "poprt_queue_options",
-           "apply": "poprt_apply_options"}
+           "apply": "poprt_apply_options", "generator": "poprt_generator_options"}
 # Sizes, and pointers that only the library follows.
 IGNORED = re.compile(r"(size_t (struct_size|\w+_count)|int32_t reserved\w*|void\* \w+|.* runner)")
 DAY = 86_400_002_001_000  # 1 day, 2 ms and 1 us: a unit that is lost changes the number
@@ -53,7 +53,7 @@ CASE = {
 }
 GO_TYPES = {"runner": "RunnerOptions", "request": "RequestOptions", "compile": "CompileOptions", "session": "SessionOptions",
             "open": "OpenOptions", "manager": "DeviceManagerOptions", "acquire": "DeviceRequest", "pack": "PackOptions",
-            "queue": "QueueOptions", "apply": "PassOptions"}
+            "queue": "QueueOptions", "apply": "PassOptions", "generator": "GeneratorOptions"}
 WITHOUT = {"python": ("apply",)}  # Python's PassManager applies passes one by one
 
 

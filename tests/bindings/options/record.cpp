@@ -65,6 +65,7 @@ std::string device(const poprt_device* d) {
 
 std::string value_text(const char* s) { return text(s); }
 std::string value_text(const poprt_device* d) { return device(d); }
+std::string value_text(const poprt_compiler* c) { return c ? "given" : "null"; }
 std::string value_text(double v) { return std::to_string(v); }
 std::string value_text(int32_t v) { return std::to_string(v); }
 std::string value_text(uint32_t v) { return std::to_string(v); }
@@ -198,6 +199,11 @@ poprt_error* poprt_runner_submit_tensors(poprt_runner* r, const poprt_tensor* in
                                          poprt_request** out) {
   record("runner_submit", options);
   return LIBRARY(poprt_runner_submit_tensors)(r, in, ins, to, outs, options, out);
+}
+poprt_error* poprt_generator_create(const char* path, const poprt_generator_options* options,
+                                    poprt_generator** out) {
+  record("generator_create", options);
+  return LIBRARY(poprt_generator_create)(path, options, out);
 }
 poprt_error* poprt_model_apply_passes(const void* model, size_t size, const char* folder,
                                       const poprt_pass_call* passes, size_t count,
