@@ -70,9 +70,9 @@ struct Options {
   std::vector<std::string> requested;
   // Arguments by pass name.
   std::map<std::string, passes::Arguments, std::less<>> pass_arguments;
-  int64_t max_tensor_size = -1;
-  int64_t rewrite_limit = INT64_MAX;
-  std::string stop_after;
+  int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
+  int64_t rewrite_limit = INT64_MAX;  // of all passes together, to bisect a wrong rewrite
+  std::string stop_after;             // name of the last pass to run; empty: all passes run
   std::vector<std::string> fp16_skip_op_types;  // stay f32 in an fp16 model
   passes::PrecisionParameters narrowing;        // parameters of the precision passes
   // If set, precisions fp8 and fp8_weight choose the formats of each product by their loss.
@@ -94,7 +94,7 @@ struct Options {
   int64_t batches_per_step = 1;     // a multiple of the stages
   // Whether results must not depend on the instruction set (kernels::Call::reproducible).
   bool reproducible = false;
-  bool verify_each = true;
+  bool verify_each = true;  // whether the graph is verified after each pass
   // Whether attributes that an operator does not have, and declared shapes that differ from those
   // inferred from chosen input shapes, are errors and not warnings.
   bool strict = false;

@@ -69,7 +69,7 @@ struct DriverOptions : Options {
   // Opset of a converted file. If convert_version is 0, it is the lowest possible opset from
   // lowest_opset on, or the opset of the model if lowest_opset is 0, too.
   int64_t convert_version = 0, lowest_opset = 0;
-  // Called often. The caller ends the work by an exception, which leaves the compiling function.
+  // Called often. If it throws, the work ends, and the exception leaves the compiling function.
   std::function<void()> check_stopped;
   // `begins` is called for each part before its conversion, `converted` after it. `converted` may
   // change the graph.

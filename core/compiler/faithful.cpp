@@ -20,7 +20,7 @@
 namespace poprt::compiler {
 namespace {
 
-// Number of products that are summed in one step
+// Numbers of products that the chip adds to a partial sum before it rounds the sum.
 constexpr int64_t kHalfGroup = 16, kQuarterGroup = 32;
 constexpr float kBeyondHalf = 1e6f;  // more than any half
 
@@ -53,10 +53,10 @@ class Interpreter {
   };
 
   float half(float x) const { return rounding_.half(x); }
-  // What an overflow with this sign becomes.
+  // Returns the half for an overflow with this sign: NaN, or +-65504 if saturating.
   float overflowed(float sign) const { return half(std::copysign(kBeyondHalf, sign)); }
-  // A result in f32 as a half. An infinity stays one if the inputs have one, else it is an
-  // overflow.
+  // Rounds a result in f32 to a half. An infinity is kept if the inputs contain one; otherwise it
+  // is an overflow.
   float rounded(float x, bool infinite) const {
     return !std::isinf(x) ? half(x) : infinite ? x : overflowed(x);
   }
@@ -234,7 +234,8 @@ std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
   const Shape& s = y.shape();
   const int64_t rows = conv ? s[2] * s[3] : 1;
   for (size_t i = 0; i < yv.size(); i++) {
-    // The bias of a convolution has one value per channel. That of Gemm broadcasts to the result.
+    // The bias of a convolution has one value per channel. The bias of Gemm broadcasts to the
+    // result.
     size_t at = static_cast<size_t>(static_cast<int64_t>(i) / rows % s[1]);
     if (!conv && bv.size() == yv.size()) at = i;
     if (!conv && bv.size() == static_cast<size_t>(s[0]) && addend.shape().size() == 2 &&

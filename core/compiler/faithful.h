@@ -30,8 +30,9 @@ struct Faithful {
   std::optional<uint64_t> seed = {};
 };
 
-// Returns the outputs by name. Throws unimplemented for control flow, and invalid_argument for an
-// input that is not in `feeds` or has another type.
+// Returns the outputs by name. Throws unimplemented for control flow and for products of f16 or
+// 8-bit floats that are convolutions without two spatial dimensions or with auto_pad, and
+// invalid_argument for an input that is not in `feeds` or has another type.
 std::map<std::string, Tensor> run_faithfully(const ir::Graph& graph,
                                              const std::map<std::string, Tensor>& feeds,
                                              const Faithful& options = {});

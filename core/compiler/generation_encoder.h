@@ -26,7 +26,7 @@ namespace poprt::compiler {
 
 struct EncoderOptions {
   std::string model;  // file of the encoder
-  // File of the decoder that computes the keys and values of cross-attention; empty: the encoder
+  // File of the decoder that computes the keys and values of cross-attention. If empty, the encoder
   // computes them.
   std::string first;
   int64_t length = 0;            // the most tokens; 0 for features
@@ -49,7 +49,7 @@ bool is_cross_name(std::string_view name);
 std::string present_name(std::string_view past);
 
 // Takes one branch of a decoder whose input use_cache_branch chooses: the one with past keys, or
-// the first step. Other graphs stay as they are.
+// the first step. Other graphs do not change.
 void choose_branch(ir::Graph& graph, bool with_past);
 
 class EncoderModel {

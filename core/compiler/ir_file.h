@@ -11,7 +11,9 @@
 //    "main": [{"type": "Relu", "name": "", "inputs": ["x"], "outputs": ["y"]}]}
 //
 // The last entries are the operators of each graph by its name, in the form of PopART's IR, which
-// scripts for custom patterns read. The first of several graphs with one name has an entry.
+// scripts for custom patterns read. The first of several graphs with one name has an entry, but no
+// graph that is called "format" or "graphs".
+//
 // An omitted input and a shape without rank are null, and an unknown dimension is -1. Tensors of
 // more than 64 elements have no values. A model at several shapes, or a fused one, has several
 // graphs. If the name of the file does not end in .json, it has the text form (ir/text.h) without

@@ -135,7 +135,7 @@ class Lowering {
                  ? builder_.input(*port.anchor, p.offset, bytes, dtype, std::move(shape))
                  : builder_.output(*port.anchor, p.offset, bytes, dtype, std::move(shape));
     }
-    // Offset and size are set later
+    // run() sets the offset when all lifetimes are known.
     const BufferId id = builder_.arena(0, 0, dtype, std::move(shape));
     builder_.program().buffers[id].bytes = bytes;
     arena_[id] = p;
@@ -242,7 +242,7 @@ Lowering::Memory Lowering::run(const std::function<void()>& lowered) {
   return {arena_bytes, plan_.state_bytes()};
 }
 
-// The remedy for a shape that an input of the node decides; "" if no input does.
+// Returns the remedy for a shape that an input of the node determines, or "" if no input does.
 std::string bound_of_shape(const ir::Node& n) {
   for (size_t i = 0; i < n.inputs().size(); i++) {
     const ir::Value* v = n.input(i);
@@ -269,7 +269,8 @@ void require_static(const ir::Graph& graph) {
              n->describe(), v->name(), type_string(v->type), bound_of_shape(*n));
 }
 
-// The memories of the IPUs follow each other, after the places of transferred values.
+// Lowers the graphs of several IPUs to one program. The arena contains the transferred values,
+// followed by the memory of each IPU.
 class ShardedLowering {
  public:
   ShardedLowering(program::Builder& builder, Cut cut, const Options& options)

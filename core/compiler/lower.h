@@ -6,8 +6,10 @@
 
 namespace poprt::compiler {
 
-// Types must be static. Inputs and outputs become anchors in graph order. With several IPUs,
-// `options` and `placement` assign nodes to them.
+// Inputs and outputs become anchors in graph order. With several IPUs, `options` and `placement`
+// assign nodes to them. Changes the graph: its control flow is flattened. `progress` receives 0..1
+// and may be null. Throws invalid_argument if a type is not static, and unimplemented for an
+// operator without a lowering, a constant of strings, and state that several IPUs would share.
 Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
                  const Options& options = {}, const ir::Placement& placement = {});
 

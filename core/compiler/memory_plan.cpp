@@ -43,9 +43,9 @@ std::vector<Region> loop_regions(const std::vector<ir::Node*>& nodes) {
   return loops;
 }
 
-// The storages that have an offset, searched by lifetime. It is a binary tree over all storages in
-// the order of their first position; each node has the greatest last position of its placed ones.
-// So the search visits few others than the storages that it finds.
+// Finds the storages that have an offset by their lifetime. It is a binary tree over all storages
+// in the order of their first position. Each tree node stores the greatest last position of the
+// placed storages below it, so a search skips the subtrees whose storages all end too early.
 class PlacedStorages {
  public:
   PlacedStorages(const std::vector<Storage>& storages, std::vector<uint32_t> ids)
@@ -128,7 +128,6 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
   measure_lifetimes(nodes);
   // Readers come first, because a result with a fixed place determines the place of its inputs.
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) share_views(**it);
-  // In execution order.
   for (const ir::Node* n : nodes) share_dying_input(*n);
 }
 
@@ -254,7 +253,7 @@ Place MemoryPlan::resolved(uint32_t storage) const {
   uint64_t offset = 0;
   for (; inside_[root].storage != root; root = inside_[root].storage)
     offset += inside_[root].offset;
-  // Lets every storage of the path refer to the last one, so the next call is short.
+  // Makes every storage of the path refer to the last one, so that the next call is short.
   uint64_t left = offset;
   for (uint32_t at = storage; at != root;) {
     const Place next = inside_[at];

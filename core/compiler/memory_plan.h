@@ -2,10 +2,10 @@
 // lowering.
 //
 // A storage is a contiguous range of bytes: a region of the arena, or an anchor of the caller.
-// Values share a storage if one is a view of the other, if an operator overwrites an input that is
-// not used afterwards, or if the inputs of a Concat are computed in place. The constructor decides
-// this and measures the lifetimes of values. Lowering adds temporary memory and state. Then
-// plan_offsets() assigns all offsets once.
+// Values share a storage if one is a view or a part of the other (the inputs of a Concat, the
+// outputs of a Split), or if an operator overwrites an input that is not used afterwards. The
+// constructor decides this and measures the lifetimes of values. Lowering adds temporary memory and
+// state. Then plan_offsets() assigns all offsets once.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,7 @@ struct Place {
 bool is_contiguous_concat(const ir::Node& node);
 bool is_contiguous_split(const ir::Node& node);
 
+// Not thread-safe, not even its const functions, because they shorten paths.
 class MemoryPlan {
  public:
   // Decides which values share memory, for a graph in final order with static types.

@@ -9,7 +9,7 @@ namespace {
 
 // Smaller weights are not worth an entry in the table.
 constexpr uint64_t kLeastBytes = 4096;
-// The table is not used if it saves less than this part of the weights.
+// The table is not used if it saves less than 1 / kLeastSaving of the bytes of all weights.
 constexpr uint64_t kLeastSaving = 32;
 // Number of floats between two checks for an early exit.
 constexpr size_t kPiece = 4096;
@@ -83,7 +83,8 @@ std::vector<program::NarrowWeights> narrow_weights(const program::Program& progr
     narrow->bytes = w.bytes;
     table.push_back(*narrow);
   }
-  // Widening copies all weights to private memory, so it must save a part of the file.
+  // When the executable is loaded, all weights are copied to private memory to widen some of them.
+  // So the table must save a part of the file.
   uint64_t all = 0, saved = 0;
   for (const program::Weight& w : weights) all += w.bytes;
   for (const program::NarrowWeights& n : table)

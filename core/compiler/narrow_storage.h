@@ -8,8 +8,9 @@
 
 namespace poprt::compiler {
 
-// Whether a graph has float constants of at most 16 bits. Other graphs are skipped, because the
-// check packs all weights again.
+// Whether a graph has float constants of 8 or 16 bits, including bytes that PopRT's operators read
+// as 8-bit floats. For other graphs narrow_weights() is not called, because it packs all weights
+// again.
 bool has_narrow_constants(const ir::Graph& graph);
 
 // Whether a graph has constants of bf16 with at least two dimensions.

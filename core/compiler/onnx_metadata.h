@@ -16,7 +16,7 @@ inline constexpr std::string_view kOwnProperty = "prop.poprt.";
 // Returns opaque blob "onnx_metadata": a JSON object of strings with the model's "producer_name",
 // "producer_version", "domain", "model_version", "doc_string" and "graph.doc_string", and its
 // metadata_props as "prop.KEY", without poprt's own. If it has any of them, also "graph_name". Text
-// that is not UTF-8 is replaced by U+FFFD. Empty if the model has no metadata.
+// that is not UTF-8 is replaced by U+FFFD. Returns an empty map if the model has no metadata.
 std::map<std::string, std::string> onnx_metadata_of(const ir::Graph& graph);
 
 }  // namespace poprt::compiler

@@ -91,7 +91,8 @@ std::unique_ptr<ir::Graph> converted_at_small_sizes(const ir::Graph& graph,
   return nullptr;
 }
 
-// Takes the types of the converted graph. Sizes stay open where the value has the same rank.
+// Copies the element types of the converted graph. Returns false if it has other names or ranks of
+// inputs or outputs, so that the open sizes may have another meaning.
 bool take_types(const ir::Graph& converted, program::OpenShapes& shapes) {
   const auto take = [](const std::vector<ir::Value*>& values, std::vector<OpenAnchor>& anchors) {
     if (values.size() != anchors.size()) return false;

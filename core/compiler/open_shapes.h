@@ -15,10 +15,11 @@ struct OpenModel {
   bool complete = false;
 };
 
-// Returns nothing if no size of an input is open, or if an executable for one request at a time
-// cannot be made: fused models, inputs of unknown rank, sequences and optionals. Options that
-// change the types of inputs are applied to a copy of the graph at small sizes; returns nothing if
-// the model cannot have such sizes.
+// Returns nothing if no size of an input is open, or if the sizes of a request cannot determine an
+// executable: for a fused model, inputs of unknown rank, sequences and optionals, and outputs of
+// unknown rank or of text. If options may change the types of inputs and outputs, a copy of the
+// graph is converted at small sizes to find these types. Returns nothing if no such size is
+// possible, or if the conversion changes names or ranks.
 std::optional<OpenModel> open_model(const ir::Graph& graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

@@ -80,10 +80,10 @@ constexpr std::string_view kConverter[] = {
     "eliminate_nop_cast",
     "eliminate_nop_transpose",
     "eliminate_nop_reshape",
-    // Moves values into constant weights. Pad must be merged before BatchNormalization is, because
-    // it is between Conv and BatchNormalization. A bias is merged into BatchNormalization's shift.
-    // Only a BatchNormalization that was not merged becomes Mul and Add. A factor is merged into
-    // MatMul before other factors.
+    // Moves values into attributes and constant weights. The bias is merged after
+    // BatchNormalization, because an Add after a BatchNormalization then directly follows the
+    // convolution. Only a BatchNormalization that was not merged becomes Mul and Add. A factor is
+    // merged into the weights of MatMul before fuse_consecutive_arithmetic merges it with others.
     "pad_into_conv",
     "fuse_bn_into_conv",
     "fuse_bn_into_gemm",
@@ -225,7 +225,7 @@ std::vector<const PassDef*> early_pipeline(const Options& options) {
 std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (options.plain) return resolve(kPlain, options);
   std::vector<std::string_view> names(std::begin(kConverter), std::end(kConverter));
-  // Shapes are no longer computed at this point. The new Casts may be next to other Casts.
+  // Shape arithmetic has been folded at this point. The new Casts may be next to other Casts.
   if (options.narrow_int64)
     names.insert(names.end(), {"int64_to_int32", "fuse_consecutive_cast", "eliminate_nop_cast",
                                "eliminate_deadend", "eliminate_unused_initializer"});

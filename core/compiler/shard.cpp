@@ -195,7 +195,7 @@ std::vector<std::vector<size_t>> order_shards(const Graph& graph, const Seats& s
   for (size_t i = 0; i < nodes.size(); i++)
     if (waits[i] == 0) ready[seats.at(nodes[i]).ipu].insert(i);
   while (!ready.empty()) {
-    // The IPU of the first waiting node.
+    // The IPU of the first node, in graph order, whose inputs are ready.
     auto chosen = ready.begin();
     for (auto it = ready.begin(); it != ready.end(); ++it)
       if (*it->second.begin() < *chosen->second.begin()) chosen = it;

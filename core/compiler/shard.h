@@ -24,10 +24,11 @@ struct ShardGraph {
   ir::Seat seat;
 };
 
+// A value that other shards read.
 struct CutTransfer {
   std::string name;
   ir::ValueType type;
-  uint32_t from = 0;
+  uint32_t from = 0;  // index of the shard that computes it
 };
 
 struct Cut {
@@ -54,8 +55,9 @@ void use_cuts(const Cuts& cuts, Options& options);
 // that go backwards or use several IPUs, or batches_per_step that is not a multiple of the stages.
 ir::Placement take_placement(ir::Graph& graph, const Options& options);
 
-// Cuts a graph in final order with static types, in which each output has its own producer. The
-// result is empty if all nodes are on one IPU and the options do not request more.
+// Cuts a graph in final order, in which each output has its own producer. The result is empty if
+// num_ipus is 1, or if fewer_ipus is set and all nodes are on one IPU. Throws unimplemented if a
+// transferred value has no static type, and invalid_argument for options that do not fit the graph.
 Cut cut_graph(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
 
 }  // namespace poprt::compiler

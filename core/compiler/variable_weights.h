@@ -14,11 +14,11 @@ struct VariableWeight {
   Tensor value;
 };
 
-// Makes an input of every named float constant of rank 1 or more that an operator outside of
-// subgraphs reads as a weight: Conv, ConvTranspose, MatMul, Gemm, elementwise arithmetic,
-// normalisations, recurrent cells, PRelu, the data of Gather, and the 8-bit floats (u8) of
-// FP8MatMul and FP8Conv. Other constants (shapes, axes, scales ...) affect how a graph is compiled
-// and stay constant. Must be called before convert().
+// Makes an input of every named float constant of rank 1 or more that is read only by operators
+// outside of subgraphs and only as a weight: Conv, ConvTranspose, MatMul, Gemm, elementwise
+// arithmetic, normalisations, recurrent cells, PRelu, the data of Gather, and the 8-bit floats (u8)
+// of FP8MatMul and FP8Conv. Other constants (shapes, axes, scales ...) affect how a graph is
+// compiled and stay constant. Must be called before convert().
 std::vector<VariableWeight> make_weights_variable(ir::Graph& graph);
 
 // Sets the values of the inputs of `executable` with those names. Throws unimplemented if the

@@ -30,8 +30,8 @@ std::vector<program::Variant> variants_of(const std::vector<Executable>& parts) 
   return variants;
 }
 
-// Replaces the descriptions of the IPUs of the parts: if one part uses several IPUs, the linked
-// program does, too.
+// Replaces the descriptions of IPUs in the notes of the parts by one of the linked program, which
+// uses several IPUs if one of the parts does.
 void describe_shards(Executable& e) {
   if (program::has_shards(e.program))
     e.notes[program::kShards] = program::note_of_shards(e.program);

@@ -1,4 +1,4 @@
-// Decides which of Winograd's convolutions store transformed weights.
+// Decides which Winograd convolutions store transformed weights.
 //
 // Transformed weights have 16/9 or 4 times the size of the weights. A kernel that reads plain
 // weights transforms them in each run, once for each of its tasks. That takes longer if the weights

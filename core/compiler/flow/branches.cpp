@@ -62,7 +62,8 @@ std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
   return Item::of(build_.constant(Tensor::zeros(x.dtype, shape)));
 }
 
-// Pads a result with zeros up to the bound of both branches, and returns its real length, too.
+// Pads a result with zeros up to the bound of both branches. Returns the padded result and its real
+// length.
 Items Specializer::padded_to_bound(const Item& item, size_t axis, int64_t bound) {
   Shape rest = item.value->shape();
   const int64_t length = rest[axis];

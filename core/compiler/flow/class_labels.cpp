@@ -210,8 +210,8 @@ class Numbering {
     std::sort(t.readers.begin(), t.readers.end());
     t.readers.erase(std::unique(t.readers.begin(), t.readers.end()), t.readers.end());
     for (Node* n : t.makers) number_maker(*n, t.numbers);
-    // Tables come first, so that texts that are only compared with a label get the numbers after
-    // all labels.
+    // Nodes that return texts come first, so that texts that are only compared with a label, or
+    // looked up, get the numbers after all labels.
     for (const bool tables : {true, false})
       for (Node* n : graph_.nodes())
         if (returns_text(*n) == tables && std::binary_search(t.readers.begin(), t.readers.end(), n))

@@ -16,10 +16,12 @@ inline constexpr std::string_view kClassLabels = "class_labels/";
 // LabelEncoder, and texts selected by index from a constant list become indices into the list, as
 // classlabels_int64s would give. The lists of outputs become metadata of the graph. Operators may
 // return labels (Reshape, Where ...), compare them and look them up. Throws unimplemented if
-// another operator reads the labels of a classifier. Other texts that it reads stay text.
+// another operator reads the labels of a classifier. If another operator reads other texts, they
+// stay text.
 void number_class_labels(ir::Graph& graph);
 
-// Labels by name of the opaque blob.
+// Returns the lists that number_class_labels() has stored in the metadata, as JSON texts by name of
+// the opaque blob.
 std::map<std::string, std::string> class_labels_of(const ir::Graph& graph);
 
 }  // namespace poprt::compiler

@@ -15,10 +15,11 @@ namespace {
 
 constexpr int64_t kShortLoop = 512;  // most nodes of an unrolled loop
 // The most rounds that are computed at compile time, and the most rows of scan outputs of a loop
-// that may end early: a larger trip count is a number that no run reaches.
+// that may end early. Exporters give a loop without a known count a larger trip count, such as
+// INT64_MAX, which no run reaches, so it is no bound of the rows.
 constexpr int64_t kMostUnrolled = int64_t{1} << 24, kMostScanRows = kMostUnrolled;
 
-// A constant trip count, or the bound of one that depends on data.
+// Returns the trip count if it is constant, or its bound if it depends on data.
 std::optional<int64_t> most_rounds(const LoopSpec& loop) {
   const auto most = ops::constant_integer(Item::of(loop.count.value));
   return most ? std::optional(std::max<int64_t>(*most, 0)) : std::nullopt;

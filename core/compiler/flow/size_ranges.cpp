@@ -24,8 +24,8 @@ namespace {
 constexpr size_t kMaxCorners = 4;  // most operands with a range; each doubles the number of corners
 constexpr int64_t kMostNumbers = 64;  // most elements of a tensor that may decide a shape
 
-// Whether a Cast is monotonic. One that may wrap around, or that merges several numbers into a
-// larger one, is not.
+// Whether a Cast is monotonic. A Cast to a narrower integer may wrap around. A Cast to bool returns
+// 1 for negative numbers, but 0 for 0, so it is monotonic only from 0 on.
 bool cast_rises(DType to, const Value* least) {
   if (is_float(to) || to == DType::s32 || to == DType::s64) return true;
   return to == DType::boolean && !ops::any_below(least, 0);

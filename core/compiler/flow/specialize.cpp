@@ -118,7 +118,8 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
     const std::string name = outputs[i].name + std::string(kShapeSuffix);
     if (!item.size || options_.keep_onnx || taken.contains(name) || !item.value->type.is_static())
       continue;
-    // The size of the result is an output, from which the caller knows the real part.
+    // A size that follows from the size of the request is not an output, because the caller can
+    // compute it.
     if (std::ranges::any_of(request_sizes_,
                             [&](const Value* size) { return ops::is_linear_in(item.size, size); }))
       continue;

@@ -15,8 +15,8 @@
 // Sizes that depend on data: NonZero, Unique, Compress, NonMaxSuppression and the scan outputs of a
 // loop that ends early get their upper bound as static shape, and their readers handle the real
 // part (ops/bound.h). If such a value is the graph output NAME, an additional output "NAME:shape"
-// (s64 [rank]) follows the other outputs. It has the real extent of NAME, from its origin. The rest
-// of NAME is padding.
+// (s64 [rank]) follows the other outputs. It contains the real sizes of NAME: along each axis the
+// first places are real, and the others are padding.
 #pragma once
 
 #include <map>
@@ -45,11 +45,12 @@ bool specialize(ir::Graph& graph, const Options& options, const DeclaredTypes& d
 void flatten_control_flow(ir::Graph& graph);
 
 // Levels of graph inputs that are made constant. 0: text; 1: also shapes, axes, counts, conditions
-// and other values that operators need as constants; 2: all except the first input of each
-// operator; 3: all.
+// and other values that operators need as constants; 2: also inputs on which any input of an
+// operator except its first one depends; 3: all.
 inline constexpr int kFoldLevels = 4;
 
-// Makes graph inputs of that level constants. Returns their names.
+// Makes the graph inputs of `level` that have an entry in `values` constants. Returns their names.
+// Throws invalid_argument if a value has another element type than its input.
 std::vector<std::string> fold_inputs(ir::Graph& graph, const std::map<std::string, Tensor>& values,
                                      int level);
 

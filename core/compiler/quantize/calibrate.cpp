@@ -23,8 +23,9 @@ using passes::PrecisionParameters;
 using passes::QuarterFormat;
 using passes::WeightedProduct;
 
-// Values per tensor, over all runs. More values do not change the choice.
+// The most values per tensor that are recorded over all runs. More values do not change the choice.
 constexpr int64_t kMostValues = int64_t{1} << 18;
+// The most rows of a product's inputs that GPTQ correlates, over all runs.
 constexpr int64_t kMostRows = 4096;
 
 // The input values of a product over all runs.

@@ -1,4 +1,5 @@
-// Chooses formats of 8-bit floats for each product of a model by its values on data.
+// Chooses the formats of 8-bit floats, or the ranges of bytes, for the products of a model by their
+// values on data.
 #pragma once
 
 #include <functional>
@@ -42,9 +43,10 @@ struct Calibration {
   std::shared_ptr<CalibrationResult> result;
 };
 
-// Returns the parameters of float_to_fp8 or float_to_qdq (precision int8), made from `parameters`
-// (skipped layers, formats without data). `graph` is the graph that the pass will convert. Throws
-// invalid_argument for data that does not match its inputs.
+// Returns the parameters of float_to_fp8 or float_to_qdq (precision int8), made from
+// `options.narrowing` (skipped layers, formats without data). `graph` is the graph that the pass
+// will convert. Requires `options.calibration`. Throws invalid_argument for data that does not
+// match the inputs of the graph.
 passes::PrecisionParameters calibrate(ir::Graph& graph, const Options& options);
 // Reports a part in [0, 1] of the calibration, or of the comparison after it, if the options have a
 // callback.

@@ -272,7 +272,8 @@ class Labels {
            labels.size(), samples);
   }
 
-  // Outputs of the samples from `first` on. The classes are the largest of each row, or integers.
+  // Adds the outputs of the `rows` samples from `first` on. The class of a sample is the place of
+  // the largest element in its row, or the only element of the row.
   void add(const Tensor& was, const Tensor& is, int64_t first, int64_t rows) {
     const std::vector<double> a = was.to_doubles(), b = is.to_doubles();
     const size_t row = a.size() / static_cast<size_t>(was.shape()[0]);

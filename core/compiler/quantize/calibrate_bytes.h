@@ -16,8 +16,8 @@ namespace poprt::compiler {
 passes::PrecisionParameters calibrate_bytes(ir::Graph& graph, const Options& options,
                                             std::string& log);
 
-// The runs of the data that are not used to choose ranges, but to measure the result: the last
-// fifth, or all if there is one run.
+// The runs of the data that measure the result and are not used to choose ranges: the last fifth,
+// but at least one. If there is only one run, it is used for both.
 struct HeldOut {
   int64_t first = 0, end = 0;
   bool separate() const { return first > 0; }

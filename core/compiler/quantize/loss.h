@@ -14,7 +14,8 @@ enum class Loss { mse, mae, snr, kld, cos_dist, gptq, minmax, percentile, entrop
 std::optional<Loss> loss_named(std::string_view name);
 std::string_view loss_name(Loss loss);
 
-// Returns the loss of tensors of equal size; 0 for equal tensors. The choices of ranges give mse.
+// Returns the loss of tensors of equal size; 0 for equal tensors. For `gptq` and the choices of
+// ranges it is mse.
 //   mse       mean of (is - was)^2
 //   mae       mean of |is - was|
 //   snr       sum of (is - was)^2 over sum of was^2

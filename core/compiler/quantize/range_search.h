@@ -32,7 +32,7 @@ struct RangeSearch {
   const RangeTrial& chosen() const { return trials[best]; }
 };
 
-// Searches a range for the values. Every range contains 0.
+// Searches the range with the smallest loss for the values. Every format represents 0 exactly.
 //   minmax      the least and the largest value
 //   percentile  `percent` of the values are at most the upper end, and as many at least the lower
 //               end
@@ -42,7 +42,8 @@ struct RangeSearch {
 // All but the first two try 25 ranges, from the whole range to 0.29 of it.
 RangeSearch search_range(const RecordedValues& values, Loss loss, double percent);
 
-// The format whose 256 bytes span the range. 0 is one of its numbers.
+// Returns the format whose 256 numbers span the range, extended to contain 0. 0 is one of its
+// numbers.
 passes::ByteFormat byte_format(float least, float most);
 // Returns the values after rounding to the format.
 std::vector<float> rounded(std::span<const float> values, const passes::ByteFormat& format);

@@ -11,12 +11,13 @@
 namespace poprt::compiler {
 
 // Arrays by input name with samples along the first axis, for a model whose inputs have its batch
-// as first dimension. If the last run lacks samples, the first ones are repeated. An array with the
-// rows of one run is used in each run, if others have more.
+// as first dimension. If the last run lacks samples, the first ones are repeated. An array with
+// exactly the rows of one run is used in each run if other arrays have more rows.
 class Samples {
  public:
-  // Throws invalid_argument with the name of the input if it has no array, if an array has no
-  // input, and for other shapes and text.
+  // Throws invalid_argument, with the name of the input, if it has no array, if an array has no
+  // input, for a shape that does not fit, for elements that are not finite real numbers, and if the
+  // arrays have different numbers of samples.
   Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& data);
   int64_t runs() const { return runs_; }
   // Returns the inputs of run `i` in the order and types of the graph.
