@@ -16,11 +16,12 @@ class PayloadBuffer {
   PayloadBuffer(const PayloadBuffer&) = delete;
   PayloadBuffer& operator=(const PayloadBuffer&) = delete;
 
-  // Throws resource_exhausted.
+  // Appends a copy of the bytes. Throws resource_exhausted, as extend() does.
   void append(std::span<const std::byte> bytes);
-  // Appends zeros and returns them for the caller to write, valid until the next call.
+  // Appends zeros and returns them, so that the caller can write them until the next append() or
+  // extend().
   std::span<std::byte> extend(size_t bytes);
-  // Valid until the next append().
+  // Valid until the next append() or extend().
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
  private:

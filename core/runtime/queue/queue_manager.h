@@ -19,8 +19,9 @@
 
 namespace poprt::runtime {
 
-// Called on the thread that runs the programs when the element was consumed or filled (ok), or
-// never will be (cancelled). Must not block.
+// Called once for an element: with `ok`, on a thread of the session that transfers data, when the
+// element was consumed or filled, or with `cancelled` if it never will be, on the thread that
+// flushes or disconnects the queue or enqueues to a disconnected one. Must not block.
 struct QueueCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;
@@ -101,10 +102,12 @@ class StreamQueue : public StreamCallback {
   telemetry::Queue* counts_ = &own_counts_;
   std::shared_ptr<const void> counts_owner_;
 
-  std::mutex mutex_;  // guards the consumer's side of the ring and the next three members
+  std::mutex mutex_;  // guards the consumer's side of the ring and the next two members
   Element current_;
   bool in_use_ = false;  // whether the device uses memory of the current element
-  uint64_t filled_ = 0;  // bytes so far of a transfer that consists of several elements
+  // The bytes so far of a transfer that consists of several elements. Used only by the thread that
+  // calls fetch().
+  uint64_t filled_ = 0;
 };
 
 class InputStreamQueue final : public StreamQueue {

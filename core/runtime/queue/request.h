@@ -46,15 +46,15 @@ enum class WhenFull : uint8_t {
 };
 
 struct RequestOptions {
-  // Starts at the call. The request fails with deadline_exceeded if it has not begun by then. A run
-  // that has begun is not interrupted.
+  // The time from the submission within which the request must begin; otherwise it fails with
+  // deadline_exceeded. A run that has begun is not interrupted. nullopt: without limit.
   std::optional<std::chrono::nanoseconds> timeout;
   WhenFull when_full = WhenFull::wait;
   // The replica that must execute it, for example because earlier requests have left state there;
-  // -1: any. Throws not_found.
+  // -1: any. The submission throws not_found if there is no such replica.
   int64_t replica = -1;
-  // Whether the step does not wait for other requests. This only affects whole batches. Submitters
-  // that wait for the answer use it.
+  // Whether the request runs without waiting for other requests that complete its step. It has an
+  // effect only for whole batches. execute() sets it, because its caller waits for the answer.
   bool at_once = false;
 };
 
@@ -72,7 +72,7 @@ using Failure = std::shared_ptr<const Error>;
 class RequestPool;
 
 // Shared by the submitter and the runner. Thread-safe. Requests come from a pool and return to it,
-// so submitting allocates nothing.
+// so submitting allocates only if the pool is empty.
 class Request {
  public:
   bool done() const noexcept { return state_.load(std::memory_order_acquire) >= 0; }
@@ -217,8 +217,8 @@ class RequestPool {
   void drop_object() noexcept;
 
   const size_t inputs_, outputs_;
-  // A stack to which any thread pushes and from which one thread at a time pops; kClosed if the
-  // owner is gone.
+  // A stack to which any thread pushes and from which one thread at a time pops; closed_mark() if
+  // the owner is gone.
   std::atomic<Request*> head_{nullptr};
   std::atomic<int64_t> objects_{1};  // number of requests, plus 1 for the owner
   std::atomic<uint64_t> wakeups_{0};

@@ -43,8 +43,8 @@ class RequestQueue {
   // Releases a request that was answered while it waited.
   void drop(Request* request) noexcept;
 
-  // Refuses new requests and fails those in the line with `failure`. When it returns, no submission
-  // is running.
+  // Refuses new requests and fails those in the line with `failure`. With `thread_safe`, no
+  // submission succeeds after it has returned.
   void stop(const Failure& failure) noexcept;
   bool stopped() const noexcept { return stopped_.load(std::memory_order_acquire); }
 

@@ -39,7 +39,8 @@ class BucketRunner final : public BaseRunner {
   explicit BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   ~BucketRunner() override;
 
-  // The inputs of the largest bucket (the last one), without the number of the bucket.
+  // The inputs and outputs of the largest bucket (the last one), without the inputs that the runner
+  // fills: the number of the bucket and the marks of real places.
   const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }
   const std::vector<DataDesc>& execute_outputs() const override { return outputs_; }
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }

@@ -25,9 +25,8 @@ class ModelFusionRunner final : public BaseRunner {
   // failed_precondition if the model is not a fused one.
   explicit ModelFusionRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
 
-  const std::vector<DataDesc>& execute_inputs() const override {
-    return inputs_;
-  }  // without the index
+  // Without the index.
+  const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }
   const std::vector<DataDesc>& execute_outputs() const override {
     return runner_.execute_outputs();
   }

@@ -1,5 +1,5 @@
-// The description in a model of how it is packed, for a runner whose configuration has only a
-// timeout.
+// Reads from a model how its inputs are packed, so that the configuration of a PackRunner needs
+// only a timeout.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,13 @@ struct PackDescription {
 };
 inline constexpr std::string_view kPackDescription = "prop.PackRunnerConfig";
 
-// Throws data_loss if the text is invalid.
+// Returns nothing if the model has no description. Throws data_loss if its text is invalid.
 std::optional<PackDescription> pack_description(const Model& model);
 
 // Completes the configuration from the description. Without one, the dynamic input is the mask, or
-// the first input of callers, and an s32 input "unpack_info" has the lengths. Throws
-// invalid_argument if the configuration contradicts the description.
+// else the first input of callers with two dimensions or more, or else with one, and an s32 input
+// "unpack_info" contains the lengths. Throws invalid_argument if the configuration contradicts the
+// description, and failed_precondition if no input can be the dynamic one.
 void complete(PackRunnerConfig& config, const Model& model,
               const std::optional<PackDescription>& description);
 

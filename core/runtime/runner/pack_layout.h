@@ -19,15 +19,15 @@ class PackLayout {
   struct Place {
     uint64_t offset = 0;  // place of the first element
     uint64_t row = 0;
-    uint64_t number =
-        0;  // number of the item in its row, beginning with 1; with across_rows in the whole batch
+    // The number of the item in its row, or in the batch with across_rows. The first is 1.
+    uint64_t number = 0;
   };
 
   // `delimiter` is the number of unused places between two items of a row.
   PackLayout(uint64_t rows, uint64_t length, PackAlgorithm algorithm, bool across_rows,
              uint64_t delimiter);
 
-  // nullopt if the item does not fit after the previous ones.
+  // Places the next item. Returns nothing if it does not fit after the previous ones.
   std::optional<Place> place(uint64_t items_length);
   void clear();
   uint64_t places() const { return rows_ * length_; }

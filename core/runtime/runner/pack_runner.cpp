@@ -382,7 +382,8 @@ void PackRunner::State::make_packs(const std::vector<Anchor>& in, const std::vec
   free_count = free.size();
 }
 
-// The number of places of the item, from the inputs that have it; resolve() checks it.
+// Returns the number of places of the item of a request: the smallest of its inputs of variable
+// length, because some may have padding. resolve() checks them.
 uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
   uint64_t least = layout.longest();
   for (size_t i = 0; i < in.size(); i++) {

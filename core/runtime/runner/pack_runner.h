@@ -20,7 +20,7 @@ struct PackRunnerConfig {
   // Items per pack; 0: as many as fit (with unpack_info: as many as it has entries).
   uint64_t max_valid_num = 0;
   // The input of variable length. If empty: the input in the description that pass
-  // packed_transformer wrote; else the mask; else the first input of callers.
+  // packed_transformer wrote; else the mask; else the first input of callers (complete()).
   std::string dynamic_input_name;
   // The input with the lengths, s32 [max_valid_num] or [max_valid_num, segments]. If empty: the
   // input in the description; else, if the dynamic input is not named either, an s32 input
@@ -34,7 +34,7 @@ struct PackRunnerConfig {
   int64_t compile_batch_size = -1;  // -1: the first dimension of the dynamic input
   bool disable_data_across_rows = false;
   bool enable_padding_remove = false;
-  uint64_t delimiter_num = 0;  // zeros between two items
+  uint64_t delimiter_num = 0;  // places with zeros between two items of a row
   // Whether the next pack is filled during a computation.
   bool enable_prefetch_datastreams = true;
 

@@ -28,11 +28,12 @@ struct PaddableRows {
 std::optional<PaddableRows> paddable_rows(const OpenSizes& open, const Model& model,
                                           const OpenSizes::Sizes& sizes);
 
-// The copies of one request. Thread-safe in the sense of its owner: one thread at a time.
+// The copies of one request. Not thread-safe.
 class PaddedRows {
  public:
-  // Copies the inputs. The memory of the outputs must live until crop(). Throws invalid_argument
-  // for wrong sizes and null pointers, and not_found.
+  // Copies the inputs with rows, and keeps pointers to the other inputs and to the outputs, which
+  // must be valid until crop(). `wanted` is the number of rows of the request. Throws
+  // invalid_argument for wrong sizes and null pointers, and not_found for an unknown name.
   PaddedRows(const OpenSizes& open, const Model& model, const PaddableRows& rows, int64_t wanted,
              std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs);
 

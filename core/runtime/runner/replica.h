@@ -43,8 +43,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   // Runs on the calling thread; `rows` must be whole batches. Throws errors of the device and
   // cancelled.
   void execute(const void* const* inputs, void* const* outputs, uint64_t rows);
-  // execute() with separate memory for the pointers. Returns false if the request needs the queue,
-  // because its rows are not whole batches or need a copy.
+  // Checks the request and calls execute(). Returns false if the request needs the queue, because
+  // its rows are not whole batches or need a copy, or because the model is pipelined.
   bool execute_checked(std::span<const InputBinding> inputs,
                        std::span<const OutputBinding> outputs);
 

@@ -113,8 +113,8 @@ void check(const RunnerConfig& config, const Model& model) {
       fail(ErrorCode::not_found, "there is no replica {}: ids are 0 to {}", id, replicas - 1);
 }
 
-// The memory that the caller provides for an input or output in addition to requests; it must have
-// the anchor's size.
+// Returns the index of the anchor for memory that the caller provides in addition to requests.
+// Throws not_found, and invalid_argument if the memory does not have the anchor's size.
 size_t find_view(const std::vector<Anchor>& anchors, std::string_view name, uint64_t bytes,
                  std::string_view direction, std::string_view what) {
   const size_t i = find_anchor(anchors, name, 0, direction);
@@ -282,7 +282,8 @@ void RunnerPlan::describe(const std::vector<Anchor>& anchors, std::vector<DataDe
   }
 }
 
-// The request of flush_by_name, which must be complete like any other, or nothing.
+// Takes the pointers of flush_by_name, which must name every input and output, as a request does,
+// or none.
 void RunnerPlan::take_padding() {
   const auto& in = model->inputs();
   const auto& out = model->outputs();

@@ -46,8 +46,8 @@ struct RunnerConfig {
   // limit.
   std::chrono::nanoseconds timeout = std::chrono::milliseconds(10);
   // An extension: whether a started batch is padded as soon as the device is idle, so that rows are
-  // gathered only while it is busy. flush_on_waiting_outputs and is_batch_size_timeout_enabled ask
-  // for full batches and turn this off.
+  // gathered only while it is busy. It has no effect with flush_on_waiting_outputs or
+  // is_batch_size_timeout_enabled, which require full batches.
   bool dispatch_when_idle = false;
   // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, and
   // sizes are not checked: the first named anchor determines the number of rows.
@@ -88,7 +88,7 @@ struct RunnerConfig {
   // step is computed. Also enabled if the model was compiled for it.
   bool overlap_io = false;
   // An extension: the number of batches per step. 0: the compiled number, limited so that the
-  // copies of a step fit into kStagedBytes.
+  // copies of the inputs and outputs of a step fit into 64 MiB.
   int64_t batches_per_step = 0;
   // An extension: the injected faults. Null: those of POPRT_INJECT_FAULTS.
   std::shared_ptr<FaultInjector> faults;

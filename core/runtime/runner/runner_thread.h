@@ -13,8 +13,8 @@
 namespace poprt::runtime {
 
 // Starts `serve` on a detached thread if `process`, the process that started it, is 0. `finished`
-// becomes false; `serve` sets it to true at its end. The caller holds the lock of both. Throws
-// failed_precondition in a process that was forked from `process`, and resource_exhausted.
+// becomes false; `serve` sets it to true at its end. The caller holds a lock that guards both.
+// Throws failed_precondition in a process that was forked from `process`, and resource_exhausted.
 template <class Flag, class Serve>
 void start_runner_thread(pid_t& process, Flag& finished, Serve serve) {
   if (process) {

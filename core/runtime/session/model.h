@@ -90,7 +90,7 @@ bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor);
 popef::Metadata make_metadata(const std::string& name, const program::Program& program);
 
 // Sets the options of a compilation, and the metadata fields that follow from them: option
-// `batches_per_step` sets deviceIterations.
+// `batches_per_step` sets deviceIterations, and `ipu_version` the version of the IPU.
 void set_engine_options(popef::Metadata& metadata, std::vector<popef::Option> options);
 // The same for a model, including its batches_per_step, overlap_io (`num_io_tiles`) and
 // reproducible.

@@ -454,7 +454,7 @@ void Session::run_programs(std::span<const uint32_t> indices) {
 
 namespace {
 
-// Requires the lock.
+// The caller holds `mutex`.
 void check_not_abandoned(const ForkMutex& mutex) {
   if (mutex.abandoned())
     fail(ErrorCode::failed_precondition,

@@ -62,7 +62,7 @@ struct SessionConfig {
 // outputs)) or with a callback for each anchor (run_main_programs()).
 //
 // Thread-safe; functions that run programs, load, unload or change handlers exclude each other.
-// Callbacks must not call the session.
+// Callbacks must not call the session, except for stop().
 class Session final : private device::Occupant {
  public:
   // Throws unavailable (no free device), not_found (no suitable device exists), failed_precondition

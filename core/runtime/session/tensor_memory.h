@@ -26,7 +26,7 @@ struct ConstTensorMemoryView {
   uint64_t bytes = 0;
 };
 
-// Copies share the bytes. The bytes are aligned to 64 and not initialised.
+// Copies share the memory, which is aligned to 64 bytes and not initialised.
 class TensorMemory {
  public:
   TensorMemory() = default;

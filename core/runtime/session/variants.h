@@ -69,8 +69,8 @@ struct Variants {
   std::vector<Bucket> buckets;                 // in the order of the variants
 };
 
-// Fills Model::variants from the blob, if there is one. Throws data_loss if the blob contradicts
-// the program.
+// Fills Model::variants from the blob, if there is one. Throws data_loss if the blob is invalid or
+// contradicts the program, and failed_precondition for a kind of variants that is not known.
 void read_variants(Model& model);
 
 // Checks the index of a run. Throws invalid_argument if its value (null: 0) is not the number of a

@@ -51,7 +51,8 @@ class TraceBuffer {
   uint64_t recorded_ = 0;
 };
 
-// Latencies from submission to the written output. Bucket i counts [2^i, 2^(i+1)) nanoseconds.
+// Latencies from submission to the written output. Bucket i counts [2^i, 2^(i+1)) nanoseconds; the
+// last bucket also counts all longer ones.
 struct LatencyHistogram {
   static constexpr size_t kBuckets = 40;
   std::array<uint64_t, kBuckets> counts{};

@@ -60,8 +60,9 @@ class Change {
     std::atomic_thread_fence(std::memory_order_release);  // before the changes
   }
   ~Change() {
+    // A reader that sees this value also sees the changes before it.
     replica_.sequence.store(sequence_ + 2, std::memory_order_release);
-  }  // after the changes
+  }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 

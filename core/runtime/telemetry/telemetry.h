@@ -56,8 +56,8 @@ class Telemetry {
   // Names a variant that was created without a name. Readers ignore it until then.
   void name_variant(size_t variant, std::string_view name) noexcept;
 
-  // Returns the record of queue `index`. The producer and the consumer of the queue write its
-  // counters.
+  // Names the record of queue `index` and returns it, or null if there is no room for it. The
+  // producer and the consumer of the queue write its counters.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
 
   // Adds records for one ring of requests that contain all these anchors (name, is output). The

@@ -14,7 +14,7 @@ inline constexpr uint32_t kMajor = 1, kMinor = 3;
 inline constexpr uint32_t kMaxQueues = 4096, kMaxVariants = 1024;
 inline constexpr size_t kNameBytes = 128;
 
-// One thread at a time writes a counter; other processes read it.
+// One thread at a time writes a counter, except Replica::submitted; other processes read it.
 using Counter = std::atomic<uint64_t>;
 static_assert(Counter::is_always_lock_free && sizeof(Counter) == 8);
 
@@ -25,7 +25,7 @@ struct Header {
   uint32_t header_bytes, replica_bytes, queue_bytes;
   uint32_t queue_count;
   uint32_t histogram_buckets;
-  uint32_t replica;  // number among the sessions with this name in the process
+  uint32_t replica;  // SessionConfig::replica: the number of the replica in its runner
   uint64_t pid;
   uint64_t started_ns;                    // CLOCK_REALTIME
   std::array<char, kNameBytes> name;      // name of the executable; zero-terminated
@@ -55,7 +55,7 @@ struct Replica {
   Counter completed, failed;  // requests
   Counter latency_sum_ns, latency_max_ns;
   Counter runs, busy_ns;                    // for the main program
-  Counter updated_ns;                       // CLOCK_MONOTONIC of the last change
+  Counter updated_ns;                       // CLOCK_MONOTONIC at the end of the last run
   std::array<Counter, kBuckets> histogram;  // latencies of completed requests
   // Not covered by `sequence`, because every submitter counts here.
   Counter submitted;

@@ -71,7 +71,7 @@ struct TelemetrySnapshot {
 
 // The segment belongs to another process and is not trusted: it may be damaged, truncated or
 // forged. It is copied by read(), never mapped, and everything is checked. Throws not_found,
-// permission_denied, data_loss (not a segment, or invalid sizes) and failed_precondition (a newer
+// permission_denied, data_loss (not a segment, or invalid sizes) and failed_precondition (another
 // major version).
 TelemetrySnapshot read_segment(const std::filesystem::path& path);
 
