@@ -23,7 +23,8 @@ Shape shape_of(const Dims& dims) {
     if (d < 0)
       fail(ErrorCode::invalid_argument, "dims {} has a negative dimension {}", shape_string(shape),
            d);
-    // Checks the product even if another dimension is zero, because strides are products, too.
+    // The product must fit even if another dimension is zero, because strides are products of the
+    // other dimensions.
     if (d > 0) product = checked_mul(product, d, "shape");
   }
   return shape;
@@ -37,7 +38,8 @@ size_t element_alignment(DType dtype) {
   }
 }
 
-// A view if possible. Copies if alignment or the encoding of bool requires it.
+// Returns a view of the data, or a copy if the data is not aligned, or has bools other than 0 and
+// 1.
 Tensor from_bytes(DType dtype, Shape shape, const void* data, uint64_t bytes,
                   std::shared_ptr<const void> owner) {
   static const char kNothing[16] = {};

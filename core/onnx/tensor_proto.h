@@ -10,12 +10,14 @@ namespace poprt::onnx {
 
 // Moves the payload out of `proto` if possible, so that the tensor refers to it without a copy:
 // raw_data and typed fields of the same width are moved, and external data is mapped. It copies
-// only to convert or to align. Throws data_loss if payload and shape disagree, invalid_argument for
-// a malformed message, and unimplemented for segments and FLOAT8E8M0.
+// strings, and other data only to convert or to align it. Throws data_loss if payload and shape
+// disagree, invalid_argument for a malformed message, unimplemented for segments and FLOAT8E8M0,
+// and the errors of ExternalFiles.
 Tensor take_tensor(::onnx::TensorProto& proto, ExternalFiles& files);
 
-// The dense form of a sparse tensor; otherwise like take_tensor. Throws resource_exhausted above
-// kMaxDensifiedBytes.
+// Returns the dense form of a sparse tensor; otherwise like take_tensor. Throws resource_exhausted
+// if it has more than kMaxDensifiedBytes, and unimplemented for strings and elements of less than a
+// byte.
 Tensor take_sparse_tensor(::onnx::SparseTensorProto& proto, ExternalFiles& files);
 
 // The name, the type, the dimensions and the values of a string tensor: everything except the
