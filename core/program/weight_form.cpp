@@ -6,7 +6,8 @@
 namespace poprt::program {
 namespace {
 
-constexpr uint64_t kPieces = 64;  // number of pieces of a tensor that its fingerprint reads
+// About this number of pieces of a tensor are read for its fingerprint.
+constexpr uint64_t kPieces = 64;
 constexpr uint64_t kPieceBytes = 8;
 
 uint64_t mix(uint64_t hash, uint64_t value) {

@@ -173,8 +173,8 @@ class LoopFlattener {
     for (size_t i = 0; i < states_; i++) inputs.push_back(n_.input(2 + i));
     Node* begin = mark(n_, "LoopBegin", inputs, 1 + changes_ + states_ + scans_);
     begin->set_inputs(inputs);
-    // A loop without a trip count whose condition no round changes runs no round or never ends. With
-    // `limit` and 0 rounds, a run fails if the condition is true.
+    // A loop without a trip count whose condition no round changes runs no round or never ends.
+    // With `limit` and 0 rounds, a run fails if the condition is true.
     const bool endless = !changes_ && !count_ && most_ == program::kEveryRound;
     begin->attributes["most"] = endless ? 0 : most_;
     if (endless || n_.int_attr("limit", 0) != 0) begin->attributes["limit"] = int64_t{1};
