@@ -85,8 +85,8 @@ TEST(ForkMutex, AWaitingThreadUsesNoProcessorTime) {
   EXPECT_LT(used, milliseconds(10));
 }
 
-// Threads that hold it for longer than a millisecond take turns, although each asks for it again at
-// once.
+// Threads that hold it for longer than a millisecond take turns, although each locks it again
+// immediately.
 TEST(ForkMutex, ThreadsTakeTurns) {
   constexpr int kThreads = 4, kTurns = 25;
   ForkMutex mutex;

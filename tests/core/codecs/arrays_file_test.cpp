@@ -363,7 +363,7 @@ TEST(NpzArrays, LargerThanFourGiBAreRefused) {
                                little(1.5f))}});
   const size_t entry = good.find("PK\x01\x02");
   ASSERT_NE(entry, good.npos);
-  for (const size_t field : {24, 42}) {  // the size, and where the member begins
+  for (const size_t field : {24, 42}) {  // the size, and the offset of the member
     std::string bytes = good;
     bytes.replace(entry + field, 4, "\xff\xff\xff\xff");
     try {

@@ -147,8 +147,8 @@ TEST(ChipOptions, ManyPartialSumsAreSummedInStages) {
   EXPECT_EQ(sums("False"), 1);
 }
 
-// The host has the elements of an input in another order than the plan of a product. Whoever does
-// not rearrange them has no superstep for it.
+// The elements of inputs and outputs are in another order on the host than in the plan of a
+// product. If the chip rearranges them, the product has a superstep for it.
 TEST(ChipOptions, StreamsOfProductsAreRearrangedOnTheChipOrTheHost) {
   const auto steps = [](std::map<std::string, std::string, std::less<>> options) {
     const auto e = estimate_with_streams(options, false);

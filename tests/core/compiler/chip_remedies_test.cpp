@@ -51,7 +51,7 @@ TEST(ChipRemedies, NamesOnlyOptionsWithWhichTheProgramFits) {
     EXPECT_TRUE(e.fits()) << r.text;
     EXPECT_EQ(e.cycles, r.cycles) << r.text;
     EXPECT_EQ(e.needed_bytes(), r.bytes) << r.text;
-    // All have one batch size; an IPU more is a cost.
+    // All estimates have one batch size, and each IPU counts as a cost.
     EXPECT_GE(e.cycles * changed.chip.num_ipus, before) << r.text;
     before = e.cycles * changed.chip.num_ipus;
   }
@@ -63,8 +63,8 @@ TEST(ChipRemedies, NamesOnlyOptionsWithWhichTheProgramFits) {
   EXPECT_TRUE(ipu::estimate_of(chip_program(*m.graph, o), o.target, o.chip).fits());
 }
 
-// Of a chip with little memory, only a smaller batch fits: the image is large, and the product has
-// one weight.
+// Only a smaller batch fits a chip with little memory: the image is large, and the product has one
+// weight.
 TEST(ChipRemedies, TriesSmallerBatchesAndNamesTheLargestThatFits) {
   const auto made = [](int64_t batch) {
     auto g = std::make_unique<ir::Graph>();

@@ -495,7 +495,7 @@ ipu::Estimate estimate_product(Precision precision, int64_t k, int64_t n, double
   o.target = ipu::target_of("mk2");
   o.weights = {"w"};
   o.precision = precision;
-  o.chip.rearrange_streams_on_host = true;  // the operands are where the plan wants them
+  o.chip.rearrange_streams_on_host = true;  // the operands are on the tiles of the plan
   for (const double p : {0.6, 0.4, 0.3, 0.2, 0.1}) {
     proportion = p;
     memory_proportion(o, p);

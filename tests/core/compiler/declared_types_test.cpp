@@ -43,7 +43,7 @@ TEST(DeclaredTypes, AnotherNumberRankOrElementTypeIsRefusedWithBothSides) {
     EXPECT_EQ(message_of_conversion(body(type)), "") << type;
 }
 
-// Whether the model leaves the dimensions of its inputs open or not.
+// This holds for models with and without open dimensions of inputs.
 TEST(DeclaredTypes, OtherShapesAreOneWarningUnlessStrict) {
   const std::string rest =
       "%m : f32[1,3] = Relu(%x)\n%n : f32[6] = Abs(%m)\n%y : f32[1,3] = Neg(%n)\noutput %y\n";

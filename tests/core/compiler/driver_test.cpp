@@ -1,4 +1,5 @@
-// Every kind of model through the driver: alone, fused, at several shapes, on several IPUs.
+// Compiles every kind of model with the driver: a single model, fused ones, a model at several
+// shapes, and models on several IPUs.
 #include "compiler/driver.h"
 
 #include <gtest/gtest.h>
@@ -147,8 +148,8 @@ TEST(Driver, CompilesAModelAsConversionAndLoweringDo) {
   test::expect_close(reference(x), test::run_executable(made, {{"x", x}}).at("y"), kTolerance, "y");
 }
 
-// Each shape compiles, but the mask of the padding has no name. Without the error, padding would
-// affect the result.
+// Each shape compiles by itself, but a value of the model has the name that the mask of the padding
+// needs. Without the error, padding would affect the result.
 TEST(Driver, RefusesShapesOfWhichThePaddingHasNoPlan) {
   const auto model = [] {
     auto graph = ir::parse_text(

@@ -483,7 +483,7 @@ TEST(Faithful, AnInfinityThatWasThereIsNoOverflow) {
       std::isnan(run_faithfully(*g, {{"x", halves({3}, {NAN, 300, 2})}}).at("y").to_doubles()[1]));
 }
 
-// With a seed, operators are computed in f32, whose overflow is one of halves, too.
+// With a seed, operators are computed in f32. An overflow of f32 is also one of halves.
 TEST(Faithful, StochasticRoundingKeepsInfinitiesAndDetectsOverflow) {
   const auto exp = parsed("input %x : f16[2]\n%y = Exp(%x)\noutput %y");
   const auto log = parsed("input %x : f16[2]\n%y = Log(%x)\noutput %y");

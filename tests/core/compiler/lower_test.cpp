@@ -768,7 +768,7 @@ TEST(OutOfRange, ANumberThatChoosesAPlaceIsAFailureOfTheRunUnlessZeroIsChosen) {
   }
 }
 
-// Regions of a number that depends on data: their padding is not the model's.
+// If the number of regions depends on data, the padding after them is not checked.
 TEST(OutOfRange, PaddingOfRegionsIsNotOutside) {
   const Executable e = compile_body(R"(
     input %x : f32[2,1,2,2]
@@ -793,7 +793,7 @@ TEST(OutOfRange, PaddingOfRegionsIsNotOutside) {
   EXPECT_THROW(run({2, 0, 0}), Error);
 }
 
-// Indices in the padding of a size that depends on data are not the model's.
+// Indices in the padding of a size that depends on data are not checked.
 TEST(OutOfRange, PaddingIsNotOutside) {
   for (const char* gather : {"Gather(%t, %far)", "GatherElements(%t, %far)"}) {
     const Executable e = compile_body(std::string(R"(

@@ -198,7 +198,6 @@ TEST(MemoryPlan, PartsAreContiguousIfLeadingAxesAreOne) {
   }
 }
 
-// v lives from node 0 to node 2.
 // The axis map determines the axis that is joined. There is none if the other parts are empty.
 TEST(MemoryPlan, APartThatIsTheWholeIsOneRun) {
   const auto contiguous = [](const std::string& axis) {

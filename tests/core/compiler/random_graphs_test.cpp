@@ -188,8 +188,8 @@ TEST(RandomGraph, IsComparedWithTheResultsOfItsNodes) {
             {{"sum", Tensor::of<float>({3}, sum)}, {"whole", Tensor::of<int32_t>({3}, whole)}});
   };
   EXPECT_EQ(difference({5, 7.5f, 0.001f}, {5, 7, 0}), "");
-  // A unit in the last place of 1 is much for a sum that cancels, and nothing to worry about; of
-  // the whole numbers, the first hangs on rounding.
+  // An error of one unit in the last place of 1 is accepted, although it is large for a sum that
+  // cancels. The first whole number depends on rounding, so it may differ by one.
   EXPECT_EQ(difference({4.999999f, 7.5f, 0.0010002f}, {4, 7, 0}), "");
   EXPECT_NE(difference({5.001f, 7.5f, 0.001f}, {5, 7, 0}), "");
   EXPECT_NE(difference({5, 7.5f, 0.0011f}, {5, 7, 0}), "");

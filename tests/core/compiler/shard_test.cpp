@@ -289,7 +289,7 @@ std::string seated(std::vector<std::pair<std::string, std::vector<int64_t>>> nod
 }
 
 TEST(Cut, AnIpuRunsAllOfItsReadyNodes) {
-  // The IPU of the first waiting node begins; all ready nodes of this IPU run with it.
+  // The IPU of the first ready node begins; all ready nodes of this IPU run with it.
   EXPECT_EQ(cut_of(seated({{"a", {1}}, {"i", {0}}, {"b", {0}}, {"j", {1}}}), manual(2)),
             "1: a j of a0 to a1 t0 | 0: i b of a0 t0 to a0 a2; a f32[4] of 0");
   EXPECT_EQ(cut_of(seated({{"a", {0}}, {"b", {1}}, {"c", {0}}, {"i", {1}}, {"d", {1}}}), manual(2)),

@@ -335,7 +335,7 @@ TEST(LinkedVariants, SizesHaveTheNamesOfTheirSymbolsAndInputsTheirPadding) {
   EXPECT_EQ(named["outputs"]["y"]["shape"].dump(), R"([null,"L"])");
   EXPECT_EQ(named["buckets"].dump(), R"([{"inputs":{"a":[1,4]},"outputs":{"y":[1,4]}},)"
                                      R"({"inputs":{"a":[1,8]},"outputs":{"y":[1,8]}}])");
-  symbols.inputs["a"] = {"N"};  // of the other there is none
+  symbols.inputs["a"] = {"N"};  // the other input has no symbols
   EXPECT_EQ(noted(shapes, kBody, symbols)["dimensions"].dump(), R"(["a:1"])");
   EXPECT_EQ(noted(shapes, kBody)["inputs"]["a"]["pad"], 0);
   Padding padding;
@@ -389,7 +389,7 @@ TEST(LinkedVariants, OfEqualSizesTheSymbolDecides) {
   EXPECT_EQ(follows({}), R"([null,"L"])");
   EXPECT_EQ(note_of(link_shapes(parts, {}, padding, unknown_shapes()))["dimensions"].dump(),
             R"(["a:1","b:1"])");
-  // One that two inputs have is one size.
+  // A symbol that two inputs share is one size.
   symbols.inputs["b"] = {"two", "L"};
   const auto shared = note_of(link_shapes(parts, symbols, padding, nullptr));
   EXPECT_EQ(shared["dimensions"].dump(), R"(["L"])");

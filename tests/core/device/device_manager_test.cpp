@@ -477,7 +477,7 @@ TEST(Device, BindingASessionEvictsTheOneBefore) {
   device->bind(b, true);
   EXPECT_EQ(first, 1);
   EXPECT_FALSE(device->is_bound(a));
-  device->unbind(a);  // not its any more
+  device->unbind(a);  // it is no longer bound to a
   EXPECT_TRUE(device->is_bound(b));
   EXPECT_EQ(code_of([&] { device->bind(a, false); }), ErrorCode::failed_precondition);
   EXPECT_EQ(second, 0);
@@ -494,7 +494,7 @@ TEST(Device, ASessionMayBecomeExclusiveAndStopBeingSo) {
   device->bind(a, true);
   EXPECT_EQ(message_of([&] { device->bind(b, false); }), "device 0 is in use by another session");
   EXPECT_FALSE(device->acquire());
-  device->release();  // not of a session
+  device->release();  // releases no session's device
   EXPECT_TRUE(device->is_bound(a));
   device->bind(a, false);
   device->bind(b, false);

@@ -209,7 +209,7 @@ TEST(TextElement, QuotesEscapeUnprintableBytes) {
   }
 }
 
-// The lengths that lead bytes announce, and what may follow them.
+// The lengths that lead bytes state, and the bytes that may follow them.
 TEST(TextElement, Utf8StaysReadable) {
   for (const std::string good :
        {"\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80",

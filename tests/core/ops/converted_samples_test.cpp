@@ -104,7 +104,7 @@ void expect_valid(ir::Graph& graph, int64_t opset) {
   EXPECT_NO_THROW(ir::verify(graph));
 }
 
-// Whether it went.
+// Converts the graph to the opset `target`. Returns whether that is possible.
 bool converted(ir::Graph& graph, const Sample& s, int64_t target) {
   try {
     opsets::convert(graph, target);

@@ -167,8 +167,8 @@ constexpr const char* kResults = POPRT_TEST_DATA "/kernel_results.txt";
 // The lines of the record by kernel; calls of a kernel are numbered.
 using KernelResults = std::map<std::string, std::map<std::string, std::string>>;
 
-// What each kernel computes, recorded: a field that is not read, a stride or a mode that is taken
-// for another is a number that changes.
+// Records the results of each kernel. If a field is not read, or a stride or a mode is mistaken for
+// another one, a recorded number changes.
 //
 //   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='KernelResults.*'
 TEST(KernelResults, MatchTheRecord) {

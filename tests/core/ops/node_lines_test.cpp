@@ -327,7 +327,7 @@ std::string kernels_text(const std::vector<std::string>& kernels) {
   return text;
 }
 
-// What passes may make of a node whose types are known.
+// Returns the answers of the predicates by which passes choose a form of a node with known types.
 std::string uses_of(const ir::Node& node) {
   std::string text;
   if (is_fusable_elementwise(node)) text += " fuses";

@@ -21,7 +21,7 @@ TEST(Pad, EveryModeAndSizeWithNegativePads) {
                              1 + static_cast<int64_t>(rng() % 5)};
         std::vector<int64_t> pads(8);
         for (size_t i = 0; i < 8; i++) pads[i] = i % 4 == 1 ? 0 : static_cast<int64_t>(rng() % 5);
-        if (mode == "reflect")  // up to what there is
+        if (mode == "reflect")  // at most the size of the axis minus one
           for (size_t i = 0; i < 8; i++) pads[i] = std::min(pads[i], shape[i % 4] - 1);
         if (shape[3] > 2) pads[3] = -1;
         if (shape[3] > 2) pads[7] = -1;

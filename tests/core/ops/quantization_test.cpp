@@ -123,7 +123,7 @@ OPS_SAMPLE(QuantizeLinearInPrecision) {
         .reference(
             reference([](size_t i) { return i / 28 * 12 + i / 4 % 7 / 3 * 4 + i % 4; }, -128, 127));
   }
-  // A float quotient is what there is without the attribute.
+  // Without the attribute, the quotient is a float.
   samples.add("QuantizeLinear", 23)
       .input(random_f32({700}, -9, 9))
       .constant_input(Tensor::scalar(0.0625f))

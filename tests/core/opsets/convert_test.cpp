@@ -1,5 +1,5 @@
-// What converting a graph promises as a whole; each operator:
-// tests/core/ops/converted_samples_test.
+// Tests the conversion of whole graphs; tests/core/ops/converted_samples_test.cpp tests each
+// operator.
 #include "opsets/convert.h"
 
 #include <gtest/gtest.h>

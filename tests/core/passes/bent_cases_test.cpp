@@ -349,8 +349,8 @@ class Bender {
 
 using Feeds = std::map<std::string, Tensor>;
 
-// What inputs of `after` are fed with so that `before` can be fed the same; false if they are not
-// of one size.
+// Fills `new_feeds` with the numbers of `feeds` in the types of the inputs of `after`, and rounds
+// `feeds` so that both have the same numbers. Returns false if an input has another size.
 bool share_feeds(const ir::Graph& after, Feeds& feeds, Feeds& new_feeds) {
   for (const ir::Value* v : after.inputs()) {
     const auto fed = feeds.find(v->name());

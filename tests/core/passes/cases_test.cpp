@@ -278,8 +278,8 @@ TEST(PopRT, HasItsPassesAndEachHasBothTests) {
   size_t count = 0, both = 0;
   for (std::string name; std::getline(file, name); count++) {
     SCOPED_TRACE(name);
-    // It compares two models: a pass of Python (user_scripts_onnx_test.py, sessions_onnx_test.py),
-    // an option of the command.
+    // It compares two models, so it is not a pass of the compiler: it is a pass of the Python
+    // package (user_scripts_onnx_test.py, sessions_onnx_test.py) and an option of the command.
     if (name == "layer_precision_compare") {
       both++;
       continue;

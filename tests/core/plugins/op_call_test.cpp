@@ -1,4 +1,4 @@
-// What an operator of a plug-in sees of its node, and what becomes of its answers.
+// The description of a node that a plug-in's operator receives, and the effect of its answers.
 #include "plugins/op_call.h"
 
 #include <gtest/gtest.h>

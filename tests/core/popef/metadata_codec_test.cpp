@@ -11,7 +11,7 @@
 
 #include <capnp/dynamic.h>
 
-// After it.
+// Generated headers must follow support/capnp_library.h.
 #include "core/popef/support.h"
 #include "popef/error.h"
 #include "popef/metadata.capnp.h"

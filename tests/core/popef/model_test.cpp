@@ -62,7 +62,7 @@ TEST(ModelBuilder, RefusesMismatchedDataEvenWithMatchingData) {
     const auto reader = made.read();
     EXPECT_THROW(ModelBuilder(reader).createModel(), FormatError);
   }
-  // Unless it is another model's.
+  // Data of another type may belong to another model.
   Made two;
   for (const auto& [name, info] : {std::pair("a", kW), std::pair("b", wrong)}) {
     two.executable(name);

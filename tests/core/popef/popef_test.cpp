@@ -115,7 +115,7 @@ std::map<std::string, std::string> host_data(const Metadata& m) {
     if (a.type() == TensorType::OUTPUT || main || data.contains(a.name())) continue;
     data[a.name()] = random_bytes(a.tensorInfo().sizeInBytes(), seed++);
   }
-  // Every float8 there is.
+  // All codes of 8-bit floats.
   for (const char* name : {"w143", "w152"})
     for (int i = 0; i < 256; i++) data[name][static_cast<size_t>(i)] = static_cast<char>(i);
   return data;

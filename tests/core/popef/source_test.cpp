@@ -1,5 +1,5 @@
-// Where bytes come from: streams that end early, fail, cannot be sought or begin in their middle,
-// and the streams over blobs, which behave as one over a string does.
+// Sources of bytes: streams that end early, fail, cannot seek or begin in their middle, and streams
+// over blobs, which behave like a stream over a string.
 #include "popef/source.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include "support/capnp_library.h"
 #include "support/recorded_lines.h"
 
-// After it.
+// Generated headers must follow support/capnp_library.h.
 #include "base/error.h"
 #include "program/program.capnp.h"
 

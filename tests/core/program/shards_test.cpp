@@ -44,7 +44,7 @@ TEST(Shards, AnchorsPlacesAndKernelsOfAllTogetherAreLimited) {
     p.kernels.resize(kernels, "copy");
     return message_of_shards(p);
   };
-  // 1024 shards with 1024 each are just as many as may be.
+  // 1024 shards with 1024 each are the largest allowed number.
   EXPECT_EQ(with(100, 200, 50, 624), "taken");
   const std::string refused =
       "data_loss: 1024 shards with 1025 anchors and kernels each are more than 1048576";

@@ -245,7 +245,8 @@ TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
   EXPECT_NE(choice("%y : ?, %z : ?, %w : ?"), "");
 }
 
-// Each result has a known or an unknown branch. Zeros follow a shorter result.
+// The lengths of a result in both branches may differ or be equal. A shorter result is followed by
+// zeros.
 TEST(Branches, EveryResultHasItsOwnLength) {
   const std::string body = R"(
     %y : ?, %z : ?, %w : ? = If(%c) {

@@ -536,7 +536,7 @@ TEST(Search, InputsThatDoNotFitAreNamed) {
             "");
 }
 
-// A decoder whose cache may not grow reaches the round after the prompt.
+// If the cache of a decoder does not grow, the error is in the round after the prompt.
 TEST(Search, ErrorsNameTheRound) {
   const Toy toy(6, 1, 2);
   const std::string text =
@@ -565,7 +565,8 @@ TEST(Search, SizesAreFoldedFromInputs) {
             (std::vector<std::string>{"max", "k"}));
 }
 
-// Tokens that the mask names lose the penalty: a great one keeps them out.
+// The penalty is subtracted from the scores of the tokens that the mask marks, so a large one
+// excludes them.
 TEST(Search, SamplingPenalisesTokensThatAreThere) {
   const Toy toy(4, 3, 2);
   std::string mask = "const %there : s32[3,9] = [";

@@ -184,7 +184,7 @@ TEST(Sequences, PartsAreLimited) {
   EXPECT_EQ(code(131074, pairs), ErrorCode::resource_exhausted);
 }
 
-// As many as there may be, and one more.
+// Tests the largest number of parts that is allowed, and one more.
 TEST(Sequences, PartsAndPositionsOfARunHaveTheirLimit) {
   const auto length = [](int64_t size, const std::string& more) -> std::string {
     try {

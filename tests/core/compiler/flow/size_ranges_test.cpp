@@ -30,7 +30,7 @@ Executable with_bounds(const std::string& body, std::map<std::string, int64_t> m
   return compile_body(body, std::move(options));
 }
 
-// Slices at numbers of inputs give what the same slice at constants gives.
+// A slice whose bounds are inputs has the same result as one whose bounds are constants.
 TEST(SizeRanges, SliceTakesAnyStartAndEndFromInputs) {
   const Tensor x = floats({6, 3}, 5);
   const auto body = [](const std::string& bounds, int64_t step) {

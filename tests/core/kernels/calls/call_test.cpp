@@ -317,8 +317,8 @@ TEST(KernelCalls, KeepTheOrderOfTheirFields) {
   EXPECT_EQ(recorded.size(), found.size());
 }
 
-// The range of a field in many samples, or how often a condition was fulfilled in them. What
-// changes from one to the next is in the sum.
+// The range of a field in many samples, or how often a condition was fulfilled in them. The sum is
+// a digest of the values in all samples.
 struct Rule {
   void add(int64_t a, int64_t b) {
     varies |= times > 0 && (a != least || b != most);

@@ -1,5 +1,6 @@
-// Rounding to 8-bit floats on every instruction set that this CPU has, as the rest of the library
-// rounds single numbers, by way of kernels/common/convert_block.h for the formats.
+// Compares rounding to 8-bit floats, on every instruction set that this CPU has, with the
+// conversion of single numbers in the rest of the library. kernels/common/convert_block.h selects
+// the formats.
 #include "kernels/isa/quarters.h"
 
 #include <gtest/gtest.h>

@@ -223,7 +223,8 @@ TEST_F(Custom, PatternsAreAppliedUntilNoneMatches) {
     EXPECT_EQ(passes::run_patterns(*graph, settings), applied);
     return ops_of(*graph);
   };
-  // Of four in a row two pairs go, though the second of each was still to be visited.
+  // Both pairs of the four nodes are removed, although the second node of each pair had not been
+  // visited.
   constexpr const char* kNegs = R"(
     input %x : f32[2]
     %a = Neg(%x)

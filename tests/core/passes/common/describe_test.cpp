@@ -54,7 +54,7 @@ TEST(Describe, LayersAreNamedByTheSharedResult) {
   EXPECT_EQ(results_after("%p = Neg(%q)\noutput %p"), "");  // it computes something else
   EXPECT_EQ(results_after("output %q"), "");
   EXPECT_EQ(results_after("%x2 = Mul(%q, %w)\noutput %x2"), "");
-  // An input of that name is nothing that was computed.
+  // An input of that name is not a computed value.
   EXPECT_EQ(results("input %p : f32[2,2]\n%z = Relu(%p)\noutput %z", before.c_str()), "");
 }
 

@@ -335,7 +335,6 @@ TEST(FoldPeriodicInitializer, StoresTheShortestPeriodOfEachAxisWhereThatSavesEno
   }
 }
 
-// Weights 1, 2, 3 ... of four filters or inputs in two groups; factors 1, 2, 4, 8 of the results.
 TEST(ReplaceBnWithMulAdd, WhenNoConvolutionTakesIt) {
   expect_ops({"replace_bn_with_mul_add"}, std::string(kBatchNorm) + R"(
     input %x : f32[2,4,3]
@@ -361,7 +360,5 @@ TEST(ReplaceDivWithMul, OnlyConstantsThatHaveAReciprocal) {
   )");
 }
 
-// One element of more dimensions than the other constant: the merged one has both its elements and
-// its dimensions.
 }  // namespace
 }  // namespace poprt::test

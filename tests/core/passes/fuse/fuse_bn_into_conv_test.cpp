@@ -27,6 +27,7 @@ TEST(FuseBnIntoConv, GroupedTransposedConvolution) {
              "ConvTranspose");
 }
 
+// Weights 1, 2, 3 ... of four filters or inputs in two groups; factors 1, 2, 4, 8 of the results.
 TEST(FuseBnIntoConv, EveryElementIsTimesTheFactorOfItsOutputChannel) {
   for (const std::string type : {"f32", "f16", "f64"})
     for (const bool transposed : {false, true}) {

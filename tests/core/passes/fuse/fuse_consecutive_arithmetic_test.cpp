@@ -24,6 +24,7 @@ TEST(FuseConsecutiveArithmetic, MergesConstantsButKeepsRoundingTricks) {
   )");
 }
 
+// One constant has more dimensions, the other one more elements. The merged constant has both.
 TEST(FuseConsecutiveArithmetic, KeepsTheRankThatAConstantGives) {
   expect_ops({"fuse_consecutive_arithmetic"}, R"(
     input %x : f32[4]

@@ -23,6 +23,8 @@ TEST(FuseConsecutiveCast, OnlyThroughTypesThatHoldEveryValue) {
              "Cast Cast");
 }
 
+// A type represents all values of another one or not, according to the bits of integers and of
+// significands, the signs and the range of exponents.
 TEST(FuseConsecutiveCast, RemovesACastThroughEveryTypeThatRepresentsAllValues) {
   const std::map<std::string, std::string> holders = {
       {"f64", " f64 "},

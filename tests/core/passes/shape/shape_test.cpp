@@ -16,8 +16,6 @@ TEST(ShapeInference, ForgetsStaleTypes) {
   EXPECT_EQ(graph->find("y")->shape(), (Shape{8, 3}));
 }
 
-// Which types hold every value of a type: by the bits of integers and of significands, by signs and
-// by the range of exponents.
 TEST(TransposeToReshape, MovingOnesIsFree) {
   expect_ops({"transpose_to_reshape"}, R"(
     input %x : f32[2,1,3,1]
@@ -78,7 +76,7 @@ TEST(PadIntoConv, ComputesTheSameWhenBent) {
   }
 }
 
-// A pad that is as wide as the kernel would be windows of nothing but padding.
+// If a pad is as wide as the kernel, a window would contain only padding.
 TEST(PadIntoConv, LeavesPoolsThatWouldHaveEmptyWindows) {
   for (const char* pads : {"[0, 0, 3, 0, 0, 0, 0, 0]", "[0, 0, 0, 0, 0, 0, 0, 3]"})
     expect_unchanged({"pad_into_conv"}, fmt::format(R"(

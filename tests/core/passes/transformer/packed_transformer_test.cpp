@@ -58,7 +58,8 @@ TEST(PackedTransformer, BertCrossesRows) {
       expect_as_alone(transformer({bert_embedding(), chain_mask(), added()}), "8", {5, 6, 1, 4});
   EXPECT_EQ(g->find("unpack_info")->shape(), (Shape{kItems, 1}));
   EXPECT_EQ(g->find("y")->shape(), (Shape{kItems, 8, kPackHidden}));
-  // q, k, v, the mask and the output; what attention gives, and position embeddings.
+  // Unpacked are q, k, v, the mask and the output; packed again are the result of attention and the
+  // position embeddings.
   EXPECT_EQ(count_of(*g, "Unpack"), 5u) << ir::to_text(*g);
   EXPECT_EQ(count_of(*g, "Repack"), 2u);
 }

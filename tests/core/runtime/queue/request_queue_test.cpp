@@ -154,7 +154,7 @@ TEST(RequestQueue, LateRequestsAreAnsweredWhileTheDeviceComputes) {
   EXPECT_FALSE(running->done());
   b.gate.open();
   EXPECT_TRUE(running->wait(60s));
-  EXPECT_TRUE(b.submit({})->wait(60s));  // those who were late are out of the way
+  EXPECT_TRUE(b.submit({})->wait(60s));  // late requests do not block it
 }
 
 TEST(RequestQueue, StatisticsKnowOfAnAnswerBeforeAnybodySeesIt) {

@@ -273,7 +273,7 @@ struct Timed {
     if (change) change(config);
     runner = std::make_unique<ModelRunner>(add_one_model(shape), config);
   }
-  ~Timed() { runner->stop(); }  // the clock goes after its last user
+  ~Timed() { runner->stop(); }  // before the clock that it uses is destroyed
   // Submits n rows and returns when the runner waits on the clock again.
   RequestPtr submit(size_t n, bool timed = true) {
     memory.push_back(std::make_unique<Rows>(n, static_cast<float>(10 * memory.size())));
@@ -283,7 +283,7 @@ struct Timed {
     settle(timed);
     return r;
   }
-  // The runner has looked at everything and waits for a time.
+  // Waits until the runner has processed everything and waits for a point in time.
   void settle(bool timed) {
     if (!timed) return std::this_thread::sleep_for(20ms);
     for (int i = 0; i < 3; i++) {  // it may be about to wake
@@ -457,7 +457,7 @@ TEST(BatchesPerStep, AStepWaitsForAllItsBatches) {
   ASSERT_TRUE(ra->wait(60s) && rb->wait(60s));
   EXPECT_EQ(runner.statistics().steps, 1u);
   EXPECT_EQ(runner.statistics().batches, 3u);
-  // One batch alone goes after the timeout, with two dummies that need not run.
+  // A single batch runs after the timeout; the two missing batches need not run.
   const RequestPtr rc = runner.execute_async(c.in, c.out);
   ASSERT_TRUE(eventually([&] { return clock.waiting() == 1; }));
   clock.advance(10ms);

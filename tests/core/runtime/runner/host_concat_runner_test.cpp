@@ -11,7 +11,7 @@
 namespace poprt::runtime {
 namespace {
 
-// "joined" is a, b, c; "other" is on its own. The device copies both out.
+// Input "joined" consists of a, b and c; "other" is not joined. The device copies both to outputs.
 struct JoinSetup {
   static HostConcatConfig join() { return {"joined", {"a", "b", "c"}, {6}, 24, {4, 8, 12}}; }
   explicit JoinSetup(std::map<std::string, HostConcatConfig> join_config = {{"joined", join()}},

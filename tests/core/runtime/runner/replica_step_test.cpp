@@ -211,7 +211,7 @@ TEST(DeviceErrors, AFailedRequestIsDoneWhenItsLastStepIs) {
     failed += r->code() != ErrorCode::ok;
     if (r->code() == ErrorCode::ok) EXPECT_TRUE(k.right());
     const std::vector<float> y = k.y;
-    for (float& x : k.x) x = -1;  // a race, should a step still read it
+    for (float& x : k.x) x = -1;  // a race if a step still reads it
     EXPECT_EQ(k.y, y);
   }
   EXPECT_GT(failed, 0);

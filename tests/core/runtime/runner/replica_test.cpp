@@ -32,7 +32,7 @@ TEST(RingBufferMultiplier, BoundsRequestsInFlight) {
     ModelRunner runner(add_one_model({50}), config);
     EXPECT_EQ(runner.statistics().queue_capacity, 150u);  // 3 x the batch
   }
-  config.queue_depth = 5;  // ours comes first
+  config.queue_depth = 5;  // has priority over the size of the ring
   ModelRunner runner(add_one_model({1}), config);
   Rows k(1);
   std::atomic<int> submitted{0};
@@ -570,7 +570,7 @@ TEST(Destruction, FromACallback) {
                             },
                             &context});
   ASSERT_TRUE(eventually([&] { return context.gone.load(); }));
-  std::this_thread::sleep_for(20ms);  // its thread lets go of the device, which names b
+  std::this_thread::sleep_for(20ms);  // its thread releases the device, which refers to b
   delete b;
 }
 

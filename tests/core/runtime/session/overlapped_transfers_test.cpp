@@ -47,7 +47,7 @@ SessionConfig session_on(std::shared_ptr<device::Device> device) {
   return config;
 }
 
-// Numbered values in, as they come out.
+// As an input it provides numbered values; as an output it records the values.
 struct Numbers : StreamCallback {
   explicit Numbers(bool in) : is_input(in) {}
   bool any_thread() const noexcept override { return anywhere; }
@@ -147,7 +147,7 @@ TEST(OverlappedTransfers, CallbacksThatWantTheThreadThatRunsAreCalledByIt) {
   }
 }
 
-// Also gives the next input ahead of time.
+// Also provides the next input when it is prefetched.
 struct Ahead : Numbers {
   using Numbers::Numbers;
   Result prefetch(void* p) noexcept override { return fetch(p); }

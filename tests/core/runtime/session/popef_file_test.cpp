@@ -203,7 +203,6 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
   expect_runs(open_popef(paths), other);
 }
 
-// Two inputs whose values come with the model, on both sides of a weight that instructions read.
 // Weights that the file stores in one or two bytes stay equal, however often they are saved.
 TEST_F(PopefFile, NarrowWeightsStayNarrow) {
   for (const DType dtype : {DType::f8_152, DType::f16}) {
@@ -438,7 +437,7 @@ TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
   const auto model = open_popef(blobs);
   EXPECT_EQ(popef_model(*model), blobs);
   expect_runs(model, copy);
-  // What came from several files becomes one.
+  // A model from several files is saved as one file.
   const fs::path one = folder / "one.popef";
   save_model(*model, one);
   const auto again = open_popef(one);

@@ -270,8 +270,8 @@ TEST(Session, NewCallbackDoesNotReceivePrefetchedData) {
   EXPECT_EQ(y, x);
 }
 
-// A stopped session calls the handlers, so no handler may be replaced meanwhile. The calls of
-// interrupt() check that: a handler that were replaced would be noticed at any time of the wait.
+// stop() calls the handlers, so no handler may be replaced in the meantime. interrupt() waits, and
+// a handler that is replaced while it waits is noticed.
 TEST(Session, HandlersAreNotReplacedWhileTheyAreInterrupted) {
   for (const char* name : {"x", "y"}) {
     CopyModel copy(4);

@@ -29,7 +29,7 @@ std::shared_ptr<const Model> saved(const program::Program& program,
   return open_payload(std::move(name), payload->bytes(), payload);
 }
 
-// y = the constants, of `n` elements, and x is read nowhere but has their shape.
+// y = the constants, with `n` elements. Input x has their shape and is not read.
 std::shared_ptr<const Model> constant_model(float value, int64_t n, std::string name,
                                             const program::Notes& notes = {}) {
   program::Builder b;

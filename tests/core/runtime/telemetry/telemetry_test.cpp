@@ -659,7 +659,7 @@ TEST(TelemetrySnapshot, QuantilesAreTheEndsOfBuckets) {
     std::ranges::sort(latencies);
     s.latency_max_ns = latencies.back();
     for (const double q : {0.0, 0.25, 0.5, 0.75, 0.9, 1.0}) {
-      size_t at = 0;  // the first that as many are at most as long as
+      size_t at = 0;  // the smallest latency that at least the part q does not exceed
       while (static_cast<double>(at + 1) < q * static_cast<double>(latencies.size())) at++;
       const size_t bucket = telemetry::bucket_of(latencies[at]);
       const uint64_t end = bucket == telemetry::bucket_of(UINT64_MAX)
