@@ -9,7 +9,7 @@
 
 #include "bindings/c/scenario_support.h"
 
-/* The user anchor of a model that goes that way; there is one. */
+/* Expects that the model has one user anchor of this type, with this name. */
 static void expect_user_anchor(const poprt_popef_model* model, poprt_popef_anchor_type type,
                                const char* name) {
   size_t count = 0;

@@ -1,4 +1,4 @@
-/* What the scenarios share. */
+/* Helpers that the scenarios share. */
 #ifndef POPRT_TESTS_BINDINGS_C_SCENARIO_SUPPORT_H
 #define POPRT_TESTS_BINDINGS_C_SCENARIO_SUPPORT_H
 
@@ -66,7 +66,7 @@ static inline bytes read_file(const char* path) {
   return b;
 }
 
-/* Those of scenario_models_test.c. */
+/* The scenarios of scenario_models_test.c. */
 void scenario_51_read_a_popef_file(void** state);
 void scenario_74_options_by_name(void** state);
 void scenario_54_log_messages(void** state);
@@ -82,7 +82,7 @@ void scenario_112_open_dimensions(void** state);
 void scenario_84_shapes_are_removed(void** state);
 void scenario_93_precision_of_a_runner(void** state);
 void scenario_68_replicas_with_caches(void** state);
-/* Those of generator_test.c. */
+/* The scenarios of generator_test.c. */
 void scenario_85_generate(void** state);
 void scenario_86_wrong_generators(void** state);
 void scenario_87_logits(void** state);

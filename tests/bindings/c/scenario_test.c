@@ -319,7 +319,7 @@ static void* run_until_it_fails(void* user_data) {
   return NULL;
 }
 
-/* All that `m` has: `*n` of them, in an array of the caller. */
+/* Returns all devices of `m` in an array that the caller frees; their number is in `*n`. */
 static poprt_device** take_all_devices(poprt_device_manager* m, size_t* n) {
   *n = poprt_device_manager_device_count(m);
   poprt_device** d = calloc(*n, sizeof *d);
@@ -573,7 +573,7 @@ static long resident_bytes(void) {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-/* C frees by hand: the cycle is with it. */
+/* C frees objects explicitly, so each cycle includes this. */
 static void scenario_26_ten_thousand_cycles(void** state) {
   (void)state;
   poprt_executable* e = affine();

@@ -1,4 +1,4 @@
-// What the binding promises for every object: memory of one call has no effect on the next, every
+// Guarantees of the binding for every object: memory of one call has no effect on the next, every
 // 16-bit float is the same number on both sides, and objects are destroyed in any order (scenarios
 // 75 to 77).
 #include <algorithm>

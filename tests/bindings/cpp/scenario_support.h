@@ -1,4 +1,4 @@
-// What the scenarios share.
+// Helpers that the scenarios share.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What C++20 adds to the C++17 wrapper: spans of the standard library.
+// The addition of C++20 to the C++17 wrapper: spans of the standard library.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -8,7 +8,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Asynchronous runs: continuations, cancellation, limits. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+/// <summary>Asynchronous runs: continuations, cancellation, limits. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class AsyncTest
 {

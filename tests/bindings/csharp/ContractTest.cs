@@ -10,7 +10,7 @@ using Poprt;
 using static Scenarios;
 
 /// <summary>
-/// What the binding promises for every object: new memory replaces the old, every 16-bit float is the same number on both sides,
+/// Guarantees of the binding for every object: new memory replaces the old, every 16-bit float is the same number on both sides,
 /// and objects are closed in any order and refuse any use afterwards (scenarios 75 to 78).
 /// </summary>
 [TestFixture]

@@ -25,11 +25,11 @@ internal static class Lifetime
 
     private const long MostKiB = 6 << 10;
 
-    /// <summary>A minute and more: the thread of finalizers waits for a processor, too.</summary>
+    /// <summary>More than a minute, because the thread of finalizers may wait for a processor.</summary>
     private const int MostTries = 3000;
 
-    /// <summary>A leak grows for as long as there are cycles; what mono and malloc keep for themselves is full some
-    /// time. So memory has to grow in each of three rounds.</summary>
+    /// <summary>A leak grows in each cycle, but the memory that mono and malloc keep for later use reaches a limit.
+    /// So only memory that grows in each of three rounds is a leak.</summary>
     private static void Cycles(string model, Action cycle)
     {
         Cycles(1000, model, cycle);
@@ -65,7 +65,7 @@ internal static class Lifetime
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void RunOnce()
     {
-        // Nothing is given back before a collection: little is waited for it.
+        // Devices are released by collections only, so a wait for one is short.
         var config = new RuntimeConfig { Threads = 1, DeviceWaitTimeout = TimeSpan.FromMilliseconds(10) };
         ModelRunner runner = Create(() => new ModelRunner(shared, config));
         var x = new float[8];
@@ -132,7 +132,7 @@ internal static class Lifetime
         Thread.Sleep(5);
     }
 
-    /// <summary>All but the few that a conservative stack scan still sees.</summary>
+    /// <summary>Waits for all devices except the few whose objects a conservative stack scan still finds.</summary>
     private static void WaitForDevices()
     {
         using (var manager = new DeviceManager())
@@ -156,8 +156,8 @@ internal static class Lifetime
         }
     }
 
-    /// <summary>The memory in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps what
-    /// they had, in a pool for each thread; neither is a leak.</summary>
+    /// <summary>The memory in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps
+    /// their memory in a pool for each thread; neither is a leak.</summary>
     private static long ResidentKiB()
     {
         WaitForDevices();

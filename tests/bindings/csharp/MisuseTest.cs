@@ -8,7 +8,7 @@ using System.Threading.Tasks;
 using NUnit.Framework;
 using Poprt;
 
-/// <summary>What programs do by mistake: errors are those that .NET has for it, in the caller's words.</summary>
+/// <summary>Mistakes of programs: the errors are those of .NET, in the terms of the caller.</summary>
 [TestFixture]
 public class MisuseTest
 {

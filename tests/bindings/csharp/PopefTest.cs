@@ -10,7 +10,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+/// <summary>Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class PopefTest
 {

@@ -6,7 +6,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+/// <summary>Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class RunTest
 {

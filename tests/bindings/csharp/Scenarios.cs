@@ -8,8 +8,8 @@ using NUnit.Framework;
 using Poprt;
 
 /// <summary>
-/// What the tests of the scenario list share. They are in the subset that NUnit 2.6 and 3 share: Assert.That with Is, Has,
-/// Throws.
+/// Helpers of the scenario tests. The tests only use the functions that NUnit 2.6 and 3 have in common: Assert.That with Is,
+/// Has, Throws.
 /// </summary>
 internal static class Scenarios
 {

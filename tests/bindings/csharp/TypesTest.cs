@@ -9,7 +9,7 @@ using static Scenarios;
 [TestFixture]
 public class TypesTest
 {
-    /// <summary>A 2 x 3 array for each input: the extremes of the type, and what tells bytes, rows and columns apart.</summary>
+    /// <summary>A 2 x 3 array for each input: the extremes of the type, and numbers that distinguish bytes, rows and columns.</summary>
     private static Dictionary<string, Array> Arrays()
     {
         return new Dictionary<string, Array>

@@ -15,7 +15,7 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
-// What the binding promises for every object: each binding has its own memory, every 16-bit float is the same number on both
+// Guarantees of the binding for every object: each binding has its own memory, every 16-bit float is the same number on both
 // sides, and objects are closed in any order and refuse any use afterwards (scenarios 75 to 78).
 
 func TestScenario75EachBindingHasItsOwnMemory(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
-// What programs do by mistake.
+// Mistakes of programs.
 
 func TestPositionsThatThereAreNot(t *testing.T) {
 	r := runner(t, affine(t))

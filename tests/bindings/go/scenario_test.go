@@ -744,7 +744,7 @@ func TestScenario26NoExplicitClose(t *testing.T) {
 // runForgotten closes nothing.
 func runForgotten(t testing.TB, e *poprt.Executable, x, y []float32) {
 	t.Helper()
-	// Nothing is given back before a collection: little is waited for it.
+	// Devices are released by collections only, so a wait for one is short.
 	options := &poprt.RunnerOptions{Threads: 1, DeviceWait: 10 * time.Millisecond}
 	r, err := poprt.NewRunner(e, options)
 	for attempt := 0; errors.Is(err, poprt.Unavailable) && attempt < 1000; attempt++ {

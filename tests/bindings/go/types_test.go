@@ -28,7 +28,7 @@ func of[T poprt.Element](name string, values ...T) typed {
 	}}
 }
 
-// The extremes of each type, and numbers that tell bytes apart.
+// The extremes of each type, and numbers that distinguish bytes.
 func everyType() []typed {
 	return []typed{
 		of[float32]("f32", 1, -2, 0.5, math.MaxFloat32, 0x1p-126, 3), of[float64]("f64", 1, -2, 0.5, math.MaxFloat64, 0x1p-1022, 3),

@@ -28,7 +28,7 @@ import org.poprt.ErrorCode;
 import org.poprt.ModelRunner;
 import org.poprt.PoprtException;
 
-/** Asynchronous runs: callbacks, cancellation, limits. By the numbers of tests/bindings/README.md, then what only Java has. */
+/** Asynchronous runs: callbacks, cancellation, limits. By the numbers of tests/bindings/README.md, then features of Java only. */
 class AsyncTest extends Scenarios {
   @Test
   void scenario_05_asynchronous() {

@@ -19,7 +19,7 @@ import org.poprt.Poprt;
 import org.poprt.RunnerCounters;
 import org.poprt.RuntimeConfig;
 
-/** Devices, statistics, version. By the numbers of tests/bindings/README.md, then what only Java has. */
+/** Devices, statistics, version. By the numbers of tests/bindings/README.md, then features of Java only. */
 class DeviceTest extends Scenarios {
   @Test
   void scenario_24_device_busy() {

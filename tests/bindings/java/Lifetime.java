@@ -45,8 +45,8 @@ final class Lifetime {
   }
 
   /**
-   * A leak grows for as long as there are cycles; what a virtual machine and malloc keep for
-   * themselves is full some time. So memory has to grow in each of three rounds.
+   * A leak grows in each cycle, but the memory that a virtual machine and malloc keep for later use
+   * reaches a limit. So only memory that grows in each of three rounds is a leak.
    */
   private static void cycles(Path model, Cycle cycle) throws IOException, InterruptedException {
     System.load(System.getProperty("poprt.test.trim"));
@@ -77,7 +77,7 @@ final class Lifetime {
 
   /** Nothing is closed. */
   private static void run() throws InterruptedException {
-    // Nothing is given back before a collection: little is waited for it.
+    // Devices are released by collections only, so a wait for one is short.
     RuntimeConfig config = new RuntimeConfig().threads(1).deviceWaitTimeout(Duration.ofMillis(10));
     ModelRunner runner = create(() -> new ModelRunner(shared, config));
     FloatBuffer x = runner.inputs().get(0).allocate().asFloatBuffer().put(0, 3);
@@ -131,7 +131,7 @@ final class Lifetime {
       }
   }
 
-  /** A minute and more: the thread that frees collected objects waits for a processor, too. */
+  /** More than a minute, because the thread that frees collected objects may wait for a processor. */
   private static final int MOST_TRIES = 3000;
 
   private static void collect() throws InterruptedException {
@@ -155,7 +155,7 @@ final class Lifetime {
 
   /**
    * The memory in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps
-   * what they had, in a pool for each thread; neither is a leak.
+   * their memory in a pool for each thread; neither is a leak.
    */
   private static long residentKiB() throws IOException, InterruptedException {
     waitForDevices();

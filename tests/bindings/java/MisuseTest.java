@@ -40,7 +40,7 @@ import org.poprt.Session;
 import org.poprt.SessionOptions;
 import org.poprt.Tensor;
 
-/** What programs do by mistake: errors are those that Java has for it, in the caller's words. */
+/** Mistakes of programs: the errors are those of Java, in the terms of the caller. */
 class MisuseTest extends Scenarios {
   private static final List<Class<?>> CLASSES =
       List.of(

@@ -45,7 +45,7 @@ import org.poprt.PopefReader;
 import org.poprt.PopefWriter;
 import org.poprt.PoprtException;
 
-/** Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then what only Java has. */
+/** Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then features of Java only. */
 class PopefTest extends Scenarios {
   private final Random random = new Random(7);
 

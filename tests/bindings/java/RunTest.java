@@ -37,7 +37,7 @@ import org.poprt.RequestOptions;
 import org.poprt.RuntimeConfig;
 import org.poprt.Tensor;
 
-/** Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then what only Java has. */
+/** Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then features of Java only. */
 class RunTest extends Scenarios {
   @Test
   void scenario_02_run() {

@@ -20,7 +20,7 @@ import org.poprt.RuntimeConfig;
 import org.poprt.Session;
 import org.poprt.SessionOptions;
 
-/** What the tests of the scenario list share. */
+/** Helpers of the scenario tests. */
 @Timeout(120)
 abstract class Scenarios {
   static final Path MODELS = Path.of(System.getProperty("poprt.test.models"));

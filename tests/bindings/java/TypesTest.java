@@ -31,7 +31,7 @@ class TypesTest extends Scenarios {
     return runner(compile("types.onnx", new CompilerOptions()));
   }
 
-  /** A 2 x 3 array for each input: the extremes of the type, and what tells bytes, rows and columns apart. */
+  /** A 2 x 3 array for each input: the extremes of the type, and numbers that distinguish bytes, rows and columns. */
   private static Map<String, Object> arrays() {
     short[][] shorts = {{1, -2, 3}, {Short.MIN_VALUE, Short.MAX_VALUE, 0x1234}};
     int[][] ints = {{1, -2, 3}, {Integer.MIN_VALUE, Integer.MAX_VALUE, 0x12345678}};

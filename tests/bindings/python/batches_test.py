@@ -58,13 +58,13 @@ class Batches(unittest.TestCase):
     def test_one_call_after_the_other(self):
         for name in MODELS:
             for executable, _, given, answers in self.each(name):
-                # Nothing would come to fill a step.
+                # No other request would complete a step.
                 with Runner(executable, RuntimeConfig(threads=1, timeout_ns=0)) as runner:
                     for inputs, answer in zip(given[:5], answers):
                         self.equal(runner.run(inputs), answer)
 
     def test_a_call_on_a_replica_does_not_wait_for_a_full_step(self):
-        # Of a limit of none it would wait for ever.
+        # Without a limit, it would wait for ever.
         given, answers = expected("affine")
         with Runner(compiled("affine", 4), RuntimeConfig(replication_factor=2, timeout_ns=0)) as runner:
             _, outputs = memory(runner, np.random.default_rng(1))

@@ -199,7 +199,7 @@ class PopefScripts(Popef):
             self.assertIn(executable.executable(), file.read())
 
     def test_tensors(self):
-        """Weights are tensor blobs of a file of their own."""
+        """Weights are tensor blobs in a separate file."""
         program, weights = (os.path.join(self.folder.name, n) for n in ("program.popef", "weights.popef"))
         executable = Compiler.compile(os.path.join(HERE, "../../../examples/digits/digits.onnx"), None,
                                       CompilerOptions(input_shape={"image": [8, 1, 8, 8]}))

@@ -16,7 +16,7 @@ TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": np.uin
 
 
 def arrays():
-    """The extremes of each type, and numbers that tell bytes, rows and columns apart."""
+    """The extremes of each type, and numbers that distinguish bytes, rows and columns."""
     made = {}
     for name, dtype in TYPES.items():
         if name == "bf16":

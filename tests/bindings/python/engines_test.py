@@ -1,4 +1,4 @@
-"""``poprt.serving`` with stand-ins for Spark, Ray, KServe and TensorFlow: what each engine is called with, and what it gets.
+"""``poprt.serving`` with stand-ins for Spark, Ray, KServe and TensorFlow: the calls that each engine receives, and their results.
 
 tests/serving runs the real engines where there are any."""
 

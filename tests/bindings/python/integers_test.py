@@ -59,7 +59,7 @@ class Integers(unittest.TestCase):
             runner.execute({"table": TABLE, "ids": np.array([2, 0, 1, 2])}, {**out, "next": np.empty(4, np.int64)})
 
     def test_arrays_that_are_bound_must_be_of_the_type(self):
-        """Their later values count, of which a copy would know nothing."""
+        """A run reads their current values, so a converted copy would be out of date."""
         runner = self.lookup("int64_to_int32")
         out = {"rows": np.empty((4, 2), np.float32), "next": np.empty(4, np.int32)}
         with self.assertRaisesRegex(errors.InvalidArgumentError, "'ids'"):

@@ -1,4 +1,4 @@
-"""What Python programs do by mistake, or to everything: errors are in the caller's words; objects are copied, pickled, forked."""
+"""Mistakes of Python programs, with errors in the terms of the caller; objects that are copied, pickled, or used after a fork."""
 
 import asyncio
 import copy

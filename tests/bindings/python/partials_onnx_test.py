@@ -26,7 +26,7 @@ def half_model():
 
 
 def running_sums():
-    """What the chip's partials leave: 16 products in f32, then the sum so far as a half."""
+    """The sums of the chip: 16 products in f32, after which the sum so far is rounded to a half."""
     sums = np.zeros((4, 3), np.float16)
     for k in range(0, DEPTH, 16):
         group = X[:, k:k + 16].astype(np.float32) @ W[k:k + 16].astype(np.float32)

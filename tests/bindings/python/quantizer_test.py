@@ -101,7 +101,7 @@ class Convolutions(unittest.TestCase):
             self.assertLessEqual(abs(accuracy(result) - wanted), 0.005, name)
 
     def test_calibrated_formats_lose_less_than_given_ones(self):
-        """Than formats that are too coarse, or whose range is too small or too large; and hardly more than luck with one that fits."""
+        """They lose less than formats that are too coarse or have an unsuitable range, and at most 2 % more than one that fits."""
         for precision in ("fp8", "fp8_weight"):
             given = {formats: self.loss(scores(self.path, input_shape=SHAPE, precision=precision, ipu_version="ipu21", fp8_params=formats))
                      for formats in ("F143,F143,-1,-1", "F152,F152,-1,-1", "F143,F143,-10,-13", "F143,F143,8,5")}
@@ -114,8 +114,8 @@ class Convolutions(unittest.TestCase):
         self.assertLess(self.loss(self.calibrated("fp8_weight", "gptq")), 0.8 * self.loss(self.calibrated("fp8_weight", "mse")))
 
     def test_calibrated_beats_both_documented_defaults(self):
-        """Where data decides more than a scale: which layer stays fp16, and to what weights are rounded. Alone, the scale of a
-        format with four significant bits moves what fits into it, and the loss hardly (the test above)."""
+        """Data also selects the layer that stays fp16, and the rounding of weights. The scale of a format with four significant
+        bits only moves its range, and hardly affects the loss (the test above)."""
         for precision in ("fp8", "fp8_weight"):
             calibrated = self.loss(self.calibrated(precision, "mse", num_of_layers_keep_fp16="1"))
             for formats in ("F143,F143,-1,-1", "F143,F143,0,0"):

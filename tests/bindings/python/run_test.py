@@ -1,4 +1,4 @@
-"""What people expect of a runtime: models by path, new outputs, checked data, ONNX Runtime's way of asking."""
+"""Expectations of a runtime: models by path, new outputs, checked data, the interface of ONNX Runtime."""
 
 import array
 import asyncio
@@ -21,7 +21,7 @@ DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
 
 
 class Exchanged:
-    """What another package's array is to us: DLPack alone, or ``__array__`` alone."""
+    """An array of another package, which has only DLPack, or only ``__array__``."""
 
     def __init__(self, values, way):
         self.values = values
@@ -323,7 +323,7 @@ class Running(unittest.TestCase):
             Runner(os.path.join(DATA, "lookup.onnx"), RuntimeConfig(threads=2**70))
 
     def test_the_raw_layer_names_arguments(self):
-        """What no class of ours looks at reaches SWIG's functions, whose messages have numbers for arguments."""
+        """Arguments that no class of the package checks reach SWIG's functions, whose messages number the arguments."""
         from poprt.runtime import DeviceManager
         for call, message in ((lambda: DeviceManager("many"), "device_count: expected a whole number of 64 bits"),
                               (lambda: DeviceManager().get_device("one"), "num_ipus: expected a whole number of 64 bits"),

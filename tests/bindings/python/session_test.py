@@ -372,7 +372,7 @@ class Sessions(SessionCase):
             session.close()
 
     def test_scenario_50_no_explicit_close_of_sessions(self):
-        """In a process of its own: what other tests leave is not counted."""
+        """In a separate process, so that memory of other tests is not counted."""
         script = os.path.join(HERE, "session_test.py")
         done = subprocess.run([sys.executable, "-W", "error", script, "cycles"], capture_output=True, text=True,
                               env={**os.environ, "POPRT_DEVICES": "64"}, check=False)
