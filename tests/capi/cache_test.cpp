@@ -1,5 +1,5 @@
-// Which calls share an executable of the engine's cache: what decides the result makes another
-// file, what does not makes none.
+// Tests which calls share an executable of the engine's cache: an option that affects the result
+// causes another file, and all other options do not.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 #include <stdlib.h>
@@ -330,7 +330,7 @@ TEST_F(CompilerSteps, ReportsAllStepsInOrder) {
   }
 }
 
-// Whatever step it is, nothing is left of a call that is stopped there.
+// A call that is stopped at any step leaves nothing.
 TEST_F(CompilerSteps, EachMayBeTheLast) {
   for (int which = 0; which < 3; which++) {
     steps.all.clear();

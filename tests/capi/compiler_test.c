@@ -503,7 +503,7 @@ static void caching_compiles_once(void** state) {
   assert_int_equal(setenv("POPART_CACHE_DIR", cache, 1), 0);
   assert_int_equal(passes_run(fixed_shape(), &e), 0);
   poprt_executable_free(e);
-  /* PopXL's wins. */
+  /* PopXL's variable takes precedence. */
   assert_int_equal(setenv("POPART_CACHE_DIR", "/nowhere", 1), 0);
   assert_int_equal(setenv("POPXL_CACHE_DIR", cache, 1), 0);
   assert_int_equal(passes_run(fixed_shape(), &e), 0);
@@ -512,7 +512,7 @@ static void caching_compiles_once(void** state) {
   run_identity(e, 2);
   poprt_executable_free(e);
 
-  /* The executable of a cache that went away goes on working. */
+  /* An executable can still be used after its cache is removed. */
   assert_int_equal(passes_run(o, &e), 0);
   touch_only_file(cache, 0);
   run_identity(e, 2);
@@ -550,7 +550,7 @@ static void take_line(poprt_log_level level, const char* message, void* user_dat
   snprintf(lines->last, sizeof lines->last, "%s", message);
 }
 
-/* Clipping is what the compiler, a library of its own, warns of; the cache is this library's. */
+/* The compiler, a separate library, warns of clipping; this library warns of the cache. */
 static void messages_go_to_a_callback(void** state) {
   (void)state;
   log_lines first = {0}, second = {0};

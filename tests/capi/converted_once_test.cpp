@@ -138,7 +138,7 @@ TEST_F(ConvertedOnce, ButNotAFileThatHasChanged) {
   const std::string replaced = fresh("relu");
   EXPECT_EQ(compile("relu"), replaced);
   EXPECT_GT(conversions, 0);
-  // Nor one that may have changed without a sign of it.
+  // The same holds for a file that is so new that a later change would not be noticed.
   convert("relu");
   EXPECT_EQ(compile("relu"), replaced);
   EXPECT_GT(conversions, 0);

@@ -1,4 +1,4 @@
-// What PopART's integration test asserts of an export (popef_runtime 5.6), of files that the
+// The assertions of PopART's integration test of exports (popef_runtime 5.6), for files that the
 // compiler writes.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -158,7 +158,7 @@ TEST_P(CppExport, OptionsMatchTheCompilationInOrder) {  // 3
   wanted.emplace_back("source_hash", hash);
   EXPECT_EQ(listed(m.engineOptions()), wanted);
   EXPECT_TRUE(m.deviceOptions().empty());  // the compiler has none
-  // Through memory the same.
+  // The same holds for an executable that is saved from memory.
   const std::string path = folder + "/saved.popef";
   Compiler::compile(onnx(), {}, o)->save(path);
   EXPECT_EQ(listed(read({path})->metadata().at(0).engineOptions()), wanted);

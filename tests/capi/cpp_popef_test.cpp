@@ -273,7 +273,7 @@ TEST(CppPopef, ThreadsReadDifferentTensors) {
   auto reader = std::make_shared<Reader>();
   reader->parseStream(std::make_shared<std::stringstream>(file.str()));
   const auto tensors = reader->tensors();
-  reader.reset();  // the stream is theirs now
+  reader.reset();  // the tensors keep the stream alive
   std::string read[2];
   std::thread other([&] { read[1] = text(*tensors.at(1).getStandaloneDataStream()); });
   read[0] = text(*tensors.at(0).getStandaloneDataStream());
@@ -383,7 +383,7 @@ TEST(CppPopef, EveryErrorClassIsThrown) {
     EXPECT_EQ(e.code(), ErrorCode::not_found);
   }
   EXPECT_THROW(reader.parseFile("/no/such.popef"), std::runtime_error);
-  // A damaged executable is found out when it is read.
+  // A damaged executable is detected when it is read.
   std::string damaged = file.str();
   for (size_t i = 4096; i < 4096 + 2000; i++) damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
   Reader bad;
@@ -516,8 +516,8 @@ TEST(CppPopef, AnExceptionLeavesTheOldFile) {
   EXPECT_EQ(file.bytes(), before);
 }
 
-// A blob is not finished by an exception, even if all of its data was written: the file would be
-// without what the exception prevented.
+// An exception does not finish a blob, even if all of its data was written, because the file would
+// lack the blobs that the exception prevented.
 TEST(CppPopef, AnExceptionWhileABlobIsWrittenFailsTheWriter) {
   const File file;
   FileWriter writer(file.path);

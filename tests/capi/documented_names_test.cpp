@@ -1,5 +1,5 @@
-// What PopEF, Model Runtime and PopRT document, by their names, in the way that programs written
-// for them use it: when one of the names goes, this does not compile.
+// Uses the documented names of PopEF, Model Runtime and PopRT as programs for them do. If one of
+// the names is removed, this file does not compile.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Runners that compute as the chip does, on the model that an executable keeps: it must have what
-// the program has. Blobs of the caller's take the place of the one that the compiler makes.
+// Runners with faithful numerics compute the model that an executable contains, which must have the
+// inputs and outputs of the program. Blobs of the caller replace the one of the compiler.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 
@@ -86,7 +86,7 @@ TEST_F(FaithfulRunner, TheKeptModelHasTheAnchorsOfTheProgram) {
             input + "has none" + kSuch);
   EXPECT_EQ(with(onnx({{"Neg", {"x"}, "y"}, {"Neg", {"y"}, "b"}}, {kX}, {b})),
             output + "has none" + kSuch);
-  // More than the program has is no harm.
+  // Additional inputs and outputs of the model have no effect.
   EXPECT_EQ(with(onnx({{"Neg", {"x"}, "y"}, {"Neg", {"a"}, "b"}}, {a, kX}, {b, kY})), "ok");
   EXPECT_NE(with("no model").find("not an ONNX model"), std::string::npos);
 }

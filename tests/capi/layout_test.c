@@ -1,4 +1,4 @@
-/* Structs never change but at their end: these numbers may grow by new lines only. */
+/* Structs change only at their end: lines may be added here, and existing lines must not change. */
 #include "common.h"
 
 #define AT(type, field, offset) assert_int_equal(offsetof(type, field), offset)

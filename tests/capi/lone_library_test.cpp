@@ -110,7 +110,7 @@ TEST_F(LoneLibrary, ShapesOnDemandNeedACompiler) {
       fmt::format("'{}': cannot load the compiler '{}': ", DATA "/source.popef", compiler_)))
       << message;
   function<decltype(poprt_error_free)>("poprt_error_free")(error);
-  // The shape that it was compiled for needs none.
+  // The shape that it was compiled for needs no compiler.
   o.shapes = nullptr;
   EXPECT_EQ(function<decltype(poprt_executable_load)>("poprt_executable_load")(DATA "/source.popef",
                                                                                &o, &executable),
@@ -123,7 +123,7 @@ TEST_F(LoneLibrary, RefusesAFileThatIsNotTheCompiler) {
   EXPECT_TRUE(
       refusal().second.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)));
   fs::remove(compiler_);
-  fs::copy_file(LIBRARY, compiler_);  // a library, but not that
+  fs::copy_file(LIBRARY, compiler_);  // a library, but not a compiler
   EXPECT_EQ(
       refusal(),
       Refusal(POPRT_FAILED_PRECONDITION,

@@ -91,7 +91,7 @@ TEST_F(Outputs, EveryDimensionIsCutToItsSize) {
   EXPECT_EQ(run({0, 0, 0, 0, 0, 0, 0, 0, 0}, {3, 3}), (Texts{"n s64 [2,0]", "y f32 [2,0,3]"}));
 }
 
-// An output of such a name that is no list of sizes is one as others are.
+// An output with the name of a shape that is not a list of sizes is an ordinary output.
 TEST_F(Outputs, KeepsOutputsThatOnlyHaveTheNameOfAShape) {
   const auto named = [&](const Node& node, const Tensor& made) {
     open(onnx({{"Neg", {"x"}, "y"}, node}, {kX}, {{"y", 1, {2, 3}}, made}));

@@ -452,7 +452,7 @@ static void errors_have_classes(void** state) {
   free(file.data);
 }
 
-/* Whatever the bytes are: an error, or something that can be read to its end. */
+/* Any bytes give an error, or a file that can be read to its end. */
 static void hostile_bytes_are_refused_or_read(void** state) {
   (void)state;
   bytes file = sample_file();
@@ -463,7 +463,7 @@ static void hostile_bytes_are_refused_or_read(void** state) {
     size_t size = file.size;
     for (int flips = 0; flips < 3; flips++) {
       seed = seed * 1664525 + 1013904223;
-      /* headers and descriptors are where it hurts: the compressed code is small */
+      /* most changes affect headers and descriptors, because the compressed code is small */
       broken[(seed >> 8) % file.size] = (unsigned char)(seed >> 24);
     }
     if (round % 4 == 0) size = (seed >> 8) % file.size;

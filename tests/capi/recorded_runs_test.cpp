@@ -1,5 +1,5 @@
-// What runs through the C ABI do, recorded: with each option of a runner, with lists that its
-// options may not have, with buffers that do not fit.
+// Records the results of runs through the C ABI: with each option of a runner, with lists that are
+// invalid in its options, and with buffers that do not fit.
 //
 //   POPRT_WRITE_RECORDS=1 capi_recorded_runs_test   # writes the files; read the diff
 #include "recorded_support.h"
@@ -7,8 +7,8 @@
 namespace poprt::test {
 namespace {
 
-// What options of runners do to five requests, one after the other: the answers, and what the
-// runner has counted.
+// The effect of runner options on five successive requests: the answers, and the counters of the
+// runner.
 TEST_F(Recorded, RunsByOptions) {
   poprt_executable* copies = executable();
   using Runner = poprt_runner_options;
@@ -83,7 +83,7 @@ TEST_F(Recorded, RunsByOptions) {
   expect("runs");
 }
 
-// What lists in options of runners must have.
+// The requirements of lists in options of runners.
 TEST_F(Recorded, ListsOfRunnerOptions) {
   poprt_executable* copies = executable();
   const auto answer = [&](const std::string& what, poprt_error* error, poprt_runner* r) {
