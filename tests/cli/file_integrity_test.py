@@ -1,4 +1,4 @@
-"""What commands do with PopEF files that are damaged, or that change while they are used."""
+"""Commands with PopEF files that are damaged, or that change while they are used."""
 
 import concurrent.futures
 import os

@@ -1,4 +1,4 @@
-"""What the tests of poprt's options share."""
+"""Helpers of the tests of poprt's options."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""popef_dump: what a PopEF file holds."""
+"""popef_dump: the contents of a PopEF file."""
 
 import json
 import os

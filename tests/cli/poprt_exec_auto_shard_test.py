@@ -1,4 +1,4 @@
-"""poprt_exec auto_shard: where a model is cut, and what the cut model gives."""
+"""poprt_exec auto_shard: the cuts of a model, and the results of the cut model."""
 
 import itertools
 import json

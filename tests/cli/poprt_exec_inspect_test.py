@@ -1,4 +1,4 @@
-"""poprt_exec inspect: what the desktop inspector shows, without a window."""
+"""poprt_exec inspect: the views of the desktop inspector, without a window."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""poprt: options about shapes and what passes make of the graph."""
+"""poprt: options about shapes and about the passes that rewrite the graph."""
 
 import os
 import re

@@ -194,7 +194,7 @@ class InputOutputInformation(OptionTest):
 
 
 class AsArgparse(OptionTest):
-    """What PopRT's command, which used Python's argparse, let users type."""
+    """The abbreviations and forms that PopRT's command accepted, because it used Python's argparse."""
 
     def test_beginnings_of_options(self):
         self.succeeds("--input_mod", model("relu"), "--output_d=x", "--export_p")

@@ -1,5 +1,5 @@
-"""poprt as the manual of PopRT 1.5 and published programs call it: whole command lines, feature by feature, and what people who mean
-no good give it. Each option by itself is in poprt_options*_test.py."""
+"""poprt as the manual of PopRT 1.5 and published programs call it: whole command lines, feature by feature, and
+malicious input. Each option by itself is in poprt_options*_test.py."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What commands do with models and data that they run, compare, show and check, recorded in tests/data/cli_commands_*.txt:
+"""The results of commands that run, compare, show and check models and data, recorded in tests/data/cli_commands_*.txt:
 sequences of calls in one folder, the output of each and the files that it makes, changes or removes. Times are masked, data is
 exact in every instruction set.
 

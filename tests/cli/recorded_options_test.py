@@ -1,4 +1,4 @@
-"""What each option does to a small model, recorded in tests/data/cli_options.txt: the output of the command, the converted
+"""The effects of each option on a small model, recorded in tests/data/cli_options.txt: the output of the command, the converted
 graph, the metadata of the executable and its program, each as far as it differs from what the command makes without the
 option. An option that is forgotten on its way, or acts where it must not, is another line. Help texts are whole.
 

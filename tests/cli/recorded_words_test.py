@@ -1,4 +1,4 @@
-"""What commands make of models, recorded in tests/data/cli_commands_*.txt as recorded_commands_test.py does: files and
+"""The results of commands with models, recorded in tests/data/cli_commands_*.txt as in recorded_commands_test.py: files and
 folders, fused models, caches, words as people type them, YAML.
 
     POPRT_WRITE_RECORDS=1 POPRT_BIN=build/release/bin python3 tests/cli/recorded_words_test.py   # then read the diff"""
@@ -141,7 +141,7 @@ poprt -i net.onnx --output n.popef --compiler_options enable_model_fusion=True
 poprt -i net.onnx --output_model n.onnx --compiler_options enable_model_fusion=True
 """
 
-# What makes another executable in a cache is there a file of its own.
+# Each option that changes the executable causes a separate file in the cache.
 CACHED = ["", "", "--precision fp32", "--precision fp16", "--precision fp8_weight", "--winograd off", "--winograd fast", "--convert_version 15", "--lowest_opset 15",
           "--passes eliminate_identity", "--passes eliminate_identity,eliminate_nop_cast", "--skip_passes eliminate_identity", "--skip_passes eliminate_nop_cast",
           "--max_tensor_size 64", "--strict", "--allow_symlinks", "--narrow_int64", "--num_io_tiles 64", "--batches_per_step 2", "--available_memory_proportion 0.5",

@@ -1,4 +1,4 @@
-"""What poprt_exec and popef_dump write when their streams are closed, and when they are interrupted."""
+"""The output and files of poprt_exec and popef_dump when their streams are closed, and when they are interrupted."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What the command line tests share: runs a command in a fresh folder and checks how it fails."""
+"""Helpers of the command line tests: run a command in a new folder and check how it fails."""
 
 import os
 import pty

@@ -84,7 +84,7 @@ TEST_F(AutoShard, OptimalPerfTriesOtherCuts) {
   EXPECT_LE(ran.json()["tried"], 3);
 }
 
-// Whatever they are, so many requests have been run in the meantime.
+// The times are not predictable, but the requests that they describe took less time than this test.
 TEST_F(AutoShard, ReportsTimesOfThisRun) {
   const auto begin = std::chrono::steady_clock::now();
   const Ran ran = shard({"--json"});

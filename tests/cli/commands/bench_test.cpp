@@ -65,7 +65,7 @@ TEST_F(Bench, Json) {
   EXPECT_EQ(other["requests"], 10);
 }
 
-// One at least, and no more than fit.
+// The bench runs at least one request, and no more than fit into the time.
 TEST_F(Bench, TimeEndsIt) {
   for (const char* through : {"runner", "callbacks", "queues"})
     EXPECT_GT(report({"net.popef", "--seconds", "0.001", "--through", through})["requests"], 0)

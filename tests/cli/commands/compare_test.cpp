@@ -97,7 +97,7 @@ TEST_F(Compare, Tolerances) {
   EXPECT_EQ(against(off, {"--atol", "0.25", "--rtol", "0.0294117"}).code, 1);
 }
 
-// They agree with themselves alone, and are not the largest.
+// NaN and infinity agree only with themselves, and are not the largest number.
 TEST_F(Compare, NumbersThatAreNotFinite) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[N,4]
@@ -115,7 +115,7 @@ TEST_F(Compare, NumbersThatAreNotFinite) {
   EXPECT_EQ(finite.json()["outputs"][0]["max_abs"], 8);
   EXPECT_EQ(finite.json()["outputs"][0]["max_rel"], 0.5);
   npy("x.npy", {1, 4}, {1, 2, 4, 8});
-  // Of a difference to 0 there is no part.
+  // A difference from 0 has no relative size.
   EXPECT_EQ(against({0, 2, 4, 10}, {"--json"}).json()["outputs"][0]["max_rel"], 0.2);
 }
 

@@ -91,7 +91,7 @@ TEST_F(Debug, MarkedTensorsAreCompared) {
                   "have no tensor in common; give pairs with --mark_io_mapping"));
 }
 
-// An output of one that the other makes, but does not give.
+// An output of one model may be an intermediate value of the other.
 TEST_F(Debug, OutputsOfBothAreCompared) {
   onnx("two.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[2,2]

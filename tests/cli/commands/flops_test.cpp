@@ -158,7 +158,7 @@ TEST_F(Flops, ScansCountStepsOfAKnownLength) {
   EXPECT_EQ(flops("0") - flops("1"), 4);
 }
 
-// Of two branches with as many operations the one that moves more.
+// Of two branches with equal operations, the one that moves more bytes counts.
 TEST_F(Flops, DearerBranchCounts) {
   for (const bool swapped : {false, true}) {
     const std::string large = R"(graph "l" {
@@ -183,7 +183,7 @@ TEST_F(Flops, DearerBranchCounts) {
   }
 }
 
-// Each of several results whose shape depends on data: the first is named.
+// If the shapes of several results depend on data, the report names the first result.
 TEST_F(Flops, ReportsNodesOfUnknownShape) {
   const Ran ran = counted(R"(graph "g" opset {"": 17} {
   input %x : f32[6]
@@ -201,8 +201,8 @@ TEST_F(Flops, ReportsNodesOfUnknownShape) {
   EXPECT_NE(ran.err.find("where the shape of 'u' (f32["), std::string::npos) << ran.err;
 }
 
-// What decides shapes is computed first, and is then no node any more. Where all are known nothing
-// is computed.
+// Nodes that determine shapes are computed first, and are then not counted. If all shapes are
+// known, nothing is computed.
 TEST_F(Flops, ShapesThatAreComputedAreKnown) {
   const nlohmann::json known = counted(R"(graph "g" opset {"": 17} {
   input %x : f32[2,3,4]

@@ -36,7 +36,7 @@ std::string recorded_help(const std::string& command) {
   return text;
 }
 
-// CLI11 lists what an option excludes by its place in memory: here by name.
+// CLI11 lists the options that an option excludes by their addresses; here they are sorted by name.
 std::string sorted_lists(const std::string& text) {
   std::istringstream lines(text);
   std::string all;

@@ -196,7 +196,7 @@ TEST_F(Inspect, ModelsAreCompiledForShapes) {
   }
 }
 
-// One that cannot be compiled is looked at all the same, but for its program.
+// A model that cannot be compiled is shown without its program.
 TEST_F(Inspect, ModelsThatDoNotCompile) {
   write("g.ir", R"(graph "g" opset {"": 17, "odd": 1} {
   input %x : f32[2]

@@ -21,7 +21,7 @@ std::vector<std::vector<std::string>> cells(const std::string& text) {
   return rows;
 }
 
-// docs/operators.md is what --markdown prints, for which each operator is tried: a while.
+// docs/operators.md is the output of --markdown, which tries each operator and takes a while.
 TEST(Ops, LineOfEachOperatorOfTheDocuments) {
   auto rows = cells(file_text(POPRT_DOCS "/operators.md"));
   ASSERT_GT(rows.size(), 200);

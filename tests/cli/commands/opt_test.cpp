@@ -107,8 +107,7 @@ TEST_F(Opt, StopsAfterAPass) {
   EXPECT_EQ(identities({"--stage", "convert", "--stop_after", "eliminate_identity"}), 0);
 }
 
-// What the passes of the compiler do, such as to fuse an epilogue, which those of the converter do
-// not.
+// Passes of the compiler, such as the fusion of an epilogue, do not run in the converter.
 TEST_F(Opt, StageCompileRunsThePassesOfTheCompiler) {
   const std::vector<std::string> shape = {"--stage"};
   const auto staged = [&](std::vector<std::string> more) {
@@ -120,7 +119,7 @@ TEST_F(Opt, StageCompileRunsThePassesOfTheCompiler) {
   const std::string dumped = staged({"compile", "--dump_each"});
   EXPECT_TRUE(dumped.ends_with(compiled + "\n"));
   EXPECT_GT(count(dumped, "# after "), count(staged({"convert", "--dump_each"}), "# after "));
-  // One of the compiler's alone ends it.
+  // stop_after accepts a pass that only the compiler has.
   const auto passes = [&](const std::string& dump) {
     std::vector<std::string> names;
     for (size_t at = dump.find("# after "); at != dump.npos; at = dump.find("# after ", at + 1))

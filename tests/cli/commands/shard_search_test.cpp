@@ -177,7 +177,7 @@ TEST(ShardSearch, FourRoundsAreTheMost) {
   EXPECT_EQ(speeds.measured, (std::vector<Plan>{{2, 9}, {3, 9}, {4, 9}, {5, 9}}));
 }
 
-// Where the first plan is no better, neighbours of the one that there was are tried all the same.
+// If the first plan is not faster, the neighbours of the previous best plan are tried.
 TEST(ShardSearch, FirstPlanMayBeSlower) {
   Speeds speeds{{0, 1, 2, 9, 4, 5, 6, 1, 8}};
   Candidate best = speeds.at(4);
@@ -219,7 +219,7 @@ TEST(ShardSearch, FullerThanAllowedIsNotMeasured) {
   EXPECT_EQ(best.plan, (Plan{1, 5}));
 }
 
-// What the best needs is allowed, though it is more than the proportion.
+// The memory that the best plan needs is allowed, even if it exceeds the proportion.
 TEST(ShardSearch, NoFullerThanTheBestIsAllowed) {
   Speeds speeds{{0, 1, 3, 8, 9}};
   const std::vector<double> parts = {0.1, 0.1, 0.1, 0.3, 0.1};

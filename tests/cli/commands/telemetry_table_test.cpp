@@ -103,7 +103,7 @@ TEST(TelemetryTable, DistinguishesSessionsByProcessAndStart) {
   EXPECT_EQ(found[2][5], "80.0");
   EXPECT_EQ(found[0][3], "alive");
   EXPECT_EQ(found[2][3], "dead");
-  // One that is gone is forgotten.
+  // A session that has ended is forgotten.
   table.text(Json::array());
   EXPECT_EQ(rows(table.text(all({session(4, 150, 0, 0)})))[0][5], "37.5");
 }

@@ -12,7 +12,7 @@
 namespace poprt::cli {
 namespace {
 
-// What `body` shows where the standard error is a terminal.
+// Returns the output of `body` when standard error is a terminal.
 std::string on_terminal(const std::function<void()>& body) {
   const int outside = ::posix_openpt(O_RDWR | O_NOCTTY);
   if (outside < 0 || ::grantpt(outside) != 0 || ::unlockpt(outside) != 0) return "no terminal";

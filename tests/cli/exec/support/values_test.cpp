@@ -41,7 +41,7 @@ TEST(Values, ModelsThatNeedNoValuesAreCompiledUnchanged) {
   EXPECT_EQ(inputs(p), "x f32[2,3] ");
   EXPECT_TRUE(p.folded.empty() && p.texts.empty() && p.containers.empty());
   EXPECT_FALSE(p.contains_input("x"));
-  // A name that nothing has is for others to refuse.
+  // An unknown name is not refused here, but later.
   EXPECT_EQ(inputs(load(sample_model("relu"), {"z=" + files.put("x.npy", kX)})), "x f32[2,3] ");
 }
 
@@ -172,7 +172,7 @@ TEST(Values, SettingsMatchTheCompiler) {
                Usage);
 }
 
-// What NonZero gives: as many places as there are.
+// NonZero returns the places of all elements that are not zero.
 TEST(Values, CropsOutputsToTheirReportedShape) {
   CompileSettings settings;
   const Executable e = load_model(sample_model("nonzero"), settings);
