@@ -13,7 +13,7 @@ import option_fields
 import symbols
 import tree
 
-# What the layers do by themselves.
+# Functions that the layers call by themselves.
 INTERNAL = {
     "poprt_error_get_code": "errors are exceptions", "poprt_error_message": "errors are exceptions",
     "poprt_error_free": "errors are exceptions", "poprt_popef_error_get_class": "exceptions have it",

@@ -1,5 +1,5 @@
 """lint.functions reports each kind of error: each generated part edited by hand, a function that is not exported, a method by
-hand that is not there, and a function of no shape that it knows. What no function of the table has yet is made as well."""
+hand that is not there, and a function of no shape that it knows. Forms that no function of the table has yet are generated, too."""
 
 import unittest
 from unittest import mock

@@ -25,12 +25,12 @@ SUITES = {
     "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset
     "tests/core/ops/contract_test.cpp",  # the contract that every operator fulfils
-    "tests/core/ops/data_movement_samples_test.cpp",  # samples for it
+    "tests/core/ops/data_movement_samples_test.cpp",  # samples for contract_test.cpp
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product
     "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
     "tests/core/ops/malformed_nodes_test.cpp",  # every operator with random inputs and attributes
-    "tests/core/passes/bent_cases_test.cpp",  # the same and others, with one fact changed
-    "tests/core/passes/copied_cases_test.cpp",  # the same twice, in branches and without types
+    "tests/core/passes/bent_cases_test.cpp",  # the cases of passes and other graphs, with one fact changed
+    "tests/core/passes/copied_cases_test.cpp",  # the cases of passes twice in one graph, in branches and without types
     "tests/core/passes/cases_test.cpp",  # before and after of every pass, from tests/data/passes
     "tests/core/compiler/transforms_test.cpp",  # checkpoints of run_compile_stages
     "tests/core/compiler/flow/sized_indices_test.cpp",  # indices into axes whose size depends on data

@@ -1,4 +1,4 @@
-"""lint.popef_fields and lint.capnp_places notice what they are there for: each generated part edited by hand, a field that one
+"""lint.popef_fields and lint.capnp_places report each kind of error: each generated part edited by hand, a field that one
 of table and schema lacks, and a number that is used twice."""
 
 import unittest
