@@ -39,8 +39,8 @@ void add_plugin_option(Command& command) {
 
 const std::vector<std::string>& plugins_given() { return given_plugins(); }
 
-// Loads the plug-ins twice, because developer commands contain their own copy of core in addition
-// to the library.
+// Loads the plug-ins twice, because the functions of core that developer commands call have another
+// registry of plug-ins than the library.
 void load_given_plugins() {
   plugins::load_environment();
   for (const std::string& path : given_plugins()) {
