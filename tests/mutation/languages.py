@@ -59,6 +59,10 @@ class Language:
         return ("options", [sys.executable, os.path.join(ROOT, "tests/bindings/options/options.py"), self.name,
                             os.path.join(self.work, "options"), self.out, *tools], None, more)
 
+    def ordered(self, site):
+        """The tests, those first that are about the file of the site."""
+        return self.tests
+
     def put(self, site):
         with open(os.path.join(self.tree, site.file), "w", encoding="utf-8") as file:
             file.write(sites.changed(ROOT, site))
@@ -84,6 +88,14 @@ class Python(Language):
         os.symlink(os.path.join(self.out, "bin"), os.path.join(self.work, "bin"))  # tests of commands take the package next to it
         self.tests.append(("poprt_scripts", [sys.executable, "-B", os.path.join(ROOT, "tests/cli/poprt_scripts_test.py")], None,
                            {"POPRT_BIN": os.path.join(self.work, "bin"), "POPRT_ONNX_PYTHON": sys.executable}))
+
+    def ordered(self, site):
+        stem = os.path.splitext(os.path.basename(site.file))[0].strip("_")
+        named = {}
+        for name, _, folder, _ in self.tests:
+            path = os.path.join(folder or "", name + "_test.py")
+            named[name] = os.path.exists(path) and stem in open(path, encoding="utf-8").read()
+        return sorted(self.tests, key=lambda test: (stem not in test[0], not named[test[0]]))
 
     def build(self, site):
         made = os.path.join(self.package, os.path.relpath(site.file, "bindings/python"))
@@ -202,12 +214,12 @@ class Cpp(Language):
 KINDS = {"python": Python, "java": Java, "csharp": CSharp, "go": Go, "cpp": Cpp}
 
 
-def tried(language):
+def tried(language, site, seconds):
     """(how, test) of the first test that fails, or ("survived", "")."""
-    for name, command, folder, more in language.tests:
+    for name, command, folder, more in language.ordered(site):
         if isinstance(language, Cpp) and name not in ("scenarios", "options") and language.compiled(name).returncode:
             return "assertion", name + " does not compile"
-        made = language.run(command, 80, folder, **more)
+        made = language.run(command, seconds, folder, **more)
         if made.returncode:
             with open(os.path.join(language.work, "output"), "w", encoding="utf-8") as file:
                 file.write(made.stdout)
@@ -221,7 +233,7 @@ def measure(name, options):
     found = sites.find(ROOT, name)
     harmless = sites.Site(found[0].file, 0, "none", 0, 0, "", "without a mutant")
     language.put(harmless)
-    if not language.build(harmless) or tried(language)[0] != "survived":
+    if not language.build(harmless) or tried(language, harmless, options.seconds)[0] != "survived":
         raise Broken(f"{name}: the tests fail without a mutant: {open(os.path.join(language.work, 'output'), encoding='utf-8').read()[-3000:]}")
     rows = []
     for site in sites.drawn(random.Random(f"{name} {options.seed}"), found):
@@ -230,7 +242,7 @@ def measure(name, options):
         language.put(site)
         start = time.monotonic()
         if language.build(site):
-            how, test = tried(language)
+            how, test = tried(language, site, options.seconds)
             rows.append({"language": name, "file": site.file, "line": site.line, "kind": site.kind, "shown": site.shown, "how": how,
                          "test": test, "seconds": round(time.monotonic() - start, 1)})
             print(f"{name} {len(rows)}: {how} {test} ({rows[-1]['seconds']} s) {os.path.basename(site.file)}:{site.line} [{site.kind}] "
@@ -269,6 +281,7 @@ def main():
     parser.add_argument("--seed", default="1")
     parser.add_argument("--count", type=int, default=22)
     parser.add_argument("--language", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--seconds", type=int, default=80, help="the time limit of a group of tests")
     parser.add_argument("--json", help="the results, of several calls together")
     parser.add_argument("--before", default="", help="words before each command, for example of a queue for a shared machine")
     parser.add_argument("--report", action="store_true", help="only print the results in the file of --json")

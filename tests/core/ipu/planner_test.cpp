@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "ipu/plan_cost.h"
 #include "support/published_chip.h"
 
 namespace poprt::ipu {
@@ -240,6 +245,240 @@ TEST(Planner, CachesPlans) {
 
 TEST(Planner, RefusesSizesThatAreNotPositive) {
   EXPECT_THROW(plan_product(target_of("mk2"), matmul_of(0, 1, 1), {}), Error);
+}
+
+// What the search of the planner is compared with: all splits of all variants, in plain loops.
+class AllPlans {
+ public:
+  AllPlans(const Target& t, const Product& p, const PlanOptions& o) : target_(t), options_(o) {
+    bound_ = o.memory_proportion * static_cast<double>(t.bytes_per_tile);
+    every_change(p, {});
+    for (const int64_t rounds : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+      if (found) return;
+      const int64_t most = std::max(p.out, p.matmul ? p.batch : 1) / 16;
+      Split loops;
+      loops.serial_out = rounds;
+      if (rounds <= most) {
+        every_change(p, loops);
+        loops.broadcast = true;
+        every_change(p, loops);
+      }
+      loops = {};
+      loops.serial_in = rounds;
+      if (p.groups == 1 && p.in % rounds == 0) every_change(p, loops);
+    }
+  }
+
+  bool found = false;                                      // a plan within the bound
+  std::pair<int64_t, int64_t> best{INT64_MAX, INT64_MAX};  // objective and bytes
+  int64_t least = INT64_MAX;                               // bytes
+
+ private:
+  // The numbers of parts without those whose parts are as long as those of a smaller number.
+  std::vector<int64_t> parts(int64_t size) const {
+    std::vector<int64_t> all;
+    int64_t last = 0;
+    for (int64_t n = 1; n <= size && n <= options_.tiles; n++)
+      if (const int64_t length = (size + n - 1) / n; length != last)
+        all.push_back(n), last = length;
+    return all;
+  }
+
+  void every_change(const Product& p, const Split& loops) {
+    every_method(p, {}, loops);
+    if (p.matmul) {  // the transposed product; the left operand becomes the right one
+      Product q = p;
+      q.batch = p.out;
+      q.out = p.batch;
+      q.resident_inputs = !p.computed_weights;
+      q.computed_weights = !p.resident_inputs;
+      every_method(q, {.swapped = true}, loops);
+    } else {  // groups that are joined
+      for (const int64_t n : {2, 4, 8, 16})
+        if (p.in * n <= 16 && p.groups % n == 0) {
+          Product q = p;
+          q.groups = p.groups / n;
+          q.in = n * p.in;
+          q.out = n * p.out;
+          every_method(q, {}, loops);
+        }
+    }
+    const int64_t taps = p.kernel_rows * p.kernel_width;
+    if (taps > 1 && p.groups == 1 && taps * p.in <= 256 && loops.serial_in == 1) {
+      Product q;  // every tap is a channel of a 1x1 convolution
+      q.batch = p.batch;
+      q.rows = p.rows;
+      q.width = p.width;
+      q.in = taps * p.in;
+      q.out = p.out;
+      q.inputs = p.inputs;
+      q.partials = p.partials;
+      q.result = p.result;
+      q.matmul = p.matmul;
+      q.resident_inputs = p.resident_inputs;
+      q.computed_weights = p.computed_weights;
+      every_method(q, {.flattened = true}, loops);
+    }
+  }
+
+  void every_method(const Product& p, Change change, const Split& loops) {
+    const bool grouped = p.groups > 1, one_tap = p.kernel_rows == 1 && p.kernel_width == 1;
+    if (amp_shape(target_, p.inputs, p.partials).units >= 1)
+      every_split(p, Method::amp, change, loops);
+    if (grouped && p.in < 5 && p.out < 5 && p.inputs == DType::f16 && p.stride_width < 3 &&
+        p.dilation_width == 1)
+      every_split(p, Method::slic, change, loops);
+    if (grouped && p.in == 1 && p.out == 1) every_split(p, Method::vmac, change, loops);
+    if (p.batch * p.rows * p.width * p.out * p.groups < 65537)
+      every_split(p, Method::hmac, change, loops);
+    if (p.in == 1 && one_tap) every_split(p, Method::outer_product, change, loops);
+  }
+
+  void every_split(const Product& p, Method method, Change change, const Split& loops) {
+    const Grain g = grain_of(target_, p, method);
+    const auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+    Split s = loops;
+    for (const int64_t groups : parts(up(p.groups, g.groups)))
+      for (const int64_t kernel : parts(p.kernel_rows))
+        for (const int64_t out : parts(up(up(p.out, g.out), loops.serial_out)))
+          for (const int64_t in : parts(up(up(p.in, g.in), loops.serial_in)))
+            for (const int64_t rows : parts(p.rows))
+              for (const int64_t width : parts(p.width)) {
+                const int64_t used = groups * kernel * out * in * rows * width;
+                if (used > options_.tiles) continue;
+                s.groups = groups, s.kernel = kernel, s.out = out, s.in = in;
+                s.rows = rows, s.width = width;
+                s.batch = 1;  // as many parts of the batch as there are tiles for
+                for (const int64_t batch : parts(p.batch))
+                  if (used * batch <= options_.tiles) s.batch = batch;
+                add(p, method, change, s);
+              }
+  }
+
+  void add(const Product& p, Method method, Change change, const Split& s) {
+    TileWork work;
+    PlanCost cost;
+    if (!plan_cost(target_, p, options_, method, s, change, work, cost)) return;
+    least = std::min(least, cost.bound_bytes);
+    if (static_cast<double>(cost.bound_bytes) > bound_) return;
+    found = true;
+    best = std::min(best, {cost.objective, cost.bound_bytes});
+  }
+
+  const Target& target_;
+  const PlanOptions options_;
+  double bound_;
+};
+
+void is_the_best(const Target& t, const Product& p, const PlanOptions& o) {
+  const Plan plan = plan_product(t, p, o);
+  const AllPlans all(t, p, o);
+  EXPECT_EQ(plan.within_memory, all.found);
+  if (all.found)
+    EXPECT_EQ(std::pair(plan.cost.objective, plan.cost.bound_bytes), all.best);
+  else
+    EXPECT_EQ(plan.cost.bound_bytes, all.least);
+  // The plan says of which product, split and work its costs are.
+  TileWork work;
+  PlanCost cost;
+  ASSERT_TRUE(plan_cost(t, plan.product, o, plan.method, plan.split, {plan.swapped, plan.flattened},
+                        work, cost));
+  EXPECT_EQ(cost.total, plan.cost.total);
+  EXPECT_EQ(cost.bound_bytes, plan.cost.bound_bytes);
+  EXPECT_EQ(work.field(), plan.work.field());
+  EXPECT_LE(plan.split.tiles(), o.tiles ? o.tiles : t.tiles);
+}
+
+TEST(Planner, FindsTheBestOfAllPlans) {
+  std::mt19937 random(41);
+  const auto one = [&](std::initializer_list<int64_t> of) {
+    return of.begin()[random() % of.size()];
+  };
+  for (int i = 0; i < 600; i++) {
+    const Target& t = target_of(one({0, 1}) ? "c600" : "mk2");
+    Product p;
+    p.inputs = one({0, 1, 1}) ? DType::f16 : DType::f32;
+    p.partials = p.inputs == DType::f32 || one({0, 1}) ? DType::f32 : DType::f16;
+    p.result = p.inputs;
+    p.resident_inputs = one({0, 1}) != 0;
+    p.computed_weights = one({0, 1}) != 0;
+    p.in = one({1, 1, 2, 3, 4, 5, 8, 16, 29, 64});
+    p.out = one({1, 1, 2, 3, 4, 5, 16, 33, 80});
+    p.batch = one({1, 2, 3, 7, 40, 129});
+    if (one({0, 0, 1})) {
+      p.matmul = true;
+      p.in = one({1, 7, 32, 100});
+    } else {
+      p.groups = one({1, 1, 2, 4, 6, 16});
+      p.rows = one({1, 2, 5, 9});
+      p.width = one({1, 3, 8});
+      p.kernel_rows = one({1, 1, 2, 3, 5});
+      p.kernel_width = one({1, 1, 3, 4});
+      p.stride_rows = one({1, 2});
+      p.stride_width = one({1, 2, 3});
+      p.dilation_width = one({1, 1, 2});
+    }
+    PlanOptions o{.tiles = one({1, 2, 4, 6, 9})};
+    // Some bounds are smaller than the best plan needs, so that the plan has a loop or exceeds it.
+    if (one({0, 1}))
+      o.memory_proportion = static_cast<double>(plan_product(t, p, o).cost.bound_bytes) *
+                            static_cast<double>(one({20, 50, 90, 100})) / 100 /
+                            static_cast<double>(t.bytes_per_tile);
+    SCOPED_TRACE(i);
+    is_the_best(t, p, o);
+    if (HasFailure()) return;
+  }
+}
+
+// Sizes at the limits of the methods and changes, where one more or less is another plan.
+TEST(Planner, FindsTheBestAtTheLimitsOfMethods) {
+  const Target& t = target_of("c600");
+  const PlanOptions o{.tiles = 4};
+  for (const int64_t field : {65535, 65536, 65537}) {  // of results of hmac
+    Product p;
+    p.batch = field;
+    is_the_best(t, p, o);
+  }
+  for (const int64_t in : {28, 29, 64, 65, 85, 86}) {  // channels of taps
+    Product p;
+    p.in = in;
+    p.rows = p.width = 4;
+    p.kernel_width = 3;
+    is_the_best(t, p, o);
+    p.kernel_rows = 3;
+    is_the_best(t, p, o);
+  }
+  for (const int64_t channels : {1, 2, 3, 4, 5})  // of slic and vmac
+    for (const int64_t groups : {1, 2, 3, 4, 32})
+      for (const int64_t stride : {1, 2, 3}) {
+        Product p;
+        p.groups = groups;
+        p.in = p.out = channels;
+        p.rows = p.width = 6;
+        p.kernel_rows = p.kernel_width = 3;
+        p.stride_width = stride;
+        is_the_best(t, p, o);
+        p.in = 1;
+        is_the_best(t, p, o);
+        p.dilation_width = 2;
+        is_the_best(t, p, o);
+      }
+}
+
+TEST(Planner, RefusesEverySizeThatIsNotPositive) {
+  const Target& t = target_of("mk2");
+  for (int64_t Product::* size :
+       {&Product::groups, &Product::batch, &Product::rows, &Product::width, &Product::in,
+        &Product::out, &Product::kernel_rows, &Product::kernel_width, &Product::stride_rows,
+        &Product::stride_width}) {
+    Product p;
+    EXPECT_NO_THROW(plan_with(t, p, {}, Method::amp, {}));
+    p.*size = 0;
+    EXPECT_THROW(plan_with(t, p, {}, Method::amp, {}), Error);
+    EXPECT_THROW(plan_product(t, p, {}), Error);
+  }
+  const Plan plan = plan_with(t, Product(), {}, Method::amp, {});
+  EXPECT_TRUE(!plan.swapped && !plan.flattened && plan.within_memory);
 }
 
 }  // namespace
