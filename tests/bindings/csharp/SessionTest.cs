@@ -83,6 +83,54 @@ public sealed class SessionTest
         }
     }
 
+    /// <summary>Counts the calls, and waits for an interruption if it is full.</summary>
+    private sealed class Sink : OutputHandler
+    {
+        internal readonly ManualResetEventSlim Waiting = new ManualResetEventSlim(), Interrupted = new ManualResetEventSlim();
+        internal bool Full;
+        internal int Taken, Completed;
+
+        public override bool Take(ReadOnlySpan<byte> data)
+        {
+            Taken++;
+            if (!Full) return true;
+            Waiting.Set();
+            return !Interrupted.Wait(60000);
+        }
+
+        public override void Complete()
+        {
+            Completed++;
+        }
+
+        public override void Interrupt()
+        {
+            Interrupted.Set();
+        }
+    }
+
+    [Test]
+    public void Scenario115EventsOfAnOutput()
+    {
+        using (Session session = OpenSession(Affine(2)))
+        {
+            var sink = new Sink();
+            session.SetUserInputHandler("x", data => true);
+            session.SetUserOutputHandler("y", sink);
+            for (int i = 0; i < 3; i++) session.RunMainPrograms();
+            Assert.That(sink.Taken, Is.EqualTo(3));
+            Assert.That(sink.Completed, Is.EqualTo(3));
+            Assert.That(sink.Interrupted.IsSet, Is.False);
+            sink.Full = true;
+            Task<bool> run = Task.Run(() => session.RunMainPrograms());
+            sink.Waiting.Wait();
+            session.Stop();
+            Assert.That(run.Result, Is.False);
+            Assert.That(sink.Interrupted.IsSet, Is.True);
+            Assert.That(sink.Taken, Is.EqualTo(4));
+        }
+    }
+
     private static IEnumerable<float> Expected(int first)
     {
         return Enumerable.Range(first, 8).Select(x => 2f * x + 1);

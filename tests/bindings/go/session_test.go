@@ -183,6 +183,44 @@ func TestScenario36StopEndsARunThatWaits(t *testing.T) {
 	}
 }
 
+// sink counts the calls, and waits for an interruption if it is full.
+type sink struct {
+	waiting, interrupted chan struct{}
+	full                 bool
+	taken, completed     int
+}
+
+func (s *sink) Take([]byte) error {
+	s.taken++
+	if !s.full {
+		return nil
+	}
+	close(s.waiting)
+	<-s.interrupted
+	return io.EOF
+}
+
+func (s *sink) Complete()  { s.completed++ }
+func (s *sink) Interrupt() { close(s.interrupted) }
+
+func TestScenario115EventsOfAnOutput(t *testing.T) {
+	s := session(t, affine(t))
+	out := &sink{waiting: make(chan struct{}), interrupted: make(chan struct{})}
+	ok(t, s.SetInputHandler("x", poprt.InputFunc(nothing)))
+	ok(t, s.SetOutputHandler("y", out))
+	for i := 0; i < 3; i++ {
+		ok(t, s.RunMainPrograms())
+	}
+	equal(t, []int{out.taken, out.completed}, []int{3, 3})
+	out.full = true
+	done := make(chan error)
+	go func() { done <- s.RunMainPrograms() }()
+	<-out.waiting
+	s.Stop()
+	equal(t, <-done, io.EOF) // of the handler
+	equal(t, out.taken, 4)
+}
+
 func TestScenario37Predicates(t *testing.T) {
 	var asked []string
 	e := affine(t)

@@ -12,7 +12,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -35,6 +39,28 @@ class QueueTest extends Scenarios {
 
   private static void check(FloatBuffer y, int first) {
     for (int i = 0; i < 8; i++) assertEquals(2 * (first + i) + 1, y.get(i), "of " + first);
+  }
+
+  /** The future of an element ends if its executor takes no more tasks, also after a disconnect. */
+  @Test
+  void an_executor_that_takes_no_more_tasks() throws Exception {
+    RejectedExecutionException full = new RejectedExecutionException("full");
+    Executor rejects =
+        task -> {
+          throw full;
+        };
+    try (Session session = session(affine(2))) {
+      QueueManager queues = session.createQueueManager(new QueueOptions());
+      CompletableFuture<Void> in = queues.inputQueue("x").enqueue(numbers(queues.inputQueue("x"), 0), rejects);
+      CompletableFuture<Void> out = queues.outputQueue("y").enqueue(FloatBuffer.allocate(8), rejects);
+      session.runMainPrograms();
+      CompletableFuture<Void> left = queues.inputQueue("x").enqueue(numbers(queues.inputQueue("x"), 0), rejects);
+      queues.disconnectAll();
+      for (CompletableFuture<Void> future : List.of(in, out, left)) {
+        ExecutionException e = assertThrows(ExecutionException.class, () -> future.get(20, TimeUnit.SECONDS));
+        assertSame(full, e.getCause());
+      }
+    }
   }
 
   @Test

@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.poprt.CompilerOptions;
 import org.poprt.Device;
@@ -19,6 +20,7 @@ import org.poprt.DeviceManager;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.InputHandler;
+import org.poprt.OutputHandler;
 import org.poprt.Poprt;
 import org.poprt.PoprtException;
 import org.poprt.Session;
@@ -191,6 +193,58 @@ class SessionTest extends Scenarios {
             return true;
           });
       assertFalse(session.runMainPrograms());
+    }
+  }
+
+  /** Counts the calls, and waits for an interruption if it is full. */
+  private static final class Sink implements OutputHandler {
+    final CountDownLatch waiting = new CountDownLatch(1);
+    final CountDownLatch interrupted = new CountDownLatch(1);
+    boolean full;
+    int taken;
+    int completed;
+
+    @Override
+    public boolean take(ByteBuffer data) {
+      taken++;
+      if (!full) return true;
+      waiting.countDown();
+      try {
+        return interrupted.await(60, TimeUnit.SECONDS) && false;
+      } catch (InterruptedException e) {
+        return true;
+      }
+    }
+
+    @Override
+    public void complete() {
+      completed++;
+    }
+
+    @Override
+    public void interrupt() {
+      interrupted.countDown();
+    }
+  }
+
+  @Test
+  void scenario_115_events_of_an_output() throws Exception {
+    try (Session session = session(affine(2))) {
+      Sink sink = new Sink();
+      session.setUserInputHandler("x", data -> true);
+      session.setUserOutputHandler("y", sink);
+      for (int i = 0; i < 3; i++) session.runMainPrograms();
+      assertEquals(3, sink.taken);
+      assertEquals(3, sink.completed);
+      assertEquals(1, sink.interrupted.getCount());
+      sink.full = true;
+      FutureTask<Boolean> run = new FutureTask<>(session::runMainPrograms);
+      new Thread(run).start();
+      sink.waiting.await();
+      session.stop();
+      assertFalse(run.get(30, TimeUnit.SECONDS));
+      assertEquals(0, sink.interrupted.getCount());
+      assertEquals(4, sink.taken);
     }
   }
 

@@ -243,6 +243,8 @@ class Gguf(unittest.TestCase):
         File(more={"tokenizer.chat_template": "{{ größe }}"}).write(self.path)
         gguf(self.path, self.made)
         tokenizer = self.json("tokenizer.json")
+        self.assertEqual({k: v for k, v in tokenizer.items() if k not in ("added_tokens", "pre_tokenizer", "decoder", "model")},
+                         {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "post_processor": None})
         self.assertEqual(tokenizer["model"]["vocab"], {chr(ord("a") + i) if i < 26 else f"<{i}>": i for i in range(VOCABULARY)})
         self.assertEqual(tokenizer["model"]["merges"], [["a", "b"]])
         self.assertEqual([t["id"] for t in tokenizer["added_tokens"]], list(range(26, VOCABULARY)))

@@ -253,6 +253,33 @@ class Sessions(SessionCase):
         session.setUserInputHandler("x", lambda _: session.stop())  # a handler may stop its session
         self.assertIs(session.runMainPrograms(), False)
 
+    def test_scenario_115_events_of_an_output(self):
+        class Sink(Patient):
+            """Counts the calls, and waits for an interruption if it is full."""
+
+            taken = completed = 0
+            full = False
+
+            def fetch(self, array):
+                self.taken += 1
+                return super().fetch(array) if self.full else None
+
+            def complete(self):
+                self.completed += 1
+
+        session, sink = self.session(), Sink()
+        session.setUserInputHandler("x", nothing)
+        session.setUserOutputHandler("y", sink)
+        for _ in range(3):
+            session.runMainPrograms()
+        self.assertEqual((sink.taken, sink.completed, sink.interrupted.is_set()), (3, 3, False))
+        sink.full = True
+        run = self.in_thread(session.runMainPrograms)
+        sink.waiting.wait()
+        session.stop()
+        self.assertIs(run.result(), False)
+        self.assertEqual((sink.taken, sink.interrupted.is_set()), (4, True))
+
     def test_scenario_37_predicates(self):
         asked = []
         accept, reject = model_runtime.AnchorCallbackPolicy.BIND_USER_CB, model_runtime.AnchorCallbackPolicy.BIND_EMPTY_CB
