@@ -387,6 +387,10 @@ void is_the_best(const Target& t, const Product& p, const PlanOptions& o) {
   EXPECT_EQ(cost.bound_bytes, plan.cost.bound_bytes);
   EXPECT_EQ(work.field(), plan.work.field());
   EXPECT_LE(plan.split.tiles(), o.tiles ? o.tiles : t.tiles);
+  // The operands of a transposed product keep their places in memory.
+  EXPECT_EQ(plan.product.resident_inputs, plan.swapped ? !p.computed_weights : p.resident_inputs);
+  EXPECT_EQ(plan.product.computed_weights, plan.swapped ? !p.resident_inputs : p.computed_weights);
+  EXPECT_EQ(plan.product.multiplies() % p.multiplies(), 0);  // joined groups multiply more zeros
 }
 
 TEST(Planner, FindsTheBestOfAllPlans) {
@@ -448,6 +452,15 @@ TEST(Planner, FindsTheBestAtTheLimitsOfMethods) {
     p.kernel_rows = 3;
     is_the_best(t, p, o);
   }
+  for (const int64_t taps : {2, 4, 8, 16, 32, 64})
+    for (const int64_t more : {-1, 0, 1}) {
+      Product p;
+      p.in = 256 / taps + more;
+      p.rows = 4;
+      p.kernel_width = taps;
+      p.out = 3;
+      is_the_best(t, p, o);
+    }
   for (const int64_t channels : {1, 2, 3, 4, 5})  // of slic and vmac
     for (const int64_t groups : {1, 2, 3, 4, 32})
       for (const int64_t stride : {1, 2, 3}) {
