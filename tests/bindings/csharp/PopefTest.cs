@@ -370,6 +370,43 @@ public sealed class PopefTest
         }
     }
 
+    /// <summary>Gives a few bytes at a time, and counts them.</summary>
+    private sealed class Dribble : MemoryStream
+    {
+        private readonly int most;
+        internal long Given;
+
+        internal Dribble(byte[] bytes, int most) : base(bytes)
+        {
+            this.most = most;
+        }
+
+        public override int Read(byte[] buffer, int offset, int count)
+        {
+            int size = base.Read(buffer, offset, Math.Min(count, most));
+            Given += size;
+            return size;
+        }
+    }
+
+    [Test]
+    public void Scenario59ASourceMayGiveAFewBytesAtATime()
+    {
+        string file = AffineFile("dribble.popef");
+        byte[] code;
+        using (PopefReader reader = PopefReader.Open(file)) code = reader.Blobs(PopefBlobType.Executable).Single().ToArray();
+        foreach (int most in new[] { 1, 7, 11, 64 })
+        {
+            var stream = new Dribble(File.ReadAllBytes(file), most);
+            using (PopefReader reader = PopefReader.Open(stream))
+            {
+                stream.Given = 0;
+                Assert.That(reader.Blobs(PopefBlobType.Executable).Single().ToArray(), Is.EqualTo(code));
+                Assert.That(stream.Given, Is.EqualTo(code.Length)); // and none after the end of the memory
+            }
+        }
+    }
+
     [Test]
     public void Scenario59PopefByPosition()
     {

@@ -494,6 +494,34 @@ class PopefTest extends Scenarios {
     }
   }
 
+  @Test
+  void scenario_59_a_source_may_give_a_few_bytes_at_a_time() throws IOException {
+    Path file = affineFile();
+    byte[] code;
+    try (PopefReader reader = PopefReader.open(file)) {
+      code = reader.blobs(PopefBlob.Type.EXECUTABLE).get(0).toBytes();
+    }
+    try (SeekableByteChannel channel = Files.newByteChannel(file)) {
+      SeekableByteChannel slow =
+          (SeekableByteChannel)
+              java.lang.reflect.Proxy.newProxyInstance(
+                  getClass().getClassLoader(),
+                  new Class<?>[] {SeekableByteChannel.class},
+                  (proxy, method, arguments) -> {
+                    if (!method.getName().equals("read")) return method.invoke(channel, arguments);
+                    ByteBuffer into = (ByteBuffer) arguments[0];
+                    ByteBuffer part = into.slice();
+                    part.limit(Math.min(7, part.remaining()));
+                    int count = channel.read(part);
+                    into.position(into.position() + Math.max(count, 0));
+                    return count;
+                  });
+      try (PopefReader reader = PopefReader.open(slow)) {
+        assertArrayEquals(code, reader.blobs(PopefBlob.Type.EXECUTABLE).get(0).toBytes());
+      }
+    }
+  }
+
   private static PopefError kind(org.junit.jupiter.api.function.Executable call) {
     return assertThrows(PoprtException.class, call).popefError();
   }
