@@ -24,6 +24,14 @@ def affine():
 
 
 class Runners(unittest.TestCase):
+    def test_a_runner_without_a_configuration_has_that_of_its_kind(self):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "pack timeout must be more than 0"):
+            PackRunner(affine())
+        with self.assertRaisesRegex(errors.NotFoundError, "no host_concat_config was given"):
+            HostConcatRunner(affine())
+        with LightRunner(compiled("weights.onnx", constant_weights=False)) as runner:
+            runner.run({d.name: np.ones(d.shape, d.numpy_data_type()) for d in runner.get_inputs()})
+
     def test_scenario_46_model_fusion_runner(self):
         with ModelFusionRunner(compiled("fused.onnx"), RuntimeConfig(threads=1)) as runner:
             self.assertEqual([d.name for d in runner.get_execute_inputs()], ["graph0/x", "graph1/x"])
