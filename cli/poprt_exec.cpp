@@ -18,10 +18,11 @@ namespace {
 // Describes a command that does not exist, with the one that the user probably means.
 std::string unknown_command(const poprt::cli::Command& app, const std::string& command) {
   constexpr std::pair<const char*, const char*> kOtherNames[] = {
-      {"perf", "bench"},    {"benchmarks", "bench"}, {"measure", "bench"}, {"infer", "run"},
-      {"predict", "run"},   {"execute", "run"},      {"diff", "compare"},  {"show", "inspect"},
-      {"dump", "inspect"},  {"optimize", "opt"},     {"optimise", "opt"},  {"operators", "ops"},
-      {"profile", "bench"}, {"shard", "auto_shard"}, {"chat", "generate"}, {"monitor", "top"}};
+      {"perf", "bench"},    {"benchmarks", "bench"}, {"measure", "bench"},   {"infer", "run"},
+      {"predict", "run"},   {"execute", "run"},      {"diff", "compare"},    {"show", "inspect"},
+      {"dump", "inspect"},  {"optimize", "opt"},     {"optimise", "opt"},    {"operators", "ops"},
+      {"profile", "bench"}, {"shard", "auto_shard"}, {"chat", "generate"},   {"monitor", "top"},
+      {"info", "inspect"},  {"view", "inspect"},     {"summary", "inspect"}, {"list", "inspect"}};
   const auto names = app.command_names();
   std::string similar = poprt::cli::similar_word(names, command);
   for (const auto& [other, name] : kOtherNames)
@@ -30,6 +31,7 @@ std::string unknown_command(const poprt::cli::Command& app, const std::string& c
   if (!similar.empty()) text += fmt::format(", did you mean {}?", similar);
   if (command == "convert" || command == "compile")
     text += ", poprt -i MODEL converts and compiles";
+  if (command == "serve") text += ", poprt_serve serves models over HTTP and gRPC";
   return text;
 }
 

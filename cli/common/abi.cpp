@@ -101,10 +101,17 @@ AnchorMemory::AnchorMemory(const poprt_anchor* anchor) : bytes_(poprt_anchor_byt
 
 void AnchorMemory::FreeAligned::operator()(std::byte* p) const { std::free(p); }
 
+// Options whose values are files of tensors.
+constexpr std::string_view kFiles[] = {"--input", "--input-pb", "--output", "--reference"};
+
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option) {
   const size_t at = word.find('=');
-  if (at == std::string::npos || at == 0 || at + 1 == word.size())
-    throw Usage(fmt::format("{}: expected NAME=VALUE, found '{}'", option, word));
+  if (at == std::string::npos || at == 0 || at + 1 == word.size()) {
+    const char* form = option == "--input_shape"            ? "NAME=d0,d1,..."
+                       : std::ranges::count(kFiles, option) ? "NAME=FILE"
+                                                            : "NAME=VALUE";
+    throw Usage(fmt::format("{}: expected {}, found '{}'", option, form, word));
+  }
   return {word.substr(0, at), word.substr(at + 1)};
 }
 

@@ -88,6 +88,17 @@ std::vector<std::string> with_whole_names(const CLI::App& program, int argc, cha
   return words;
 }
 
+// Names of options in other programs.
+constexpr std::pair<const char*, const char*> kOtherOptions[] = {
+    {"--requests", "--iterations"}, {"--runs", "--iterations"},
+    {"--repeat", "--iterations"},   {"--duration", "--seconds"},
+    {"--time", "--seconds"},        {"--num_threads", "--threads"},
+    {"--jobs", "--threads"},        {"--concurrency", "--clients"},
+    {"--batch", "--batch_size"},    {"--shape", "--input_shape"},
+    {"--shapes", "--input_shape"},  {"--dtype", "--precision"},
+    {"--model", "--input_model"},   {"--out", "--output"},
+    {"--fp16", "--precision"},      {"--max_tokens", "--max_new_tokens"}};
+
 // Describes the first option that its command does not have, with the most similar name if there is
 // one. Returns "" if all options are known.
 std::string unknown_option(const CLI::App& program, const std::vector<std::string>& words) {
@@ -106,6 +117,8 @@ std::string unknown_option(const CLI::App& program, const std::vector<std::strin
           distance = d;
           closest = name;
         }
+    for (const auto& [other, name] : kOtherOptions)
+      if (with_underscores(word) == other && is_option(*command, name)) closest = name + 2;
     if (!closest.empty()) text += fmt::format(", did you mean --{}?", closest);
     return text;
   }

@@ -1,9 +1,12 @@
 #include "common/help_topics.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/arguments.h"
@@ -53,6 +56,27 @@ std::string topic_text(const HelpTopic& topic, size_t width) {
   return text;
 }
 
+// The names of the topics whose text contains a word, at most five, those with the most first.
+std::vector<std::string_view> topics_with(std::string_view word) {
+  std::vector<std::pair<size_t, std::string_view>> found;
+  for (const HelpTopic& topic : help_topics()) {
+    const std::string_view text = topic.text;
+    const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
+    size_t times = 0;
+    for (auto at = text.begin();; at += static_cast<ptrdiff_t>(word.size()), times++) {
+      at = std::search(at, text.end(), word.begin(), word.end(), same);
+      if (at == text.end()) break;
+    }
+    if (times > 0) found.emplace_back(times, topic.name);
+  }
+  std::ranges::sort(found, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < std::min<size_t>(found.size(), 5); i++) names.push_back(found[i].second);
+  return names;
+}
+
 std::optional<int> handle_help(const char* program, int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "help") return std::nullopt;
   if (argc > 3) throw Usage(fmt::format("help: expected one topic, found {}", argc - 2));
@@ -68,9 +92,11 @@ std::optional<int> handle_help(const char* program, int argc, char** argv) {
   for (const HelpTopic& topic : help_topics()) names.emplace_back(topic.name);
   for (const HelpAlias& alias : help_aliases()) names.emplace_back(alias.name);
   const std::string similar = similar_word(names, argv[2]);
-  throw Usage(fmt::format("there is no topic '{}'{}; {} help lists the topics", argv[2],
-                          similar.empty() ? "" : fmt::format(", did you mean {}?", similar),
-                          program));
+  std::string hint = similar.empty() ? "" : fmt::format(", did you mean {}?", similar);
+  if (const auto found = topics_with(argv[2]); !found.empty())
+    hint = fmt::format("; the word is in {}", fmt::join(found, ", "));
+  throw Usage(
+      fmt::format("there is no topic '{}'{}; {} help lists the topics", argv[2], hint, program));
 }
 
 }  // namespace poprt::cli

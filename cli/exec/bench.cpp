@@ -90,7 +90,7 @@ struct Buffers {
       in.emplace_back(t.anchor);
     }
     for (const Case::Tensor& t : c.outputs) out.emplace_back(t.anchor);
-    fill_inputs(anchors, in, of_case(a.inputs, c), of_case(a.inputs_pb, c), true);
+    fill_inputs(anchors, in, of_case(a.inputs, c), of_case(a.inputs_pb, c), Missing::random);
     for (size_t i = 0; i < in.size(); i++)
       inputs.push_back(
           {poprt_anchor_name(c.inputs[i].anchor), 0, in[i].data(), c.inputs[i].bytes()});

@@ -226,7 +226,7 @@ class Run {
     std::vector<AnchorMemory> memory;
     for (const auto* anchor : ins) memory.emplace_back(anchor);
     for (const auto* anchor : outs_) out_.emplace_back(anchor);
-    fill_inputs(ins, memory, a.inputs, a.inputs_pb, false);
+    fill_inputs(ins, memory, a.inputs, a.inputs_pb, Missing::error);
     std::vector<const void*> in_data;
     std::vector<void*> out_data;
     for (auto& m : memory) in_data.push_back(m.data());
@@ -270,7 +270,10 @@ int run(CompareArguments& a) {
     add(outs, "output", a.references);
   }
   if (a.references.empty())
-    throw Usage("there is no reference; give --reference NAME=FILE.npy or --data_set FOLDER");
+    throw Usage(
+        "there is no reference; give --reference NAME=FILE.npy or --data_set FOLDER; poprt_exec "
+        "debug "
+        "compare compares two models, and poprt --check a conversion with its original");
   const bool variants = cases_of(executable.get(), runner.get()).kind != Cases::one;
   std::optional<Run> once;
   std::optional<VariantRuns> several;

@@ -21,13 +21,28 @@ struct Row {
   ops::OpSupport support;
 };
 
-int list_operators(bool json, bool markdown) {
+// Throws Failure for a name that no operator has, with the most similar one.
+void check_names(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const ops::OpDef* op : ops::all_ops()) known.emplace_back(op->name);
+  for (const std::string& name : names) {
+    if (same_word(known, name)) continue;
+    const std::string similar = similar_word(known, name);
+    throw Failure(fmt::format("there is no operator '{}'{}", name,
+                              similar.empty() ? "" : fmt::format(", did you mean {}?", similar)));
+  }
+}
+
+// Lists the operators with these names, in upper or lower case, or all if there are none.
+int list_operators(const std::vector<std::string>& names, bool json, bool markdown) {
+  check_names(names);
   std::vector<Row> rows;
   for (const ops::OpDef* op : ops::all_ops())
-    rows.push_back({op,
-                    op->domain.empty() ? "ai.onnx" : op->domain,
-                    op->until >= 1 << 30 ? "" : std::to_string(op->until),
-                    {}});
+    if (names.empty() || same_word(names, std::string(op->name)))
+      rows.push_back({op,
+                      op->domain.empty() ? "ai.onnx" : op->domain,
+                      op->until >= 1 << 30 ? "" : std::to_string(op->until),
+                      {}});
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return std::tuple(a.op->domain, a.op->name, a.op->since) <
            std::tuple(b.op->domain, b.op->name, b.op->since);
@@ -69,22 +84,25 @@ int list_operators(bool json, bool markdown) {
 }  // namespace
 
 void add_ops(Command& app, std::function<int()>& action) {
+  auto names = std::make_shared<std::vector<std::string>>();
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false),
        changes = std::make_shared<bool>(false);
   Command* c = app.add_command(
       "ops",
       "List the supported operators and opsets; with --json or --markdown also the types of input "
       "0 that a trial of each operator accepts, and its implementation");
+  auto* n = c->add_option("OPERATOR", *names, "Only these operators")->many();
   auto* j = c->add_flag("--json", *json, "As JSON");
   auto* m = c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
   c->add_flag(
        "--opsets", *changes,
        "The effect of converting a model to another opset on each operator, as a Markdown table")
       ->excludes(j)
-      ->excludes(m);
+      ->excludes(m)
+      ->excludes(n);
   c->callback([=, &action] {
     action = [=] {
-      if (!*changes) return list_operators(*json, *markdown);
+      if (!*changes) return list_operators(*names, *json, *markdown);
       fmt::print("{}", opsets::conversions_markdown());
       return 0;
     };

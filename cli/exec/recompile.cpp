@@ -259,7 +259,7 @@ int recompile(const RecompileArguments& a) {
                            {"package_before", before},
                            {"package_after", after},
                            {"recompiled", false}};
-  if (before == after && !a.force) {
+  if (before == after && !a.force && output == a.file) {
     if (a.json) {
       print_json(report);
     } else {

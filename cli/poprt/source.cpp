@@ -31,6 +31,7 @@ std::string model_file(const std::string& given) {
   for (const auto& entry : fs::directory_iterator(given, error))
     if (entry.path().extension() == ".onnx") found.push_back(entry.path().string());
   if (error) throw Failure(fmt::format("cannot read the folder '{}': {}", given, error.message()));
+  if (found.empty()) throw Failure(fmt::format("the folder '{}' contains no .onnx file", given));
   if (found.size() != 1)
     throw Failure(
         fmt::format("the folder '{}' contains {} .onnx files; give one of them as --input_model",

@@ -37,7 +37,7 @@ TOPICS = {
 }
 # Other names of topics, for example those of the documents.
 ALIASES = {"chip": "estimate", "batching": "shapes", "input_shape": "shapes", "batch_size": "shapes", "model_fusion": "fusion",
-           "fp16": "precision", "fp8": "precision", "int8": "precision", "bf16": "precision", "calibration": "precision",
+           "fp16": "precision", "fp8": "precision", "int8": "precision", "bf16": "precision", "calibration": "precision", "quantization": "precision",
            "generate": "generation", "opset": "opsets", "serve": "serving", "plugin": "plugins", "bench": "performance"}
 
 

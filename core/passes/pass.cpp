@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 
+#include "base/edit_distance.h"
 #include "base/log.h"
 #include "ir/placement.h"
 #include "ir/verifier.h"
@@ -16,21 +16,6 @@
 
 namespace poprt::passes {
 namespace {
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); i++) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); j++) {
-      const size_t substitution = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substitution});
-    }
-  }
-  return row[b.size()];
-}
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -58,6 +43,20 @@ void verify_after(const ir::Graph& graph, const Unverified& unverified) {
                                     fmt::join(unverified, ", ")));
     throw;
   }
+}
+
+// Whether the name of the pass has all words of `name`, by their first four letters and in any
+// order: fold_constants is constant_folding.
+bool same_stems(std::string_view name, const PassDef& pass) {
+  size_t words = 0;
+  while (!name.empty()) {
+    const size_t end = std::min(name.find('_'), name.size());
+    const std::string_view stem = name.substr(0, std::min<size_t>(end, 4));
+    if (stem.size() >= 3 && pass.name.find(stem) == std::string_view::npos) return false;
+    words += stem.size() >= 3;
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return words > 1;
 }
 
 }  // namespace
@@ -93,7 +92,8 @@ const PassDef& pass_of(std::string_view name) {
   if (const PassDef* pass = find_pass(name)) return *pass;
   std::vector<std::pair<size_t, std::string_view>> near;
   for (const PassDef* pass : all_passes()) {
-    const bool part = !name.empty() && pass->name.find(name) != std::string_view::npos;
+    const bool part = !name.empty() &&
+                      (pass->name.find(name) != std::string_view::npos || same_stems(name, *pass));
     const size_t distance = part ? 0 : edit_distance(name, pass->name);
     if (distance <= std::max<size_t>(2, name.size() / 3)) near.emplace_back(distance, pass->name);
   }

@@ -87,6 +87,8 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
     poprt_error_code code;
   } wrong[] = {
       {"nonsense", "1", "there is no option 'nonsense'", POPRT_INVALID_ARGUMENT},
+      {"precisoin", "1", "there is no option 'precisoin'; did you mean 'precision'?",
+       POPRT_INVALID_ARGUMENT},
       {"export_popef", "1", "of the command poprt", POPRT_INVALID_ARGUMENT},
       {"input_shape", "x=2,4", "`input_shape` is given twice", POPRT_INVALID_ARGUMENT},
       {"batch_size", "2", "`batch_size` needs `batch_axis`", POPRT_INVALID_ARGUMENT},

@@ -66,7 +66,13 @@ class Help(CommandTest):
             heading = re.search(r"^## (.*)$", file.read(), re.M)[1]
         self.assertIn(heading + "\n", self.succeeds("help", "precision"))
         self.misused(["help", "precison"], "did you mean precision?")
+        self.misused(["help", "Percentile"], "there is no topic 'Percentile'; the word is in ")
+        self.misused(["help", "word_in_no_topic"], "there is no topic 'word_in_no_topic'; poprt help lists the topics")
         self.assertEqual(self.succeeds("help", "bench", command="poprt_exec"), self.succeeds("--help", command="poprt_exec bench"))
+
+    def test_a_folder_without_a_model(self):
+        os.mkdir(self.path("empty"))
+        self.fails(["-i", "empty", "--show"], "the folder 'empty' contains no .onnx file")
 
     def test_messages_name_no_file_of_the_source_tree(self):
         for _, text in self.helps():
@@ -77,8 +83,19 @@ class Hints(CommandTest):
     command = "poprt_exec"
 
     def test_commands(self):
-        for word, meant in (("benchmark", "bench"), ("infer", "run"), ("perf", "bench"), ("inspekt", "inspect")):
+        for word, meant in (("benchmark", "bench"), ("infer", "run"), ("perf", "bench"), ("inspekt", "inspect"),
+                           ("info", "inspect")):
             self.misused([word, DIGITS], f"there is no command '{word}', did you mean {meant}?")
+        self.misused(["serve", DIGITS], "poprt_serve serves models over HTTP and gRPC")
+
+    def test_what_is_missing_is_named_with_the_option_that_gives_it(self):
+        self.command = "poprt_exec bench"
+        self.misused([DIGITS, "--duration", "1"], "did you mean --seconds?")
+        self.command = "poprt_exec run"
+        self.misused([DIGITS, "--output", "scores.npy"], "--output: expected NAME=FILE, found 'scores.npy'")
+        self.fails([DIGITS, *SHAPE], "give --input image=FILE.npy, or --random for random data")
+        self.command = "poprt_exec compare"
+        self.misused([DIGITS, *SHAPE], "poprt_exec debug compare compares two models")
 
     def test_dashes_and_capitals(self):
         self.succeeds("--input-shape", "image=1,1,8,8", "-i", DIGITS, "--precision", "FP16", "-o", "a.popef", command="poprt")

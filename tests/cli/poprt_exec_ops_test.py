@@ -35,7 +35,13 @@ class Ops(CommandTest):
     def test_wrong_usage(self):
         self.misused(["--json", "--markdown"], "--json", "--markdown")
         self.misused(["--json", "--opsets"], "--json", "--opsets")
-        self.misused(["stray"], "stray")
+        self.misused(["Conv", "--opsets"], "--opsets")
+        self.fails(["conw"], "there is no operator 'conw', did you mean Conv?")
+
+    def test_operators_by_name_in_upper_or_lower_case(self):
+        rows = [line.split() for line in self.succeeds("conv", "Relu").splitlines()]
+        self.assertEqual({row[1] for row in rows}, {"Conv", "Relu"})
+        self.assertEqual(rows, [line.split() for line in self.succeeds().splitlines() if line.split()[1] in ("Conv", "Relu")])
 
 
 class PoprtExecPasses(CommandTest):

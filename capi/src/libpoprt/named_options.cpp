@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "base/edit_distance.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -50,6 +51,18 @@ void check_grammar(std::string_view name, std::string_view value) {
   }
 }
 
+// Returns "; did you mean 'batch_size'?" for a similar name, or an empty text.
+std::string similar_to(const std::string& name) {
+  std::string_view nearest;
+  size_t least = std::max<size_t>(2, name.size() / 4) + 1;
+  for (const OptionRow& row : poprt_options())
+    if (const size_t distance = edit_distance(name, row.name); !row.command && distance < least) {
+      least = distance;
+      nearest = row.name;
+    }
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
 }  // namespace
 
 NamedOptions::NamedOptions(poprt_compile_options& o) {
@@ -69,7 +82,8 @@ void NamedOptions::read(const poprt_compile_options& o) {
     const std::string name = &required(option.name, "options[].name");
     const std::string_view value = &required(option.value, "options[].value");
     const OptionRow* row = find_option(name);
-    if (!row) fail(ErrorCode::invalid_argument, "there is no option '{}'", name);
+    if (!row)
+      fail(ErrorCode::invalid_argument, "there is no option '{}'{}", name, similar_to(name));
     if (row->command)
       fail(ErrorCode::invalid_argument, "`{}` is an option of the command poprt, not of a compiler",
            name);

@@ -24,7 +24,7 @@ struct Transfer {
   Transfer(const Anchors& inputs, const Anchors& outputs, const SessionBench& b) {
     for (const auto* a : inputs) in.emplace_back(a);
     for (const auto* a : outputs) out.emplace_back(a);
-    fill_inputs(inputs, in, b.inputs, b.inputs_pb, true);
+    fill_inputs(inputs, in, b.inputs, b.inputs_pb, Missing::random);
   }
 };
 

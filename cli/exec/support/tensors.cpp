@@ -178,7 +178,7 @@ void fit_numbers(Array& a, const std::string& name, poprt_dtype dtype) {
 
 void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
                  const std::vector<std::string>& words, const std::vector<std::string>& pb_words,
-                 bool random_rest, const std::function<bool(const std::string&)>& not_needed) {
+                 Missing missing, const std::function<bool(const std::string&)>& not_needed) {
   std::vector<bool> given(anchors.size(), false);
   const auto fill = [&](const std::string& name, Array a, const std::string& path,
                         const std::string& option) {
@@ -212,10 +212,11 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
   for (const std::string& w : pb_words) read(w, "--input-pb");
   for (size_t i = 0; i < anchors.size(); i++) {
     if (given[i]) continue;
-    if (!random_rest)
-      throw Failure(fmt::format("input '{}' ({}) is missing; give --input {}=FILE.npy",
-                                poprt_anchor_name(anchors[i]), anchor_type(anchors[i]),
-                                poprt_anchor_name(anchors[i])));
+    if (missing != Missing::random)
+      throw Failure(fmt::format(
+          "input '{}' ({}) is missing; give --input {}=FILE.npy{}", poprt_anchor_name(anchors[i]),
+          anchor_type(anchors[i]), poprt_anchor_name(anchors[i]),
+          missing == Missing::error_without_random ? ", or --random for random data" : ""));
     fill_random(anchors[i], memory[i].data(), i + 1);
   }
 }

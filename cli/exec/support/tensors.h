@@ -24,13 +24,16 @@ struct GivenInput {
 };
 GivenInput read_given(const std::string& word, const std::string& option);
 
+// What happens to inputs that are not given: an error, which mentions --random if the command has
+// that option, or random data.
+enum class Missing { error, error_without_random, random };
+
 // Fills the memory of each input from NAME=FILE words (.npy, .npz for the elements of a sequence,
-// .none for an absent optional, or .pb through --input-pb). Missing inputs are an error unless
-// `random_rest` is set. Errors have the name of the input, its expected type and the type that was
-// found. Words for which `not_needed` returns true are ignored.
+// .none for an absent optional, or .pb through --input-pb). Errors have the name of the input, its
+// expected type and the type that was found. Words for which `not_needed` returns true are ignored.
 void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
                  const std::vector<std::string>& words, const std::vector<std::string>& pb_words,
-                 bool random_rest,
+                 Missing missing,
                  const std::function<bool(const std::string&)>& not_needed = nullptr);
 
 // Converts between 32-bit and 64-bit integers, and from wider floats to f16, if all values fit.

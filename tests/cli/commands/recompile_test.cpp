@@ -183,6 +183,9 @@ TEST_F(Recompile, KeepsAFileOfTheCurrentVersion) {
   EXPECT_EQ(json["package_before"], json["package_after"]);
   EXPECT_EQ(json.size(), 4);
   EXPECT_EQ(file_text("a.popef"), before);
+  // Another file is always written.
+  EXPECT_EQ(recompile({"a.popef", "--output", "b.popef"}).code, 0);
+  EXPECT_EQ(file_text("b.popef"), before);
 }
 
 TEST_F(Recompile, ReportsTheRecompilation) {

@@ -34,6 +34,10 @@ TEST(Abi, PairsAreCutAtTheFirstSign) {
   for (const char* word : {"a", "=b", "a=", "=", ""})
     EXPECT_EQ(message_of<Usage>([&] { (void)split_pair(word, "--o"); }),
               fmt::format("--o: expected NAME=VALUE, found '{}'", word));
+  EXPECT_EQ(message_of<Usage>([&] { (void)split_pair("a.npy", "--output"); }),
+            "--output: expected NAME=FILE, found 'a.npy'");
+  EXPECT_EQ(message_of<Usage>([&] { (void)split_pair("2,3", "--input_shape"); }),
+            "--input_shape: expected NAME=d0,d1,..., found '2,3'");
 }
 
 TEST(Abi, ShapesAreNumbersBetweenCommas) {

@@ -202,6 +202,16 @@ TEST(Arguments, SuggestsTheNearestOption) {
   EXPECT_EQ(refusal({"work", "--flag"}, "program work"), "there is no option '--flag'");
 }
 
+TEST(Arguments, SuggestsTheOptionForANameOfOtherPrograms) {
+  Command app("", "program");
+  int seconds = 0;
+  app.add_option("--seconds", seconds, "");
+  EXPECT_NE(parse(app, {"--duration", "5"}).err.find("'--duration', did you mean --seconds?"),
+            std::string::npos);
+  EXPECT_EQ(parse(app, {"--requests", "5"}).err.find("did you mean"), std::string::npos)
+      << "the command has no --iterations";
+}
+
 TEST(Arguments, RefusesUnexpectedArguments) {
   EXPECT_EQ(refusal({"a", "b"}), "expected options, found 'a' and 'b'");
   EXPECT_EQ(refusal({"work", "a"}, "program work"), "expected options, found 'a'");

@@ -60,6 +60,8 @@ TEST(PassManager, SuggestionsForEveryKindOfTypingError) {
 TEST(PassManager, SuggestionsForAPartOfAName) {
   const std::string part = "deadend", m = message_of([&] { pass_of(part); });
   EXPECT_NE(m.find("did you mean eliminate_deadend"), std::string::npos) << m;
+  EXPECT_NE(message_of([] { pass_of("fold_constants"); }).find("did you mean constant_folding?"),
+            std::string::npos);
   // A part of many names: the first five.
   const std::string many = message_of([] { pass_of("eliminate"); });
   EXPECT_EQ(std::count(many.begin(), many.end(), ','), 4) << many;

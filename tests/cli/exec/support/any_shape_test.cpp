@@ -84,7 +84,7 @@ TEST(AnyShape, ArraysHaveTheTypesOfTheRunner) {
   EXPECT_EQ(message_of<Failure>([&] { (void)read_arrays({"z=" + b}, {}, runner.get()); }),
             "the model has no input 'z'; it has: b, i");
   EXPECT_EQ(message_of<Usage>([&] { (void)read_arrays({}, {"b"}, runner.get()); }),
-            "--input-pb: expected NAME=VALUE, found 'b'");
+            "--input-pb: expected NAME=FILE, found 'b'");
   // Bits of a TensorProto are numbers: its types are those of ONNX.
   const std::string pb =
       write_file(rows.folder, "i.pb", std::string("\x08\x02\x10\x03\x4a\x02\xf8\x07")).string();

@@ -113,7 +113,7 @@ TEST(FaithfulRun, RefusesUnknownNamesAndWrongFiles) {
   }
   f.run.inputs.clear();
   f.run.inputs_pb = {"x"};
-  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input-pb: expected NAME=VALUE, found 'x'");
+  EXPECT_EQ(message_of<Usage>([&] { (void)f(); }), "--input-pb: expected NAME=FILE, found 'x'");
 }
 
 }  // namespace

@@ -50,12 +50,13 @@ struct Gather {
     write_npy(table, a);
     write_npy(ids, array_of_values<int64_t>(POPRT_DTYPE_S64, {2, 1}));
   }
+  Missing missing = Missing::error;
   // Sum of all bytes of each input.
   std::vector<AnchorMemory> fill(const Words& words, const Words& pb, bool random,
                                  const std::function<bool(const std::string&)>& none = nullptr) {
     std::vector<AnchorMemory> memory;
     for (const auto* a : inputs) memory.emplace_back(a);
-    fill_inputs(inputs, memory, words, pb, random, none);
+    fill_inputs(inputs, memory, words, pb, random ? Missing::random : missing, none);
     return memory;
   }
 };
@@ -90,6 +91,10 @@ TEST(Tensors, InputsThatAreNotGivenAreMadeUpOrMissed) {
   Gather g;
   EXPECT_EQ(message_of<Failure>([&] { g.fill({"table=" + g.table}, {}, false); }),
             "input 'ids' (s64[2]) is missing; give --input ids=FILE.npy");
+  g.missing = Missing::error_without_random;
+  EXPECT_EQ(message_of<Failure>([&] { g.fill({"table=" + g.table}, {}, false); }),
+            "input 'ids' (s64[2]) is missing; give --input ids=FILE.npy, or --random for random "
+            "data");
   const auto memory = g.fill({"ids=" + g.ids}, {}, true);
   EXPECT_NE(floats(memory[0], 0), floats(memory[0], 1));
   EXPECT_EQ(memory[1].data()[0], std::byte{2});
@@ -114,9 +119,9 @@ TEST(Tensors, RefusesMismatchedInputs) {
   EXPECT_EQ(message_of<Usage>([&] { g.fill({"ids=" + g.ids, "ids=" + g.ids}, {}, true); }),
             "--input: input 'ids' is given twice");
   EXPECT_EQ(message_of<Usage>([&] { g.fill({"ids"}, {}, true); }),
-            "--input: expected NAME=VALUE, found 'ids'");
+            "--input: expected NAME=FILE, found 'ids'");
   EXPECT_EQ(message_of<Usage>([&] { g.fill({}, {"ids"}, true); }),
-            "--input-pb: expected NAME=VALUE, found 'ids'");
+            "--input-pb: expected NAME=FILE, found 'ids'");
 }
 
 TEST(Tensors, SkipsInputsThatAreNotNeeded) {

@@ -1,0 +1,12 @@
+// How similar two words are, for suggestions in errors.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace poprt {
+
+// The number of letters to insert, remove or replace that turn one word into the other.
+size_t edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace poprt
