@@ -310,10 +310,15 @@ BucketRunner::Sizes BucketRunner::sizes_of(std::span<const InputBinding> inputs)
          runner_.model().inputs()[input_at(b, open.front())].name, b.bytes);
   }
   for (size_t d = 0; d < sizes.size(); d++)
-    if (sizes[d] == kUnknown)
-      fail(ErrorCode::invalid_argument,
-           "no input of the request determines the size of dimension '{}'",
-           variants().dimensions[d]);
+    if (sizes[d] == kUnknown) {
+      const auto has_it = [&](const Extent& e) { return e.dimension == static_cast<int32_t>(d); };
+      std::string where;
+      for (size_t i = 0; i < variants().inputs.size() && where.empty(); i++)
+        if (std::ranges::any_of(variants().inputs[i].extents, has_it))
+          where = fmt::format(", which input '{}' has", runner_.model().inputs()[i].name);
+      fail(ErrorCode::invalid_argument, "no input of the request determines dimension '{}'{}",
+           variants().dimensions[d], where);
+    }
   check_sizes(sizes);
   return sizes;
 }

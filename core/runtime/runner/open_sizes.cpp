@@ -122,9 +122,15 @@ bool OpenSizes::has_bytes_of(std::span<const InputBinding> inputs, const Sizes& 
 
 void OpenSizes::check(const Sizes& sizes) const {
   for (size_t i = 0; i < sizes.size(); i++) {
-    if (sizes[i] == kUnset)
-      fail(ErrorCode::invalid_argument, "no input of the request determines dimension '{}'",
-           names_[i]);
+    if (sizes[i] == kUnset) {
+      const auto has_it = [&](const std::vector<int32_t>& dims) {
+        return std::ranges::find(dims, static_cast<int32_t>(i)) != dims.end();
+      };
+      const auto at = std::ranges::find_if(inputs_, has_it) - inputs_.begin();
+      fail(ErrorCode::invalid_argument,
+           "no input of the request determines dimension '{}', which input '{}' has", names_[i],
+           shapes_.inputs[static_cast<size_t>(at)].name);
+    }
     if (sizes[i] < 1)
       fail(ErrorCode::invalid_argument, "dimension '{}' is {}: expected 1 or more", names_[i],
            sizes[i]);

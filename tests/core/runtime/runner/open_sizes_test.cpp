@@ -61,9 +61,11 @@ TEST(OpenSizes, ContradictionsAreRefused) {
   EXPECT_EQ(refused({shaped("mask", wrong)}),
             "invalid_argument: input 'mask': expected f32[?,1,?] (? is any size), given [2,2,7]");
   EXPECT_EQ(refused({shaped("ids", ids)}),
-            "invalid_argument: no input of the request determines dimension 'image:0'");
+            "invalid_argument: no input of the request determines dimension 'image:0', "
+            "which input 'image' has");
   EXPECT_EQ(refused({shaped("ids", negative), shaped("image", image)}),
-            "invalid_argument: no input of the request determines dimension 'batch'");
+            "invalid_argument: no input of the request determines dimension 'batch', "
+            "which input 'ids' has");
   EXPECT_EQ(refused({sized("image", 16)}),
             "invalid_argument: input 'image': 16 bytes are not a multiple of 3, which is u8[?,3]");
   EXPECT_EQ(refused({{{}, 7, nullptr, 0}}), "not_found: there is no input 7; the model has 3");

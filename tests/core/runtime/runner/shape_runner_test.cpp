@@ -323,7 +323,7 @@ TEST(ShapeRunner, RefusesWrongRequests) {
   EXPECT_EQ(message([](ShapedRequest& r) { r.in[0].name = "z"; }),
             "there is no input 'z'; inputs are: 'x', 'fixed'");
   EXPECT_EQ(message([](ShapedRequest& r) { r.in.erase(r.in.begin()); }),
-            "no input of the request determines dimension 'batch'");
+            "no input of the request determines dimension 'batch', which input 'x' has");
   EXPECT_EQ(compiler.calls, 0);
   const Shape transposed{3, 2};
   EXPECT_EQ(
