@@ -85,6 +85,8 @@ void infer(InferContext& ctx) {
   }
   const Sizes s = sizes_of(ctx.node);
   check_lengths(ctx.node, 6, s.keys, "nonpad_kv_seqlen");
+  if (ctx.has(3) && ctx.in(3).is_static())
+    mask_shape(ctx.node, 3, {s.batch, s.q_heads, s.queries, s.keys});
   if (s.packed)
     ctx.out(0, q, {s.batch, s.queries, s.q_heads * s.v_size});
   else

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/error.h"
 #include "kernels/calls/attention_generic.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
@@ -19,25 +20,34 @@ inline std::array<int64_t, 3> head_strides(bool packed, int64_t heads, int64_t r
   return {heads * rows * width, rows * width, width};
 }
 
+// Returns the shape of input `input`, a mask, with four dimensions. Only the last one may be
+// smaller than that of the scores [batch, q_heads, queries, keys] without being 1; the missing keys
+// are hidden. Throws invalid_argument if the mask does not fit.
+inline Shape mask_shape(const ir::Node& node, size_t input, const Shape& scores) {
+  const Shape given = node.input(input)->shape();
+  bool fits = !given.empty() && given.size() <= 4;
+  Shape shape = given;
+  if (fits) shape.insert(shape.begin(), 4 - shape.size(), 1);
+  for (size_t d = 0; d < 3 && fits; d++) fits = shape[d] == 1 || shape[d] == scores[d];
+  if (!fits || shape[3] > scores[3])
+    fail(ErrorCode::invalid_argument,
+         "{}: mask {} must broadcast to the scores {}; its last dimension may be shorter",
+         node.describe(), shape_string(given), shape_string(scores));
+  return shape;
+}
+
 // Reads input `input`, a mask of numbers or of bool that broadcasts to [batch, q_heads, queries,
 // keys]. Sets the fields of the mask in `call`, whose sizes are set. Returns kNone without a mask.
 inline LowerContext::BufferId attention_mask(LowerContext& ctx, size_t input, DType type,
                                              calls::AttentionGeneric& call) {
   if (!ctx.has(input)) return LowerContext::kNone;
   const auto mask = ctx.in_dtype(input) == DType::boolean ? ctx.in(input) : in_as(ctx, input, type);
-  Shape shape = ctx.in_shape(input);
-  if (shape.size() > 4 || shape.empty())
-    ctx.fail_unsupported("mask {} must have one to four dimensions", shape_string(shape));
-  shape.insert(shape.begin(), 4 - shape.size(), 1);
+  const Shape shape =
+      mask_shape(ctx.node, input, {call.batch, call.q_heads, call.queries, call.keys});
   const auto strides = contiguous_strides(shape);
-  const int64_t full[] = {call.batch, call.q_heads, call.queries};
-  for (size_t d = 0; d < 4; d++) {
-    if (d < 3 && shape[d] != 1 && shape[d] != full[d])
-      ctx.fail_unsupported("mask {} does not fit the scores", shape_string(shape));
+  for (size_t d = 0; d < 4; d++)
     call.mask[d] = shape[d] == 1 && (d < 3 || call.keys == 1 || shape[3] == 1) ? 0 : strides[d];
-  }
   call.mask_keys = shape[3];
-  if (shape[3] > call.keys) ctx.fail_unsupported("mask {} is too long", shape_string(shape));
   return mask;
 }
 

@@ -138,7 +138,7 @@ Value* additive_mask(Expansion& e, Value* mask, int64_t batch, int64_t queries, 
              shape[2] >= past + queries && shape[3] >= keys)
       wide = {batch, 1, queries, keys};
     else
-      e.fail_unsupported(
+      e.fail_input(
           "mask {} for batch {}, {} queries and {} keys; expected [B], [2B], [3B+2], [B,keys], "
           "[B,queries,keys] or [B,1,M,M]",
           shape_string(shape), batch, queries, keys);

@@ -298,11 +298,15 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   std::string text = error.message();
   const std::string description = node.describe();
   if (text.find(description) == std::string::npos) text = description + ": " + text;
-  throw Error(error.code(),
-              fmt::format("{}; {} (here opset {}) is supported from {}{}{}; to request more{}, {}",
-                          text, node.op_type, node.opset(), opset_range(*op),
-                          s.types.empty() ? "" : " for ", s.types.empty() ? "" : type_list(s.types),
-                          missing ? "" : " where ONNX allows it", kAsk));
+  const std::string supported =
+      fmt::format("supported from {}{}{}", opset_range(*op), s.types.empty() ? "" : " for ",
+                  s.types.empty() ? "" : type_list(s.types));
+  // A model that contradicts itself is wrong in every opset, unless poprt is.
+  text += missing ? fmt::format("; {} (here opset {}) is {}; to request more, {}", node.op_type,
+                                node.opset(), supported, kAsk)
+                  : fmt::format("; {} (here opset {}, {}): if ONNX allows this, {}", node.op_type,
+                                node.opset(), supported, kAsk);
+  throw Error(error.code(), std::move(text));
 }
 
 }  // namespace poprt::ops

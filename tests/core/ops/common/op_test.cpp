@@ -106,6 +106,27 @@ TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
   expect_contains(message_for({4 * kMost + 1}, DType::u8), "needs more than");
 }
 
+// What is supported is not the reason why a model that contradicts itself is refused.
+TEST(Operator, ErrorsOfWrongModelsDoNotOfferMoreSupport) {
+  OneNode shapes("Add", "", 17, {f32({2, 3}), f32({2, 4})});
+  const std::string wrong = shapes.refusal(ErrorCode::invalid_argument);
+  expect_contains(wrong, "do not broadcast");
+  expect_contains(wrong, "; Add (here opset 17, supported from opset 1 on for f32");
+  expect_contains(wrong, "): if ONNX allows this, open an issue with this line");
+  EXPECT_EQ(wrong.find("to request more"), std::string::npos) << wrong;
+  OneNode mask("Attention", "", 23,
+               {f32({1, 2, 4, 8}), f32({1, 2, 4, 8}), f32({1, 2, 4, 8}), f32({3, 5})});
+  const std::string message = mask.refusal(ErrorCode::invalid_argument);
+  expect_contains(message,
+                  "mask [3,5] must broadcast to the scores [1,2,4,4]; its last dimension may be "
+                  "shorter; Attention (here opset 23, supported");
+  EXPECT_EQ(message.find("to request more"), std::string::npos) << message;
+  OneNode type("Add", "", 17,
+               {ir::ValueType::of(DType::string, {2}), ir::ValueType::of(DType::string, {2})});
+  expect_contains(type.refusal(ErrorCode::invalid_argument),
+                  "Add (here opset 17) is supported from opset 1 on for f32");
+}
+
 TEST(Operator, RefusesDeclaredTypesThatContradictInference) {
   const auto message_for = [](ir::ValueType declared) {
     OneNode n("Relu", "", 17, {f32({2, kUnknownDim})});
