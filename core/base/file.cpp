@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/temporaries.h"
@@ -59,6 +60,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -139,9 +141,9 @@ int resize(int fd, uint64_t bytes) {
   return ::ftruncate(fd, static_cast<off_t>(bytes));
 }
 
-std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
+std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path, bool keeps_descriptor) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail_errno("open", path, errno);
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) fail_errno("open", path, errno);
@@ -156,11 +158,27 @@ std::shared_ptr<const MappedFile> MappedFile::open(const fs::path& path) {
   if (data == MAP_FAILED) fail_errno("map", path, errno);
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->size_ = size;
+  if (keeps_descriptor) mapped->fd_ = file.release();
   return mapped;
 }
 
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void MappedFile::read(uint64_t offset, std::span<std::byte> to) const {
+  POPRT_ASSERT(offset <= size_ && to.size() <= size_ - offset);
+  while (!to.empty()) {
+    const ssize_t n = ::pread(fd_, to.data(), to.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("read", path_, errno);
+    if (n == 0)
+      fail(ErrorCode::data_loss, "'{}' was truncated while it was used: it ends at {} of {} bytes",
+           path_.string(), offset, size_);
+    to = to.subspan(static_cast<size_t>(n));
+    offset += static_cast<uint64_t>(n);
+  }
 }
 
 void copy_mapped(std::span<const std::byte> from, std::span<std::byte> to) {
@@ -248,6 +266,14 @@ void AtomicFile::extend(uint64_t bytes) {
   size_ = size;
 }
 
+void AtomicFile::reserve(uint64_t bytes) {
+  POPRT_ASSERT(fd_ >= 0);
+  constexpr uint64_t kWorthIt = uint64_t{1} << 22;
+  if (bytes < kWorthIt || bytes > INT64_MAX - size_) return;
+  (void)::fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(size_), static_cast<off_t>(bytes));
+  reserved_ = std::max(reserved_, size_ + bytes);
+}
+
 void AtomicFile::commit() {
   POPRT_ASSERT(fd_ >= 0);
   if (!flush() || !link_name()) {
@@ -262,6 +288,7 @@ void AtomicFile::commit() {
 // close() reports delayed write errors of network file systems. Closing a copy of the descriptor
 // keeps the lock.
 bool AtomicFile::flush() {
+  if (reserved_ > size_ && resize(fd_, size_) != 0) return false;  // gives the rest back
   const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   return copy < 0 || ::close(copy) == 0 || errno == EINTR;
 }

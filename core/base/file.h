@@ -18,7 +18,9 @@ class MappedFile {
  public:
   // Throws not_found, permission_denied, invalid_argument (for a directory, device, pipe or socket)
   // or resource_exhausted (the address space is too small), with the path in the message.
-  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  // `keeps_descriptor` keeps the file open for read().
+  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
+                                                bool keeps_descriptor = false);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -26,11 +28,17 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::filesystem::path& path() const { return path_; }
 
+  // Copies the bytes at `offset`, which must be in the file as it was opened. Reading a whole file
+  // costs less than mapping its pages. Requires `keeps_descriptor`. Throws data_loss if another
+  // process has truncated the file. Thread-safe.
+  void read(uint64_t offset, std::span<std::byte> to) const;
+
  private:
   MappedFile() = default;
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  int fd_ = -1;
 };
 
 // Copies bytes of a memory map. Throws data_loss if they are no longer there because the file was
@@ -68,6 +76,9 @@ class AtomicFile {
   // Overwrites bytes that were written before.
   void write_at(uint64_t offset, std::span<const std::byte> bytes);
   void extend(uint64_t bytes);  // appends zeros, as a hole if the file system supports it
+  // Announces that `bytes` will be appended, so that the file system finds room for all of them at
+  // once. This is a hint: errors appear when the bytes are written.
+  void reserve(uint64_t bytes);
   uint64_t size() const { return size_; }
   void commit();
 
@@ -78,7 +89,7 @@ class AtomicFile {
 
   std::filesystem::path path_, temporary_;  // temporary_ is empty while the file has no name
   int fd_ = -1;
-  uint64_t size_ = 0;
+  uint64_t size_ = 0, reserved_ = 0;
 };
 
 }  // namespace poprt

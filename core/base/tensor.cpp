@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/block_memory.h"
 #include "base/checked.h"
 #include "base/quarter.h"
 
@@ -14,6 +15,12 @@ Tensor Tensor::zeros(DType dtype, Shape shape) {
   t.shape_ = std::move(shape);
   t.bytes_ = dtype_bytes(dtype, element_count(t.shape_));
   const uint64_t room = align_up(t.bytes_ ? t.bytes_ : 1, 64);
+  if (room >= 2 * kHugePageBytes) {
+    auto block = allocate_block(room);
+    std::memset(block.get(), 0, room);
+    t.data_ = std::move(block);
+    return t;
+  }
   void* p = std::aligned_alloc(64, room);
   if (!p)
     fail(ErrorCode::resource_exhausted, "cannot allocate {} bytes for a tensor {}", room,

@@ -187,6 +187,41 @@ TEST_F(File, MapOutlivesTheDirectoryEntry) {
   EXPECT_EQ(std::memcmp(mapped->bytes().data(), "some bytes", 10), 0);
 }
 
+TEST_F(File, ReadsPartsOfTheFile) {
+  std::ofstream(dir / "a") << "some bytes";
+  const auto mapped = MappedFile::open(dir / "a", true);
+  std::string part(4, ' ');
+  mapped->read(3, std::as_writable_bytes(std::span(part)));
+  EXPECT_EQ(part, "e by");
+  mapped->read(10, {});
+}
+
+TEST_F(File, ReadingATruncatedFileIsAnError) {
+  std::ofstream(dir / "a") << "some bytes";
+  const auto mapped = MappedFile::open(dir / "a", true);
+  fs::resize_file(dir / "a", 6);
+  std::string part(4, ' ');
+  const Error error = error_of([&] { mapped->read(4, std::as_writable_bytes(std::span(part))); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.message(), fmt::format("'{}' was truncated while it was used: it ends at 6 of 10 "
+                                         "bytes",
+                                         (dir / "a").string()));
+}
+
+TEST_F(File, ReservedBytesThatAreNotWrittenAreGivenBack) {
+  constexpr uint64_t kReserved = uint64_t{8} << 20;
+  AtomicFile file(dir / "a");
+  file.reserve(kReserved);
+  EXPECT_EQ(file.size(), 0u);
+  file.write(bytes_of("text"));
+  file.reserve(UINT64_MAX);
+  file.commit();
+  EXPECT_EQ(text_of(dir / "a"), "text");
+  struct stat info = {};
+  ASSERT_EQ(::stat((dir / "a").c_str(), &info), 0);
+  EXPECT_LT(static_cast<uint64_t>(info.st_blocks) * 512, kReserved);
+}
+
 TEST_F(File, MapsAnEmptyFile) {
   std::ofstream(dir / "a").flush();
   EXPECT_TRUE(MappedFile::open(dir / "a")->bytes().empty());
@@ -290,6 +325,11 @@ TEST_F(File, DescriptorsAndMappingsAreGivenBack) {
   {
     const auto mapped = MappedFile::open(dir / "a"), empty = MappedFile::open(dir / "empty");
     EXPECT_EQ(descriptors_and_mappings(dir), std::pair(before.first, before.second + 1));
+  }
+  EXPECT_EQ(descriptors_and_mappings(dir), before);
+  {
+    const auto mapped = MappedFile::open(dir / "a", true);
+    EXPECT_EQ(descriptors_and_mappings(dir), std::pair(before.first + 1, before.second + 1));
   }
   EXPECT_EQ(descriptors_and_mappings(dir), before);
   error_of([&] { MappedFile::open(dir); });

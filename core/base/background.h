@@ -1,0 +1,56 @@
+// A call on another thread while the caller does other work.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <system_error>
+#include <thread>
+
+#include "base/threads.h"
+
+namespace poprt {
+
+template <class T>
+class Background {
+ public:
+  // Starts `call`. Its flag becomes true when the result is not needed any more; `call` may then
+  // end with any exception. If `short_call`, get() makes the call, because it takes less time than
+  // to start a thread.
+  explicit Background(std::function<T(const std::atomic<bool>& stopped)> call,
+                      bool short_call = false)
+      : task_([this, call = std::move(call)] { return call(stopped_); }),
+        result_(task_.get_future()) {
+    if (short_call) return;
+    try {
+      const BlockedSignals blocked;
+      thread_ = std::thread(std::ref(task_));
+    } catch (const std::system_error&) {  // get() makes the call
+    }
+  }
+  // Waits for the end of the call.
+  ~Background() {
+    stopped_.store(true, std::memory_order_relaxed);
+    if (thread_.joinable()) thread_.join();
+  }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // Waits for the result and returns it, or throws the exception of the call. Meanwhile calls
+  // `poll` several times in a second; what it throws ends the waiting. May be called once.
+  T get(const std::function<void()>& poll = {}) {
+    constexpr std::chrono::milliseconds kPolling{20};
+    if (!thread_.joinable()) task_();
+    while (poll && result_.wait_for(kPolling) != std::future_status::ready) poll();
+    return result_.get();
+  }
+
+ private:
+  std::atomic<bool> stopped_ = false;
+  std::packaged_task<T()> task_;
+  std::future<T> result_;
+  std::thread thread_;
+};
+
+}  // namespace poprt
