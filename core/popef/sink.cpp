@@ -99,6 +99,7 @@ class FileSink final : public Sink {
   void extend(uint64_t bytes) override {
     as_file_error([&] { file_.extend(bytes); });
   }
+  void reserve(uint64_t bytes) override { file_.reserve(bytes); }
   uint64_t size() const override { return file_.size(); }
   void commit() override {
     as_file_error([&] { file_.commit(); });

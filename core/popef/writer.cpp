@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <sstream>
 #include <streambuf>
 #include <vector>
 
@@ -275,12 +276,25 @@ std::shared_ptr<FeedGroupWriter> Writer::createFeedGroup(const std::vector<FeedD
       [&] { return std::make_shared<detail::FeedGroup>(core_.get(), infos, executable); }));
 }
 
-void Writer::write(const Metadata& metadata) {
-  core_->begin();
+namespace {
+
+void write_metadata(detail::WriterCore& core, const Metadata& metadata) {
+  core.begin();
+  core.metadata_at = core.sink->size();
   const auto bytes = encode_metadata(metadata);
-  const auto blob = begin_blob(*core_, BlobType::METADATA, {}, false, bytes.size());
+  const auto blob = begin_blob(core, BlobType::METADATA, {}, false, bytes.size());
   blob->write(bytes.data(), bytes.size());
   blob->close();
+  core.metadata_bytes = core.sink->size() - core.metadata_at;
+}
+
+}  // namespace
+
+void Writer::write(const Metadata& metadata) { write_metadata(*core_, metadata); }
+
+void Writer::reserve(uint64_t bytes) {
+  core_->check();
+  core_->sink->reserve(bytes);
 }
 
 void Writer::close() {
@@ -302,6 +316,20 @@ void Writer::abandon() {
   if (const auto blob = core_->active) blob->abandon("");
 }
 
-FileWriter::FileWriter(const std::string& path, Mode mode) : Writer(file_core(path, mode)) {}
+FileWriter::FileWriter(const std::string& path, Mode mode) : Writer(file_core(path, mode)) {
+  core_->can_rewrite = mode == Mode::TRUNCATE;
+}
+
+void FileWriter::rewrite(const Metadata& metadata) {
+  core_->begin();
+  std::ostringstream bytes;
+  const auto apart = stream_core(bytes);
+  write_metadata(*apart, metadata);
+  if (!core_->can_rewrite || core_->metadata_bytes != apart->metadata_bytes)
+    raise<SizeError>("metadata of {} bytes cannot replace metadata of {} bytes{}",
+                     apart->metadata_bytes, core_->metadata_bytes,
+                     core_->can_rewrite ? "" : " in a file that is appended to");
+  core_->sink->write_at(core_->metadata_at, std::as_bytes(std::span(bytes.view())));
+}
 
 }  // namespace poprt::popef

@@ -82,6 +82,8 @@ class Writer {
                                                    const std::string& executable = {});
   void write(const Metadata& metadata);
 
+  // Announces that about so many bytes will be written. This is a hint for large files.
+  void reserve(uint64_t bytes);
   // Finishes the active blob and the writer. A second call has no effect.
   void close();
   // Abandons the writer: a file keeps or regains its previous contents. Has no effect after
@@ -91,8 +93,9 @@ class Writer {
  protected:
   explicit Writer(std::unique_ptr<detail::WriterCore> core);
 
- private:
   std::unique_ptr<detail::WriterCore> core_;
+
+ private:
   int exceptions_;
 };
 
@@ -102,6 +105,11 @@ class FileWriter : public Writer {
   // PopEF file, or creates a new one; if the writer fails, the file is truncated to its old size.
   enum class Mode { TRUNCATE, APPEND };
   explicit FileWriter(const std::string& path, Mode mode = Mode::TRUNCATE);
+
+  // Replaces the metadata that was written last, for values that are known late. Both must have the
+  // same size in the file; texts of the same lengths do. Throws SizeError otherwise, and if the
+  // file has no metadata or is in mode APPEND.
+  void rewrite(const Metadata& metadata);
 };
 
 }  // namespace poprt::popef

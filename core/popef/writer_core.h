@@ -26,8 +26,10 @@ struct WriterCore {
   std::unique_ptr<Sink> sink;
   std::shared_ptr<Active> active;
   std::set<std::string> executables;
-  std::string failure;  // the reason why nothing more can be written
+  uint64_t metadata_at = 0, metadata_bytes = 0;  // the last blob of metadata; 0 bytes: none
+  std::string failure;                           // the reason why nothing more can be written
   bool closed = false;
+  bool can_rewrite = false;  // whether `sink` can overwrite every byte
 
   void check() const;  // throws InactiveWriterError
   void finish_active();

@@ -250,6 +250,33 @@ TEST(FileWriter, FileAppearsOnlyWithClose) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+TEST(FileWriter, RewrittenMetadataIsAsIfItWereWrittenFirst) {
+  const TemporaryFolder folder;
+  const auto metadata = [](const std::string& value) {
+    Metadata m = sample_metadata();
+    m.engineOptions() = {Option("late", value)};
+    return m;
+  };
+  FileWriter writer(folder / "late");
+  EXPECT_THROW(writer.rewrite(metadata("none")), SizeError);
+  writer.write(metadata("0000"));
+  writer.createOpaqueBlob("notes", "model")->write("text", 4);
+  EXPECT_THROW(writer.rewrite(metadata(std::string(200, 'l'))), SizeError);
+  writer.rewrite(metadata("abcd"));
+  writer.createExecutable("model")->write("bytes", 5);
+  writer.close();
+  FileWriter expected(folder / "early");
+  expected.write(metadata("abcd"));
+  expected.createOpaqueBlob("notes", "model")->write("text", 4);
+  expected.createExecutable("model")->write("bytes", 5);
+  expected.close();
+  EXPECT_EQ(file_bytes(folder / "late"), file_bytes(folder / "early"));
+
+  FileWriter append(folder / "late", FileWriter::Mode::APPEND);
+  append.write(metadata("0000"));
+  EXPECT_THROW(append.rewrite(metadata("abcd")), SizeError);
+}
+
 TEST(FileWriter, ScopeEndFinishesTheFile) {
   const TemporaryFolder folder;
   {
