@@ -1,4 +1,5 @@
-// Bytes of tensors in other files, which must be below the model's directory.
+// Bytes of tensors that are not in their messages: in other files, which must be below the model's
+// directory, or cut out of the model (onnx/split_model.h).
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace onnx {
+class TensorProto;
+}
 
 namespace poprt::onnx {
 
@@ -36,6 +43,13 @@ class ExternalFiles {
   Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length,
              uint64_t expected = 0);
 
+  // The raw data of a tensor's message from which it was cut. Without one, cut_of() is null.
+  void add_cut(const ::onnx::TensorProto& tensor, Bytes data) { cuts_[&tensor] = std::move(data); }
+  const Bytes* cut_of(const ::onnx::TensorProto& tensor) const {
+    const auto it = cuts_.find(&tensor);
+    return it == cuts_.end() ? nullptr : &it->second;
+  }
+
   // Compares the SHA-1 of the whole file with `checksum`, 40 hexadecimal digits. Throws data_loss
   // if they differ, and else like read(); a missing file that becomes zeros has none. Computes the
   // SHA-1 of a file once.
@@ -49,6 +63,7 @@ class ExternalFiles {
   uint64_t missing_ = 0;  // tensors of missing files
   std::map<std::string, Bytes, std::less<>> maps_;
   std::map<std::string, std::string, std::less<>> sha1_;
+  std::unordered_map<const ::onnx::TensorProto*, Bytes> cuts_;
 };
 
 }  // namespace poprt::onnx

@@ -2,6 +2,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "onnx/elem_type.h"
 #include "onnx/graph_builder.h"
 #include "onnx/limits.h"
+#include "onnx/split_model.h"
 #include "onnx/wire.h"
 
 namespace poprt::onnx {
@@ -53,6 +55,20 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
   return graph;
 }
 
+// Parses a model. `read` copies parts of `bytes`; the data of large tensors goes to `files`.
+void parse_model(std::span<const std::byte> bytes, const ReadModel& read, pb::ModelProto& model,
+                 ExternalFiles& files) {
+  const std::optional<SplitModel> split = split_model(bytes);
+  if (!split) {
+    parse_message(bytes, kModelTags, "ONNX model", model);
+    return;
+  }
+  parse_message(std::as_bytes(std::span(split->rest)), kModelTags, "ONNX model", model);
+  const std::vector<CutData> data = read_cuts(split->cuts, read);
+  for (size_t i = 0; i < data.size(); i++)
+    files.add_cut(SplitModel::tensor_of(split->cuts[i], model), {data[i].bytes, data[i].owner});
+}
+
 // PopEF files are the other kind of file that users have.
 void refuse_popef(std::span<const std::byte> bytes) {
   constexpr std::string_view kTag = "PopEF ";
@@ -66,7 +82,7 @@ void refuse_popef(std::span<const std::byte> bytes) {
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options) {
   // Its errors contain the path.
-  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path, !options.copy);
   try {
     ExternalFiles files(path.parent_path(), options.allow_links, options.copy,
                         options.missing_data_is_zero);
@@ -75,7 +91,13 @@ std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
     if (options.copy) copy_mapped(file->bytes(), copied);
     const std::span<const std::byte> bytes = options.copy ? std::span(copied) : file->bytes();
     refuse_popef(bytes);
-    parse_message(bytes, kModelTags, "ONNX model", model);
+    const ReadModel read = [&](uint64_t offset, std::span<std::byte> to) {
+      if (options.copy)
+        std::ranges::copy(bytes.subspan(offset, to.size()), to.begin());
+      else
+        file->read(offset, to);
+    };
+    parse_model(bytes, read, model, files);
     copied = {};
     file.reset();
     return import_parsed(model, files, options);
@@ -91,7 +113,10 @@ std::unique_ptr<ir::Graph> import_bytes(std::span<const std::byte> bytes,
   ExternalFiles files(directory, options.allow_links, options.copy, options.missing_data_is_zero);
   pb::ModelProto model;
   refuse_popef(bytes);
-  parse_message(bytes, kModelTags, "ONNX model", model);
+  const auto read = [&](uint64_t offset, std::span<std::byte> to) {
+    std::ranges::copy(bytes.subspan(offset, to.size()), to.begin());
+  };
+  parse_model(bytes, read, model, files);
   return import_parsed(model, files, options);
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "codecs/sha256.h"
 #include "onnx/external_data.h"
+#include "onnx/split_model.h"
 #include "onnx/wire.h"
 
 namespace poprt::onnx {
@@ -103,26 +104,28 @@ std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
   Locations locations;
   // Parsing copies the weights. Most models have no external data; then the key of an external
   // tensor's entry does not occur in the bytes, and parsing is skipped.
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::optional<SplitModel> split = split_model(bytes);
+  const std::span<const std::byte> rest = split ? std::as_bytes(std::span(split->rest)) : bytes;
+  const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
   if (text.find("location") != text.npos) {
     pb::ModelProto model;
-    parse_message(bytes, kModelTags, "ONNX model", model);
+    parse_message(rest, kModelTags, "ONNX model", model);
     locations.graph(model.graph());
     for (const auto& f : model.functions())
       for (const auto& n : f.node()) locations.node(n);
   }
-  std::vector<ModelFile> files = {{"", bytes, nullptr, {{0, bytes.size()}}}};
+  std::vector<ModelFile> files = {{"", bytes, nullptr, {{0, bytes.size()}}, nullptr}};
   ExternalFiles external(directory, allow_links);
   for (const auto& [location, parts] : locations.found()) {
     const ExternalFiles::Bytes data = external.read(location, 0, std::nullopt);
     files.push_back(
-        {location, data.bytes, data.owner, joined_parts(parts, data.bytes.size()), copy});
+        {location, data.bytes, data.owner, joined_parts(parts, data.bytes.size()), nullptr, copy});
   }
   return files;
 }
 
 std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links, bool copy) {
-  const auto file = MappedFile::open(path);
+  const auto file = MappedFile::open(path, !copy);
   try {
     std::span<const std::byte> bytes = file->bytes();
     std::shared_ptr<const void> owner = file;
@@ -134,6 +137,7 @@ std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_li
     }
     auto files = files_of(bytes, path.parent_path(), allow_links, copy);
     files[0].owner = owner;
+    if (!copy) files[0].file = file;
     return files;
   } catch (Error& e) {
     e.add_context(path.string());
@@ -176,14 +180,18 @@ class FileHash {
 
  private:
   void add(const ModelFile& file, std::span<const std::byte> bytes) {
-    if (!file.unsafe) {
+    if (!file.unsafe && !file.file) {
       hash_.add(bytes);
       return;
     }
-    constexpr size_t kCopied = size_t{1} << 20;
+    constexpr size_t kCopied = size_t{1} << 18;
     for (size_t at = 0; at < bytes.size(); at += copied_.size()) {
       copied_.resize(std::min(kCopied, bytes.size() - at));
-      copy_mapped(bytes.subspan(at, copied_.size()), copied_);
+      const auto piece = bytes.subspan(at, copied_.size());
+      if (file.file)
+        file.file->read(static_cast<uint64_t>(piece.data() - file.bytes.data()), copied_);
+      else
+        copy_mapped(piece, copied_);
       hash_.add(copied_);
     }
   }

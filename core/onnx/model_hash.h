@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+
 namespace poprt::onnx {
 
 struct ModelFile {
@@ -24,6 +26,8 @@ struct ModelFile {
     uint64_t begin, end;
   };
   std::vector<Part> parts;
+  // Not null if hash_of() reads the bytes from this file instead of mapped pages.
+  std::shared_ptr<const MappedFile> file;
   // Whether `bytes` are a map of a file that may be truncated. hash_of() and copy_of() then copy
   // what they read (copy_mapped() in base/file.h), and throw data_loss for bytes that are gone.
   bool unsafe = false;

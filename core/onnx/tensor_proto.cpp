@@ -150,13 +150,13 @@ struct Payload {
   int64_t entries;
 };
 
-// The payload fields that are not empty.
-std::vector<Payload> payloads(const ::onnx::TensorProto& proto) {
+// The payload fields that are not empty. `raw_bytes` is the size of raw_data.
+std::vector<Payload> payloads(const ::onnx::TensorProto& proto, uint64_t raw_bytes) {
   std::vector<Payload> found;
   auto note = [&](std::string_view field, uint64_t entries) {
     if (entries) found.push_back({field, static_cast<int64_t>(entries)});
   };
-  note("raw_data", proto.raw_data().size());
+  note("raw_data", raw_bytes);
   note("float_data", static_cast<uint64_t>(proto.float_data_size()));
   note("int32_data", static_cast<uint64_t>(proto.int32_data_size()));
   note("int64_data", static_cast<uint64_t>(proto.int64_data_size()));
@@ -190,7 +190,9 @@ Tensor take_tensor(::onnx::TensorProto& proto, ExternalFiles& files) {
   const int64_t count = element_count(shape);
   const uint64_t bytes = dtype_bytes(dtype, count);
 
-  const std::vector<Payload> found = payloads(proto);
+  const ExternalFiles::Bytes* const cut = files.cut_of(proto);
+  const uint64_t raw_bytes = cut ? cut->bytes.size() : proto.raw_data().size();
+  const std::vector<Payload> found = payloads(proto, raw_bytes);
   if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
     if (!found.empty())
       fail(ErrorCode::invalid_argument, "it has external data and {} too", found[0].field);
@@ -207,9 +209,10 @@ Tensor take_tensor(::onnx::TensorProto& proto, ExternalFiles& files) {
   }
   const std::string_view field = found[0].field;
   if (field == "raw_data" && dtype != DType::string) {
-    if (proto.raw_data().size() != bytes)
+    if (raw_bytes != bytes)
       fail(ErrorCode::data_loss, "a {} tensor {} needs {} bytes in raw_data, found {}",
-           dtype_name(dtype), shape_string(shape), bytes, proto.raw_data().size());
+           dtype_name(dtype), shape_string(shape), bytes, raw_bytes);
+    if (cut) return from_bytes(dtype, std::move(shape), cut->bytes.data(), bytes, cut->owner);
     const std::shared_ptr<const std::string> owner(proto.release_raw_data());
     return from_bytes(dtype, std::move(shape), owner->data(), bytes, owner);
   }

@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <climits>
-#include <optional>
 
 #include "base/error.h"
 #include "onnx/limits.h"
 
 namespace poprt::onnx {
-namespace {
 
-// Reads a varint of at most ten bytes (protobuf encoding, "Base 128 Varints").
 std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at) {
   uint64_t value = 0;
   for (int shift = 0; shift < 70 && at < bytes.size(); shift += 7) {
@@ -24,6 +21,8 @@ std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at
   }
   return std::nullopt;
 }
+
+namespace {
 
 // Checks the top-level fields, so that an error can contain the position of the first invalid one.
 void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::string_view what) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,10 @@ class MessageLite;
 }
 
 namespace poprt::onnx {
+
+// Reads a varint of at most ten bytes at position `at` (protobuf encoding, "Base 128 Varints").
+// Returns nullopt if it does not end within the bytes.
+std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at);
 
 // The top-level fields with which a message may begin, as (number << 3 | wire type). They
 // distinguish a damaged file from a file of another kind.

@@ -97,6 +97,34 @@ TEST_F(ModelHash, AFileThatIsTruncatedMeanwhileIsAnErrorIfItIsCopied) {
   EXPECT_EQ(copy_of(safe[0]), model.SerializeAsString());
 }
 
+// The hash reads the model with system calls.
+TEST_F(ModelHash, AModelThatIsTruncatedMeanwhileIsAnError) {
+  pb::ModelProto model;
+  model.mutable_graph()->add_initializer()->set_raw_data(std::string(3 << 20, 'a'));
+  write("m.onnx", model.SerializeAsString());
+  const auto files = files_of(folder / "m.onnx");
+  EXPECT_EQ(hash_of(files), Sha256().add_sized(model.SerializeAsString()).finish());
+  fs::resize_file(folder / "m.onnx", 1 << 20);
+  try {
+    hash_of(files);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::data_loss);
+  }
+}
+
+// The external data of a model whose large tensors are not parsed.
+TEST_F(ModelHash, FindsFilesOfAModelWithLargeTensors) {
+  pb::ModelProto model;
+  model.mutable_graph()->add_initializer()->set_raw_data(std::string(1 << 20, 'a'));
+  externalize(*model.mutable_graph()->add_initializer(), "part");
+  write("part", "bytes");
+  const std::string bytes = model.SerializeAsString();
+  const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[1].location, "part");
+}
+
 // The model names a file at every place that may do so.
 TEST_F(ModelHash, FindsFilesOfTensorsInAnyField) {
   const auto place = [](int i, pb::ModelProto& model) -> pb::TensorProto& {
