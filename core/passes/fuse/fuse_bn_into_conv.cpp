@@ -26,11 +26,13 @@ Tensor scaled(const Tensor& weight, std::span<const double> factor, bool transpo
     Tensor out = Tensor::zeros(DType::f32, shape);
     const float* from = weight.values<float>().data();
     float* to = out.mutable_values<float>().data();
+    // A row has one factor unless the weight is transposed.
+    const size_t run = transposed ? inner : columns * inner, runs = transposed ? columns : 1;
     for (size_t r = 0; r < rows; r++)
-      for (size_t c = 0; c < columns; c++) {
+      for (size_t c = 0; c < runs; c++, from += run, to += run) {
         const double f = factor_of(r, c);
-        for (size_t i = 0; i < inner; i++)
-          *to++ = static_cast<float>(static_cast<double>(*from++) * f);
+        for (size_t i = 0; i < run; i++)
+          to[i] = static_cast<float>(static_cast<double>(from[i]) * f);
       }
     return out;
   }
