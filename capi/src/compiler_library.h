@@ -25,6 +25,9 @@ typedef struct poprt_library_error {
 typedef struct poprt_library_sink {
   int (*write)(void* context, const void* data, size_t size);
   void* context;
+  // Null, or appends zeros and returns them, or null to stop. The library may write them until its
+  // function returns, from several threads. Nothing follows them.
+  void* (*extend)(void* context, size_t size);
 } poprt_library_sink;
 
 struct poprt_plugin_contents;

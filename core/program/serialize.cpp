@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <tuple>
 
-#include <sys/mman.h>
-
+#include "base/block_memory.h"
 #include "base/checked.h"
 #include "base/threads.h"
 #include "codecs/capnp_message.h"
@@ -181,15 +181,6 @@ Program decode(std::span<const std::byte> bytes, Notes& notes, std::vector<Narro
   return p;
 }
 
-// Large blocks use huge pages if the machine has free ones.
-std::shared_ptr<std::byte> allocate(uint64_t bytes) {
-  constexpr uint64_t kHugePage = uint64_t{2} << 20;
-  const std::align_val_t page{bytes < 2 * kHugePage ? kWeightsAlignment : kHugePage};
-  auto* memory = static_cast<std::byte*>(::operator new(bytes, page));
-  if (bytes >= 2 * kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-  return {memory, [page](std::byte* p) { ::operator delete(p, page); }};
-}
-
 // The records ordered by offset. An empty record comes before the record that begins at the same
 // offset.
 std::vector<const Weight*> sorted(const Program& program, std::span<const Weight> weights) {
@@ -221,6 +212,15 @@ void write_zeros(const Sink& sink, uint64_t bytes) {
   }
 }
 
+// Starting a thread takes as long as packing some hundred kilobytes.
+size_t useful_threads(const std::vector<const Weight*>& records) {
+  constexpr uint64_t kPerThread = uint64_t{1} << 19;
+  uint64_t bytes = 0;
+  for (const Weight* w : records) bytes += w->bytes;
+  return std::min<size_t>(
+      {records.size(), std::thread::hardware_concurrency(), bytes / kPerThread + 1});
+}
+
 // Fills the records on two threads and calls `write` for them in order, from one thread at a time.
 // So packing overlaps with writing, and at most two records are in memory.
 template <class Write>
@@ -229,6 +229,11 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
   std::condition_variable turn;
   size_t next = 0, written = 0;  // guarded by mutex
   std::exception_ptr error;
+  // Buffers of few megabytes are allocated once, because the first use of each page takes time.
+  constexpr uint64_t kMostRoom = uint64_t{16} << 20;
+  uint64_t largest = 0;
+  for (const Weight* w : records) largest = std::max(largest, w->bytes);
+  const uint64_t least = std::min(largest, kMostRoom);
   const auto work = [&] {
     std::shared_ptr<std::byte> buffer;
     uint64_t room = 0;
@@ -240,7 +245,11 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
       const Weight& w = *records[mine];
       std::exception_ptr failed;
       try {
-        if (w.bytes > room) buffer = allocate(room = w.bytes);
+        if (w.bytes > room || !buffer) {
+          room = std::max(w.bytes, least);
+          buffer = nullptr;
+          buffer = allocate_block(room);
+        }
         w.fill({buffer.get(), w.bytes});
       } catch (...) {
         failed = std::current_exception();
@@ -258,8 +267,51 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
       turn.notify_all();
     }
   };
-  work_on_threads(std::min<size_t>({2, records.size(), std::thread::hardware_concurrency()}), work);
+  work_on_threads(std::min<size_t>(2, useful_threads(records)), work);
   if (error) std::rethrow_exception(error);
+}
+
+// Writes the stored form of the records and the zeros between them.
+void write_weights(const Sink& sink, const std::vector<const Weight*>& records,
+                   const std::vector<StoredPiece>& pieces, uint64_t weights_bytes) {
+  // Finds the place in the payload of the weights at `offset`, narrow or not.
+  size_t next = 0;
+  const auto piece_at = [&](uint64_t offset) -> const StoredPiece& {
+    while (next + 1 < pieces.size() && pieces[next + 1].offset <= offset) next++;
+    return pieces[next];
+  };
+  uint64_t at = 0;
+  std::vector<std::byte> narrowed;
+  fill_in_order(records, [&](const Weight& w, std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;
+    const StoredPiece& piece = piece_at(w.offset);
+    if (w.offset + w.bytes > piece.offset + piece.bytes ||
+        (piece.narrow && (w.offset != piece.offset || w.bytes != piece.bytes)))
+      fail(ErrorCode::invalid_argument, "weights [{}, +{}) are narrow in part", w.offset, w.bytes);
+    const uint64_t stored = piece.stored + (w.offset - piece.offset);
+    write_zeros(sink, stored - at);
+    if (piece.narrow) {
+      narrowed.resize(piece.stored_bytes);
+      program::narrow(*piece.narrow,
+                      {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
+                      narrowed);
+      bytes = narrowed;
+    }
+    sink(bytes);
+    at = stored + bytes.size();
+  });
+  write_zeros(sink, weights_bytes - at);
+}
+
+// Fills the records at their places in `memory`, which contains zeros. Large records are first, so
+// that no thread begins one when the others have finished.
+void fill_in_memory(std::vector<const Weight*> records, std::span<std::byte> memory) {
+  std::ranges::sort(records, std::ranges::greater(), &Weight::bytes);
+  std::atomic<size_t> next = 0;
+  work_on_threads(useful_threads(records), [&] {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < records.size();)
+      records[i]->fill(memory.subspan(records[i]->offset, records[i]->bytes));
+  });
 }
 
 [[noreturn]] void broken(std::string_view what) {
@@ -312,6 +364,12 @@ std::string package_of(std::span<const std::byte> payload) {
 
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes, std::span<const NarrowWeights> narrow) {
+  write_executable(sink, {}, program, weights, notes, narrow);
+}
+
+void write_executable(const Sink& sink, const Extend& extend, const Program& program,
+                      std::span<const Weight> weights, const Notes& notes,
+                      std::span<const NarrowWeights> narrow) {
   verify(program);
   const auto records = sorted(program, weights);
   std::vector<NarrowWeights> table(narrow.begin(), narrow.end());
@@ -331,34 +389,10 @@ void write_executable(const Sink& sink, const Program& program, std::span<const 
   sink(std::as_bytes(std::span(&h, 1)));
   sink(message);
   write_zeros(sink, h.weights_offset - h.program_offset - h.program_bytes);
-
-  // Finds the place in the payload of the weights at `offset`, narrow or not.
-  size_t next = 0;
-  const auto piece_at = [&](uint64_t offset) -> const StoredPiece& {
-    while (next + 1 < pieces.size() && pieces[next + 1].offset <= offset) next++;
-    return pieces[next];
-  };
-  uint64_t at = 0;
-  std::vector<std::byte> narrowed;
-  fill_in_order(records, [&](const Weight& w, std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;
-    const StoredPiece& piece = piece_at(w.offset);
-    if (w.offset + w.bytes > piece.offset + piece.bytes ||
-        (piece.narrow && (w.offset != piece.offset || w.bytes != piece.bytes)))
-      fail(ErrorCode::invalid_argument, "weights [{}, +{}) are narrow in part", w.offset, w.bytes);
-    const uint64_t stored = piece.stored + (w.offset - piece.offset);
-    write_zeros(sink, stored - at);
-    if (piece.narrow) {
-      narrowed.resize(piece.stored_bytes);
-      program::narrow(*piece.narrow,
-                      {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
-                      narrowed);
-      bytes = narrowed;
-    }
-    sink(bytes);
-    at = stored + bytes.size();
-  });
-  write_zeros(sink, h.weights_bytes - at);
+  if (extend && table.empty())
+    fill_in_memory(records, extend(h.weights_bytes));
+  else
+    write_weights(sink, records, pieces, h.weights_bytes);
 }
 
 void write_executable(std::ostream& stream, const Program& program,
@@ -412,13 +446,13 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
   loaded.owner = std::move(owner);
   if (!loaded.narrow.empty()) {
     const uint64_t bytes = loaded.program.weights_bytes;
-    const auto wide = allocate(bytes);
+    const auto wide = allocate_block(bytes);
     widen_all(pieces, loaded.weights, {wide.get(), bytes});
     loaded.weights = {wide.get(), bytes};
     loaded.owner = wide;
   } else if (reinterpret_cast<uintptr_t>(loaded.weights.data()) % kAlignment != 0) {
     const uint64_t bytes = loaded.weights.size();
-    const auto copy = allocate(bytes);
+    const auto copy = allocate_block(bytes);
     std::memcpy(copy.get(), loaded.weights.data(), bytes);
     loaded.weights = {copy.get(), bytes};
     loaded.owner = copy;
@@ -429,14 +463,14 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
 LoadedProgram load_in_memory(Program program, std::span<const Weight> weights) {
   verify(program);
   const auto records = sorted(program, weights);
-  const auto bytes = allocate(program.weights_bytes);
+  const auto bytes = allocate_block(program.weights_bytes);
   uint64_t at = 0;
   for (const Weight* w : records) {
     std::memset(bytes.get() + at, 0, w->offset - at);
-    w->fill({bytes.get() + w->offset, w->bytes});
     at = w->offset + w->bytes;
   }
   std::memset(bytes.get() + at, 0, program.weights_bytes - at);
+  fill_in_memory(records, {bytes.get(), program.weights_bytes});
   LoadedProgram loaded;
   loaded.weights = {bytes.get(), program.weights_bytes};
   loaded.program = std::move(program);

@@ -41,6 +41,12 @@ using Sink = std::function<void(std::span<const std::byte>)>;
 // not verify, and the exceptions of `sink` and of the fill functions.
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes = {}, std::span<const NarrowWeights> narrow = {});
+// The same into memory: `extend` appends zeros to the payload and returns them. The weights are
+// computed there, on all CPUs; narrow ones go through `sink`.
+using Extend = std::function<std::span<std::byte>(uint64_t bytes)>;
+void write_executable(const Sink& sink, const Extend& extend, const Program& program,
+                      std::span<const Weight> weights, const Notes& notes = {},
+                      std::span<const NarrowWeights> narrow = {});
 void write_executable(std::ostream& stream, const Program& program,
                       std::span<const Weight> weights);
 

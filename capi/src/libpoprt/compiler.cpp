@@ -17,6 +17,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/background.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 #include "shape_compiler.h"
+#include "source_size.h"
 #include "struct_size.h"
 #include "temporary_folder.h"
 
@@ -192,6 +194,17 @@ std::string hash_silently(const poprt_library_source& source, poprt_compile_opti
   return hash_of(source, o);
 }
 
+// The hash on another thread than that of the caller's callbacks.
+std::string hash_until(const poprt_library_source& source, poprt_compile_options o,
+                       const std::atomic<bool>& stopped) {
+  o.progress = nullptr;
+  o.stop = [](void* flag) -> int {
+    return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed);
+  };
+  o.user_data = const_cast<std::atomic<bool>*>(&stopped);
+  return hash_of(source, o);
+}
+
 // Returns the model with its options, their blobs and its source. These parts are not cached.
 std::shared_ptr<const runtime::Model> with_options(
     const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o,
@@ -240,14 +253,18 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   }
   const poprt_compiler::Kept kept = compiler.take_kept();
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
-  call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                 [&](const poprt_library_sink* sink, poprt_library_error* error) {
-                   capi::compiler_library().compile(&o, &source, kept.get(), sink, error);
-                 });
+  // Without a cache, the hash is needed last. Errors of the compilation are reported first, because
+  // the import reports errors of a model best.
+  std::optional<Background<std::string>> hash;
+  if (note.hash.empty())
+    hash.emplace([&](const std::atomic<bool>& stopped) { return hash_until(source, o, stopped); },
+                 capi::is_hashed_soon(source));
+  capi::call_with_payload(*payload,
+                          [&](const poprt_library_sink* sink, poprt_library_error* error) {
+                            capi::compiler_library().compile(&o, &source, kept.get(), sink, error);
+                          });
   if (cache) cache->store(key, payload->bytes());
-  // Without a cache, the hash is computed after the import because the import reports errors of a
-  // model best.
-  if (note.hash.empty()) note.hash = hash_silently(source, o);
+  if (hash) note.hash = hash->get();
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));
 }
@@ -272,10 +289,10 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
   o.progress = nullptr;
   o.after_pass = nullptr;
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
-  call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                 [&](const poprt_library_sink* sink, poprt_library_error* error) {
-                   capi::compiler_library().compile(&o, &source, nullptr, sink, error);
-                 });
+  capi::call_with_payload(*payload,
+                          [&](const poprt_library_sink* sink, poprt_library_error* error) {
+                            capi::compiler_library().compile(&o, &source, nullptr, sink, error);
+                          });
   return runtime::open_payload("model", payload->bytes(), payload);
 }
 

@@ -6,11 +6,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
 #include "compiler_library.h"
 #include "guard.h"
+#include "runtime/queue/payload_buffer.h"
 
 namespace poprt::capi {
 
@@ -24,30 +26,54 @@ void call(F&& f) {
   throw Error(static_cast<ErrorCode>(error.code), message ? message.get() : "out of memory");
 }
 
-// Like call(), for library functions that write into a sink. `take` may throw.
-template <class Take, class F>
-void call_with_sink(Take&& take, F&& f) {
+// Like call(), for library functions that write into a sink. `take` and `extend` may throw.
+template <class Take, class Extend, class F>
+void call_with_sink(Take&& take, Extend&& extend, F&& f) {
+  constexpr bool kExtends = !std::is_null_pointer_v<std::remove_cvref_t<Extend>>;
   struct Context {
     Take& take;
+    Extend& extend;
     std::exception_ptr failure;
-  } context{take, nullptr};
-  const poprt_library_sink sink{[](void* c, const void* data, size_t size) noexcept {
-                                  auto& to = *static_cast<Context*>(c);
-                                  try {
-                                    to.take({static_cast<const std::byte*>(data), size});
-                                    return 0;
-                                  } catch (...) {
-                                    to.failure = std::current_exception();
-                                    return 1;
-                                  }
-                                },
-                                &context};
+  } context{take, extend, nullptr};
+  poprt_library_sink sink{[](void* c, const void* data, size_t size) noexcept {
+                            auto& to = *static_cast<Context*>(c);
+                            try {
+                              to.take({static_cast<const std::byte*>(data), size});
+                              return 0;
+                            } catch (...) {
+                              to.failure = std::current_exception();
+                              return 1;
+                            }
+                          },
+                          &context, nullptr};
+  if constexpr (kExtends)
+    sink.extend = [](void* c, size_t size) noexcept -> void* {
+      auto& to = *static_cast<Context*>(c);
+      try {
+        return to.extend(size);
+      } catch (...) {
+        to.failure = std::current_exception();
+        return nullptr;
+      }
+    };
   try {
     call([&](poprt_library_error* error) { f(&sink, error); });
   } catch (const std::exception&) {
     if (context.failure) std::rethrow_exception(context.failure);
     throw;
   }
+}
+
+template <class Take, class F>
+void call_with_sink(Take&& take, F&& f) {
+  call_with_sink(take, nullptr, f);
+}
+
+// The same for functions that write the payload of an executable.
+template <class F>
+void call_with_payload(runtime::PayloadBuffer& payload, F&& f) {
+  call_with_sink([&](std::span<const std::byte> bytes) { payload.append(bytes); },
+                 [&](size_t bytes) { return payload.extend(bytes).data(); }, f);
 }
 
 template <class F>

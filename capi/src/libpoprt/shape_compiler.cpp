@@ -115,11 +115,9 @@ bool ShapeCompiler::import(const poprt_compile_options& options) {
 std::shared_ptr<const runtime::Model> ShapeCompiler::run_compiler(
     const poprt_compile_options& options, bool first) {
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
-  call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                 [&](const poprt_library_sink* sink, poprt_library_error* error) {
-                   compiler_library().compile_open_model(imported_->model, &options, first, sink,
-                                                         error);
-                 });
+  call_with_payload(*payload, [&](const poprt_library_sink* sink, poprt_library_error* error) {
+    compiler_library().compile_open_model(imported_->model, &options, first, sink, error);
+  });
   return runtime::open_payload(source_.name, payload->bytes(), payload);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/background.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "compiler/chip_options.h"
@@ -32,6 +33,7 @@
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
 #include "shapes.h"
+#include "source_size.h"
 #include "warnings.h"
 
 namespace {
@@ -69,6 +71,7 @@ void throw_if_stopped(const poprt_compile_options& o) {
     fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
 }
 
+constexpr size_t kHashDigits = 64;
 constexpr double kHashed = 0.05;  // the part of hash(), which is called before compile()
 
 void report_step(const poprt_compile_options& o, double done, const char* what) {
@@ -162,9 +165,9 @@ void compile(const poprt_compile_options* o, const poprt_library_source* source,
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
     report_step(*o, 0.8, "pack weights");
-    program::write_executable(
-        [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
-        executable.program, executable.weights, executable.notes, executable.narrow);
+    program::write_executable(capi::payload_sink(*sink), capi::payload_memory(*sink),
+                              executable.program, executable.weights, executable.notes,
+                              executable.narrow);
     if (ir) ir->write();
     finish(*o);
   });
@@ -189,25 +192,36 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = capi::files_of(*source, *o));
     const auto ir = ir_file(*o, popef_path);
+    // The hash of a large model takes as long as the compilation. Errors of the compilation are
+    // reported first, because the import reports errors of a model best.
+    Background<std::string> hash(
+        [&](const std::atomic<bool>& stopped) {
+          return onnx::hash_of(o->embed_source ? files : capi::files_of(*source, *o), [&](double) {
+            if (stopped) fail(ErrorCode::cancelled, "the hash is not needed any more");
+          });
+        },
+        capi::is_hashed_soon(*source));
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
-    // The files are read after the import because the import reports errors of a model best.
-    if (!o->embed_source) files = capi::files_of(*source, *o);
-    const capi::Source note{std::filesystem::path(source->path).filename().string(),
-                            hash_of(*o, files, 0.8, 0.85)};
     std::map<std::string, std::string> blobs;
     if (o->embed_source)
       for (const onnx::ModelFile& f : files)
         blobs[runtime::source_blob(f.location)] = onnx::copy_of(f);
-    files.clear();
     for (const auto& [name, text] : executable.notes) blobs[name] = text;
     if (capi::named_option(*o, "estimate"))
       blobs[capi::kEstimate] = capi::estimate_blob(*o, *source);
     for (const auto& b : std::span(o->opaque_blobs, o->opaque_blob_count))
       blobs[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
-    report_step(*o, 0.85, "write");
+    capi::Source note{std::filesystem::path(source->path).filename().string(),
+                      std::string(kHashDigits, '0')};
+    const auto options_with_hash = [&] {
+      report_step(*o, 0.95, "hash");
+      note.hash = hash.get([&] { throw_if_stopped(*o); });
+      return capi::engine_options(*o, note);
+    };
+    report_step(*o, 0.8, "write");
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
                          executable.weights, blobs, capi::engine_options(*o, note),
-                         executable.narrow);
+                         executable.narrow, options_with_hash);
     if (ir) ir->write();
     finish(*o);
   });

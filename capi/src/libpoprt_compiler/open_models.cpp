@@ -86,9 +86,8 @@ void compile_open_model(void* model, const poprt_compile_options* o, int first,
     }
     if (!sink) return;
     report_open_step(*o, 0.8, "pack weights");
-    program::write_executable(
-        [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
-        e.program, e.weights, e.notes, e.narrow);
+    program::write_executable(payload_sink(*sink), payload_memory(*sink), e.program, e.weights,
+                              e.notes, e.narrow);
     report_open_step(*o, 1, "done");
   });
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "compiler/driver.h"
 #include "compiler_library.h"
+#include "program/serialize.h"
 
 namespace poprt::capi {
 
@@ -39,6 +40,19 @@ inline void write(const poprt_library_sink& sink, const void* data, size_t size)
 
 inline void write(const poprt_library_sink& sink, const std::string& text) {
   write(sink, text.data(), text.size());
+}
+
+// The target of an executable's payload: functions for program::write_executable().
+inline program::Sink payload_sink(const poprt_library_sink& sink) {
+  return [&sink](std::span<const std::byte> bytes) { write(sink, bytes.data(), bytes.size()); };
+}
+inline program::Extend payload_memory(const poprt_library_sink& sink) {
+  if (!sink.extend) return {};
+  return [&sink](uint64_t bytes) {
+    auto* memory = static_cast<std::byte*>(sink.extend(sink.context, bytes));
+    if (!memory) fail(ErrorCode::cancelled, "the receiver of the result stopped");
+    return std::span(memory, bytes);
+  };
 }
 
 // The caller keeps the ownership of the bytes.

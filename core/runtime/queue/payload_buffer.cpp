@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/block_memory.h"
 #include "base/checked.h"
 
 namespace poprt::runtime {
@@ -33,6 +34,13 @@ std::span<std::byte> PayloadBuffer::extend(size_t bytes) {
            std::strerror(errno));
     data_ = static_cast<std::byte*>(p);
     capacity_ = wanted;
+    if (bytes >= 2 * kHugePageBytes) {
+      // Only the pages that are written completely soon; a hint needs the alignment of a huge page.
+      const auto begin =
+          align_up(reinterpret_cast<uintptr_t>(data_) + needed - bytes, kHugePageBytes);
+      const auto end = reinterpret_cast<uintptr_t>(data_) + needed;
+      if (end > begin) prefer_huge_pages(reinterpret_cast<std::byte*>(begin), end - begin);
+    }
   }
   size_ = needed;
   return {data_ + needed - bytes, bytes};

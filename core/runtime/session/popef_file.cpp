@@ -376,15 +376,21 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program, std::span<const program::Weight> weights,
                  const std::map<std::string, std::string>& opaque,
                  std::vector<popef::Option> engine_options,
-                 std::span<const program::NarrowWeights> narrow) {
+                 std::span<const program::NarrowWeights> narrow,
+                 const std::function<std::vector<popef::Option>()>& late_options) {
   const Parts parts = take_apart(program, weights, narrow);
   popef::Metadata metadata = make_metadata(name, program);
   set_engine_options(metadata, std::move(engine_options));
   popef::FileWriter writer(path.string());
+  if (parts.narrow.empty()) writer.reserve(parts.program.weights_bytes);
   writer.write(metadata);
   write_executable(writer, name, parts);
   write_variables(writer, name, parts);
   write_opaque(writer, name, opaque);
+  if (late_options) {
+    set_engine_options(metadata, late_options());
+    writer.rewrite(metadata);
+  }
   writer.close();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -61,12 +62,15 @@ std::string executable_name(const std::filesystem::path& path);
 
 // Writes the metadata, the executable, the data of inputs as tensor blobs, and opaque blobs by
 // name. The file is written completely or not at all. An executable with 8-bit weights is
-// compressed: they are converted when it is loaded, so mapping them would have no advantage.
+// compressed: they are converted when it is loaded, so mapping them would have no advantage. If
+// `late_options` is given, it is called last and returns the engine options of the file, with
+// values of the same lengths as `engine_options`.
 void write_popef(const std::filesystem::path& path, const std::string& name,
                  const program::Program& program, std::span<const program::Weight> weights,
                  const std::map<std::string, std::string>& opaque = {},
                  std::vector<popef::Option> engine_options = {},
-                 std::span<const program::NarrowWeights> narrow = {});
+                 std::span<const program::NarrowWeights> narrow = {},
+                 const std::function<std::vector<popef::Option>()>& late_options = {});
 
 // Writes a model that was opened from a PopEF file with equal bytes, and a model that was opened
 // from a payload or from the blobs of several files as a new file. Throws failed_precondition for

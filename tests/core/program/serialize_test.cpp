@@ -178,6 +178,49 @@ TEST(Serialize, InMemoryEqualsWrittenAndRead) {
                          direct.weights.end()));
 }
 
+// Writes the payload to memory that grows at its end.
+std::vector<std::byte> in_memory(Builder& b, std::span<const NarrowWeights> narrow = {}) {
+  std::vector<std::byte> memory;
+  memory.reserve(size_t{16} << 20);
+  write_executable(
+      [&](std::span<const std::byte> s) { memory.insert(memory.end(), s.begin(), s.end()); },
+      [&](uint64_t bytes) {
+        memory.resize(memory.size() + bytes);
+        return std::span(memory).last(bytes);
+      },
+      b.program(), b.weight_records(), {}, narrow);
+  return memory;
+}
+
+TEST(Serialize, MemoryGetsTheSameBytes) {
+  Builder b = sample();
+  for (uint8_t i = 0; i < 40; i++)
+    b.weights(100'001u * (i % 3 + 1), DType::u8, {100'001 * (i % 3 + 1)}, constant(i));
+  const std::string expected = written(b);
+  const std::vector<std::byte> memory = in_memory(b);
+  EXPECT_TRUE(std::ranges::equal(memory, std::as_bytes(std::span(expected))));
+}
+
+TEST(Serialize, NarrowWeightsInMemoryAreAsInAFile) {
+  Builder b;
+  b.weights(4000, DType::f32, {1000},
+            [](std::span<std::byte> s) { std::ranges::fill(s, std::byte{0}); });
+  b.weights(64, DType::u8, {64}, constant(3));
+  const NarrowWeights narrow[] = {{0, 4000, DType::f16, 0}};
+  std::vector<std::byte> file;
+  write_executable(
+      [&](std::span<const std::byte> s) { file.insert(file.end(), s.begin(), s.end()); },
+      b.program(), b.weight_records(), {}, narrow);
+  EXPECT_EQ(in_memory(b, narrow), file);
+  EXPECT_LT(file.size(), in_memory(b).size());
+}
+
+TEST(Serialize, AFailureOfAWeightInMemoryIsThrown) {
+  Builder b = sample();
+  b.weights(64, DType::u8, {64}, [](std::span<std::byte>) { fail(ErrorCode::data_loss, "gone"); });
+  EXPECT_THROW(in_memory(b), Error);
+}
+
 TEST(Serialize, MakesAtMostTwoWeightsAtATimeAndWritesThemInOrder) {
   Builder b;
   std::atomic<int> making = 0, most = 0;

@@ -514,6 +514,24 @@ TEST_F(PopefFile, OptionsAndIterationsAreSaved) {
   EXPECT_EQ(read(folder / "a.popef"), read(folder / "b.popef"));
 }
 
+TEST_F(PopefFile, LateOptionsAreAsIfTheyWereKnownFirst) {
+  CopyModel copy(10);
+  const std::vector<popef::Option> early = {{"batches_per_step", "6"}, {"source_hash", "0000"}},
+                                   late = {{"batches_per_step", "6"}, {"source_hash", "abcd"}};
+  write_popef(folder / "a.popef", "a", copy.b.program(), copy.b.weight_records(), {{"n", "x"}},
+              late);
+  write_popef(folder / "b.popef", "a", copy.b.program(), copy.b.weight_records(), {{"n", "x"}},
+              early, {}, [&] { return late; });
+  EXPECT_EQ(read(folder / "a.popef"), read(folder / "b.popef"));
+  expect_error(
+      [&] {
+        write_popef(folder / "b.popef", "b", copy.b.program(), copy.b.weight_records(), {}, early,
+                    {}, []() -> std::vector<popef::Option> { fail(ErrorCode::not_found, "none"); });
+      },
+      ErrorCode::not_found, "none");
+  EXPECT_EQ(read(folder / "a.popef"), read(folder / "b.popef"));
+}
+
 // A value that a file has in a blob is written once, although the program has another.
 TEST_F(PopefFile, PartsHaveEachValueOnce) {
   OwnData own;
