@@ -35,20 +35,37 @@ constexpr std::array<std::pair<poprt_dtype, const char*>, 13> kDatatypes = {{
 constexpr const char* kVariantsBlob = "poprt.branches";
 // The blob of a generator (core/compiler/generation.h).
 constexpr const char* kGenerationBlob = "poprt.generation";
+// The blob with the ONNX model (core/runtime/session/model_source.h).
+constexpr const char* kSourceBlob = "poprt.source";
 // The ending of the output that contains the real size of another one.
 constexpr std::string_view kRealShape = ":shape";
 
-std::string opaque_blob(const poprt_executable* executable, std::string_view name) {
-  poprt_popef_model* opened = nullptr;
-  check(poprt_executable_popef_model(executable, &opened));
-  const PopefModel model(opened);
-  const size_t count = poprt_popef_model_count(opened, POPRT_POPEF_OPAQUE);
+// The opaque blob with the name, or null.
+const poprt_popef_blob* find_blob(const poprt_popef_model* model, std::string_view name) {
+  const size_t count = poprt_popef_model_count(model, POPRT_POPEF_OPAQUE);
   for (size_t i = 0; i < count; i++) {
-    const poprt_popef_blob* blob = poprt_popef_model_blob(opened, POPRT_POPEF_OPAQUE, i);
+    const poprt_popef_blob* blob = poprt_popef_model_blob(model, POPRT_POPEF_OPAQUE, i);
     poprt_popef_blob_info info = {};
     info.struct_size = sizeof info;
     check(poprt_popef_blob_get_info(blob, &info));
-    if (!info.name || name != info.name) continue;
+    if (info.name && name == info.name) return blob;
+  }
+  return nullptr;
+}
+
+PopefModel popef_model(const poprt_executable* executable) {
+  poprt_popef_model* opened = nullptr;
+  check(poprt_executable_popef_model(executable, &opened));
+  return PopefModel(opened);
+}
+
+bool has_blob(const poprt_executable* executable, std::string_view name) {
+  return find_blob(popef_model(executable).get(), name) != nullptr;
+}
+
+std::string opaque_blob(const poprt_executable* executable, std::string_view name) {
+  const PopefModel model = popef_model(executable);
+  if (const poprt_popef_blob* blob = find_blob(model.get(), name)) {
     poprt_popef_payload* mapped = nullptr;
     check(poprt_popef_blob_map(blob, &mapped));
     const Payload payload(mapped);
@@ -56,6 +73,13 @@ std::string opaque_blob(const poprt_executable* executable, std::string_view nam
             poprt_popef_payload_size(mapped)};
   }
   return {};
+}
+
+// What poprt_runner_open_dimensions returns.
+Json dimensions_of(const poprt_runner* runner) {
+  poprt_string* text = nullptr;
+  check(poprt_runner_open_dimensions(runner, &text));
+  return Json::parse(take(text));
 }
 
 std::vector<std::pair<std::string, std::string>> read_name_map(const std::string& path) {
@@ -75,28 +99,59 @@ std::vector<std::pair<std::string, std::string>> read_name_map(const std::string
   return names;
 }
 
-Executable open_files(const std::vector<std::string>& files, const LoadOptions& options) {
+Executable open_popef(const std::vector<std::string>& files) {
   poprt_executable* executable = nullptr;
-  if (files.size() == 1 && fs::path(files[0]).extension() == ".onnx") {
-    std::vector<poprt_option> by_name;
-    bool several = false;
-    for (const auto& [name, value] : options.compile_options) {
-      by_name.push_back({name.c_str(), value.c_str()});
-      several = several || (name == "input_shape" && value.find('/') != std::string::npos);
-    }
-    poprt_compile_options compile = {};
-    compile.struct_size = sizeof compile;
-    compile.options = by_name.data();
-    compile.option_count = by_name.size();
-    // A server announces the shapes of a model before requests arrive.
-    if (!several) compile.shapes = "fixed";
-    check(poprt_executable_load(files[0].c_str(), &compile, &executable));
-  } else {
-    std::vector<const char*> paths;
-    for (const std::string& file : files) paths.push_back(file.c_str());
-    check(poprt_executable_open_files(paths.data(), paths.size(), nullptr, &executable));
-  }
+  std::vector<const char*> paths;
+  for (const std::string& file : files) paths.push_back(file.c_str());
+  check(poprt_executable_open_files(paths.data(), paths.size(), nullptr, &executable));
   return Executable(executable);
+}
+
+// The model in a PopEF file with its source, whose new shapes are compiled on demand.
+Executable open_with_source(const std::string& file) {
+  poprt_executable* executable = nullptr;
+  poprt_compile_options compile = {};
+  compile.struct_size = sizeof compile;
+  compile.shapes = "on_demand";
+  check(poprt_executable_load(file.c_str(), &compile, &executable));
+  return Executable(executable);
+}
+
+Executable load_onnx(const std::string& file, const LoadOptions& options) {
+  poprt_executable* executable = nullptr;
+  std::vector<poprt_option> by_name;
+  poprt_compile_options compile = {};
+  compile.struct_size = sizeof compile;
+  for (const auto& [name, value] : options.compile_options)
+    if (name == "shapes")  // has no name in the command line of poprt
+      compile.shapes = value.c_str();
+    else
+      by_name.push_back({name.c_str(), value.c_str()});
+  compile.options = by_name.data();
+  compile.option_count = by_name.size();
+  check(poprt_executable_load(file.c_str(), &compile, &executable));
+  return Executable(executable);
+}
+
+// `note` is the reason why a source in a PopEF file is not used.
+Executable open_files(const std::vector<std::string>& files, const LoadOptions& options,
+                      std::string& note) {
+  if (files.size() == 1 && fs::path(files[0]).extension() == ".onnx")
+    return load_onnx(files[0], options);
+  Executable opened = open_popef(files);
+  const std::string shapes = option_of(options, "shapes");
+  if (!options.compile || files.size() != 1 || (!shapes.empty() && shapes != "on_demand"))
+    return opened;
+  if (shapes.empty() &&
+      (!has_blob(opened.get(), kSourceBlob) || has_blob(opened.get(), kVariantsBlob)))
+    return opened;
+  try {
+    return open_with_source(files[0]);
+  } catch (const Error& e) {
+    if (!shapes.empty()) throw;
+    note = std::string("its shapes are those of the file: ") + e.what();
+  }
+  return opened;
 }
 
 TensorSpec spec_of(const poprt_anchor* anchor) {
@@ -157,6 +212,12 @@ poprt_dtype datatype_of(const std::string& name) {
   return POPRT_DTYPE_UNDEFINED;
 }
 
+std::string option_of(const LoadOptions& options, const std::string& name) {
+  for (const auto& [given, value] : options.compile_options)
+    if (given == name) return value;
+  return {};
+}
+
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text = "[";
   for (const int64_t size : shape) {
@@ -211,8 +272,8 @@ std::vector<std::string> find_files(const std::string& folder, const LoadOptions
                                    : ", and compiling its ONNX model is not allowed"));
 }
 
-ServedModel::ServedModel(const std::string& folder, const LoadOptions& options)
-    : executable_(open_files(find_files(folder, options), options)) {
+ServedModel::ServedModel(const std::string& folder, const LoadOptions& options) {
+  executable_ = open_files(find_files(folder, options), options, note_);
   describe(read_name_map((fs::path(folder) / "name_map.json").string()));
 }
 
@@ -223,36 +284,25 @@ ServedModel::ServedModel(Executable executable,
 }
 
 void ServedModel::describe(const std::vector<std::pair<std::string, std::string>>& names) {
-  const std::string variants = opaque_blob(executable_.get(), kVariantsBlob);
-  if (!variants.empty()) {
-    const Json json = Json::parse(variants, nullptr, false);
-    kind_ = json.is_object() && json.value("kind", "") == "graphs" ? Kind::graphs : Kind::shapes;
-  }
   // Runners do not list the inputs whose values the file contains or that runners provide.
   poprt_runner_options options = {};
   options.struct_size = sizeof options;
   options.threads = 1;
-  const Runner runner = make_runner(options);
-  for (size_t i = 0; i < poprt_runner_input_count(runner.get()); i++)
-    if (!poprt_runner_input_has_data(runner.get(), i))
-      inputs_.push_back(spec_of(poprt_runner_input(runner.get(), i)));
-  std::set<std::string> sized;
-  for (size_t i = 0; i < poprt_runner_output_count(runner.get()); i++) {
-    const std::string name = poprt_anchor_name(poprt_runner_output(runner.get(), i));
-    if (name.ends_with(kRealShape)) sized.insert(name.substr(0, name.size() - kRealShape.size()));
+  poprt_runner* made = nullptr;
+  check(poprt_runner_create(executable_.get(), &options, &made));
+  const Runner runner(made);
+  const Json dimensions = dimensions_of(made);
+  const bool on_demand = dimensions.at("on_demand").get<bool>();
+  const std::string variants =
+      on_demand ? std::string() : opaque_blob(executable_.get(), kVariantsBlob);
+  if (!variants.empty()) {
+    const Json json = Json::parse(variants, nullptr, false);
+    kind_ = json.is_object() && json.value("kind", "") == "graphs" ? Kind::graphs : Kind::shapes;
   }
-  for (size_t i = 0; i < poprt_runner_output_count(runner.get()); i++) {
-    TensorSpec spec = spec_of(poprt_runner_output(runner.get(), i));
-    if (sized.contains(spec.anchor)) {
-      std::fill(spec.shape.begin(), spec.shape.end(), -1);
-      if (kind_ == Kind::fixed) kind_ = Kind::cropped;
-    } else if (spec.anchor.ends_with(kRealShape)) {
-      continue;
-    }
-    outputs_.push_back(std::move(spec));
-  }
+  describe_anchors(made);
   if (kind_ == Kind::shapes) describe_shapes(variants);
   describe_batch();
+  if (on_demand) describe_open(dimensions);
   for (const auto& [anchor, name] : names) {
     bool found = false;
     rename(inputs_, anchor, name, found);
@@ -261,6 +311,76 @@ void ServedModel::describe(const std::vector<std::pair<std::string, std::string>
       throw Error(POPRT_INVALID_ARGUMENT,
                   "name_map.json: the model has no tensor '" + anchor + "'");
   }
+}
+
+void ServedModel::describe_anchors(const poprt_runner* runner) {
+  for (size_t i = 0; i < poprt_runner_input_count(runner); i++)
+    if (!poprt_runner_input_has_data(runner, i))
+      inputs_.push_back(spec_of(poprt_runner_input(runner, i)));
+  std::set<std::string> sized;
+  for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
+    const std::string name = poprt_anchor_name(poprt_runner_output(runner, i));
+    if (name.ends_with(kRealShape)) sized.insert(name.substr(0, name.size() - kRealShape.size()));
+  }
+  for (size_t i = 0; i < poprt_runner_output_count(runner); i++) {
+    TensorSpec spec = spec_of(poprt_runner_output(runner, i));
+    if (sized.contains(spec.anchor)) {
+      std::fill(spec.shape.begin(), spec.shape.end(), -1);
+      if (kind_ == Kind::fixed) kind_ = Kind::cropped;
+    } else if (spec.anchor.ends_with(kRealShape)) {
+      continue;
+    }
+    outputs_.push_back(std::move(spec));
+  }
+}
+
+// Makes the sizes open that requests decide.
+void ServedModel::describe_open(const Json& open) {
+  kind_ = Kind::open;
+  for (const TensorSpec& spec : inputs_)
+    if (std::ranges::find(spec.shape, -1) == spec.shape.end()) ahead_.push_back(spec.shape);
+  if (ahead_.size() != inputs_.size()) {
+    ahead_.clear();
+    batch_rows_ = 0;
+    refusal_ = "its shapes are compiled on demand, and none of them is compiled ahead";
+  }
+  std::set<std::string> rows;
+  for (const bool output : {false, true})
+    for (TensorSpec& spec : output ? outputs_ : inputs_) {
+      const Json& dimensions = open.at(output ? "outputs" : "inputs").at(spec.anchor);
+      rows.insert(dimensions.empty() || !dimensions[0].is_string()
+                      ? std::string()
+                      : dimensions[0].get<std::string>());
+      for (size_t d = 0; d < spec.shape.size(); d++) {
+        if (dimensions[d].is_number()) continue;
+        spec.shape[d] = -1;
+        spec.limit[d] = kAnySize;
+        knows_outputs_ = knows_outputs_ && dimensions[d].is_string();
+      }
+    }
+  if (rows.size() == 1 && !rows.begin()->empty()) shared_rows_ = kAnySize;
+}
+
+bool ServedModel::fits_batch(size_t index, const std::vector<int64_t>& shape) const {
+  const std::vector<int64_t>& ahead = ahead_.at(index);
+  return batch_rows_ > 0 && shape.size() == ahead.size() && shape[0] > 0 &&
+         std::equal(shape.begin() + 1, shape.end(), ahead.begin() + 1);
+}
+
+std::string ServedModel::warm_up_text(const std::vector<std::string>& lines) const {
+  std::string text;
+  for (const std::string& line : lines) {
+    const size_t equal = line.rfind('=');
+    std::string name = line.substr(0, equal);
+    for (const TensorSpec& spec : inputs_)
+      if (spec.name == name) {
+        name = spec.anchor;
+        break;
+      }
+    text += (text.empty() ? "" : "\n") + name +
+            (equal == std::string::npos ? std::string() : line.substr(equal));
+  }
+  return text;
 }
 
 void ServedModel::describe_shapes(const std::string& variants) {

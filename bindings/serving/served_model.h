@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,13 +16,15 @@
 
 namespace poprt::serving {
 
+inline constexpr int64_t kAnySize = INT64_MAX;
+
 // One input or output.
 struct TensorSpec {
   std::string name;            // for clients: that of name_map.json, else the anchor's
   std::string anchor;          // in the executable
   poprt_dtype dtype = 0;       // has a datatype_name()
   std::vector<int64_t> shape;  // -1: of any size up to a limit, or a size that depends on data
-  std::vector<int64_t> limit;  // the largest sizes
+  std::vector<int64_t> limit;  // the largest sizes; kAnySize where shapes are compiled on demand
 };
 
 enum class Kind : uint8_t {
@@ -29,12 +32,15 @@ enum class Kind : uint8_t {
   cropped,  // outputs have sizes that depend on data
   shapes,   // one model at several shapes
   graphs,   // several models; a request names the tensors of one of them
+  open,     // each shape is compiled when its first request arrives
 };
 
 struct LoadOptions {
-  std::string file;      // the name of the model's file in its folder; "": see find_files()
-  bool compile = false;  // whether ONNX files are compiled
-  // Options of the compiler by name, as in poprt_option.
+  std::string file;  // the name of the model's file in its folder; "": see find_files()
+  // Whether ONNX files are compiled, and new shapes of PopEF files that contain their source.
+  bool compile = false;
+  // Options of the compiler by name, as in poprt_option. For a PopEF file, only `shapes` has an
+  // effect.
   std::vector<std::pair<std::string, std::string>> compile_options;
 };
 
@@ -43,6 +49,9 @@ struct LoadOptions {
 const char* datatype_name(poprt_dtype dtype);
 // The type with that name, or POPRT_DTYPE_UNDEFINED.
 poprt_dtype datatype_of(const std::string& name);
+
+// The value of an option, or "".
+std::string option_of(const LoadOptions& options, const std::string& name);
 
 // "[2,-1,8]".
 std::string shape_text(const std::vector<int64_t>& shape);
@@ -72,6 +81,8 @@ class ServedModel {
   const std::vector<TensorSpec>& inputs() const { return inputs_; }
   const std::vector<TensorSpec>& outputs() const { return outputs_; }
   Kind kind() const { return kind_; }
+  // Why other shapes of a PopEF file that contains its source are not compiled on demand, or "".
+  const std::string& note() const { return note_; }
   // The rows of a batch, if rows of several requests may share it: dimension 0 of all tensors has
   // this size. Otherwise 0, and refusal() is the reason.
   int64_t batch_rows() const { return batch_rows_; }
@@ -79,21 +90,34 @@ class ServedModel {
   // Of several shapes: whether dimension 0 of all tensors is the same variable dimension, so that a
   // user may state that it is a batch. 0: no; else its largest size.
   int64_t shared_rows() const { return shared_rows_; }
+  // Of kind open: whether the sizes of all outputs follow from those of the inputs, so that their
+  // memory can be allocated before the shape is compiled.
+  bool knows_outputs() const { return knows_outputs_; }
+  // Of kind open: whether all sizes but the rows are those that were compiled ahead, so that a
+  // runner with a batching dimension can compute the request. The shape is that of inputs()[index].
+  bool fits_batch(size_t index, const std::vector<int64_t>& shape) const;
 
-  // A runner of the suitable kind. `options` has no batching dimension, except for kind fixed.
+  // A runner of the suitable kind. `options` has no batching dimension, except for kind fixed, and
+  // for kind open with batch_rows(), whose runner then computes only requests with fits_batch().
   Runner make_runner(const poprt_runner_options& options) const;
+  // The text of poprt_runner_warm_up for lines with names for clients.
+  std::string warm_up_text(const std::vector<std::string>& lines) const;
   const poprt_executable* executable() const { return executable_.get(); }
 
  private:
   void describe(const std::vector<std::pair<std::string, std::string>>& names);
+  void describe_anchors(const poprt_runner* runner);
   void describe_shapes(const std::string& variants);
+  void describe_open(const nlohmann::json& dimensions);
   void describe_batch();
 
   Executable executable_;
   std::vector<TensorSpec> inputs_, outputs_;
   Kind kind_ = Kind::fixed;
   int64_t batch_rows_ = 0, shared_rows_ = 0;
-  std::string refusal_;
+  std::string refusal_, note_;
+  bool knows_outputs_ = true;
+  std::vector<std::vector<int64_t>> ahead_;  // shapes of inputs() that were compiled; may be empty
 };
 
 }  // namespace poprt::serving

@@ -1,5 +1,8 @@
 // The functions that Triton calls.
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "generator_instance.h"
 #include "instance_state.h"
@@ -12,6 +15,10 @@ namespace {
 constexpr uint32_t kApiMajor = 1;   // versions of Triton's backend interface
 constexpr uint32_t kApiMinor = 10;  // the oldest that has all functions
 
+// Options that the server gives to every backend.
+constexpr std::string_view kServerOptions[] = {"auto-complete-config", "backend-directory",
+                                               "default-max-batch-size", "min-compute-capability"};
+
 BackendState read_options(TRITONBACKEND_Backend* backend) {
   TRITONSERVER_Message* message = nullptr;
   check(TRITONBACKEND_BackendConfig(backend, &message));
@@ -21,11 +28,17 @@ BackendState read_options(TRITONBACKEND_Backend* backend) {
   const nlohmann::json config = nlohmann::json::parse(text, text + size, nullptr, false);
   BackendState state;
   if (config.is_object() && config.contains("cmdline") && config["cmdline"].is_object()) {
-    const std::string compile = config["cmdline"].value("compile", "false");
-    if (compile != "true" && compile != "false")
-      throw serving::Error(POPRT_INVALID_ARGUMENT,
-                           "option compile is '" + compile + "'; expected true or false");
-    state.compile = compile == "true";
+    for (const auto& [name, value] : config["cmdline"].items()) {
+      const bool known = std::ranges::find(kServerOptions, name) != std::end(kServerOptions);
+      if (name == "compile") {
+        if (value != "true" && value != "false")
+          throw serving::Error(POPRT_INVALID_ARGUMENT,
+                               "option compile is " + value.dump() + "; expected true or false");
+        state.compile = value == "true";
+      } else if (!known) {
+        log(TRITONSERVER_LOG_WARN, "option '" + name + "' has no effect; known: compile");
+      }
+    }
   }
   return state;
 }

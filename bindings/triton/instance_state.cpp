@@ -1,7 +1,9 @@
 #include "instance_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "support.h"
@@ -36,13 +38,17 @@ char* Scratch::reserve(size_t bytes) {
   return memory_.get();
 }
 
-// A request in asynchronous mode.
+// A request in asynchronous mode. The second of two answers it: its callback, and the thread that
+// submitted it and then has its handle, which has the message of an error.
 struct InstanceState::Pending {
   InstanceState* instance;
   std::unique_ptr<Request> request;
   Times times;
   std::vector<Scratch> copies;  // inputs of several buffers, and outputs that are not requested
   serving::Outputs outputs;     // with several shapes
+  serving::Request handle;
+  poprt_error_code code = POPRT_OK;
+  std::atomic<int> ended{0};  // of the two
 };
 
 InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance)
@@ -59,19 +65,31 @@ InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* ins
   options.struct_size = sizeof options;
   options.threads = parameters.threads;
   options.timeout_ns = parameters.timeout_ns;
+  options.max_shapes = parameters.max_shapes;
   options.use_batching_dim = !parameters.synchronous_execution && model.max_batch() > 0 &&
                              model.model().kind() == serving::Kind::fixed;
   const serving::Device device = model.take_device(device_id_);
   options.device = device.get();
   try {
     runner_ = model.model().make_runner(options);
+    if (!parameters.warm_up.empty())
+      serving::check(poprt_runner_warm_up(runner_.get(),
+                                          model.model().warm_up_text(parameters.warm_up).c_str()));
+    if (model.model().kind() == serving::Kind::open) {
+      known_ = std::make_unique<serving::KnownShapes>(static_cast<size_t>(parameters.max_shapes));
+      later_inputs_.resize(inputs_.size());
+      later_ = std::make_unique<serving::Worker>();
+    }
   } catch (const std::exception&) {
+    runner_.reset();
     model.return_device(device_id_);
     throw;
   }
 }
 
 InstanceState::~InstanceState() {
+  if (later_) poprt_runner_stop(runner_.get());  // requests that wait for their shape are cancelled
+  later_.reset();
   runner_.reset();
   model_.return_device(device_id_);
 }
@@ -80,7 +98,7 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
   const uint64_t begin = now_ns();
   auto accepted = accept(requests, begin);
   if (!model_.parameters().synchronous_execution) {
-    for (auto& request : accepted) submit(std::move(request), begin);
+    for (auto& request : accepted) submit_or_wait(std::move(request), begin);
     return;
   }
   const bool batch = model_.max_batch() > 0;
@@ -90,9 +108,48 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
     while (batch && last < accepted.size() && rows + accepted[last]->rows() <= model_.max_batch() &&
            accepted[first]->joins(*accepted[last]))
       rows += accepted[last++]->rows();
-    run_group(Group(accepted).subspan(first, last - first), {begin, begin, begin});
+    const Group group = Group(accepted).subspan(first, last - first);
+    serving::KnownShapes::Key key;
+    if (may_compile(group, key))
+      run_later(group, std::move(key), {begin, begin, begin});
+    else
+      run_group(group, {begin, begin, begin}, inputs_);
     first = last;
   }
+}
+
+// Whether the shape of the requests together may have to be compiled. `key` is the shape.
+bool InstanceState::may_compile(Group group, serving::KnownShapes::Key& key) const {
+  if (!known_) return false;
+  const bool batch = model_.max_batch() > 0;
+  int64_t rows = 0;
+  for (const auto& request : group) rows += request->rows();
+  for (size_t i = 0; i < inputs_.size(); i++)
+    if (group[0]->has_input(i))
+      serving::KnownShapes::append(key, with_rows(group[0]->shape(i), batch, rows));
+  return !known_->contains(key);
+}
+
+void InstanceState::run_later(Group group, serving::KnownShapes::Key key, Times times) {
+  const auto requests = std::make_shared<std::vector<std::unique_ptr<Request>>>();
+  std::ranges::move(group, std::back_inserter(*requests));
+  later_->add([this, requests, key = std::move(key), times] {
+    if (run_group(*requests, times, later_inputs_)) known_->add(key);
+  });
+}
+
+// In asynchronous mode, only requests whose outputs have sizes that are not known wait for the
+// compilation of their shape.
+void InstanceState::submit_or_wait(std::unique_ptr<Request> request, uint64_t begin) {
+  serving::KnownShapes::Key key;
+  if (model_.model().knows_outputs() || !may_compile({&request, 1}, key)) {
+    submit(std::move(request), begin);
+    return;
+  }
+  later_->add(
+      [this, waiting = std::make_shared<std::unique_ptr<Request>>(std::move(request)), key, begin] {
+        if (submit(std::move(*waiting), begin)) known_->add(key);
+      });
 }
 
 std::vector<std::unique_ptr<Request>> InstanceState::accept(
@@ -118,7 +175,7 @@ std::vector<std::unique_ptr<Request>> InstanceState::accept(
   return accepted;
 }
 
-void InstanceState::run_group(Group group, Times times) {
+bool InstanceState::run_group(Group group, Times times, std::vector<Scratch>& inputs) {
   int64_t rows = 0;
   for (const auto& request : group) rows += request->rows();
   Failures failures(group.size());
@@ -126,7 +183,7 @@ void InstanceState::run_group(Group group, Times times) {
     if (model_.model().kind() == serving::Kind::fixed)
       run_fixed(group, rows, failures, times);
     else
-      run_shaped(group, rows, failures, times);
+      run_shaped(group, rows, failures, times, inputs);
   });
   if (error)
     failures.assign(group.size(), error);
@@ -136,14 +193,15 @@ void InstanceState::run_group(Group group, Times times) {
         now_ns()));
   for (size_t i = 0; i < group.size(); i++)
     finish(*group[i], failures[i] ? &*failures[i] : nullptr, times);
+  return std::ranges::none_of(failures, [](const auto& failure) { return failure.has_value(); });
 }
 
 // Returns the rows of an input of all requests, followed by zeros up to `bytes`. It is the client's
 // memory if that has the right size.
-const void* InstanceState::gather(Group group, size_t input, size_t bytes) {
+const void* InstanceState::gather(Group group, size_t input, size_t bytes, Scratch& scratch) {
   if (group.size() == 1 && group[0]->bytes(input) == bytes && group[0]->whole(input))
     return group[0]->whole(input);
-  char* const memory = inputs_[input].reserve(bytes);
+  char* const memory = scratch.reserve(bytes);
   size_t at = 0;
   for (const auto& request : group) {
     request->copy_input(input, memory + at);
@@ -165,7 +223,7 @@ void InstanceState::run_fixed(Group group, int64_t rows, Failures& failures, Tim
   for (size_t i = 0; i < model.inputs().size(); i++) {
     const TensorSpec& spec = model.inputs()[i];
     const size_t bytes = bytes_of(spec, space);
-    inputs.push_back({spec.anchor.c_str(), 0, gather(group, i, bytes), bytes});
+    inputs.push_back({spec.anchor.c_str(), 0, gather(group, i, bytes, inputs_[i]), bytes});
   }
   std::vector<poprt_output> outputs;
   std::vector<bool> direct;
@@ -199,7 +257,8 @@ void InstanceState::run_fixed(Group group, int64_t rows, Failures& failures, Tim
   }
 }
 
-void InstanceState::run_shaped(Group group, int64_t rows, Failures& failures, Times& times) {
+void InstanceState::run_shaped(Group group, int64_t rows, Failures& failures, Times& times,
+                               std::vector<Scratch>& scratch) {
   const serving::ServedModel& model = model_.model();
   const bool batch = model_.max_batch() > 0;
   std::vector<poprt_tensor> inputs;
@@ -209,8 +268,9 @@ void InstanceState::run_shaped(Group group, int64_t rows, Failures& failures, Ti
     const TensorSpec& spec = model.inputs()[i];
     shapes[i] = with_rows(group[0]->shape(i), batch, rows);
     const size_t bytes = serving::tensor_bytes(spec.dtype, shapes[i]);
-    inputs.push_back({spec.anchor.c_str(), 0, const_cast<void*>(gather(group, i, bytes)), bytes,
-                      spec.dtype, 0, shapes[i].data(), shapes[i].size()});
+    inputs.push_back({spec.anchor.c_str(), 0,
+                      const_cast<void*>(gather(group, i, bytes, scratch[i])), bytes, spec.dtype, 0,
+                      shapes[i].data(), shapes[i].size()});
   }
   times.compute_begin = now_ns();
   poprt_outputs* computed = nullptr;
@@ -239,7 +299,7 @@ void InstanceState::run_shaped(Group group, int64_t rows, Failures& failures, Ti
   }
 }
 
-void InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
+bool InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
   auto pending = std::make_unique<Pending>();
   pending->instance = this;
   pending->request = std::move(request);
@@ -254,10 +314,12 @@ void InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
     else
       submit_shaped(*pending, options);
   });
-  if (error)
+  if (error) {
     finish(*pending->request, &*error, {begin, begin, now_ns()});
-  else
-    pending.release();  // done() owns it
+    return false;
+  }
+  end_part(pending.release());  // the callback and this thread had it
+  return true;
 }
 
 void InstanceState::submit_fixed(Pending& pending, const poprt_request_options& options) {
@@ -285,8 +347,10 @@ void InstanceState::submit_fixed(Pending& pending, const poprt_request_options& 
                        bytes});
   }
   pending.times.compute_begin = now_ns();
+  poprt_request* handle = nullptr;
   serving::check(poprt_runner_submit(runner_.get(), inputs.data(), inputs.size(), outputs.data(),
-                                     outputs.size(), &options, nullptr));
+                                     outputs.size(), &options, &handle));
+  pending.handle.reset(handle);
 }
 
 void InstanceState::submit_shaped(Pending& pending, const poprt_request_options& options) {
@@ -312,16 +376,28 @@ void InstanceState::submit_shaped(Pending& pending, const poprt_request_options&
   for (size_t o = 0; o < poprt_outputs_count(created); o++)
     outputs.push_back(*poprt_outputs_at(created, o));
   pending.times.compute_begin = now_ns();
+  poprt_request* handle = nullptr;
   serving::check(poprt_runner_submit_tensors(runner_.get(), inputs.data(), inputs.size(),
-                                             outputs.data(), outputs.size(), &options, nullptr));
+                                             outputs.data(), outputs.size(), &options, &handle));
+  pending.handle.reset(handle);
 }
 
 void InstanceState::done(poprt_error_code code, void* user_data) {
-  const std::unique_ptr<Pending> pending(static_cast<Pending*>(user_data));
+  auto* const pending = static_cast<Pending*>(user_data);
+  pending->times.compute_end = now_ns();
+  pending->code = code;
+  end_part(pending);
+}
+
+void InstanceState::end_part(Pending* ended) {
+  if (ended->ended.fetch_add(1) == 0) return;
+  const std::unique_ptr<Pending> pending(ended);
   InstanceState& self = *pending->instance;
   Request& request = *pending->request;
-  pending->times.compute_end = now_ns();
   auto error = attempt([&] {
+    const poprt_error_code code = pending->code;
+    if (code != POPRT_OK && poprt_request_done(pending->handle.get()))
+      serving::check(poprt_request_wait(pending->handle.get(), 0));
     if (code != POPRT_OK)
       throw Error(code, std::string("the run failed: ") + poprt_error_code_name(code));
     if (!pending->outputs) return;

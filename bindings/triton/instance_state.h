@@ -6,6 +6,9 @@
 //   requests of 3, 1 and 2 rows, compiled batch 4:   a a a b | c c 0 0
 //
 // Otherwise each request is submitted to the runner, which merges requests of several calls.
+//
+// If the shapes of the model are compiled on demand, a thread of the instance computes requests
+// whose shape may have to be compiled, so that other requests need not wait for the compilation.
 #pragma once
 
 #include <memory>
@@ -17,6 +20,8 @@
 #include "instance.h"
 #include "model_state.h"
 #include "request.h"
+#include "serving/known_shapes.h"
+#include "serving/worker.h"
 
 namespace poprt::triton {
 
@@ -57,14 +62,21 @@ class InstanceState : public Instance {
 
   std::vector<std::unique_ptr<Request>> accept(std::span<TRITONBACKEND_Request*> requests,
                                                uint64_t begin);
-  void run_group(Group group, Times times);
+  // Returns whether all requests succeeded.
+  bool run_group(Group group, Times times, std::vector<Scratch>& inputs);
+  bool may_compile(Group group, serving::KnownShapes::Key& key) const;
+  void run_later(Group group, serving::KnownShapes::Key key, Times times);
+  void submit_or_wait(std::unique_ptr<Request> request, uint64_t begin);
   void run_fixed(Group group, int64_t rows, Failures& failures, Times& times);
-  void run_shaped(Group group, int64_t rows, Failures& failures, Times& times);
-  const void* gather(Group group, size_t input, size_t bytes);
-  void submit(std::unique_ptr<Request> request, uint64_t begin);
+  void run_shaped(Group group, int64_t rows, Failures& failures, Times& times,
+                  std::vector<Scratch>& inputs);
+  static const void* gather(Group group, size_t input, size_t bytes, Scratch& scratch);
+  // Returns whether the runner has the request; else it is answered.
+  bool submit(std::unique_ptr<Request> request, uint64_t begin);
   void submit_fixed(Pending& pending, const poprt_request_options& options);
   void submit_shaped(Pending& pending, const poprt_request_options& options);
   static void done(poprt_error_code code, void* pending);
+  static void end_part(Pending* pending);
   void report_batches(const Times& times);
   void finish(Request& request, const serving::Error* error, Times times) noexcept;
 
@@ -73,8 +85,12 @@ class InstanceState : public Instance {
   int64_t device_id_ = -1;
   serving::Runner runner_;
   std::vector<Scratch> inputs_, outputs_;  // by anchor, for execute() in synchronous mode
+  // Of a model whose shapes are compiled on demand.
+  std::unique_ptr<serving::KnownShapes> known_;
+  std::vector<Scratch> later_inputs_;  // for `later_`
   std::mutex mutex_;
   uint64_t reported_batches_ = 0, reported_rows_ = 0;  // guarded by mutex_
+  std::unique_ptr<serving::Worker> later_;             // null if no shape is compiled
 };
 
 }  // namespace poprt::triton

@@ -34,6 +34,25 @@ std::vector<int64_t> dims_of(const Json& tensor) {
   return shape;
 }
 
+int32_t small_integer(const std::string& value, const std::string& what) {
+  constexpr int64_t kMost = 65536;
+  const int64_t number = integer(value, what);
+  if (number < 0 || number > kMost)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                what + " is " + value + "; expected 0 to " + std::to_string(kMost));
+  return static_cast<int32_t>(number);
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::vector<int64_t> parse_list(const std::string& text, const std::string& what) {
   std::vector<int64_t> numbers;
   size_t begin = 0;
@@ -132,14 +151,18 @@ Parameters read_parameters(const Json& config, std::vector<std::string>& unknown
   const Json given = config.value("parameters", Json::object());
   for (const auto& [name, entry] : given.items()) {
     const std::string what = "parameter '" + name + "'";
-    const std::string value = entry.is_object() ? entry.value("string_value", "") : std::string();
+    if (!entry.is_object() || !entry.contains("string_value") || !entry["string_value"].is_string())
+      throw Error(POPRT_INVALID_ARGUMENT,
+                  what + " is " + entry.dump() + "; expected { string_value: \"...\" }");
+    const auto value = entry["string_value"].get<std::string>();
     if (name == "timeout_ns") {
       parameters.timeout_ns = integer(value, what);
     } else if (name == "threads") {
-      const int64_t threads = integer(value, what);
-      if (threads < 0 || threads > 65536)
-        throw Error(POPRT_INVALID_ARGUMENT, what + " is " + value + "; expected 0 to 65536");
-      parameters.threads = static_cast<int32_t>(threads);
+      parameters.threads = small_integer(value, what);
+    } else if (name == "max_shapes") {
+      parameters.max_shapes = small_integer(value, what);
+    } else if (name == "warm_up") {
+      parameters.warm_up = split(value, ';');
     } else if (name == "synchronous_execution") {
       if (value != "0" && value != "1" && value != "true" && value != "false")
         throw Error(POPRT_INVALID_ARGUMENT, what + " is '" + value + "'; expected 0 or 1");
@@ -155,10 +178,21 @@ Parameters read_parameters(const Json& config, std::vector<std::string>& unknown
   return parameters;
 }
 
+void check_parameters(const Parameters& parameters, const ServedModel& model) {
+  const bool open = model.kind() == serving::Kind::open;
+  if (!open && (parameters.max_shapes > 0 || !parameters.warm_up.empty()))
+    throw Error(POPRT_INVALID_ARGUMENT, std::string("parameter '") +
+                                            (parameters.max_shapes ? "max_shapes" : "warm_up") +
+                                            "' has no effect: the shapes of the model are fixed" +
+                                            (model.note().empty() ? "" : "; " + model.note()));
+}
+
 bool complete_config(Json& config, const ServedModel& model) {
   const Json before = config;
   const bool described = !absent(config, "input") || !absent(config, "output");
-  if (max_batch_size(config) == 0 && model.batch_rows() > 0 && !described)
+  // Triton refuses requests of more rows than max_batch_size, so a model for any shape has none.
+  const bool any_shape = model.kind() == serving::Kind::open;
+  if (max_batch_size(config) == 0 && model.batch_rows() > 0 && !described && !any_shape)
     config["max_batch_size"] = model.batch_rows();
   const bool batch = max_batch_size(config) > 0;
   const bool several = model.kind() == serving::Kind::graphs;
@@ -176,6 +210,12 @@ bool complete_config(Json& config, const ServedModel& model) {
 
 void check_config(const Json& config, const ServedModel& model) {
   const int64_t batch = max_batch_size(config);
+  const bool any_shape = model.kind() == serving::Kind::open;
+  if (batch > 0 && any_shape && model.shared_rows() == 0)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "max_batch_size is " + std::to_string(batch) +
+                    "; expected 0, because the first dimensions of the model's inputs and outputs "
+                    "are not one size");
   if (batch > 0 && model.batch_rows() == 0 && model.shared_rows() == 0)
     throw Error(POPRT_INVALID_ARGUMENT,
                 "max_batch_size is " + std::to_string(batch) +
@@ -207,7 +247,8 @@ void check_generator_config(const Json& config, const Parameters& parameters) {
                 "max_batch_size is " + std::to_string(max_batch_size(config)) +
                     "; expected 0, because each request to a generator is one text");
   if (parameters.timeout_ns != 0 || !parameters.synchronous_execution ||
-      !parameters.devices.empty() || !parameters.load.compile_options.empty())
+      !parameters.devices.empty() || !parameters.load.compile_options.empty() ||
+      parameters.max_shapes != 0 || !parameters.warm_up.empty())
     throw Error(POPRT_INVALID_ARGUMENT,
                 "only parameter 'threads' has an effect on a generator; remove the others");
   Json all = config;

@@ -24,11 +24,18 @@ struct Parameters {
   bool synchronous_execution = true;  // whether the instance's thread computes
   std::vector<int64_t> devices;       // of the instances, in the order in which they start
   serving::LoadOptions load;          // the name of the file and options of the compiler
+  // Of models whose shapes are compiled on demand: how many each instance keeps (0: 16), and those
+  // that are compiled when an instance starts, as lines for ServedModel::warm_up_text().
+  int32_t max_shapes = 0;
+  std::vector<std::string> warm_up;
 };
 
 // Reads the parameters. Returns the names of unknown ones in `unknown`. Throws serving::Error
 // (invalid_argument) that contains the parameter and the expected values.
 Parameters read_parameters(const nlohmann::json& config, std::vector<std::string>& unknown);
+
+// Throws serving::Error (invalid_argument) for a parameter that has no effect on the model.
+void check_parameters(const Parameters& parameters, const serving::ServedModel& model);
 
 // Fills max_batch_size, input, output and dynamic_batching if they are absent. Returns whether the
 // configuration changed.

@@ -48,7 +48,8 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
   for (const std::string& name : unknown)
     log(TRITONSERVER_LOG_WARN, "parameter '" + name +
                                    "' has no effect; known: timeout_ns, threads, "
-                                   "synchronous_execution, devices, compile.OPTION");
+                                   "synchronous_execution, devices, max_shapes, warm_up, "
+                                   "compile.OPTION");
   return parameters;
 }
 
@@ -63,6 +64,28 @@ std::string generator_of(const std::string& folder, const serving::LoadOptions& 
                              "' is a generator, whose file must have the ending .popef; write "
                              "'backend: \"poprt\"' into config.pbtxt");
   return files[0];
+}
+
+// Refuses parameters compile.OPTION that have no effect. An ONNX model with a shape in them has
+// only this one, because requests share its batches.
+void complete_compile_options(const std::string& folder, serving::LoadOptions& load) {
+  const std::vector<std::string> files = serving::find_files(folder, load);
+  const bool onnx = files.size() == 1 && files[0].ends_with(".onnx");
+  const std::string shapes = serving::option_of(load, "shapes");
+  if (!onnx && shapes == "on_demand" && !load.compile)
+    throw serving::Error(POPRT_FAILED_PRECONDITION,
+                         "parameter 'compile.shapes' is on_demand, which needs "
+                         "--backend-config=poprt,compile=true");
+  bool shaped = false;
+  for (const auto& [name, value] : load.compile_options) {
+    if (!onnx && name != "shapes")
+      throw serving::Error(
+          POPRT_INVALID_ARGUMENT,
+          "parameter 'compile." + name + "' has no effect on a PopEF file; expected an ONNX file");
+    shaped = shaped || name == "batch_size" ||
+             (name == "input_shape" && value.find('/') == std::string::npos);
+  }
+  if (shaped && shapes.empty()) load.compile_options.emplace_back("shapes", "fixed");
 }
 
 }  // namespace
@@ -84,7 +107,10 @@ ModelState::ModelState(TRITONBACKEND_Model* model, nlohmann::json config,
     decoupled_ = is_decoupled(config);
     return;
   }
+  complete_compile_options(folder_, parameters_.load);
   model_.emplace(folder_, parameters_.load);
+  if (!model_->note().empty()) log(TRITONSERVER_LOG_WARN, model_->note());
+  check_parameters(parameters_, *model_);
   if (complete && complete_config(config, *model_)) set_config(model, config);
   check_config(config, *model_);
   max_batch_ = max_batch_size(config);

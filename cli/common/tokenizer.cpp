@@ -30,9 +30,11 @@ const poprt_tokenizer_library& tokenizer_library() {
   void* library = dlopen(kTokenizerLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (!library) {
     const char* why = dlerror();
-    throw Failure(std::string("models of sentencepiece are read by ") + kTokenizerLibrary +
-                  ", which cannot be loaded (" + (why ? why : "unknown reason") +
-                  "): install package libpoprt-tokenizer1 (a build needs libsentencepiece-dev)");
+    throw Failure(
+        std::string("models of sentencepiece are read by ") + kTokenizerLibrary +
+        ", which cannot be loaded (" + (why ? why : "unknown reason") +
+        "): install package libpoprt-tokenizer1 of Debian, which wheels do not contain (a build "
+        "needs libsentencepiece-dev)");
   }
   const auto table = reinterpret_cast<const poprt_tokenizer_library* (*)(void)>(
       dlsym(library, "poprt_tokenizer_library_table"));
@@ -165,6 +167,15 @@ fs::path find_tokenizer(const fs::path& folder, bool json) {
         fs::is_regular_file(folder / name, failed))
       return folder / name;
   return {};
+}
+
+std::string missing_tokenizer_library() {
+  try {
+    tokenizer_library();
+    return {};
+  } catch (const Failure& e) {
+    return e.what();
+  }
 }
 
 std::unique_ptr<Tokenizer> open_sentencepiece(const fs::path& file) {

@@ -31,6 +31,9 @@ class Tokenizer {
 // sentencepiece; if `json` is true, else tokenizer.json. Empty: there is none.
 std::filesystem::path find_tokenizer(const std::filesystem::path& folder, bool json);
 
+// Why models of sentencepiece cannot be read, and what to install; "" if they can.
+std::string missing_tokenizer_library();
+
 // Opens a model of sentencepiece. If tokenizer_config.json is in the same folder, its fields
 // add_bos_token and add_eos_token determine the special tokens; otherwise the token that begins a
 // text is one, if the model has it. Throws Failure: the file cannot be read, is damaged, or the

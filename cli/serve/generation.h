@@ -39,6 +39,7 @@ struct LoadedGenerator {
   std::shared_ptr<GeneratorCounters> counters;
   std::unique_ptr<Tokenizer> tokenizer;  // of sentencepiece; null: prompts are tokens
   std::string no_tokenizer;              // why there is none
+  std::string note;                      // the same if the folder has one that cannot be read
 };
 
 // A prompt as tokens, or as a text until the tokenizer is known.

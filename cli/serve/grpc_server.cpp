@@ -1,11 +1,14 @@
 // The Open Inference Protocol over gRPC. Requests use gRPC's callback interface, so that a waiting
 // request has no thread.
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "inference.grpc.pb.h"
+#include "serve/parameters.h"
 #include "serve/server.h"
 
 namespace poprt::serve {
@@ -21,32 +24,151 @@ Status status_of(const Error& error) {
 
 // Copies numbers of a repeated field into dense memory of another integer type.
 template <class To, class Field>
-void append(std::string& bytes, const Field& field) {
+void append(std::string& bytes, const Field& field, const std::string& name, poprt_dtype dtype) {
   bytes.reserve(static_cast<size_t>(field.size()) * sizeof(To));
   for (const auto value : field) {
     const To number = static_cast<To>(value);
+    if (std::is_integral_v<To> && static_cast<std::decay_t<decltype(value)>>(number) != value)
+      throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(name) + " has a value of " +
+                                              std::to_string(value) + ", which " +
+                                              serving::datatype_name(dtype) + " does not have");
     bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
 }
 
-std::string dense(const inference::InferTensorContents& contents, poprt_dtype dtype) {
-  std::string bytes;
+// The contents that are not empty.
+std::vector<std::string> filled(const inference::InferTensorContents& contents) {
+  std::vector<std::string> names;
+  const auto add = [&](const char* name, int size) {
+    if (size) names.emplace_back(name);
+  };
+  add("bool_contents", contents.bool_contents_size());
+  add("int_contents", contents.int_contents_size());
+  add("int64_contents", contents.int64_contents_size());
+  add("uint_contents", contents.uint_contents_size());
+  add("uint64_contents", contents.uint64_contents_size());
+  add("fp32_contents", contents.fp32_contents_size());
+  add("fp64_contents", contents.fp64_contents_size());
+  add("bytes_contents", contents.bytes_contents_size());
+  return names;
+}
+
+// The name of the contents for a type.
+std::string contents_of(poprt_dtype dtype) {
   switch (dtype) {
-    case POPRT_DTYPE_BOOL: append<uint8_t>(bytes, contents.bool_contents()); break;
-    case POPRT_DTYPE_S8: append<int8_t>(bytes, contents.int_contents()); break;
-    case POPRT_DTYPE_S16: append<int16_t>(bytes, contents.int_contents()); break;
-    case POPRT_DTYPE_S32: append<int32_t>(bytes, contents.int_contents()); break;
-    case POPRT_DTYPE_S64: append<int64_t>(bytes, contents.int64_contents()); break;
-    case POPRT_DTYPE_U8: append<uint8_t>(bytes, contents.uint_contents()); break;
-    case POPRT_DTYPE_U16: append<uint16_t>(bytes, contents.uint_contents()); break;
-    case POPRT_DTYPE_U32: append<uint32_t>(bytes, contents.uint_contents()); break;
-    case POPRT_DTYPE_U64: append<uint64_t>(bytes, contents.uint64_contents()); break;
-    case POPRT_DTYPE_F32: append<float>(bytes, contents.fp32_contents()); break;
-    case POPRT_DTYPE_F64: append<double>(bytes, contents.fp64_contents()); break;
+    case POPRT_DTYPE_BOOL: return "bool_contents";
+    case POPRT_DTYPE_S8:
+    case POPRT_DTYPE_S16:
+    case POPRT_DTYPE_S32: return "int_contents";
+    case POPRT_DTYPE_S64: return "int64_contents";
+    case POPRT_DTYPE_U8:
+    case POPRT_DTYPE_U16:
+    case POPRT_DTYPE_U32: return "uint_contents";
+    case POPRT_DTYPE_U64: return "uint64_contents";
+    case POPRT_DTYPE_F32: return "fp32_contents";
+    case POPRT_DTYPE_F64: return "fp64_contents";
     default:
       throw Error(POPRT_INVALID_ARGUMENT, "FP16 and BF16 have no contents; use raw_input_contents");
   }
+}
+
+std::string dense(const inference::ModelInferRequest::InferInputTensor& given, poprt_dtype dtype) {
+  const inference::InferTensorContents& contents = given.contents();
+  const std::string& name = given.name();
+  const std::string wanted = contents_of(dtype);
+  for (const std::string& other : filled(contents))
+    if (other != wanted)
+      throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(name) + " has " + other +
+                                              "; expected " + wanted + " for " +
+                                              serving::datatype_name(dtype));
+  std::string bytes;
+  switch (dtype) {
+    case POPRT_DTYPE_BOOL: append<uint8_t>(bytes, contents.bool_contents(), name, dtype); break;
+    case POPRT_DTYPE_S8: append<int8_t>(bytes, contents.int_contents(), name, dtype); break;
+    case POPRT_DTYPE_S16: append<int16_t>(bytes, contents.int_contents(), name, dtype); break;
+    case POPRT_DTYPE_S32: append<int32_t>(bytes, contents.int_contents(), name, dtype); break;
+    case POPRT_DTYPE_S64: append<int64_t>(bytes, contents.int64_contents(), name, dtype); break;
+    case POPRT_DTYPE_U8: append<uint8_t>(bytes, contents.uint_contents(), name, dtype); break;
+    case POPRT_DTYPE_U16: append<uint16_t>(bytes, contents.uint_contents(), name, dtype); break;
+    case POPRT_DTYPE_U32: append<uint32_t>(bytes, contents.uint_contents(), name, dtype); break;
+    case POPRT_DTYPE_U64: append<uint64_t>(bytes, contents.uint64_contents(), name, dtype); break;
+    case POPRT_DTYPE_F32: append<float>(bytes, contents.fp32_contents(), name, dtype); break;
+    default: append<double>(bytes, contents.fp64_contents(), name, dtype);
+  }
   return bytes;
+}
+
+Parameter parameter_of(const std::string& name, const inference::InferParameter& given) {
+  Parameter p{name, {}, "of no known type"};
+  switch (given.parameter_choice_case()) {
+    case inference::InferParameter::kBoolParam:
+      p.value = given.bool_param();
+      p.text = given.bool_param() ? "true" : "false";
+      break;
+    case inference::InferParameter::kInt64Param:
+      p.value = int64_t{given.int64_param()};
+      p.text = std::to_string(given.int64_param());
+      break;
+    case inference::InferParameter::kUint64Param:
+      p.value = uint64_t{given.uint64_param()};
+      p.text = std::to_string(given.uint64_param());
+      break;
+    case inference::InferParameter::kDoubleParam:
+      p.value = given.double_param();
+      p.text = std::to_string(given.double_param());
+      break;
+    case inference::InferParameter::kStringParam:
+      p.value = given.string_param();
+      p.text = in_quotes(given.string_param());
+      break;
+    default: break;
+  }
+  return p;
+}
+
+// Reads the parameters of a request and of its inputs and outputs. All outputs are raw.
+RequestParameters parameters_of(const inference::ModelInferRequest& request) {
+  RequestParameters parameters;
+  parameters.binary = true;
+  for (const auto& [name, value] : request.parameters())
+    read_request_parameter(parameter_of(name, value), parameters);
+  for (const auto& input : request.inputs())
+    for (const auto& [name, value] : input.parameters()) {
+      const std::string where = "input " + in_quotes(input.name()) + ": ";
+      if (read_input_parameter(parameter_of(name, value), where))
+        throw Error(POPRT_INVALID_ARGUMENT,
+                    where + "binary_data_size is for HTTP; expected raw_input_contents without it");
+    }
+  bool binary = parameters.binary;
+  for (const auto& output : request.outputs())
+    for (const auto& [name, value] : output.parameters()) {
+      bool own = parameters.binary;
+      read_output_parameter(parameter_of(name, value), "output " + in_quotes(output.name()) + ": ",
+                            own);
+      binary = binary && own;
+    }
+  if (!binary)
+    throw Error(POPRT_INVALID_ARGUMENT,
+                "binary_data or binary_data_output is false; expected true, because outputs are "
+                "raw_output_contents in gRPC");
+  return parameters;
+}
+
+void check_repository(const std::string& name) {
+  if (!name.empty())
+    throw Error(POPRT_INVALID_ARGUMENT, "repository_name is " + in_quotes(name) +
+                                            "; expected none, because there is one repository");
+}
+
+// `flag`: the parameter that may be given, or "".
+template <class Parameters>
+void check_repository_parameters(const Parameters& parameters, const std::string& flag) {
+  for (const auto& [name, value] : parameters)
+    if (name != flag || !value.has_bool_param())
+      throw Error(POPRT_INVALID_ARGUMENT,
+                  "there is no parameter " + in_quotes(name) + "; expected " +
+                      (flag.empty() ? "none: models are loaded as they are in the repository"
+                                    : flag + " with a bool_param"));
 }
 
 class Service final : public inference::GRPCInferenceService::CallbackService {
@@ -108,6 +230,7 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
                                       const inference::RepositoryIndexRequest* request,
                                       inference::RepositoryIndexResponse* response) override {
     return answer(context, "RepositoryIndex", [&] {
+      check_repository(request->repository_name());
       for (const ModelStatus& status : shared_.repository.index()) {
         if (request->ready() && status.state != "READY") continue;
         auto* model = response->add_models();
@@ -121,14 +244,20 @@ class Service final : public inference::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context,
                                           const inference::RepositoryModelLoadRequest* request,
                                           inference::RepositoryModelLoadResponse*) override {
-    return run_on_worker(context, "RepositoryModelLoad",
-                         [this, request] { shared_.repository.load(request->model_name()); });
+    return run_on_worker(context, "RepositoryModelLoad", [this, request] {
+      check_repository(request->repository_name());
+      check_repository_parameters(request->parameters(), "");
+      shared_.repository.load(request->model_name());
+    });
   }
   ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
                                             const inference::RepositoryModelUnloadRequest* request,
                                             inference::RepositoryModelUnloadResponse*) override {
-    return run_on_worker(context, "RepositoryModelUnload",
-                         [this, request] { shared_.repository.unload(request->model_name()); });
+    return run_on_worker(context, "RepositoryModelUnload", [this, request] {
+      check_repository(request->repository_name());
+      check_repository_parameters(request->parameters(), "unload_dependents");
+      shared_.repository.unload(request->model_name());
+    });
   }
   ServerUnaryReactor* ModelInfer(CallbackServerContext* context,
                                  const inference::ModelInferRequest* request,
@@ -216,9 +345,13 @@ std::vector<InputTensor> inputs_of(const inference::ModelInferRequest& request,
     input.dtype = serving::datatype_of(given.datatype());
     input.shape.assign(given.shape().begin(), given.shape().end());
     if (input.dtype == POPRT_DTYPE_UNDEFINED)
-      throw Error(POPRT_INVALID_ARGUMENT, "input '" + given.name() + "' has datatype '" +
-                                              given.datatype() + "', which is not known");
-    if (raw == 0) converted.push_back(dense(given.contents(), input.dtype));
+      throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(given.name()) + " has datatype " +
+                                              in_quotes(given.datatype()) + ", which is not known");
+    if (raw == 0) converted.push_back(dense(given, input.dtype));
+    if (raw != 0 && !filled(given.contents()).empty())
+      throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(given.name()) + " has " +
+                                              filled(given.contents())[0] +
+                                              " and raw_input_contents; expected one of them");
     const std::string& bytes = raw ? request.raw_input_contents(i) : converted.back();
     input.data = bytes.data();
     input.bytes = bytes.size();
@@ -240,11 +373,13 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
   };
   try {
     authorize(context);
+    const RequestParameters parameters = parameters_of(*request);
     const auto converted = std::make_shared<std::vector<std::string>>();
-    const std::vector<InputTensor> inputs = inputs_of(*request, *converted);
+    const auto inputs =
+        std::make_shared<const std::vector<InputTensor>>(inputs_of(*request, *converted));
     std::vector<std::string> wanted;
     for (const auto& output : request->outputs()) wanted.push_back(output.name());
-    auto done = [response, request, finish, converted](Result result) {
+    auto done = [response, request, finish, converted, inputs](Result result) {
       if (result.error) return finish(status_of(*result.error));
       response->set_model_name(result.model->name);
       response->set_model_version("1");
@@ -259,8 +394,8 @@ ServerUnaryReactor* Service::ModelInfer(CallbackServerContext* context,
       finish(Status::OK);
     };
     shared_.inference.submit(
-        shared_.repository.find(request->model_name(), request->model_version()), inputs, wanted,
-        std::move(done));
+        shared_.repository.find(request->model_name(), request->model_version()), *inputs, wanted,
+        std::move(done), parameters.timeout_ns);
   } catch (const Error& e) {
     finish(status_of(e));
   } catch (const std::exception& e) {
@@ -276,6 +411,24 @@ struct GrpcServer::State {
   Service service;
   std::unique_ptr<grpc::Server> server;
 };
+
+namespace {
+
+// What gRPC logs while the server starts, instead of on the standard error.
+std::string start_log;
+
+void keep_log(gpr_log_func_args* line) { start_log += std::string(line->message) + "\n"; }
+
+// The reason in the log: the error of the operating system, or the last line.
+std::string reason_of(const std::string& log) {
+  constexpr std::string_view kError = "os_error:\"";
+  if (const size_t at = log.find(kError); at != std::string::npos)
+    return log.substr(at + kError.size(), log.find('"', at + kError.size()) - at - kError.size());
+  const std::string_view lines = std::string_view(log).substr(0, log.find_last_not_of('\n') + 1);
+  return std::string(lines.substr(lines.rfind('\n') + 1));
+}
+
+}  // namespace
 
 GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
     : state_(std::make_unique<State>(shared, options.token)) {
@@ -296,10 +449,12 @@ GrpcServer::GrpcServer(const Shared& shared, const ServerOptions& options)
                              static_cast<int>(options.limits.header_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  start_log.clear();
+  gpr_set_log_function(keep_log);
   state_->server = builder.BuildAndStart();
+  gpr_set_log_function(nullptr);
   if (!state_->server || port_ == 0)
-    throw Error(POPRT_UNAVAILABLE,
-                "gRPC cannot listen on " + address_and_port(options.address, options.port));
+    throw Error(POPRT_UNAVAILABLE, start_failure("gRPC", options, reason_of(start_log)));
 }
 
 void GrpcServer::stop() {

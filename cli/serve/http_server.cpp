@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <charconv>
 #include <cstdarg>
+#include <cstdio>
+#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -45,10 +48,11 @@ struct Answer {
   std::string body;
   const char* type = "application/json";
   size_t json_size = 0;  // if binary tensors follow the JSON
+  std::string allow;     // the method of the resource, if the request has another one
 };
 
 Answer failure(int status, std::string_view message) {
-  return {status, format_error(message), "application/json", 0};
+  return {status, format_error(message), "application/json", 0, ""};
 }
 
 // In bytes. Larger JSON is parsed and written by `reader`, so that it delays no thread of HTTP.
@@ -82,7 +86,7 @@ Answer answer_infer(const Exchange& exchange) {
 bool has_much_json(const Result& result, const JsonRequest& request) {
   size_t bytes = 0;
   for (size_t i = 0; i < result.outputs.size(); i++)
-    if (!(i < request.wanted_binary.size() ? request.wanted_binary[i] : request.binary))
+    if (!(i < request.wanted_binary.size() ? request.wanted_binary[i] : request.parameters.binary))
       bytes += result.outputs[i].bytes;
   return bytes > kMuchJson / 8;
 }
@@ -96,6 +100,24 @@ std::vector<std::string> parts_of(const std::string& path) {
     at = end + 1;
   }
   return parts;
+}
+
+// The method of a resource, or "" if there is no such resource.
+std::string method_of(const std::vector<std::string>& parts) {
+  using Parts = std::vector<std::string>;
+  if (std::ranges::find(parts, "") != parts.end()) return {};
+  if (parts == Parts{"metrics"} || parts == Parts{"v1", "models"} || parts == Parts{"v2"} ||
+      parts == Parts{"v2", "health", "live"} || parts == Parts{"v2", "health", "ready"})
+    return "GET";
+  if (parts == Parts{"v1", "completions"} || parts == Parts{"v2", "repository", "index"})
+    return "POST";
+  if (parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" && parts[2] == "models")
+    return parts[4] == "load" || parts[4] == "unload" ? "POST" : "";
+  if (parts.size() < 3 || parts[0] != "v2" || parts[1] != "models") return {};
+  const bool version = parts.size() >= 5 && parts[3] == "versions";
+  const Parts rest(parts.begin() + (version ? 5 : 3), parts.end());
+  if (rest == Parts{"infer"}) return "POST";
+  return rest.empty() || rest == Parts{"ready"} ? "GET" : "";
 }
 
 }  // namespace
@@ -113,7 +135,7 @@ struct HttpServer::State {
   MHD_Result respond(MHD_Connection* connection, Exchange& exchange);
   Answer answer(Exchange& exchange);
   Answer answer_get(const std::vector<std::string>& parts);
-  Answer answer_post(const std::vector<std::string>& parts);
+  Answer answer_index(const Exchange& exchange);
   void suspend(MHD_Connection* connection, Exchange& exchange);
   void load_or_unload(MHD_Connection* connection, Exchange& exchange, const std::string& name,
                       bool load);
@@ -129,6 +151,8 @@ struct HttpServer::State {
   const Shared shared;
   const ServerOptions options;
   MHD_Daemon* daemon = nullptr;
+  std::atomic<bool> started{false};
+  std::string message;            // of the library, before it has started
   std::atomic<int> answering{0};  // requests that are submitted and whose answer is not sent
 };
 
@@ -157,7 +181,23 @@ void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminatio
   *exchange = nullptr;
 }
 
-void ignore_log(void*, const char*, va_list) {}
+// Decodes %XX in a path. A path is a C string, so that %00 would end it; it becomes slashes, which
+// no resource has one after the other.
+size_t unescape(void*, MHD_Connection*, char* text) {
+  for (char* zero = text; (zero = std::strstr(zero, "%00")); zero += 3) std::memset(zero, '/', 3);
+  return MHD_http_unescape(text);
+}
+
+// Keeps the last message of the library while the server starts.
+void keep_message(void* state, const char* format, va_list values) {
+  auto& self = *static_cast<HttpServer::State*>(state);
+  if (self.started) return;
+  char text[256] = {};
+  std::vsnprintf(text, sizeof text, format, values);
+  self.message = text;
+  while (!self.message.empty() && std::isspace(static_cast<unsigned char>(self.message.back())))
+    self.message.pop_back();
+}
 
 }  // namespace
 
@@ -214,14 +254,31 @@ MHD_Result HttpServer::State::begin(MHD_Connection* connection, Exchange& exchan
   if (!options.token.empty() && !health &&
       !is_bearer_token(authorization ? authorization : "", options.token))
     return send(connection, exchange, failure(401, "the request has no valid token"));
+  const char* encoding =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Encoding");
+  if (encoding && std::string_view(encoding) != "identity")
+    return send(connection, exchange,
+                failure(415, "Content-Encoding is " + in_quotes(encoding) +
+                                 "; expected none, because bodies are not compressed"));
+  if (exchange.path != "/metrics" &&
+      MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, nullptr, nullptr) > 0)
+    return send(connection, exchange,
+                failure(400, "the path has a query after '?'; expected none"));
   return MHD_YES;
 }
 
 MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exchange) {
   const auto parts = parts_of(exchange.path);
-  const bool infer = exchange.method == "POST" && parts.size() >= 4 && parts[0] == "v2" &&
-                     parts[1] == "models" && parts.back() == "infer" &&
-                     (parts.size() == 4 || (parts.size() == 6 && parts[3] == "versions"));
+  const std::string method = method_of(parts);
+  const bool head = exchange.method == "HEAD" && method == "GET";  // the library sends no body
+  if (method.empty()) return send(connection, exchange, failure(404, "there is no such resource"));
+  if (exchange.method != method && !head) {
+    Answer refusal = failure(
+        405, "method " + in_quotes(exchange.method) + " is not allowed; expected " + method);
+    refusal.allow = method == "GET" ? "GET, HEAD" : method;
+    return send(connection, exchange, std::move(refusal));
+  }
+  const bool infer = method == "POST" && parts.back() == "infer";
   try {
     if (infer && !exchange.submitted) {
       exchange.model = parts[2];
@@ -249,15 +306,14 @@ MHD_Result HttpServer::State::respond(MHD_Connection* connection, Exchange& exch
       return send(connection, exchange,
                   exchange.answer ? std::move(*exchange.answer) : answer_infer(exchange));
     }
-    if (exchange.method == "POST" && exchange.path == "/v1/completions")
-      return answer_completions(connection, exchange);
-    const bool changes = exchange.method == "POST" && parts.size() == 5 &&
-                         parts[1] == "repository" && parts[2] == "models" &&
-                         (parts[4] == "load" || parts[4] == "unload");
-    if (changes && parts[0] == "v2") {
+    if (exchange.path == "/v1/completions") return answer_completions(connection, exchange);
+    if (parts.size() == 5 && parts[1] == "repository") {
       if (exchange.result.error) throw *exchange.result.error;
       if (exchange.submitted) return send(connection, exchange, {200, "{}"});
-      load_or_unload(connection, exchange, parts[3], parts[4] == "load");
+      bool unused = false;
+      const bool load = parts[4] == "load";
+      parse_repository_request(exchange.request.body, load ? "" : "unload_dependents", unused);
+      load_or_unload(connection, exchange, parts[3], load);
       return MHD_YES;
     }
     return send(connection, exchange, answer(exchange));
@@ -405,7 +461,8 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
   };
   try {
     parse_request(exchange.request, json_size);
-    shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted, done);
+    shared.inference.submit(model, exchange.request.inputs, exchange.request.wanted, done,
+                            exchange.request.parameters.timeout_ns);
     return;
   } catch (const Error& e) {
     exchange.result.error = e;
@@ -417,16 +474,14 @@ void HttpServer::State::submit_now(MHD_Connection* connection, Exchange& exchang
 
 Answer HttpServer::State::answer(Exchange& exchange) {
   const auto parts = parts_of(exchange.path);
-  if (exchange.method == "GET") return answer_get(parts);
-  if (exchange.method == "POST") return answer_post(parts);
-  return failure(405, "method " + exchange.method + " is not allowed");
+  return method_of(parts) == "GET" ? answer_get(parts) : answer_index(exchange);
 }
 
 Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
   const bool ready = !shared.inference.admission().stopped() && shared.repository.ready();
   if (parts == std::vector<std::string>{"metrics"})
     return {200, format_metrics(shared.repository, shared.inference), "text/plain; version=0.0.4",
-            0};
+            0, ""};
   if (parts == std::vector<std::string>{"v1", "models"})
     return {200, format_generators(shared.repository.generators())};
   if (parts[0] == "v2" && parts.size() == 1)
@@ -439,33 +494,24 @@ Answer HttpServer::State::answer_get(const std::vector<std::string>& parts) {
     if (parts[2] == "ready")
       return {ready ? 200 : 503, ready ? R"({"ready":true})" : R"({"ready":false})"};
   }
-  if (parts[0] == "v2" && parts.size() >= 3 && parts[1] == "models") {
-    const bool version = parts.size() >= 5 && parts[3] == "versions";
-    const std::vector<std::string> rest(parts.begin() + (version ? 5 : 3), parts.end());
-    const bool asks_ready = rest == std::vector<std::string>{"ready"};
-    if (rest.empty() || asks_ready) {
-      const std::string wanted = version ? parts[4] : "";
-      if (!asks_ready) return {200, format_metadata(*shared.repository.find(parts[2], wanted))};
-      shared.repository.check_ready(parts[2], wanted);
-      return {200, R"({"ready":true})"};
-    }
-  }
-  return failure(404, "there is no such resource");
+  const std::string version = parts.size() >= 5 ? parts[4] : "";
+  if (parts.back() != "ready" || parts.size() % 2 != 0)
+    return {200, format_metadata(*shared.repository.find(parts[2], version))};
+  shared.repository.check_ready(parts[2], version);
+  return {200, R"({"ready":true})"};
 }
 
-Answer HttpServer::State::answer_post(const std::vector<std::string>& parts) {
-  if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "repository") {
-    if (parts.size() == 3 && parts[2] == "index") {
-      nlohmann::json models = nlohmann::json::array();
-      for (const ModelStatus& status : shared.repository.index())
-        models.push_back({{"name", status.name},
-                          {"version", "1"},
-                          {"state", status.state},
-                          {"reason", status.reason}});
-      return {200, models.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
-    }
-  }
-  return failure(404, "there is no such resource");
+Answer HttpServer::State::answer_index(const Exchange& exchange) {
+  bool only_ready = false;
+  parse_repository_request(exchange.request.body, "ready", only_ready);
+  nlohmann::json models = nlohmann::json::array();
+  for (const ModelStatus& status : shared.repository.index())
+    if (!only_ready || status.state == "READY")
+      models.push_back({{"name", status.name},
+                        {"version", "1"},
+                        {"state", status.state},
+                        {"reason", status.reason}});
+  return {200, models.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 
 MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchange, Answer answer) {
@@ -479,6 +525,7 @@ MHD_Result HttpServer::State::send(MHD_Connection* connection, Exchange& exchang
   if (answer.json_size)
     MHD_add_response_header(response, "Inference-Header-Content-Length",
                             std::to_string(answer.json_size).c_str());
+  if (!answer.allow.empty()) MHD_add_response_header(response, "Allow", answer.allow.c_str());
   if (answer.status == 401) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
   if (answer.status == 429 || answer.status == 503)
     MHD_add_response_header(response, "Retry-After", "1");
@@ -506,14 +553,14 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
   if (is_ip6) flags |= options.address == "::" ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;
   std::vector<MHD_OptionItem> items = {
       {MHD_OPTION_SOCK_ADDR, 0, is_ip6 ? static_cast<void*>(&ip6) : &ip4},
-      {MHD_OPTION_EXTERNAL_LOGGER, reinterpret_cast<intptr_t>(ignore_log), nullptr},
+      {MHD_OPTION_EXTERNAL_LOGGER, reinterpret_cast<intptr_t>(keep_message), state_.get()},
+      {MHD_OPTION_UNESCAPE_CALLBACK, reinterpret_cast<intptr_t>(unescape), nullptr},
       {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(on_end), state_.get()},
       {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(options.limits.connections), nullptr},
       {MHD_OPTION_CONNECTION_TIMEOUT, 120, nullptr},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(options.limits.header_bytes),
        nullptr},
-      {MHD_OPTION_THREAD_POOL_SIZE, options.threads, nullptr},
-      {MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, nullptr}};
+      {MHD_OPTION_THREAD_POOL_SIZE, options.threads, nullptr}};
   if (!options.certificate.empty()) {
     flags |= MHD_USE_TLS;
     items.push_back(
@@ -523,9 +570,9 @@ HttpServer::HttpServer(const Shared& shared, const ServerOptions& options)
   items.push_back({MHD_OPTION_END, 0, nullptr});
   state_->daemon = MHD_start_daemon(flags, 0, nullptr, nullptr, on_request, state_.get(),
                                     MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
+  state_->started = true;
   if (!state_->daemon)
-    throw Error(POPRT_UNAVAILABLE,
-                "HTTP cannot listen on " + address_and_port(options.address, options.port));
+    throw Error(POPRT_UNAVAILABLE, start_failure("HTTP", options, state_->message));
   const MHD_DaemonInfo* info = MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT);
   port_ = info ? info->port : options.port;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+
+#include "serve/parameters.h"
 
 namespace poprt::serve {
 namespace {
@@ -15,8 +18,8 @@ const serving::TensorSpec& find_spec(const std::vector<serving::TensorSpec>& spe
   std::string names;
   for (const serving::TensorSpec& spec : specs)
     names += (names.empty() ? "'" : ", '") + spec.name + "'";
-  throw Error(POPRT_INVALID_ARGUMENT,
-              "the model has no " + std::string(kind) + " '" + name + "'; it has " + names);
+  throw Error(POPRT_INVALID_ARGUMENT, "the model has no " + std::string(kind) + " " +
+                                          in_quotes(name) + "; it has " + names);
 }
 
 poprt_tensor bind(const InputTensor& input, const serving::TensorSpec& spec) {
@@ -38,63 +41,103 @@ poprt_tensor bind(const InputTensor& input, const serving::TensorSpec& spec) {
           input.shape.size()};
 }
 
+poprt_runner_options without_batches(poprt_runner_options options) {
+  options.use_batching_dim = 0;
+  options.timeout_ns = 0;
+  return options;
+}
+
+bool is_open(const serving::ServedModel& model) { return model.kind() == serving::Kind::open; }
+
+// The runner that merges requests, if the model needs a separate one for other shapes.
+serving::Runner batching_runner(const serving::ServedModel& model,
+                                const poprt_runner_options& options) {
+  if (!is_open(model) || model.batch_rows() == 0) return nullptr;
+  return model.make_runner(options);
+}
+
+// The index of an input, and of no input after the last.
+size_t index_of(const serving::ServedModel& model, const poprt_tensor& input) {
+  size_t i = 0;
+  while (i < model.inputs().size() && model.inputs()[i].anchor != input.name) i++;
+  return i;
+}
+
 }  // namespace
 
 LoadedModel::LoadedModel(std::string given_name, serving::ServedModel opened,
                          const poprt_runner_options& options,
-                         std::shared_ptr<Counters> given_counters)
+                         std::shared_ptr<Counters> given_counters,
+                         const std::vector<std::string>& warm_up)
     : name(std::move(given_name)),
       model(std::move(opened)),
-      runner(model.make_runner(options)),
-      counters(std::move(given_counters)) {}
+      runner(model.make_runner(is_open(model) ? without_batches(options) : options)),
+      batching(batching_runner(model, options)),
+      counters(std::move(given_counters)),
+      first(is_open(model) && !model.knows_outputs()
+                ? std::make_unique<FirstRequests>(options.max_shapes)
+                : nullptr) {
+  if (!warm_up.empty())
+    serving::check(poprt_runner_warm_up(runner.get(), model.warm_up_text(warm_up).c_str()));
+}
 
+// A request in flight. It is completed by the second of two: its callback, and the thread that
+// submitted it and then has its handle, which has the message of an error.
 struct Inference::Job {
   Inference* owner;
   std::shared_ptr<const LoadedModel> model;
+  std::vector<poprt_tensor> inputs;
   std::vector<const serving::TensorSpec*> wanted;
   serving::Outputs outputs;
   Done done;
   int64_t begin = 0;
+  int64_t limit_ns = 0;  // 0: none
   int64_t rows = 1;
+  poprt_runner* runner = nullptr;
+  serving::Request request;
+  poprt_error_code code = POPRT_OK;
+  std::atomic<int> ended{0};  // of the two
 };
 
 void Inference::submit(std::shared_ptr<const LoadedModel> model,
                        const std::vector<InputTensor>& inputs,
-                       const std::vector<std::string>& wanted, Done done) {
+                       const std::vector<std::string>& wanted, Done done, int64_t timeout_ns) {
   admission_.check_open();
   Counters& counters = *model->counters;
   auto job = std::make_unique<Job>();
   job->owner = this;
   job->begin = now_ns();
-  std::vector<poprt_tensor> bound;
-  for (const InputTensor& input : inputs)
-    bound.push_back(bind(input, find_spec(model->model.inputs(), input.name, "input")));
-  for (const std::string& name : wanted)
-    job->wanted.push_back(&find_spec(model->model.outputs(), name, "output"));
+  job->limit_ns = limits_.request_ns;
+  if (timeout_ns > 0 && (job->limit_ns == 0 || timeout_ns < job->limit_ns))
+    job->limit_ns = timeout_ns;
+  for (const InputTensor& input : inputs) {
+    const serving::TensorSpec& spec = find_spec(model->model.inputs(), input.name, "input");
+    for (const poprt_tensor& other : job->inputs)
+      if (spec.anchor == other.name)
+        throw Error(POPRT_INVALID_ARGUMENT, "input " + in_quotes(input.name) + " is given twice");
+    job->inputs.push_back(bind(input, spec));
+  }
+  for (const std::string& name : wanted) {
+    const serving::TensorSpec* const spec = &find_spec(model->model.outputs(), name, "output");
+    if (std::ranges::find(job->wanted, spec) != job->wanted.end())
+      throw Error(POPRT_INVALID_ARGUMENT, "output " + in_quotes(name) + " is requested twice");
+    job->wanted.push_back(spec);
+  }
   if (model->model.batch_rows() > 0 && !inputs.empty() && !inputs[0].shape.empty())
     job->rows = inputs[0].shape[0];
+  job->runner = runner_for(*model, inputs, job->inputs);
   admission_.enter(1, counters.rejected);
-  poprt_request_options options = {};
-  options.struct_size = sizeof options;
-  options.callback = finished;
-  options.user_data = job.get();
-  options.timeout_ns = limits_.request_ns;
-  options.when_full = POPRT_WHEN_FULL_LINE;
-  const poprt_runner* const runner = model->runner.get();
-  job->model = std::move(model);
+  const bool known_outputs = job->runner != model->runner.get() || !model->first;
+  job->model = model;
   job->done = std::move(done);
   try {
-    poprt_outputs* outputs = nullptr;
-    serving::check(poprt_outputs_create(const_cast<poprt_runner*>(runner), bound.data(),
-                                        bound.size(), &outputs));
-    job->outputs.reset(outputs);
-    std::vector<poprt_tensor> written;
-    for (size_t o = 0; o < poprt_outputs_count(outputs); o++)
-      written.push_back(*poprt_outputs_at(outputs, o));
-    serving::check(poprt_runner_submit_tensors(const_cast<poprt_runner*>(runner), bound.data(),
-                                               bound.size(), written.data(), written.size(),
-                                               &options, nullptr));
-    static_cast<void>(job.release());  // finished() owns it
+    serving::KnownShapes::Key key;
+    if (!known_outputs)
+      for (const InputTensor& input : inputs) serving::KnownShapes::append(key, input.shape);
+    if (known_outputs || model->first->known.contains(key))
+      start(job);
+    else
+      start_later(std::move(model), std::move(job), std::move(key));
   } catch (const std::exception&) {
     counters.failed++;
     admission_.leave();
@@ -102,15 +145,100 @@ void Inference::submit(std::shared_ptr<const LoadedModel> model,
   }
 }
 
+// Starts the job on the thread for new shapes.
+void Inference::start_later(std::shared_ptr<const LoadedModel> model, std::unique_ptr<Job> job,
+                            serving::KnownShapes::Key key) {
+  FirstRequests& first = *model->first;
+  first.worker.add([model = std::move(model), key = std::move(key),
+                    waiting = std::make_shared<std::unique_ptr<Job>>(std::move(job))] {
+    try {
+      start(*waiting);
+      model->first->known.add(key);
+    } catch (const Error& e) {
+      complete(std::move(*waiting), e);
+    } catch (const std::exception& e) {
+      complete(std::move(*waiting), Error(POPRT_INTERNAL, e.what()));
+    }
+  });
+}
+
+poprt_runner* Inference::runner_for(const LoadedModel& model,
+                                    const std::vector<InputTensor>& inputs,
+                                    const std::vector<poprt_tensor>& bound) {
+  bool fits = model.batching && inputs.size() == model.model.inputs().size();
+  for (size_t i = 0; fits && i < inputs.size(); i++)
+    fits = model.model.fits_batch(index_of(model.model, bound[i]), inputs[i].shape);
+  return (fits ? model.batching : model.runner).get();
+}
+
+// The rest of the time limit, or 0 if there is none. Throws Error (deadline_exceeded).
+int64_t Inference::remaining_ns(const Job& job) {
+  const int64_t limit = job.limit_ns;
+  if (limit <= 0) return 0;
+  const int64_t rest = limit - (now_ns() - job.begin);
+  if (rest <= 0)
+    throw Error(POPRT_DEADLINE_EXCEEDED, "the request waited longer than the limit of " +
+                                             std::to_string(limit / 1000) +
+                                             " us for the compilation of its shape");
+  return rest;
+}
+
+// Gives the job to its runner. Waits for the compilation of its shape if its outputs have sizes
+// that are not known before. After an error, the job is still that of the caller.
+void Inference::start(std::unique_ptr<Job>& job) {
+  remaining_ns(*job);  // throws for a request that waited too long for earlier ones
+  poprt_request_options options = {};
+  options.struct_size = sizeof options;
+  options.callback = finished;
+  options.user_data = job.get();
+  options.when_full = POPRT_WHEN_FULL_LINE;
+  poprt_outputs* outputs = nullptr;
+  serving::check(
+      poprt_outputs_create(job->runner, job->inputs.data(), job->inputs.size(), &outputs));
+  job->outputs.reset(outputs);
+  std::vector<poprt_tensor> written;
+  for (size_t o = 0; o < poprt_outputs_count(outputs); o++)
+    written.push_back(*poprt_outputs_at(outputs, o));
+  poprt_request* request = nullptr;
+  options.timeout_ns = remaining_ns(*job);
+  serving::check(poprt_runner_submit_tensors(job->runner, job->inputs.data(), job->inputs.size(),
+                                             written.data(), written.size(), &options, &request));
+  Job* const submitted = job.release();  // the callback and this thread have it now
+  submitted->request.reset(request);
+  end_part(submitted);
+}
+
 void Inference::finished(poprt_error_code code, void* user_data) {
-  const std::unique_ptr<Job> job(static_cast<Job*>(user_data));
+  auto* const job = static_cast<Job*>(user_data);
+  job->code = code;
+  end_part(job);
+}
+
+void Inference::end_part(Job* job) {
+  if (job->ended.fetch_add(1) == 0) return;
+  std::unique_ptr<Job> ended(job);
+  std::optional<Error> error;
+  try {
+    if (job->code != POPRT_OK) {
+      if (poprt_request_done(job->request.get()))
+        serving::check(poprt_request_wait(job->request.get(), 0));
+      throw Error(job->code, std::string("the run failed: ") + poprt_error_code_name(job->code));
+    }
+  } catch (const Error& e) {
+    error.emplace(job->code, e.what());
+  } catch (const std::exception& e) {
+    error.emplace(POPRT_INTERNAL, e.what());
+  }
+  complete(std::move(ended), std::move(error));
+}
+
+void Inference::complete(std::unique_ptr<Job> job, std::optional<Error> error) {
   Result result;
   result.model = job->model;
   result.memory = std::move(job->outputs);
   poprt_outputs* const outputs = result.memory.get();
   try {
-    if (code != POPRT_OK)
-      throw Error(code, std::string("the run failed: ") + poprt_error_code_name(code));
+    if (error) throw Error(*error);
     serving::check(poprt_outputs_crop(outputs));
     const auto take = [&](const serving::TensorSpec& spec) {
       for (size_t o = 0; o < poprt_outputs_count(outputs); o++) {

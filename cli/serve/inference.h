@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "serve/admission.h"
+#include "serving/known_shapes.h"
 #include "serving/served_model.h"
+#include "serving/worker.h"
 
 namespace poprt::serve {
 
@@ -32,15 +34,29 @@ struct Counters {
   std::atomic<uint64_t> succeeded{0}, failed{0}, rejected{0}, rows{0}, nanoseconds{0};
 };
 
+// Requests to a model whose outputs have sizes that are known only when their shape is compiled: a
+// thread waits for the compilation of new shapes.
+struct FirstRequests {
+  explicit FirstRequests(int32_t max_shapes) : known(static_cast<size_t>(max_shapes)) {}
+
+  serving::KnownShapes known;
+  serving::Worker worker;
+};
+
 // A model that is ready.
 struct LoadedModel {
+  // Compiles the shapes of `warm_up`, which are lines for ServedModel::warm_up_text().
   LoadedModel(std::string name, serving::ServedModel opened, const poprt_runner_options& options,
-              std::shared_ptr<Counters> counters);
+              std::shared_ptr<Counters> counters, const std::vector<std::string>& warm_up);
 
   const std::string name;
   const serving::ServedModel model;
   const serving::Runner runner;
+  // Of a model whose shapes are compiled on demand: merges requests of the shape that was compiled
+  // ahead, if their rows are independent. Else null.
+  const serving::Runner batching;
   const std::shared_ptr<Counters> counters;
+  const std::unique_ptr<FirstRequests> first;  // null if all outputs can be allocated at once
 };
 
 // One input of a request. The memory belongs to the request.
@@ -76,19 +92,28 @@ class Inference {
   explicit Inference(const Limits& limits)
       : limits_(limits), admission_(limits.waiting, "requests") {}
 
-  // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. The
-  // memory of the inputs must stay valid until `done` is called. Throws Error: invalid_argument,
-  // not_found, resource_exhausted (too many requests in flight), unavailable (the server stops),
-  // and those of poprt_runner_submit; then `done` is not called.
+  // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. If
+  // `timeout_ns` is not 0, it limits the request more than the server's limit does. The
+  // inputs, also their shapes, must stay valid until `done` is called, perhaps before the return.
+  // Throws Error: invalid_argument, not_found, resource_exhausted (too many requests in flight),
+  // unavailable (the server stops), and those of poprt_runner_submit; then `done` is not called.
   void submit(std::shared_ptr<const LoadedModel> model, const std::vector<InputTensor>& inputs,
-              const std::vector<std::string>& wanted, Done done);
+              const std::vector<std::string>& wanted, Done done, int64_t timeout_ns = 0);
 
   Admission& admission() { return admission_; }
   const Admission& admission() const { return admission_; }
 
  private:
   struct Job;
+  static poprt_runner* runner_for(const LoadedModel& model, const std::vector<InputTensor>& inputs,
+                                  const std::vector<poprt_tensor>& bound);
+  static int64_t remaining_ns(const Job& job);
+  static void start(std::unique_ptr<Job>& job);
+  static void start_later(std::shared_ptr<const LoadedModel> model, std::unique_ptr<Job> job,
+                          serving::KnownShapes::Key key);
   static void finished(poprt_error_code code, void* job);
+  static void end_part(Job* job);
+  static void complete(std::unique_ptr<Job> job, std::optional<Error> error);
 
   const Limits limits_;
   Admission admission_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace poprt::serve {
 namespace {
@@ -15,6 +16,19 @@ constexpr int kDepth = 32;  // of nested arrays and objects
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(POPRT_INVALID_ARGUMENT, message);
+}
+
+std::string cut(const std::string& text) {
+  constexpr size_t kMost = 64;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
+[[noreturn]] void refuse_value(const std::string& key, const Json& value, const char* expected) {
+  const std::string found = value.is_array() ? "an array"
+                            : value.is_object()
+                                ? "an object"
+                                : cut(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  refuse("'" + key + "' is " + found + "; expected " + expected);
 }
 
 // Whether arrays and objects are nested deeper than the limit. The parser could call a function for
@@ -36,10 +50,14 @@ bool is_deep(std::string_view text) {
   return false;
 }
 
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return {};
-  if (!found->is_string()) refuse("'" + std::string(key) + "' is not a string");
+  if (!found->is_string()) refuse_value(key, *found, "a string");
   return found->get<std::string>();
 }
 
@@ -47,23 +65,41 @@ const Json& list_of(const Json& object, const char* key) {
   static const Json none = Json::array();
   const auto found = object.find(key);
   if (found == object.end()) return none;
-  if (!found->is_array()) refuse("'" + std::string(key) + "' is not an array");
+  if (!found->is_array()) refuse_value(key, *found, "an array");
   for (const Json& item : *found)
-    if (!item.is_object()) refuse("'" + std::string(key) + "' contains a value that is no object");
+    if (!item.is_object()) refuse_value(key, item, "objects in it");
   return *found;
 }
 
-const Json* parameter(const Json& object, const char* key) {
-  const auto all = object.find("parameters");
-  if (all == object.end()) return nullptr;
-  if (!all->is_object()) refuse("'parameters' is not an object");
-  const auto found = all->find(key);
-  return found == all->end() ? nullptr : &*found;
+// `known` are the keys that the protocol has, with a space before and after each.
+void check_keys(const Json& object, const std::string& where, const std::string& known) {
+  for (const auto& [key, value] : object.items())
+    if (key.find(' ') != std::string::npos || known.find(" " + key + " ") == std::string::npos)
+      refuse(where + "there is no field " + in_quotes(key) + "; expected one of" +
+             known.substr(0, known.size() - 1));
 }
 
-bool flag(const Json& object, const char* key, bool otherwise) {
-  const Json* value = parameter(object, key);
-  return value && value->is_boolean() ? value->get<bool>() : otherwise;
+// Calls the function with each parameter of an object.
+template <class Function>
+void for_each_parameter(const Json& object, const std::string& where, Function&& function) {
+  const auto all = object.find("parameters");
+  if (all == object.end()) return;
+  if (!all->is_object())
+    refuse(where + "'parameters' is " + cut(shown(*all)) + "; expected an object");
+  for (const auto& [name, value] : all->items()) {
+    Parameter parameter{name, {}, shown(value)};
+    if (value.is_boolean())
+      parameter.value = value.get<bool>();
+    else if (value.is_number_unsigned())
+      parameter.value = value.get<uint64_t>();
+    else if (value.is_number_integer())
+      parameter.value = value.get<int64_t>();
+    else if (value.is_number())
+      parameter.value = value.get<double>();
+    else if (value.is_string())
+      parameter.value = value.get<std::string>();
+    function(parameter);
+  }
 }
 
 uint16_t bfloat16(float value) {
@@ -90,9 +126,11 @@ T number(const Json& value, const std::string& name) {
         value.get<int64_t>() >= static_cast<int64_t>(std::numeric_limits<T>::min()))
       return static_cast<T>(value.get<int64_t>());
   } else if (value.is_number()) {
-    return value.get<T>();
+    const double wide = value.get<double>();
+    if (std::abs(wide) <= static_cast<double>(std::numeric_limits<T>::max())) return value.get<T>();
   }
-  refuse("input '" + name + "' has a value that its type does not have");
+  refuse("input " + in_quotes(name) + " has the value " + cut(shown(value)) +
+         ", which its type does not have");
 }
 
 // Appends the numbers of nested arrays in order.
@@ -105,8 +143,12 @@ void flatten(const Json& data, const std::string& name, std::vector<char>& bytes
       continue;
     }
     const auto item = convert(number<T>(value, name));
+    if constexpr (std::is_same_v<decltype(item), const _Float16>)
+      if (std::isinf(static_cast<float>(item)))
+        refuse("input " + in_quotes(name) + " has the value " + cut(shown(value)) +
+               ", which its type does not have");
     if (bytes.size() + sizeof item > limit)
-      refuse("input '" + name + "' has more values than its shape");
+      refuse("input " + in_quotes(name) + " has more values than its shape");
     const char* const from = reinterpret_cast<const char*>(&item);
     bytes.insert(bytes.end(), from, from + sizeof item);
   }
@@ -173,30 +215,49 @@ Json json_data(const OutputTensor& output) {
   return data;
 }
 
+void parse_shape(const Json& given, InputTensor& input, const std::string& where) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  const auto shape = given.find("shape");
+  if (shape == given.end()) refuse(where + "there is no 'shape'; expected an array of sizes");
+  if (!shape->is_array())
+    refuse(where + "'shape' is " + cut(shown(*shape)) + "; expected an array of sizes");
+  for (const Json& size : *shape) {
+    if (!size.is_number_unsigned() || size.get<uint64_t>() > kMost)
+      refuse(where + "'shape' has a size of " + cut(shown(size)) + ", which is not possible");
+    input.shape.push_back(size.get<int64_t>());
+  }
+}
+
 void parse_input(const Json& given, JsonRequest& request, size_t& at) {
   InputTensor input;
   input.name = text_of(given, "name");
+  const std::string where = "input " + in_quotes(input.name) + ": ";
+  check_keys(given, where, " name shape datatype data parameters ");
   const std::string datatype = text_of(given, "datatype");
   input.dtype = serving::datatype_of(datatype);
   if (input.dtype == POPRT_DTYPE_UNDEFINED)
-    refuse("input '" + input.name + "' has datatype '" + datatype + "', which is not known");
-  const auto shape = given.find("shape");
-  if (shape == given.end() || !shape->is_array()) refuse("input '" + input.name + "' has no shape");
-  for (const Json& size : *shape) {
-    if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 40))
-      refuse("input '" + input.name + "' has a size that is not possible");
-    input.shape.push_back(size.get<int64_t>());
-  }
+    refuse("input " + in_quotes(input.name) + " has datatype " + in_quotes(datatype) +
+           ", which is not known");
+  parse_shape(given, input, where);
   const size_t bytes = serving::tensor_bytes(input.dtype, input.shape);
-  if (const Json* size = parameter(given, "binary_data_size")) {
-    if (!size->is_number_unsigned() || size->get<uint64_t>() > request.body.size() - at)
-      refuse("input '" + input.name + "' has a binary_data_size beyond the end of the body");
+  std::optional<uint64_t> size;
+  for_each_parameter(given, where, [&](const Parameter& parameter) {
+    if (const auto given_size = read_input_parameter(parameter, where)) size = given_size;
+  });
+  const auto data = given.find("data");
+  if (size) {
+    if (data != given.end())
+      refuse(where + "there are 'data' and binary_data_size; expected one of them");
+    if (*size > request.body.size() - at)
+      refuse(where + "the binary_data_size is " + std::to_string(*size) +
+             ", which is beyond the end of the body: " + std::to_string(request.body.size() - at) +
+             " bytes follow");
     input.data = request.body.data() + at;
-    input.bytes = size->get<uint64_t>();
+    input.bytes = *size;
     at += input.bytes;
   } else {
-    const auto data = given.find("data");
-    if (data == given.end() || !data->is_array()) refuse("input '" + input.name + "' has no data");
+    if (data == given.end() || !data->is_array())
+      refuse(where + "there are no 'data'; expected an array, or the parameter binary_data_size");
     request.converted.push_back(dense(*data, input, bytes));
     input.data = request.converted.back().data();
     input.bytes = request.converted.back().size();
@@ -204,27 +265,63 @@ void parse_input(const Json& given, JsonRequest& request, size_t& at) {
   request.inputs.push_back(std::move(input));
 }
 
+void parse_output(const Json& given, JsonRequest& request) {
+  const std::string name = text_of(given, "name");
+  const std::string where = "output " + in_quotes(name) + ": ";
+  check_keys(given, where, " name parameters ");
+  bool binary = request.parameters.binary;
+  for_each_parameter(given, where, [&](const Parameter& parameter) {
+    read_output_parameter(parameter, where, binary);
+  });
+  request.wanted.push_back(name);
+  request.wanted_binary.push_back(binary);
+}
+
 }  // namespace
 
 Json parse_object(std::string_view text) {
   if (is_deep(text)) refuse("the JSON is nested deeper than " + std::to_string(kDepth));
   Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (json.is_discarded())
+    refuse(
+        "the body is not a JSON object: the text is not valid JSON, which has no NaN and no "
+        "numbers beyond the range of double");
   if (!json.is_object()) refuse("the body is not a JSON object");
   return json;
 }
 
 void parse_request(JsonRequest& request, size_t json_size) {
   const Json json = parse_object(std::string_view(request.body).substr(0, json_size));
+  check_keys(json, "", " id inputs outputs parameters ");
   request.id = text_of(json, "id");
-  request.binary = flag(json, "binary_data_output", false);
+  for_each_parameter(json, "", [&](const Parameter& parameter) {
+    read_request_parameter(parameter, request.parameters);
+  });
   size_t at = json_size;
   for (const Json& input : list_of(json, "inputs")) parse_input(input, request, at);
   if (at != request.body.size())
     refuse("the body has " + std::to_string(request.body.size() - at) +
            " bytes that belong to no input");
-  for (const Json& output : list_of(json, "outputs")) {
-    request.wanted.push_back(text_of(output, "name"));
-    request.wanted_binary.push_back(flag(output, "binary_data", request.binary));
+  for (const Json& output : list_of(json, "outputs")) parse_output(output, request);
+}
+
+void parse_repository_request(std::string_view body, const char* flag, bool& value) {
+  if (body.empty()) return;
+  const Json json = parse_object(body);
+  // The request for an index has the flag itself, and others have it as a parameter.
+  const bool index = std::string_view(flag) == "ready";
+  check_keys(json, "", index ? " ready " : " parameters ");
+  const auto read = [&](const Parameter& parameter) {
+    if (parameter.name != flag || !*flag)
+      refuse("there is no parameter " + in_quotes(parameter.name) + "; expected " +
+             (*flag ? flag : "none: models are loaded as they are in the repository"));
+    value = flag_of(parameter, "");
+  };
+  if (!index)
+    for_each_parameter(json, "", read);
+  else if (const auto found = json.find(flag); found != json.end()) {
+    if (!found->is_boolean()) refuse_value(flag, *found, "true or false");
+    value = found->get<bool>();
   }
 }
 
@@ -239,7 +336,7 @@ std::string format_response(const Result& result, const JsonRequest& request, si
     Json tensor = {{"name", output.spec->name},
                    {"datatype", serving::datatype_name(output.spec->dtype)},
                    {"shape", output.shape}};
-    if (i < request.wanted_binary.size() ? request.wanted_binary[i] : request.binary) {
+    if (i < request.wanted_binary.size() ? request.wanted_binary[i] : request.parameters.binary) {
       tensor["parameters"] = {{"binary_data_size", output.bytes}};
       binary.push_back(&output);
       tail += output.bytes;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "serve/inference.h"
+#include "serve/parameters.h"
 
 namespace poprt::serve {
 
@@ -26,12 +27,17 @@ struct JsonRequest {
   std::vector<InputTensor> inputs;
   std::vector<std::string> wanted;  // names of outputs
   std::vector<bool> wanted_binary;  // by output in `wanted`
-  bool binary = false;              // of outputs that are not in `wanted`
+  RequestParameters parameters;
   std::string id;
 };
 
 // Parses `request.body`. `json_size` is the size of the JSON part. Throws Error (invalid_argument).
 void parse_request(JsonRequest& request, size_t json_size);
+
+// Parses the body of a request to the repository, which may be empty, and sets `value` if it has
+// the flag: "ready" of an index, the parameter "unload_dependents", or none if it is "". Throws
+// Error (invalid_argument).
+void parse_repository_request(std::string_view body, const char* flag, bool& value);
 
 // The body of the answer. `json_size` is the size of the JSON part if binary tensors follow, else
 // 0.

@@ -25,7 +25,7 @@ struct Settings {
   int http_port = 8000, grpc_port = 8001;
   double batch_wait_ms = 0, request_timeout_ms = 0, poll_seconds = 0, drain_seconds = 30;
   std::string token_file, certificate_file, key_file, access_log;
-  std::vector<std::string> compile_options;
+  std::vector<std::string> compile_options, warm_up;
   uint64_t max_request_mib = 64, max_json_mib = 16, max_header_kib = 32;
   int64_t max_connections = 4096;
 };
@@ -36,6 +36,29 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// An empty file would turn TLS off.
+std::string read_pem(const std::string& path, const char* mark, const char* what) {
+  std::string text = read_file(path);
+  if (text.find("-----BEGIN ") == std::string::npos || text.find(mark) == std::string::npos)
+    throw std::runtime_error("'" + path + "' has no " + what + "; expected a PEM file with one");
+  return text;
+}
+
+// Without white space before and after it.
+std::string read_token(const std::string& path) {
+  constexpr const char* kSpace = " \t\r\n\v\f";
+  std::string token = read_file(path);
+  const size_t begin = token.find_first_not_of(kSpace);
+  if (begin == std::string::npos) throw std::runtime_error("'" + path + "' has no token");
+  token = token.substr(begin, token.find_last_not_of(kSpace) + 1 - begin);
+  for (const char c : token)
+    if (c <= ' ' || c > '~')
+      throw std::runtime_error("'" + path +
+                               "' has a token with white space or a character that is not ASCII, "
+                               "which clients cannot send");
+  return token;
+}
+
 void add_options(Command& app, Settings& s) {
   app.add_option("REPOSITORY", s.repository.folder,
                  "Folder with NAME.popef, NAME.onnx or NAME/1/executable.popef")
@@ -43,9 +66,17 @@ void add_options(Command& app, Settings& s) {
   app.add_option("--threads", s.repository.threads, "Compute threads of each model; 0: all CPUs")
       ->check(between(0, 4096))
       ->capture_default_str();
-  app.add_flag("--compile", s.repository.compile, "Compile ONNX models when they are loaded");
+  app.add_flag("--compile", s.repository.compile,
+               "Compile ONNX models, and new shapes of PopEF files with a source");
   app.add_option("--compile_option", s.compile_options,
                  "NAME=VALUE: an option of command poprt for ONNX models, with --compile")
+      ->many();
+  app.add_option("--max_shapes", s.repository.max_shapes,
+                 "Shapes that are kept of a model whose shapes are compiled on demand; 0: 16")
+      ->check(between(0, 65536))
+      ->capture_default_str();
+  app.add_option("--warm_up", s.warm_up,
+                 "MODEL/INPUT=SHAPE/SHAPE: shapes that are compiled before the model is ready")
       ->many();
   app.add_option("--batch_wait_ms", s.batch_wait_ms,
                  "How long an incomplete batch waits for more rows")
@@ -134,41 +165,49 @@ void complete(Settings& s) {
       throw Usage("--compile_option: expected NAME=VALUE, found '" + option + "'");
     s.repository.compile_options.emplace_back(option.substr(0, equal), option.substr(equal + 1));
   }
+  for (const std::string& option : s.warm_up) {
+    const size_t slash = option.find('/'), equal = option.rfind('=');
+    if (slash == 0 || slash == std::string::npos || equal == std::string::npos || equal < slash + 2)
+      throw Usage("--warm_up: expected MODEL/INPUT=SHAPE, found '" + option + "'");
+    s.repository.warm_up[option.substr(0, slash)].push_back(option.substr(slash + 1));
+  }
   if (!s.token_file.empty()) {
-    s.server.token = read_file(s.token_file);
-    while (!s.server.token.empty() &&
-           std::isspace(static_cast<unsigned char>(s.server.token.back())))
-      s.server.token.pop_back();
-    if (s.server.token.empty()) throw std::runtime_error("'" + s.token_file + "' has no token");
+    s.server.token = read_token(s.token_file);
   }
   if (s.certificate_file.empty() != s.key_file.empty())
     throw Usage("--tls_certificate and --tls_key belong together; give both or none");
   if (!s.certificate_file.empty()) {
-    s.server.certificate = read_file(s.certificate_file);
-    s.server.key = read_file(s.key_file);
+    s.server.certificate = read_pem(s.certificate_file, "CERTIFICATE-----", "certificate");
+    s.server.key = read_pem(s.key_file, "PRIVATE KEY-----", "private key");
   }
 }
 
-// Waits for SIGINT or SIGTERM. Every `poll_seconds`, unless it is 0, loads changed models again.
-void wait_for_signal(ModelRepository& repository, double poll_seconds) {
+// SIGINT and SIGTERM end the server, and SIGHUP loads changed models again.
+sigset_t handled_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  return signals;
+}
+
+// Waits for SIGINT or SIGTERM. At SIGHUP, and every `poll_seconds` unless it is 0, loads changed
+// models again.
+void wait_for_signal(ModelRepository& repository, double poll_seconds) {
+  const sigset_t signals = handled_signals();
   const double period = poll_seconds > 0 ? poll_seconds : 3600;
   const timespec pause = {
       static_cast<time_t>(period),
       static_cast<long>((period - static_cast<double>(static_cast<time_t>(period))) * 1e9)};
-  while (sigtimedwait(&signals, nullptr, &pause) < 0)
-    if (poll_seconds > 0) repository.reload_changed();
+  for (;;) {
+    const int signal = sigtimedwait(&signals, nullptr, &pause);
+    if (signal == SIGINT || signal == SIGTERM) return;
+    if (signal == SIGHUP || poll_seconds > 0) repository.reload_changed();
+  }
 }
 
 void serve(Settings& settings) {
   // The signals are blocked before any thread exists, because threads inherit the mask.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
+  const sigset_t signals = handled_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   rlimit files = {};

@@ -88,6 +88,40 @@ void format_generators_metrics(
   format_generator_states(text, generators);
 }
 
+// The shapes of models that are compiled on demand.
+void format_shapes_metrics(std::string& text,
+                           const std::vector<std::shared_ptr<const LoadedModel>>& models) {
+  std::vector<std::pair<std::string, nlohmann::json>> shapes;
+  for (const auto& model : models) {
+    poprt_string* json = nullptr;
+    if (model->model.kind() != serving::Kind::open) continue;
+    if (poprt_error* error = poprt_runner_statistics(model->runner.get(), &json)) {
+      poprt_error_free(error);
+      continue;
+    }
+    shapes.emplace_back(model->name, cli::parse_json(serving::take(json)).at("shapes"));
+  }
+  if (shapes.empty()) return;
+  struct Family {
+    const char *key, *name, *type, *help;
+  };
+  constexpr Family kFamilies[] = {
+      {"kept", "shapes_kept", "gauge", "Shapes that are ready."},
+      {"compiled", "shapes_compiled_total", "counter", "Shapes that were compiled on demand."},
+      {"from_cache", "shapes_from_cache_total", "counter",
+       "Shapes that were taken from the cache of compiled models."},
+      {"failed", "shapes_failed_total", "counter", "Shapes that could not be compiled."},
+      {"removed", "shapes_removed_total", "counter", "Shapes beyond --max_shapes."}};
+  for (const Family& f : kFamilies) {
+    text += fmt::format("# HELP poprt_{0} {1}\n# TYPE poprt_{0} {2}\n", f.name, f.help, f.type);
+    for (const auto& [name, json] : shapes) {
+      const auto& value = json.at(f.key);
+      text += fmt::format("poprt_{}{{model=\"{}\"}} {}\n", f.name, escaped(name),
+                          value.is_array() ? value.size() : value.get<uint64_t>());
+    }
+  }
+}
+
 }  // namespace
 
 std::string format_metrics(const ModelRepository& repository, const Inference& inference) {
@@ -100,13 +134,19 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
           fmt::format("poprt_{}{{model=\"{}\"}} {}\n", name, escaped(model->name), value(*model));
   };
   using M = const LoadedModel&;
-  const auto device = [](M model) {
-    poprt_runner_counters counters = {};
-    counters.struct_size = sizeof counters;
-    if (poprt_error* error =
-            poprt_runner_get_counters(model.runner.get(), POPRT_ALL_REPLICAS, &counters))
-      poprt_error_free(error);
-    return counters;
+  // The sum of a counter of the model's runners.
+  const auto device = [](M model, uint64_t poprt_runner_counters::* counter) {
+    uint64_t sum = 0;
+    for (const serving::Runner* runner : {&model.runner, &model.batching}) {
+      poprt_runner_counters counters = {};
+      counters.struct_size = sizeof counters;
+      if (!*runner) continue;
+      if (poprt_error* error =
+              poprt_runner_get_counters(runner->get(), POPRT_ALL_REPLICAS, &counters))
+        poprt_error_free(error);
+      sum += counters.*counter;
+    }
+    return sum;
   };
   family("requests_succeeded_total", "counter", "Requests that were answered.",
          [](M m) { return m.counters->succeeded.load(); });
@@ -120,10 +160,11 @@ std::string format_metrics(const ModelRepository& repository, const Inference& i
          "Sum of the times from submission to the result.",
          [](M m) { return static_cast<double>(m.counters->nanoseconds.load()) / 1e9; });
   family("batches_total", "counter", "Runs of the device since the model was loaded.",
-         [&](M m) { return device(m).batches; });
+         [&](M m) { return device(m, &poprt_runner_counters::batches); });
   family("padded_rows_total", "counter", "Rows that only fill batches, since the model was loaded.",
-         [&](M m) { return device(m).padded_rows; });
+         [&](M m) { return device(m, &poprt_runner_counters::padded_rows); });
   family("model_ready", "gauge", "1 for each model that is ready.", [](M) { return 1; });
+  format_shapes_metrics(text, models);
   format_generators_metrics(text, repository.generators());
   text += fmt::format(
       "# HELP poprt_requests_in_flight Requests that wait or are computed.\n"

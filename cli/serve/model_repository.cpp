@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/abi.h"
+#include "serve/parameters.h"
 
 namespace poprt::serve {
 namespace {
@@ -47,6 +48,11 @@ void add_tokenizer(LoadedGenerator& generator, const std::string& folder, const 
       generator.no_tokenizer += " (tokenizer.json is not read)";
     return;
   }
+  // Prompts of tokens need no tokenizer.
+  if (const std::string why = cli::missing_tokenizer_library(); !why.empty()) {
+    generator.no_tokenizer = generator.note = why;
+    return;
+  }
   try {
     generator.tokenizer = cli::open_sentencepiece(found);
   } catch (const cli::Failure& e) {
@@ -71,7 +77,7 @@ ModelRepository::Place ModelRepository::place_of(const std::string& name) const 
         return {folder.string(), name + ending};
     if (fs::is_directory(folder / name / "1", failed)) return {(folder / name / "1").string(), ""};
   }
-  throw Error(POPRT_NOT_FOUND, "there is no model '" + name + "'");
+  throw Error(POPRT_NOT_FOUND, "there is no model " + in_quotes(name));
 }
 
 std::vector<std::string> ModelRepository::names() const {
@@ -127,6 +133,10 @@ void ModelRepository::load_all() {
     const std::lock_guard lock(mutex_);
     for (const std::string& name : all) entries_[name].wanted = true;
   }
+  for (const auto& [name, lines] : options_.warm_up)
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      throw Error(POPRT_NOT_FOUND,
+                  "--warm_up: '" + options_.folder + "' has no model '" + name + "'");
   for (const std::string& name : all) try {
       load(name);
     } catch (const Error&) {  // index() has the reason
@@ -145,6 +155,8 @@ void ModelRepository::load(const std::string& name) {
   }
   try {
     const std::string generator = generator_at(place.folder, place.file);
+    if (!generator.empty() && options_.warm_up.contains(name))
+      throw Error(POPRT_INVALID_ARGUMENT, "--warm_up has no effect on a generator");
     if (!generator.empty()) return load_generator(name, place, generator);
     serving::LoadOptions load;
     load.file = place.file;
@@ -158,8 +170,12 @@ void ModelRepository::load(const std::string& name) {
     options.use_batching_dim = model.batch_rows() > 0;
     options.timeout_ns = std::max<int64_t>(options_.batch_wait_ns, 1);
     options.auto_reset = 1;
+    options.max_shapes = options_.max_shapes;
+    const auto warm_up = options_.warm_up.find(name);
     replace(name, stamp,
-            std::make_shared<const LoadedModel>(name, std::move(model), options, counters),
+            std::make_shared<const LoadedModel>(
+                name, std::move(model), options, counters,
+                warm_up == options_.warm_up.end() ? std::vector<std::string>() : warm_up->second),
             nullptr);
   } catch (const std::exception& e) {
     const std::lock_guard lock(mutex_);
@@ -239,8 +255,11 @@ const ModelRepository::Entry& ModelRepository::entry_of(const std::string& name,
                                                         const std::string& version) const {
   const auto entry = entries_.find(name);
   if (entry == entries_.end() || (!version.empty() && version != "1"))
-    throw Error(POPRT_NOT_FOUND, "there is no model '" + name + "'" +
-                                     (version.empty() ? "" : " of version '" + version + "'"));
+    throw Error(POPRT_NOT_FOUND,
+                "there is no model " + in_quotes(name) +
+                    (version.empty() || version == "1"
+                         ? ""
+                         : " of version " + in_quotes(version) + "; expected 1 or none"));
   if (!entry->second.is_ready())
     throw Error(POPRT_UNAVAILABLE,
                 "model '" + name + "' is not ready: " +
@@ -279,7 +298,9 @@ std::vector<ModelStatus> ModelRepository::index() const {
                    entry.is_ready()       ? "READY"
                    : entry.reason.empty() ? "LOADING"
                                           : "UNAVAILABLE",
-                   entry.reason});
+                   entry.model       ? entry.model->model.note()
+                   : entry.generator ? entry.generator->note
+                                     : entry.reason});
   return all;
 }
 

@@ -22,12 +22,16 @@ struct RepositoryOptions {
   // For generators that are compiled. 0 selects 4 slots, and the default of max_length in
   // poprt_generator_options.
   int64_t slots = 0, max_length = 0;
+  // Of models whose shapes are compiled on demand: how many are kept (0: 16), and those that are
+  // compiled before the model is ready, as lines INPUT=SHAPE/SHAPE by model.
+  int32_t max_shapes = 0;
+  std::map<std::string, std::vector<std::string>> warm_up;
 };
 
 struct ModelStatus {
   std::string name;
   std::string state;   // "READY", "UNAVAILABLE" or "LOADING"
-  std::string reason;  // why it is not available
+  std::string reason;  // why it is not available, or the note of a model that is ready
 };
 
 class ModelRepository {

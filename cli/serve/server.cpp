@@ -1,13 +1,35 @@
 #include "serve/server.h"
 
+#include <cctype>
+#include <string_view>
+
 namespace poprt::serve {
 
 bool is_bearer_token(const std::string& header, const std::string& token) {
-  const std::string expected = "Bearer " + token;
-  unsigned difference = header.size() == expected.size() ? 0 : 1;
-  for (size_t i = 0; i < header.size(); i++)
-    difference |= static_cast<unsigned>(header[i] ^ expected[i % expected.size()]);
+  constexpr std::string_view kScheme = "bearer ";  // in any case
+  std::string_view given = header;
+  if (given.size() < kScheme.size()) return false;
+  for (size_t i = 0; i < kScheme.size(); i++)
+    if (std::tolower(static_cast<unsigned char>(given[i])) != kScheme[i]) return false;
+  given.remove_prefix(kScheme.size());
+  while (!given.empty() && given.front() == ' ') given.remove_prefix(1);
+  while (!given.empty() && given.back() == ' ') given.remove_suffix(1);
+  unsigned difference = given.size() == token.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size(); i++)
+    difference |= static_cast<unsigned>(given[i] ^ token[i % token.size()]);
   return difference == 0;
+}
+
+std::string start_failure(const std::string& protocol, const ServerOptions& options,
+                          const std::string& reason) {
+  const std::string message = protocol + " cannot listen on " +
+                              address_and_port(options.address, options.port) +
+                              (reason.empty() ? "" : ": " + reason);
+  const bool in_use = reason.find("ddress already in use") != std::string::npos;
+  if (options.certificate.empty() || in_use) return message;
+  return message +
+         "; expected a certificate and its private key, both as PEM, in --tls_certificate and "
+         "--tls_key";
 }
 
 std::string address_and_port(const std::string& address, int port) {

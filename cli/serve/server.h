@@ -8,7 +8,7 @@
 #include "serve/generation.h"
 #include "serve/inference.h"
 #include "serve/model_repository.h"
-#include "serve/worker.h"
+#include "serving/worker.h"
 
 namespace poprt::serve {
 
@@ -22,6 +22,8 @@ struct ServerOptions {
   Limits limits;
 };
 
+using serving::Worker;
+
 struct Shared {
   ModelRepository& repository;
   Inference& inference;
@@ -33,6 +35,10 @@ struct Shared {
 
 // "ADDRESS:PORT", with brackets if the address is one of IPv6.
 std::string address_and_port(const std::string& address, int port);
+
+// The message for a server that does not start. `reason` may be empty.
+std::string start_failure(const std::string& protocol, const ServerOptions& options,
+                          const std::string& reason);
 
 // Whether `header`, the value of Authorization, is "Bearer " and the token. The time does not
 // depend on the position of the first difference.

@@ -55,8 +55,9 @@ inline std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor
   for (const Tensor& t : outputs) graph += field(12, value(t));
   // The length of the graph may need more than one byte.
   std::string model = number(1, 8) + "\x3a";
-  model += static_cast<char>(graph.size() % 128 | 128);
-  model += static_cast<char>(graph.size() / 128);
+  size_t size = graph.size();
+  for (; size >= 128; size /= 128) model += static_cast<char>(size % 128 | 128);
+  model += static_cast<char>(size);
   return model + graph + field(8, field(1, "") + number(2, 17));
 }
 

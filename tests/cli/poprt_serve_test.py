@@ -17,9 +17,9 @@ import tempfile
 import time
 import unittest
 
+from serve_support import SERVE, call, compiled, curl, image_request, serving
 from support import BIN, DIGITS, ROOT, model
 
-SERVE = os.path.join(BIN, "poprt_serve")
 MODELS = os.path.join(ROOT, "tests", "bindings", "data")
 DATA = os.path.join(ROOT, "examples", "digits")
 GENERATION = os.path.join(ROOT, "tests", "data", "generation")
@@ -30,59 +30,6 @@ try:
     import grpc
 except ImportError:
     grpc = None
-
-
-def compiled(onnx, path, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([os.path.join(BIN, "poprt"), "-i", onnx, *options, "--output_dir", folder, "--export_popef"], check=True,
-                       capture_output=True)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        shutil.move(os.path.join(folder, "executable.popef"), path)
-
-
-@contextlib.contextmanager
-def serving(repository, *options):
-    """A running server: its HTTP and gRPC ports and its process."""
-    process = subprocess.Popen([SERVE, repository, "--http_port", "0", "--grpc_port", "0", "--threads", "1", *options],
-                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    try:
-        lines = []
-        while not (lines and lines[-1].startswith("poprt_serve: http ")):
-            line = process.stderr.readline()
-            assert line, f"the server ended: {lines}"
-            lines.append(line)
-        http, grpc_port = re.findall(r":(\d+)(?:,|$)", lines[-1].strip())
-        yield int(http), int(grpc_port), process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        code = process.wait(60)
-        process.stderr.close()
-    assert code == 0, f"exit code {code}"
-
-
-def curl(port, path, *options, scheme="http", data=None):
-    """The status, the header and the body that curl received."""
-    printed = subprocess.run(["curl", "-s", "-i", "--max-time", "60", *options, f"{scheme}://127.0.0.1:{port}{path}"],
-                          capture_output=True, check=True, input=data).stdout
-    while printed.startswith(b"HTTP/1.1 100"):
-        printed = printed.partition(b"\r\n\r\n")[2]
-    header, _, body = printed.partition(b"\r\n\r\n")
-    return int(header.split()[1]), header.decode(), body
-
-
-def call(port, path, request=None, *options):
-    """The status and the JSON of the answer."""
-    if request is not None:
-        options = ["--data-binary", "@-", *options]
-        request = (request if isinstance(request, str) else json.dumps(request)).encode()
-    status, _, body = curl(port, path, *options, data=request)
-    return status, json.loads(body)
-
-
-def image_request(rows, values=None, **more):
-    return {"inputs": [{"name": "image", "shape": [rows, 1, 8, 8], "datatype": "FP32",
-                        "data": values or [(7 * i) % 17 for i in range(64 * rows)]}], **more}
 
 
 @unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
@@ -192,12 +139,12 @@ class Http(ServeTest):
         refused(with_input(shape=[2, 1, 8, 8]), "has 256 bytes", "512")
         refused(with_input(shape=[1, 8, 8, 1]), "[1,8,8,1]")
         refused(with_input(shape=[1 << 39, 1 << 39, 1 << 39, 8]), "is not possible")
-        refused(with_input(shape=[-1]), "size that is not possible")
-        refused(with_input(data=["x"] * 64), "a value that its type does not have")
+        refused(with_input(shape=[-1]), "size of -1, which is not possible")
+        refused(with_input(data=["x"] * 64), "the value \"x\", which its type does not have")
         refused(with_input(data=[0] * 65), "more values than its shape")
-        refused(with_input(parameters={"binary_data_size": 1 << 60}), "beyond the end of the body")
-        refused({"inputs": 3}, "'inputs' is not an array")
-        refused({"inputs": [3]}, "no object")
+        refused(with_input(parameters={"binary_data_size": 1 << 60}), "'data' and binary_data_size")
+        refused({"inputs": 3}, "'inputs' is 3; expected an array")
+        refused({"inputs": [3]}, "'inputs' is 3; expected objects")
         refused({}, "image")
         refused({**good, "outputs": [{"name": "score"}]}, "no output 'score'", "'scores'")
         refused("{", "not a JSON object")
@@ -562,7 +509,7 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.complete(model="nothing")[0], 404)
         for body in ("{", "[]", "[" * 100000, '{"model":"saved"}'):
             self.assertEqual(call(self.port, "/v1/completions", body)[0], 400)
-        self.assertEqual(curl(self.port, "/v1/completions")[0], 404)
+        self.assertEqual(curl(self.port, "/v1/completions")[0], 405)
         self.assertEqual(self.complete()[0], 200)
 
     def test_clients_share_the_generator(self):
@@ -672,6 +619,23 @@ class Texts(unittest.TestCase):
                 decode = [subprocess.run(command, input=" ".join(map(str, ids + more)), capture_output=True, check=True, text=True)
                           .stdout.removesuffix("\n") for more in ([], texts["token_ids"])]
                 self.assertEqual(decode[1], decode[0] + texts["text"])
+
+    def test_without_the_library_prompts_are_tokens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "libpoprt_tokenizer.so.1"), "wb") as file:
+                file.write(b"not a library")
+            os.environ["LD_LIBRARY_PATH"] = folder
+            self.addCleanup(os.environ.pop, "LD_LIBRARY_PATH")
+            with serving(self.repository, "--compile") as (port, _, _):
+                request = {"model": "text", "prompt": "the cat", "max_tokens": 4, "temperature": 0, "ignore_eos": True}
+                status, answer = call(port, "/v1/completions", request)
+                self.assertEqual(status, 400)
+                for fact in ("libpoprt_tokenizer.so.1", "install package libpoprt-tokenizer1", "expected an array of tokens"):
+                    self.assertIn(fact, answer["error"])
+                self.assertEqual(call(port, "/v1/completions", {**request, "prompt": [1, 30]})[0], 200)
+                index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+                self.assertEqual((index["text"]["state"], index["json"]["reason"]), ("READY", ""))
+                self.assertIn("install package", index["text"]["reason"])
 
     def test_several_texts(self):
         texts = [t["text"] for t in self.expected[:3]]

@@ -1,0 +1,31 @@
+#include "serving/known_shapes.h"
+
+#include <algorithm>
+
+namespace poprt::serving {
+namespace {
+
+constexpr size_t kDefaultShapes = 16;  // of max_shapes
+
+}  // namespace
+
+KnownShapes::KnownShapes(size_t most) : most_(most ? most : kDefaultShapes) {}
+
+void KnownShapes::append(Key& key, const std::vector<int64_t>& shape) {
+  key.push_back(static_cast<int64_t>(shape.size()));
+  key.insert(key.end(), shape.begin(), shape.end());
+}
+
+bool KnownShapes::contains(const Key& key) const {
+  const std::lock_guard lock(mutex_);
+  return keys_.contains(key);
+}
+
+void KnownShapes::add(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  if (keys_.contains(key)) return;
+  if (keys_.size() >= most_) keys_.clear();
+  keys_.insert(key);
+}
+
+}  // namespace poprt::serving

@@ -1,0 +1,270 @@
+// Models of the Triton backend whose shapes are compiled when their first request arrives.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "capi/onnx_bytes.h"
+#include "served.h"
+
+namespace {
+
+using namespace host;
+using poprt::test::Node;
+using poprt::test::onnx;
+
+// y [n, n] of x [n, m]: rows affect each other, and the sizes of y have no names.
+const std::string kProduct =
+    onnx({{"Transpose", {"x"}, "t"}, {"MatMul", {"x", "t"}, "g"}, {"Softmax", {"g"}, "y"}},
+         {{"x", 1, {-1, -1}}}, {{"y", 1, {-1, -1}}});
+
+// A model whose compilation takes long.
+std::string chain() {
+  std::vector<Node> nodes = {{"Transpose", {"x"}, "t"}, {"MatMul", {"x", "t"}, "v0"}};
+  constexpr int kCount = 1500;
+  for (int i = 0; i < kCount; i++) {
+    const std::string from = "v" + std::to_string(i), middle = "s" + std::to_string(i);
+    nodes.push_back({"Softmax", {from}, middle});
+    nodes.push_back({"MatMul", {middle, "v0"}, "v" + std::to_string(i + 1)});
+  }
+  return onnx(nodes, {{"x", 1, {-1, -1}}}, {{"v" + std::to_string(kCount), 1, {-1, -1}}});
+}
+
+class TritonShapes : public testing::Test {
+ protected:
+  void SetUp() override { setenv("POPART_CACHE_DIR", (files() / "shapes").string().c_str(), 1); }
+  void TearDown() override {
+    unsetenv("POPART_CACHE_DIR");
+    fs::remove_all(files() / "shapes");
+  }
+
+  static std::unique_ptr<Served> served_onnx(const std::string& model,
+                                             const Json& config = Json::object()) {
+    auto served = std::make_unique<Served>(nullptr, config, true);
+    std::ofstream(served->folder() / "model.onnx", std::ios::binary) << model;
+    return served;
+  }
+  static std::unique_ptr<Served> served_digits(const Json& config = Json::object()) {
+    auto served = std::make_unique<Served>(nullptr, config, true);
+    fs::copy_file(DIGITS, served->folder() / "model.onnx");
+    return served;
+  }
+  static std::unique_ptr<TRITONBACKEND_Request> matrix(int64_t rows, int64_t columns,
+                                                       const char* output = "y") {
+    auto request = std::make_unique<TRITONBACKEND_Request>();
+    const auto values = random_values(static_cast<size_t>(rows * columns));
+    TRITONBACKEND_Input input;
+    input.name = "x";
+    input.shape = {rows, columns};
+    input.buffers = {bytes_of(values.data(), values.size() * sizeof(float))};
+    request->inputs.push_back(input);
+    request->wanted = {output};
+    return request;
+  }
+  static void expect_rows_of_sum_one(const TRITONBACKEND_Request& request, int64_t rows) {
+    ASSERT_EQ(request.error, "");
+    ASSERT_EQ(request.outputs.at("y").shape, (std::vector<int64_t>{rows, rows}));
+    const auto values = floats_of(request, "y");
+    for (int64_t row = 0; row < rows; row++) {
+      float sum = 0;
+      for (int64_t i = 0; i < rows; i++) sum += values[static_cast<size_t>(row * rows + i)];
+      EXPECT_NEAR(sum, 1, 1e-4);
+    }
+  }
+  static void begin(Served& served, TRITONBACKEND_Request& request) {
+    TRITONBACKEND_Request* one = &request;
+    ASSERT_EQ(text_of(library().execute(&served.instance(), &one, 1)), "");
+  }
+  static Json with(Json config, const char* name, const char* value) {
+    config["parameters"][name] = {{"string_value", value}};
+    return config;
+  }
+};
+
+TEST_F(TritonShapes, OnnxWithOpenDimensionsIsCompletedWithThem) {
+  const auto served = served_digits();
+  ASSERT_EQ(served->load(), "");
+  EXPECT_EQ(served->config(), Json::parse(R"({
+                "input": [{"name": "image", "data_type": "TYPE_FP32", "dims": [-1, 1, 8, 8]}],
+                "output": [{"name": "scores", "data_type": "TYPE_FP32", "dims": [-1, 10]}]})"));
+  const auto product = served_onnx(kProduct);
+  ASSERT_EQ(product->load(), "");
+  EXPECT_EQ(product->config()["output"][0]["dims"], Json({-1, -1}));
+}
+
+TEST_F(TritonShapes, AFileWithItsSourceIsOpenIfCompilingIsAllowed) {
+  {
+    Served fixed("source.popef");
+    ASSERT_EQ(fixed.load(), "");
+    EXPECT_EQ(fixed.config()["max_batch_size"], 8);
+  }
+  {
+    Served fixed("source.popef", parameter("compile.shapes", "fixed"), true);
+    ASSERT_EQ(fixed.load(), "");
+    EXPECT_EQ(fixed.config()["max_batch_size"], 8);
+  }
+  {
+    Served buckets("source_buckets.popef", Json::object(), true);
+    ASSERT_EQ(buckets.load(), "");
+    EXPECT_EQ(buckets.config()["input"][0]["dims"], Json({-1, 1, 8, 8}));
+    ASSERT_EQ(buckets.add_instance(), "");
+    auto request = request_of(random_values(5 * 64));
+    buckets.run(request);
+    EXPECT_NE(request->error.find("expected 1 to 4"), std::string::npos) << request->error;
+  }
+  Served served("source.popef", Json::object(), true);
+  ASSERT_EQ(served.load(), "");
+  EXPECT_EQ(served.config()["input"][0]["dims"], Json({-1, 1, 8, 8}));
+  EXPECT_FALSE(served.config().contains("max_batch_size"));
+  ASSERT_EQ(served.add_instance(), "");
+  for (const size_t rows : {8, 11, 3}) {
+    const auto images = random_values(rows * 64);
+    auto request = request_of(images);
+    served.run(request);
+    expect_close(floats_of(*request, "scores"), reference(images));
+  }
+}
+
+TEST_F(TritonShapes, EveryShapeIsComputedInBothModes) {
+  for (const char* synchronous : {"1", "0"}) {
+    const auto digits = served_digits(parameter("synchronous_execution", synchronous));
+    const auto product = served_onnx(kProduct, parameter("synchronous_execution", synchronous));
+    ASSERT_EQ(digits->load() + digits->add_instance(), "");
+    ASSERT_EQ(product->load() + product->add_instance(), "");
+    for (const int64_t rows : {3, 1, 7, 3, 1}) {
+      const auto images = random_values(static_cast<size_t>(rows) * 64);
+      auto request = request_of(images, 100), again = request_of(images);
+      digits->run(request, again);
+      expect_close(floats_of(*request, "scores"), reference(images));
+      expect_close(floats_of(*again, "scores"), reference(images));
+      auto first = matrix(rows, 5), second = matrix(rows, 2), third = matrix(rows, 5);
+      product->run(first, second, third);
+      expect_rows_of_sum_one(*first, rows);
+      expect_rows_of_sum_one(*second, rows);
+      expect_rows_of_sum_one(*third, rows);
+    }
+    EXPECT_EQ(digits->instance().succeeded, 10);
+    EXPECT_EQ(product->instance().failed, 0);
+  }
+}
+
+TEST_F(TritonShapes, UsersMayStateThatRowsAreIndependent) {
+  const auto served = served_digits({{"max_batch_size", 20}});
+  ASSERT_EQ(served->load(), "");
+  EXPECT_EQ(served->config()["input"][0]["dims"], Json({1, 8, 8}));
+  ASSERT_EQ(served->add_instance(), "");
+  for (int i = 0; i < 2; i++) {  // the second time, the shape of 9 rows is there
+    const auto a = random_values(4 * 64), b = random_values(5 * 64);
+    auto first = request_of(a), second = request_of(b);
+    served->run(first, second);
+    expect_close(floats_of(*first, "scores"), reference(a));
+    expect_close(floats_of(*second, "scores"), reference(b));
+  }
+  const std::lock_guard lock(served->instance().mutex);
+  EXPECT_EQ(served->instance().batches, (std::vector<uint64_t>{9, 9}));
+  const auto product = served_onnx(kProduct, {{"max_batch_size", 2}});
+  EXPECT_EQ(product->load(),
+            "max_batch_size is 2; expected 0, because the first dimensions of the model's inputs "
+            "and outputs are not one size");
+}
+
+TEST_F(TritonShapes, TheConfigurationIsChecked) {
+  const auto with_dims = [](const Json& dims) {
+    const Json image = {{"name", "image"}, {"data_type", "TYPE_FP32"}, {"dims", dims}};
+    return served_digits({{"input", Json::array({image})}})->load();
+  };
+  EXPECT_EQ(with_dims({-1, 1, 8, 8}), "");
+  EXPECT_EQ(with_dims({100000, 1, 8, 8}), "");  // the server then refuses other sizes
+  EXPECT_EQ(with_dims({-1, 1, 8, 9}),
+            "the configuration has input 'image' with dims [-1,1,8,9]; the model has [-1,1,8,8]");
+  EXPECT_EQ(with_dims({-1, 1, -1, 8}),
+            "the configuration has input 'image' with dims [-1,1,-1,8]; the model has [-1,1,8,8]");
+}
+
+TEST_F(TritonShapes, ParametersKeepAndPrepareShapes) {
+  const auto served =
+      served_digits(with(parameter("warm_up", "image=2,1,8,8/6,1,8,8"), "max_shapes", "3"));
+  ASSERT_EQ(served->load() + served->add_instance(), "");
+  const auto images = random_values(6 * 64);
+  auto request = request_of(images);
+  served->run(request);
+  expect_close(floats_of(*request, "scores"), reference(images));
+  const auto refusal = [](const std::unique_ptr<Served>& model) {
+    const std::string message = model->load();
+    return message.empty() ? model->add_instance() : message;
+  };
+  EXPECT_EQ(refusal(served_digits(parameter("max_shapes", "-1"))),
+            "parameter 'max_shapes' is -1; expected 0 to 65536");
+  EXPECT_EQ(refusal(served_digits(parameter("max_shapes", ""))),
+            "parameter 'max_shapes' is \"\"; expected an integer");
+  EXPECT_NE(refusal(served_digits(parameter("warm_up", "image=2,8"))).find("given [2,8]"),
+            std::string::npos);
+  EXPECT_NE(refusal(served_digits(parameter("warm_up", "picture=2,8"))).find("'picture'"),
+            std::string::npos);
+  Served fixed("digits8.popef", parameter("warm_up", "image=2,1,8,8"));
+  EXPECT_EQ(fixed.load(), "parameter 'warm_up' has no effect: the shapes of the model are fixed");
+  Served limited("digits8.popef", parameter("max_shapes", "2"));
+  EXPECT_EQ(limited.load(),
+            "parameter 'max_shapes' has no effect: the shapes of the model are fixed");
+}
+
+TEST_F(TritonShapes, ARequestThatCannotBeCompiledNamesItsSizes) {
+  const std::string sum = onnx({{"Transpose", {"x"}, "t"}, {"Add", {"x", "t"}, "y"}},
+                               {{"x", 1, {-1, -1}}}, {{"y", 1, {-1, -1}}});
+  for (const char* synchronous : {"1", "0"}) {
+    const auto served = served_onnx(sum, parameter("synchronous_execution", synchronous));
+    ASSERT_EQ(served->load() + served->add_instance(), "");
+    auto good = matrix(3, 3), wrong = matrix(2, 3), empty = matrix(0, 3), last = matrix(3, 3);
+    served->run(good, wrong, empty, last);
+    EXPECT_EQ(good->error + last->error, "");
+    EXPECT_NE(wrong->error.find("x:0 2, x:1 3"), std::string::npos) << wrong->error;
+    EXPECT_EQ(wrong->code, TRITONSERVER_ERROR_INVALID_ARG);
+    EXPECT_EQ(empty->code, TRITONSERVER_ERROR_INVALID_ARG) << empty->error;
+  }
+}
+
+TEST_F(TritonShapes, ACompilationDelaysNoOtherShape) {
+  const std::string model = chain();
+  for (const char* synchronous : {"1", "0"}) {
+    const auto served = served_onnx(model, parameter("synchronous_execution", synchronous));
+    ASSERT_EQ(served->load() + served->add_instance(), "");
+    auto known = matrix(2, 2, "v1500");
+    served->run(known);
+    ASSERT_EQ(known->error, "");
+    const auto slow = matrix(30, 5, "v1500");
+    begin(*served, *slow);
+    int answered = 0;
+    for (; answered < 3; answered++) {
+      auto quick = matrix(2, 2, "v1500");
+      served->run(quick);
+      ASSERT_EQ(quick->error, "");
+    }
+    slow->mutex.lock();
+    EXPECT_EQ(slow->released, 0);  // all of them were answered earlier
+    slow->mutex.unlock();
+    slow->wait_released();
+    EXPECT_EQ(slow->error, "");
+  }
+}
+
+TEST_F(TritonShapes, UnloadingAnswersRequestsThatWaitForTheirShape) {
+  const std::string model = chain();
+  for (const char* synchronous : {"1", "0"}) {
+    const auto served = served_onnx(model, parameter("synchronous_execution", synchronous));
+    ASSERT_EQ(served->load() + served->add_instance(), "");
+    const auto first = matrix(40, 2, "v1500"), second = matrix(41, 2, "v1500");
+    begin(*served, *first);
+    begin(*served, *second);
+    served->remove_instances();
+    for (const auto* request : {first.get(), second.get()}) {
+      EXPECT_EQ(request->released, 1);
+      EXPECT_EQ(request->sent, 1);
+      EXPECT_TRUE(request->error.empty() || request->code == TRITONSERVER_ERROR_CANCELLED)
+          << request->error;
+    }
+    EXPECT_FALSE(second->error.empty());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,217 @@
+"""poprt_serve with models whose shapes are compiled when their first request arrives."""
+
+import concurrent.futures
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from serve_support import SERVE, call, compiled, curl, image_request, onnx_model, serving
+from support import BIN, DIGITS
+
+# y [n, n] of x [n, m]: rows affect each other, and the sizes of y have no names.
+PRODUCT = onnx_model([("Transpose", ["x"], "t"), ("MatMul", ["x", "t"], "g"), ("Softmax", ["g"], "y")],
+                     {"x": [None, None]}, {"y": [None, None]})
+
+
+def chain(count, shape):
+    """A model whose compilation takes long: so many products of two operands that do not follow from others."""
+    nodes = [("Transpose", ["x"], "t"), ("MatMul", ["x", "t"], "v0")]
+    for i in range(count):
+        nodes += [("Softmax", [f"v{i}"], f"s{i}"), ("MatMul", [f"s{i}", "v0"], f"v{i + 1}")]
+    return onnx_model(nodes, {"x": shape}, {f"v{count}": [shape[0], shape[0]]})
+
+
+def floats(rows, columns, name="x", **more):
+    return {"inputs": [{"name": name, "shape": [rows, columns], "datatype": "FP32", "data": [i % 7 / 7 for i in range(rows * columns)]}],
+            **more}
+
+
+@unittest.skipUnless(os.path.exists(SERVE), "poprt_serve is not built")
+class Shapes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        before = os.environ.get("POPART_CACHE_DIR")
+        cls.addClassCleanup(lambda: os.environ.pop("POPART_CACHE_DIR") if before is None else os.environ.update(POPART_CACHE_DIR=before))
+        os.environ["POPART_CACHE_DIR"] = os.path.join(cls.folder, "cache")
+        cls.repository = os.path.join(cls.folder, "models")
+        os.makedirs(cls.repository)
+        shutil.copy(DIGITS, os.path.join(cls.repository, "digits.onnx"))
+        compiled(DIGITS, os.path.join(cls.repository, "source.popef"), "--input_shape", "image=8,1,8,8", "--embed_source")
+        compiled(DIGITS, os.path.join(cls.repository, "buckets.popef"), "--input_shape", "image=1,1,8,8/4,1,8,8", "--embed_source")
+        with open(os.path.join(cls.repository, "product.onnx"), "wb") as file:
+            file.write(PRODUCT)
+        for name, shape in (("named", ["n", "m"]), ("unnamed", [None, None])):
+            with open(os.path.join(cls.repository, name + ".onnx"), "wb") as file:
+                file.write(chain(4000, shape))
+        cls.port, cls.grpc_port, cls.process = cls.enterClassContext(serving(cls.repository, "--compile", "--max_shapes", "3"))
+
+    def infer(self, model, request, port=None):
+        return call(port or self.port, f"/v2/models/{model}/infer", request)
+
+    def scores(self, model, rows, port=None):
+        status, answer = self.infer(model, image_request(rows), port)
+        self.assertEqual((status, answer.get("outputs", [{}])[0].get("shape")), (200, [rows, 10]), answer)
+        return answer["outputs"][0]["data"]
+
+    def metric(self, name, model, port=None):
+        text = curl(port or self.port, "/metrics")[2].decode()
+        return int(re.search(rf'^poprt_{name}{{model="{model}"}} (\d+)$', text, re.M)[1])
+
+    def test_metadata_has_open_dimensions(self):
+        def shapes(model):
+            metadata = call(self.port, f"/v2/models/{model}")[1]
+            return [tensor["shape"] for tensor in metadata["inputs"] + metadata["outputs"]]
+        for model in ("digits", "source", "buckets"):
+            self.assertEqual(shapes(model), [[-1, 1, 8, 8], [-1, 10]], model)
+        self.assertEqual(shapes("product"), [[-1, -1], [-1, -1]])
+
+    def test_every_shape_has_the_same_results(self):
+        for rows in (1, 5, 3, 9, 5):
+            for a, b in zip(self.scores("digits", rows), self.scores("source", rows), strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-3)
+        for rows, columns in ((2, 3), (4, 1), (3, 5), (2, 3)):
+            status, answer = self.infer("product", floats(rows, columns))
+            self.assertEqual((status, answer["outputs"][0]["shape"]), (200, [rows, rows]), answer)
+            values = answer["outputs"][0]["data"]
+            for row in range(rows):
+                self.assertAlmostEqual(sum(values[rows * row:rows * (row + 1)]), 1, delta=1e-5)
+
+    def test_a_request_that_no_shape_fits_is_refused(self):
+        for shape in ([3, 8, 8, 1], [3, 64], [0, 1, 8, 8], []):
+            count = 1
+            for size in shape:
+                count *= size
+            request = {"inputs": [{"name": "image", "shape": shape, "datatype": "FP32", "data": [0] * count}]}
+            for model in ("digits", "source"):
+                status, answer = self.infer(model, request)
+                self.assertEqual(status, 400, (model, shape, answer))
+                self.assertRegex(answer["error"], "image|'N' is 0")
+        status, answer = self.infer("buckets", image_request(5))  # it is padded to its shapes only
+        self.assertEqual(status, 400)
+        self.assertIn("expected 1 to 4", answer["error"])
+
+    def test_an_error_of_the_compilation_names_the_shape(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "sum.onnx"), "wb") as file:
+                file.write(onnx_model([("Transpose", ["x"], "t"), ("Add", ["x", "t"], "y")], {"x": ["n", "m"]}, {"y": ["n", "m"]}))
+            with serving(folder, "--compile") as (port, _, _):
+                self.assertEqual(self.infer("sum", floats(3, 3), port)[0], 200)
+                for _ in range(2):
+                    status, answer = self.infer("sum", floats(2, 3), port)
+                    self.assertEqual(status, 400, answer)
+                    self.assertRegex(answer["error"], "n 2, m 3")
+                self.assertEqual(self.infer("sum", floats(3, 3), port)[0], 200)
+                self.assertEqual(self.metric("shapes_failed_total", "sum", port), 2)
+
+    def test_a_compilation_delays_no_other_shape_and_no_other_model(self):
+        for model in ("named", "unnamed"):
+            self.assertEqual(self.infer(model, floats(2, 2))[0], 200)
+            answered = 0
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                new = [pool.submit(self.infer, model, floats(rows, 5)) for rows in (30, 31, 31, 32)]
+                while not any(one.done() for one in new):
+                    for other, request in ((model, floats(2, 2)), ("digits", image_request(1))):
+                        self.assertEqual(self.infer(other, request)[0], 200)
+                    with socket.create_connection(("127.0.0.1", self.port), 60) as client:
+                        client.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                        self.assertIn(b" 200 ", client.recv(1000))
+                    answered += 1
+                self.assertEqual([one.result()[0] for one in new], [200] * 4)
+            self.assertGreater(answered, 2, model)
+
+    def test_shapes_beyond_the_limit_are_removed_and_compiled_again(self):
+        for _ in range(2):
+            for rows in range(2, 9):
+                self.assertEqual(self.infer("product", floats(rows, 2))[0], 200)
+        self.assertEqual(self.metric("shapes_kept", "product"), 3)
+        self.assertGreater(self.metric("shapes_removed_total", "product"), 8)
+
+    def test_requests_of_the_shape_compiled_ahead_share_batches(self):
+        alone = {rows: self.scores("source", rows) for rows in range(1, 9)}
+        before, failed = self.metric("batches_total", "source"), self.metric("requests_failed_total", "source")
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda i: (i % 8 + 1, self.scores("source", i % 8 + 1)), range(64)))
+        for rows, found in answers:
+            for a, b in zip(found, alone[rows], strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-3)
+        self.assertLessEqual(self.metric("batches_total", "source") - before, 64)
+        self.assertEqual(self.metric("requests_failed_total", "source"), failed)
+
+    def test_warm_up_compiles_before_the_model_is_ready(self):
+        with serving(self.repository, "--compile", "--warm_up", "digits/image=2,1,8,8/6,1,8,8", "--warm_up", "product/x=2,2") as (port, _, _):
+            self.assertEqual([self.metric("shapes_kept", model, port) for model in ("digits", "product", "named")], [2, 1, 0])
+            self.scores("digits", 6, port)
+            self.assertEqual(self.metric("shapes_kept", "digits", port), 2)
+        with serving(self.repository, "--compile", "--warm_up", "digits/image=2,8", "--warm_up", "buckets/image=2,1,8,8") as (port, _, _):
+            index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual([index[name]["state"] for name in ("digits", "buckets", "product")], ["UNAVAILABLE"] * 2 + ["READY"])
+            self.assertIn("given [2,8]", index["digits"]["reason"])
+            self.assertIn("fixed", index["buckets"]["reason"])
+        for words, fact in ((["digits"], "MODEL/INPUT=SHAPE"), (["digits/image"], "MODEL/INPUT=SHAPE"), (["/image=2"], "MODEL/INPUT=SHAPE"),
+                            (["none/image=2,1,8,8"], "has no model 'none'")):
+            done = subprocess.run([SERVE, self.repository, "--http_port", "0", "--grpc_port", "-1", "--compile", "--warm_up", *words],
+                                  capture_output=True, text=True, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(fact, done.stderr)
+
+    def test_shapes_are_those_of_the_file_without_permission_to_compile(self):
+        with serving(self.repository, "--compile", "--compile_option", "shapes=fixed") as (port, _, _):
+            self.assertEqual(len(self.scores("source", 3, port)), 30)  # part of a batch
+            index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertEqual(index["digits"]["state"], "UNAVAILABLE")
+            self.assertIn("input_shape", index["digits"]["reason"])
+        with serving(self.repository) as (port, _, _):
+            self.assertEqual(len(self.scores("source", 3, port)), 30)
+            index = {m["name"]: m for m in call(port, "/v2/repository/index", {})[1]}
+            self.assertIn("compiling is not allowed", index["digits"]["reason"])
+
+    def test_a_source_that_cannot_be_compiled_is_reported(self):
+        folder = os.path.join(self.folder, "without")
+        os.makedirs(folder)
+        shutil.copy(os.path.join(self.repository, "source.popef"), folder)
+        # A copy of the library has no compiler library next to it.
+        libraries = os.path.join(self.folder, "libraries")
+        os.makedirs(libraries)
+        shutil.copy(os.path.join(BIN, "..", "lib", "libpoprt.so.1"), libraries)
+        os.environ["LD_LIBRARY_PATH"] = libraries
+        self.addCleanup(os.environ.pop, "LD_LIBRARY_PATH")
+        with serving(folder, "--compile") as (port, _, _):
+            (model,) = call(port, "/v2/repository/index", {})[1]
+            self.assertIn("its shapes are those of the file", model["reason"])
+            self.assertIn("libpoprt_compiler", model["reason"])
+            self.assertEqual((model["state"], len(self.scores("source", 3, port))), ("READY", 30))
+
+    def test_a_model_that_is_unloaded_answers_its_requests(self):
+        folder = os.path.join(self.folder, "unloaded")
+        os.makedirs(folder)
+        for name in ("named", "unnamed"):
+            shutil.copy(os.path.join(self.repository, name + ".onnx"), folder)
+        with serving(folder, "--compile") as (port, _, _):
+            for name in ("named", "unnamed"):
+                with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                    new = [pool.submit(self.infer, name, floats(rows, 3), port) for rows in (40, 41)]
+                    while 'requests_in_flight 2\n' not in curl(port, "/metrics")[2].decode() and not new[0].done():
+                        time.sleep(0.001)
+                    self.assertEqual(call(port, f"/v2/repository/models/{name}/unload", {}), (200, {}))
+                    self.assertEqual([one.result()[0] for one in new], [200, 200])
+                self.assertEqual(self.infer(name, floats(2, 2), port)[0], 503)
+                self.assertEqual(call(port, f"/v2/repository/models/{name}/load", {}), (200, {}))
+                self.assertEqual(self.infer(name, floats(2, 2), port)[0], 200)
+
+    def test_a_time_limit_ends_requests_that_wait_for_their_shape(self):
+        with serving(self.repository, "--compile", "--request_timeout_ms", "20") as (port, _, _):
+            for name in ("named", "unnamed"):
+                status, answer = self.infer(name, floats(50, 3), port)
+                self.assertEqual(status, 504, (name, answer))
+                self.assertTrue(answer["error"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,96 @@
+"""What the tests of poprt_serve share: a running server, and its clients."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from support import BIN
+
+SERVE = os.path.join(BIN, "poprt_serve")
+
+
+def compiled(onnx, path, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(BIN, "poprt"), "-i", onnx, *options, "--output_dir", folder, "--export_popef"], check=True,
+                       capture_output=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.move(os.path.join(folder, "executable.popef"), path)
+
+
+@contextlib.contextmanager
+def serving(repository, *options):
+    """A running server: its HTTP and gRPC ports and its process."""
+    process = subprocess.Popen([SERVE, repository, "--http_port", "0", "--grpc_port", "0", "--threads", "1", *options],
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        lines = []
+        while not (lines and lines[-1].startswith("poprt_serve: http ")):
+            line = process.stderr.readline()
+            assert line, f"the server ended: {lines}"
+            lines.append(line)
+        http, grpc_port = re.findall(r":(\d+)(?:,|$)", lines[-1].strip())
+        yield int(http), int(grpc_port), process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+        process.stderr.close()
+    assert code == 0, f"exit code {code}"
+
+
+def curl(port, path, *options, scheme="http", data=None):
+    """The status, the header and the body that curl received."""
+    printed = subprocess.run(["curl", "-s", "-i", "--max-time", "60", *options, f"{scheme}://127.0.0.1:{port}{path}"],
+                          capture_output=True, check=True, input=data).stdout
+    while printed.startswith(b"HTTP/1.1 100"):
+        printed = printed.partition(b"\r\n\r\n")[2]
+    header, _, body = printed.partition(b"\r\n\r\n")
+    return int(header.split()[1]), header.decode(), body
+
+
+def call(port, path, request=None, *options):
+    """The status and the JSON of the answer."""
+    if request is not None:
+        options = ["--data-binary", "@-", *options]
+        request = (request if isinstance(request, str) else json.dumps(request)).encode()
+    status, _, body = curl(port, path, *options, data=request)
+    return status, json.loads(body)
+
+
+def image_request(rows, values=None, **more):
+    return {"inputs": [{"name": "image", "shape": [rows, 1, 8, 8], "datatype": "FP32",
+                        "data": values or [(7 * i) % 17 for i in range(64 * rows)]}], **more}
+
+
+def field(number, content):
+    """A field of protobuf: a number, a text or bytes."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    content = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def varint(value):
+    encoded = b""
+    while value > 127:
+        encoded += bytes([value & 127 | 128])
+        value >>= 7
+    return encoded + bytes([value])
+
+
+def onnx_model(nodes, inputs, outputs):
+    """An ONNX model in bytes: nodes (operator, inputs, output); tensors name -> dimensions, which are
+    numbers, names or None; f32, or name -> (number of ONNX's type, dimensions)."""
+    def tensor(name, shape):
+        element, shape = shape if isinstance(shape, tuple) else (1, shape)
+        dims = b"".join(field(1, b"" if d is None else field(1 if isinstance(d, int) else 2, d)) for d in shape)
+        return field(1, name) + field(2, field(1, field(1, element) + field(2, dims)))
+    graph = b"".join(field(1, b"".join(field(1, i) for i in ins) + field(2, out) + field(4, op)) for op, ins, out in nodes)
+    graph += field(2, "g")
+    graph += b"".join(field(11, tensor(*i)) for i in inputs.items()) + b"".join(field(12, tensor(*o)) for o in outputs.items())
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17))
