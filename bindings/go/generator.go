@@ -1,6 +1,8 @@
 package poprt
 
 import (
+	"runtime"
+
 	"poprt.example.org/bindings/go/internal/native"
 )
 
@@ -14,6 +16,8 @@ type GeneratorOptions struct {
 	EncoderLength int64 // the most tokens of the input of an encoder; 0: the context of the model, at most 512
 	// Recurrent states that are not found by their names: "past=present,...", with "%d" for a number.
 	States string
+	// How caches of keys and values are stored: "int8" in 8 bits; "": in the precision of the model.
+	CachePrecision string
 }
 
 // Generator is a language model on a device, which generates texts of tokens. Any number of goroutines may use it. Its
@@ -38,7 +42,7 @@ func NewGenerator(path string, options *GeneratorOptions) (*Generator, error) {
 	}
 	var err uintptr
 	raw := native.RawGeneratorCreate(path, o.MaxLength, o.Slots, o.Prefill, o.Threads, o.ReusePrefixes,
-		o.EncoderLength, o.States, &err)
+		o.EncoderLength, o.States, o.CachePrecision, &err)
 	if err := check(err); err != nil {
 		return nil, err
 	}
@@ -98,6 +102,32 @@ func (g *Generator) Save(path string) error {
 // Sequence is one text of a [Generator]. One goroutine at a time uses it, except Cancel. Since 1.0.
 type Sequence struct {
 	h *handle[native.RawSequence]
+}
+
+// SaveBytes returns the text so far, as Save writes it to a file. Errors: FailedPrecondition (the sequence has not
+// started); Unimplemented (a beam search). Since 1.0.
+func (s *Sequence) SaveBytes() ([]byte, error) {
+	raw, err := s.h.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer s.h.release()
+	var failure uintptr
+	blob := raw.Save_bytes(&failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	defer native.DeleteRawBlob(blob)
+	return native.CopyBytes(blob), nil
+}
+
+// RestoreBytes reads the bytes of SaveBytes or of a file instead of a prompt and options, as Restore does. They are
+// copied. Errors: DataLoss (they are damaged or truncated); FailedPrecondition (the sequence has started, or has a
+// prompt or options; or they are of another model, build or size). Since 1.0.
+func (s *Sequence) RestoreBytes(data []byte) error {
+	first, keep := address(data)
+	defer runtime.KeepAlive(keep)
+	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore_bytes(first, int64(len(data))) })
 }
 
 // ReadAll waits for the rest of the text and returns its tokens. Errors: as Next. Since 1.0.

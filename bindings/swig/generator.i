@@ -9,7 +9,8 @@ POPRT_HANDLE(raw_sequence, RawSequence)
   // A number that is 0 is the default.
   static raw_generator* create(const char* path, int64_t max_length, int64_t slots, int64_t prefill,
                                int32_t threads, bool reuse_prefixes, int64_t encoder_length,
-                               const char* states, poprt_result* error) {
+                               const char* states, const char* cache_precision,
+                               poprt_result* error) {
     poprt_generator_options options{};
     options.struct_size = sizeof options;
     options.max_length = max_length;
@@ -19,6 +20,7 @@ POPRT_HANDLE(raw_sequence, RawSequence)
     options.reuse_prefixes = reuse_prefixes;
     options.encoder_length = encoder_length;
     options.states = states;
+    options.cache_precision = cache_precision;
     raw_generator* made = nullptr;
     *error = poprt_generator_create(path, &options, &made);
     return made;
@@ -42,8 +44,19 @@ POPRT_HANDLE(raw_sequence, RawSequence)
   // </functions:generator>
 }
 
+%newobject raw_sequence::save_bytes;
 %extend raw_sequence {
   ~raw_sequence() { poprt_sequence_free($self); }
+  raw_blob* save_bytes(poprt_result* error) {
+    auto* blob = new raw_blob;
+    *error = poprt_sequence_save_bytes($self, raw_blob::append, blob);
+    if (!*error) return blob;
+    delete blob;
+    return nullptr;
+  }
+  poprt_result restore_bytes(int64_t address, int64_t bytes) {
+    return poprt_sequence_restore_bytes($self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
+  }
   // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
   poprt_result append(int64_t token) { return poprt_sequence_append($self, token); }
   poprt_result set_option(const char* name, double value) { return poprt_sequence_set_option($self, name, value); }

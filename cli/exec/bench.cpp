@@ -414,6 +414,10 @@ void add_generation_options(Command& c, BenchArguments& a) {
   c.add_option("--prefill", g.prefill, "Tokens of a prompt that one run computes [64]")
       ->check(between(int64_t{1}, int64_t{1} << 24))
       ->needs(generate);
+  c.add_option("--cache_precision", g.cache_precision,
+               "int8: caches of keys and values have 8 bits [the precision of the model]")
+      ->check(one_of({"int8"}))
+      ->needs(generate);
   c.add_option("--seed", g.seed, "Seed of the prompts")->capture_default_str()->needs(generate);
 }
 

@@ -24,7 +24,7 @@ struct GenerateArguments {
   std::vector<std::string> ids, prompts;
   std::vector<std::string> features;  // files; a text each
   std::vector<std::string> stop, stop_texts;
-  std::string decoder_ids, early_stopping = "no", states;
+  std::string decoder_ids, early_stopping = "no", states, cache_precision;
   int64_t encoder_length = 0, num_beams = 1, num_return_sequences = 1;
   double length_penalty = 1;
   int64_t max_length = 0, slots = 0, prefill = 0, max_new_tokens = 128, top_k = 0, seed = 0;
@@ -78,6 +78,7 @@ Generator make_generator(const GenerateArguments& a) {
   options.prefill = a.prefill;
   options.encoder_length = a.encoder_length;
   if (!a.states.empty()) options.states = a.states.c_str();
+  if (!a.cache_precision.empty()) options.cache_precision = a.cache_precision.c_str();
   options.threads = a.threads;
   poprt_generator* made = nullptr;
   check(poprt_generator_create(a.model.c_str(), &options, &made));
@@ -341,6 +342,9 @@ void add_generate(Command& app, std::function<int()>& action) {
   c->add_option("--states", a->states,
                 "past=present,...: inputs and outputs with recurrent states that are not found by "
                 "their names; %d is a number");
+  c->add_option("--cache-precision", a->cache_precision,
+                "int8: caches of keys and values have 8 bits [the precision of the model]")
+      ->check(one_of({"int8"}));
   c->add_option("--max-length", a->max_length,
                 "Tokens of prompt and text [the context of the model, at most 2048]");
   c->add_option("--slots", a->slots, "Texts that one step computes together [the prompts]");

@@ -126,7 +126,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_generator_options, compiler, 40);
   AT(poprt_generator_options, encoder_length, 48);
   AT(poprt_generator_options, states, 56);
-  assert_int_equal(sizeof(poprt_generator_options), 64);
+  AT(poprt_generator_options, cache_precision, 64);
+  assert_int_equal(sizeof(poprt_generator_options), 72);
 
   AT(poprt_stream_callbacks, prefetch, 8);
   AT(poprt_stream_callbacks, fetch, 16);

@@ -224,6 +224,13 @@ class BenchGenerate(CommandTest):
         self.refused([TEXTS, *self.sizes, "--max_length", "35"], "are 36 tokens", "room for 35")
         self.refused([TEXTS, *self.sizes, "--max_length", "65"], "context of 64")
 
+    def test_caches_of_eight_bits(self):
+        report = json.loads(self.succeeds(TEXTS, *self.sizes, "--iterations", "1", "--cache_precision", "int8", "--json"))
+        self.assertGreater(report["cases"][0]["decode_tokens_per_second"]["min"], 0)
+        self.refused([TEXTS, "--cache_precision", "int4"], "--cache_precision", "int8", code=2)
+        self.command = "poprt_exec bench"
+        self.misused([model("relu"), "--cache_precision", "int8"], "--cache_precision", "--generate")
+
     def test_models_that_generate_nothing(self):
         self.refused([model("relu")], "input_ids")
         self.refused([self.popef(model("relu"))], "generator")

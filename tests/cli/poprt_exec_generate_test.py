@@ -64,6 +64,16 @@ class Generate(CommandTest):
         self.fails([*words, "--states", "h%d_in"], "'h%d_in' is not past=present")
         self.fails([*words, "--states", "none_in=none_out"], "the model has no output 'none_out'")
 
+    def test_caches_have_eight_bits(self):
+        text = self.expected["genai"][1]
+        words = ["--ids", self.ids(text), "--max-new-tokens", "8", "--cache-precision", "int8"]
+        out = self.succeeds(os.path.join(FOLDER, "genai"), *words, "--save", "bytes.popef").splitlines()
+        self.assertEqual(out[0], " ".join(str(token) for token in text["tokens"][:8]))
+        self.assertEqual(self.succeeds("bytes.popef", *words).splitlines()[0], out[0])
+        self.fails([os.path.join(FOLDER, "lstm"), *words, "--max-length", "64"], "cache_precision 'int8' has no effect")
+        self.fails([os.path.join(FOLDER, "t5"), *words], "cache_precision 'int8' of a decoder with an encoder")
+        self.misused([os.path.join(FOLDER, "genai"), *words[:-1], "int4"], "--cache-precision", "int8")
+
     def test_a_saved_model_gives_the_same(self):
         text = self.expected["genai"][1]
         words = ["--ids", self.ids(text), "--max-new-tokens", "8"]

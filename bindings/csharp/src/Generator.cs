@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.InteropServices;
 
 namespace Poprt
 {
@@ -29,6 +30,10 @@ namespace Poprt
         /// <summary>Recurrent states that are not found by their names: "past=present,...", with "%d" for a
         /// number.</summary>
         public string States { get; set; } = "";
+
+        /// <summary>How caches of keys and values are stored: "int8" in 8 bits; "": in the precision of the
+        /// model.</summary>
+        public string CachePrecision { get; set; } = "";
     }
 
     /// <summary>A language model on a device, which generates texts of tokens. Since 1.0.</summary>
@@ -51,7 +56,7 @@ namespace Poprt
         {
             GeneratorOptions o = options ?? new GeneratorOptions();
             raw = RawGenerator.create(Argument.Given(path, nameof(path)), o.MaxLength, o.Slots, o.Prefill, o.Threads,
-                o.ReusePrefixes, o.EncoderLength, o.States ?? "");
+                o.ReusePrefixes, o.EncoderLength, o.States ?? "", o.CachePrecision ?? "");
         }
 
         /// <summary>Makes a text that has not started and begins with the prompt.</summary>
@@ -127,6 +132,29 @@ namespace Poprt
             var tokens = new List<long>();
             for (long token = Next(-1); token >= 0; token = Next(-1)) tokens.Add(token);
             return tokens.ToArray();
+        }
+
+        /// <summary>The text so far, as <see cref="Save"/> writes it to a file. Since 1.0.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started; Unimplemented: a beam
+        /// search.</exception>
+        /// <exception cref="OverflowException">The bytes do not fit in an array.</exception>
+        public byte[] SaveBytes()
+        {
+            using (RawBlob blob = raw.save_bytes())
+            {
+                var bytes = new byte[checked((int)blob.bytes())];
+                Marshal.Copy((IntPtr)blob.address(), bytes, 0, bytes.Length);
+                return bytes;
+            }
+        }
+
+        /// <summary>Reads the bytes of <see cref="SaveBytes"/> or of a file instead of a prompt and options, as
+        /// <see cref="Restore"/> does. They are copied. Since 1.0.</summary>
+        /// <exception cref="PoprtException">DataLoss: they are damaged or truncated; FailedPrecondition: the sequence
+        /// has started, or has a prompt or options, or they are of another model, build or size.</exception>
+        public unsafe void RestoreBytes(ReadOnlySpan<byte> bytes)
+        {
+            fixed (byte* first = &MemoryMarshal.GetReference(bytes)) raw.restore_bytes((long)first, bytes.Length);
         }
 
         // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write

@@ -165,6 +165,20 @@ class Sequence:
         return float(self._open().score())
     # </functions:sequence>
 
+    def to_bytes(self) -> bytes:
+        """The text so far, as ``save()`` writes it to a file. Raises FailedPreconditionError (the sequence has not started);
+        UnimplementedError (a beam search). Since 1.0."""
+        blob = self._open().save_bytes()
+        data: bytes = _raw.raw_bytes(blob.address(), blob.bytes())
+        return data
+
+    def restore_bytes(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        """Reads the bytes of ``to_bytes()`` or of a file instead of a prompt and options, as ``restore()`` does. Raises
+        DataLossError (they are damaged or truncated); FailedPreconditionError (the sequence has started, or has a prompt or
+        options; or they are of another model, build or size). Since 1.0."""
+        address, size = _raw.raw_address(data)
+        self._open().restore_bytes(address, size)
+
     def logits(self) -> Any:
         """Waits for the logits of the next token, with the option ``wait_for_logits``, as an array of f32; an empty one
         at the end. ``set_logits()`` gives back changed ones. Since 1.0."""
@@ -233,17 +247,19 @@ class Generator:
     sequences that one step computes together, ``prefill`` the number of tokens of a prompt that one run computes (0: 64).
     With ``reuse_prefixes``, a sequence uses tokens that another one left on the device. ``encoder_length`` is the most tokens
     of the input of an encoder (0: the context of the model, at most 512). ``states`` names recurrent states that are not found
-    by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. Since 1.0.
+    by their names, as a dictionary from inputs to outputs, with ``%d`` for a number. With ``cache_precision="int8"``, caches of
+    keys and values are stored in 8 bits. Since 1.0.
     """
 
     @keywords()
     def __init__(self, model: Union[str, os.PathLike[str]], *, max_length: int = 0, slots: int = 0, prefill: int = 0,
-                 threads: int = 0, reuse_prefixes: bool = False, encoder_length: int = 0, states: Optional[Mapping[str, str]] = None):
+                 threads: int = 0, reuse_prefixes: bool = False, encoder_length: int = 0, states: Optional[Mapping[str, str]] = None,
+                 cache_precision: str = ""):
         self._path = _path("model", model)
         self._tokenizer: Any = None
         self._raw: Optional[_raw.RawGenerator] = _raw.RawGenerator.create(
             self._path, max_length, slots, prefill, threads, reuse_prefixes, encoder_length,
-            ",".join(f"{past}={present}" for past, present in (states or {}).items()))
+            ",".join(f"{past}={present}" for past, present in (states or {}).items()), cache_precision)
 
     def __repr__(self) -> str:
         return f"<Generator of {self._path!r}>"
@@ -285,11 +301,15 @@ class Generator:
         sequence.start()
         return sequence
 
-    def restore(self, path: Union[str, os.PathLike[str]], *, logits_processor: Optional[Callable[[Any], Any]] = None) -> Sequence:
-        """Continues a text of ``Sequence.save()``; iterating gives its next tokens. ``logits_processor`` is that of ``generate()``,
-        for a text that had one. Since 1.0."""
+    def restore(self, saved: Union[str, os.PathLike[str], bytes, bytearray, memoryview], *,
+                logits_processor: Optional[Callable[[Any], Any]] = None) -> Sequence:
+        """Continues a text of ``Sequence.save()``, a file, or of ``Sequence.to_bytes()``; iterating gives its next tokens.
+        ``logits_processor`` is that of ``generate()``, for a text that had one. Since 1.0."""
         sequence = self.new_sequence()
-        sequence.restore(path)
+        if isinstance(saved, (bytes, bytearray, memoryview)):
+            sequence.restore_bytes(saved)
+        else:
+            sequence.restore(saved)
         sequence._processor = logits_processor
         sequence.start()
         return sequence

@@ -62,6 +62,10 @@ typedef struct poprt_generator_options {
   /* Recurrent states that are not found by their names: "past=present" with the names of an input
    * and an output, separated by commas. "%d" in both names stands for a number. Null: none. */
   const char* states;
+  /* How caches of keys and values are stored. "int8": 8 bits, with a scale for each token and head,
+   * in about a quarter of the memory of f32; results differ slightly. Null or empty: the precision
+   * of the model. */
+  const char* cache_precision;
 } poprt_generator_options;
 
 /* Compiles and loads a model. `path` is a folder of onnxruntime-genai (genai_config.json) or of
@@ -85,6 +89,19 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_new_sequence(poprt_generat
                                                                    poprt_sequence** out_sequence);
 /* Null is allowed. Cancels the sequence if it continues. Since 1.0. */
 POPRT_API void poprt_sequence_free(poprt_sequence* sequence);
+
+/* As poprt_sequence_save, to memory: `write` receives the bytes. Errors: failed_precondition (the
+ * sequence has not started), unimplemented (a beam search), cancelled (`write` returned non-zero).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_save_bytes(poprt_sequence* sequence,
+                                                                poprt_write_fn write,
+                                                                void* user_data);
+/* As poprt_sequence_restore, from bytes of poprt_sequence_save_bytes or of a file. The bytes are
+ * copied. Errors: data_loss (the bytes are damaged or truncated), failed_precondition (the sequence
+ * has started, or has a prompt or options; or the bytes are of another model, build or size).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_restore_bytes(poprt_sequence* sequence,
+                                                                   const void* data, size_t size);
 
 /* <functions:generator> made from capi/functions.toml by tests/lint/functions.py --write */
 /* The most tokens of a text, including its prompt. Since 1.0. */

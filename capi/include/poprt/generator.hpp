@@ -24,6 +24,8 @@ struct GeneratorOptions {
   int64_t encoderLength = 0;  // tokens of the input of an encoder; 0: its context, at most 512
   // Recurrent states that are not found by their names: "past=present,...", with "%d" for a number.
   std::string states;
+  // How caches are stored: "int8" in 8 bits; empty: the precision of the model.
+  std::string cachePrecision;
 };
 
 // One text of a Generator. It is used by one thread at a time, except cancel(). Since 1.0.
@@ -155,6 +157,28 @@ class Sequence {
   double score() const { return poprt_sequence_score(handle_.get()); }
   // </functions:sequence>
 
+  // The text so far, as save() writes it to a file. Throws failed_precondition (the sequence has
+  // not started); unimplemented (a beam search). Since 1.0.
+  std::vector<uint8_t> saveBytes() {
+    std::vector<uint8_t> bytes;
+    const auto write = [](const void* data, size_t size, void* to) -> int32_t {
+      const auto* first = static_cast<const uint8_t*>(data);
+      auto& all = *static_cast<std::vector<uint8_t>*>(to);
+      all.insert(all.end(), first, first + size);
+      return 0;
+    };
+    detail::check(poprt_sequence_save_bytes(handle_.get(), write, &bytes));
+    return bytes;
+  }
+  // Reads the bytes of saveBytes() or of a file instead of a prompt and options, as restore() does.
+  // They are copied. Throws data_loss (they are damaged or truncated); failed_precondition (the
+  // sequence has started, or has a prompt or options; or they are of another model, build or size).
+  // Since 1.0.
+  void restoreBytes(const void* data, size_t size) {
+    detail::check(poprt_sequence_restore_bytes(handle_.get(), data, size));
+  }
+  void restoreBytes(const std::vector<uint8_t>& bytes) { restoreBytes(bytes.data(), bytes.size()); }
+
   void append(const std::vector<int64_t>& tokens) {
     for (const int64_t token : tokens) append(token);
   }
@@ -187,6 +211,7 @@ class Generator {
     o.compiler = options.compiler;
     o.encoder_length = options.encoderLength;
     if (!options.states.empty()) o.states = options.states.c_str();
+    if (!options.cachePrecision.empty()) o.cache_precision = options.cachePrecision.c_str();
     poprt_generator* made = nullptr;
     detail::check(poprt_generator_create(path.c_str(), &o, &made));
     handle_.reset(made);

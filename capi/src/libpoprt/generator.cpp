@@ -111,6 +111,15 @@ poprt_sequence& changeable(poprt_sequence* sequence) {
   return s;
 }
 
+// A sequence that continues a saved text.
+poprt_sequence& restorable(poprt_sequence* sequence) {
+  poprt_sequence& s = not_started(sequence);
+  if (s.changed || !s.restored.empty())
+    fail(ErrorCode::failed_precondition,
+         "the sequence has a prompt or options, which a saved text has, too");
+  return s;
+}
+
 // Reads "past=present,past=present".
 std::vector<std::pair<std::string, std::string>> read_states(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> states;
@@ -164,6 +173,7 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
     generate::GenerationSizes sizes{o.max_length, o.slots, {}, o.encoder_length};
     if (o.prefill) sizes.prefill = {o.prefill};
     if (o.states) sizes.states = read_states(o.states);
+    if (o.cache_precision) sizes.cache_precision = o.cache_precision;
     std::vector<std::filesystem::path> parts;
     if (folder.encoder) parts = {folder.encoder->model};
     if (folder.encoder && !folder.encoder->first.empty()) parts.push_back(folder.encoder->first);
@@ -184,6 +194,11 @@ std::shared_ptr<const runtime::Model> model_of(const char* path, const poprt_gen
   same(o.slots, d.slots, "slots");
   if (o.prefill) same(o.prefill, d.shapes.back().tokens, "prefill");
   if (o.encoder_length) same(o.encoder_length, d.encoder ? d.encoder->places : 0, "encoder_length");
+  if (o.cache_precision && *o.cache_precision && o.cache_precision != d.cache_precision)
+    fail(ErrorCode::invalid_argument,
+         "`cache_precision` is '{}', and the PopEF file was compiled {}; compile the model again",
+         o.cache_precision,
+         d.cache_precision.empty() ? "without it" : fmt::format("with '{}'", d.cache_precision));
   if (o.compiler) fail(ErrorCode::invalid_argument, "`compiler` has no effect on a PopEF file");
   if (o.states && *o.states)
     fail(ErrorCode::invalid_argument, "`states` has no effect on a PopEF file");
@@ -307,12 +322,31 @@ poprt_error* poprt_sequence_save(poprt_sequence* sequence, const char* path) {
   });
 }
 
+poprt_error* poprt_sequence_save_bytes(poprt_sequence* sequence, poprt_write_fn write,
+                                       void* user_data) {
+  return capi::guard([&] {
+    generate::Sequence& running = started(sequence);
+    if (!write) fail(ErrorCode::invalid_argument, "argument 'write' is null");
+    const std::vector<std::byte> bytes = sequence->generator->save(running);
+    if (write(bytes.data(), bytes.size(), user_data) != 0)
+      fail(ErrorCode::cancelled, "the receiver of a saved sequence stopped");
+  });
+}
+
+poprt_error* poprt_sequence_restore_bytes(poprt_sequence* sequence, const void* data, size_t size) {
+  return capi::guard([&] {
+    poprt_sequence& s = restorable(sequence);
+    const std::byte* first = nullptr;
+    if (size) first = &capi::required(static_cast<const std::byte*>(data), "data");
+    std::vector<std::byte> bytes(first, first + size);
+    s.generator->check_saved(bytes);
+    s.restored = std::move(bytes);
+  });
+}
+
 poprt_error* poprt_sequence_restore(poprt_sequence* sequence, const char* path) {
   return capi::guard([&] {
-    poprt_sequence& s = not_started(sequence);
-    if (s.changed || !s.restored.empty())
-      fail(ErrorCode::failed_precondition,
-           "the sequence has a prompt or options, which a saved text has, too");
+    poprt_sequence& s = restorable(sequence);
     const auto file = MappedFile::open(&capi::required(path, "path"));
     std::vector<std::byte> bytes(file->bytes().size());
     copy_mapped(file->bytes(), bytes);

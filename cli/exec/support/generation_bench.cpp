@@ -87,6 +87,8 @@ GenerationBench::GenerationBench(const GenerationSettings& settings, int64_t seq
   options.slots = settings_.model.ends_with(".popef") ? 0 : sequences;
   options.prefill = settings_.prefill;
   options.threads = settings_.threads;
+  if (!settings_.cache_precision.empty())
+    options.cache_precision = settings_.cache_precision.c_str();
   const auto begin = GenerationClock::now();
   poprt_generator* made = nullptr;
   check(poprt_generator_create(settings_.model.c_str(), &options, &made));

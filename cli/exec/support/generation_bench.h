@@ -13,7 +13,7 @@
 namespace poprt::cli {
 
 struct GenerationSettings {
-  std::string model;
+  std::string model, cache_precision;
   int64_t prompt_tokens = 128, new_tokens = 64;
   int64_t max_length = 0, prefill = 0;  // 0: the defaults of the generator
   int64_t most_sequences = 1;           // of all measurements

@@ -1,5 +1,6 @@
-/* Scenarios 85 to 88 and 95 to 99: generators. */
+/* Scenarios 85 to 88, 95 to 99, 109 and 110: generators. */
 #include <math.h>
+#include <string.h>
 
 #include "scenario_support.h"
 
@@ -316,6 +317,103 @@ void scenario_98_saved_text(void** state) {
   remove("sequence_c.bin");
   poprt_sequence_free(s);
   poprt_generator_free(g);
+}
+
+struct saved_bytes {
+  char bytes[1 << 16];
+  size_t size;
+};
+
+static int32_t keep_bytes(const void* data, size_t size, void* user_data) {
+  struct saved_bytes* to = user_data;
+  if (size > sizeof to->bytes - to->size) return 1;
+  memcpy(to->bytes + to->size, data, size);
+  to->size += size;
+  return 0;
+}
+
+static int32_t keep_nothing(const void* data, size_t size, void* user_data) {
+  (void)data;
+  (void)size;
+  (void)user_data;
+  return 1;
+}
+
+void scenario_109_saved_text_in_memory(void** state) {
+  (void)state;
+  static struct saved_bytes saved;
+  poprt_generator* g = generator_of(DATA "/../../data/generation/genai");
+  poprt_sequence* s = sequence_of(g, TOKENS);
+  FAILS(poprt_sequence_save_bytes(s, keep_bytes, &saved), POPRT_FAILED_PRECONDITION, "not started");
+  OK(poprt_sequence_start(s));
+  int64_t token = 0;
+  for (int i = 0; i < 3; i++) OK(poprt_sequence_next(s, -1, &token));
+  FAILS(poprt_sequence_save_bytes(s, NULL, NULL), POPRT_INVALID_ARGUMENT, "'write' is null");
+  FAILS(poprt_sequence_save_bytes(s, keep_nothing, NULL), POPRT_CANCELLED, "receiver");
+  OK(poprt_sequence_save_bytes(s, keep_bytes, &saved));
+  poprt_sequence* again = NULL;
+  OK(poprt_generator_new_sequence(g, &again));
+  FAILS(poprt_sequence_restore_bytes(again, saved.bytes, 100), POPRT_DATA_LOSS, "damaged");
+  FAILS(poprt_sequence_restore_bytes(again, NULL, 0), POPRT_DATA_LOSS, "saved sequence");
+  FAILS(poprt_sequence_restore_bytes(again, NULL, 5), POPRT_INVALID_ARGUMENT, "'data' is null");
+  OK(poprt_sequence_restore_bytes(again, saved.bytes, saved.size));
+  FAILS(poprt_sequence_append(again, 1), POPRT_FAILED_PRECONDITION, "saved text");
+  OK(poprt_sequence_start(again));
+  expect_text(again, kTokens + 3, TOKENS - 3);
+  expect_text(s, kTokens + 3, TOKENS - 3);
+  FAILS(poprt_sequence_restore_bytes(s, saved.bytes, saved.size), POPRT_FAILED_PRECONDITION,
+        "started");
+  poprt_sequence_free(again);
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.slots = 2;
+  OK(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g));
+  OK(poprt_generator_new_sequence(g, &s));
+  FAILS(poprt_sequence_restore_bytes(s, saved.bytes, saved.size), POPRT_FAILED_PRECONDITION,
+        "another model");
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+}
+
+static void expect_cache_bytes(const poprt_generator* g, const char* wanted) {
+  poprt_string* json = NULL;
+  OK(poprt_generator_statistics(g, &json));
+  assert_non_null(strstr(poprt_string_data(json), wanted));
+  poprt_string_free(json);
+}
+
+void scenario_110_byte_caches(void** state) {
+  (void)state;
+  poprt_generator_options o = {0};
+  o.struct_size = sizeof o;
+  o.cache_precision = "int8";
+  poprt_generator* g = NULL;
+  OK(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g));
+  expect_cache_bytes(g, "\"cache_bytes\":4096");
+  OK(poprt_generator_save(g, "byte_caches_c.popef"));
+  poprt_generator_free(g);
+  OK(poprt_generator_create("byte_caches_c.popef", &o, &g));
+  poprt_sequence* s = sequence_of(g, TOKENS);
+  OK(poprt_sequence_start(s));
+  expect_text(s, kTokens, TOKENS);
+  poprt_sequence_free(s);
+  poprt_generator_free(g);
+  remove("byte_caches_c.popef");
+  g = generator_of(DATA "/../../data/generation/genai");
+  expect_cache_bytes(g, "\"cache_bytes\":8192");
+  OK(poprt_generator_save(g, "exact_caches_c.popef"));
+  poprt_generator_free(g);
+  FAILS(poprt_generator_create("exact_caches_c.popef", &o, &g), POPRT_INVALID_ARGUMENT,
+        "cache_precision");
+  remove("exact_caches_c.popef");
+  o.max_length = 64;
+  FAILS(poprt_generator_create(DATA "/../../data/generation/lstm", &o, &g), POPRT_INVALID_ARGUMENT,
+        "cache_precision");
+  o.cache_precision = "int4";
+  FAILS(poprt_generator_create(DATA "/../../data/generation/genai", &o, &g), POPRT_INVALID_ARGUMENT,
+        "cache_precision");
 }
 
 void scenario_99_named_states(void** state) {

@@ -92,5 +92,7 @@ void scenario_96_features(void** state);
 void scenario_97_beams(void** state);
 void scenario_98_saved_text(void** state);
 void scenario_99_named_states(void** state);
+void scenario_109_saved_text_in_memory(void** state);
+void scenario_110_byte_caches(void** state);
 
 #endif

@@ -680,6 +680,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_97_beams),
       cmocka_unit_test(scenario_98_saved_text),
       cmocka_unit_test(scenario_99_named_states),
+      cmocka_unit_test(scenario_109_saved_text_in_memory),
+      cmocka_unit_test(scenario_110_byte_caches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Scenarios 85 to 88 and 95 to 99: generators.
+// Scenarios 85 to 88, 95 to 99, 109 and 110: generators.
 #include <cstdio>
 #include <fstream>
 
@@ -183,6 +183,53 @@ TEST(scenario, s98_saved_text) {
         {"another model"});
   std::remove(file.c_str());
   std::remove(part.c_str());
+}
+
+TEST(scenario, s109_saved_text_in_memory) {
+  const Generator g = generator();
+  Sequence s = sequence(g);
+  fails([&] { s.saveBytes(); }, ErrorCode::failed_precondition, {"not started"});
+  s.start();
+  for (int i = 0; i < 3; i++) s.next(-1);
+  const std::vector<uint8_t> saved = s.saveBytes();
+  const std::vector<int64_t> rest(kTokens.begin() + 3, kTokens.end());
+  Sequence again = g.newSequence();
+  fails([&] { again.restoreBytes(saved.data(), 100); }, ErrorCode::data_loss, {"damaged"});
+  fails([&] { again.restoreBytes({}); }, ErrorCode::data_loss, {"saved sequence"});
+  again.restoreBytes(saved);
+  fails([&] { again.append(1); }, ErrorCode::failed_precondition, {"saved text"});
+  again.start();
+  EXPECT_EQ(again.readAll(), rest);
+  EXPECT_EQ(s.readAll(), rest);
+  fails([&] { generator(2).newSequence().restoreBytes(saved); }, ErrorCode::failed_precondition,
+        {"another model"});
+}
+
+TEST(scenario, s110_byte_caches) {
+  GeneratorOptions options;
+  options.cachePrecision = "int8";
+  const std::string folder = model("../../data/generation/");
+  const std::string file = "byte_caches_cpp.popef";
+  {
+    const Generator g(folder + "genai", options);
+    EXPECT_NE(g.statistics().find("\"cache_bytes\":4096"), std::string::npos) << g.statistics();
+    g.save(file);
+  }
+  {
+    const Generator g(file, options);
+    Sequence s = sequence(g);
+    s.start();
+    EXPECT_EQ(s.readAll(), std::vector<int64_t>(kTokens.begin(), kTokens.end()));
+  }
+  generator().save(file);
+  fails([&] { Generator(file, options); }, ErrorCode::invalid_argument, {"cache_precision"});
+  std::remove(file.c_str());
+  options.maxLength = 64;
+  fails([&] { Generator(folder + "lstm", options); }, ErrorCode::invalid_argument,
+        {"cache_precision"});
+  options.cachePrecision = "int4";
+  fails([&] { Generator(folder + "genai", options); }, ErrorCode::invalid_argument,
+        {"cache_precision"});
 }
 
 TEST(scenario, s99_named_states) {

@@ -4,7 +4,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Generators: scenarios 85 to 88 and 95 to 99.</summary>
+/// <summary>Generators: scenarios 85 to 88, 95 to 99, 109 and 110.</summary>
 [TestFixture]
 public sealed class GeneratorTest
 {
@@ -184,6 +184,58 @@ public sealed class GeneratorTest
             wrong.SetOption("num_beams", 4);
             Fails(ErrorCode.InvalidArgument, () => wrong.Start(), "slots");
         }
+    }
+
+    [Test]
+    public void Scenario109SavedTextInMemory()
+    {
+        using (Generator generator = Make(), more = Make(2))
+        using (Sequence sequence = Text(generator))
+        using (Sequence again = generator.NewSequence())
+        using (Sequence other = more.NewSequence())
+        {
+            Fails(ErrorCode.FailedPrecondition, () => sequence.SaveBytes(), "not started");
+            sequence.Start();
+            for (int i = 0; i < 3; i++) sequence.Next(-1);
+            byte[] saved = sequence.SaveBytes();
+            Fails(ErrorCode.DataLoss, () => again.RestoreBytes(saved.AsSpan(0, 100)), "damaged");
+            Fails(ErrorCode.DataLoss, () => again.RestoreBytes(new byte[0]), "saved sequence");
+            again.RestoreBytes(saved);
+            Fails(ErrorCode.FailedPrecondition, () => again.Append(1), "saved text");
+            again.Start();
+            Assert.That(again.ReadAll(), Is.EqualTo(new long[] { 21, 43, 37, 34, 43 }));
+            Assert.That(sequence.ReadAll(), Is.EqualTo(new long[] { 21, 43, 37, 34, 43 }));
+            Fails(ErrorCode.FailedPrecondition, () => other.RestoreBytes(saved), "another model");
+        }
+    }
+
+    [Test]
+    public void Scenario110ByteCaches()
+    {
+        var options = new GeneratorOptions { Threads = 1, CachePrecision = "int8" };
+        string file = Path.GetTempFileName() + ".popef";
+        using (var generator = new Generator(Model("genai"), options))
+        {
+            Assert.That(generator.Statistics(), Does.Contain("\"cache_bytes\":4096"));
+            generator.Save(file);
+        }
+        using (var generator = new Generator(file, options))
+        using (Sequence sequence = Text(generator))
+        using (Generator exact = Make())
+        using (Sequence wanted = Text(exact))
+        {
+            sequence.Start();
+            wanted.Start();
+            Assert.That(sequence.ReadAll(), Is.EqualTo(wanted.ReadAll()));
+            exact.Save(file + ".exact");
+        }
+        Fails(ErrorCode.InvalidArgument, () => new Generator(file + ".exact", options), "cache_precision");
+        File.Delete(file);
+        File.Delete(file + ".exact");
+        options.MaxLength = 64;
+        Fails(ErrorCode.InvalidArgument, () => new Generator(Model("lstm"), options), "cache_precision");
+        options.CachePrecision = "int4";
+        Fails(ErrorCode.InvalidArgument, () => new Generator(Model("genai"), options), "cache_precision");
     }
 
     [Test]

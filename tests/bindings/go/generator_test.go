@@ -181,6 +181,57 @@ func TestScenario98SavedText(t *testing.T) {
 	fails(t, other.Restore(path), poprt.FailedPrecondition, "another model")
 }
 
+func TestScenario109SavedTextInMemory(t *testing.T) {
+	g := generator(t, 1)
+	s := sequence(t, g, 8)
+	_, err := s.SaveBytes()
+	fails(t, err, poprt.FailedPrecondition, "not started")
+	ok(t, s.Start())
+	for i := 0; i < 3; i++ {
+		must(s.Next(-1))
+	}
+	saved := must(s.SaveBytes())
+	again := must(g.NewSequence())
+	defer again.Close()
+	fails(t, again.RestoreBytes(saved[:100]), poprt.DataLoss, "damaged")
+	fails(t, again.RestoreBytes(nil), poprt.DataLoss, "saved sequence")
+	ok(t, again.RestoreBytes(saved))
+	fails(t, again.Append(1), poprt.FailedPrecondition, "saved text")
+	ok(t, again.Start())
+	equal(t, fmt.Sprint(must(again.ReadAll())), "[21 43 37 34 43]")
+	equal(t, fmt.Sprint(must(s.ReadAll())), "[21 43 37 34 43]")
+	other := must(generator(t, 2).NewSequence())
+	defer other.Close()
+	fails(t, other.RestoreBytes(saved), poprt.FailedPrecondition, "another model")
+}
+
+func TestScenario110ByteCaches(t *testing.T) {
+	options := poprt.GeneratorOptions{Threads: 1, CachePrecision: "int8"}
+	folder := model("../../data/generation")
+	g := must(poprt.NewGenerator(folder+"/genai", &options))
+	defer g.Close()
+	equal(t, strings.Contains(must(g.Statistics()), "\"cache_bytes\":4096"), true)
+	path := filepath.Join(t.TempDir(), "bytes.popef")
+	ok(t, g.Save(path))
+	saved := must(poprt.NewGenerator(path, &options))
+	defer saved.Close()
+	s, exact := sequence(t, saved, 8), generator(t, 1)
+	wanted := sequence(t, exact, 8)
+	ok(t, s.Start())
+	ok(t, wanted.Start())
+	equal(t, fmt.Sprint(must(s.ReadAll())), fmt.Sprint(must(wanted.ReadAll())))
+	ok(t, exact.Save(path))
+	refused := func(path string) {
+		_, err := poprt.NewGenerator(path, &options)
+		fails(t, err, poprt.InvalidArgument, "cache_precision")
+	}
+	refused(path)
+	options.MaxLength = 64
+	refused(folder + "/lstm")
+	options.CachePrecision = "int4"
+	refused(folder + "/genai")
+}
+
 func TestScenario99NamedStates(t *testing.T) {
 	lstm := model("../../data/generation/lstm")
 	g := must(poprt.NewGenerator(lstm+"/model.onnx",

@@ -12,7 +12,7 @@ import org.poprt.Generator;
 import org.poprt.GeneratorOptions;
 import org.poprt.Sequence;
 
-/** Generators: scenarios 85 to 88 and 95 to 99. */
+/** Generators: scenarios 85 to 88, 95 to 99, 109 and 110. */
 class GeneratorTest extends Scenarios {
   private static final Path FOLDER = MODELS.resolve("../../data/generation/genai");
   private static final long[] PROMPT = {6, 42, 26};
@@ -184,6 +184,72 @@ class GeneratorTest extends Scenarios {
       assertEquals(false, sequence.nextText());
       wrong.setOption("num_beams", 4);
       fails(ErrorCode.INVALID_ARGUMENT, wrong::start, "slots");
+    }
+  }
+
+  @Test
+  void scenario_109_saved_text_in_memory() {
+    try (Generator generator = generator(1);
+        Generator more = generator(2);
+        Sequence sequence = sequence(generator, 8);
+        Sequence again = generator.newSequence();
+        Sequence other = more.newSequence()) {
+      fails(ErrorCode.FAILED_PRECONDITION, sequence::saveBytes, "not started");
+      sequence.start();
+      for (int i = 0; i < 3; i++) sequence.next(-1);
+      java.nio.ByteBuffer saved = java.nio.ByteBuffer.wrap(sequence.saveBytes());
+      fails(
+          ErrorCode.DATA_LOSS,
+          () -> again.restoreBytes(java.nio.ByteBuffer.wrap(saved.array(), 0, 100)),
+          "damaged");
+      fails(
+          ErrorCode.DATA_LOSS,
+          () -> again.restoreBytes(java.nio.ByteBuffer.allocate(0)),
+          "saved sequence");
+      again.restoreBytes(saved);
+      fails(ErrorCode.FAILED_PRECONDITION, () -> again.append(1), "saved text");
+      again.start();
+      assertArrayEquals(new long[] {21, 43, 37, 34, 43}, again.readAll());
+      assertArrayEquals(new long[] {21, 43, 37, 34, 43}, sequence.readAll());
+      fails(ErrorCode.FAILED_PRECONDITION, () -> other.restoreBytes(saved), "another model");
+    }
+  }
+
+  @Test
+  void scenario_110_byte_caches() throws Exception {
+    GeneratorOptions options = new GeneratorOptions().threads(1).cachePrecision("int8");
+    Path folder = FOLDER.getParent();
+    Path file = Files.createTempFile("bytes", ".popef"),
+        other = Files.createTempFile("exact", ".popef");
+    try {
+      try (Generator generator = new Generator(folder.resolve("genai"), options)) {
+        assertTrue(generator.statistics().contains("\"cache_bytes\":4096"));
+        generator.save(file);
+      }
+      try (Generator generator = new Generator(file, options);
+          Generator exact = generator(1);
+          Sequence sequence = sequence(generator, 8);
+          Sequence wanted = sequence(exact, 8)) {
+        sequence.start();
+        wanted.start();
+        assertArrayEquals(wanted.readAll(), sequence.readAll());
+        exact.save(other);
+      }
+      fails(
+          ErrorCode.INVALID_ARGUMENT, () -> new Generator(other, options), "cache_precision");
+      options.maxLength(64);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new Generator(folder.resolve("lstm"), options),
+          "cache_precision");
+      options.cachePrecision("int4");
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new Generator(folder.resolve("genai"), options),
+          "cache_precision");
+    } finally {
+      Files.delete(file);
+      Files.delete(other);
     }
   }
 

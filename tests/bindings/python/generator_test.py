@@ -1,4 +1,4 @@
-"""Generators: scenarios 85 to 88 and 95 to 99 of tests/bindings/README.md."""
+"""Generators: scenarios 85 to 88, 95 to 99, 109 and 110 of tests/bindings/README.md."""
 
 import itertools
 import json
@@ -314,6 +314,50 @@ class Generators(unittest.TestCase):
             self.assertEqual(list(sequence), TOKENS[3:])
             with self.assertRaisesRegex(errors.FailedPreconditionError, "another model"):
                 more.restore(file)
+
+    def test_scenario_109_saved_text_in_memory(self):
+        with generator() as g, generator(slots=2) as more:
+            sequence = g.new_sequence(PROMPT)
+            sequence.set_option("max_new_tokens", 8)
+            sequence.set_option("ignore_stop", 1)
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "not started"):
+                sequence.to_bytes()
+            sequence.start()
+            for wanted in TOKENS[:3]:
+                self.assertEqual(sequence.next(-1), wanted)
+            saved = sequence.to_bytes()
+            again = g.new_sequence()
+            with self.assertRaisesRegex(errors.DataLossError, "damaged"):
+                again.restore_bytes(saved[:100])
+            with self.assertRaisesRegex(errors.DataLossError, "saved sequence"):
+                again.restore_bytes(b"")
+            again.restore_bytes(memoryview(saved))
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "saved text"):
+                again.append(1)
+            again.start()
+            self.assertEqual(list(again), TOKENS[3:])
+            self.assertEqual(list(g.restore(saved)), TOKENS[3:])
+            self.assertEqual(list(sequence), TOKENS[3:])
+            with self.assertRaisesRegex(errors.FailedPreconditionError, "another model"):
+                more.restore(saved)
+
+    def test_scenario_110_byte_caches(self):
+        genai = os.path.join(FOLDER, "genai")
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "bytes.popef")
+            with Generator(genai, threads=1, cache_precision="int8") as g:
+                self.assertIn('"cache_bytes":4096', g.statistics())
+                g.save(file)
+            with Generator(file, threads=1, cache_precision="int8") as g:
+                self.assertEqual(list(g.generate(PROMPT, max_new_tokens=8, ignore_stop=1)), TOKENS)
+            with generator() as exact:
+                exact.save(file)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "cache_precision"):
+                Generator(file, cache_precision="int8")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "cache_precision"):
+            Generator(os.path.join(FOLDER, "lstm"), max_length=64, cache_precision="int8")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "cache_precision"):
+            Generator(genai, cache_precision="int4")
 
     def test_scenario_99_named_states(self):
         lstm = os.path.join(FOLDER, "lstm")

@@ -411,24 +411,24 @@ typedef long long swig_type_385;
 typedef long long swig_type_386;
 typedef long long swig_type_387;
 typedef _gostring_ swig_type_388;
-typedef long long swig_type_389;
+typedef _gostring_ swig_type_389;
 typedef long long swig_type_390;
 typedef long long swig_type_391;
-typedef _gostring_ swig_type_392;
-typedef long long swig_type_393;
-typedef _gostring_ swig_type_394;
+typedef long long swig_type_392;
+typedef _gostring_ swig_type_393;
+typedef long long swig_type_394;
 typedef long long swig_type_395;
 typedef long long swig_type_396;
-typedef long long swig_type_397;
+typedef _gostring_ swig_type_397;
 typedef long long swig_type_398;
 typedef long long swig_type_399;
 typedef long long swig_type_400;
 typedef long long swig_type_401;
 typedef long long swig_type_402;
 typedef long long swig_type_403;
-typedef _gostring_ swig_type_404;
-typedef _gostring_ swig_type_405;
-typedef _gostring_ swig_type_406;
+typedef long long swig_type_404;
+typedef long long swig_type_405;
+typedef long long swig_type_406;
 typedef _gostring_ swig_type_407;
 typedef _gostring_ swig_type_408;
 typedef _gostring_ swig_type_409;
@@ -443,8 +443,11 @@ typedef _gostring_ swig_type_417;
 typedef _gostring_ swig_type_418;
 typedef _gostring_ swig_type_419;
 typedef _gostring_ swig_type_420;
-typedef long long swig_type_421;
-typedef long long swig_type_422;
+typedef _gostring_ swig_type_421;
+typedef _gostring_ swig_type_422;
+typedef _gostring_ swig_type_423;
+typedef long long swig_type_424;
+typedef long long swig_type_425;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -917,49 +920,51 @@ extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_
 extern swig_type_381 _wrap_RawQueue_capacity_native(uintptr_t arg1);
 extern swig_type_382 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawGenerator_create_native(swig_type_383 arg1, swig_type_384 arg2, swig_type_385 arg3, swig_type_386 arg4, swig_intgo arg5, _Bool arg6, swig_type_387 arg7, swig_type_388 arg8, swig_voidp arg9);
+extern uintptr_t _wrap_RawGenerator_create_native(swig_type_383 arg1, swig_type_384 arg2, swig_type_385 arg3, swig_type_386 arg4, swig_intgo arg5, _Bool arg6, swig_type_387 arg7, swig_type_388 arg8, swig_type_389 arg9, swig_voidp arg10);
 extern void _wrap_delete_RawGenerator_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawGenerator_new_sequence_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_389 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
-extern swig_type_390 _wrap_RawGenerator_slots_native(uintptr_t arg1);
-extern swig_type_391 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
+extern swig_type_390 _wrap_RawGenerator_max_length_native(uintptr_t arg1);
+extern swig_type_391 _wrap_RawGenerator_slots_native(uintptr_t arg1);
+extern swig_type_392 _wrap_RawGenerator_vocabulary_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawGenerator_statistics_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_392 arg2);
+extern uintptr_t _wrap_RawGenerator_save_native(uintptr_t arg1, swig_type_393 arg2);
 extern void _wrap_delete_RawSequence_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_393 arg2);
-extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_394 arg2, double arg3);
-extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_395 arg2);
-extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_396 arg2);
+extern uintptr_t _wrap_RawSequence_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawSequence_restore_bytes_native(uintptr_t arg1, swig_type_394 arg2, swig_type_395 arg3);
+extern uintptr_t _wrap_RawSequence_append_native(uintptr_t arg1, swig_type_396 arg2);
+extern uintptr_t _wrap_RawSequence_set_option_native(uintptr_t arg1, swig_type_397 arg2, double arg3);
+extern uintptr_t _wrap_RawSequence_add_stop_token_native(uintptr_t arg1, swig_type_398 arg2);
+extern uintptr_t _wrap_RawSequence_add_bad_token_native(uintptr_t arg1, swig_type_399 arg2);
 extern uintptr_t _wrap_RawSequence_start_native(uintptr_t arg1);
-extern swig_type_397 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_398 arg2, swig_voidp arg3);
+extern swig_type_400 _wrap_RawSequence_next_native(uintptr_t arg1, swig_type_401 arg2, swig_voidp arg3);
 extern double _wrap_RawSequence_log_probability_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSequence_finish_reason_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawSequence_cancel_native(uintptr_t arg1);
-extern swig_type_399 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_400 arg2, swig_voidp arg3);
-extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_401 arg2);
-extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_402 arg2, double arg3);
+extern swig_type_402 _wrap_RawSequence_wait_logits_native(uintptr_t arg1, swig_type_403 arg2, swig_voidp arg3);
+extern double _wrap_RawSequence_logit_native(uintptr_t arg1, swig_type_404 arg2);
+extern uintptr_t _wrap_RawSequence_set_logit_native(uintptr_t arg1, swig_type_405 arg2, double arg3);
 extern uintptr_t _wrap_RawSequence_resume_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSequence_append_decoder_native(uintptr_t arg1, swig_type_403 arg2);
+extern uintptr_t _wrap_RawSequence_append_decoder_native(uintptr_t arg1, swig_type_406 arg2);
 extern uintptr_t _wrap_RawSequence_append_feature_native(uintptr_t arg1, double arg2);
-extern uintptr_t _wrap_RawSequence_read_features_native(uintptr_t arg1, swig_type_404 arg2);
+extern uintptr_t _wrap_RawSequence_read_features_native(uintptr_t arg1, swig_type_407 arg2);
 extern _Bool _wrap_RawSequence_next_text_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSequence_save_native(uintptr_t arg1, swig_type_405 arg2);
-extern uintptr_t _wrap_RawSequence_restore_native(uintptr_t arg1, swig_type_406 arg2);
+extern uintptr_t _wrap_RawSequence_save_native(uintptr_t arg1, swig_type_408 arg2);
+extern uintptr_t _wrap_RawSequence_restore_native(uintptr_t arg1, swig_type_409 arg2);
 extern double _wrap_RawSequence_score_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_407 _wrap_raw_version_string_native(void);
-extern swig_type_408 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_410 _wrap_raw_version_string_native(void);
+extern swig_type_411 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_409 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_410 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_411 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_412 arg1, swig_type_413 arg2, swig_type_414 arg3, swig_type_415 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_416 arg1, swig_type_417 arg2, swig_type_418 arg3, swig_type_419 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_420 arg1, swig_voidp arg2);
-extern swig_type_421 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_422 arg1);
+extern swig_type_412 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_413 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_414 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_415 arg1, swig_type_416 arg2, swig_type_417 arg3, swig_type_418 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_419 arg1, swig_type_420 arg2, swig_type_421 arg3, swig_type_422 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_423 arg1, swig_voidp arg2);
+extern swig_type_424 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_425 arg1);
 #undef intgo
 */
 import "C"
@@ -5628,7 +5633,7 @@ func (p SwigcptrRawGenerator) Swigcptr() uintptr {
 func (p SwigcptrRawGenerator) SwigIsRawGenerator() {
 }
 
-func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 bool, arg7 int64, arg8 string, arg9 *uintptr) (_swig_ret RawGenerator) {
+func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 bool, arg7 int64, arg8 string, arg9 string, arg10 *uintptr) (_swig_ret RawGenerator) {
 	var swig_r RawGenerator
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -5639,12 +5644,16 @@ func RawGeneratorCreate(arg1 string, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0)), C.swig_type_384(_swig_i_1), C.swig_type_385(_swig_i_2), C.swig_type_386(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_type_387(_swig_i_6), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_7)), C.swig_voidp(_swig_i_8))))
+	_swig_i_9 := arg10
+	swig_r = (RawGenerator)(SwigcptrRawGenerator(C._wrap_RawGenerator_create_native(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0)), C.swig_type_384(_swig_i_1), C.swig_type_385(_swig_i_2), C.swig_type_386(_swig_i_3), C.swig_intgo(_swig_i_4), C._Bool(_swig_i_5), C.swig_type_387(_swig_i_6), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_8)), C.swig_voidp(_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
 	}
 	return swig_r
 }
@@ -5695,7 +5704,7 @@ func (arg1 SwigcptrRawGenerator) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawGenerator_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5727,11 +5736,28 @@ func DeleteRawSequence(arg1 RawSequence) {
 	C._wrap_delete_RawSequence_native(C.uintptr_t(_swig_i_0))
 }
 
+func (arg1 SwigcptrRawSequence) Save_bytes(arg2 *uintptr) (_swig_ret RawBlob) {
+	var swig_r RawBlob
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (RawBlob)(SwigcptrRawBlob(C._wrap_RawSequence_save_bytes_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSequence) Restore_bytes(arg2 int64, arg3 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawSequence_restore_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_394(_swig_i_1), C.swig_type_395(_swig_i_2)))
+	return swig_r
+}
+
 func (arg1 SwigcptrRawSequence) Append(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_393(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_append_native(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1)))
 	return swig_r
 }
 
@@ -5740,7 +5766,7 @@ func (arg1 SwigcptrRawSequence) Set_option(arg2 string, arg3 float64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_set_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5751,7 +5777,7 @@ func (arg1 SwigcptrRawSequence) Add_stop_token(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_add_stop_token_native(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1)))
 	return swig_r
 }
 
@@ -5759,7 +5785,7 @@ func (arg1 SwigcptrRawSequence) Add_bad_token(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_add_bad_token_native(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1)))
 	return swig_r
 }
 
@@ -5775,7 +5801,7 @@ func (arg1 SwigcptrRawSequence) Next(arg2 int64, arg3 *uintptr) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawSequence_next_native(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -5804,7 +5830,7 @@ func (arg1 SwigcptrRawSequence) Wait_logits(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_400(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawSequence_wait_logits_native(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -5812,7 +5838,7 @@ func (arg1 SwigcptrRawSequence) Logit(arg2 int64) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1)))
+	swig_r = (float64)(C._wrap_RawSequence_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_404(_swig_i_1)))
 	return swig_r
 }
 
@@ -5821,7 +5847,7 @@ func (arg1 SwigcptrRawSequence) Set_logit(arg2 int64, arg3 float64) (_swig_ret u
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_402(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSequence_set_logit_native(C.uintptr_t(_swig_i_0), C.swig_type_405(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -5836,7 +5862,7 @@ func (arg1 SwigcptrRawSequence) Append_decoder(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_append_decoder_native(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawSequence_append_decoder_native(C.uintptr_t(_swig_i_0), C.swig_type_406(_swig_i_1)))
 	return swig_r
 }
 
@@ -5852,7 +5878,7 @@ func (arg1 SwigcptrRawSequence) Read_features(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_read_features_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawSequence_read_features_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5871,7 +5897,7 @@ func (arg1 SwigcptrRawSequence) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawSequence_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5882,7 +5908,7 @@ func (arg1 SwigcptrRawSequence) Restore(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawSequence_restore_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawSequence_restore_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5899,6 +5925,8 @@ func (arg1 SwigcptrRawSequence) Score() (_swig_ret float64) {
 type RawSequence interface {
 	Swigcptr() uintptr
 	SwigIsRawSequence()
+	Save_bytes(arg2 *uintptr) (_swig_ret RawBlob)
+	Restore_bytes(arg2 int64, arg3 int64) (_swig_ret uintptr)
 	Append(arg2 int64) (_swig_ret uintptr)
 	Set_option(arg2 string, arg3 float64) (_swig_ret uintptr)
 	Add_stop_token(arg2 int64) (_swig_ret uintptr)
@@ -5980,7 +6008,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_410)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_413)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5992,7 +6020,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_411)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_414)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6005,7 +6033,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_412)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_415)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6027,7 +6055,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_416)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_419)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6047,7 +6075,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_420)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_423)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6062,5 +6090,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_422(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_425(_swig_i_0))
 }

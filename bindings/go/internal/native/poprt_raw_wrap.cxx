@@ -1236,7 +1236,7 @@ SWIGINTERN raw_anchor const *raw_queue_anchor(raw_queue *self){
     const poprt_shim::Queues::Use use(*self->queues);
     return use.get() ? poprt_queue_anchor(self->queue) : nullptr;
   }
-SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,int64_t encoder_length,char const *states,poprt_result *error){
+SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_length,int64_t slots,int64_t prefill,int32_t threads,bool reuse_prefixes,int64_t encoder_length,char const *states,char const *cache_precision,poprt_result *error){
     poprt_generator_options options{};
     options.struct_size = sizeof options;
     options.max_length = max_length;
@@ -1246,6 +1246,7 @@ SWIGINTERN raw_generator *raw_generator_create(char const *path,int64_t max_leng
     options.reuse_prefixes = reuse_prefixes;
     options.encoder_length = encoder_length;
     options.states = states;
+    options.cache_precision = cache_precision;
     raw_generator* made = nullptr;
     *error = poprt_generator_create(path, &options, &made);
     return made;
@@ -1266,6 +1267,16 @@ SWIGINTERN poprt_text raw_generator_statistics(raw_generator *self,poprt_result 
   }
 SWIGINTERN poprt_result raw_generator_save(raw_generator *self,char const *path){ return poprt_generator_save(self, path); }
 SWIGINTERN void delete_raw_sequence(raw_sequence *self){ poprt_sequence_free(self); }
+SWIGINTERN raw_blob *raw_sequence_save_bytes(raw_sequence *self,poprt_result *error){
+    auto* blob = new raw_blob;
+    *error = poprt_sequence_save_bytes(self, raw_blob::append, blob);
+    if (!*error) return blob;
+    delete blob;
+    return nullptr;
+  }
+SWIGINTERN poprt_result raw_sequence_restore_bytes(raw_sequence *self,int64_t address,int64_t bytes){
+    return poprt_sequence_restore_bytes(self, poprt_shim::pointer(address), static_cast<size_t>(bytes));
+  }
 SWIGINTERN poprt_result raw_sequence_append(raw_sequence *self,int64_t token){ return poprt_sequence_append(self, token); }
 SWIGINTERN poprt_result raw_sequence_set_option(raw_sequence *self,char const *name,double value){ return poprt_sequence_set_option(self, name, value); }
 SWIGINTERN poprt_result raw_sequence_add_stop_token(raw_sequence *self,int64_t token){ return poprt_sequence_add_stop_token(self, token); }
@@ -8162,7 +8173,7 @@ raw_anchor *_wrap_RawQueue_anchor_native(raw_queue *_swig_go_0) {
 }
 
 
-raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, long long _swig_go_6, _gostring_ _swig_go_7, poprt_result *_swig_go_8) {
+raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, bool _swig_go_5, long long _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, poprt_result *_swig_go_9) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8171,7 +8182,8 @@ raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long
   bool arg6 ;
   int64_t arg7 ;
   char *arg8 = (char *) 0 ;
-  poprt_result *arg9 = (poprt_result *) 0 ;
+  char *arg9 = (char *) 0 ;
+  poprt_result *arg10 = (poprt_result *) 0 ;
   raw_generator *result = 0 ;
   raw_generator *_swig_go_result;
   
@@ -8191,12 +8203,18 @@ raw_generator *_wrap_RawGenerator_create_native(_gostring_ _swig_go_0, long long
   memcpy(arg8, _swig_go_7.p, _swig_go_7.n);
   arg8[_swig_go_7.n] = '\0';
   
-  arg9 = (poprt_result*)_swig_go_8;
   
-  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7,(char const *)arg8,arg9);
+  arg9 = (char *)malloc(_swig_go_8.n + 1);
+  memcpy(arg9, _swig_go_8.p, _swig_go_8.n);
+  arg9[_swig_go_8.n] = '\0';
+  
+  arg10 = (poprt_result*)_swig_go_9;
+  
+  result = (raw_generator *)raw_generator_create((char const *)arg1,arg2,arg3,arg4,arg5,arg6,arg7,(char const *)arg8,(char const *)arg9,arg10);
   *(raw_generator **)&_swig_go_result = (raw_generator *)result; 
   free(arg1); 
   free(arg8); 
+  free(arg9); 
   return _swig_go_result;
 }
 
@@ -8307,6 +8325,38 @@ void _wrap_delete_RawSequence_native(raw_sequence *_swig_go_0) {
   
   delete_raw_sequence(arg1);
   
+}
+
+
+raw_blob *_wrap_RawSequence_save_bytes_native(raw_sequence *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_blob *result = 0 ;
+  raw_blob *_swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_blob *)raw_sequence_save_bytes(arg1,arg2);
+  *(raw_blob **)&_swig_go_result = (raw_blob *)result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSequence_restore_bytes_native(raw_sequence *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  raw_sequence *arg1 = (raw_sequence *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_sequence **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = raw_sequence_restore_bytes(arg1,arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
 }
 
 

@@ -45,7 +45,8 @@ public final class Generator implements AutoCloseable {
             options.threads,
             options.reusePrefixes,
             options.encoderLength,
-            options.states);
+            options.states,
+            options.cachePrecision);
     handle = Handle.of(this, raw, RawGenerator::delete);
   }
 

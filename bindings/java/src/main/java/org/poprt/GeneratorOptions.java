@@ -13,6 +13,7 @@ public final class GeneratorOptions {
   boolean reusePrefixes;
   long encoderLength;
   String states = "";
+  String cachePrecision = "";
 
   /**
    * The most tokens of a text, including its prompt.
@@ -90,6 +91,17 @@ public final class GeneratorOptions {
    */
   public GeneratorOptions states(String value) {
     states = value;
+    return this;
+  }
+
+  /**
+   * How caches of keys and values are stored.
+   *
+   * @param value {@code int8} in 8 bits; default {@code ""}, in the precision of the model
+   * @return this
+   */
+  public GeneratorOptions cachePrecision(String value) {
+    cachePrecision = value;
     return this;
   }
 }

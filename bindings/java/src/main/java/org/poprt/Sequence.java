@@ -1,5 +1,7 @@
 package org.poprt;
 
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.stream.LongStream;
 
@@ -25,6 +27,51 @@ public final class Sequence implements AutoCloseable {
     LongStream.Builder tokens = LongStream.builder();
     for (long token = next(-1); token >= 0; token = next(-1)) tokens.add(token);
     return tokens.build().toArray();
+  }
+
+  /**
+   * The text so far, as {@link #save} writes it to a file.
+   *
+   * @return a new array
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
+   *     started; with {@link ErrorCode#UNIMPLEMENTED}: a beam search; with {@link
+   *     ErrorCode#RESOURCE_EXHAUSTED} when they do not fit in an array
+   * @since 1.0
+   */
+  public byte[] saveBytes() {
+    try (Use<RawSequence> use = use()) {
+      RawBlob blob = use.raw().save_bytes();
+      try {
+        if (blob.bytes() > Integer.MAX_VALUE - 8)
+          throw new PoprtException(
+              ErrorCode.RESOURCE_EXHAUSTED,
+              "the saved text has " + blob.bytes() + " bytes; a Java array holds less than 2 GiB");
+        byte[] bytes = new byte[(int) blob.bytes()];
+        Memory.view(blob.address(), blob.bytes()).get(bytes);
+        return bytes;
+      } finally {
+        blob.delete();
+      }
+    }
+  }
+
+  /**
+   * Reads the bytes of {@link #saveBytes} or of a file instead of a prompt and options, as {@link
+   * #restore} does.
+   *
+   * @param bytes its remaining bytes are copied; its position does not change
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: they are damaged or truncated; with
+   *     {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started, or has a prompt or
+   *     options, or they are of another model, build or size
+   * @since 1.0
+   */
+  public void restoreBytes(ByteBuffer bytes) {
+    ByteBuffer direct = Memory.direct(bytes);
+    try (Use<RawSequence> use = use()) {
+      use.raw().restore_bytes(Memory.address(direct), direct.remaining());
+    } finally {
+      Reference.reachabilityFence(direct);
+    }
   }
 
   // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
