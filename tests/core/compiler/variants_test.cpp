@@ -351,7 +351,7 @@ TEST(LinkedVariants, SizesHaveTheNamesOfTheirSymbolsAndInputsTheirPadding) {
   }
 }
 
-// Of inputs a [1, n] and b [2, n] at n = 4 and 8, and what follows them in `body`.
+// Compiles a graph with inputs a [1, n] and b [2, n], followed by `body`, at n = 4 and 8.
 std::vector<Executable> of_two_inputs(const std::string& body) {
   std::vector<Executable> parts;
   for (const int n : {4, 8})

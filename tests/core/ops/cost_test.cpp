@@ -149,7 +149,7 @@ TEST(Cost, ALongerSequenceOfAnLstmNeedsNoMoreTemporaryMemory) {
 }
 
 // Inputs and state have one product in each step. The last gate of a GRU reads the state after its
-// reset, so it has a product of its own.
+// reset, so it has a separate product.
 TEST(Cost, ProductsOfAStepOfRecurrentOperators) {
   EXPECT_EQ(products_of(cost_of_recurrence("RNN", 1, 10, 64)), 1);
   EXPECT_EQ(products_of(cost_of_recurrence("LSTM", 4, 10, 64)), 1);

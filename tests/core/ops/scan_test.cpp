@@ -128,7 +128,7 @@ TEST(ScanInference, ElementTypesMatchTheBody) {
       {{.inputs = "%u, %x", .body_inputs = unknown, .body_outputs = becomes_wide}, ""},
       {{.inputs = "%u, %x", .body_outputs = becomes_wide},
        "state 0 is f32[2] before a step and f64[2] after it, as 'e'"},
-      // What each step gives may be of any type.
+      // The scan output of a step may have any type.
       {{.body_outputs = "output %c\noutput %e\n"}, ""},
       // The second of two states.
       {{.inputs = "%s, %r, %x",

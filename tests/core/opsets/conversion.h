@@ -1,4 +1,4 @@
-// Converts graphs that are given as text to another opset, and compares what they compute.
+// Converts graphs that are given as text to another opset, and compares their results.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -269,7 +269,8 @@ class Bender {
     }
   }
 
-  // Attributes that the operator may have and the node has not: what passes read by their default.
+  // Adds attributes that the operator may have and the node does not have, so that passes that read
+  // only the default fail.
   void bend_absent_attributes(const ir::Node& node, size_t at) {
     static const std::pair<const char*, ir::Attribute> kAttributes[] = {
         {"axis", int64_t{0}},

@@ -9,7 +9,7 @@
 //   --- before
 //   IR of a graph, with or without types
 //   --- after
-//   what the pass makes of it, text for text, types inferred
+//   the result of the pass, compared as text, with inferred types
 //   --- stays
 //   IR of a graph that it leaves alone
 //   --- says

@@ -41,7 +41,8 @@ Number number() {
   return Number::boolean;
 }
 
-// Narrow integers keep the low bits of s32, u32 those of s64; what does not fit is the least one.
+// Floats become s32 first, or s64 if To is u32 or has 64 bits, and narrower integers keep the low
+// bits. A float outside the range of that type becomes its least value.
 template <class To, class From>
 To expected(From v) {
   if constexpr (std::is_same_v<To, bool>) {

@@ -65,7 +65,7 @@ TEST(LabelEncoder, EveryWidthOfKeysAndValues) {
 
 using Words = std::vector<std::string>;
 
-// What the compiler makes of constant words.
+// Evaluates LabelEncoder of constant words.
 Tensor encoded_words(const test::Attributes& attributes, const Tensor& x) {
   const auto g = test::build_node(
       {.op = "LabelEncoder", .attributes = attributes, .inputs = {x}, .domain = "ai.onnx.ml"});

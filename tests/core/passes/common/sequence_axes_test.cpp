@@ -197,8 +197,8 @@ TEST(SequenceAxes, OfAnyNodeByInference) {
   EXPECT_EQ(text_of(parts->at(1)), "r p 3");
 }
 
-// What becomes of operand %c of a node: an action for each axis, and its shape with five rows of
-// two places.
+// Returns how operand %c of a node is adapted: an action for each axis, and its shape with five
+// rows of two places.
 std::string adapted(const Reader& reader) {
   using Action = passes::Adapted::Action;
   ir::Node& n = *reader.node;

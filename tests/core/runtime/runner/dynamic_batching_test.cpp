@@ -417,7 +417,7 @@ TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyWithAWaiter) {
   EXPECT_TRUE(a->wait(60s));  // now a caller waits
   EXPECT_TRUE(t.memory[0]->right());
 
-  // A callback waits as well.
+  // A request with a callback counts as a caller that waits.
   std::atomic<int> calls{0};
   Rows k(1);
   t.runner->execute_async(
