@@ -67,7 +67,7 @@ class ConvertedOnce : public testing::Test {
     EXPECT_GT(conversions, 0);
     conversions = 0;
   }
-  // The PopEF file of it, as bytes. Counts what the compilation converts.
+  // Compiles the model and returns the bytes of the PopEF file. Counts the conversions.
   std::string compile(const std::string& name, bool in_memory = false) {
     conversions = 0;
     return compiled_by(compiler, name, in_memory);

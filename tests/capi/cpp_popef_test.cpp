@@ -82,7 +82,7 @@ std::string text(std::istream& stream) {
 }
 
 struct File {
-  // Tests run side by side, each in a process of its own.
+  // Tests run at the same time in separate processes.
   std::string path = testing::TempDir() + "cpp_popef_" + std::to_string(getpid()) + ".popef";
   ~File() { std::remove(path.c_str()); }
   std::string bytes() const {

@@ -28,7 +28,8 @@ class FaithfulRunner : public testing::Test {
     poprt_executable_free(executable);
   }
 
-  // Compiles `model`, which keeps `kept` (null: what the compiler keeps), and makes a runner.
+  // Compiles `model` and makes a runner. If `kept` is not null, it replaces the model that the
+  // compiler would keep (blob poprt.faithful). Returns "ok" or the message.
   std::string open(const std::string& model, const std::string* kept, const char* numerics) {
     poprt_runner_free(runner);
     poprt_executable_free(executable);

@@ -27,7 +27,7 @@ using Named = test::Tensor;
 
 class ModelCheck : public testing::Test {
  protected:
-  // A model compiled as it is, and opened.
+  // Compiles the model with default options and opens the file.
   std::shared_ptr<const runtime::Model> compiled(const std::string& model) {
     const auto path = std::filesystem::path(testing::TempDir()) /
                       ("model_check_" + std::to_string(getpid()) + ".popef");
@@ -45,7 +45,7 @@ class ModelCheck : public testing::Test {
     return opened;
   }
 
-  // What the check reports, or why it fails.
+  // Returns the report of the check, or the error with its code.
   std::string checked(const std::string& original, const std::string& converted,
                       const Tolerance& tolerance = kExact, std::vector<std::string> inner = {}) {
     try {
