@@ -16,8 +16,8 @@ class Ops(CommandTest):
         for row in rows:
             self.assertRegex(row[2], r"^\d+-\d*$")
 
-    # What --markdown prints is docs/operators.md (tests/lint/operators.py), so it does not run here: each run tries
-    # every operator.
+    # --markdown prints docs/operators.md, which tests/lint/operators.py compares. It does not run here, because each
+    # run tries every operator.
     def test_json_lists_the_same_with_types_and_implementation(self):
         table = json.loads(self.succeeds("--json"))
         self.assertEqual([[r["domain"], r["name"], f"{r['since']}-{r['until']}"] for r in table],

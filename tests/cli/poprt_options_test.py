@@ -98,7 +98,7 @@ class InputOutputInformation(OptionTest):
         self.fails(["-i", model("relu"), "--output_dir", "locked"], "locked")
 
     def test_links_stay_links(self):
-        """What they name is replaced, or made: the converted model, the executable, and what takes the place of one of the same model."""
+        """Links are not replaced by files: the file that a link names is created or replaced."""
         for folder in ("far", "out"):
             os.mkdir(self.path(folder))
         os.symlink("../far/model.onnx", self.path("out/relu.optimized.onnx"))
@@ -158,7 +158,7 @@ class InputOutputInformation(OptionTest):
         self.misused(["--print_completion", "fish"], "bash or zsh", "'fish'")
 
     def complete(self, *words):
-        """What bash offers for the last word."""
+        """Returns the completions of the last word in bash."""
         line = "COMP_WORDS=(" + " ".join(f"'{w}'" for w in words) + f"); COMP_CWORD={len(words) - 1}"
         script = f". ./bash; compopt() {{ :; }}; {line}; _poprt; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         self.write("bash", self.succeeds("--print_completion", "bash").encode())

@@ -55,7 +55,7 @@ class PluginTest(CommandTest):
         return [rounded(self.random.uniform(low, high)) for _ in range(count)]
 
     def computes(self, name, x, *words, output="y", shape=(4, 6), plugins=None):
-        """What poprt_exec run makes of x."""
+        """Returns the output of poprt_exec run for input x."""
         self.npy("in.npy", "f4", shape, x)
         given = ["--plugins", plugins] if plugins else []
         self.succeeds(name, *given, "--input", "x=in.npy", "--output", f"{output}=out.npy", *words, command="poprt_exec run")
@@ -416,7 +416,7 @@ class Passes(PluginTest):
         self.near(self.computes("add.optimized.onnx", x), [max(v, 0) - v for v in x])
 
     def replaced(self, *arguments, words=()):
-        """What replace_type makes of two Adds and a Mul."""
+        """Runs replace_type on two Adds and a Mul. Returns the types of the nodes and the messages."""
         self.chain("types.onnx", [w.node("Add", ["x", "x"], ["a"]), w.node("Add", ["a", "x"], ["b"]), w.node("Mul", ["b", "x"], ["y"])])
         given = ["--pass_args", *("replace_type." + a for a in arguments)] if arguments else []
         ran = self.run_command("-i", "types.onnx", "--custom_library_so_paths", library("replace_type"), "--passes", "replace_type",

@@ -176,7 +176,7 @@ class Http(ServeTest):
                 self.assertAlmostEqual(a, b, delta=1e-3)
 
     def send(self, data, end=False):
-        """What the server answers to these bytes, until it closes the connection or for two seconds."""
+        """Sends `data` and returns the first bytes of the answer, or with `end` all of it. A wait takes two seconds at most."""
         with socket.create_connection(("127.0.0.1", self.port), 10) as client:
             client.settimeout(2)
             answer = b""

@@ -159,7 +159,7 @@ class RecordedOptions(RecordedTest):
                                "--disable_compilation_progress_bar", *given)
         lines = [f"code {ran.code}"] + self.plain(ran.out + ran.err).replace(f"out{number}", "OUT").strip().split("\n")
         lines = [re.sub(r"\d+\.\d+(e-\d+)? (of|dB)|cos.*", "NUMBER", line) for line in lines]
-        # What differs, and by how much, is a matter of rounding: poprt_precision_compare_test.py reads the reports.
+        # Which outputs differ, and by how much, depends on rounding. poprt_precision_compare_test.py tests the reports.
         lines = [re.sub(r"^check: the outputs .*", "check: PASSED", line) for line in lines if not REPORT.match(line)]
         found = sorted(os.listdir(out)) if os.path.isdir(out) else []
         lines.append("files: " + ", ".join(found))

@@ -5,7 +5,7 @@
 namespace poprt::cli {
 namespace {
 
-// A program with options of several kinds and a command of its own.
+// A program with options of several kinds and one subcommand.
 struct Program {
   Command app{"Does things.", "program"};
   Command* sub = app.add_command("work", "Works");

@@ -33,7 +33,7 @@ Words words(const std::string& name, std::vector<std::pair<std::string, Value>> 
   return words_of(option(name), map(std::move(entries)));
 }
 
-// "LINE: WHY" of what does not fit.
+// Returns "LINE: WHY" of the entry that is refused.
 std::string unfit(const std::string& name, std::vector<std::pair<std::string, Value>> entries) {
   try {
     (void)words(name, std::move(entries));

@@ -48,7 +48,7 @@ TEST(Source, MustBeThere) {
   EXPECT_EQ(refused("/nowhere/m.onnx"), "cannot open '/nowhere/m.onnx': No such file or directory");
 }
 
-// What can be read only once becomes a file, which goes with the source.
+// Data that can be read only once is copied to a temporary file, which is deleted with the source.
 TEST(Source, CopiesAPipeToAFileAndHidesItsName) {
   const TemporaryFolder folder;
   const std::string pipe = folder.path() / "pipe";
