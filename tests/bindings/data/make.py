@@ -51,7 +51,7 @@ for i in range(STEPS):
     nodes.append(helper.make_node("Mul", [f"p{i}", "small"], [names[i + 1]]))
 save("slow", nodes, [value("x", TensorProto.FLOAT, [512, 512])], [value("y", TensorProto.FLOAT, [512, 512])],
      [numpy_helper.from_array(numpy.array(1 / 512, numpy.float32), "small")])
-# Each place plus the sum of its row: packed, of its own sequence. Exact for small integers.
+# Each place plus the sum of its row; if packed, plus the sum of its sequence. Exact for small integers.
 save("sums", [helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1), helper.make_node("Add", ["x", "sum"], ["y"])],
      [value("x", TensorProto.FLOAT, [2, 8])], [value("y", TensorProto.FLOAT, [2, 8])],
      [numpy_helper.from_array(numpy.array([1], numpy.int64), "axis")])

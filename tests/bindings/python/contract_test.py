@@ -143,7 +143,7 @@ class Floats(unittest.TestCase):
 
 
 def objects():
-    """One object of each class with a method close, by name, each with what it needs."""
+    """One object of each class that has a method close, by name, and the objects that it needs."""
     manager = DeviceManager()
     executable = compiled("affine.onnx", x=[2, 4])
     device = manager.get_device()

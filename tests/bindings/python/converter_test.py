@@ -1,4 +1,4 @@
-"""poprt.Converter by its 34 documented arguments; models are what the onnx package's ModelProto looks like from here."""
+"""poprt.Converter by its 34 documented arguments; models are objects with the methods of the onnx package's ModelProto that it uses."""
 
 import inspect
 import logging
@@ -158,7 +158,7 @@ class ConverterTest(unittest.TestCase):
                  "batch_axis": InvalidArgumentError, "checkpoints": NotFoundError, "remove_outputs": NotFoundError,
                  "serialize_matmul": NotFoundError, "serialize_matmul_add": NotFoundError, "merge_matmul": NotFoundError,
                  "merge_matmul_add": NotFoundError, "merge_moe": InvalidArgumentError, "apply_hcsr": NotFoundError}
-        # What names nodes or inputs that the model lacks is refused by the pass, not as an option.
+        # An option that names nodes or inputs that the model does not have is refused by its pass.
         passes = {"apply_hcsr": "apply_host_concat_split"}
         for name in [*DEFAULTS, *LISTS]:
             if name in ("input_shape", "logger"):

@@ -1,4 +1,4 @@
-"""poprt.frontend.convert with stand-ins for frameworks and exporters: what each exporter is called with, and what is returned.
+"""poprt.frontend.convert with stand-ins for frameworks and exporters: the arguments of each exporter, and the result.
 
 exporters_onnx_test.py runs the real exporters where there are any."""
 
@@ -319,7 +319,7 @@ class TensorFlow(StandIns):
         self.model, self.other = self.file("made.onnx", shapes.SerializeToString()), self.file("other.onnx", MUL.SerializeToString())
 
     def plan(self, *steps):
-        """What calls of tf2onnx do: (ends with, writes the model, prints)."""
+        """Plans the calls of the stand-in for tf2onnx: (exit code, model that it writes, stdout, stderr)."""
         self.file("calls.json", b"")
         self.file("plan.json", json.dumps([{"code": code, "model": model, "out": out, "err": err} for code, model, out, err in steps]).encode())
 

@@ -26,7 +26,7 @@ def modules():
 
 
 def imports(name, path, known):
-    """What a module imports of `known`."""
+    """Returns the modules of `known` that the module imports."""
     if not path.endswith(".py"):
         return []
     parts = name.split(".") if path.endswith("__init__.py") else name.split(".")[:-1]

@@ -1,4 +1,4 @@
-"""What ``await runner.submit(...)`` does with an event loop: one wake-up for many, errors, cancellation, loops that end."""
+"""``await runner.submit(...)`` in an event loop: one wake-up for many, errors, cancellation, loops that end."""
 
 import asyncio
 import gc

@@ -34,7 +34,7 @@ class PrintedTest(unittest.TestCase):
         onnx.save(chain(), self.onnx_file)
 
     def assertComputes(self, model):
-        """What the chain computes."""
+        """Asserts that the compiled model computes relu(X @ W) @ W."""
         with poprt.runtime.Runner(Compiler.compile(model, None, CompilerOptions())) as runner:
             found = runner.run({"x": X})["y"]
         np.testing.assert_allclose(found, np.maximum(X @ W, 0) @ W, rtol=1e-5, atol=1e-5)

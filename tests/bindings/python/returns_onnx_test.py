@@ -1,4 +1,4 @@
-"""What PopRT's documented functions return: the types that the manual and published programs name, those that the package declares,
+"""Return types of PopRT's documented functions: the types that the manual and published programs name, those that the package declares,
 and those of the returned values. All three are in one table; python_api_test.py has that of the arguments."""
 
 import collections.abc

@@ -122,7 +122,7 @@ class Tools(unittest.TestCase):
         np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), rtol=1e-2, atol=1e-2)
 
     def test_half_to_float_in_the_graphs_of_nodes(self):
-        """What a branch reads of the graph around it, and an input that is an output as well."""
+        """Values of the outer graph that a branch reads, and an input that is also an output."""
         half = m.FLOAT16
         branches = {name: onnx.helper.make_graph([node(op, ["x"], [name])], name, [], [onnx.helper.make_tensor_value_info(name, half, [2])])
                     for name, op in (("t", "Relu"), ("e", "Neg"))}

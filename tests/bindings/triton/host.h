@@ -65,7 +65,7 @@ struct TRITONBACKEND_Request {
   std::atomic<bool> cancelled{false};
   bool refuse_response = false;
   bool cancel_when_sent = false;  // the client cancels when it has a response
-  // What the backend did.
+  // Results that the backend set.
   std::map<std::string, TRITONBACKEND_Output> outputs;
   TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNKNOWN;
   std::string error;
