@@ -111,7 +111,7 @@ class Argument:
 
 
 class Result:
-    """What a function returns; None for an action."""
+    """The result of a function. A function without a result has kind None."""
 
     def __init__(self, kind, enums):
         self.kind = kind

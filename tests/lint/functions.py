@@ -307,7 +307,7 @@ def absent():
 
 
 def parts():
-    """(file, name of the part or None for the whole, table, what makes its lines)"""
+    """Yields (file, name of the part or None for the whole file, table, function that generates its lines)."""
     for object_, functions in read().items():
         for language, make in MAKERS.items():
             path = FOLDERS[language] + OBJECTS[object_]["files"][language] + ENDINGS.get(language, "")

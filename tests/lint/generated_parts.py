@@ -16,7 +16,7 @@ def camel(name, first_upper=False, words=None):
 
 def comment(text, first, rest, width, last=""):
     """Lines of a comment: `first` before the first, `rest` before the others, `last` after the last."""
-    # What must not be broken at a blank.
+    # References such as <see cref=...> and {@link ...} must not be broken at a blank.
     held = re.sub(r"<see cref=[^>]*>|\{@\w+ [^}]*\}", lambda m: m.group().replace(" ", "\0"), text)
     lines = textwrap.wrap(held + last.replace(" ", "\0"), width - max(len(first.expandtabs(4)), len(rest.expandtabs(4))),
                           break_long_words=False, break_on_hyphens=False)

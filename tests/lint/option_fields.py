@@ -42,7 +42,7 @@ TYPES = {
     "csharp": {"flag": "bool", "int": "int", "long": "long", "number": "double", "duration": "TimeSpan", "text": "string"},
     "go": {"flag": "bool", "int": "int", "long": "int64", "number": "float64", "duration": "time.Duration", "text": "string"},
 }
-# What zero is called.
+# EMPTY: the word for an absent value in each language.
 NUMBERS = ("int", "long", "number", "duration")
 EMPTY = {"text": {"c": "Null", "csharp": 'Null or ""'},
          "object": {"c": "Null", "cpp": "Null", "python": "None", "java": "Null", "csharp": "Null", "go": "Nil"}}
@@ -147,7 +147,7 @@ def c_struct(fields, _):
 
 
 def swig_attributes(fields, _):
-    """What the raw layer of all languages has of the struct, as attributes."""
+    """Members of the struct in the raw layer of all languages, which become attributes."""
     return [f"  {f.row.get('c') or TYPES['c'][f.kind] + ' ' + f.c_name()};" for f in fields
             if f.kind in ("flag", *NUMBERS) and f.row.get("attribute", True) and "only" not in f.row]
 
@@ -326,7 +326,7 @@ def read():
 
 
 def absent():
-    """(struct, language, field, why) of what a language does not have."""
+    """Yields (struct, language, field, reason) for each field that a language does not have."""
     table = read()
     for struct in PLACES:
         for key, row in table[struct].items():
@@ -336,7 +336,7 @@ def absent():
 
 
 def regions():
-    """(file, name of the region, fields, place, what makes it)"""
+    """Yields (file, name of the region, fields, place, function that generates the region)."""
     table = read()
     for struct, place in PLACES.items():
         fields = [Field(struct, key, row, table["names"]) for key, row in table[struct].items()]

@@ -14,7 +14,7 @@ import tree
 from generated_parts import camel, comment, formatted, settle
 
 TABLE, SCHEMA = "core/popef/metadata.toml", "core/popef/metadata.capnp"
-# What the schema calls types, in the core.
+# Types of the schema and their C++ types in core.
 CORE = {"UInt32": "uint32_t", "Int32": "int32_t", "UInt64": "uint64_t", "Bool": "bool", "Text": "std::string"}
 TYPES = {
     "number": {"cpp": "int64_t", "python": "int", "java": "long", "csharp": "long", "go": "int64"},
@@ -48,7 +48,7 @@ class Field:
         return "places::metadata::k" + camel(self.key, True)
 
     def argument(self):
-        """What the C setter of a text calls it."""
+        """The name of the argument in the C setter."""
         return self.row.get("argument", "value")
 
     def text(self, language=None):

@@ -1,4 +1,4 @@
-"""Every test that CTest knows has a time limit of its own, so that one that hangs fails.
+"""Every test that CTest knows has its own time limit, so that a test that hangs fails.
 
     timeouts.py CTEST BUILD_FOLDER"""
 
