@@ -4,8 +4,8 @@
 //   %l = ArrayFeatureExtractor(["cat", "dog"], %i)
 //   %y = Reshape(%l, [-1])                             an output of the model
 //
-// is chosen from [0, 1] instead, and a note in the file states that 1 is "dog". Texts that meet
-// (because an operator returns or compares both) are numbered by one list.
+// is chosen from [0, 1] instead, and a note in the file states that 1 is "dog". If an operator
+// returns or compares several texts, one list numbers all of them.
 #include "compiler/flow/class_labels.h"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ class Numbers {
   std::vector<std::string> list_;
 };
 
-// A set of texts that meet.
+// Texts that operators return or compare together, so that one list numbers them.
 struct Texts {
   std::vector<Node*> makers;    // in graph order
   std::vector<Node*> readers;   // nodes that return or compare a text
