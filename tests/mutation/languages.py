@@ -121,12 +121,15 @@ class Java(Language):
         self.tests += [(what, [*self.java, "-cp", path, "Lifetime", what, f"{ROOT}/tests/bindings/data"], None,
                         {"POPRT_DEVICES": "256"} if what in ("cycles", "sessions") else {})
                        for what in ("exit", "exit_session")]
-        self.tests.append(("jar", [w for w in self.java if "library.path" not in w] + ["-cp", path, "Lifetime", "exit",
+        self.home = os.path.join(self.work, "home")  # without libraries that an earlier mutant has unpacked
+        self.environment.pop("XDG_CACHE_HOME", None)
+        self.tests.append(("jar", [w for w in self.java if "library.path" not in w] + ["-Duser.home=" + self.home, "-cp", path, "Lifetime", "exit",
                                                                                     f"{ROOT}/tests/bindings/data"], None, {}))
 
     def build(self, site):
-        shutil.rmtree(self.classes, ignore_errors=True)
-        os.makedirs(self.classes)
+        for folder in (self.classes, self.home):
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
         return self.run([*self.javac, "-g", "--release", "11", "-cp", self.jar, "-d", self.classes,
                          os.path.join(self.tree, site.file)]).returncode == 0
 
