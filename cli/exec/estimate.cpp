@@ -21,10 +21,12 @@ namespace {
 
 struct EstimateArguments {
   std::string model, target, partials = "half", svg, compare, sweep, prefetch = "True";
+  std::string multi_stage = "True", anchors_on_host = "True";
   std::vector<std::string> weights;
   int64_t num_ipus = 1, num_io_tiles = 0, batches_per_step = 1, stream_buffers = 1, replicas = 1;
   double proportion = 0.6, outline_threshold = 1;
   bool wide_loads = false, fast_reduce = false, pipelining = false, non_stable_softmax = false;
+  bool group_sync = false, streams_on_host = false;
   bool json = false, operations = false, plans = false;
   CompileSettings compile;
   compiler::Precision precision = compiler::Precision::keep;
@@ -50,10 +52,16 @@ void set_host_options(const EstimateArguments& a, ipu::ChipOptions& chip) {
   };
   chip.stream_buffers = number("--stream_buffering_depth", a.stream_buffers, 1'000'000);
   chip.replicas = number("--replicas", a.replicas, 1024);
-  if (a.prefetch != "True" && a.prefetch != "False")
-    throw Usage(fmt::format("--enable_prefetch_datastreams: '{}' is not True or False",
-                            printable(a.prefetch)));
-  chip.prefetch = a.prefetch == "True";
+  const auto flag = [](const char* name, const std::string& word) {
+    if (word != "True" && word != "False")
+      throw Usage(fmt::format("{}: '{}' is not True or False", name, printable(word)));
+    return word == "True";
+  };
+  chip.prefetch = flag("--enable_prefetch_datastreams", a.prefetch);
+  chip.multi_stage_reduce = flag("--enable_multi_stage_reduce", a.multi_stage);
+  chip.rearrange_anchors_on_host = flag("--rearrange_anchors_on_host", a.anchors_on_host);
+  chip.rearrange_streams_on_host = a.streams_on_host;
+  chip.group_host_sync = a.group_sync;
   chip.stable_softmax = !a.non_stable_softmax;
 }
 
@@ -85,7 +93,8 @@ compiler::EstimateOptions options_of(const EstimateArguments& a) {
     throw Usage(
         fmt::format("--available_memory_proportion: expected 0 to 1, found {}", a.proportion));
   if (o.chip.num_io_tiles < 0 || o.chip.num_io_tiles >= o.target.tiles)
-    throw Usage(fmt::format("--num_io_tiles: the target has {} tiles", o.target.tiles));
+    throw Usage(fmt::format("--num_io_tiles: expected 0 to {}, found {}", o.target.tiles - 1,
+                            a.num_io_tiles));
   return o;
 }
 
@@ -249,7 +258,13 @@ void take_recorded(EstimateArguments& a) {
   take(a.non_stable_softmax, standard.non_stable_softmax, !recorded.chip.stable_softmax);
   take(a.stream_buffers, standard.stream_buffers, recorded.chip.stream_buffers);
   take(a.replicas, standard.replicas, recorded.chip.replicas);
-  if (!recorded.chip.prefetch) take(a.prefetch, standard.prefetch, std::string("False"));
+  take(a.group_sync, standard.group_sync, recorded.chip.group_host_sync);
+  take(a.streams_on_host, standard.streams_on_host, recorded.chip.rearrange_streams_on_host);
+  const std::string off = "False";
+  if (!recorded.chip.prefetch) take(a.prefetch, standard.prefetch, off);
+  if (!recorded.chip.multi_stage_reduce) take(a.multi_stage, standard.multi_stage, off);
+  if (!recorded.chip.rearrange_anchors_on_host)
+    take(a.anchors_on_host, standard.anchors_on_host, off);
   if (recorded.chip.float_partials) take(a.partials, standard.partials, std::string("float"));
   a.precision =
       a.compile.precision.empty() ? recorded.precision : precision_of(a.compile.precision);
@@ -338,6 +353,14 @@ void add_estimate(Command& app, std::function<int()>& action) {
                 "Buffers of the host for each input and output [1]");
   c->add_option("--enable_prefetch_datastreams", a->prefetch,
                 "True or False: the host prepares a batch before the chip asks for it [True]");
+  c->add_option("--enable_multi_stage_reduce", a->multi_stage,
+                "True or False: sum many partial results in several stages [True]");
+  c->add_flag("--group_host_sync", a->group_sync,
+              "Transfer all inputs before the first operation, all outputs after the last one");
+  c->add_flag("--rearrange_streams_on_host", a->streams_on_host,
+              "The host changes the order of inputs of products");
+  c->add_option("--rearrange_anchors_on_host", a->anchors_on_host,
+                "True or False: the host changes the order of outputs of products [True]");
   c->add_option("--replicas", a->replicas,
                 "Copies of the program on as many groups of IPUs, which share the host [1]");
   c->add_option("--weights", a->weights, "Inputs that are weights, for models without them");
