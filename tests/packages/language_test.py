@@ -81,6 +81,7 @@ class Languages(unittest.TestCase):
             os.chmod(root.path("poprt/bin", command), 0o755)
             stdout_text = root.run(["python3", "-c", f"from poprt._commands import {command}; {command}()", "--help"])
             self.assertIn("Usage: " + command, stdout_text)
+        self.assertIn("Usage: poprt", root.run(["python3", "-m", "poprt", "--help"]))
 
     @unittest.skipUnless(package("python/*.whl") and there("python3-numpy", "python3-venv"), "there is no wheel or no venv")
     def test_printed_lines_install_the_wheel(self):

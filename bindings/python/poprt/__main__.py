@@ -1,0 +1,6 @@
+"""``python -m poprt`` is the command poprt."""
+
+from ._commands import poprt
+
+if __name__ == "__main__":
+    poprt()
