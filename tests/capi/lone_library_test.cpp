@@ -87,7 +87,9 @@ TEST_F(LoneLibrary, ErrorNamesThePathOfTheMissingCompiler) {
   for (int again = 0; again < 2; again++) {
     const auto [code, message] = refusal();
     EXPECT_EQ(code, POPRT_FAILED_PRECONDITION);
-    EXPECT_TRUE(message.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)))
+    EXPECT_TRUE(message.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)) &&
+                message.ends_with("; install package libpoprt-compiler1, or copy the file into "
+                                  "this folder"))
         << message;
     EXPECT_NE(message.find("No such file"), message.npos) << message;
   }

@@ -197,6 +197,34 @@ TEST_F(OnDemand, AReproducibleModelRefusesAnotherPrecision) {
             "is bf16");
 }
 
+// Otherwise a server starts, and each of its requests fails.
+TEST_F(OnDemand, WrongOptionsOfARunnerAreRefusedBeforeTheFirstRequest) {
+  const Executable executable = load(DIGITS);
+  const auto refusal = [&](auto&& change) {
+    poprt_runner_options o{};
+    o.struct_size = sizeof o;
+    change(o);
+    poprt_runner* runner = nullptr;
+    const std::string message = message_for(poprt_runner_create(executable.get(), &o, &runner));
+    EXPECT_EQ(runner, nullptr) << message;
+    return message;
+  };
+  for (const int threads : {-1, 5000})
+    EXPECT_EQ(refusal([&](auto& o) { o.threads = threads; }),
+              "invalid_argument: threads must be 1 to 1024, or 0 for the default; given " +
+                  std::to_string(threads));
+  EXPECT_EQ(refusal([](auto& o) { o.execution_precision = "int4"; }),
+            "invalid_argument: execution_precision: expected f32, bf16, f16 or auto, found 'int4'");
+  EXPECT_NE(refusal([](auto& o) { o.numerics = "slow"; }).find("'slow'"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) {
+              o.use_batching_dim = 1;
+            }).find("`batching_dim` needs a compiled shape: the shapes of model"),
+            std::string::npos);
+  poprt_executable* none = nullptr;
+  EXPECT_EQ(message_for(poprt_executable_load("", nullptr, &none)),
+            "not_found: cannot open '': the path is empty");
+}
+
 TEST_F(OnDemand, TheBatchSizeIsCompiledAhead) {
   poprt_compile_options o = options();
   o.batch_size = 8;

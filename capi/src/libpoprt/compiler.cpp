@@ -637,6 +637,7 @@ poprt_error* poprt_executable_load(const char* path, const poprt_compile_options
   return capi::guard([&] {
     capi::required(path, "path");
     auto& out = capi::required(out_executable, "out_executable");
+    if (!*path) fail(ErrorCode::not_found, "cannot open '': the path is empty");
     auto o = capi::read_options(options, "poprt_compile_options");
     o.struct_size = sizeof o;
     out = load(path, o).release();

@@ -68,8 +68,11 @@ const poprt_compiler_library* load() {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | binding());
   if (!library) {
     const char* why = dlerror();
-    fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}", path,
-         why ? why : "unknown reason");
+    std::error_code ignored;
+    const bool missing = !std::filesystem::exists(path, ignored);
+    fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}{}", path,
+         why ? why : "unknown reason",
+         missing ? "; install package libpoprt-compiler1, or copy the file into this folder" : "");
   }
   const auto table = reinterpret_cast<const poprt_compiler_library* (*)(void)>(
       dlsym(library, "poprt_compiler_library_table"));

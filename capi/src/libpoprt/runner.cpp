@@ -4,6 +4,9 @@
 #include <span>
 
 #include "base/json.h"
+#include "device/emulator/emulator.h"
+#include "device/execution_precision.h"
+#include "faithful_device.h"
 #include "option_values.h"
 #include "profile.h"
 #include "request_options.h"
@@ -145,8 +148,19 @@ std::unique_ptr<runtime::ShapeRunner> shape_runner(const poprt_executable& execu
   if (!executable.shapes) return nullptr;
   auto o = capi::read_options(options, "poprt_runner_options");
   const std::string_view numerics = o.numerics ? o.numerics : "";
+  // A wrong value is an error here, and not of the first request, which compiles a shape.
+  static_cast<void>(capi::numerics_named(numerics));
+  static_cast<void>(device::threads_for(o.threads));
+  if (o.execution_precision && *o.execution_precision)
+    static_cast<void>(device::execution_precision_named(o.execution_precision));
   if (o.use_batching_dim || (!numerics.empty() && numerics != "fast")) {
-    static_cast<void>(executable.compiled());  // throws if there is no such shape
+    try {
+      static_cast<void>(executable.compiled());
+    } catch (Error& error) {
+      error.add_context(o.use_batching_dim ? "`batching_dim` needs a compiled shape"
+                                           : "`numerics` needs a compiled shape");
+      throw;
+    }
     return nullptr;
   }
   // The shapes of requests are compiled in the precision, too, so the compiler packs the weights.
@@ -439,7 +453,10 @@ poprt_error* poprt_runner_profile(poprt_runner* runner, poprt_string** out_json)
   return capi::guard([&] {
     auto* const model = capi::required(runner, "runner").model;
     auto& out = capi::required(out_json, "out_json");
-    if (!model) fail(ErrorCode::unimplemented, "only a model runner has a profile");
+    if (!model)
+      fail(ErrorCode::unimplemented,
+           "there is no profile: the runner compiles shapes on demand, or packs or joins requests; "
+           "compile one shape, and run it with a model runner");
     out = capi::make_profile(model->profile());
   });
 }

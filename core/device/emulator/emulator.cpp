@@ -125,10 +125,7 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
   if (image_.weights.size() < p.weights_bytes)
     fail(ErrorCode::data_loss, "the program needs {} bytes of weights, {} are there",
          p.weights_bytes, image_.weights.size());
-  const int threads = options.threads == 0 ? default_threads() : options.threads;
-  if (threads < 1 || threads > kMaxThreads)
-    fail(ErrorCode::invalid_argument, "threads must be 1 to {}, or 0 for the default; given {}",
-         kMaxThreads, options.threads);
+  const int threads = threads_for(options.threads);
 
   kernels_.reserve(p.kernels.size());
   for (const std::string& name : p.kernels) {
@@ -420,6 +417,13 @@ int default_threads() {
                        : static_cast<int>(std::thread::hardware_concurrency());
   static const int quota = cpu_quota().value_or(kMaxThreads);
   return std::clamp(std::min(cpus, quota), 1, kMaxThreads);
+}
+
+int threads_for(int wanted) {
+  if (wanted < 0 || wanted > kMaxThreads)
+    fail(ErrorCode::invalid_argument, "threads must be 1 to {}, or 0 for the default; given {}",
+         kMaxThreads, wanted);
+  return wanted == 0 ? default_threads() : wanted;
 }
 
 std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
