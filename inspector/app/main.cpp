@@ -100,6 +100,15 @@ void check_picture_options(const Arguments& a) {
       throw cli::Usage(fmt::format("{} needs --screenshot FILE.png or --export FILE.png", name));
 }
 
+// Returns the view that has a page of --page.
+View view_of_page(const std::string& page) {
+  for (const char* name : {"anchors", "data", "opaque", "metadata", "blobs"})
+    if (page == name) return View::popef;
+  for (const char* name : {"values", "largest", "differences"})
+    if (page == name) return View::run;
+  return View::chip;
+}
+
 // Returns a name from the command line that does not exist, or nothing if all exist.
 std::optional<std::string> unknown_input(Workspace& workspace, const Arguments& a) {
   const RunView* view = workspace.run_view();
@@ -144,6 +153,9 @@ int take_screenshot(const Arguments& a, Settings settings) {
     frame();
     if (!a.shapes.empty()) workspace.set_shapes(fmt::format("{}", fmt::join(a.shapes, " ")));
     if (const auto view = view_of(a.view)) workspace.show(*view);
+    if (!a.page.empty() && workspace.view() != view_of_page(a.page))
+      throw cli::Usage(fmt::format("--page {} is for --view {}, the picture shows {}", a.page,
+                                   view_name(view_of_page(a.page)), view_name(workspace.view())));
     workspace.set_page(a.page);
     const auto settle = [&](int frames) {
       for (int i = 0; i < frames; i++) {
@@ -163,7 +175,8 @@ int take_screenshot(const Arguments& a, Settings settings) {
       workspace.show(wanted);
       settle(3);
     }
-    if (a.step >= 0) workspace.show_step(a.step);
+    if (a.step >= 0 && !workspace.show_pass(a.step))
+      problem = fmt::format("--step: the passes view has no row {}", a.step);
     prepare_run(workspace, a, true);
     if (!a.select.empty() && !workspace.select(a.select))
       problem = fmt::format("there is nothing with the name '{}'", a.select);
@@ -185,9 +198,9 @@ int take_screenshot(const Arguments& a, Settings settings) {
       if (!problem && !wrote.starts_with("wrote ")) problem = wrote;
     }
     if (!problem && !a.screenshot.empty()) write_png(a.screenshot, width, height, context.pixels());
-    const auto document = workspace.document();
-    damaged = document && !document->error.empty();
-    if (damaged && !problem) fmt::print(stderr, "poprt-inspector: {}\n", document->error);
+    const std::string error = workspace.error();
+    damaged = !error.empty();
+    if (damaged && !problem) fmt::print(stderr, "poprt-inspector: {}\n", printable(error));
   }
   ImGui_ImplOpenGL3_Shutdown();
   ImGui::DestroyContext();
@@ -418,7 +431,7 @@ void add_picture_options(Command& app, poprt::inspector::Arguments& a) {
       ->choose({"anchors", "data", "opaque", "metadata", "blobs", "values", "largest",
                 "differences", "memory", "operations", "compare", "cycles"});
   keep("--step",
-       app.add_option("--step", a.step, "Index of the pass in the passes view, counted from 0"))
+       app.add_option("--step", a.step, "Row of the list in the passes view, counted from 0"))
       ->check(poprt::cli::at_least(0));
   keep("--bench",
        app.add_option("--bench", a.bench, "Seconds to measure in the run view, at most 600"))

@@ -12,6 +12,7 @@
 #include "compiler/driver.h"
 #include "ir/text.h"
 #include "model/format.h"
+#include "model/overlay.h"
 #include "model/run_input.h"
 #include "ops/op.h"
 
@@ -132,6 +133,10 @@ Document load_document(const std::filesystem::path& path, Progress& progress) {
            "this file is a picture or a tensor and not a model; drop it on the window while a "
            "model is shown to use it as an input");
     d.kind = document_kind(path);
+    if (d.kind == DocumentKind::text && is_overlay_file(path))
+      fail(ErrorCode::invalid_argument,
+           "this file is not a model; if it has values of nodes, open it after the model, whose "
+           "graph it colours");
     if (d.kind == DocumentKind::popef)
       load_popef(d, progress);
     else if (d.kind == DocumentKind::recording)

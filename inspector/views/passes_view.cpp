@@ -18,7 +18,8 @@ std::vector<int> PassesView::shown() const {
   std::vector<int> steps;
   for (size_t i = 0; i < compilation_->steps.size(); i++) {
     const PassStep& s = compilation_->steps[i];
-    if (!only_changes || s.stage == "model" || s.added + s.removed + s.changed > 0)
+    const bool chosen = static_cast<int>(i) == step_;
+    if (!only_changes || chosen || s.stage == "model" || s.added + s.removed + s.changed > 0)
       steps.push_back(static_cast<int>(i));
   }
   return steps;
@@ -45,6 +46,14 @@ void PassesView::show_step(int step) {
     graph_.set_graph(now);
     graph_.set_changes(changes.after);
   }
+}
+
+bool PassesView::show_row(int row) {
+  if (!compilation_) return false;
+  const auto steps = shown();
+  if (row < 0 || row >= static_cast<int>(steps.size())) return false;
+  show_step(steps[static_cast<size_t>(row)]);
+  return true;
 }
 
 void PassesView::move(int by) {

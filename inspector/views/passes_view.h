@@ -20,6 +20,8 @@ class PassesView {
   void draw(ImVec2 size, bool keys = true);
   int step() const { return step_; }
   void show_step(int step);
+  // Shows the step of a row of the list, counted from 0. Returns false if there is no such row.
+  bool show_row(int row);
   // Shows the graph before or after the pass.
   void show_before(bool before);
   // Whether steps without changes are hidden.

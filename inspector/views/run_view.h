@@ -63,6 +63,7 @@ class RunView {
   void set_page(const std::string& name);
   const std::shared_ptr<const BenchResult>& bench_result() const { return bench_result_; }
   const std::string& error() const { return error_; }
+  const std::string& class_error() const { return class_error_; }  // of the names of classes
   BenchSettings settings;
 
  private:

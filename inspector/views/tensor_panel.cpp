@@ -97,6 +97,22 @@ void TensorPanel::draw_statistics(const TensorStatistics& s) const {
   draw_histogram(s);
 }
 
+// Returns the number of columns of elements that are completely visible next to the column of
+// indices up to `indices`. The width of an element is estimated from some of them.
+int64_t TensorPanel::columns_that_fit(int64_t indices) const {
+  constexpr int64_t kSamples = 64;
+  const auto width = [](const std::string& text) { return ImGui::CalcTextSize(text.c_str()).x; };
+  const int64_t samples = std::min(kSamples, tensor_.count());
+  float widest = 0;
+  for (int64_t i = 0; i < samples; i++)
+    widest = std::max(widest, width(element_text(tensor_, i * tensor_.count() / samples)));
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float around = 2 * style.CellPadding.x + 1;
+  const float room = ImGui::GetContentRegionAvail().x - style.ScrollbarSize -
+                     width(std::to_string(indices)) - around;
+  return std::clamp<int64_t>(static_cast<int64_t>(room / (widest + around)), 1, kMostColumns);
+}
+
 // Shows the last two dimensions as rows and columns. Sliders select the other dimensions and the
 // columns if they do not fit. A single long row is split into lines.
 void TensorPanel::draw_grid() {
@@ -114,9 +130,9 @@ void TensorPanel::draw_grid() {
     ui::mark(name);
   };
   if (slices > 1) slider("slice", slice_, slices - 1);
-  const bool broken = rows == 1 && columns > kMostColumns;
-  if (columns > kMostColumns && !broken) slider("column", column_, columns - kMostColumns);
-  const int64_t shown = std::min(columns, kMostColumns);
+  const int64_t shown = std::min(columns, columns_that_fit(std::max(rows, columns)));
+  const bool broken = rows == 1 && columns > shown;
+  if (columns > shown && !broken) slider("column", column_, columns - shown);
   const int64_t lines = broken ? (columns + shown - 1) / shown : rows;
   const ImGuiTableFlags flags = ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                 ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV |

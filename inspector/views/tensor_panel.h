@@ -22,6 +22,7 @@ class TensorPanel {
  private:
   void draw_statistics(const TensorStatistics& s) const;
   void draw_grid();
+  int64_t columns_that_fit(int64_t indices) const;
 
   Wake wake_;
   Tensor tensor_;

@@ -424,9 +424,18 @@ void Workspace::set_shapes(const std::string& words) {
   if (front()) choose_shapes(*front(), words);
 }
 
-void Workspace::show_step(int step) {
-  if (front()) front()->passes.show_step(step);
+std::string Workspace::error() {
+  Tab* const tab = front();
+  if (tab && tab->document && !tab->document->error.empty()) return tab->document->error;
+  const bool compiled = view_ == View::program || view_ == View::passes || view_ == View::run;
+  if (tab && compiled && !tab->compile_error.empty()) return tab->compile_error;
+  if (tab && view_ == View::run && !tab->run.error().empty()) return tab->run.error();
+  if (tab && view_ == View::run && !tab->run.class_error().empty()) return tab->run.class_error();
+  if (tab && view_ == View::chip && !tab->chip.error().empty()) return tab->chip.error();
+  return message_is_error_ ? message_ : "";
 }
+
+bool Workspace::show_pass(int row) { return front() && front()->passes.show_row(row); }
 
 void Workspace::set_theme(bool light) {
   settings_.light = light;

@@ -67,7 +67,11 @@ class Workspace {
   // "anchors", "data" ... for the PopEF view, "values", "largest" or "differences" for the run
   // view, "memory", "operations", "compare" or "cycles" for the chip view.
   void set_page(const std::string& page);
-  void show_step(int step);  // for the passes view
+  // What the front view cannot show, and why: the file, the compilation, the run or the estimate;
+  // else the message of the status line if it is an error. Empty if there is no error.
+  std::string error();
+  // Shows the step of a row of the passes view. Returns false if there is no such row.
+  bool show_pass(int row);
   // Whether a running task will change the picture without input.
   bool busy() const;
   // Waits for loading, layout and statistics. For tests and screenshots.

@@ -130,6 +130,27 @@ class Pictures(Program):
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
         self.assertFalse(os.path.exists(self.path("b.png")))
 
+    def test_what_a_view_cannot_show_is_an_error(self):
+        self.path("values.csv", b"/0/Conv,1\n")
+        for words, error in (
+                ([DIGITS, "--view", "program", "--input_shape", "image=2,1,9,9"], "which does not match 2\u00d71\u00d79\u00d79"),
+                ([DIGITS, "--view", "run", "--input", "image=none.npy"], "cannot read 'none.npy'"),
+                ([DIGITS, "--view", "run", "--labels", "none.txt"], "none.txt"),
+                (["values.csv"], "open it after the model")):
+            errors = self.shoot(*words, code=1)[3]
+            self.assertIn(error, errors)
+            self.assertEqual(errors.count("\n"), 1, errors)
+        self.assertEqual(self.shoot(DIGITS, "values.csv")[3], "")
+        result = self.run_inspector(DIGITS, "--page", "opaque", "--screenshot", "a.png")
+        self.assertEqual((result.returncode, os.path.exists(self.path("a.png"))), (2, False), result.stderr)
+        self.assertIn("--page opaque is for --view popef, the picture shows graph", result.stderr)
+
+    def test_a_pass_is_chosen_by_its_row(self):
+        first, second = (self.shoot(DIGITS, "--input_shape", "image=1,1,8,8", "--view", "passes", "--step", row)[2] for row in ("1", "2"))
+        self.assertNotEqual(first, second)
+        result = self.run_inspector(DIGITS, "--view", "passes", "--step", "99", "--screenshot", self.path("b.png"))
+        self.assertEqual((result.returncode, result.stderr), (1, "poprt-inspector: --step: the passes view has no row 99\n"))
+
     def test_themes_differ_and_pictures_repeat(self):
         model = self.path("g.ir", TEXT)
         dark, light = (self.shoot(model, "--theme", theme)[2] for theme in ("dark", "light"))

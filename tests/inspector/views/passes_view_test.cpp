@@ -40,6 +40,21 @@ TEST_F(WorkspaceTest, RemovedNodeIsShownInTheGraphBeforeThePass) {
   EXPECT_TRUE(sees("Changes by passes"));
 }
 
+TEST_F(WorkspaceTest, RowsOfPassesAreThoseOfTheList) {
+  const auto made =
+      std::make_shared<Compilation>(compile_with_history(*ir::parse_text(kSampleText)));
+  PassesView passes{Wake{}};
+  EXPECT_FALSE(passes.show_row(0)) << "nothing is compiled";
+  passes.set_compilation(made);
+  ASSERT_TRUE(passes.show_row(1));
+  const PassStep& first = made->steps[static_cast<size_t>(passes.step())];
+  EXPECT_GT(first.added + first.removed + first.changed, 0u) << first.name;
+  EXPECT_FALSE(passes.show_row(static_cast<int>(made->steps.size())));
+  passes.only_changes = false;
+  ASSERT_TRUE(passes.show_row(1));
+  EXPECT_EQ(passes.step(), 1);
+}
+
 TEST_F(WorkspaceTest, MarksChangedNodesBeforeAPass) {
   const auto made =
       std::make_shared<Compilation>(compile_with_history(*ir::parse_text(kSampleText)));

@@ -243,5 +243,24 @@ TEST_F(VisibleText, EveryViewIsReadableAtEverySize) {
   }
 }
 
+// As many elements are in a line as fit into it.
+TEST_F(VisibleText, ElementsOfLongRowsAreNotCut) {
+  for (const char* shape : {"1,1000", "40,100"}) {
+    workspace->open(folder.write("long.ir", fmt::format(R"(graph "g" opset {{"": 17}} {{
+  input %x : f32[{}]
+  %y = Sin(%x)
+  output %y
+}})",
+                                                        shape)));
+    settle();
+    workspace->show(View::run);
+    settle();
+    press('R');
+    at_every_size([&](const std::string& size) {
+      EXPECT_EQ(text_faults(), std::vector<std::string>()) << shape << " " << size;
+    });
+  }
+}
+
 }  // namespace
 }  // namespace poprt::inspector
