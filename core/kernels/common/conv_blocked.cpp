@@ -5,6 +5,27 @@
 #include "base/checked.h"
 
 namespace poprt::kernels {
+namespace {
+
+// Whether the taps of a row of the filter read one copy of the row, instead of one for each tap.
+// The register tiles then end with a row of results, so rows must not be short.
+bool reads_rows(const isa::ConvShape& s) {
+  constexpr int64_t kLeastColumns = 14;
+  return s.stride_w == 1 && s.kw <= isa::kSummedSegments && s.ow >= kLeastColumns &&
+         (s.kw - 1) * s.dilation_w <= s.ow;
+}
+
+// A task has whole rows of results, or an equal part of one. Its copies take at most as much room
+// as those of single taps.
+void plan_rows(const isa::ConvShape& s, int64_t segments, isa::ConvBlocking& b) {
+  b.pixels = b.pixels >= s.ow ? b.pixels / s.ow * s.ow : ceil_div(s.ow, ceil_div(s.ow, b.pixels));
+  const int64_t rows = segments / s.kw;
+  const int64_t most =
+      std::clamp<int64_t>(std::min(5120 / b.pixels, isa::kSummedSegments / s.kw), 1, rows);
+  b.segments = ceil_div(rows, ceil_div(rows, most)) * s.kw;
+}
+
+}  // namespace
 
 Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
                        const std::optional<calls::ConvDepth>& depth,
@@ -30,7 +51,10 @@ Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
       in_place ? isa::kSummedSegments : std::min(5120 / b.pixels, isa::kSummedSegments), 1,
       segments);
   b.segments = ceil_div(segments, ceil_div(segments, b.segments));
-  b.vectors = params.table->best_vectors(b.pixels, s.oc_blocks);
+  b.by_rows = !in_place && !prologue && reads_rows(s);
+  if (b.by_rows) plan_rows(s, segments, b);
+  b.vectors =
+      params.table->best_vectors(b.by_rows ? std::min(b.pixels, s.ow) : b.pixels, s.oc_blocks);
   // The weights of a task stay in the L2 cache while its pixels, and those of the next task, are
   // read.
   b.oc_blocks = std::max<int64_t>(6144 / k, in_place ? 1 : 8);
@@ -44,7 +68,8 @@ Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
   plan.tasks = checked_mul(others, b.oc_tasks);
   plan.work = conv_ns(c, c.flops);
   if (!in_place)
-    plan.scratch_bytes = static_cast<size_t>(checked_mul(b.segments * b.pixels, int64_t{64}));
+    plan.scratch_bytes =
+        static_cast<size_t>(checked_mul(isa::input_floats(s, b), int64_t{sizeof(float)}));
   return plan;
 }
 

@@ -67,6 +67,91 @@ Needed needed_by(const ConvShape& s, int64_t oc, int64_t segments) {
   return {s.pair_c / 16 * taps, segments, s.oc_blocks};
 }
 
+// The part of a row of output pixels that belongs to a task.
+struct RowPiece {
+  int64_t oz, oy, ox, pixels;
+  int64_t first, index;  // pixels and pieces of the task before it
+};
+
+template <class Visit>
+POPRT_INLINE void for_each_piece(const ConvShape& s, const BlockedTask& t, Visit&& visit) {
+  int64_t row = t.pixel / s.ow, ox = t.pixel % s.ow;
+  for (int64_t first = 0, index = 0; first < t.pixels; row++, index++, ox = 0) {
+    const int64_t n = least(t.pixels - first, s.ow - ox);
+    visit(RowPiece{row / s.oh, row % s.oh, ox, n, first, index});
+    first += n;
+  }
+}
+
+// The inputs of a task for segments [s0, s0 + rows * kw), row by row: all taps of a row of the
+// filter read the same inputs.
+struct TaskRows {
+  const ConvShape& s;
+  const float* x;  // of the task's group of its image
+  float* scratch;
+  int64_t s0, rows;
+
+  // The inputs from the first column of the piece's first tap on.
+  const float* inputs(const RowPiece& piece, int64_t row, bool copy) const {
+    const int64_t seg = s0 + row * s.kw, tap = seg % s.taps();
+    const int64_t iz = piece.oz * s.stride_d - s.pad_d + tap / s.kw / s.kh * s.dilation_d;
+    const int64_t iy = piece.oy * s.stride_h - s.pad_h + tap / s.kw % s.kh * s.dilation_h;
+    const int64_t column = piece.ox - s.pad_w, extra = (s.kw - 1) * s.dilation_w;
+    const int64_t columns = piece.pixels + extra;
+    const bool inside = iz >= 0 && iz < s.d && iy >= 0 && iy < s.h;
+    const float* from = x + (seg / s.taps() * s.in_pixels() + (iz * s.h + iy) * s.w + column) * 16;
+    if (inside && column >= 0 && column + columns <= s.w) return from;
+    float* to = scratch + (rows * (piece.first + piece.index * extra) + row * columns) * 16;
+    if (!copy) return to;
+    const int64_t begin = inside ? least(columns, most(0, -column)) : columns;
+    const int64_t end = inside ? most(begin, least(columns, s.w - column)) : columns;
+    for (int64_t i = 0; i < begin; i++) store(to + i * 16, zero());
+    for (int64_t i = begin; i < end; i++) store(to + i * 16, load(from + i * 16));
+    for (int64_t i = end; i < columns; i++) store(to + i * 16, zero());
+    return to;
+  }
+  void copy(const BlockedTask& t) const {
+    for_each_piece(s, t, [&](const RowPiece& piece) {
+      for (int64_t row = 0; row < rows; row++) inputs(piece, row, true);
+    });
+  }
+  // Where the segments from `first` on begin for the first pixel of a piece.
+  void find(const RowPiece& piece, int64_t first, const float** at) const {
+    for (int64_t row = 0; row < rows; row++) {
+      const float* from = inputs(piece, row, false);
+      for (int64_t kx = 0; kx < s.kw; kx++)
+        if (row * s.kw + kx >= first) *at++ = from + kx * s.dilation_w * 16;
+    }
+  }
+};
+
+// Computes `count` adjacent pixels, the first of which are at in.a or in.at.
+void sum_pixels(const ConvTiles& tiles, int64_t vectors, TileIn in, TileOut out, int64_t count) {
+  for (int64_t p = 0; p < count;) {
+    const int64_t rows = even_piece(count - p, kMaxRows[vectors]), floats = rows * 16;
+    tiles.blocked[vectors][rows](in, out);
+    in.a += floats;
+    in.shift += floats;
+    out.c += floats;
+    if (out.residual) out.residual += floats;
+    p += rows;
+  }
+}
+
+// The same for the pixels of a task, whose rows have been copied.
+void sum_rows(const ConvTiles& tiles, int64_t vectors, const TaskRows& rows, const BlockedTask& t,
+              int64_t first, TileIn in, const TileOut& out) {
+  const float* at[kSummedSegments] = {};
+  in.at = at;
+  for_each_piece(rows.s, t, [&](const RowPiece& piece) {
+    rows.find(piece, first, at);
+    TileOut o = out;
+    o.c += piece.first * 16;
+    if (o.residual) o.residual += piece.first * 16;
+    sum_pixels(tiles, vectors, in, o, piece.pixels);
+  });
+}
+
 // Computes a task. `c`, and the residual if there is one, are its first results; blocks of output
 // channels are c_block floats apart, and pixels 16. Without taps, results are the bias.
 void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
@@ -85,7 +170,10 @@ void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
     in.tail_k = tail_k;
     in.w_vector = k_total * 16;
     const float* a = scratch;
-    if (in_place) {
+    const TaskRows rows{s, xi, scratch, s0, b.by_rows ? (s1 - s0) / s.kw : 0};
+    if (b.by_rows) {
+      rows.copy(t);
+    } else if (in_place) {
       a = xi + (s0 * in_pixels + t.pixel) * 16;
       in.a_segment = in_pixels * 16;
     } else {
@@ -115,14 +203,13 @@ void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
       out.epilogue = &s.epilogue;
       out.first = first == needed.begin;
       out.last = last == needed.end;
-      for (int64_t p = 0; p < t.pixels;) {
-        const int64_t rows = even_piece(t.pixels - p, kMaxRows[vectors]);
-        in.a = a + (first - s0) * in.a_segment + p * 16;
-        out.c = c + at + p * 16;
-        out.residual = residual ? residual + at + p * 16 : nullptr;
-        tiles.blocked[vectors][rows](in, out);
-        p += rows;
-      }
+      in.a = a + (first - s0) * in.a_segment;
+      out.c = c + at;
+      out.residual = residual ? residual + at : nullptr;
+      if (b.by_rows)
+        sum_rows(tiles, vectors, rows, t, first - s0, in, out);
+      else
+        sum_pixels(tiles, vectors, in, out, t.pixels);
       oc += vectors;
     }
   }

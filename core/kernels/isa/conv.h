@@ -57,7 +57,17 @@ struct ConvBlocking {
   int64_t oc_blocks;  // of a task
   int64_t segments;   // of 16 input channels x 1 tap, summed before C is accessed
   int64_t pixel_tasks, oc_tasks, column_tasks;
+  // Whether the taps of a row of the filter read one copy of a row of inputs, which is x itself if
+  // nothing of it is padding. `segments` is then a multiple of kw, and stride_w is 1.
+  bool by_rows = false;
 };
+
+// The floats of scratch that the inputs of a task take.
+inline int64_t input_floats(const ConvShape& s, const ConvBlocking& b) {
+  if (!b.by_rows) return b.segments * b.pixels * 16;
+  const int64_t pieces = b.pixels / s.ow + 2;
+  return b.segments / s.kw * (b.pixels + pieces * (s.kw - 1) * s.dilation_w) * 16;
+}
 
 // A convolution of stride 1 that computes one phase of a transposed convolution, or all phases with
 // common taps (kernels/common/transposed_phases.h).
@@ -71,7 +81,7 @@ struct ConvTable {
   int64_t (*best_vectors)(int64_t pixels, int64_t blocks);
   // Weights are [groups][oc block][K][16], K = (channel block, tap, channel in block) without
   // padding; taps are (kd, kh, kw). 1x1 with stride 1, no padding and no prologue reads x in place;
-  // other convolutions copy their inputs to `scratch` (segments * pixels * 16 floats).
+  // other convolutions copy their inputs to `scratch` (input_floats()).
   void (*blocked)(const ConvShape& s, const ConvBlocking& b, const ConvPrologue* prologue,
                   const float* x, const float* weights, const float* bias, const float* residual,
                   float* y, int64_t begin, int64_t end, float* scratch) noexcept;

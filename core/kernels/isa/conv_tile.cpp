@@ -10,12 +10,16 @@ void blocked(const TileIn& in, const TileOut& out) {
   const float* a = in.a;
   const float* w = in.w;
   const int64_t w_vector = in.w_vector;
-  for (int64_t s = 0; s < in.full; s++, a += in.a_segment, w += in.w_skip)
+  for (int64_t s = 0; s < in.full; s++, a += in.a_segment, w += in.w_skip) {
+    if (in.at) a = in.at[s] + in.shift;
     for (int i = 0; i < 16; i += 4, w += 64) {
       POPRT_UNROLL for (int j = 0; j < 4; j++) tile_step(acc, a + i + j, 16, w + 16 * j, w_vector);
     }
-  for (int64_t s = 0; s < in.tail; s++, a += in.a_segment)
+  }
+  for (int64_t s = 0; s < in.tail; s++, a += in.a_segment) {
+    if (in.at) a = in.at[in.full + s] + in.shift;
     for (int64_t i = 0; i < in.tail_k; i++, w += 16) tile_step(acc, a + i, 16, w, w_vector);
+  }
   tile_store(acc, out);
 }
 

@@ -20,6 +20,9 @@ struct TileIn {
   const float* w;
   int64_t w_vector;  // floats between blocks of output channels
   int64_t w_skip;    // floats between the weights of one segment and the next
+  // If not null, segment s starts at at[s] + shift instead.
+  const float* const* at = nullptr;
+  int64_t shift = 0;
 };
 struct PlaneIn {
   // Element (k, pixel r) is a[offset[k] + r].

@@ -341,10 +341,10 @@ void copy_rows(float* out, const float* from, int64_t step, bool same, int64_t r
     if (same) {
       const f32x16 v = splat(*from);
       for (; i + 16 <= width; i += 16) store(out + i, v);
-      store_first(out + i, v, width - i);
+      if (i < width) store_first(out + i, v, width - i);
     } else {
       for (; i + 16 <= width; i += 16) store(out + i, load(from + i));
-      store_first(out + i, load_first(from + i, width - i), width - i);
+      if (i < width) store_first(out + i, load_first(from + i, width - i), width - i);
     }
   }
 }

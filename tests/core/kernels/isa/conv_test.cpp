@@ -77,11 +77,15 @@ void check_blocked(std::mt19937& rng, bool deep, bool prologue = false) {
     b.pixels = pick(rng, 1, s.out_pixels());
     b.pixel_tasks = ceil_div(s.out_pixels(), b.pixels);
     b.segments = pick(rng, 1, s.c_blocks * s.taps());
+    b.by_rows = !prologue && s.stride_w == 1 && pick(rng, 0, 2) > 0;
+    if (b.by_rows)
+      b.segments =
+          pick(rng, 1, std::min(s.c_blocks * s.taps(), isa::kSummedSegments) / s.kw) * s.kw;
     b.vectors = table->best_vectors(b.pixels, s.oc_blocks);
     b.oc_blocks = ceil_div(pick(rng, 1, s.oc_blocks), b.vectors) * b.vectors;
     b.oc_tasks = ceil_div(s.oc_blocks, b.oc_blocks);
     std::vector<float> y(residual.size(), -1);
-    std::vector<float> scratch(static_cast<size_t>(b.segments * b.pixels * 16));
+    std::vector<float> scratch(static_cast<size_t>(isa::input_floats(s, b)));
     table->blocked(s, b, before ? &before->p : nullptr, x.data(), w.data(), c.bias.data(),
                    residual.data(), y.data(), 0, c.n * c.groups * b.oc_tasks * b.pixel_tasks,
                    scratch.data());
