@@ -26,8 +26,9 @@ void expect_close_to(std::span<const float> got, const std::vector<float>& wante
 
 class DecoderSlots : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, DecoderSlots,
-                         testing::Values("genai", "optimum", "gpt2", "static", "genai_int8",
-                                         "optimum_int8", "gpt2_int8", "static_int8"),
+                         testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
+                                         "transformers", "genai_int8", "optimum_int8", "gpt2_int8",
+                                         "static_int8", "gpt2_packed_int8"),
                          [](const auto& info) { return info.param; });
 
 // Random operations on the slots, compared with a decoder without state.
@@ -97,6 +98,18 @@ TEST_P(ByteCaches, AreSmallerAndInPlace) {
     EXPECT_EQ(bytes->inputs()[c.input].dtype, DType::s8);
     EXPECT_TRUE(c.in_place) << bytes->inputs()[c.input].name;
   }
+}
+
+// The program for a piece that fills the cache does not read it.
+TEST_P(ByteCaches, TakeAPieceThatFillsThem) {
+  const auto model = generation_model(GetParam() + std::string(kByteCaches), {64, 1, {64}});
+  Decoder bytes(model, {}), plain(generation_model(GetParam(), {64, 1, {8}}), {});
+  const std::vector<int64_t> tokens(40, 5);
+  EXPECT_EQ(bytes.prefill(0, tokens), 40u);
+  for (size_t done = 0; done < tokens.size();)
+    done += plain.prefill(0, std::span(tokens).subspan(done));
+  for (Decoder* d : {&plain, &bytes}) d->prefill(0, std::vector<int64_t>{7});
+  for (size_t i = 0; i < 53; i++) EXPECT_NEAR(plain.logits(0)[i], bytes.logits(0)[i], 0.3f) << i;
 }
 
 // The logits of texts, with the tokens of the other decoder.

@@ -19,7 +19,9 @@ using std::chrono::nanoseconds;
 
 class Generation : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::Values("genai", "optimum", "gpt2", "static"),
+INSTANTIATE_TEST_SUITE_P(Models, Generation,
+                         testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
+                                         "transformers"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Generation, GivesTheTokensAndProbabilitiesOfTheReference) {
@@ -76,7 +78,8 @@ TEST_P(Generation, GivesTheSameTokensAfterASharedPrefix) {
 
 class ByteCacheGeneration : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, ByteCacheGeneration,
-                         testing::Values("genai", "optimum", "gpt2", "static"),
+                         testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
+                                         "transformers"),
                          [](const auto& info) { return info.param; });
 
 // The tokens are those of exact caches, until two tokens are almost equally probable. Alone and

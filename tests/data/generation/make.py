@@ -6,7 +6,9 @@ The models have random weights and the forms that exporters write:
 * optimum: the folder of optimum, whose caches grow by Concat, with standard operators, grouped heads and rotated positions;
 * gpt2: learned positions, LayerNormalization, no grouped heads, caches that grow by Concat;
 * static: the same with the static cache of mobius: TensorScatter writes at write_indices, in one layer as a ring, and Attention-24
-  reads nonpad_kv_seqlen places.
+  reads nonpad_kv_seqlen places;
+* gpt2_packed: gpt2 as onnxruntime.transformers writes it, with com.microsoft.Attention and one past of keys and values for each layer;
+* transformers: optimum with the input cache_position, the place of the new tokens in the mask, and position_ids [3, batch, sequence].
 
 NumPy computes the reference without a cache: each token from the whole text.
 """
@@ -186,7 +188,14 @@ def grown_attention(g, kind, i, y, mask, cos, sin):
     return g.add("Reshape", [y, g.constant([0, 0, HEADS * WIDTH])])
 
 
-def grown_mask(g):
+def packed_attention(g, i, y):
+    """Attention of com.microsoft, which projects its input and returns past and new keys and values in one tensor."""
+    g.count += 1
+    inputs = [y, f"qkv{i}", f"qkv_bias{i}", "mask_of_keys", f"past_{i}"]
+    return g.add("Attention", inputs, [f"t{g.count}", f"present_{i}"], domain="com.microsoft", num_heads=HEADS, unidirectional=1)
+
+
+def grown_mask(g, cache_position=False):
     """A key is visible if the mask of the caller has a 1 and it is not after the query."""
     def dimension(name, axis):
         return g.add("Gather", [g.add("Shape", [name]), g.constant(axis)], axis=0)
@@ -195,7 +204,8 @@ def grown_mask(g):
     total = g.add("Add", [past, new])
     zero, one = g.constant(0), g.constant(1)
     keys = g.add("Range", [zero, total, one])
-    queries = g.add("Unsqueeze", [g.add("Range", [past, total, one]), g.constant([1])])
+    queries = "cache_position" if cache_position else g.add("Range", [past, total, one])
+    queries = g.add("Unsqueeze", [queries, g.constant([1])])
     seen = g.add("LessOrEqual", [keys, queries])
     given = g.add("Cast", ["attention_mask"], to=TensorProto.BOOL)
     seen = g.add("And", [seen, g.add("Unsqueeze", [given, g.constant([1, 2])])])
@@ -222,8 +232,8 @@ def static_attention(g, i, y):
 
 
 def model(kind, w):
-    static = kind == "static"
-    kind = "gpt2" if static else kind
+    static, packed, transformers = kind == "static", kind == "gpt2_packed", kind == "transformers"
+    kind = reference_kind(kind)
     g = Graph(w)
     cos, sin = tables()
     x = g.add("Gather", ["embed", "input_ids"])
@@ -238,18 +248,27 @@ def model(kind, w):
             g.constants[f"qkv{i}"] = numpy.concatenate(parts, 1)
         mask = cos_of = sin_of = None
     else:
-        mask = None if static else grown_mask(g)
+        mask = None if static or packed else grown_mask(g, transformers)
         cos_of = sin_of = None
+        if packed:
+            g.add("Cast", ["attention_mask"], ["mask_of_keys"], to=TensorProto.INT32)
+            for i in range(LAYERS):
+                parts = [g.constants.pop(f"{p}{i}") for p in "qkv"]
+                g.constants[f"qkv{i}"] = numpy.concatenate(parts, 1)
+                g.constants[f"qkv_bias{i}"] = numpy.zeros(3 * HEADS * WIDTH, numpy.float32)
         if kind == "gpt2":
             x = g.add("Add", [x, g.add("Gather", ["places", "position_ids"])])
         else:
+            places = g.add("Gather", ["position_ids", g.constant(1)], axis=0) if transformers else "position_ids"
             cos_of, sin_of = (
-                g.add("Unsqueeze", [g.add("Gather", [g.constant(numpy.concatenate([t, t], 1), numpy.float32), "position_ids"]),
+                g.add("Unsqueeze", [g.add("Gather", [g.constant(numpy.concatenate([t, t], 1), numpy.float32), places]),
                                     g.constant([1])]) for t in (cos, sin))
     for i in range(LAYERS):
         y = norm(g, kind, x, f"norm_a{i}", f"bias_a{i}")
         if static:
             a = static_attention(g, i, y)
+        elif packed:
+            a = packed_attention(g, i, y)
         elif kind == "genai":
             a = shared_attention(g, i, y)
         else:
@@ -267,9 +286,13 @@ def model(kind, w):
     return g
 
 
+def reference_kind(kind):
+    return {"static": "gpt2", "gpt2_packed": "gpt2", "transformers": "optimum"}.get(kind, kind)
+
+
 def save(kind, w, file):
     g = model(kind, w)
-    kv = HEADS if kind == "gpt2" else KV_HEADS
+    kv = HEADS if reference_kind(kind) == "gpt2" else KV_HEADS
 
     def value(name, dtype, *shape):
         return helper.make_tensor_value_info(name, dtype, list(shape))
@@ -281,9 +304,16 @@ def save(kind, w, file):
     else:
         inputs.append(value("attention_mask", TensorProto.INT64, "batch", total))
     if kind != "genai":
-        inputs.append(value("position_ids", TensorProto.INT64, "batch", "sequence"))
+        axes = [3] if kind == "transformers" else []
+        inputs.append(value("position_ids", TensorProto.INT64, *axes, "batch", "sequence"))
+    if kind == "transformers":
+        inputs.append(value("cache_position", TensorProto.INT64, "sequence"))
     outputs = [value("logits", TensorProto.FLOAT, "batch", "sequence", VOCABULARY)]
     for i in range(LAYERS):
+        if kind == "gpt2_packed":
+            inputs.append(value(f"past_{i}", TensorProto.FLOAT, 2, "batch", HEADS, "past", WIDTH))
+            outputs.append(value(f"present_{i}", TensorProto.FLOAT, 2, "batch", HEADS, total, WIDTH))
+            continue
         for part in ("key", "value"):
             if kind == "static":
                 inputs.append(value(f"{part}_cache.{i}", TensorProto.FLOAT, "batch", "places", HEADS * WIDTH))
@@ -294,7 +324,7 @@ def save(kind, w, file):
     constants = [numpy_helper.from_array(v, k) for k, v in g.constants.items()]
     graph = helper.make_graph(g.nodes, kind, inputs, outputs, constants)
     opsets = [helper.make_opsetid("", 24 if kind == "static" else 18)]
-    if kind == "genai":
+    if kind in ("genai", "gpt2_packed"):
         opsets.append(helper.make_opsetid("com.microsoft", 1))
     made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if kind == "static" else 8)
     made.producer_name = ""
@@ -310,8 +340,9 @@ def write_json(path, value):
 
 def main():
     expected = {}
-    for kind, seed, stop in (("genai", 1, 7), ("optimum", 2, 9), ("gpt2", 3, 11), ("static", 4, 11)):
-        form = "gpt2" if kind == "static" else kind
+    for kind, seed, stop in (("genai", 1, 7), ("optimum", 2, 9), ("gpt2", 3, 11), ("static", 4, 11),
+                             ("gpt2_packed", 5, 11), ("transformers", 6, 9)):
+        form = reference_kind(kind)
         w = weights(form, seed)
         save(kind, w, os.path.join(HERE, kind, "model.onnx"))
         random = numpy.random.default_rng(10 + seed)
@@ -327,7 +358,7 @@ def main():
                                         "present_value_names": "present.%d.value"}}},
                 "search": {"max_length": LENGTH}})
         else:
-            write_json(f"{kind}/config.json", {"model_type": "llama" if kind == "optimum" else "gpt2",
+            write_json(f"{kind}/config.json", {"model_type": "llama" if form == "optimum" else "gpt2",
                                                "max_position_embeddings": LENGTH, "eos_token_id": stop})
     write_json("expected.json", expected)
 
