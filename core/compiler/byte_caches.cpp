@@ -71,7 +71,10 @@ class ByteCaches {
       if (is_onnx(*n, "MatMul")) product(*n);
     }
     for (StoredCache& c : caches_) {
-      if (!c.bytes) refuse(c, c.past->uses().empty() ? nullptr : c.past->uses()[0].node);
+      // A piece of a prompt that fills the cache reads only its new keys.
+      const Shape& shape = c.past->shape();
+      if (!c.bytes && shape.size() != 4) refuse(c, c.write);
+      make_input(c, shape[1]);
       finish(c);
     }
     passes::TokenPositions::run(graph_, {"eliminate_deadend"});
@@ -169,7 +172,7 @@ class ByteCaches {
   }
 
   void finish(StoredCache& c) {
-    Value* written = written_of(c, 1);  // its rows exist
+    Value* written = written_of(c, c.past->shape()[1]);
     const auto outputs = graph_.outputs();
     const auto at = std::ranges::find(outputs, c.present_name, &Value::name) - outputs.begin();
     Value* old = outputs[static_cast<size_t>(at)];
