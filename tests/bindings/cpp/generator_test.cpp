@@ -222,7 +222,8 @@ TEST(scenario, s110_byte_caches) {
     EXPECT_EQ(s.readAll(), std::vector<int64_t>(kTokens.begin(), kTokens.end()));
   }
   generator().save(file);
-  fails([&] { Generator(file, options); }, ErrorCode::invalid_argument, {"cache_precision"});
+  fails([&] { Generator(file, options); }, ErrorCode::invalid_argument,
+        {"the PopEF file was compiled without it"});
   std::remove(file.c_str());
   options.maxLength = 64;
   fails([&] { Generator(folder + "lstm", options); }, ErrorCode::invalid_argument,

@@ -229,7 +229,8 @@ public sealed class GeneratorTest
             Assert.That(sequence.ReadAll(), Is.EqualTo(wanted.ReadAll()));
             exact.Save(file + ".exact");
         }
-        Fails(ErrorCode.InvalidArgument, () => new Generator(file + ".exact", options), "cache_precision");
+        Fails(ErrorCode.InvalidArgument, () => new Generator(file + ".exact", options),
+            "the PopEF file was compiled without it");
         File.Delete(file);
         File.Delete(file + ".exact");
         options.MaxLength = 64;

@@ -221,15 +221,15 @@ func TestScenario110ByteCaches(t *testing.T) {
 	ok(t, wanted.Start())
 	equal(t, fmt.Sprint(must(s.ReadAll())), fmt.Sprint(must(wanted.ReadAll())))
 	ok(t, exact.Save(path))
-	refused := func(path string) {
+	refused := func(path, why string) {
 		_, err := poprt.NewGenerator(path, &options)
-		fails(t, err, poprt.InvalidArgument, "cache_precision")
+		fails(t, err, poprt.InvalidArgument, why)
 	}
-	refused(path)
+	refused(path, "the PopEF file was compiled without it")
 	options.MaxLength = 64
-	refused(folder + "/lstm")
+	refused(folder+"/lstm", "cache_precision")
 	options.CachePrecision = "int4"
-	refused(folder + "/genai")
+	refused(folder+"/genai", "cache_precision")
 }
 
 func TestScenario99NamedStates(t *testing.T) {

@@ -236,7 +236,9 @@ class GeneratorTest extends Scenarios {
         exact.save(other);
       }
       fails(
-          ErrorCode.INVALID_ARGUMENT, () -> new Generator(other, options), "cache_precision");
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new Generator(other, options),
+          "the PopEF file was compiled without it");
       options.maxLength(64);
       fails(
           ErrorCode.INVALID_ARGUMENT,
