@@ -106,6 +106,12 @@ std::vector<std::string> parts_of(const std::string& path) {
 std::string method_of(const std::vector<std::string>& parts) {
   using Parts = std::vector<std::string>;
   if (std::ranges::find(parts, "") != parts.end()) return {};
+  if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "models") {
+    const size_t names = parts.size() >= 5 && parts[3] == "versions" ? 5 : 3;
+    if (parts.size() == names) return "GET";
+    if (parts.size() > names + 1) return {};
+    return parts[names] == "infer" ? "POST" : parts[names] == "ready" ? "GET" : "";
+  }
   if (parts == Parts{"metrics"} || parts == Parts{"v1", "models"} || parts == Parts{"v2"} ||
       parts == Parts{"v2", "health", "live"} || parts == Parts{"v2", "health", "ready"})
     return "GET";
@@ -113,11 +119,7 @@ std::string method_of(const std::vector<std::string>& parts) {
     return "POST";
   if (parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" && parts[2] == "models")
     return parts[4] == "load" || parts[4] == "unload" ? "POST" : "";
-  if (parts.size() < 3 || parts[0] != "v2" || parts[1] != "models") return {};
-  const bool version = parts.size() >= 5 && parts[3] == "versions";
-  const Parts rest(parts.begin() + (version ? 5 : 3), parts.end());
-  if (rest == Parts{"infer"}) return "POST";
-  return rest.empty() || rest == Parts{"ready"} ? "GET" : "";
+  return {};
 }
 
 }  // namespace

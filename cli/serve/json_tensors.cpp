@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDepth = 32;  // of nested arrays and objects
+constexpr size_t kDepth = 32;   // of nested arrays and objects
+constexpr size_t kFields = 64;  // of an object
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(POPRT_INVALID_ARGUMENT, message);
@@ -31,23 +32,44 @@ std::string cut(const std::string& text) {
   refuse("'" + key + "' is " + found + "; expected " + expected);
 }
 
-// Whether arrays and objects are nested deeper than the limit. The parser could call a function for
-// each value instead, but then it takes quadratic time for an array of objects.
-bool is_deep(std::string_view text) {
-  int depth = 0;
+// Refuses text with arrays and objects that are nested too deeply, and objects with too many fields
+// or with a field twice. The parser would keep the last of two fields, and its time is quadratic in
+// the number of fields of an object. It could call a function for each value instead, but then it
+// takes quadratic time for an array of objects.
+void check_structure(std::string_view text) {
+  struct Level {
+    bool object;
+    std::vector<std::string_view> fields;  // as they are written
+  };
+  std::vector<Level> levels;
+  std::string_view last;  // string
+  size_t begin = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); i++) {
     const char c = text[i];
-    if (quoted && c == '\\')
-      i++;
-    else if (c == '"')
-      quoted = !quoted;
-    else if (!quoted && (c == '[' || c == '{') && ++depth > kDepth)
-      return true;
-    else if (!quoted && (c == ']' || c == '}'))
-      depth--;
+    if (quoted) {
+      if (c == '\\') i++;
+      if (c != '"') continue;
+      last = text.substr(begin, i - begin);
+      quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+      begin = i + 1;
+    } else if (c == '[' || c == '{') {
+      if (levels.size() == kDepth)
+        refuse("the JSON is nested deeper than " + std::to_string(kDepth));
+      levels.push_back({c == '{', {}});
+    } else if ((c == ']' || c == '}') && !levels.empty()) {
+      levels.pop_back();
+    } else if (c == ':' && !levels.empty() && levels.back().object) {
+      auto& fields = levels.back().fields;
+      if (std::ranges::find(fields, last) != fields.end())
+        refuse("the JSON has the field " + in_quotes(last) + " twice in one object");
+      if (fields.size() == kFields)
+        refuse("the JSON has an object with more than " + std::to_string(kFields) + " fields");
+      fields.push_back(last);
+    }
   }
-  return false;
 }
 
 std::string shown(const Json& value) {
@@ -280,7 +302,7 @@ void parse_output(const Json& given, JsonRequest& request) {
 }  // namespace
 
 Json parse_object(std::string_view text) {
-  if (is_deep(text)) refuse("the JSON is nested deeper than " + std::to_string(kDepth));
+  check_structure(text);
   Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (json.is_discarded())
     refuse(

@@ -207,6 +207,20 @@ class OddRequests(Base):
             self.assertIn(fact, found["error"], text[:50])
         self.assertEqual(curl(self.port, INFER, "--data-binary", "@-", data=b'{"id":"\xff\xfe"}')[0], 400)
 
+    def test_objects_with_many_fields(self):
+        many = "{" + ",".join(f'"{i}":1' for i in range(500000)) + "}"  # would take minutes to parse
+        for text in (many, '{"parameters":' + many + "}", '{"inputs":[' + many + "]}", "[" + many + "]"):
+            begin = time.monotonic()
+            status, answer = call(self.port, INFER, text)
+            self.assertEqual(status, 400)
+            self.assertIn("more than 64 fields", answer["error"])
+            self.assertLess(time.monotonic() - begin, 20)
+        for text, field in (('{"id":"a","id":"b"}', "id"), ('{"inputs":[],"x":{"a":{"b":1},"a":2}}', "a"), ('{"a\\"b":1,"a\\"b":2}', 'a\\"b')):
+            status, answer = call(self.port, INFER, text)
+            self.assertEqual(status, 400)
+            self.assertIn(f"the field '{field}' twice", answer["error"])
+        self.assertEqual(call(self.port, "/v1/completions", '{"model":"digits","model":"x"}')[0], 400)
+
     def test_values_beyond_their_type(self):
         metadata = call(self.port, "/v2/models/types")[1]
         ranges = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767), "UINT16": (0, 65535), "INT32": (-(1 << 31), (1 << 31) - 1),
