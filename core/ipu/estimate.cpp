@@ -107,6 +107,8 @@ void add_host(Estimate& e) {
 // Whether the program contains something that no published network has.
 bool is_unmeasured(const Estimate& e) {
   if (e.options.num_ipus > 1 || !e.without_rule.empty()) return true;
+  // The library's documents advise against less.
+  if (e.options.available_memory_proportion < 0.05) return true;
   int64_t convolutions = 0, quarters = 0, products = 0;
   for (const ChipOp& op : e.program.ops) {
     const auto& plan = op.cost.plan;
@@ -126,19 +128,25 @@ bool is_unmeasured(const Estimate& e) {
 void set_quality(Estimate& e) {
   e.host_quality = {Trust::unchecked, "factor of 2"};
   e.memory_quality = {Trust::checked, "factor of 2.2 for single products; code is not known"};
-  int64_t convolutions = 0, products = 0;
+  int64_t convolutions = 0, products = 0, floats = 0;
   for (const ChipOp& op : e.program.ops)
     if (op.cost.plan) {
       products++;
       convolutions += op.cost.plan->product.taps() > 1;
+      floats += op.cost.plan->product.inputs == DType::f32;
     }
-  if (is_unmeasured(e))
+  const bool only_products = products == static_cast<int64_t>(e.program.ops.size());
+  if (std::ranges::find(targets(), e.target) == targets().end())
+    e.cycle_quality = {Trust::unchecked, "not measured on such a target"};
+  else if (is_unmeasured(e))
     e.cycle_quality = {Trust::unchecked, "not measured"};
+  else if (floats > 0 && (!only_products || e.target.architecture == "ipu21"))
+    e.cycle_quality = {Trust::unchecked, "not measured for products of floats"};
   else if (e.target.architecture == "ipu21" && convolutions > 8)
     e.cycle_quality = {Trust::calibrated, "10 % (one network)"};
   else if (e.target.architecture == "ipu21")
     e.cycle_quality = {Trust::checked, "25 %, small batches up to 50 %"};
-  else if (products == static_cast<int64_t>(e.program.ops.size()))
+  else if (only_products)
     e.cycle_quality = {Trust::checked, "10 % for products, relative to the chip's own model"};
   else
     e.cycle_quality = {Trust::unchecked, "as on a C600, if only the clock differs"};

@@ -29,7 +29,7 @@ std::string quality_text(const Quality& q) {
 
 void add_speed(std::string& out, const Estimate& e) {
   const Target& t = e.target;
-  out += fmt::format("Target: {} ({}), {} with {} at {} GHz, of them {}\n", t.name, t.architecture,
+  out += fmt::format("Target: {} ({}), {}, {} at {} GHz, {}\n", t.name, t.architecture,
                      count_of(e.options.num_ipus, "IPU"), count_of(t.tiles, "tile"), t.clock_ghz,
                      count_of(e.options.num_io_tiles, "I/O tile"));
   out += fmt::format("Cycles: {} for one batch of {}, {:.3f} ms {}\n", e.cycles,

@@ -127,6 +127,8 @@ Target target_from_json(const nlohmann::json& json) {
     });
     if (!found) fail(ErrorCode::invalid_argument, "target: there is no field '{}'", key);
   }
+  // A chip that differs has another name, so that its estimate does not look like that of the chip.
+  if (!json.contains("name") && target != target_of(target.name)) target.name += " (changed)";
   if (target.tiles > (1 << 20) || target.workers > 64)
     fail(ErrorCode::invalid_argument, "target: at most 1048576 tiles and 64 workers are possible");
   return target;

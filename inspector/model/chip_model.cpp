@@ -153,17 +153,20 @@ std::vector<ChipComparison> compare_chips(const ChipModel& a, const ChipModel& b
     return static_cast<double>(bytes);
   };
   std::vector<ChipComparison> rows;
-  const auto add = [&](const std::string& what, auto value) {
-    rows.push_back({what, static_cast<double>(value(a)), static_cast<double>(value(b))});
+  const auto add = [&](const std::string& what, auto value, bool more_is_better = false) {
+    rows.push_back(
+        {what, static_cast<double>(value(a)), static_cast<double>(value(b)), more_is_better});
   };
   add("cycles", [](const ChipModel& m) { return m.estimate().cycles; });
   add("milliseconds", [](const ChipModel& m) { return m.estimate().milliseconds(); });
-  add("samples/s", [](const ChipModel& m) { return m.estimate().throughput; });
+  add("samples/s", [](const ChipModel& m) { return m.estimate().throughput; }, true);
   add("compute cycles", [](const ChipModel& m) { return m.estimate().compute_cycles; });
   add("exchange cycles", [](const ChipModel& m) { return m.estimate().exchange_cycles; });
   add("sync cycles", [](const ChipModel& m) { return m.estimate().sync_cycles; });
   add("bytes of the busiest tile", most);
-  add("bytes of a tile", [](const ChipModel& m) { return m.estimate().target.bytes_per_tile; });
+  add(
+      "bytes of a tile", [](const ChipModel& m) { return m.estimate().target.bytes_per_tile; },
+      true);
   std::map<std::string, std::pair<double, double>> types;
   for (const ipu::TypeCost& t : ipu::cycles_by_type(a.estimate()))
     types[t.type].first = static_cast<double>(t.cycles);

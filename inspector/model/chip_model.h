@@ -80,6 +80,7 @@ std::vector<double> chip_times(const GraphModel& graph, const ChipModel& chip);
 struct ChipComparison {
   std::string what;
   double a = 0, b = 0;
+  bool more_is_better = false;
 };
 std::vector<ChipComparison> compare_chips(const ChipModel& a, const ChipModel& b);
 

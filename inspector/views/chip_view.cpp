@@ -317,7 +317,11 @@ void ChipView::draw_trace(ImVec2 size) {
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, c.panel, 4 * s);
   const double all = model_->all_cycles();
   ImVec2 text = {at.x + 8 * s, at.y + 4 * s};
-  const std::string title = fmt::format("Phases over {} cycles:", count_text(all));
+  const double rest = static_cast<double>(model_->estimate().cycles) - all;
+  const std::string title =
+      rest > 0 ? fmt::format("Phases over {} cycles, {} more for transfers:", count_text(all),
+                             count_text(rest))
+               : fmt::format("Phases over {} cycles:", count_text(all));
   ui::label(list, text, c.text, title);
   ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
   text.x += ImGui::CalcTextSize(title.c_str()).x + 10 * s;
@@ -490,6 +494,7 @@ void ChipView::draw_operations(ImVec2 size) {
 }
 
 void ChipView::draw_comparison(ImVec2 size) {
+  ImGui::AlignTextToFramePadding();
   ui::dim_text("Compare with");
   for (const std::string& target : kTargets) {
     ImGui::SameLine();
@@ -505,8 +510,12 @@ void ChipView::draw_comparison(ImVec2 size) {
   if (!other_error_.empty()) ui::coloured_text(ui::colours().bad, other_error_);
   if (!other_) return;
   const auto rows = compare_chips(*model_, *other_);
-  ui::row(model_->choice().target, model_->estimate().fits() ? "fits" : "does not fit");
-  ui::row(other_->choice().target, other_->estimate().fits() ? "fits" : "does not fit");
+  for (const ChipModel* m : {model_.get(), other_.get()}) {
+    const ipu::Quality& q = m->estimate().cycle_quality;
+    ui::row(m->choice().target,
+            fmt::format("{}; cycles {}, error {}", m->estimate().fits() ? "fits" : "does not fit",
+                        ipu::trust_name(q.trust), q.error));
+  }
   const ui::Colours& c = ui::colours();
   ui::table(
       "chip comparison",
@@ -527,7 +536,8 @@ void ChipView::draw_comparison(ImVec2 size) {
       [&](size_t r, int col) {
         const ChipComparison& row = rows[r];
         if (col < 3 || row.a <= 0) return c.text;
-        return row.b / row.a > 1.05 ? c.warn : row.b / row.a < 0.95 ? c.good : c.text;
+        const double ratio = row.more_is_better ? row.a / std::max(row.b, 1e-30) : row.b / row.a;
+        return ratio > 1.05 ? c.warn : ratio < 0.95 ? c.good : c.text;
       });
 }
 

@@ -179,9 +179,17 @@ TEST(Estimate, OnlyMeasuredProgramsAreChecked) {
   EXPECT_EQ(trust("mk2", [](ChipProgram& p) { p.ops[0].cost.plan.reset(); }), Trust::unchecked);
   EXPECT_EQ(trust("c600", [](ChipProgram& p) { p.ops[1].cost.steps[0].repeats = 25; }),
             Trust::unchecked);
-  EXPECT_EQ(
-      trust("c600", [](ChipProgram& p) { p.ops[1].cost.plan->product.inputs = DType::f8_143; }),
-      Trust::unchecked);
+  for (const DType type : {DType::f8_143, DType::f32})
+    EXPECT_EQ(trust("c600", [&](ChipProgram& p) { p.ops[1].cost.plan->product.inputs = type; }),
+              Trust::unchecked);
+  Target other = target_of("c600");
+  other.tiles = 100;
+  ChipProgram p = products(3);
+  for (ChipOp& op : p.ops) op.cost.plan = Plan{};
+  EXPECT_EQ(estimate_of(p, other, {}).cycle_quality.trust, Trust::unchecked);
+  ChipOptions least;
+  least.available_memory_proportion = 0;
+  EXPECT_EQ(estimate_of(p, target_of("c600"), least).cycle_quality.trust, Trust::unchecked);
   EXPECT_EQ(trust("c600",
                   [](ChipProgram& p) {
                     p.ops[1].cost.plan->product.groups = 32;

@@ -89,6 +89,8 @@ TEST(Targets, JsonChangesFieldsOfABase) {
 }
 
 TEST(Targets, JsonRefusesFieldsAndValuesThatDoNotFit) {
+  EXPECT_EQ(target_from_json({{"base", "bow"}}).name, "bow");
+  EXPECT_EQ(target_from_json({{"base", "bow"}, {"tiles", 736}}).name, "bow (changed)");
   EXPECT_THROW(target_from_json({{"tyles", 4}}), Error);
   EXPECT_THROW(target_from_json({{"tiles", 0}}), Error);
   EXPECT_THROW(target_from_json({{"tiles", "many"}}), Error);

@@ -125,6 +125,8 @@ TEST(ChipModel, TwoEstimatesAreComparedByTheirNumbers) {
   EXPECT_EQ(row("cycles").b, static_cast<double>(b.estimate().cycles));
   EXPECT_EQ(row("bytes of a tile").b, 262144);
   EXPECT_GT(row("MatMul").b, 0);
+  EXPECT_TRUE(row("samples/s").more_is_better);
+  EXPECT_FALSE(row("milliseconds").more_is_better);
 }
 
 TEST(ChipModel, TablesHaveTheNumbersOfTheView) {
