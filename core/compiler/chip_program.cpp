@@ -33,7 +33,7 @@ class Maker {
       : graph_(graph),
         options_(options),
         plans_(options_.target, options_.chip.plan_options(options_.target)),
-        lowering_(options_.target, options_.chip, plans_) {}
+        lowering_(options_.target, options_.chip, options.plans ? *options.plans : plans_) {}
 
   ipu::ChipProgram run();
 
@@ -243,6 +243,17 @@ void Maker::set_lives() {
   }
 }
 
+// The number of sequences if recurrent operators read an input with the time first, else the first
+// dimension.
+int64_t samples_of(const ir::Value* v) {
+  const bool time_first =
+      v->shape().size() == 3 && std::ranges::any_of(v->uses(), [](const ir::Use& use) {
+        return use.input == 0 && !ops::facts_of(*use.node).states.empty() &&
+               use.node->int_attr("hidden_size", 0) > 0 && use.node->int_attr("layout", 0) == 0;
+      });
+  return std::max<int64_t>(1, v->shape()[time_first ? 1 : 0]);
+}
+
 void Maker::add_transfers() {
   const auto stream = [&](const ir::Value* v) {
     const int64_t bytes =
@@ -255,8 +266,7 @@ void Maker::add_transfers() {
     const int64_t bytes = stream(v);
     program_.input_bytes += bytes;
     program_.largest_input = std::max(program_.largest_input, bytes);
-    if (program_.samples <= 1 && !v->shape().empty())
-      program_.samples = std::max<int64_t>(1, v->shape()[0]);
+    if (program_.samples <= 1 && !v->shape().empty()) program_.samples = samples_of(v);
   }
   for (const ir::Value* v : graph_.outputs())
     if (v->type.is_static()) {
@@ -269,7 +279,11 @@ void Maker::add_transfers() {
 ipu::ChipProgram Maker::run() {
   for (const ir::Node* n : graph_.nodes()) add(*n, 1);
   add_transfers();
-  ipu::assign_ipus(program_, options_.target, options_.chip);
+  if (options_.ipu_of)
+    for (ipu::ChipOp& op : program_.ops)
+      op.ipu = options_.ipu_of(op.outputs.empty() ? op.name : program_.tensors[op.outputs[0]].name);
+  else
+    ipu::assign_ipus(program_, options_.target, options_.chip);
   ipu::outline(program_, options_.target, options_.chip);
   set_lives();
   return std::move(program_);

@@ -1,6 +1,7 @@
 // Lowers a graph to a program of the chip, which ipu/estimate.h measures.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,11 @@ struct EstimateOptions {
   Precision precision = Precision::fp16;
   // Names of inputs that are weights, for a model whose file does not contain its weights.
   std::vector<std::string> weights;
+  // Returns the IPU of an operation, by the name of its first result. It is called in the order of
+  // the operations. If there is none, ipu::assign_ipus() divides them.
+  std::function<int64_t(const std::string& result)> ipu_of;
+  // Plans that estimates with equal targets and plan options share, or null.
+  ipu::PlanCache* plans = nullptr;
 };
 
 // Applies the passes that the chip's compiler also applies: decompositions, and patterns for which

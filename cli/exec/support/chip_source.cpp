@@ -48,6 +48,17 @@ std::string ChipSource::option(const std::string& name, const std::string& fallb
 
 ChipSource chip_source(const std::string& path) {
   ChipSource source;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    std::vector<std::string> models;
+    for (const auto& entry : fs::directory_iterator(path, error))
+      if (entry.path().extension() == ".onnx" || entry.path().extension() == ".popef")
+        models.push_back(entry.path().string());
+    std::ranges::sort(models);
+    throw Failure(fmt::format("'{}' is a folder; give one model{}", path,
+                              models.empty() ? std::string(" (.onnx or .popef)")
+                                             : fmt::format(" of it, such as '{}'", models[0])));
+  }
   if (!path.ends_with(".popef")) {
     source.path = path;
     return source;

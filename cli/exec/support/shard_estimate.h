@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/chip_program.h"
@@ -24,11 +28,15 @@ class ShardEstimate {
   Candidate estimate(const Plan& plan) const;
 
  private:
+  // The part of each operation, in the order of the program.
+  std::function<size_t(const std::string& result)> part_of() const;
+
   const ir::Graph& graph_;
   const std::vector<SubGraph>& parts_;
+  std::unique_ptr<ir::Graph> on_chip_;  // with the decompositions and patterns of the chip
   compiler::EstimateOptions options_;
-  ipu::ChipProgram program_;
-  std::vector<size_t> part_of_op_;
+  std::unique_ptr<ipu::PlanCache> plans_;
+  std::unordered_map<std::string, size_t> part_of_value_;
 };
 
 }  // namespace poprt::cli

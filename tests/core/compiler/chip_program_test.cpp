@@ -57,6 +57,42 @@ TEST(ChipProgram, WeightsAreNotTransferredAndLiveAlways) {
   EXPECT_NEAR(static_cast<double>(weights), 2.0 * static_cast<double>(layers + 30522 * 768), 3e6);
 }
 
+// The cut decides what is one program: a call never has operations of another IPU.
+TEST(ChipProgram, TheCallerMayDivideTheOperationsOverIpus) {
+  const auto m = small(4);
+  EstimateOptions o = options_of(m);
+  o.chip.num_ipus = 2;
+  ipu::PlanCache plans(o.target, o.chip.plan_options(o.target));
+  o.plans = &plans;
+  size_t seen = 0;
+  const size_t half = m.graph->node_count() / 2;
+  o.ipu_of = [&](const std::string&) -> int64_t { return seen++ < half ? 0 : 1; };
+  const auto p = chip_program(*m.graph, o);
+  EXPECT_EQ(seen, m.graph->node_count());
+  EXPECT_GT(plans.size(), 0u);
+  EXPECT_EQ(p.ops.front().ipu, 0);
+  EXPECT_EQ(p.ops.back().ipu, 1);
+  for (const ipu::ChipOp& op : p.ops)
+    if (op.same_as != SIZE_MAX) EXPECT_EQ(p.ops[op.same_as].ipu, op.ipu) << op.name;
+}
+
+TEST(ChipProgram, SequencesOfARecurrentNetworkAreItsSamples) {
+  ir::Graph g;
+  g.opsets[""] = 14;
+  const auto input = [&](const char* name, Shape shape) {
+    return g.add_input(name, ir::ValueType::of(DType::f16, std::move(shape)));
+  };
+  ir::Node* node = g.add_node(
+      "LSTM", "", {input("x", {32, 5, 64}), input("w", {1, 256, 64}), input("r", {1, 256, 64})});
+  node->attributes["hidden_size"] = int64_t{64};
+  node->output()->type = ir::ValueType::of(DType::f16, {32, 1, 5, 64});
+  g.add_output(node->output());
+  EstimateOptions o;
+  o.target = ipu::target_of("c600");
+  o.weights = {"w", "r"};
+  EXPECT_EQ(chip_program(g, o).samples, 5);
+}
+
 TEST(ChipProgram, HalvesAreFasterThanFloatsAndQuartersThanHalves) {
   const auto m = chip_models::resnet50(16, false);
   EstimateOptions o = options_of(m);
