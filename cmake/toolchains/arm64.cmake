@@ -1,7 +1,7 @@
 # Builds for arm64 on another architecture, with Debian's toolchain: clang-19, and the C and C++ libraries and the linker of
 # crossbuild-essential-arm64. Libraries are those of Debian's architecture arm64 (dpkg --add-architecture arm64, and the packages of
 # tests/support/install_packages with the suffix :arm64). POPRT_CROSS_ROOT is a folder with these packages unpacked, if they are not
-# installed.
+# installed (tests/support/arm64_root).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)

@@ -4,11 +4,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 # Needs what cmake/toolchains/arm64.cmake names, qemu-user-static, and the commands of build/release (or POPRT_BUILD).
 # With the argument digits, only the example of digits runs. POPRT_CROSS_ROOT is the folder of an unpacked toolchain, as for
-# CMake; its programs find their libraries in it.
+# CMake, which tests/support/arm64_root makes; its programs find their libraries in it.
 root=${POPRT_CROSS_ROOT:-}
 build=${POPRT_BUILD:-build/release}
 cross() { LD_LIBRARY_PATH=${root:+$root/usr/lib/$(uname -m)-linux-gnu} "$@"; }
-qemu=${POPRT_QEMU:-$(command -v qemu-aarch64-static || command -v qemu-aarch64)}
+qemu=${POPRT_QEMU:-$(command -v qemu-aarch64-static || command -v qemu-aarch64 || echo "$root/usr/bin/qemu-aarch64-static")}
 cross cmake --preset arm64 ${root:+-DPOPRT_CROSS_ROOT=$root}
 cross cmake --build --preset arm64 -j "${POPRT_JOBS:-$(nproc)}"
 work=$(mktemp -d)
