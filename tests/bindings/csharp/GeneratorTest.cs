@@ -216,7 +216,7 @@ public sealed class GeneratorTest
         string file = Path.GetTempFileName() + ".popef";
         using (var generator = new Generator(Model("genai"), options))
         {
-            Assert.That(generator.Statistics(), Does.Contain("\"cache_bytes\":4096"));
+            Assert.That(generator.Statistics().Contains("\"cache_bytes\":4096"), Is.True);
             generator.Save(file);
         }
         using (var generator = new Generator(file, options))
@@ -227,12 +227,12 @@ public sealed class GeneratorTest
             sequence.Start();
             wanted.Start();
             Assert.That(sequence.ReadAll(), Is.EqualTo(wanted.ReadAll()));
-            exact.Save(file + ".exact");
+            exact.Save(file + ".exact.popef");
         }
-        Fails(ErrorCode.InvalidArgument, () => new Generator(file + ".exact", options),
+        Fails(ErrorCode.InvalidArgument, () => new Generator(file + ".exact.popef", options),
             "the PopEF file was compiled without it");
         File.Delete(file);
-        File.Delete(file + ".exact");
+        File.Delete(file + ".exact.popef");
         options.MaxLength = 64;
         Fails(ErrorCode.InvalidArgument, () => new Generator(Model("lstm"), options), "cache_precision");
         options.CachePrecision = "int4";
