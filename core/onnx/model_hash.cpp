@@ -101,6 +101,8 @@ std::vector<ModelFile::Part> joined_parts(std::vector<ModelFile::Part> parts, ui
 std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
                                 const std::optional<std::filesystem::path>& directory,
                                 bool allow_links, bool copy) {
+  // A file of another kind may have any size, and another thread may import it at the same time.
+  check_message(bytes, kModelTags, "ONNX model");
   Locations locations;
   // Parsing copies the weights. Most models have no external data; then the key of an external
   // tensor's entry does not occur in the bytes, and parsing is skipped.

@@ -65,8 +65,7 @@ void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::str
 
 }  // namespace
 
-void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
-                   google::protobuf::MessageLite& message) {
+void check_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what) {
   if (bytes.empty()) fail(ErrorCode::invalid_argument, "not an {}: it is empty", what);
   // Checked before protobuf's size limit, so that a large file of another kind gets the right
   // message.
@@ -75,6 +74,11 @@ void parse_message(std::span<const std::byte> bytes, KnownTags known, std::strin
     fail(ErrorCode::resource_exhausted,
          "the {} has {} bytes and protobuf reads 2 GiB at most; store its weights as external data",
          what, bytes.size());
+}
+
+void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
+                   google::protobuf::MessageLite& message) {
+  check_message(bytes, known, what);
   // Otherwise protobuf writes to stderr.
   const google::protobuf::LogSilencer silence;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),

@@ -26,9 +26,14 @@ inline constexpr uint32_t kModelTags[] = {1 << 3,      2 << 3 | 2,  3 << 3 | 2, 
                                           5 << 3,      6 << 3 | 2,  7 << 3 | 2,  8 << 3 | 2,
                                           14 << 3 | 2, 20 << 3 | 2, 25 << 3 | 2, 26 << 3 | 2};
 
-// Fills `message`; all of `bytes` must be one message. `what` is the kind for messages, such as
-// "ONNX model". Throws invalid_argument if the bytes are of another kind, data_loss if they are
-// truncated or damaged, and resource_exhausted beyond protobuf's limit of 2 GiB.
+// Checks the top-level fields and the size of a message without reading the contents of fields.
+// `what` is the kind for messages, such as "ONNX model". Throws invalid_argument if the bytes are
+// of another kind, data_loss if they are truncated or damaged, and resource_exhausted beyond
+// protobuf's limit of 2 GiB.
+void check_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what);
+
+// Fills `message`; all of `bytes` must be one message. Throws like check_message(), and data_loss
+// if a nested message is damaged.
 void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
                    google::protobuf::MessageLite& message);
 
