@@ -367,7 +367,7 @@ ExecutionPrecision execution_precision_named(std::string_view name) {
   if (name == "f16") return ExecutionPrecision::f16;
   if (name == "auto") return ExecutionPrecision::automatic;
   fail(ErrorCode::invalid_argument,
-       "execution_precision: expected f32, bf16, f16 or auto, found '{}'", name);
+       "`execution_precision`: expected f32, bf16, f16 or auto, found '{}'", name);
 }
 
 std::optional<RewrittenProgram> with_execution_precision(const Image& image,

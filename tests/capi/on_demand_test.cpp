@@ -214,7 +214,8 @@ TEST_F(OnDemand, WrongOptionsOfARunnerAreRefusedBeforeTheFirstRequest) {
               "invalid_argument: threads must be 1 to 1024, or 0 for the default; given " +
                   std::to_string(threads));
   EXPECT_EQ(refusal([](auto& o) { o.execution_precision = "int4"; }),
-            "invalid_argument: execution_precision: expected f32, bf16, f16 or auto, found 'int4'");
+            "invalid_argument: `execution_precision`: expected f32, bf16, f16 or auto, found "
+            "'int4'");
   EXPECT_NE(refusal([](auto& o) { o.numerics = "slow"; }).find("'slow'"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) {
               o.use_batching_dim = 1;

@@ -78,7 +78,7 @@ class InputOutputInformation(OptionTest):
 
     def test_directory_with_one_onnx_file(self):
         os.mkdir(self.path("models"))
-        self.fails(["-i", "models"], "0 .onnx files")
+        self.fails(["-i", "models"], "contains no .onnx file")
         for name in ("a", "b"):
             with open(model("relu"), "rb") as file:
                 self.write(f"models/{name}.onnx", file.read())
