@@ -142,17 +142,7 @@ void lower(LowerContext& ctx) {
   const BufferId q = in_as(ctx, 0, t);
   const Gathered k = gather_cache(ctx, s, 1, 4, 1, s.head, t),
                  v = gather_cache(ctx, s, 2, 5, 2, s.v_size, t);
-  calls::AttentionGeneric call;
-  call.batch = s.batch;
-  call.q_heads = s.q_heads;
-  call.kv_heads = s.kv_heads;
-  call.queries = s.queries;
-  call.keys = s.keys;
-  call.head = s.head;
-  call.v_size = s.v_size;
-  call.causal = ctx.node.int_attr("is_causal", 0) != 0;
-  call.left = ctx.node.int_attr("left_window_size", calls::kNoWindow);
-  call.right = ctx.node.int_attr("right_window_size", calls::kNoWindow);
+  calls::AttentionGeneric call = attention_call(ctx.node, s);
   call.offset = s.past;
   call.stage = ctx.node.int_attr("qk_matmul_output_mode", 0);
   call.q = head_strides(s.packed, s.q_heads, s.queries, s.head);

@@ -20,6 +20,24 @@ inline std::array<int64_t, 3> head_strides(bool packed, int64_t heads, int64_t r
   return {heads * rows * width, rows * width, width};
 }
 
+// Returns the call of a node with these sizes, and with its attributes for the keys that a query
+// may see. Operands have no strides.
+template <class Sizes>
+calls::AttentionGeneric attention_call(const ir::Node& node, const Sizes& s) {
+  calls::AttentionGeneric call;
+  call.batch = s.batch;
+  call.q_heads = s.q_heads;
+  call.kv_heads = s.kv_heads;
+  call.queries = s.queries;
+  call.keys = s.keys;
+  call.head = s.head;
+  call.v_size = s.v_size;
+  call.causal = node.int_attr("is_causal", 0) != 0;
+  call.left = node.int_attr("left_window_size", calls::kNoWindow);
+  call.right = node.int_attr("right_window_size", calls::kNoWindow);
+  return call;
+}
+
 // Returns the shape of input `input`, a mask, with four dimensions. Only the last one may be
 // smaller than that of the scores [batch, q_heads, queries, keys] without being 1; the missing keys
 // are hidden. Throws invalid_argument if the mask does not fit.

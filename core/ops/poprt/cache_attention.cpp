@@ -80,17 +80,7 @@ void lower(LowerContext& ctx) {
   const DType type = ctx.in_dtype(0);
   if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
     ctx.fail_unsupported("the queries are {}, expected f32, f16 or bf16", dtype_name(type));
-  calls::AttentionGeneric call;
-  call.batch = s.batch;
-  call.q_heads = s.q_heads;
-  call.kv_heads = s.kv_heads;
-  call.queries = s.queries;
-  call.keys = s.keys;
-  call.head = s.head;
-  call.v_size = s.v_size;
-  call.causal = ctx.node.int_attr("is_causal", 0) != 0;
-  call.left = ctx.node.int_attr("left_window_size", calls::kNoWindow);
-  call.right = ctx.node.int_attr("right_window_size", calls::kNoWindow);
+  calls::AttentionGeneric call = attention_call(ctx.node, s);
   call.offset = ctx.node.int_attr("offset", 0);
   call.scale = ctx.node.float_attr("scale", 1 / std::sqrt(static_cast<float>(s.head)));
   call.softcap = ctx.node.float_attr("softcap", 0);

@@ -37,15 +37,7 @@ std::vector<ExpectedText> texts_of(const std::string& kind) {
 TEST_P(EncoderDecoder, GivesTheTokensAndProbabilitiesOfTheReference) {
   for (const int64_t slots : {1, 3}) {
     Generator generator(generation_model(GetParam(), sizes_of(GetParam(), slots)));
-    for (const ExpectedText& wanted : texts_of(GetParam())) {
-      const auto s = generator.submit(wanted.prompt, as_expected(wanted));
-      const Text got = read_text(*s);
-      EXPECT_EQ(got.tokens, wanted.tokens) << "source of " << wanted.source.size();
-      ASSERT_EQ(got.log_probabilities.size(), wanted.log_probabilities.size());
-      for (size_t i = 0; i < got.tokens.size(); i++)
-        EXPECT_NEAR(got.log_probabilities[i], wanted.log_probabilities[i], 1e-3) << i;
-      EXPECT_EQ(s->finish(), Finish::length);
-    }
+    for (const ExpectedText& wanted : texts_of(GetParam())) expect_text(generator, wanted, 1e-3);
   }
 }
 
@@ -66,19 +58,7 @@ TEST_P(EncoderDecoder, UpdatesItsCachesInPlaceAndRunsTheEncoderOnce) {
 TEST_P(EncoderDecoder, GivesTheSameTokensToSequencesThatJoinAndLeave) {
   Generator generator(generation_model(GetParam(), sizes_of(GetParam(), 3)));
   const auto texts = texts_of(GetParam());
-  std::mt19937 random(5);
-  std::vector<std::pair<size_t, std::shared_ptr<generate::Sequence>>> running;
-  const auto finish = [&](size_t i) {
-    const auto [text, s] = running[i];
-    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_EQ(read_text(*s).tokens, texts[text].tokens);
-  };
-  for (int round = 0; round < 40; round++) {
-    const size_t text = random() % texts.size();
-    running.emplace_back(text, generator.submit(texts[text].prompt, as_expected(texts[text])));
-    if (running.size() > 6) finish(random() % running.size());
-  }
-  while (!running.empty()) finish(0);
+  expect_same_tokens_together(generator, texts, 40);
 }
 
 TEST_P(EncoderDecoder, StartsWithTheTokenOfTheModel) {

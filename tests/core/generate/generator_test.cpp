@@ -26,15 +26,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Generation,
 
 TEST_P(Generation, GivesTheTokensAndProbabilitiesOfTheReference) {
   Generator generator(generation_model(GetParam(), {64, 1, {8}}));
-  for (const ExpectedText& wanted : expected_texts(GetParam())) {
-    const auto s = generator.submit(wanted.prompt, as_expected(wanted));
-    const Text got = read_text(*s);
-    EXPECT_EQ(got.tokens, wanted.tokens) << "prompt of " << wanted.prompt.size();
-    ASSERT_EQ(got.log_probabilities.size(), wanted.log_probabilities.size());
-    for (size_t i = 0; i < got.tokens.size(); i++)
-      EXPECT_NEAR(got.log_probabilities[i], wanted.log_probabilities[i], 1e-4) << i;
-    EXPECT_EQ(s->finish(), Finish::length);
-  }
+  for (const ExpectedText& wanted : expected_texts(GetParam()))
+    expect_text(generator, wanted, 1e-4);
 }
 
 TEST_P(Generation, UpdatesItsCachesInPlace) {
@@ -46,19 +39,7 @@ TEST_P(Generation, UpdatesItsCachesInPlace) {
 TEST_P(Generation, GivesTheSameTokensToSequencesThatJoinAndLeave) {
   Generator generator(generation_model(GetParam(), {64, 3, {8}}));
   const auto texts = expected_texts(GetParam());
-  std::mt19937 random(5);
-  std::vector<std::pair<size_t, std::shared_ptr<generate::Sequence>>> running;
-  const auto finish = [&](size_t i) {
-    const auto [text, s] = running[i];
-    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_EQ(read_text(*s).tokens, texts[text].tokens);
-  };
-  for (int round = 0; round < 60; round++) {
-    const size_t text = random() % texts.size();
-    running.emplace_back(text, generator.submit(texts[text].prompt, as_expected(texts[text])));
-    if (running.size() > 6) finish(random() % running.size());
-  }
-  while (!running.empty()) finish(0);
+  expect_same_tokens_together(generator, texts, 60);
 }
 
 TEST_P(Generation, GivesTheSameTokensAfterASharedPrefix) {

@@ -34,32 +34,13 @@ TEST_P(Recurrent, GivesTheTokensAndProbabilitiesOfTheReference) {
   Generator generator(model(1));
   const auto texts = expected_texts(GetParam(), kRecurrent);
   ASSERT_EQ(texts.size(), 5u);
-  for (const ExpectedText& wanted : texts) {
-    const auto s = generator.submit(wanted.prompt, as_expected(wanted));
-    const Text got = read_text(*s);
-    EXPECT_EQ(got.tokens, wanted.tokens) << "prompt of " << wanted.prompt.size();
-    ASSERT_EQ(got.log_probabilities.size(), wanted.log_probabilities.size());
-    for (size_t i = 0; i < got.tokens.size(); i++)
-      EXPECT_NEAR(got.log_probabilities[i], wanted.log_probabilities[i], 1e-4) << i;
-  }
+  for (const ExpectedText& wanted : texts) expect_text(generator, wanted, 1e-4);
 }
 
 TEST_P(Recurrent, GivesTheSameTokensToSequencesThatJoinAndLeave) {
   Generator generator(model(3));
   const auto texts = expected_texts(GetParam(), kRecurrent);
-  std::mt19937 random(5);
-  std::vector<std::pair<size_t, std::shared_ptr<generate::Sequence>>> running;
-  const auto finish = [&](size_t i) {
-    const auto [text, s] = running[i];
-    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_EQ(read_text(*s).tokens, texts[text].tokens);
-  };
-  for (int round = 0; round < 60; round++) {
-    const size_t text = random() % texts.size();
-    running.emplace_back(text, generator.submit(texts[text].prompt, as_expected(texts[text])));
-    if (running.size() > 6) finish(random() % running.size());
-  }
-  while (!running.empty()) finish(0);
+  expect_same_tokens_together(generator, texts, 60);
 }
 
 // A slot continues only if the new prompt begins with all of its tokens.

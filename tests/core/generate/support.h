@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -109,6 +111,38 @@ inline generate::SequenceOptions as_expected(const ExpectedText& text) {
   options.source = text.source;
   options.features = text.features;
   return options;
+}
+
+// Compares the tokens of a text, and their log-probabilities within a tolerance.
+inline void expect_text(generate::Generator& generator, const ExpectedText& wanted,
+                        double tolerance) {
+  SCOPED_TRACE(
+      fmt::format("prompt of {}, source of {}", wanted.prompt.size(), wanted.source.size()));
+  const auto s = generator.submit(wanted.prompt, as_expected(wanted));
+  const Text got = read_text(*s);
+  EXPECT_EQ(got.tokens, wanted.tokens);
+  ASSERT_EQ(got.log_probabilities.size(), wanted.log_probabilities.size());
+  for (size_t i = 0; i < got.tokens.size(); i++)
+    EXPECT_NEAR(got.log_probabilities[i], wanted.log_probabilities[i], tolerance) << i;
+  EXPECT_EQ(s->finish(), generate::Finish::length);
+}
+
+// Compares the tokens of random texts, of which at most six run at the same time.
+inline void expect_same_tokens_together(generate::Generator& generator,
+                                        const std::vector<ExpectedText>& texts, int rounds) {
+  std::mt19937 random(5);
+  std::vector<std::pair<size_t, std::shared_ptr<generate::Sequence>>> running;
+  const auto finish = [&](size_t i) {
+    const auto [text, s] = running[i];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_EQ(read_text(*s).tokens, texts[text].tokens);
+  };
+  for (int round = 0; round < rounds; round++) {
+    const size_t text = random() % texts.size();
+    running.emplace_back(text, generator.submit(texts[text].prompt, as_expected(texts[text])));
+    if (running.size() > 6) finish(random() % running.size());
+  }
+  while (!running.empty()) finish(0);
 }
 
 }  // namespace poprt::test
