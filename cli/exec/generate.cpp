@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/log.h"
 #include "common/arguments.h"
 #include "common/json.h"
 #include "common/text_stream.h"
@@ -176,6 +177,15 @@ void print_end(const GenerateArguments& a, const GeneratedText& text, bool has_t
   }
 }
 
+// Models that are tuned for chats often end at once if a prompt has no template.
+void warn_of_empty_text(const GeneratedText& text) {
+  if (!text.text.empty() || text.finish_reason != "stop") return;
+  log().warn(
+      "the text of prompt {} is empty: the model ended it at once; a model for chats expects its "
+      "template around a prompt (poprt help generation)",
+      text.index);
+}
+
 // Reads a text to its end and prints it.
 GeneratedText read_sequence(poprt_sequence* sequence, const GenerateArguments& a, size_t index,
                             std::vector<int64_t> prompt, const Tokenizer* tokenizer,
@@ -207,6 +217,7 @@ GeneratedText read_sequence(poprt_sequence* sequence, const GenerateArguments& a
   }
   text.score = poprt_sequence_score(sequence);
   print_end(a, text, tokenizer != nullptr, rest);
+  if (pieces && !pieces->stopped()) warn_of_empty_text(text);
   return text;
 }
 

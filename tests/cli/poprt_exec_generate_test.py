@@ -205,6 +205,15 @@ class Generate(CommandTest):
         self.assertEqual(output["text"], "".join(letters[t] for t in output["tokens"] if t < len(letters)))
         self.assertEqual(self.succeeds(*words).splitlines()[0], output["text"])
         self.fails(["model", "--prompt", "A"], "substring not found")
+        # A token without a letter, such as the end of a text.
+        first = {}
+        for letter in letters:
+            (text,) = json.loads(self.succeeds("model", "--prompt", letter, *words[3:], "--json"))["texts"]
+            first[letter] = text["tokens"][0]
+        silent, ending = next((k, t) for k, t in first.items() if t >= len(letters))
+        ended = self.run_command("model", "--prompt", silent, "--stop", str(ending))
+        self.assertEqual((ended.code, ended.out.splitlines()[0]), (0, ""))
+        self.assertIn("the text of prompt 0 is empty: the model ended it at once", ended.err)
         with open(self.path("wrong.json"), "w", encoding="utf-8") as file:
             file.write("[]")
         self.fails([*words, "--tokenizer", "wrong.json"], "no tokenizer")
