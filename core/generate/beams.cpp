@@ -37,7 +37,7 @@ std::vector<BeamSearch::Candidate> BeamSearch::best_of(
     for (size_t t = 0; t < rows[r].size(); t++)
       if (rows[r][t] > -std::numeric_limits<double>::infinity())
         all.push_back({running_[r].score + rows[r][t], r, static_cast<int64_t>(t)});
-  // Of equal continuations, that of the better text, and then the lower token, is first.
+  // Among equal scores, the continuation of the better text is first, then the lower token.
   const auto before = [](const Candidate& a, const Candidate& b) {
     return a.score != b.score     ? a.score > b.score
            : a.parent != b.parent ? a.parent < b.parent

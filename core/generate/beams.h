@@ -3,7 +3,8 @@
 // The definition is that of Hugging Face's transformers. In each step, every running text has a
 // continuation for each token. Of the best continuations, those that end join the finished texts if
 // they are among the first num_beams; the best others run on. The score of a finished text is the
-// sum of its log-probabilities, divided by its number of new tokens to the power length_penalty.
+// sum of the log-probabilities of its tokens after penalties (Sampler::Scores::changed), divided by
+// its number of new tokens to the power length_penalty.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,9 @@
 
 namespace poprt::generate {
 
-// no: the search ends when no running text can become better than the worst of num_beams finished
-// ones, as far as its current length tells. yes: it ends when num_beams texts have finished. never:
-// like `no`, with the maximum length instead of the current one.
+// yes: the search ends when num_beams texts have finished. no: it ends when, in addition, the best
+// running text, with its score divided as for its current length, is not better than the worst
+// finished one. never: like `no`, but a length_penalty above 0 applies to the maximum length.
 enum class EarlyStopping : uint8_t { no, yes, never };
 
 struct BeamOptions {
@@ -28,23 +29,25 @@ struct BeamOptions {
   EarlyStopping early_stopping = EarlyStopping::no;
 };
 
-// Throws invalid_argument with the name of the option.
+// Throws invalid_argument with the name of the option if one is out of range. Each beam needs one
+// of the `slots` of the generator.
 void check(const BeamOptions& options, int64_t slots);
 
 struct BeamText {
   std::vector<Token> tokens;
-  double score = 0;  // of a running text: the sum of its log-probabilities
+  double score = 0;  // of a running text: the sum that is not divided yet
 };
 
 class BeamSearch {
  public:
-  // `most` is the number of new tokens of a text, `stops` the number of different tokens that end
-  // one.
+  // `most` is the maximum number of new tokens of a text, `stops` the number of different tokens
+  // that end one.
   BeamSearch(const BeamOptions& options, size_t most, size_t stops);
 
   // Texts that continue. At the beginning there is one without tokens.
   const std::vector<BeamText>& running() const { return running_; }
-  // For each running text: the one before the last step that it continues.
+  // For each running text, the index of the text that it continues, in running() before the last
+  // step.
   const std::vector<size_t>& parents() const { return parents_; }
   bool is_done() const { return done_; }
 

@@ -252,7 +252,7 @@ size_t Decoder::shape_for(int64_t length, size_t tokens) const {
 }
 
 // Fills the inputs of one sequence that has `length` tokens before the new ones. Tokens after the
-// given ones are padding: their keys are in places after the sequence, which the next run writes.
+// given ones are padding. Their keys are in places after the sequence, which later runs overwrite.
 void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int64_t> tokens,
                       int64_t length) {
   const auto count = static_cast<size_t>(shape.tokens);
@@ -263,7 +263,7 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
                      std::min(length + static_cast<int64_t>(i), d_.max_length - 1));
   }
   if (d_.position) position_.put(row, length);
-  if (d_.valid) valid_.put(row, length + shape.tokens);  // queries are the last of these places
+  if (d_.valid) valid_.put(row, length + shape.tokens);  // the new tokens are the last ones
   if (!d_.mask) return;
   if (d_.mask_of_new_tokens) {
     for (size_t i = 0; i < count; i++) mask_.put(row * count + i, 1);
@@ -286,7 +286,7 @@ void Decoder::run(size_t shape, size_t first_slot) {
     const auto places = static_cast<size_t>(d_.encoder->places);
     for (size_t r = 0; r < rows; r++)
       for (size_t p = 0; p < places; p++)
-        memory_mask_.put(r * places + p,  // a slot without a sequence has a place, too
+        memory_mask_.put(r * places + p,  // a slot without a source also reads one place
                          p == 0 || static_cast<int64_t>(p) < source_lengths_[first_slot + r]);
   }
   for (size_t i = 0; i < caches_.size(); i++) {

@@ -1,9 +1,10 @@
 // A language model on a device, with the caches of several sequences.
 //
-// The caches stay in the memory of the decoder, which is also memory of the device: each run gets
-// the same memory for past and present, and writes only the places of the new tokens. A sequence
+// The caches stay in the memory of the decoder, which is also memory of the device. If the program
+// allows it (Cache::in_place), each run gets the same memory for past and present, and writes only
+// the places of the new tokens. Otherwise, the present is copied back after each run. A sequence
 // has a slot, which is a row of each cache and of each recurrent state. The host stores its length,
-// so a roll back moves no memory. The places after the length have unspecified contents.
+// so rolling back moves no memory. The places after the length have unspecified contents.
 #pragma once
 
 #include <cstddef>
@@ -27,26 +28,28 @@ class Decoder {
   const std::shared_ptr<const runtime::Model>& model() const { return session_.shared_model(); }
 
   int64_t length(size_t slot) const { return lengths_[slot]; }
-  // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer, and
-  // failed_precondition for a part of the tokens if the model has recurrent states, which depend on
-  // all tokens.
+  // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer.
+  // Recurrent states depend on all tokens, so a model that has them can only keep all tokens or
+  // none, and other lengths throw failed_precondition.
   void roll_back(size_t slot, int64_t length);
   // Makes slot `to` equal to slot `from`.
   void copy(size_t from, size_t to);
 
   // The bytes of a slot: the places of its tokens in each cache, its states, and its keys and
-  // values of cross-attention. restore() makes a slot equal to the one that was saved. Throws
-  // data_loss if the number of bytes is another one.
+  // values of cross-attention. restore() makes a slot equal to the one that was saved. It throws
+  // data_loss if `bytes` does not have saved_bytes(length) bytes, or if the slot would have no
+  // place for a further token.
   uint64_t saved_bytes(int64_t length) const;
   std::vector<std::byte> save(size_t slot) const;
   void restore(size_t slot, int64_t length, int64_t source_length,
                std::span<const std::byte> bytes);
-  // The tokens of the input of the encoder; 0 without an encoder.
+  // The number of tokens of the input of the encoder; for features, the number of keys of
+  // cross-attention; 0 without an encoder.
   int64_t source_length(size_t slot) const;
 
-  // Appends the first tokens to a slot, in one run, and returns their number, which is at most what
-  // one program takes. The logits are those after the last appended token. Throws
-  // failed_precondition unless the slot has room for all tokens and one more, because decode()
+  // Appends the first of the tokens to a slot, as many as one program takes, in one run. Returns
+  // their number. The logits are those after the last appended token. Throws failed_precondition if
+  // `tokens` is empty, or if the slot has no room for all of them and one more, because decode()
   // writes to the place after the sequence.
   size_t prefill(size_t slot, std::span<const int64_t> tokens);
   // Appends tokens[s] to slot s, unless it is -1. The logits of slot s are row s. Throws
@@ -60,9 +63,9 @@ class Decoder {
   // The logits of the last run: of one slot after prefill(), of each slot after decode().
   std::span<float> logits(size_t row);
 
-  // Bytes of the caches of all slots.
+  // Bytes of the caches and of the keys and values of cross-attention of all slots.
   uint64_t cache_bytes() const;
-  // That of the session, with a record of the generator, or null.
+  // The telemetry of the session, which has a record of the generator, or null.
   runtime::Telemetry* telemetry() const { return session_.telemetry(); }
 
   // Makes the current run and later ones fail with cancelled. Any thread may call it.

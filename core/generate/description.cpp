@@ -205,8 +205,8 @@ class DescriptionReader {
     e.cross.push_back(c);
   }
 
-  // Throws unless the anchor has `elements` elements, as many as a run at the largest shape reads
-  // or writes, and a type that the generator can convert.
+  // Throws unless the anchor has a type that the generator can convert, and at least `elements`
+  // elements, which a run at the largest shape reads or writes.
   void check_anchor(const program::Anchor& a, int64_t elements, bool floats) const {
     const bool type = floats ? a.dtype == DType::f32
                              : a.dtype == DType::s64 || a.dtype == DType::s32 ||
@@ -216,8 +216,8 @@ class DescriptionReader {
            shape_string(a.shape), elements);
   }
 
-  // Throws if an input has two meanings, or if the program has another number of variants than
-  // shapes.
+  // Throws if an input has two meanings, or unless the program has one variant for each shape and
+  // for each length of the encoder.
   void check_roles() const {
     std::vector<size_t> roles = {d_.ids, d_.variant};
     for (const auto& role : {d_.last, d_.mask, d_.positions, d_.position, d_.valid})

@@ -91,8 +91,8 @@ struct Description {
   // The prompt of the decoder if the caller gives none. May be empty; then the caller must give
   // one.
   std::vector<int64_t> start_tokens;
-  // Tokens that are always the first after a prompt of one token, or the last one if a text has the
-  // maximum length.
+  // Tokens that are always chosen: as the first one after a prompt of one token, and as the last
+  // one of a text that reaches its maximum length.
   std::optional<int64_t> forced_first, forced_last;
   // Tokens that are never chosen, or not as the first one.
   std::vector<int64_t> suppressed, suppressed_first;

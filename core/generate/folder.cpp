@@ -102,7 +102,8 @@ class FolderReader {
       return path;
     };
     found_.model = file_of(decoder);
-    // Before version 0.6, one file had the encoder and the first step of the decoder.
+    // Before version 0.6 of onnxruntime-genai, one file contained the encoder and the first step of
+    // the decoder.
     for (const char* key : {"encoder", "encoder_decoder_init"}) {
       if (!model.contains(key) || found_.encoder) continue;
       const json encoder = object(model, key), inputs = object(encoder, "inputs");
@@ -126,8 +127,8 @@ class FolderReader {
     found_.context_length = number(model, "context_length").value_or(0);
     read_stop_tokens(model);
     if (!found_.encoder) return;
-    // genai gets the first tokens of a text from its user. The files of transformers, if they are
-    // in the folder, have them.
+    // onnxruntime-genai receives the first tokens of a text from its user. The files of
+    // transformers contain them, if they are in the folder.
     for (const char* name : {"config.json", "generation_config.json"})
       if (fs::exists(folder_ / name)) read_start_tokens(read(name));
   }
@@ -156,7 +157,7 @@ class FolderReader {
     return folder_ / given;
   }
 
-  // The decoder starts with the token that begins a text of the model.
+  // Reads the tokens with which a text of the decoder begins, and the forced and suppressed tokens.
   void read_start_tokens(const json& from) {
     if (const auto start = number(from, "decoder_start_token_id")) {
       const bool given = !found_.start_tokens.empty();
@@ -167,7 +168,8 @@ class FolderReader {
     }
     const auto forced = from.find("forced_decoder_ids");
     if (forced != from.end() && forced->is_array()) {
-      // Pairs of a place and a token, from place 1 on. A token without a value is not forced.
+      // Pairs of a place and a token, from place 1 on. The first pair without a token, or with a
+      // place that does not follow, ends the forced tokens.
       std::vector<int64_t> tokens = found_.start_tokens;
       tokens.resize(std::min<size_t>(tokens.size(), 1));
       for (const json& pair : *forced) {

@@ -6,6 +6,9 @@
 //   names
 //   encoder_model.onnx         an encoder; unless the decoder is merged, with decoder_model.onnx
 //
+// Without genai_config.json, model.onnx and the files of a model with an encoder may also be in the
+// subfolder onnx.
+//
 // The path may also be that of a .onnx or .popef file, which has no settings.
 #pragma once
 
@@ -46,11 +49,10 @@ struct ModelFolder {
 // (a decoder of several models), and permission_denied (a model outside the folder).
 ModelFolder open_folder(const std::filesystem::path& path);
 
-// Returns the options of the compilation as JSON (compiler/generation.h). 0 and empty lists select
-// the defaults: the context, at most kDefaultLength; one slot; pieces of prompts that the compiler
-// chooses. The default of an encoder is its context, at most kDefaultSource. Throws
-// invalid_argument for sizes that the model does not have.
+// The largest lengths of a text and of the input of an encoder that are chosen by default.
 inline constexpr int64_t kDefaultLength = 2048, kDefaultSource = 512;
+// 0 and empty lists select the defaults: the context, at most kDefaultLength; one slot; pieces of
+// prompts that the compiler chooses; the context of the encoder, at most kDefaultSource.
 struct GenerationSizes {
   int64_t max_length = 0, slots = 0;
   std::vector<int64_t> prefill;
@@ -58,6 +60,8 @@ struct GenerationSizes {
   std::vector<std::pair<std::string, std::string>> states;  // in addition to the folder's
   std::string cache_precision;  // "int8"; empty: the precision of the model
 };
+// Returns the options of the compilation as JSON (compiler/generation.h). Throws invalid_argument
+// for lengths above the context of the model, and for an encoder_length that the model cannot use.
 std::string generation_text(const ModelFolder& folder, const GenerationSizes& sizes);
 
 }  // namespace poprt::generate

@@ -440,14 +440,14 @@ void Generator::drop_ended() {
 
 // Returns the number of first tokens of a prompt that a slot with `cached` has. The last token of
 // the prompt is computed in any case, because its logits are needed. A recurrent state cannot be
-// rolled back, so the prompt must begin with all of its tokens.
+// rolled back, so it is reused only if the prompt begins with all tokens of the slot.
 size_t Generator::reusable(std::span<const int64_t> cached, std::span<const int64_t> prompt) const {
   const size_t kept = std::min(common_prefix(cached, prompt), prompt.size() - 1);
   return description().states.empty() || kept == cached.size() ? kept : 0;
 }
 
 // Returns a free slot for a sequence. With reuse_prefixes, `from` becomes the slot that contains
-// the longest part of the prompt, if there is one. It is the returned slot if that is free.
+// the longest part of the prompt, if there is one. If that slot is free, it is returned.
 size_t Generator::free_slot_for(const Sequence& s, std::optional<size_t>& from) const {
   size_t best = 0, slot = slots_.size();
   for (size_t i = 0; i < slots_.size(); i++) {
@@ -531,7 +531,7 @@ bool Generator::is_stop(const Sequence& s, int64_t token) const {
   return contains(o.stop_tokens) || (!o.ignore_stop && contains(description().stop_tokens));
 }
 
-// Runs one piece of the prompt of one sequence.
+// Runs the encoder or one piece of the prompt of one sequence.
 void Generator::run_prompt() {
   for (size_t i = 0; i < slots_.size(); i++) {
     const size_t slot = (turn_ + i) % slots_.size();
@@ -731,7 +731,7 @@ size_t Generator::most_tokens(const Sequence& s) const {
   return limit ? std::min(places, s.prompt_length_ + limit) : places;
 }
 
-// As in Hugging Face's transformers.
+// Returns the token that must come next, if there is one, as in Hugging Face's transformers.
 std::optional<int64_t> Generator::forced_token(const Sequence& s, size_t length) const {
   const Description& d = description();
   if (d.forced_last && length + 1 == most_tokens(s)) return d.forced_last;

@@ -43,7 +43,8 @@ std::string_view finish_name(Finish finish);
 struct SequenceOptions {
   SamplingOptions sampling;
   std::chrono::nanoseconds time_limit{};  // from submission; 0: no limit
-  // The sequence waits after each run until the caller, who may change the logits, calls resume().
+  // Before each token, the sequence waits until the caller, who may change the logits, calls
+  // resume().
   bool wait_for_logits = false;
   BeamOptions beams;  // with more than one beam, tokens come when the search has ended
   // The input of the encoder.
@@ -55,7 +56,7 @@ struct GeneratorOptions {
   device::LoadOptions load;
   // A new sequence uses the tokens that an earlier one left in a slot, or that another one has, if
   // its prompt begins with them. Results may then differ in the last bits, because a prompt and a
-  // decoding step round differently.
+  // decoding step round differently. Has no effect on a model with an encoder.
   bool reuse_prefixes = false;
 };
 
@@ -71,18 +72,20 @@ class Sequence {
   std::optional<Token> next(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
   // Returns none while the sequence continues. Its last tokens may be unread when it has ended.
   Finish finish() const;
-  // Ends the sequence before its next token. Tokens that were generated can still be read.
+  // Ends the sequence after the current run, which may still add a token. Tokens that were
+  // generated can still be read.
   void cancel();
   size_t prompt_length() const noexcept { return prompt_length_; }
 
   // Waits for the end and goes to the next text of a beam search, whose tokens next() then returns.
-  // Returns false if there is none. Throws as next().
+  // Unread tokens of the current text are lost. Returns false if there is no further text. Throws
+  // deadline_exceeded and the error of the run.
   bool next_text(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
   // The score of the current text of a beam search; 0 before its end and for other sequences.
   double score() const;
 
-  // Waits for the logits of the next token; returns none if the sequence has ended. Requires
-  // wait_for_logits. Throws the errors of next().
+  // Waits for the logits of the next token; returns none if the sequence has ended. Throws
+  // failed_precondition without wait_for_logits, deadline_exceeded, and the error of the run.
   std::vector<float> logits(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
   // Continues with these logits. Throws invalid_argument for a wrong number, and
   // failed_precondition if the sequence does not wait.
@@ -145,12 +148,13 @@ class Generator {
   // Returns the bytes of a sequence of this generator, with its state on the device, its options
   // and the tokens that were not read. restore() continues it, with the same tokens, in this
   // generator or in another one of an equal model; the time limit begins again. save() waits for
-  // the end of the current run. It throws unimplemented for a beam search, and the error of a
-  // sequence that failed. restore() throws data_loss for damaged bytes, and failed_precondition for
-  // those of another model, build or maximum length. Thread-safe.
+  // the end of the current run. It throws invalid_argument for a sequence of another generator,
+  // unimplemented for a beam search, and the error of a sequence that failed. restore() throws
+  // data_loss for damaged bytes, and failed_precondition for those of another model, build or
+  // maximum length. Thread-safe.
   std::vector<std::byte> save(Sequence& sequence);
   std::shared_ptr<Sequence> restore(std::span<const std::byte> bytes);
-  // Throws the errors of restore().
+  // Checks the bytes without continuing the sequence. Throws the errors of restore().
   void check_saved(std::span<const std::byte> bytes);
 
   // JSON with the state of slots and caches, and the numbers of sequences, tokens and seconds since

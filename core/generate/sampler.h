@@ -1,8 +1,9 @@
 // Chooses the next token of a sequence from the logits of a model.
 //
 // Steps, in this order: repetition penalty, bad tokens, stop tokens before the minimal length; then
-// greedy choice (temperature 0), or temperature, top-k, top-p, min-p and a draw. Equal logits and
-// an equal seed result in the same tokens on every machine.
+// greedy choice (temperature 0), or temperature, top-k, top-p, min-p and a draw. Equal logits,
+// options and seeds result in the same tokens, unless the exp() of another C library rounds
+// differently.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@
 namespace poprt::generate {
 
 struct SamplingOptions {
-  double temperature = 0;         // 0: the most probable token
-  int64_t top_k = 0;              // the number of most probable tokens that are kept; 0: all
-  double top_p = 1;               // keeps the fewest tokens whose probabilities have this sum
-  double min_p = 0;               // keeps tokens of at least this part of the greatest probability
-  double repetition_penalty = 1;  // divides logits above 0 and multiplies those below
+  double temperature = 0;  // 0: the most probable token
+  int64_t top_k = 0;       // the number of most probable tokens that are kept; 0: all
+  double top_p = 1;        // keeps the fewest tokens with at least this sum of probabilities
+  double min_p = 0;        // keeps tokens of at least this part of the greatest probability
+  // Divides the logits above 0 of tokens that the text contains, and multiplies those below 0.
+  double repetition_penalty = 1;
   uint64_t seed = 0;
   std::vector<int64_t> bad_tokens;   // that are never chosen
   std::vector<int64_t> stop_tokens;  // that end the sequence, in addition to those of the model
@@ -39,7 +41,8 @@ class Sampler {
  public:
   explicit Sampler(SamplingOptions options);
 
-  // The number of random numbers that were drawn. set_draws() continues after as many.
+  // The number of random numbers that were drawn since the seed. set_draws() seeds again and skips
+  // `draws` numbers.
   uint64_t draws() const { return draws_; }
   void set_draws(uint64_t draws);
 

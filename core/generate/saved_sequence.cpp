@@ -89,7 +89,7 @@ SavedSequence read_fields(const json& from) {
   return s;
 }
 
-// The numbers of tokens that a generator has between two of its runs.
+// Throws data_loss unless a generator can have these tokens and counts between two of its runs.
 void check_progress(const SavedSequence& s, const Description& d) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) fail_damaged(what);
@@ -115,7 +115,7 @@ void check_progress(const SavedSequence& s, const Description& d) {
 }
 
 // A program whose states have the same size for every length does not depend on max_length, so the
-// fingerprint does not detect another one.
+// fingerprint does not detect another max_length.
 void check_length(const SavedSequence& s, const Description& d) {
   const auto most = static_cast<size_t>(d.max_length);
   if (s.prompt_length >= most || s.tokens.size() > most ||

@@ -33,7 +33,7 @@ struct SavedSequence {
   uint64_t draws = 0;
   bool encoded = false;
   int64_t source_length = 0;
-  std::vector<std::byte> device;  // empty if no token is computed and nothing is encoded
+  std::vector<std::byte> device;  // empty if the sequence has ended or nothing was computed
 };
 
 // A text that differs for other programs, weights and packages.
