@@ -12,8 +12,8 @@ bool is_quarter(DType type) {
          type == DType::f8e5m2fnuz;
 }
 
-// Cycles of the longest and of the shortest worker as the supervisor sees them. A worker keeps 7
-// cycles of state from call to call.
+// Cycles of the supervisor until all workers end, of which the slowest and the fastest take the
+// given cycles. 7 of them are not repeated, because a worker keeps its state from call to call.
 int64_t supervised(const Target& t, int64_t longest, int64_t shortest) {
   return std::max(t.workers * (longest - 7), t.workers * (shortest - 7) + 14);
 }
@@ -52,11 +52,13 @@ int64_t quarter_1x1(const Target& t, const TileWork& w, int64_t load, int64_t in
                                              (in_groups - 1) * (108 + load + inner(false))));
 }
 
-// The elements of the field that each worker computes: every row in `pieces` parts.
+// Cycles of the workers that compute the most and the fewest elements of the field.
 struct WorkList {
   int64_t longest, shortest;
 };
 
+// Divides every row into the number of pieces with which the slowest worker needs the fewest
+// cycles. item(n) returns the cycles of a piece of n elements.
 template <class F>
 WorkList best_work_list(const Target& t, int64_t rows, int64_t width, F&& item) {
   WorkList best{INT64_MAX, 0};
@@ -69,7 +71,7 @@ WorkList best_work_list(const Target& t, int64_t rows, int64_t width, F&& item) 
   return best;
 }
 
-// Rows of the kernel that one step of the AMP multiplies at once, and the channels that remain.
+// Rows of the kernel that one step of the AMP multiplies at once.
 int64_t fused_rows(const TileWork& w, const AmpShape& shape) {
   if (w.inputs == DType::f32 || is_quarter(w.inputs) || w.kernel_rows < 2) return 1;
   if (w.in * 4 <= shape.group) return 4;
@@ -90,7 +92,7 @@ int64_t quarter_nx1(const Target& t, const TileWork& w, int64_t load, int64_t in
   return 83 + w.groups * (37 + out_groups * (58 + in_groups * (61 + inner)));
 }
 
-// Multiplies of the vector units: VMAC, HMAC and the outer product.
+// Cycles of the vertices that multiply in the vector units, or -1.
 int64_t vector_cycles(const Target& t, Method method, const TileWork& w) {
   const int64_t width = vector_width(t, w.inputs);
   switch (method) {

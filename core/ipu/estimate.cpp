@@ -107,7 +107,7 @@ void add_host(Estimate& e) {
 // Whether the program contains something that no published network has.
 bool is_unmeasured(const Estimate& e) {
   if (e.options.num_ipus > 1 || !e.without_rule.empty()) return true;
-  // The library's documents advise against less.
+  // The documents of the chip's library advise against a smaller proportion.
   if (e.options.available_memory_proportion < 0.05) return true;
   int64_t convolutions = 0, quarters = 0, products = 0;
   for (const ChipOp& op : e.program.ops) {
@@ -208,8 +208,8 @@ Estimate estimate_of(ChipProgram program, const Target& target, const ChipOption
 void assign_ipus(ChipProgram& program, const Target& target, const ChipOptions& options) {
   const int64_t ipus = options.num_ipus;
   if (ipus <= 1 || program.ops.empty()) return;
-  // The weight of an operation is what it first reads, as a fraction of all weights, and its
-  // cycles, as a fraction of all cycles.
+  // The load of an operation is a weighted mean of two fractions: of the bytes of all weights,
+  // those of weights that no earlier operation reads, and of all cycles, those of the operation.
   std::vector<double> load(program.ops.size(), 0);
   std::vector<bool> counted(program.tensors.size(), false);
   double bytes = 0, cycles = 0;
@@ -217,7 +217,7 @@ void assign_ipus(ChipProgram& program, const Target& target, const ChipOptions& 
     if (t.kind == TensorKind::weight && t.alias_of < 0) bytes += static_cast<double>(t.bytes);
   for (const ChipOp& op : program.ops) cycles += static_cast<double>(op.cycles());
   const double full = bytes / (static_cast<double>(target.memory()) * static_cast<double>(ipus));
-  // Memory decides if it is scarce.
+  // Only the bytes count if the weights need at least half of the memory.
   const double by_bytes = std::clamp(full * 2, 0.3, 1.0);
   double sum = 0;
   for (size_t i = 0; i < program.ops.size(); i++) {

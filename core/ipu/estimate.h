@@ -33,7 +33,7 @@ struct Estimate {
 
   int64_t cycles = 0;  // of the device for one batch
   int64_t compute_cycles = 0, exchange_cycles = 0, sync_cycles = 0, overhead_cycles = 0;
-  int64_t io_cycles = 0;  // of copies between I/O tiles and others, or of a stream copy
+  int64_t io_cycles = 0;  // of copies between I/O tiles and others, and syncs of streams
   int64_t inter_ipu_cycles = 0;
   std::vector<int64_t> stage_cycles;  // by IPU
   // With pipelining, P stages work on G batches of a step in P - 1 rounds that fill the pipeline,
@@ -66,8 +66,8 @@ struct Estimate {
 // Computes the estimate of a program whose operations are assigned to IPUs.
 Estimate estimate_of(ChipProgram program, const Target& target, const ChipOptions& options);
 
-// Assigns operations to IPUs so that no IPU needs more memory than necessary, in the order of the
-// program. Weights decide, then the cycles.
+// Assigns operations to IPUs in the order of the program, so that each IPU has an equal part of the
+// load: of the bytes of weights and of the cycles. The bytes count more if memory is scarce.
 void assign_ipus(ChipProgram& program, const Target& target, const ChipOptions& options);
 
 }  // namespace poprt::ipu

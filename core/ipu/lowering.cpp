@@ -233,8 +233,9 @@ void Lowering::bias(DType type, int64_t n, int64_t channels) {
 
 void Lowering::gather(DType type, int64_t rows, int64_t row, int64_t indices) {
   if (!rows || !row || !indices) return;
-  // The table is divided among all tiles: into parts of rows, and each row into parts. The indices
-  // are divided if that is faster than sending parts of the table to several tiles.
+  // The table is divided by rows and by columns. If there are more tiles than parts, the indices
+  // are also divided, and each part of the table is sent to all tiles that look up in it. The
+  // fastest division is taken.
   int64_t best = INT64_MAX, best_found = 0, best_columns = 1, best_rows = 1;
   const int64_t atom = vector_width(target_, type);
   for (int64_t columns = 1; columns <= ceil_div(row, atom);

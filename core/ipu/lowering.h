@@ -1,9 +1,9 @@
 // Lowers operators to supersteps: sync, exchange, compute.
 //
 // A tensor is spread evenly over the tiles that compute, at least 128 bytes on each. Every function
-// below appends the supersteps of one operation. Worked example: Softmax over [R, C] has eight
-// supersteps: two for the maximum, one for the difference and exponential, two for the sum, one for
-// the inverse, and the product with it.
+// below appends the supersteps of one operation. Worked example: Softmax over [R, C] usually has
+// eight supersteps: two for the maximum, one each for the difference and the exponential, two for
+// the sum, one for its inverse, and one for the product with it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Superstep {
 struct OpCost {
   std::vector<Superstep> steps;
   int64_t temporary_bytes = 0;             // of the busiest tile, during the operation
-  int64_t state_bytes = 0;                 // of all tiles, from one run to the next: a cache
+  int64_t state_bytes = 0;                 // of all tiles, kept from run to run: caches
   std::vector<std::string_view> vertices;  // types of vertices, whose code is on the tiles
   std::optional<Plan> plan;                // of a product
   bool has_rule = true;
@@ -49,7 +49,7 @@ struct ChipOptions {
   bool use_128bit_conv_unit_load = false;
   double outline_threshold = 1.0;
   int64_t replicas = 1;  // copies of the program on as many groups of num_ipus IPUs
-  bool overlap = false;  // host transfers overlap with computation
+  bool overlap = false;  // enable_pipelining: IPUs work on different batches at the same time
   bool fast_reduce = false;
   // Host buffers of a stream, and whether the host fills one before the chip asks for it.
   int64_t stream_buffers = 1;
@@ -103,6 +103,7 @@ class Lowering {
   void reduce(DType type, int64_t n, int64_t results, bool contiguous = true);
   void softmax(DType type, int64_t rows, int64_t columns);
   // Mean and variance of `groups` groups, and the scale and shift of each of `channels` channels.
+  // Unless `centered`, there is no mean and no shift.
   void normalize(DType type, int64_t n, int64_t groups, int64_t channels, bool centered = true);
   const Plan& product(const Product& product);
   void bias(DType type, int64_t n, int64_t channels);
@@ -117,7 +118,7 @@ class Lowering {
   // all rounds are on the same tiles.
   void slice(std::string_view what, DType type, int64_t n);
   void pool(DType type, int64_t channels, int64_t field, int64_t taps, int64_t inputs);
-  // Sorts rows of n elements, by a network of compare and exchange.
+  // Sorts rows of `columns` elements each, by a network of compare and exchange.
   void sort(DType type, int64_t rows, int64_t columns);
 
   // -- Parts --------------------------------------------------------------------------------------

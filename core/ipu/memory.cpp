@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kCodeOfVertex = 700;      // of one type of vertex
 constexpr int64_t kControlOfStep = 48;      // of one superstep
 constexpr int64_t kExchangeOfStep = 64;     // of one exchange, without its pieces
-constexpr int64_t kBytesOfPiece = 2048;     // exchanged by one instruction, which has 4 bytes
+constexpr int64_t kBytesOfPiece = 2048;     // of an exchange for each 4 bytes of its code
 constexpr int64_t kStateOfVertex = 48;      // of one vertex
 constexpr int64_t kStack = 6 * 512 + 1024;  // of six workers and the supervisor
 constexpr int64_t kFixed = 6 * 1024;        // of the run time system
@@ -81,7 +81,8 @@ class Count {
 
   const ChipProgram& program_;
   const ChipOptions& options_;
-  const int64_t plain_;  // bytes that are not interleaved; a third in a target without a size
+  // Bytes of a tile that are not interleaved; a third of it if the target has no such size.
+  const int64_t plain_;
   int64_t tiles_;
   TileMemory m_;
   std::vector<const ChipTensor*> tensors_;  // of this IPU, without views

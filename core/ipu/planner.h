@@ -36,7 +36,8 @@ struct Product {
   int64_t dilation_rows = 1, dilation_width = 1;
   DType inputs = DType::f16, partials = DType::f16, result = DType::f16;
   bool matmul = false;  // the operands may change places
-  // Whether an operand is a weight, which is stored where the plan wants it, or a result.
+  // Whether the inputs are a weight of the model, which is stored where the plan needs it, and
+  // whether the weights are the result of another operation, which is not.
   bool resident_inputs = false, computed_weights = false;
 
   int64_t field() const { return batch * rows * width; }
@@ -88,7 +89,7 @@ struct PlanCost {
   int64_t input_bytes = 0, weight_bytes = 0, partial_bytes = 0, reduce_bytes = 0;
   int64_t rearranged_bytes = 0;
   int64_t temporary_bytes = 0;
-  int64_t bound_bytes = 0;    // what the library compares with the bound
+  int64_t bound_bytes = 0;    // that the library compares with its bound
   bool shared_input = false;  // pairs of tiles receive the same inputs
 };
 
@@ -123,7 +124,7 @@ class PlanCache {
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
   const Plan& plan(const Product& product);
-  // The same with another bound.
+  // The same with other options than those of the constructor.
   const Plan& plan(const Product& product, const PlanOptions& options);
   size_t size() const;
 

@@ -7,7 +7,8 @@
 namespace poprt::ipu {
 namespace {
 
-// What is left to sum after each stage, and the messages that a tile receives in all of them.
+// The partial results that remain after each stage, and the messages that a tile receives in all
+// stages.
 struct Stages {
   ReduceDepths left = {};
   double messages = 0;

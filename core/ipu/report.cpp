@@ -199,7 +199,7 @@ std::vector<TypeCost> cycles_by_type(const Estimate& e) {
 std::vector<std::string> memory_lines(const Estimate& e, const std::vector<Remedy>& remedies) {
   std::vector<std::string> lines;
   if (e.fits()) return lines;
-  size_t full = 0;  // IPUs; the others of many are not explained again
+  size_t full = 0;  // IPUs whose memory is not sufficient; only the first one is explained
   for (const TileMemory& m : e.memory) {
     if (m.fits() || full++ > 0) continue;
     lines = out_of_memory(m, e.program);

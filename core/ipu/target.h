@@ -44,13 +44,13 @@ struct Target {
 // mk1, mk2, bow and c600.
 std::span<const Target> targets();
 
-// A target by name; ipu1, ipu2, ipu21 and gc200 are other names. Throws invalid_argument with the
-// names that exist.
+// A target by name; other names, such as ipu21 and gc200, are in target.cpp. Throws
+// invalid_argument with the names of the targets.
 const Target& target_of(std::string_view name);
 
 // A target as JSON has the fields above and "base", the name of the target from which absent fields
-// are taken. Throws invalid_argument for fields that do not exist and for sizes that are not
-// positive.
+// are taken (by default c600). Throws invalid_argument for fields that do not exist, values of
+// another type, and sizes that are not positive or too large.
 Target target_from_json(const nlohmann::json& json);
 nlohmann::ordered_json target_json(const Target& target);
 

@@ -72,7 +72,8 @@ int64_t elementwise_cycles(const Target& t, Elementwise op, DType type, int64_t 
   const Loop& loop = kLoops[static_cast<size_t>(op)];
   const bool half = is_half(type);
   const bool floating = is_float(type);
-  // Integers have a vector of one element and 7 cycles for an addition.
+  // A loop of integers computes one element and takes at least 5 cycles, so that an addition of two
+  // tensors takes 7.
   const int64_t cycles = floating ? (half ? loop.half_cycles : loop.float_cycles)
                                   : std::max<int64_t>(loop.float_cycles, 5);
   const int64_t elements = floating ? (half ? loop.half_elements : loop.float_elements) : 1;
@@ -147,7 +148,7 @@ int64_t reduce_cycles(const Target& t, DType type, int64_t n, int64_t results, b
 
 int64_t gather_cycles(const Target& t, DType type, int64_t row, int64_t indices, int64_t found) {
   found = std::min(found, indices);
-  // Rows are divided among the workers.
+  // The indices are divided among the workers.
   const int64_t vectors = ceil_div(row, vector_width(t, type));
   const int64_t in_range = ceil_div(found, t.workers), out = ceil_div(indices - found, t.workers);
   return kSupervisor + t.workers * (30 + in_range * (19 + vectors * 2) + out * 8);

@@ -50,7 +50,7 @@ int64_t copy_cycles(const Target& target, int64_t bytes, int64_t piece);
 // A rearrangement by scalar code in pieces of `piece` bytes, from a regression that the chip's
 // library contains.
 int64_t rearrangement_cycles(int64_t bytes, int64_t piece);
-// Blocks of 4x4 halves, or 2x2 floats.
+// Transposes blocks of 4x4 halves, or 2x2 floats.
 int64_t transpose_cycles(const Target& target, DType type, int64_t n);
 // Sums `depth` partial results of `n` elements each, which are separate or contiguous.
 int64_t reduce_add_cycles(const Target& target, DType type, int64_t n, int64_t depth,
@@ -65,8 +65,7 @@ int64_t gather_cycles(const Target& target, DType type, int64_t row, int64_t ind
 // tile.
 int64_t update_add_cycles(const Target& target, DType type, int64_t row, int64_t indices,
                           int64_t found);
-// Copies one part of a tensor whose part is chosen when the program runs, or replaces it: n
-// elements.
+// Reads or replaces n elements of a tensor, whose position is chosen when the program runs.
 int64_t dynamic_slice_cycles(const Target& target, DType type, int64_t n);
 int64_t pool_cycles(const Target& target, DType type, int64_t channels, int64_t field,
                     int64_t taps);
