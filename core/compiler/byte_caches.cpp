@@ -294,7 +294,7 @@ class ByteCaches {
     if (!keys || !values || keys->transposed || values->transposed || values->scale != 1 ||
         is_read(graph_, n.output(3)))
       refuse(any, &n);
-    // Repeated heads have been left out.
+    // source_of() skipped a repetition of heads, so the cache has the number of heads.
     const Shape& stored = keys->cache->past->shape();
     if (stored.size() == 4) kv_heads = stored[1];
     const auto width =

@@ -8,7 +8,7 @@
 //
 // A row is one token of one head. Its last four bytes are its scale, so every operation on a place
 // of a cache (write, copy, save) moves numbers and scale together. The kernel of the attention
-// widens the numbers in registers.
+// converts the numbers to floats in registers.
 //
 // The forms of attention that exporters write are GroupQueryAttention, MultiHeadAttention and
 // Attention of ONNX, with separate past keys or with the result of a Concat or TensorScatter, and

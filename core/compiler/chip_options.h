@@ -31,8 +31,8 @@ EstimateOptions chip_options(const OptionText& option);
 // the command line.
 std::string set_batch(DriverOptions& conversion, int64_t samples, int64_t batch);
 
-// Reads, converts and estimates a model. Tensors in external files may be missing. `remedies`, if
-// not null, receives options with which the model fits, if it does not fit without them.
+// Reads, converts and estimates a model. Tensors in external files may be missing. If the model
+// does not fit and `remedies` is not null, it receives the result of find_remedies().
 ipu::Estimate estimate_source(const ModelSource& source, const DriverOptions& conversion,
                               const EstimateOptions& options, bool allow_links = false,
                               bool strict = false, std::vector<ipu::Remedy>* remedies = nullptr);

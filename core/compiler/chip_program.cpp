@@ -55,7 +55,7 @@ class Maker {
   ipu::Lowering lowering_;
   ipu::ChipProgram program_;
   std::unordered_map<const ir::Value*, size_t> tensors_;
-  // Values with equal numbers are on the same tiles.
+  // The number of the layout of each value. Values of one layout are on the same tiles.
   std::unordered_map<const ir::Value*, int64_t> layout_;
   // Results that depend on weights only, which are computed once.
   std::set<const ir::Value*> computed_before_;

@@ -31,7 +31,8 @@ void prepare_for_chip(ir::Graph& graph);
 // The types of the graph must be static. Constants are not read.
 ipu::ChipProgram chip_program(const ir::Graph& graph, const EstimateOptions& options);
 
-// Converts a copy of the graph, lowers it and estimates it. Throws the errors of the converter.
+// Applies prepare_for_chip() to a copy of a converted graph, lowers it and estimates it. Throws the
+// errors of the passes.
 ipu::Estimate estimate(const ir::Graph& graph, const EstimateOptions& options);
 
 }  // namespace poprt::compiler

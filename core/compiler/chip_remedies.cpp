@@ -51,7 +51,8 @@ class Attempts {
   int64_t samples_ = 1;
 };
 
-// Less memory for temporary data. The first proportion that fits has the fewest cycles.
+// Tries less memory for temporary data. The first proportion that fits is the largest one, with
+// which the program needs the fewest cycles.
 void try_proportions(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
   for (const double proportion : {0.4, 0.3, 0.2, 0.15, 0.1}) {
     if (proportion >= options.chip.available_memory_proportion) continue;
@@ -62,7 +63,7 @@ void try_proportions(Attempts& attempts, const ir::Graph& graph, const EstimateO
   }
 }
 
-// Smaller numbers: partial sums, weights and activations.
+// Tries smaller types of partial sums, weights and activations.
 void try_types(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
   if (options.chip.float_partials) {
     EstimateOptions o = options;
@@ -80,7 +81,7 @@ void try_types(Attempts& attempts, const ir::Graph& graph, const EstimateOptions
   }
 }
 
-// The least number of IPUs, with the memory for temporary data that they have or with less.
+// Tries more IPUs, until the program fits, with the given memory for temporary data and with less.
 void try_ipus(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
   for (const int64_t factor : {2, 4, 8, 16}) {
     EstimateOptions o = options;
@@ -94,7 +95,7 @@ void try_ipus(Attempts& attempts, const ir::Graph& graph, const EstimateOptions&
   }
 }
 
-// Code that equal operations share.
+// Tries to share the code of equal operations.
 void try_outlining(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
   if (options.chip.outline_threshold >= 0 && options.chip.outline_threshold <= 1) return;
   EstimateOptions o = options;
@@ -102,7 +103,7 @@ void try_outlining(Attempts& attempts, const ir::Graph& graph, const EstimateOpt
   attempts.attempt("--outline_threshold 1", graph, o);
 }
 
-// Buffers of the host and of the I/O tiles.
+// Tries other buffers: one for each stream on the host, and I/O tiles.
 void try_transfers(Attempts& attempts, const ir::Graph& graph, const EstimateOptions& options) {
   if (options.chip.stream_buffers > 1) {
     EstimateOptions o = options;
@@ -117,7 +118,7 @@ void try_transfers(Attempts& attempts, const ir::Graph& graph, const EstimateOpt
   }
 }
 
-// The largest of a half, a quarter and so on of the batch that fits.
+// Tries a half, a quarter and so on of the batch, until the program fits.
 void try_batches(Attempts& attempts, int64_t samples, const EstimateOptions& options,
                  const WithBatch& with_batch) {
   for (int64_t batch = samples / 2; batch >= 1; batch /= 2) {

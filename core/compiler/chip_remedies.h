@@ -20,10 +20,10 @@ struct OtherBatch {
 // Returns the model with another batch size. Throws Error if the model has a fixed batch size.
 using WithBatch = std::function<OtherBatch(int64_t batch)>;
 
-// Tries options, one at a time, and returns those with which the program fits: at most `most`, of
-// each kind the best one, and first the one with the fewest cycles for a sample, summed over the
-// IPUs. If none fits, returns the option with which the fewest bytes are missing. `graph` is
-// prepared for the chip. Smaller batches are tried if `with_batch` is given.
+// Tries options, and returns at most `most` of those with which the program fits, first the one
+// with the fewest cycles for a sample, summed over the IPUs. If none fits, returns the option with
+// which the fewest bytes are missing. `graph` is prepared for the chip. Smaller batches are tried
+// if `with_batch` is given.
 std::vector<ipu::Remedy> find_remedies(const ir::Graph& graph, const EstimateOptions& options,
                                        const WithBatch& with_batch = {}, size_t most = 3);
 

@@ -109,7 +109,7 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   const bool bytes = options.precision == Precision::int8;
   const auto narrows =
       std::ranges::find(list, bytes ? "float_to_qdq" : "float_to_fp8", &passes::PassDef::name);
-  std::unique_ptr<ir::Graph> original;  // of the calibration for bytes
+  std::unique_ptr<ir::Graph> original;  // for int8: the graph before its products become bytes
   // Formats are chosen for the products that the pass will convert.
   if (options.calibration && narrows != list.end() && options.precision != Precision::keep) {
     const std::vector<const passes::PassDef*> before(list.begin(), narrows);
@@ -153,7 +153,7 @@ void check_nodes(const ir::Graph& graph, bool strict) {
   }
 }
 
-// The outputs of a program are identified by their names.
+// Removes repeated outputs, because the outputs of a program are identified by their names.
 void drop_repeated_outputs(ir::Graph& graph) {
   std::unordered_set<const ir::Value*> listed;
   for (size_t i = 0; i < graph.outputs().size();) {
@@ -167,7 +167,7 @@ void drop_repeated_outputs(ir::Graph& graph) {
   }
 }
 
-// Callers read the sizes of results (NAME:shape) and rely on their type.
+// Keeps the type s64 of the outputs NAME:shape, from which callers read the sizes of results.
 void keep_sizes_wide(ir::Graph& graph) {
   for (size_t i = 0; i < graph.outputs().size(); i++) {
     ir::Value* v = graph.outputs()[i];

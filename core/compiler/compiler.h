@@ -73,7 +73,7 @@ struct Options {
   int64_t max_tensor_size = -1;  // bytes of the largest constant that folding creates; -1: no limit
   int64_t rewrite_limit = INT64_MAX;  // of all passes together, to bisect a wrong rewrite
   std::string stop_after;             // name of the last pass to run; empty: all passes run
-  std::vector<std::string> fp16_skip_op_types;  // stay f32 in an fp16 model
+  std::vector<std::string> fp16_skip_op_types;  // types of nodes that stay f32 in an fp16 model
   passes::PrecisionParameters narrowing;        // parameters of the precision passes
   // If set, precisions fp8 and fp8_weight choose the formats of each product by their loss.
   // Precision int8 requires it, and chooses ranges.

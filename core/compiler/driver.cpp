@@ -84,7 +84,8 @@ std::vector<ShapeSet> shapes_of(const DriverOptions& options) {
   return all;
 }
 
-// Maps the progress [0, 1] of the passes of a stage to `from` to `until`.
+// Maps the progress [0, 1] of the passes of a stage to [from, until], and calls check_stopped at
+// each report.
 void scale_progress(Options& to, const DriverOptions& options, double from, double until) {
   to.progress = [&options, from, until](double done, std::string_view what) {
     if (options.progress) options.progress(from + (until - from) * done, what);
@@ -323,8 +324,8 @@ Executable compile_whole(ir::Graph& graph, const DriverOptions& options, bool is
   return executable;
 }
 
-// Passes of the compiler create operators that only poprt has. Those that PopRT writes, too, have a
-// name in ai.graphcore.
+// Moves the operators of domain poprt, which passes of the compiler create, to ai.graphcore if
+// PopRT also writes them there. Throws unimplemented for the others.
 void leave_own_domain(ir::Graph& graph, ir::Graph& root) {
   for (ir::Node* n : graph.nodes()) {
     ir::for_each_subgraph(*n, [&](ir::Graph& sub) { leave_own_domain(sub, root); });
@@ -384,7 +385,7 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   choose_outputs(graph, options);
   const bool one_part = fused_graphs(graph) == 0 && options.shapes.size() < 2 &&
-                        !computes_with_sizes(graph);  // a compilation compares several sizes
+                        !computes_with_sizes(graph);  // then note_batch_rows() needs the original
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
   if (options.begins) options.begins({}, graph);

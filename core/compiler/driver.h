@@ -87,12 +87,14 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 
 // Selects the outputs and runs the converter on the whole graph. The result is for a file if
 // keep_onnx is set. Progress runs from 0 to 1. Returns whether a compilation with these options
-// would lower the same graph, so that compile_converted() can continue from it: the model has one
-// shape, and keep_onnx does not change its conversion.
+// would lower the same graph, so that compile_converted() can continue from it: the model is not
+// fused, has one shape and does not compute with its sizes, keep_onnx does not change its
+// conversion, and variable_weights, as_cut and `converted` are not set.
 bool convert_model(ir::Graph& graph, const DriverOptions& options);
 
-// Converts the graph to the opset of the options and gives its nodes unique names, unless that pass
-// is skipped. Replaces the graph if several opsets are tried.
+// Converts the graph to the opset of the options, and gives its nodes unique names unless
+// skip_passes contains unique_name_for_nodes. Replaces the graph if several opsets are tried.
+// Throws unimplemented for an operator that an ONNX model cannot contain.
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options);
 
 // Compiles an imported graph to one executable: a model, all models of a fused one, or a model at

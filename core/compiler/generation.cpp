@@ -212,7 +212,7 @@ void GenerationModel::find_inputs(ir::Graph& graph) {
   options_.attention_mask = first_known(graph, options_.attention_mask, {"attention_mask", "mask"});
   options_.position_ids = first_known(graph, options_.position_ids, {"position_ids"});
   if (options_.input_ids.empty()) {
-    // The only input of whole numbers is that of the tokens.
+    // If only one other input has whole numbers, it contains the tokens.
     std::vector<std::string> whole;
     for (const ir::Value* v : graph.inputs())
       if ((v->dtype() == DType::s64 || v->dtype() == DType::s32) &&
@@ -288,7 +288,8 @@ void GenerationModel::choose_prefill() {
                          options_.prefill.end());
 }
 
-// The mask of a model without caches covers the new tokens, unless its size has another name.
+// Whether the mask covers only the new tokens. In a model without caches it does, unless its length
+// has another symbol than that of the tokens.
 bool GenerationModel::is_mask_of_new_tokens(const ir::Graph& graph) const {
   const ir::Value *ids = graph.find(options_.input_ids),
                   *mask = graph.find(options_.attention_mask);
@@ -315,7 +316,8 @@ void GenerationModel::check_states(const ir::Graph& graph) const {
   }
 }
 
-// Returns false for an output of the keys of cross-attention.
+// Adds the cache that the output updates. Returns false if there is none and the model has an
+// encoder, because the output may contain keys or values of cross-attention.
 bool GenerationModel::add_cache(ir::Value* output) {
   const auto found = passes::cache_of(output);
   if (!found && options_.encoder) return false;
@@ -495,7 +497,7 @@ void GenerationModel::gather_last_logits(ir::Graph& graph, size_t at) const {
 }
 
 // The other inputs of a decoder are the keys and values of cross-attention, the mask of the
-// encoder's tokens, and its result, whose size alone the decoder reads.
+// encoder's tokens, and the encoder's result, of which the decoder reads only the size.
 void GenerationModel::find_encoder(ir::Graph& graph) {
   if (!options_.position_ids.empty() || !options_.attention_mask.empty())
     fail(ErrorCode::unimplemented,
@@ -536,7 +538,8 @@ void GenerationModel::place_tokens(ir::Graph& graph) {
   check_positions(graph, *theirs);
 }
 
-// Compares with the model of the exporter at some lengths.
+// Throws unless the rewritten decoder computes the same numbers as the original one, at two lengths
+// of the cache (TokenPositions::check()).
 void GenerationModel::check_positions(const ir::Graph& ours, const ir::Graph& theirs) const {
   const auto fixed = [&](const ir::Graph& graph, int64_t past) {
     auto copy = graph.clone();
@@ -558,7 +561,7 @@ void GenerationModel::check_positions(const ir::Graph& ours, const ir::Graph& th
     positions_->check(*mine, *fixed(theirs, length), length, places);
 }
 
-// Makes the inputs static, or returns nothing for an input without a meaning.
+// Returns the static shape of an input, or nothing for an input without a meaning.
 std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
                                                   const GenerationShape& shape) const {
   const std::string& name = input.name();

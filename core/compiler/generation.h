@@ -18,7 +18,8 @@
 // Caches of keys and values may be stored in 8 bits (compiler/byte_caches.h).
 //
 // A static cache has inputs for the place of the new tokens (TensorScatter's write_indices) and the
-// number of places in use (nonpad_kv_seqlen of Attention). They become lengths of the slots.
+// number of places in use (nonpad_kv_seqlen of Attention). The generator sets them from the lengths
+// of the slots.
 //
 // With an encoder, the executable also has programs that compute the keys and values of
 // cross-attention from the input (generation_encoder.h). They are inputs of the decoder, which
@@ -59,7 +60,8 @@ struct GenerationOptions {
   std::optional<EncoderOptions> encoder;
 };
 
-// Reads the text that libpoprt writes. Throws invalid_argument.
+// Reads the JSON text that generate::generation_text() writes (generate/folder.h). Throws
+// invalid_argument for options outside their range, and data_loss if a number is not a whole one.
 GenerationOptions read_generation(std::string_view text);
 
 // The shape of one of the programs: `batch` sequences with `tokens` new tokens each.
@@ -79,7 +81,8 @@ class GenerationModel {
 
   // The shapes of the executable.
   std::vector<GenerationShape> shapes() const { return generation_shapes(options_); }
-  // Makes the inputs of a copy of the graph static.
+  // Makes the inputs of a copy of the graph static. Then stores its caches in 8 bits if byte_caches
+  // is set, and, with an encoder, computes the positions of its tokens from an input.
   void fix(ir::Graph& copy, const GenerationShape& shape) const;
   // The encoder, if there is one; it is compiled at each of its lengths.
   const EncoderModel* encoder() const { return encoder_.get(); }

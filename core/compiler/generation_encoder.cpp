@@ -223,7 +223,8 @@ void EncoderModel::join(ir::Graph& encoder, std::span<const CrossCache> cross) {
   remove_unused_inputs(*graph_);
 }
 
-// Other inputs only have a size, such as the tokens of the decoder's first step.
+// Makes the inputs static. Inputs that the results do not depend on, such as the tokens of the
+// decoder's first step, only need a size.
 void EncoderModel::fix(ir::Graph& copy, int64_t length) const {
   for (ir::Value* v : copy.inputs()) {
     Shape shape = v->shape();

@@ -44,7 +44,7 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-// The words of a name without the marks, and whether there was one.
+// The words of a name without those that mark a past or present state, and whether it had one.
 struct UnmarkedName {
   std::vector<std::string> words;
   bool marked = false;
@@ -127,8 +127,8 @@ ir::Value* by_similar_name(const ir::Graph& graph, const ir::Value* output) {
   return found;
 }
 
-// The axis of the batch: that of the tokens by its symbol, or the only open one. A model with a
-// fixed batch has it first.
+// Returns the axis of the batch: the one with the symbol of the batch of the tokens, or the only
+// one with an open size. If all sizes are fixed, it is the first axis, which must have the size 1.
 size_t batch_axis(const ir::Value& past, const ir::Value& ids, int64_t slots) {
   const Shape& shape = past.shape();
   const auto symbol_of = [](const ir::Value& v, size_t axis) {

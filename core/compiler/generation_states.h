@@ -33,7 +33,7 @@ struct RecurrentState {
   Shape tail;  // without the batch
 };
 
-// Makes the batch the first axis of a state, with a Transpose where it is another one. `ids` are
+// Makes the batch the first axis of a state, with a Transpose if it is another one. `ids` are
 // the tokens, whose first axis is the batch. `slots` is the number of sequences of a step. Throws
 // unimplemented if the batch or another axis has an unknown meaning.
 RecurrentState take_state(ir::Graph& graph, ir::Value* past, size_t output, const ir::Value& ids,
