@@ -11,18 +11,18 @@ namespace poprt::serve {
 // Thread-safe.
 class Admission {
  public:
-  // Admits up to `most` at a time. `what` names them in messages, in the plural.
+  // Admits up to `most` items at a time. `what` names the items in messages, such as "requests".
   Admission(int64_t most, std::string what) : most_(most), what_(std::move(what)) {}
 
   // Throws Error: unavailable after stop().
   void check_open() const;
-  // Admits `count` of them, or throws Error: unavailable, or resource_exhausted if that would be
-  // too many; then `rejected` is increased, and none is admitted.
+  // Admits `count` items. Throws Error: unavailable after stop(); resource_exhausted if that would
+  // be too many, and then increments `rejected`. After an error, no item is admitted.
   void enter(int64_t count, std::atomic<uint64_t>& rejected);
-  // The counterpart of enter(). The object may be destroyed when all have left.
+  // Ends `count` admitted items. The object may be destroyed when no item is in flight.
   void leave(int64_t count = 1) { in_flight_ -= count; }
   int64_t in_flight() const { return in_flight_.load(); }
-  // Admits none from now on.
+  // Lets later calls of check_open() and enter() throw unavailable.
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_.load(); }
 

@@ -1,5 +1,5 @@
-// Texts of generators for /v1/completions. A thread reads the tokens of each text, so that a slow
-// client delays no other one.
+// Generates texts for /v1/completions. Each text has a thread that reads its tokens, so that a slow
+// client delays no other client.
 #pragma once
 
 #include <atomic>
@@ -37,12 +37,12 @@ struct LoadedGenerator {
   std::string name;
   serving::Generator generator;
   std::shared_ptr<GeneratorCounters> counters;
-  std::unique_ptr<Tokenizer> tokenizer;  // of sentencepiece; null: prompts are tokens
-  std::string no_tokenizer;              // why there is none
-  std::string note;                      // the same if the folder has one that cannot be read
+  std::unique_ptr<Tokenizer> tokenizer;  // of sentencepiece; if null, prompts must be tokens
+  std::string no_tokenizer;              // why there is no tokenizer
+  std::string note;                      // the same, if the folder has a tokenizer
 };
 
-// A prompt as tokens, or as a text until the tokenizer is known.
+// A prompt as tokens, or as a text that Generations::start() encodes.
 struct Prompt {
   std::vector<int64_t> tokens;
   std::optional<std::string> text;

@@ -36,7 +36,7 @@ void append(std::string& bytes, const Field& field, const std::string& name, pop
   }
 }
 
-// The contents that are not empty.
+// The names of the typed contents that are not empty.
 std::vector<std::string> filled(const inference::InferTensorContents& contents) {
   std::vector<std::string> names;
   const auto add = [&](const char* name, int size) {
@@ -53,7 +53,7 @@ std::vector<std::string> filled(const inference::InferTensorContents& contents) 
   return names;
 }
 
-// The name of the contents for a type.
+// The name of the field of InferTensorContents for a type.
 std::string contents_of(poprt_dtype dtype) {
   switch (dtype) {
     case POPRT_DTYPE_BOOL: return "bool_contents";
@@ -160,7 +160,7 @@ void check_repository(const std::string& name) {
                                             "; expected none, because there is one repository");
 }
 
-// `flag`: the parameter that may be given, or "".
+// Refuses all parameters except `flag`, which must be a boolean. If `flag` is "", refuses all.
 template <class Parameters>
 void check_repository_parameters(const Parameters& parameters, const std::string& flag) {
   for (const auto& [name, value] : parameters)
@@ -414,12 +414,12 @@ struct GrpcServer::State {
 
 namespace {
 
-// What gRPC logs while the server starts, instead of on the standard error.
+// The lines that gRPC logs while the server starts. They are not written to stderr.
 std::string start_log;
 
 void keep_log(gpr_log_func_args* line) { start_log += std::string(line->message) + "\n"; }
 
-// The reason in the log: the error of the operating system, or the last line.
+// The reason in the log: the error of the operating system, or else the last line.
 std::string reason_of(const std::string& log) {
   constexpr std::string_view kError = "os_error:\"";
   if (const size_t at = log.find(kError); at != std::string::npos)

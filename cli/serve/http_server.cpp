@@ -37,7 +37,8 @@ int http_status(poprt_error_code code) {
   }
 }
 
-// The error for an exception that is not an Error. Only a lack of memory is worth another attempt.
+// The error for an exception that is not an Error. Clients may repeat a request that failed for
+// lack of memory, so it has a different code.
 Error unexpected_error(const std::exception& e) {
   if (dynamic_cast<const std::bad_alloc*>(&e)) return {POPRT_RESOURCE_EXHAUSTED, "out of memory"};
   return {POPRT_INTERNAL, e.what()};
@@ -82,7 +83,7 @@ Answer answer_infer(const Exchange& exchange) {
   return answer;
 }
 
-// Whether an answer has many numbers as JSON.
+// Whether the outputs that are written as JSON are large enough for the reader.
 bool has_much_json(const Result& result, const JsonRequest& request) {
   size_t bytes = 0;
   for (size_t i = 0; i < result.outputs.size(); i++)
@@ -183,8 +184,8 @@ void on_end(void* state, MHD_Connection*, void** exchange, MHD_RequestTerminatio
   *exchange = nullptr;
 }
 
-// Decodes %XX in a path. A path is a C string, so that %00 would end it; it becomes slashes, which
-// no resource has one after the other.
+// Decodes %XX in a path. %00 would end the path, which is a C string, so it becomes three slashes:
+// no resource has adjacent slashes, and the request is answered with 404.
 size_t unescape(void*, MHD_Connection*, char* text) {
   for (char* zero = text; (zero = std::strstr(zero, "%00")); zero += 3) std::memset(zero, '/', 3);
   return MHD_http_unescape(text);

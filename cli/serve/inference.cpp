@@ -56,7 +56,7 @@ serving::Runner batching_runner(const serving::ServedModel& model,
   return model.make_runner(options);
 }
 
-// The index of an input, and of no input after the last.
+// The index of an input, or the number of inputs if the model has no such input.
 size_t index_of(const serving::ServedModel& model, const poprt_tensor& input) {
   size_t i = 0;
   while (i < model.inputs().size() && model.inputs()[i].anchor != input.name) i++;
@@ -81,8 +81,9 @@ LoadedModel::LoadedModel(std::string given_name, serving::ServedModel opened,
     serving::check(poprt_runner_warm_up(runner.get(), model.warm_up_text(warm_up).c_str()));
 }
 
-// A request in flight. It is completed by the second of two: its callback, and the thread that
-// submitted it and then has its handle, which has the message of an error.
+// A request in flight. Two threads finish with it in any order: the one that calls its callback,
+// and the one that submits it and then stores its handle, which contains the message of an error.
+// The later one completes the request.
 struct Inference::Job {
   Inference* owner;
   std::shared_ptr<const LoadedModel> model;
@@ -96,7 +97,7 @@ struct Inference::Job {
   poprt_runner* runner = nullptr;
   serving::Request request;
   poprt_error_code code = POPRT_OK;
-  std::atomic<int> ended{0};  // of the two
+  std::atomic<int> ended{0};  // how many of the two threads have finished
 };
 
 void Inference::submit(std::shared_ptr<const LoadedModel> model,
@@ -183,8 +184,8 @@ int64_t Inference::remaining_ns(const Job& job) {
   return rest;
 }
 
-// Gives the job to its runner. Waits for the compilation of its shape if its outputs have sizes
-// that are not known before. After an error, the job is still that of the caller.
+// Submits the job to its runner. Waits for the compilation of its shape if its outputs have sizes
+// that are unknown until then. After an error, the caller still owns the job.
 void Inference::start(std::unique_ptr<Job>& job) {
   remaining_ns(*job);  // throws for a request that waited too long for earlier ones
   poprt_request_options options = {};
@@ -203,7 +204,7 @@ void Inference::start(std::unique_ptr<Job>& job) {
   options.timeout_ns = remaining_ns(*job);
   serving::check(poprt_runner_submit_tensors(job->runner, job->inputs.data(), job->inputs.size(),
                                              written.data(), written.size(), &options, &request));
-  Job* const submitted = job.release();  // the callback and this thread have it now
+  Job* const submitted = job.release();  // the callback and this thread share it now
   submitted->request.reset(request);
   end_part(submitted);
 }

@@ -34,8 +34,9 @@ struct Counters {
   std::atomic<uint64_t> succeeded{0}, failed{0}, rejected{0}, rows{0}, nanoseconds{0};
 };
 
-// Requests to a model whose outputs have sizes that are known only when their shape is compiled: a
-// thread waits for the compilation of new shapes.
+// The thread and the known shapes of a model that has output sizes which are unknown until the
+// shape of the request is compiled. The thread waits for the compilation of new shapes, so that
+// Inference::submit() does not.
 struct FirstRequests {
   explicit FirstRequests(int32_t max_shapes) : known(static_cast<size_t>(max_shapes)) {}
 
@@ -52,8 +53,8 @@ struct LoadedModel {
   const std::string name;
   const serving::ServedModel model;
   const serving::Runner runner;
-  // Of a model whose shapes are compiled on demand: merges requests of the shape that was compiled
-  // ahead, if their rows are independent. Else null.
+  // For a model whose shapes are compiled on demand: merges requests whose sizes, except the number
+  // of rows, were compiled ahead, if rows are independent. Otherwise null.
   const serving::Runner batching;
   const std::shared_ptr<Counters> counters;
   const std::unique_ptr<FirstRequests> first;  // null if all outputs can be allocated at once
@@ -83,7 +84,8 @@ struct Result {
   serving::Outputs memory;
 };
 
-// Called once, on a thread of the runner. Must not block.
+// Called once: on a thread of the runner, on the thread that called submit(), or on the thread that
+// waits for a compilation. Must not block.
 using Done = std::function<void(Result)>;
 
 // Accepts requests and limits how many are in flight.
@@ -93,10 +95,11 @@ class Inference {
       : limits_(limits), admission_(limits.waiting, "requests") {}
 
   // Submits a request. `wanted` are names of outputs; if empty, all outputs are computed. If
-  // `timeout_ns` is not 0, it limits the request more than the server's limit does. The
-  // inputs, also their shapes, must stay valid until `done` is called, perhaps before the return.
+  // `timeout_ns` is not 0, the shorter of it and the server's limit applies. The inputs and their
+  // shapes must stay valid until `done` is called, which may happen before submit() returns.
   // Throws Error: invalid_argument, not_found, resource_exhausted (too many requests in flight),
-  // unavailable (the server stops), and those of poprt_runner_submit; then `done` is not called.
+  // unavailable (the server stops), and the errors of poprt_runner_submit_tensors; then `done` is
+  // not called. Errors during a compilation are in Result::error.
   void submit(std::shared_ptr<const LoadedModel> model, const std::vector<InputTensor>& inputs,
               const std::vector<std::string>& wanted, Done done, int64_t timeout_ns = 0);
 

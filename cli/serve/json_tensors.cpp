@@ -34,8 +34,8 @@ std::string cut(const std::string& text) {
 
 // Refuses text with arrays and objects that are nested too deeply, and objects with too many fields
 // or with a field twice. The parser would keep the last of two fields, and its time is quadratic in
-// the number of fields of an object. It could call a function for each value instead, but then it
-// takes quadratic time for an array of objects.
+// the number of fields of an object. Its interface with a callback for each value is no
+// alternative, because it takes quadratic time for an array of objects.
 void check_structure(std::string_view text) {
   struct Level {
     bool object;
@@ -93,7 +93,8 @@ const Json& list_of(const Json& object, const char* key) {
   return *found;
 }
 
-// `known` are the keys that the protocol has, with a space before and after each.
+// Refuses keys that the protocol does not have. `known` contains the others, with a space before
+// and after each.
 void check_keys(const Json& object, const std::string& where, const std::string& known) {
   for (const auto& [key, value] : object.items())
     if (key.find(' ') != std::string::npos || known.find(" " + key + " ") == std::string::npos)

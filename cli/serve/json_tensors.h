@@ -17,7 +17,8 @@
 
 namespace poprt::serve {
 
-// Parses an object. Throws Error (invalid_argument), also if it is nested too deeply.
+// Parses an object. Throws Error (invalid_argument) if the text is no JSON object, is nested too
+// deeply, or has an object with too many fields or with one field twice.
 nlohmann::ordered_json parse_object(std::string_view text);
 
 // An infer request. Inputs point into `body`, or into `converted`.
@@ -34,13 +35,13 @@ struct JsonRequest {
 // Parses `request.body`. `json_size` is the size of the JSON part. Throws Error (invalid_argument).
 void parse_request(JsonRequest& request, size_t json_size);
 
-// Parses the body of a request to the repository, which may be empty, and sets `value` if it has
-// the flag: "ready" of an index, the parameter "unload_dependents", or none if it is "". Throws
-// Error (invalid_argument).
+// Parses the body of a request to the repository, which may be empty, and sets `value` if the body
+// has the flag. `flag` is "ready" for an index, "unload_dependents" (a parameter) for unloading, or
+// "" if no flag is allowed. Throws Error (invalid_argument).
 void parse_repository_request(std::string_view body, const char* flag, bool& value);
 
-// The body of the answer. `json_size` is the size of the JSON part if binary tensors follow, else
-// 0.
+// Returns the body of the answer. `json_size` becomes the size of the JSON part if binary tensors
+// follow it, and 0 otherwise.
 std::string format_response(const Result& result, const JsonRequest& request, size_t& json_size);
 
 // Returns {"error": MESSAGE}.

@@ -36,7 +36,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// An empty file would turn TLS off.
+// Reads a PEM file that contains `mark`. Refuses others, because an empty text would turn TLS off.
 std::string read_pem(const std::string& path, const char* mark, const char* what) {
   std::string text = read_file(path);
   if (text.find("-----BEGIN ") == std::string::npos || text.find(mark) == std::string::npos)
@@ -44,7 +44,7 @@ std::string read_pem(const std::string& path, const char* mark, const char* what
   return text;
 }
 
-// Without white space before and after it.
+// Returns the token in the file, without white space before and after it.
 std::string read_token(const std::string& path) {
   constexpr const char* kSpace = " \t\r\n\v\f";
   std::string token = read_file(path);
@@ -182,7 +182,7 @@ void complete(Settings& s) {
   }
 }
 
-// SIGINT and SIGTERM end the server, and SIGHUP loads changed models again.
+// SIGINT and SIGTERM end the server, and SIGHUP reloads changed models.
 sigset_t handled_signals() {
   sigset_t signals;
   sigemptyset(&signals);

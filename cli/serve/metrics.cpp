@@ -9,7 +9,7 @@
 namespace poprt::serve {
 namespace {
 
-// A label's value with the characters escaped that the format reserves.
+// Returns the value of a label, in which the characters that the format reserves are escaped.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {

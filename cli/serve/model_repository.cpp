@@ -16,8 +16,8 @@ bool valid_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-// Returns the folder or the file of a generator, or "" if there is none. A generator that is
-// compiled is a folder of onnxruntime-genai or optimum.
+// Returns the PopEF file of a generator, or the folder of a generator that is not compiled yet (an
+// export of onnxruntime-genai or optimum), or "" if there is none.
 std::string generator_at(const std::string& folder, const std::string& file) {
   std::error_code failed;
   if (file.empty())
@@ -211,8 +211,8 @@ void ModelRepository::load_generator(const std::string& name, const Place& place
   replace(name, stamp, nullptr, std::make_shared<const LoadedGenerator>(std::move(loaded)));
 }
 
-// The parameters then hold what was loaded before. They are destroyed after the mutex is released,
-// because the end of a model waits for its requests.
+// Swaps the loaded objects with the parameters. The parameters are destroyed after the mutex is
+// released, because the destructor of a model waits for its requests.
 void ModelRepository::replace(const std::string& name, const std::string& stamp,
                               std::shared_ptr<const LoadedModel> model,
                               std::shared_ptr<const LoadedGenerator> generator) {

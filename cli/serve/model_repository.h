@@ -22,8 +22,8 @@ struct RepositoryOptions {
   // For generators that are compiled. 0 selects 4 slots, and the default of max_length in
   // poprt_generator_options.
   int64_t slots = 0, max_length = 0;
-  // Of models whose shapes are compiled on demand: how many are kept (0: 16), and those that are
-  // compiled before the model is ready, as lines INPUT=SHAPE/SHAPE by model.
+  // For models whose shapes are compiled on demand: how many shapes are kept (0: 16), and by model
+  // the shapes that are compiled before the model is ready, as lines INPUT=SHAPE/SHAPE.
   int32_t max_shapes = 0;
   std::map<std::string, std::vector<std::string>> warm_up;
 };
@@ -46,7 +46,7 @@ class ModelRepository {
   void load(const std::string& name);
   // Unloads the model. Throws Error (not_found).
   void unload(const std::string& name);
-  // Loads the loaded models again whose files have changed.
+  // Reloads the loaded models whose files have changed.
   void reload_changed();
 
   // Throws Error: not_found, unavailable (with the reason).

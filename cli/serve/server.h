@@ -15,7 +15,7 @@ namespace poprt::serve {
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6
   int port = 0;                       // 0: a free one
-  std::string token;                  // that clients must send; "": none
+  std::string token;                  // bearer token that clients must send; "": none
   std::string certificate;            // PEM; "": no TLS
   std::string key;                    // PEM
   int threads = 2;                    // of HTTP
@@ -40,18 +40,19 @@ std::string address_and_port(const std::string& address, int port);
 std::string start_failure(const std::string& protocol, const ServerOptions& options,
                           const std::string& reason);
 
-// Whether `header`, the value of Authorization, is "Bearer " and the token. The time does not
-// depend on the position of the first difference.
+// Whether `header`, the value of Authorization, is "Bearer " (in upper or lower case) and the
+// token. The time does not depend on the position of the first difference.
 bool is_bearer_token(const std::string& header, const std::string& token);
 
 // The gRPC server. Stops when it is destroyed.
 class GrpcServer {
  public:
-  // Throws Error (unavailable) if the address is in use.
+  // Throws Error (unavailable) if the server cannot listen on the address, for example because it
+  // is in use, or because the certificate or key is invalid.
   GrpcServer(const Shared& shared, const ServerOptions& options);
   ~GrpcServer();
   int port() const { return port_; }
-  // Refuses new requests and waits for those in flight.
+  // Refuses new requests, and waits up to 10 seconds for those in flight, which are then cancelled.
   void stop();
 
  private:
@@ -69,7 +70,7 @@ class HttpServer {
   HttpServer(const Shared& shared, const ServerOptions& options);
   // Requests whose connections are suspended must have ended.
   ~HttpServer();
-  // Waits until the answers of all computed requests are sent.
+  // Waits until the answers of all submitted requests are sent, or until `end`.
   void drain(std::chrono::steady_clock::time_point end) const;
   int port() const { return port_; }
 
