@@ -19,10 +19,11 @@ class KnownShapes {
   // `most`: how many shapes the runner keeps (max_shapes in poprt_runner_options); 0: its default.
   explicit KnownShapes(size_t most);
 
+  // Appends the rank and the sizes of an input's shape.
   static void append(Key& key, const std::vector<int64_t>& shape);
   bool contains(const Key& key) const;
-  // Adds the shape of a request that was computed. The runner may have removed another shape then,
-  // which this class cannot identify, so it forgets all others.
+  // Adds a shape that is compiled. If `most` other shapes are known, the runner may remove one of
+  // them, which this class cannot identify, so it forgets all of them.
   void add(const Key& key);
 
  private:

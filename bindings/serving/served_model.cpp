@@ -75,7 +75,7 @@ std::string opaque_blob(const poprt_executable* executable, std::string_view nam
   return {};
 }
 
-// What poprt_runner_open_dimensions returns.
+// Returns the parsed result of poprt_runner_open_dimensions.
 Json dimensions_of(const poprt_runner* runner) {
   poprt_string* text = nullptr;
   check(poprt_runner_open_dimensions(runner, &text));
@@ -107,7 +107,7 @@ Executable open_popef(const std::vector<std::string>& files) {
   return Executable(executable);
 }
 
-// The model in a PopEF file with its source, whose new shapes are compiled on demand.
+// Opens a PopEF file that contains its source, so that new shapes are compiled on demand.
 Executable open_with_source(const std::string& file) {
   poprt_executable* executable = nullptr;
   poprt_compile_options compile = {};
@@ -133,7 +133,7 @@ Executable load_onnx(const std::string& file, const LoadOptions& options) {
   return Executable(executable);
 }
 
-// `note` is the reason why a source in a PopEF file is not used.
+// `note` becomes the reason why the source in a PopEF file is not used, if it is not.
 Executable open_files(const std::vector<std::string>& files, const LoadOptions& options,
                       std::string& note) {
   if (files.size() == 1 && fs::path(files[0]).extension() == ".onnx")
@@ -174,7 +174,8 @@ void rename(std::vector<TensorSpec>& specs, const std::string& anchor, const std
     if (spec.anchor == anchor) spec.name = name, found = true;
 }
 
-// Replaces every size that varies by -1. `entry` is the anchor's object in the blob.
+// Replaces every size that varies by -1. `entries` contains an object for each anchor, from the
+// blob.
 void open_dimensions(TensorSpec& spec, const Json& entries) {
   const auto entry = entries.find(spec.anchor);
   if (entry == entries.end()) return;
@@ -334,7 +335,7 @@ void ServedModel::describe_anchors(const poprt_runner* runner) {
   }
 }
 
-// Makes the sizes open that requests decide.
+// Marks the sizes that requests decide with -1 and kAnySize.
 void ServedModel::describe_open(const Json& open) {
   kind_ = Kind::open;
   for (const TensorSpec& spec : inputs_)

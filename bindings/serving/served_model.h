@@ -1,5 +1,6 @@
 // A model as servers present it to clients: names, types and shapes of tensors, and whether rows of
-// several requests may share a batch. The Triton backend and poprt_serve use it.
+// several requests may share a batch. The Triton backend, TensorFlow's operator and poprt_serve use
+// it.
 //
 // For example, a digits model that is compiled for 8 images has input "image" with shape
 // [8, 1, 8, 8] and batch_rows 8. The same model at batch sizes 1, 4 and 20 has shape [-1, 1, 8, 8]
@@ -62,7 +63,8 @@ size_t tensor_bytes(poprt_dtype dtype, const std::vector<int64_t>& shape);
 
 // The files of the model in a folder of a repository: `file` if it is given; else all *.popef
 // files, which form one model; else model.poprt; else, if `compile`, model.onnx or the only *.onnx
-// file. Throws Error (not_found).
+// file. Throws Error: not_found, or failed_precondition if `file` is an ONNX model and `compile` is
+// off.
 std::vector<std::string> find_files(const std::string& folder, const LoadOptions& options);
 
 // Whether a PopEF file is for a generator (poprt_generator_create). Throws Error if the file cannot
@@ -81,26 +83,29 @@ class ServedModel {
   const std::vector<TensorSpec>& inputs() const { return inputs_; }
   const std::vector<TensorSpec>& outputs() const { return outputs_; }
   Kind kind() const { return kind_; }
-  // Why other shapes of a PopEF file that contains its source are not compiled on demand, or "".
+  // The reason why new shapes of a PopEF file that contains its source are not compiled on demand,
+  // or "".
   const std::string& note() const { return note_; }
   // The rows of a batch, if rows of several requests may share it: dimension 0 of all tensors has
   // this size. Otherwise 0, and refusal() is the reason.
   int64_t batch_rows() const { return batch_rows_; }
   const std::string& refusal() const { return refusal_; }
-  // Of several shapes: whether dimension 0 of all tensors is the same variable dimension, so that a
-  // user may state that it is a batch. 0: no; else its largest size.
+  // If dimension 0 of all tensors is the same variable dimension, which a user may declare to be a
+  // batch: its largest size. Otherwise 0. Always 0 for kinds fixed, cropped and graphs.
   int64_t shared_rows() const { return shared_rows_; }
-  // Of kind open: whether the sizes of all outputs follow from those of the inputs, so that their
+  // For kind open: whether the sizes of all outputs follow from those of the inputs, so that their
   // memory can be allocated before the shape is compiled.
   bool knows_outputs() const { return knows_outputs_; }
-  // Of kind open: whether all sizes but the rows are those that were compiled ahead, so that a
-  // runner with a batching dimension can compute the request. The shape is that of inputs()[index].
+  // For kind open: whether `shape`, a shape of inputs()[index], differs from the one that was
+  // compiled ahead at most in the number of rows, so that a runner with a batching dimension can
+  // compute the request.
   bool fits_batch(size_t index, const std::vector<int64_t>& shape) const;
 
-  // A runner of the suitable kind. `options` has no batching dimension, except for kind fixed, and
+  // Creates a runner for kind(). `options` has no batching dimension, except for kind fixed, and
   // for kind open with batch_rows(), whose runner then computes only requests with fits_batch().
   Runner make_runner(const poprt_runner_options& options) const;
-  // The text of poprt_runner_warm_up for lines with names for clients.
+  // Returns the argument of poprt_runner_warm_up for lines INPUT=SHAPE/SHAPE that contain the names
+  // for clients.
   std::string warm_up_text(const std::vector<std::string>& lines) const;
   const poprt_executable* executable() const { return executable_.get(); }
 

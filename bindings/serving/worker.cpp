@@ -22,7 +22,7 @@ Worker::~Worker() {
     state_->end = true;
   }
   state_->changed.notify_one();
-  // A task may have the last reference to what owns this object.
+  // A task may own the last reference to the owner of this object, and then destroys it.
   if (thread_.get_id() == std::this_thread::get_id())
     thread_.detach();
   else
@@ -46,7 +46,7 @@ void Worker::run(State& state) {
     state.tasks.pop_front();
     lock.unlock();
     task();
-    task = nullptr;  // destroys what it owns without the lock
+    task = nullptr;  // destroys its captures while the mutex is unlocked
     lock.lock();
   }
 }

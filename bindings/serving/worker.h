@@ -11,19 +11,20 @@ namespace poprt::serving {
 class Worker {
  public:
   Worker();
-  // Finishes all tasks. In a task, the thread goes on with the later tasks instead.
+  // Waits until all tasks are done. If a task destroys the object, the destructor does not wait:
+  // the thread does the remaining tasks and then ends.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Calls the task on the thread, after earlier ones. It must not throw.
+  // Calls the task on the thread, after earlier tasks. The task must not throw. Thread-safe.
   void add(std::function<void()> task);
 
  private:
   struct State;
   static void run(State& state);
 
-  const std::shared_ptr<State> state_;  // the thread has it as well
+  const std::shared_ptr<State> state_;  // shared with the thread
   std::thread thread_;
 };
 
