@@ -13,7 +13,7 @@ using serving::Error;
 using serving::TensorSpec;
 
 constexpr int64_t kTickNs = 50'000'000;  // between two checks whether the client has cancelled
-constexpr size_t kFirstOption = 2;       // of the inputs: before are the tokens
+constexpr size_t kFirstOption = 2;       // index of the first input that is an option
 
 TensorSpec spec_of(const char* name, poprt_dtype dtype, int64_t size) {
   return {name, name, dtype, {size}, {size < 0 ? int64_t{1} << 40 : size}};
@@ -52,7 +52,7 @@ bool is_cancelled(const Request& request) {
 }  // namespace
 
 const std::vector<TensorSpec>& generator_inputs() {
-  // After the tokens: the options of poprt_sequence_set_option.
+  // The inputs after the tokens are options of poprt_sequence_set_option.
   static const std::vector<TensorSpec> specs = {spec_of("input_ids", POPRT_DTYPE_S64, -1),
                                                 spec_of("stop_token_ids", POPRT_DTYPE_S64, -1),
                                                 spec_of("max_new_tokens", POPRT_DTYPE_S64, 1),
@@ -78,7 +78,7 @@ struct GeneratorInstance::Text {
   std::unique_ptr<Request> request;
   serving::Sequence sequence;
   uint64_t begin = 0;
-  std::vector<int64_t> tokens;  // that are not sent, likewise the following
+  std::vector<int64_t> tokens;  // not sent yet, likewise the following
   std::vector<float> log_probabilities;
 };
 
@@ -102,7 +102,7 @@ GeneratorInstance::~GeneratorInstance() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return texts_ == 0; });
   lock.unlock();
-  for (std::thread& thread : threads_) thread.join();  // none uses the members any more
+  for (std::thread& thread : threads_) thread.join();  // no text is left, so they end soon
 }
 
 void GeneratorInstance::join_ended() {
@@ -163,7 +163,7 @@ void GeneratorInstance::start(TRITONBACKEND_Request* handle) {
     text->sequence = new_sequence(*text->request);
     serving::check(poprt_sequence_start(text->sequence.get()));
     const std::lock_guard lock(mutex_);
-    ended_.reserve(static_cast<size_t>(most_texts_));  // end() does not fail
+    ended_.reserve(static_cast<size_t>(most_texts_));  // so that end() never allocates
     threads_.emplace_back([this, owned = text.get()] { read(std::unique_ptr<Text>(owned)); });
     static_cast<void>(text.release());  // read() owns it
   });

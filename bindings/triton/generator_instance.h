@@ -1,10 +1,10 @@
 // One instance of a generator, whose requests are prompts of tokens. With decoupled responses, each
-// token is one:
+// token is sent in a separate response:
 //
 //   input_ids [1, 15, 27], max_new_tokens [3]  ->  token_ids [4], token_ids [9], token_ids [2], end
 //
-// Otherwise all tokens are in one response. A thread reads the tokens of each text, so that a slow
-// client delays no other one.
+// Otherwise one response contains all tokens. Each text has a thread that reads its tokens, so that
+// a slow client delays no other client.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class GeneratorInstance : public Instance {
   // Cancels the texts and waits until each has its last response.
   ~GeneratorInstance() override;
 
-  // Waits while there are four texts for each slot of the generator, so that further requests wait
+  // Waits while four texts per slot of the generator are in progress, so that further requests wait
   // in the server's queue.
   void execute(std::span<TRITONBACKEND_Request*> requests) override;
 
@@ -55,7 +55,7 @@ class GeneratorInstance : public Instance {
   std::condition_variable changed_;
   int64_t texts_ = 0;                   // guarded by mutex_, likewise the following
   std::vector<std::thread> threads_;    // of texts
-  std::vector<std::thread::id> ended_;  // those whose text has ended
+  std::vector<std::thread::id> ended_;  // threads that have ended and can be joined
 };
 
 }  // namespace poprt::triton

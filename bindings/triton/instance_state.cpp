@@ -38,8 +38,9 @@ char* Scratch::reserve(size_t bytes) {
   return memory_.get();
 }
 
-// A request in asynchronous mode. The second of two answers it: its callback, and the thread that
-// submitted it and then has its handle, which has the message of an error.
+// A request in asynchronous mode. Two threads finish with it in any order: the one that calls its
+// callback, and the one that submits it and then stores its handle, which contains the message of
+// an error. The later one answers the request.
 struct InstanceState::Pending {
   InstanceState* instance;
   std::unique_ptr<Request> request;
@@ -48,7 +49,7 @@ struct InstanceState::Pending {
   serving::Outputs outputs;     // with several shapes
   serving::Request handle;
   poprt_error_code code = POPRT_OK;
-  std::atomic<int> ended{0};  // of the two
+  std::atomic<int> ended{0};  // how many of the two threads have finished
 };
 
 InstanceState::InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance)
@@ -118,7 +119,7 @@ void InstanceState::execute(std::span<TRITONBACKEND_Request*> requests) {
   }
 }
 
-// Whether the shape of the requests together may have to be compiled. `key` is the shape.
+// Whether the shape of the merged requests may have to be compiled. `key` becomes that shape.
 bool InstanceState::may_compile(Group group, serving::KnownShapes::Key& key) const {
   if (!known_) return false;
   const bool batch = model_.max_batch() > 0;
@@ -196,8 +197,8 @@ bool InstanceState::run_group(Group group, Times times, std::vector<Scratch>& in
   return std::ranges::none_of(failures, [](const auto& failure) { return failure.has_value(); });
 }
 
-// Returns the rows of an input of all requests, followed by zeros up to `bytes`. It is the client's
-// memory if that has the right size.
+// Returns the rows of an input of all requests, followed by zeros up to `bytes`. If there is one
+// request, and its input is one buffer of that size, returns the buffer instead of a copy.
 const void* InstanceState::gather(Group group, size_t input, size_t bytes, Scratch& scratch) {
   if (group.size() == 1 && group[0]->bytes(input) == bytes && group[0]->whole(input))
     return group[0]->whole(input);
@@ -318,7 +319,7 @@ bool InstanceState::submit(std::unique_ptr<Request> request, uint64_t begin) {
     finish(*pending->request, &*error, {begin, begin, now_ns()});
     return false;
   }
-  end_part(pending.release());  // the callback and this thread had it
+  end_part(pending.release());  // the callback and this thread share it
   return true;
 }
 

@@ -25,10 +25,11 @@
 
 namespace poprt::triton {
 
-// Memory that only grows, aligned for the fastest runs.
+// Memory that grows if necessary and never shrinks, aligned to 64 bytes.
 class Scratch {
  public:
-  // Memory of at least that size. Its content is not specified.
+  // Returns memory of at least that size, with undefined contents. Invalidates earlier results if
+  // it has to grow.
   char* reserve(size_t bytes);
 
  private:
@@ -43,7 +44,8 @@ class InstanceState : public Instance {
  public:
   // Throws serving::Error: unimplemented for an instance on a GPU; and those of a runner.
   InstanceState(ModelState& model, TRITONBACKEND_ModelInstance* instance);
-  // Waits until every submitted request has its response.
+  // Waits until every request has its response. If shapes are compiled on demand, requests in
+  // flight are cancelled.
   ~InstanceState() override;
   InstanceState(const InstanceState&) = delete;
   InstanceState& operator=(const InstanceState&) = delete;
@@ -71,7 +73,7 @@ class InstanceState : public Instance {
   void run_shaped(Group group, int64_t rows, Failures& failures, Times& times,
                   std::vector<Scratch>& inputs);
   static const void* gather(Group group, size_t input, size_t bytes, Scratch& scratch);
-  // Returns whether the runner has the request; else it is answered.
+  // Returns whether the runner accepted the request. If not, answers the request with the error.
   bool submit(std::unique_ptr<Request> request, uint64_t begin);
   void submit_fixed(Pending& pending, const poprt_request_options& options);
   void submit_shaped(Pending& pending, const poprt_request_options& options);
@@ -85,7 +87,7 @@ class InstanceState : public Instance {
   int64_t device_id_ = -1;
   serving::Runner runner_;
   std::vector<Scratch> inputs_, outputs_;  // by anchor, for execute() in synchronous mode
-  // Of a model whose shapes are compiled on demand.
+  // For a model whose shapes are compiled on demand; otherwise null.
   std::unique_ptr<serving::KnownShapes> known_;
   std::vector<Scratch> later_inputs_;  // for `later_`
   std::mutex mutex_;

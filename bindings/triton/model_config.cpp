@@ -14,7 +14,7 @@ using serving::Error;
 using serving::ServedModel;
 using serving::TensorSpec;
 
-// Triton's JSON has 64-bit integers as numbers or as text.
+// Triton writes 64-bit integers in JSON as numbers or as strings.
 int64_t integer(const Json& value, const std::string& what) {
   if (value.is_number_integer()) return value.get<int64_t>();
   int64_t number = 0;

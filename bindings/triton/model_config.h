@@ -24,8 +24,9 @@ struct Parameters {
   bool synchronous_execution = true;  // whether the instance's thread computes
   std::vector<int64_t> devices;       // of the instances, in the order in which they start
   serving::LoadOptions load;          // the name of the file and options of the compiler
-  // Of models whose shapes are compiled on demand: how many each instance keeps (0: 16), and those
-  // that are compiled when an instance starts, as lines for ServedModel::warm_up_text().
+  // For models whose shapes are compiled on demand: how many shapes each instance keeps (0: 16),
+  // and the shapes that are compiled when an instance starts, as lines for
+  // ServedModel::warm_up_text().
   int32_t max_shapes = 0;
   std::vector<std::string> warm_up;
 };

@@ -53,7 +53,7 @@ Parameters parameters_of(const nlohmann::json& config, const BackendState& backe
   return parameters;
 }
 
-// The file of a generator, or "" if the model is none.
+// The file of the model if it is a generator, or "".
 std::string generator_of(const std::string& folder, const serving::LoadOptions& load) {
   const std::vector<std::string> files = serving::find_files(folder, load);
   const bool popef = files.size() == 1 && !files[0].ends_with(".onnx");
@@ -66,8 +66,8 @@ std::string generator_of(const std::string& folder, const serving::LoadOptions& 
   return files[0];
 }
 
-// Refuses parameters compile.OPTION that have no effect. An ONNX model with a shape in them has
-// only this one, because requests share its batches.
+// Refuses parameters compile.OPTION that have no effect. If they give an ONNX model one shape, sets
+// `shapes` to fixed, so that no other shapes are compiled on demand and requests can share batches.
 void complete_compile_options(const std::string& folder, serving::LoadOptions& load) {
   const std::vector<std::string> files = serving::find_files(folder, load);
   const bool onnx = files.size() == 1 && files[0].ends_with(".onnx");

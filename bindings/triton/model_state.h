@@ -26,7 +26,7 @@ class ModelState {
   // The PopEF file, if the model is a generator; else "".
   const std::string& generator() const { return generator_; }
   bool decoupled() const { return decoupled_; }
-  // Of a model that is no generator.
+  // Only if the model is not a generator.
   const serving::ServedModel& model() const { return *model_; }
   const Parameters& parameters() const { return parameters_; }
   int64_t max_batch() const { return max_batch_; }

@@ -26,7 +26,7 @@ class Request {
 
   TRITONBACKEND_Request* handle() const { return request_; }
   int64_t rows() const { return rows_; }
-  // Whether the requests may share a run: all dimensions but the rows are equal.
+  // Whether the requests may share a run: all dimensions except the rows are equal.
   bool joins(const Request& other) const;
 
   bool has_input(size_t index) const { return inputs_[index].has_value(); }
@@ -42,7 +42,8 @@ class Request {
   char* add_output(const serving::TensorSpec& spec, const std::vector<int64_t>& shape,
                    size_t bytes);
 
-  // Sends the outputs since the last response; more of them follow. Throws serving::Error.
+  // Sends a response with the outputs that were added since the previous one. Further responses
+  // follow. Throws serving::Error.
   void send_part();
   // Sends the last response. With an error, the client gets the error instead of outputs. Returns
   // whether the request succeeded.

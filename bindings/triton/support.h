@@ -26,7 +26,7 @@ poprt_dtype dtype_of(TRITONSERVER_DataType type);
 
 uint64_t now_ns();
 
-// Calls a function and returns its error.
+// Calls a function and returns the error that it throws, if any.
 template <class Function>
 std::optional<serving::Error> attempt(Function&& function) {
   try {
@@ -41,7 +41,7 @@ std::optional<serving::Error> attempt(Function&& function) {
   }
 }
 
-// Calls a function at the border of Triton's interface.
+// Calls a function and converts an exception to an error of Triton, or returns null.
 template <class Function>
 TRITONSERVER_Error* guard(Function&& function) {
   const auto error = attempt(std::forward<Function>(function));
