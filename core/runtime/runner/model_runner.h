@@ -1,4 +1,4 @@
-// A runner for one model that serves any number of threads.
+// A runner of one model, which any number of threads may call at the same time.
 #pragma once
 
 #include <cstddef>

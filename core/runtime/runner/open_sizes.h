@@ -31,8 +31,9 @@ class OpenSizes {
   size_t input_at(const InputBinding& binding, size_t hint) const;
   size_t output_at(const OutputBinding& binding, size_t hint) const;
 
-  // If the bytes of inputs without a shape do not determine all sizes, they must be those of
-  // `first`, which may be null. Throws not_found and invalid_argument.
+  // Returns the sizes that the shapes of the inputs determine or, for inputs without a shape, their
+  // bytes. If these leave several possibilities, returns `first`, unless it is null or contradicts
+  // the bytes of an input. Throws not_found and invalid_argument.
   Sizes of_request(std::span<const InputBinding> inputs, const Sizes* first) const;
   Sizes of_shapes(const std::map<std::string, Shape>& shapes) const;
 

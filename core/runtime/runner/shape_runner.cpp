@@ -296,7 +296,7 @@ void ShapeRunner::State::serve() noexcept {
   changed.notify_all();
 }
 
-// Requires the lock, and releases it meanwhile.
+// Compiles the next shape. Requires the lock, and releases it during the compilation.
 void ShapeRunner::State::compile_next(std::unique_lock<std::mutex>& lock) {
   const ShapePtr shape = std::move(to_compile.front());
   to_compile.pop_front();
@@ -348,8 +348,8 @@ void ShapeRunner::State::make_ready(KeptShape& shape) {
   shape.runner = std::make_unique<ModelRunner>(std::move(compiled.model), std::move(own));
 }
 
-// Each shape runs on separate devices. They are models of an IPU, so that a runner with many shapes
-// takes no devices from others.
+// Each shape runs on separate devices. They are created here instead of being acquired, so that a
+// runner with many shapes leaves the devices of the machine to other runners.
 RunnerConfig ShapeRunner::State::config_for(const Model& model) const {
   RunnerConfig own = config.runner;
   const auto copies = static_cast<int64_t>(std::max(model.replication_factor, 1u));
@@ -381,11 +381,13 @@ void ShapeRunner::State::keep_within_limit(const KeptShape& added) {
   }
 }
 
-// Requires the lock, and releases it while runners are destroyed. Returns whether none is left.
+// Destroys the removed shapes whose requests are done. Requires the lock, and releases it while
+// runners are destroyed. Returns whether no removed shape is left.
 bool ShapeRunner::State::drop_removed(std::unique_lock<std::mutex>& lock) {
   std::vector<ShapePtr> done;
   std::erase_if(removed, [&](ShapePtr& s) {
-    // No thread can get another reference, so the last one means that no call is in progress.
+    // No thread can get a new reference from `shapes`. If `removed` has the only one, no call is in
+    // progress.
     if (s.use_count() > 1) return false;
     const RunnerStatistics statistics = s->runner->statistics();
     // A request leaves the queue before it is counted as done.
@@ -446,7 +448,7 @@ void ShapeRunner::State::fail_waiting(std::unique_ptr<Waiting> waiting,
   request.complete(failure->code(), failure);
 }
 
-// Fails requests that wait for a shape, and later ones.
+// Fails the requests that wait for a shape, and makes later requests fail.
 void ShapeRunner::State::refuse_requests() noexcept {
   std::vector<std::unique_ptr<Waiting>> waiting;
   {

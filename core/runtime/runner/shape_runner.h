@@ -61,14 +61,15 @@ struct ShapesStatistics {
 // Each shape has separate memory for one run. Its weights are those of the first shape as far as
 // they are equal (program/shared_weights.h).
 //
-// If a binding has no shape, its size in bytes must determine it, given the other inputs; the sizes
-// of the shape that was compiled ahead are tried first.
+// If a binding has no shape, its size in bytes and the other inputs must determine it. If they
+// leave several possibilities, the shape that was compiled ahead is used if it has these sizes in
+// bytes.
 //
 // Requests are not merged, so batching_dim must be off. Frozen inputs have one shape.
 class ShapeRunner final : public BaseRunner {
  public:
-  // `ahead` was compiled at one shape and is never removed; it may be null. Then no device is in
-  // use until the first request. Throws invalid_argument for an unsuitable configuration, and the
+  // `ahead` was compiled at one shape and is never removed. If it is null, no device is in use
+  // until the first request. Throws invalid_argument for an unsuitable configuration, and the
   // errors of ModelRunner.
   ShapeRunner(program::OpenShapes shapes, CompileShape compile, std::shared_ptr<const Model> ahead,
               ShapeRunnerConfig config);
@@ -78,7 +79,8 @@ class ShapeRunner final : public BaseRunner {
   ShapeRunner(const ShapeRunner&) = delete;
   ShapeRunner& operator=(const ShapeRunner&) = delete;
 
-  // With the sizes that were compiled ahead, or else with kOpen and a size of 0 bytes.
+  // Have the sizes that were compiled ahead. Without these, open dimensions are kOpen, and the size
+  // in bytes is 0.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
@@ -95,8 +97,8 @@ class ShapeRunner final : public BaseRunner {
   RequestPtr execute_async(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback = {},
                            const RequestOptions& options = {}) override;
-  // Compiles a shape and waits until it is ready: the shapes of inputs by name. Inputs whose sizes
-  // follow may be left out.
+  // Compiles the model at these shapes of its inputs, by name, and waits until it is ready. Inputs
+  // whose sizes all follow from other inputs may be omitted.
   void warm_up(const std::map<std::string, Shape>& inputs);
 
   void stop() noexcept override;
@@ -106,7 +108,7 @@ class ShapeRunner final : public BaseRunner {
   std::vector<Tracepoint> tracepoints() const override;
   ShapesStatistics shapes() const;
 
-  // The names of the sizes that requests decide.
+  // The names of the dimensions whose sizes requests decide.
   const std::vector<std::string>& sizes() const;
   // The inputs and outputs, in the order of indices, with the sizes that requests decide.
   const program::OpenShapes& open_shapes() const;
