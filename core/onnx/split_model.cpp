@@ -37,7 +37,7 @@ class ModelSplitter {
  private:
   struct Field {
     uint64_t tag = 0;
-    size_t begin = 0, content = 0, end = 0;  // a number is in [begin, end), too
+    size_t begin = 0, content = 0, end = 0;  // [begin, end) includes the tag
   };
 
   std::optional<Field> next(size_t at, size_t end) const {
@@ -105,7 +105,7 @@ class ModelSplitter {
         copy(f, split_.rest);
         return true;
       }
-      if (std::exchange(has_graph, true)) return false;  // protobuf would merge them
+      if (std::exchange(has_graph, true)) return false;  // protobuf would merge the graphs
       return add_message(f.tag, split_.rest,
                          [&](std::string& out) { return add_graph(f.content, f.end, out); });
     });

@@ -1,5 +1,5 @@
-// The raw data of a model's large tensors apart from the rest of the model. Protobuf would copy the
-// data to unaligned memory, page by page; the importer reads it once, to its final place.
+// Separates the raw data of a model's large tensors from the rest of the model. Protobuf would copy
+// the data to unaligned memory; the importer reads it once, directly to its final place.
 //
 //   graph { initializer { name "w"  raw_data <1 MiB> } node { ... } }
 //
@@ -22,7 +22,7 @@ class TensorProto;
 
 namespace poprt::onnx {
 
-// Smaller data stays in its message.
+// Smaller data stays in `rest`.
 inline constexpr uint64_t kLeastCutBytes = 4096;
 
 struct SplitModel {
@@ -41,9 +41,9 @@ struct SplitModel {
   static const ::onnx::TensorProto& tensor_of(const Cut& cut, const ::onnx::ModelProto& model);
 };
 
-// Returns nullopt if less than half of the model is large raw data, or if the model has a form that
-// serializers do not write: damaged, a field twice that should be there once, groups. Protobuf
-// parses such a model as a whole and reports what is wrong.
+// Returns nullopt if less than half of the model is large raw data, if the model has 2 GiB or more,
+// or if serializers do not write such a model: it is damaged, has groups, or repeats a field that
+// may occur once. Protobuf then parses the model as a whole and reports errors.
 std::optional<SplitModel> split_model(std::span<const std::byte> model);
 
 // Copies bytes at an offset of the model. Called by several threads at the same time.
@@ -54,8 +54,8 @@ struct CutData {
   std::shared_ptr<const void> owner;
 };
 
-// Reads the data of all cuts, on several threads. Neighbours share memory, which is freed when none
-// of them is used any more.
+// Reads the data of all cuts, on several threads. Adjacent cuts of up to 32 MiB together share a
+// block of memory, which is freed with the last of their owners.
 std::vector<CutData> read_cuts(std::span<const SplitModel::Cut> cuts, const ReadModel& read);
 
 }  // namespace poprt::onnx
