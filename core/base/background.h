@@ -15,9 +15,9 @@ namespace poprt {
 template <class T>
 class Background {
  public:
-  // Starts `call`. Its flag becomes true when the result is not needed any more; `call` may then
-  // end with any exception. If `short_call`, get() makes the call, because it takes less time than
-  // to start a thread.
+  // Starts `call` on a new thread. Its flag becomes true when this object is destroyed; `call` may
+  // then end with any exception. If `short_call`, or if no thread can be started, get() makes the
+  // call on the thread of its caller: a short call takes less time than starting a thread.
   explicit Background(std::function<T(const std::atomic<bool>& stopped)> call,
                       bool short_call = false)
       : task_([this, call = std::move(call)] { return call(stopped_); }),
@@ -29,7 +29,7 @@ class Background {
     } catch (const std::system_error&) {  // get() makes the call
     }
   }
-  // Waits for the end of the call.
+  // Sets the flag, and waits for the end of the call if it has a thread.
   ~Background() {
     stopped_.store(true, std::memory_order_relaxed);
     if (thread_.joinable()) thread_.join();
@@ -37,8 +37,8 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Waits for the result and returns it, or throws the exception of the call. Meanwhile calls
-  // `poll` several times in a second; what it throws ends the waiting. May be called once.
+  // Waits for the result and returns it, or throws the exception of the call. While it waits, calls
+  // `poll` every 20 ms; an exception of `poll` is passed on. May be called once.
   T get(const std::function<void()>& poll = {}) {
     constexpr std::chrono::milliseconds kPolling{20};
     if (!thread_.joinable()) task_();
