@@ -40,7 +40,7 @@ std::shared_ptr<const Model> open_popef(const std::filesystem::path& path,
 std::shared_ptr<const Model> open_popef(std::span<const std::byte> bytes,
                                         std::shared_ptr<const void> owner,
                                         const OpenOptions& options = {});
-// The same for a model of any readers. Throws as above.
+// The same for the blobs of a PopEF model, which may be in several files. Throws as above.
 std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model>& model,
                                         const OpenOptions& options = {});
 // Returns the blobs from which a model was opened, or else the blobs that save_model() would write.
