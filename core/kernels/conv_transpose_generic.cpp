@@ -1,6 +1,7 @@
 // conv_transpose_generic (calls/conv_transpose_generic.h, common/conv_generic.h). For f32, a task
 // multiplies the transposed weights of a few output channels by the pixels and adds each product at
-// the place of its tap. For other types a task is an output plane, summed in scratch.
+// the place of its tap. For other types, and for few channels, a task is an output plane, summed in
+// scratch.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -12,7 +13,7 @@
 namespace poprt::kernels::conv_transpose_generic_kernel {
 namespace {
 
-constexpr int64_t kBlockK = 512, kChannels = 16;  // output channels of a task
+constexpr int64_t kBlockK = 512, kChannels = 16;  // input channels of a product, output channels
 
 struct Params {
   GenericConv conv;
@@ -154,7 +155,8 @@ Plan prepare(const Call& call) {
   plan.tasks = checked_mul(checked_mul(p->n, p->groups), p->m);
   plan.work = p->flops() * static_cast<double>(p->in_plane) / 4;
   plan.scratch_bytes = static_cast<size_t>(checked_mul(p->out_plane, int64_t{8}));
-  // With few channels, the loops over pixels are as fast.
+  // With few channels, the loops over pixels are as fast. The upper limits bound the scratch
+  // memory.
   const double weights = static_cast<double>(p->taps) * static_cast<double>(p->c);
   if (p->dtype == DType::f32 && p->c >= 4 && p->m * p->taps >= 4 && weights < 1 << 20 &&
       p->taps <= 4096) {

@@ -1,7 +1,7 @@
 // conv_transpose_generic: operands [x [n, groups * c, in...], weights [groups * c, m, kernel...],
 // bias? [groups * m], y [n, groups * m, out...]] of one float dtype: any transposed convolution in
-// up to three dimensions. `in` and `out` are the sizes of the transposed convolution: input o is
-// added to out[o * stride - pad + k * dilation].
+// up to three dimensions. `in` and `out` are the sizes of the transposed convolution: tap k of
+// input i is added to out[i * stride - pad + k * dilation].
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -1,8 +1,9 @@
 // conv_transpose_phases: transposed convolution of channel-blocked f32 (calls/common/blocked_conv.h
-// without residual) as convolutions of its phases (kernels/common/transposed_phases.h). Groups have
-// multiples of 16 channels. Weights are packed by pack_transposed_phases(), and by
-// pack_merged_phases() if `merged`. Then one convolution computes all phases: it has one group, no
-// dilation, and as bias one number for each output channel of each phase.
+// without residual) as convolutions of its phases (kernels/common/transposed_phases.h). If there
+// are several groups, each has a multiple of 16 channels. Weights are packed by
+// pack_transposed_phases() or, if `merged`, by pack_merged_phases(). With `merged`, one convolution
+// computes all phases: it has one group, no dilation, fewer than 16 output channels, and as bias
+// one number for each output channel of each phase.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -54,7 +54,7 @@ inline constexpr int64_t kRowScaleBytes = 4;
 
 inline constexpr int64_t kAttentionPanel = 64;
 inline constexpr int64_t kAttentionRows = 24;
-// For at most this many queries, copying keys and values into panels does not pay.
+// For at most this many queries, copying keys and values into panels costs more time than it saves.
 inline constexpr int64_t kFewQueries = 2;
 
 constexpr int64_t attention_scratch_floats(int64_t keys, int64_t size) {

@@ -32,7 +32,8 @@ struct CopyFloats {
   }
 };
 
-// Copies segments [s0, s1), (channel block, tap), of one group of an image.
+// Copies segments [s0, s1) of one group of an image. A segment is one tap of a block of 16
+// channels.
 void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const float* x,
                      int64_t image, int64_t group, int64_t s0, int64_t s1, int64_t pixel,
                      int64_t pixels, float* to) {

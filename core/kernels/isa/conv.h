@@ -43,7 +43,7 @@ struct ConvPrologue {
   float low;  // minus infinity: no lower bound
 };
 
-// The number of segments of 16 channels that are summed in registers before the sums are added up.
+// How many segments of 16 channels are summed in registers before the sum is added to the results.
 // Rounding errors grow with the partial sums, and splitting keeps those small. Each part costs one
 // load, addition and store of a sum for 256 products.
 inline constexpr int64_t kSummedSegments = 16;
@@ -55,7 +55,7 @@ struct ConvBlocking {
   int64_t pixels;     // of a task (stem: rows)
   int64_t columns;    // of a row of a task (stem)
   int64_t oc_blocks;  // of a task
-  int64_t segments;   // of 16 input channels x 1 tap, summed before C is accessed
+  int64_t segments;   // of 16 input channels x 1 tap, summed before y is accessed
   int64_t pixel_tasks, oc_tasks, column_tasks;
   // Whether the taps of a row of the filter read one copy of a row of inputs, which is x itself if
   // nothing of it is padding. `segments` is then a multiple of kw, and stride_w is 1.
@@ -78,6 +78,7 @@ struct ConvPhase {
 };
 
 struct ConvTable {
+  // Returns ConvBlocking::vectors for tasks of so many pixels and blocks of output channels.
   int64_t (*best_vectors)(int64_t pixels, int64_t blocks);
   // Weights are [groups][oc block][K][16], K = (channel block, tap, channel in block) without
   // padding; taps are (kd, kh, kw). 1x1 with stride 1, no padding and no prologue reads x in place;
@@ -101,7 +102,7 @@ struct ConvTable {
                     const float* bias, const void* residual, void* y, int64_t begin, int64_t end,
                     float* scratch) noexcept;
   // Kernel = stride, no padding. Weights are [tap][oc block][c][16]. A task is b.pixels input rows
-  // of all slices.
+  // of an image, whose d * h rows are numbered through all slices.
   void (*transpose)(const ConvShape& s, const ConvBlocking& b, const float* x, const float* weights,
                     const float* bias, float* y, int64_t begin, int64_t end) noexcept;
   // A transposed convolution `whole` as `count` phases, each with weights as those of `blocked`.
