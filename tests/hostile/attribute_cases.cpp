@@ -29,7 +29,7 @@ Op einsum(const std::string& equation) {
   return {"Einsum", {in({2, 3}), in({3, 4})}, {{"equation", equation}}};
 }
 
-// LeakyRelu with an attribute that `fill` makes.
+// LeakyRelu whose attribute `alpha` is filled by `fill`, for example with a wrong type.
 template <class Fill>
 pb::ModelProto lying(Fill&& fill) {
   pb::ModelProto m = relu_model();

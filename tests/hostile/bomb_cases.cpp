@@ -1,4 +1,4 @@
-// A few bytes that need terabytes or hours.
+// Small models whose evaluation would need terabytes of memory or hours.
 #include <limits>
 
 #include "case.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMega = 1 << 20, kTera = int64_t{1} << 40;
 
-// x doubled by Concat with itself, `times` times; of a constant or of an input.
+// Doubles v0 `times` times by Concat with itself. If `folds`, v0 is a constant, otherwise an input.
 pb::ModelProto doubling(int times, bool folds) {
   pb::ModelProto m = empty_model();
   auto& g = *m.mutable_graph();
@@ -43,7 +43,7 @@ pb::ModelProto loop_of(int64_t trips) {
   return m;
 }
 
-// Loops in loops, each of a thousand trips.
+// Nested loops of a thousand iterations each.
 pb::ModelProto loops(int depth) {
   pb::ModelProto m = empty_model();
   auto& g = *m.mutable_graph();

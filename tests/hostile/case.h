@@ -30,7 +30,7 @@ struct Folder {
 
 // rejected: one line with `error` on stderr, exit code 1 to 123. accepted: a valid control, which
 // must run. warned: it must run, with one warning on stderr that contains `error`. either: ONNX
-// leaves open what happens; it must end without a signal.
+// does not define the result; the process must end without a signal.
 enum class Outcome { rejected, accepted, warned, either };
 
 struct Case {
@@ -165,7 +165,7 @@ inline pb::GraphProto& add_subgraph(pb::NodeProto& n, const std::string& name) {
   return *a.mutable_g();
 }
 
-// An operand of a one-node model: an input, a constant, or left out.
+// An operand of a model with one node: an input, a constant, or an omitted input.
 struct Operand {
   enum class Kind { input, constant, none } kind;
   pb::TensorProto tensor;
@@ -201,7 +201,7 @@ struct Op {
   std::string domain = "";
 };
 
-// Of ONNX Runtime's domain.
+// An operator of ONNX Runtime's domain, com.microsoft.
 inline Op microsoft(const std::string& type, std::vector<Operand> operands,
                     std::vector<Attribute> attributes = {}, int outputs = 1) {
   return {type, std::move(operands), std::move(attributes), 17, outputs, "com.microsoft"};
@@ -248,7 +248,8 @@ inline Case from_bytes(std::string name, std::string error, std::string bytes,
   return {std::move(name), std::move(error),
           [shared](const Folder& f) { f.write("model.onnx", *shared); }, outcome};
 }
-// A long model, made by `build` when the case runs: every process of the corpus makes all cases.
+// A long model, which `build` makes only when the case runs, because every process of the corpus
+// creates the list of all cases.
 inline Case from_build(std::string name, std::string error, std::function<std::string()> build,
                        Outcome outcome = Outcome::rejected) {
   return {std::move(name), std::move(error),
@@ -266,7 +267,7 @@ inline Case accept(std::string name, const pb::ModelProto& m) {
 inline Case warn(std::string name, std::string warning, const pb::ModelProto& m) {
   return from_bytes(std::move(name), std::move(warning), bytes_of(m), Outcome::warned);
 }
-// An input that is accepted with a warning without this option.
+// A model that is rejected with --strict and accepted with a warning without it.
 inline Case reject_if_strict(std::string name, std::string error, const pb::ModelProto& m) {
   Case c = reject(std::move(name), std::move(error), m);
   c.arguments.push_back("--strict");

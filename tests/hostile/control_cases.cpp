@@ -1,4 +1,4 @@
-// Valid models, so that refusing everything does not pass.
+// Valid models, so that a program that refuses every model does not pass.
 #include "case.h"
 
 namespace poprt::hostile {

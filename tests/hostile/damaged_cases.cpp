@@ -52,7 +52,7 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-// In a folder of its own, by the command.
+// Compiles the file with the command line tool in a temporary folder. Returns its bytes.
 std::string compiled(const Kind& kind) {
   std::string pattern = (fs::temp_directory_path() / "poprt_damaged_XXXXXX").string();
   if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
@@ -89,8 +89,8 @@ const std::string& bytes_of_kind(const Kind& kind) {
                              : made.emplace(kind.name, compiled(kind)).first->second;
 }
 
-// Where a file is damaged: its first and last blobs' headers, headers and programs of executables
-// (core/popef/FORMAT.md), and anywhere.
+// The ranges in which a file is damaged: the whole file, the headers of blobs, and the headers and
+// programs of executables (core/popef/FORMAT.md).
 std::vector<std::pair<size_t, size_t>> places_of(const std::string& bytes) {
   std::vector<std::pair<size_t, size_t>> places = {{0, bytes.size()}};
   const auto add = [&](size_t begin, uint64_t size) {

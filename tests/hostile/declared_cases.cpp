@@ -80,7 +80,7 @@ Fill relu_of_x(const std::string& to) {
     add_output(g, to);
   };
 }
-// x as another type.
+// Fills a branch with a Cast of x to another type.
 Fill cast_of_x(const std::string& to, int64_t type) {
   return [to, type](GraphRef g) {
     add_attribute(add_node(g, "Cast", {"x"}, {to}), {"to", type});
@@ -151,7 +151,7 @@ pb::ModelProto in_function(const Dims& inner, const Dims& result) {
   f.add_opset_import()->set_version(17);
   add_node(f, "Relu", {"a"}, {"inner"});
   add_node(f, "Relu", {"inner"}, {"b"});
-  // FunctionProto.value_info, which the classes at hand do not know.
+  // FunctionProto.value_info (field 12), which older versions of onnx.proto do not have.
   pb::ValueInfoProto info;
   declare(&info, "inner", inner);
   f.mutable_unknown_fields()->AddLengthDelimited(12, info.SerializeAsString());
@@ -168,7 +168,7 @@ pb::ModelProto container(const std::string& op, size_t inputs,
   declare_y(g.add_output());
   return m;
 }
-// What holds tensors of a type and shape.
+// Declares y as a sequence or an optional of tensors of a type and shape.
 std::function<void(pb::ValueInfoProto*)> holding(bool sequence, const Dims& dims, int type) {
   return [=](pb::ValueInfoProto* v) {
     pb::ValueInfoProto element;

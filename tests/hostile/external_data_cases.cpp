@@ -20,7 +20,7 @@ pb::TensorProto external(const Entries& entries, int type = kFloat, const Dims& 
   return t;
 }
 
-// The places. Each makes a model that is fine when the tensor is.
+// The places of a tensor in a model. Each function returns a model that is valid if the tensor is.
 pb::ModelProto as_initializer(const pb::TensorProto& t) {
   pb::ModelProto m = empty_model();
   add_input(*m.mutable_graph(), "x", {2});
@@ -137,7 +137,7 @@ constexpr Place kPlaces[] = {
     {"function_body", in_a_function},
 };
 
-// The file at the location.
+// Writes the files that the locations of the cases name.
 void prepare(const Folder& f) {
   f.write("w.bin", std::string(64, '\0') + std::string(64, '\1'));
   fs::create_directory(f.model / "sub");
@@ -165,7 +165,7 @@ Case external_case(std::string name, std::string error, pb::ModelProto model,
 
 Cases external_data_cases() {
   Cases cases;
-  // Every place, with the tricks that would read other files.
+  // Each place with each trick that would read a file outside of the model's folder.
   const std::pair<const char*, std::pair<const char*, const char*>> tricks[] = {
       {"goes_up", {"../outside/secret.bin", "goes up with '..'"}},
       {"goes_down_and_up", {"sub/../../outside/secret.bin", "goes up with '..'"}},

@@ -1,4 +1,4 @@
-// The file itself.
+// Files that cannot be models because of their name, kind or size.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ Case file_case(std::string name, std::string error, std::function<void(const Fol
 }
 void nothing(const Folder&) {}
 
-// A file of `size` bytes that takes no room.
+// Writes a sparse file of `size` bytes, which begins with `start`.
 void sparse(const fs::path& path, const std::string& start, uint64_t size) {
   std::ofstream(path, std::ios::binary) << start;
   fs::resize_file(path, size);

@@ -29,7 +29,7 @@ pb::ModelProto calling() {
   return m;
 }
 
-// F calls G twice, which calls H twice ...
+// Each function calls the next one twice, so that inlining doubles the nodes at each level.
 pb::ModelProto doubling(int levels) {
   pb::ModelProto m = calling();
   for (int i = 0; i < levels; i++) {

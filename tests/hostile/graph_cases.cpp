@@ -13,7 +13,7 @@ pb::ModelProto graph(Build&& build) {
   return m;
 }
 
-// x -> A -> B -> ... -> y, with `last` reading the end of it.
+// A chain of `nodes` nodes. If `closed`, the first node also reads the result of the last one.
 pb::ModelProto chain(int nodes, bool closed) {
   return graph([&](Graph& g) {
     add_input(g, "x");

@@ -1,4 +1,4 @@
-// Every case of the corpus as a user meets it: a process of its own with a model in a folder.
+// Runs every case of the corpus as a user would: in a separate process, with a model in a folder.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
@@ -20,7 +20,7 @@ namespace poprt::hostile {
 namespace {
 
 constexpr long kMostMemory = POPRT_TEST_SANITIZED ? 4 << 20 : 768 << 10;  // KiB
-constexpr unsigned kMostSeconds = 120;  // far more than any needs: what hangs is stopped
+constexpr unsigned kMostSeconds = 120;  // far more than any case needs; then the process is killed
 
 std::string tool(const char* name = "poprt_exec") {
   const char* folder = std::getenv("POPRT_BIN");
@@ -39,9 +39,9 @@ std::string contents(int fd) {
   return text;
 }
 
-// A block that cannot be had is null, as with malloc.
+// An allocation that fails returns null, as malloc does.
 constexpr const char* kAsan = "allocator_may_return_null=1";
-// What OpenGL drivers keep until the end is not ours.
+// OpenGL drivers keep memory until the process ends, so leaks are not detected.
 constexpr const char* kAsanOfDrivers = "allocator_may_return_null=1:detect_leaks=0";
 
 Result run(const fs::path& folder, std::vector<std::string> words, const char* asan = kAsan) {
@@ -91,7 +91,7 @@ std::map<std::string, std::string> listing(const fs::path& root) {
   return files;
 }
 
-// Whether a file directly in the folder was opened or read.
+// Collects the names of the files directly in a folder that are opened, read, changed or created.
 class Watch {
  public:
   explicit Watch(const fs::path& folder)
@@ -108,7 +108,7 @@ class Watch {
     for (ssize_t n; (n = ::read(events(), buffer, sizeof buffer)) > 0;)
       for (char* p = buffer; p < buffer + n;) {
         const auto* event = reinterpret_cast<const inotify_event*>(p);
-        // Opening the folder itself to walk through it reads nothing of it.
+        // An event without a name is about the folder itself, which may be listed.
         if (event->wd == watch_ && event->len)
           names += std::string(names.empty() ? "" : ", ") + event->name;
         p += sizeof(inotify_event) + event->len;
@@ -127,7 +127,7 @@ class Watch {
   int watch_;
 };
 
-// A folder for one case, gone with it.
+// A temporary folder for one case. The destructor removes it.
 class Sandbox {
  public:
   Sandbox() {
@@ -199,7 +199,7 @@ TEST_P(Hostile, EndsAsExpected) { check(GetParam()); }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
-// Each list is made once: some cases take as long to write as to read.
+// Creates each list once, because creating some cases takes as long as running them.
 const Cases& cases_of(Cases (*list)()) {
   static std::map<Cases (*)(), Cases> all;
   const auto [it, fresh] = all.try_emplace(list);
@@ -241,7 +241,8 @@ const Cases& all_cases() {
   return all;
 }
 
-// The inspector's models show what can be shown of a file; they refuse the rest in one line.
+// The models of the inspector show the valid parts of a file, or refuse it with an error of one
+// line.
 class Inspected : public testing::TestWithParam<Case> {};
 
 TEST_P(Inspected, ShowsOrRefuses) {
@@ -266,7 +267,7 @@ TEST_P(Inspected, ShowsOrRefuses) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Inspected, testing::ValuesIn(all_cases()), name_of);
 
-// The program itself, with the files of many cases in tabs, without a display.
+// Opens the files of many cases in tabs of the inspector itself, without a display.
 TEST(InspectorProgram, OpensTheWholeCorpus) {
   if (!fs::exists(tool("poprt-inspector"))) GTEST_SKIP() << "there is no poprt-inspector";
   constexpr size_t kTabs = 64;
@@ -287,7 +288,7 @@ TEST(InspectorProgram, OpensTheWholeCorpus) {
     ASSERT_TRUE(WIFEXITED(result.status))
         << "signal " << WTERMSIG(result.status) << ", cases from " << cases[first].name << " on\n"
         << result.error;
-    // A refused model is an error with a line, and the picture shows it.
+    // If a model is refused, the program prints a line, and the picture shows the error.
     const bool refused = result.error.find("poprt-inspector: ") != std::string::npos;
     EXPECT_EQ(WEXITSTATUS(result.status), refused ? 1 : 0) << result.error;
     EXPECT_TRUE(fs::exists(own.root / "picture.png"))
@@ -308,8 +309,8 @@ TEST(HostileCorpus, HasFourHundredCasesWithUniqueNames) {
   EXPECT_GE(names.size(), count);
 }
 
-// What a loader must do whatever the file is, each with the cases that would show the opposite.
-// They run with their lists.
+// Rules that a loader must keep for every file. Each test only checks that the cases exist which
+// would fail if the rule were broken; the cases run with their lists.
 void expect_cases(std::initializer_list<const char*> names) {
   for (const char* name : names)
     EXPECT_TRUE(std::ranges::any_of(all_cases(), [&](const Case& c) { return c.name == name; }))
@@ -374,7 +375,7 @@ TEST(LoaderRules, ErrorsAreOneLineThatNamesTheCulprit) {
 
 }  // namespace
 
-// Names in failures instead of bytes.
+// Lets GoogleTest print the name of a case instead of its bytes.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 }  // namespace poprt::hostile

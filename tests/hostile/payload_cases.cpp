@@ -13,7 +13,7 @@ pb::ModelProto with(const pb::TensorProto& w) {
   add_node(*m.mutable_graph(), "Identity", {"w"}, {"y"});
   return m;
 }
-// The same as an attribute, and as an initializer that nothing reads.
+// Models with `w` as an attribute, and as an initializer that no node reads.
 pb::ModelProto in_attribute(const pb::TensorProto& w) {
   pb::ModelProto m = empty_model();
   add_output(*m.mutable_graph(), "y");

@@ -1,5 +1,5 @@
 // Constant indices, lengths and positions outside of their tensors; windows and reflections that
-// find nothing.
+// contain no element.
 #include "case.h"
 
 namespace poprt::hostile {

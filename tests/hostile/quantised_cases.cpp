@@ -16,7 +16,7 @@ Op qlinear_matmul(const Operand& a_zero, const Operand& b_zero) {
   return {"QLinearMatMul",
           {in({2, 3}, kU8), kScale, a_zero, in({3, 4}, kS8), kScale, b_zero, kScale, kZeroU8}};
 }
-// Of x and y, two operands and a result.
+// A quantised operator of two operands and one result, each with a scale and a zero point.
 Op binary(const std::string& type, const Operand& b, const Operand& b_zero, const Operand& zero) {
   return microsoft(type, {in({2, 3}, kU8), kScale, kZeroU8, b, kScale, b_zero, kScale, zero});
 }

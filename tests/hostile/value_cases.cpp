@@ -196,7 +196,7 @@ Cases value_cases() {
       reject("quantize_constant_scale_count",
              "scale [2] does not fit input [2,3] on axis 1, block 0",
              Op{"DequantizeLinear", {in({2, 3}, kU8), floats({1, 2})}, {{"axis", int64_t{1}}}}),
-      // What integer division by zero gives is not defined.
+      // ONNX does not define integer division by zero.
       either("integer_division_of_constants_by_0",
              Op{"Div", {of<int32_t>(kS32, {1, -1, 0}), of<int32_t>(kS32, {0, 0, 0})}}),
       either(

@@ -36,7 +36,7 @@ std::string nested(int depth, Around&& around) {
   return whole + after;
 }
 
-// An attribute that holds a graph with a node with an attribute ...
+// Attributes, graphs and nodes that are nested `depth` times.
 std::string nested_graphs(int depth) {
   return kIrVersion +
          field(kGraph, nested(depth, [](size_t graph) {
@@ -49,7 +49,7 @@ std::string nested_graphs(int depth) {
                }));
 }
 
-// A value whose type is a sequence of sequences of ...
+// A value whose type is a sequence of sequences, nested `depth` times.
 std::string nested_types(int depth) {
   const std::string type = nested(depth, [](size_t element) {
     const std::string inner = head(1, element);
@@ -176,7 +176,7 @@ Cases wire_cases() {
   cases.push_back(from_bytes("first_byte_missing",
                              "the ONNX model is truncated or damaged at byte 9: no protobuf field",
                              whole.substr(1)));
-  // Every length in a small model one too large.
+  // A case for each length in a small model, which becomes 127 and thus too large.
   for (size_t i = 2; i < whole.size() && cases.size() < 60; i++)
     if (whole[i] == '\x0a') {
       std::string bytes = whole;
