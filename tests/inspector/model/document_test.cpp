@@ -102,8 +102,8 @@ TEST_F(DocumentTest, ATaskRunsCancelsAndFails) {
   EXPECT_NE(endless.error().find("cancelled"), std::string::npos);
 }
 
-// A tab is closed while a pass runs that does not look at `cancel`: the window must not wait for
-// it.
+// If a tab is closed while a pass runs that does not check `cancel`, the window must not wait for
+// the pass.
 TEST_F(DocumentTest, DestructorDoesNotWaitForAnAbandonedTask) {
   AbandonedThreads::instance().join();
   std::promise<void> gone;

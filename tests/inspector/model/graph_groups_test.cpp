@@ -229,7 +229,7 @@ TEST(GraphGroups, DocumentationIsOfTheDomain) {
   EXPECT_GE(none.documentation(none.find("r"))->since, 14) << "the newest";
 }
 
-// Whatever is left out between them, groups know the one around them.
+// A group links to the group around it, even if the groups between them in the path do not exist.
 TEST(GraphGroups, LinkToTheirParents) {
   for (const auto& [nodes, paths] :
        {std::pair{std::vector<std::pair<std::string, std::string>>{
@@ -299,7 +299,7 @@ TEST(GraphGroups, OfManyWeightsTheFirstAreNamed) {
   EXPECT_EQ(detail(123), three + "123");
 }
 
-// Of a graph without inputs the first node may be one that others' weights are made of.
+// The first node of a graph without inputs may compute the weights of other nodes.
 TEST(GraphGroups, TheFirstNodeMayComputeOnWeights) {
   const GraphModel g = model_of(R"(const %w : f32[2] = [1.0, 2.0]
 %c : f32[2] = Identity(%w) "c"

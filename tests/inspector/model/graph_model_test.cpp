@@ -271,7 +271,7 @@ TEST(Diff, FindsNodesAndWeights) {
       << weight->right;
 }
 
-// Exporters name them "Identity_7", whatever they belong to.
+// Exporters give computations of weights names without scopes, such as "Identity_7".
 TEST(GraphModel, WeightComputationsAreInTheGroupOfTheirReaders) {
   const auto graph = ir::parse_text(R"(graph "net" opset {"": 17} {
   input %x : f32[2]
@@ -294,7 +294,7 @@ TEST(GraphModel, WeightComputationsAreInTheGroupOfTheirReaders) {
   EXPECT_EQ(model.groups()[kRoot].all_nodes, model.nodes().size());
 }
 
-// Exporters list them before everything else.
+// Exporters list the computations of weights before all other nodes.
 TEST(GraphLayout, WeightComputationsDoNotReverseLayers) {
   const auto graph = std::make_shared<GraphModel>(*ir::parse_text(R"(graph "net" opset {"": 17} {
   input %x : f32[2]

@@ -199,7 +199,7 @@ TEST(Looking, EventsAreSentences) {
             "removed Relu: fused into, or bypassed by, Conv n");
 }
 
-// A file may have too many programs to show.
+// If a file has more than 64 programs, only the first ones are shown.
 TEST(Looking, OfManyProgramsTheFirstAreShown) {
   const SampleFolder folder("programs");
   for (const int count : {64, 65}) {

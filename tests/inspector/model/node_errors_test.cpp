@@ -16,7 +16,7 @@ class NodeErrors : public testing::Test {
   Progress progress;
 };
 
-// The second model has one other weight: its product and everything after it differ.
+// One weight of the second model differs, so its product and all later values differ.
 TEST_F(NodeErrors, FollowTheOrderOfTheGraph) {
   const std::string head = R"(graph "g" opset {"": 17} {
   input %x : f32[2,2]

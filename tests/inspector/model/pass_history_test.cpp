@@ -111,7 +111,8 @@ TEST(PassReport, AStepIsListedNodeByNodeAndANodeStepByStep) {
   EXPECT_EQ(std::get<std::string>(tables.back().rows.at(0)[1]), "model");
 }
 
-// Else the next pass with a rewrite would seem to have made the rounds.
+// Unrolling a loop is not attributed to a pass. Otherwise the next pass with a rewrite would seem
+// to have created the nodes of all iterations.
 TEST(PassHistory, WrittenOutLoopsAreNoPasssWork) {
   const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
   input %x : f32[3]

@@ -35,7 +35,7 @@ popef::Metadata metadata_of(const std::string& model) {
   return m;
 }
 
-// Two models that share the name of an input; data for the one, for the other, for all.
+// Two models whose inputs have a common name, with data for the first, the second, and all models.
 std::string two_models() {
   std::ostringstream file;
   popef::Writer writer(file);

@@ -116,7 +116,7 @@ TEST(ProfileRows, TimesOfNodesMatchTheirInstructions) {
   EXPECT_EQ(node_of_instruction(g, "nobody"), kNone);
 }
 
-// What one side does not have takes no time there.
+// An instruction that only one side has takes no time on the other side.
 TEST(ProfileRows, TimesOfOneSideHaveNoRatio) {
   const auto left = profile_of(100, {{"gone", 1.5}}), right = profile_of(100, {{"new", 1.25}});
   const auto rows = diff_programs({nullptr, left}, {nullptr, right});
@@ -137,7 +137,7 @@ TEST(ProfileRows, PackedWeightsAreOfTheirSide) {
             std::vector<std::string>{"memory packed weights: changed 1 B 2 B"});
 }
 
-// By the name of what they make, whichever node of the graph it is.
+// Instructions are matched to nodes by the names of their results, for every node of the graph.
 TEST(ProfileRows, TheFirstNodeMayHaveTimesToo) {
   const GraphModel g(*ir::parse_text(R"(graph "g" {
   const %w : f32[2] = [1.0, 2.0]

@@ -256,7 +256,8 @@ TEST(ProgramModels, PartsThatMakeNoSenseAreLeftOut) {
   EXPECT_EQ(parts(ProgramModel(wrong.p)), "IPU 0 ipu 0 5-6 arena 0+0 weights 0 most 0; ");
 }
 
-// In the outer of two loops, before the inner one: it is read again in the outer's next round.
+// `early` is read in the outer loop before the inner loop begins, and again in the next iteration
+// of the outer loop, so it is alive until the outer loop ends.
 TEST(ProgramModels, LoopsInLoopsEndEachForItself) {
   Made m;
   const uint32_t early = m.buffer(0, 8), inside = m.buffer(8, 8), index = m.buffer(16, 8),
@@ -301,7 +302,7 @@ TEST(ProgramModels, BytesThatTwoIntervalsHoldCountOnce) {
   EXPECT_EQ(p.live_bytes(), (Bytes{160, 160, 160}));
 }
 
-// What crosses to an IPU is in use, and not of its own memory.
+// Data in transit to an IPU is alive, but does not count as memory of that IPU.
 TEST(ProgramModels, ThePeakOfAnIpuCountsOnlyItsMemory) {
   Made m;
   const uint32_t a = m.buffer(0, 64), b = m.buffer(64, 16), c = m.buffer(80, 32);

@@ -27,7 +27,7 @@ class ProgramParts : public testing::Test {
     EXPECT_TRUE(d.program);
     return d;
   }
-  // Each part's instructions are its own, and all of them together are main.
+  // Checks that no instruction is in two parts, and that all parts together are the main program.
   void expect_sound(const ProgramModel& p, size_t outside) {
     size_t inside = 0;
     for (size_t i = 0; i < p.parts().size(); i++) {
@@ -97,7 +97,7 @@ TEST_F(ProgramParts, OfSeveralIpusHaveSeparateMemory) {
         rows.begin(), rows.end(), [](const auto& r) { return r.kernel == "control.transfer"; }));
     EXPECT_GE(transfers, 1u);
     expect_sound(*d.program, transfers);
-    // A transfer begins nothing that would have to end.
+    // A transfer does not begin a block, so it does not increase the depth.
     for (const InstructionRow& row : rows) EXPECT_LE(row.depth, 1) << row.kernel;
     const auto metadata = d.popef->metadata_rows(0);
     EXPECT_TRUE(std::any_of(metadata.begin(), metadata.end(), [](const auto& r) {

@@ -1,5 +1,6 @@
-// What the models show of a few files, recorded: pictures, tables, search, history, differences. A
-// place that moves, a row that is lost or a number that changes is a line that is lost or new.
+// Compares the output of the inspector's models for a few files with records: pictures, tables,
+// search, history and differences. If a place, a row or a number changes, a line of the record is
+// lost or new.
 //
 //   POPRT_WRITE_RECORDS=1 test_inspector_model --gtest_filter='RecordedViews.*'   # read the diff
 #include <fmt/format.h>
@@ -168,7 +169,7 @@ TEST_F(RecordedViews, TablesOfDocuments) {
   const Document graph = load("nested.ir", kNested), file = load("m.popef", sample_popef());
   for (const Document* d : {&graph, &file})
     for (const std::string& view : views_of(*d)) {
-      // What passes and the compiler make of a graph is theirs to change.
+      // These views depend on passes and the compiler, which may change.
       if (view == "program" || view == "memory" || view == "passes" || view == "blobs") continue;
       for (const Table& t : report(*d, view, {}, nullptr)) {
         const bool sizes = view == "summary" && d == &file;

@@ -121,7 +121,7 @@ TEST_F(ReportTables, AProgramIsListedByInstructionsPartsAndMemory) {
       << "an instruction without a time takes no time";
 }
 
-// Times are those of the program that was timed, of several in a file.
+// If a file has several programs, the times belong to the one that was timed.
 TEST_F(ReportTables, TimesAreColumnsOfProgramAndNodes) {
   Document d = with_program(variants());
   d.programs.push_back({"other", 1, d.programs[0].program});

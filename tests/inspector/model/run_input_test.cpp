@@ -83,13 +83,14 @@ TEST(RunInput, APictureFillsChannelsFirstAndLast) {
 }
 
 TEST(RunInput, ACropIsTheMiddleInTheProportionsOfTheInput) {
-  // Of 12 columns the first 6 are red: the middle 4 are half red, half blue, and not averaged.
+  // The first 6 of 12 columns are red, so the middle 4 are half red and half blue, without
+  // averaging.
   const auto wide =
       picture_as(red_and_blue(4, 12), DType::f64, {1, 3, 4, 4}, PixelRange::unit, true)
           .to_doubles();
   for (size_t y = 0; y < 4; y++)
     for (size_t x = 0; x < 4; x++) EXPECT_DOUBLE_EQ(wide[y * 4 + x], x < 2 ? 1 : 0) << x;
-  // Of a high one all columns and the middle rows.
+  // A high picture keeps all columns and the middle rows.
   Tensor high = Tensor::zeros(DType::u8, {9, 3, 3});
   for (size_t i = 3 * 9; i < 6 * 9; i++) high.mutable_values<uint8_t>()[i] = 255;
   for (const double v :
@@ -116,7 +117,8 @@ TEST(RunInput, RangesOfPixels) {
 }
 
 TEST(RunInput, ShrinkingAverages) {
-  // Columns of 0 and 255 by turns become an even grey, but for what the triangle gives at the ends.
+  // Alternating columns of 0 and 255 become an even grey, except at the ends, where the triangle of
+  // the filter is cut.
   Tensor t = Tensor::zeros(DType::u8, {1, 64, 3});
   const auto p = t.mutable_values<uint8_t>();
   for (size_t x = 0; x < 64; x++) p[x * 3] = x % 2 ? 255 : 0;

@@ -190,14 +190,14 @@ TelemetrySample sample_of(const std::vector<uint64_t>& latencies) {
   return h.series()[0].samples.back();
 }
 
-// Ten requests a second, of which a look each tenth of a second sees none, one or two.
+// Ten requests per second. A reading every 0.1 s sees none, one or two new requests.
 TEST(TelemetryHistory, RatesAreOverASecond) {
   TelemetryHistory h;
   for (int i = 0; i < 50; i++)
     h.add(100 + i * 0.1, {snapshot(1, static_cast<uint64_t>(i / 2 * 2))});
   for (size_t i = 20; i < 50; i++)
     EXPECT_NEAR(h.series()[0].samples[i].requests_per_second, 10, 1.01) << i;
-  // A run is counted at its end: one of 0.4 s is no pause followed by a burst.
+  // A run is counted at its end, but a run of 0.4 s must not look like a pause before a burst.
   TelemetryHistory runs;
   TelemetrySnapshot s = snapshot(1, 0);
   for (int i = 0; i < 50; i++) {
@@ -344,7 +344,7 @@ TEST(TelemetryHistory, OtherNamesAndReplicasAreOtherSeries) {
   ASSERT_EQ(h.series().size(), 3u);
   EXPECT_EQ(h.series()[1].name, "other");
   EXPECT_EQ(h.series()[2].replica, 1);
-  // Segments that pretend to be one count once.
+  // Two segments with the same identity count once.
   h.add(2, {a, a});
   EXPECT_EQ(h.series().size(), 3u);
   EXPECT_EQ(h.series()[0].samples.size(), 2u);

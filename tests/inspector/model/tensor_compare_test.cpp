@@ -137,7 +137,8 @@ TEST(TensorCompare, RowsAreAlongTheLastDimension) {
   EXPECT_EQ(coordinates_text({5}, 4), "[4]");
 }
 
-// A name that both have counts, also where others have none; without one, as many as there are.
+// If both models have an output of the same name, outputs are matched by name; otherwise by
+// position, if both have the same number of outputs.
 TEST(TensorCompare, OutputsOfOtherNamesHaveNoPartner) {
   const NamedTensor a{"a", Tensor::scalar(1.0f)}, b{"b", Tensor::scalar(2.0f)},
       c{"c", Tensor::scalar(1.0f)}, d{"d", Tensor::scalar(5.0f)};
@@ -203,7 +204,7 @@ TEST(TensorCompare, AThousandElementsAreKept) {
   EXPECT_EQ(list[0].differing, 1001u);
 }
 
-// Nothing was compared: there is a problem, and no number.
+// If nothing could be compared, the result contains a problem and no numbers.
 TEST(TensorCompare, WithoutAPartnerThereAreNoNumbers) {
   for (const TensorDifference& d :
        {compare_outputs({{"y", Tensor::scalar(1.0f)}}, {}, {}).at(0),

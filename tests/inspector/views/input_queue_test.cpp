@@ -9,7 +9,7 @@
 namespace poprt::inspector {
 namespace {
 
-// Keys as they come from the window system, with frames whenever one has time.
+// Keys arrive as from the window system, and frames are drawn at any time between them.
 TEST_F(WorkspaceTest, NoKeyIsLostBetweenTwoFrames) {
   open_sample();
   InputQueue keys;

@@ -89,7 +89,7 @@ TEST_F(WorkspaceTest, QueuesZoomScrubAndTakeMarkers) {
   settle();
   EXPECT_TRUE(sees("60 s shown") || sees("queue"));
   scroll("Throughput", 3);
-  EXPECT_FALSE(sees("Follow"));  // zooming alone goes on following
+  EXPECT_FALSE(sees("Follow"));  // zooming does not stop following the newest samples
   drag("Throughput", 120);
   EXPECT_TRUE(sees("Follow"));
   press('M');

@@ -33,7 +33,7 @@ TEST_F(WorkspaceTest, DrawsFramesUntilThePictureIsStable) {
     EXPECT_LT(frames, 30);
   }
   EXPECT_TRUE(sees("histogram"));
-  // As it would look much later.
+  // The following frames are equal, so none of them is drawn.
   for (int i = 0; i < 20; i++) {
     frame();
     EXPECT_FALSE(repaint.drawn(*ImGui::GetDrawData())) << i;

@@ -49,7 +49,7 @@ TEST_F(WorkspaceTest, NamesWithMarksOfImGuiAreWhole) {
   settle();
   ASSERT_TRUE(workspace->document()->graph) << workspace->document()->error;
   EXPECT_EQ(workspace->document()->graph->node(0).name, "a##b");
-  click("a");  // marks are cut at ##, texts are not
+  click("a");  // ImGui cuts identifiers at ##, but not texts
   EXPECT_EQ(workspace->graph()->selected(), 0);
 }
 
