@@ -1,7 +1,7 @@
 // Operators of com.microsoft, ai.onnx.ml and ai.graphcore against vectors of tests/data/contrib and
-// tests/data/ml: single-node models that carry their inputs and what ONNX Runtime (or, where it has
-// no such operator, NumPy) made of them; make_*_vectors.py write them.
-// Each runs twice: compiled, on the emulated device, and node by node as constant folding does.
+// tests/data/ml: single-node models that contain their inputs and the results of ONNX Runtime, or
+// of NumPy if ONNX Runtime does not have the operator. make_*_vectors.py write them. Each runs
+// twice: compiled, on the emulated device, and node by node as constant folding does.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -126,7 +126,7 @@ TEST(ContribVectors, EveryOperatorOfAnotherDomainHasAVector) {
   for (const ops::OpDef* op : ops::all_ops()) {
     if (op->domain != "com.microsoft" && op->domain != "ai.onnx.ml" && op->domain != "ai.graphcore")
       continue;
-    // Resolved by the compiler: tests/core/compiler has it.
+    // The compiler resolves these operators; tests/core/compiler covers them.
     if (ops::support_of(*op).implementation == ops::Implementation::compiler) continue;
     const std::string name = std::string(op->domain) + "." + std::string(op->name);
     EXPECT_TRUE(covered.contains(name)) << name << " has no vector";

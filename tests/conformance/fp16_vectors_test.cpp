@@ -66,8 +66,8 @@ struct Outcome {
   std::string message = {};
 };
 
-// Skipped: no f32 in it, or it does not pass at full precision in this way either (shapes that
-// depend on run-time values, strings).
+// A vector is skipped if it has no f32, or if it does not pass at full precision either (shapes
+// that depend on run-time values, strings).
 Outcome run_vector(const fs::path& directory) {
   const fs::path set = directory / "test_data_set_0";
   std::map<std::string, Tensor> feeds;
@@ -88,7 +88,7 @@ Outcome run_vector(const fs::path& directory) {
         feeds[v->name()] = t;
         continue;
       }
-      // Shapes, indices, scales and other parameters are what a compiler sees.
+      // Shapes, indices, scales and other parameters are usually constants of the model.
       ir::Value* constant = graph->add_constant(v->name() + "_frozen", t);
       graph->replace_all_uses(v, constant);
       graph->remove_input(v);

@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 // list stays true.
 using FailureList = std::map<std::string, std::string>;
 
-// Random by nature: only types and shapes are compared.
+// Whether the result is random, so that only types and shapes are compared.
 bool is_random(const std::string& name) {
   return name.find("bernoulli") != std::string::npos ||
          (name.starts_with("test_training_dropout") &&
@@ -47,10 +47,12 @@ struct Tolerance {
   std::string_view vectors;  // what their names begin with
   double absolute;
 };
-// Where ONNX's own runner allows more than its 1e-7. (It also does for images of lossy formats;
-// ours are equal to the byte.)
+// Vectors for which ONNX's runner allows more than 1e-7. It also does so for images of lossy
+// formats, but poprt decodes these to equal bytes.
 constexpr Tolerance kTolerances[] = {
-    // The vectors hold rounding errors of 2e-7 where the exact result, which we give, is 0.
+    // The vectors contain rounding errors of 2e-7 in elements whose exact value, which poprt
+    // computes,
+    // is 0.
     {"test_dft", 1e-6},
 };
 
@@ -95,7 +97,8 @@ struct Outcome {
 
 using Values = std::map<std::string, Tensor>;
 
-// What a vector gives: a tensor NAME, or NAME[0], NAME[1] ... for a sequence.
+// The inputs of a vector. A tensor is called NAME; the tensors of a sequence are NAME[0], NAME[1]
+// ...
 struct Feed {
   Values values;
   compiler::Options options;
@@ -167,7 +170,7 @@ Values run_program(const compiler::Executable& executable, const Values& inputs)
   return results;
 }
 
-// Compiles and runs with as little as possible known at compile time.
+// Compiles and runs a vector with as few values of inputs as possible known at compile time.
 Values compile_and_run(const ir::Graph& model, const Feed& feed, int& level) {
   std::vector<std::string> before = {"none yet"};
   std::string first;
