@@ -1,5 +1,5 @@
-// libFuzzer: the bytes are the decisions of the random graph generator, or an ONNX model; either is
-// compiled with every default pass, and the program runs.
+// A libFuzzer target. The bytes are the decisions of the random graph generator, or an ONNX model.
+// Both are compiled with all default passes, and the program runs.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace poprt;
 
-// The first byte of an input: a model, or the number of a profile.
+// The first byte of an input if an ONNX model follows. Other values select a profile.
 constexpr uint8_t kModel = 'M';
 
 void check_generated(std::span<const uint8_t> bytes) {
@@ -32,7 +32,7 @@ void check_generated(std::span<const uint8_t> bytes) {
   std::abort();
 }
 
-// Limits of a model of a few bytes: the fuzzer looks for wrong accesses, not for large models.
+// Larger tensors are refused, because the fuzzer searches for wrong accesses, not for large models.
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
 void check_model(std::span<const uint8_t> bytes) {
@@ -53,7 +53,7 @@ void check_model(std::span<const uint8_t> bytes) {
   (void)test::run_executable(e, feeds);
 }
 
-// A corpus to start with: decisions of every profile, and the same graphs as ONNX models.
+// Writes an initial corpus: decisions of every profile, and the same graphs as ONNX models.
 void write_seeds(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const auto write = [&](const std::string& name, const std::string& bytes) {

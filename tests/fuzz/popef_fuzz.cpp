@@ -1,4 +1,4 @@
-// libFuzzer: any bytes as a PopEF file.
+// A libFuzzer target that reads any bytes as a PopEF file.
 #include <cstdlib>
 #include <cstring>
 #include <istream>
@@ -28,7 +28,7 @@ void read_everything(std::span<const std::byte> bytes) {
   const auto reader = std::make_shared<popef::Reader>();
   reader->parseMemory(bytes, nullptr);
   for (const auto& e : reader->executables()) {
-    // The announced size of a compressed payload is bounded by the file, but can be much.
+    // The size that a compressed payload declares is bounded by the file, but can be large.
     if (e.size() > (16u << 20)) continue;
     attempt([&] {
       const popef::Payload payload = e.payload();
@@ -46,7 +46,7 @@ void read_everything(std::span<const std::byte> bytes) {
     attempt([&] { (void)popef::decode_metadata(popef::encode_metadata(m)); });
 }
 
-// The same bytes as a stream inside a larger one, read piece by piece.
+// A seekable stream of the bytes, for models that begin inside of a larger stream.
 class Bytes : public std::streambuf {
  public:
   explicit Bytes(std::span<const std::byte> bytes) {
@@ -69,7 +69,7 @@ class Bytes : public std::streambuf {
 
 void read_stream(std::istream& stream) {
   char piece[1000];
-  // What a compressed payload unpacks to is bounded by the file, but can be much.
+  // The size of a decompressed payload is bounded by the file, but can be large.
   for (int i = 0; i < 1000 && stream.read(piece, sizeof piece); i++) continue;
 }
 
@@ -91,7 +91,7 @@ void read_as_stream(std::span<const std::byte> bytes, uint64_t skip) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // Aligned as a map is.
+  // A mapped file is aligned, too.
   const std::unique_ptr<void, void (*)(void*)> copy(
       std::aligned_alloc(64, (size + 127) & ~size_t{63}), std::free);
   if (size != 0) std::memcpy(copy.get(), data, size);
