@@ -33,7 +33,7 @@ json described(const Val& v) {
   return j;
 }
 
-// Those that sizes come from.
+// Returns the operators of the graph whose results have sizes that depend on data.
 std::string operators(const SizedGraph& s) {
   std::set<std::string> all;
   for (const Node* n : s.graph->nodes())
@@ -67,7 +67,7 @@ void write_model(uint64_t seed) {
   write_block(result);
 }
 
-// A refusal without names and numbers.
+// Returns a refusal without names and numbers, so that refusals can be counted by kind.
 std::string kind_of(const std::string& refusal) {
   std::string kind;
   bool quoted = false;
