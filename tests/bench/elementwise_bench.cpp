@@ -1,5 +1,5 @@
 // Elementwise, softmax, normalisation and attention kernels on one thread: minimum and median time
-// of one call, with the rate it means.
+// of one call, and the rate that follows from them.
 //   elementwise_bench [rounds]
 #include <algorithm>
 #include <chrono>
@@ -28,7 +28,7 @@ Tensor filled(Shape shape) {
   return t;
 }
 
-// `amount` of `unit` (in units of 1e9) is done by one call.
+// One call processes `amount` of `unit`, in multiples of 1e9, for example GB.
 void measure(const char* name, const char* kernel, std::vector<Tensor> operands,
              std::vector<int64_t> ints, std::vector<float> floats, double amount,
              const char* unit) {

@@ -1,11 +1,13 @@
-// The cost of an attached inspector for a serving process; the watching process survives its end.
+// Measures the cost of an attached inspector for a serving process. The watching process must
+// survive the end of the serving process.
 //
 //   inspector_attach_bench MODEL.popef [minutes] [requests a second]
 //   inspector_attach_bench serve MODEL.popef [requests a second]    serves until it is killed
 //
-// A process of its own serves the model with telemetry. Windows of two seconds are by turns watched
-// (ten looks a second, as the inspector's window does) and not; of each the CPU time per request
-// and the median latency. Every tenth window the process is killed and another begins.
+// A separate process serves the model with telemetry. Windows of two seconds are alternately
+// watched (with ten readings per second, as by the inspector) and not watched. The CPU time per
+// request and the median latency of both are compared. After ten windows the process is killed and
+// replaced.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -159,10 +161,11 @@ int main(int argc, char** argv) {
   double early = 0, requests = 0;
   int kills = 0;
   bool watched_first = false;
-  // Looks all the time, as a window does that stays open; of it nothing may grow for ever.
+  // Watches for a long time, as an inspector that stays open. Its memory must not grow without
+  // limit.
   while (std::chrono::duration<double>(Clock::now() - begin).count() < minutes * 60) {
     Server server("/proc/self/exe", argv[1], rate);
-    server.next();  // begins cold
+    server.next();  // not measured, because it begins with cold caches
     for (int i = 0; i < kWindowsPerProcess; i += 2) {
       Server::Window pair[2];  // not watched, watched; either may come first
       for (int turn = 0; turn < 2; turn++) {

@@ -1,5 +1,5 @@
-// How quick the inspector is: loading, layout, the first frame, frames while panning. ImGui's null
-// back end, so that our own work is measured and no rasterisation.
+// Measures the time of the inspector: loading, layout, the first frame, and frames while panning.
+// Uses ImGui's null back end, so that rasterisation is not measured.
 //
 //   inspector_bench [MODEL.onnx ...]      and a generated graph of 10 000 nodes
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ using namespace poprt;
 using namespace poprt::inspector;
 using Clock = std::chrono::steady_clock;
 
-// CPU time of this thread, without other work of the machine.
+// CPU time of this thread, which does not include other processes.
 double cpu_milliseconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;
   ImGui::GetIO().DisplaySize = {1280, 800};
-  // As the program's own back end: more vertices in one list than 16 bits count.
+  // Like the inspector's back end, allows more vertices in one list than 16-bit indices can number.
   ImGui::GetIO().BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   ui::map_keys();
   first_frame(argc > 1 ? argv[1] : "");

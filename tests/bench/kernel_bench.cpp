@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A program of one node: buffers of its own, kernels prepared once.
+// A program of one node with separate buffers, whose kernels are prepared once.
 class Bound final : public ops::LowerContext {
  public:
   Bound(const ir::Node& n, program::Builder& b) : LowerContext(n, b) {

@@ -1,11 +1,12 @@
-// What packing sequences gains over padding them, by turns.
+// Measures alternately how much faster packed sequences are than padded ones.
 //
 //   packing_bench MODEL.onnx ITEMS [unpack|mask] [REQUESTS] [fp16]
 //
-// MODEL takes tokens [rows, length] and is compiled twice: as it is, where every sequence is padded
-// to a row; and packed, at most ITEMS sequences in the same rows. Lengths are as of SQuAD: 0.4
-// of the row on average. unpack: option pack_args; mask: pass insert_attention_mask with input
-// attention_mask, outputs of rows (pooler_output) removed. One thread each.
+// MODEL takes tokens [rows, length] and is compiled twice: unchanged, so that every sequence is
+// padded to a row, and packed, with at most ITEMS sequences in the same rows. Lengths are
+// distributed as in SQuAD: 0.4 of the row on average. unpack uses option pack_args. mask uses pass
+// insert_attention_mask with input attention_mask, and removes outputs of rows (pooler_output).
+// Both use one thread.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -93,7 +94,7 @@ void measure(const std::string& model, const std::string& items, bool unpacks, i
     for (auto& request : futures)
       for (auto& [name, future] : request) future.wait();
     const double b = count / seconds_since(t);
-    if (turn == 0) continue;  // memory is touched for the first time
+    if (turn == 0) continue;  // not counted, because it accesses memory for the first time
     padded.push_back(a);
     dense.push_back(b);
     ratio.push_back(b / a);

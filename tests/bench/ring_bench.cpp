@@ -1,5 +1,5 @@
-// Our ring against boost::lockfree::spsc_queue: two pinned threads, both queues by turns in one
-// run.
+// Compares the ring of poprt with boost::lockfree::spsc_queue, on two pinned threads. The queues
+// alternate in one run.
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
@@ -112,7 +112,7 @@ void pin(int index) {
   if (CPU_COUNT(&one)) pthread_setaffinity_np(pthread_self(), sizeof one, &one);
 }
 
-// Seconds that `near` takes here and `far` on another thread together.
+// Calls `near` and `far` on two threads at the same time. Returns the seconds that `near` takes.
 template <class Near, class Far>
 double together(Near&& near, Far&& far) {
   std::atomic<bool> ready{false}, go{false};
@@ -142,8 +142,8 @@ void check(uint64_t sum, size_t count) {
   std::exit(1);
 }
 
-// Million elements per second. `produce(count)` returns when all are pushed, `consume(count)` the
-// sum of the popped elements.
+// Returns million elements per second. `produce(count)` pushes all elements, and `consume(count)`
+// returns the sum of the popped elements.
 template <class Produce, class Consume>
 double one_way(size_t count, Produce&& produce, Consume&& consume) {
   std::atomic<bool> done{false};
@@ -211,7 +211,7 @@ double batched(size_t capacity, size_t count) {
       });
 }
 
-// Batches that are written and read where they are.
+// Transfers batches that are written and read in the slots, without copies.
 template <class T>
 double in_place(size_t capacity, size_t count) {
   Pushed<T> queue(capacity);
@@ -237,7 +237,7 @@ double in_place(size_t capacity, size_t count) {
       });
 }
 
-// Nanoseconds there and back.
+// Returns the nanoseconds of a round trip.
 template <class Queue, class T>
 double round_trip(size_t capacity, size_t count) {
   Queue there(capacity), back(capacity);
@@ -265,7 +265,7 @@ double round_trip(size_t capacity, size_t count) {
   return seconds / static_cast<double>(count) * 1e9;
 }
 
-// The floor of round trips on this machine, now.
+// The smallest possible time of a round trip on this machine under the current load.
 double flag_round_trip(size_t count) {
   struct alignas(128) Flag {
     std::atomic<uint64_t> value{0};
@@ -292,8 +292,8 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-// Ours and Boost's by turns; the ratio is taken in each round, because the host moves CPUs between
-// rounds.
+// Measures both queues alternately. Each round has its own ratio, because the host of a virtual
+// machine may move CPUs between rounds.
 struct Pair {
   const char* name;
   double (*ours)(size_t, size_t);

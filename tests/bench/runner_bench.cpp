@@ -1,4 +1,4 @@
-// What a runner costs on top of the engine, for a model of about a microsecond.
+// Measures the overhead of runners over the engine, for a model that takes about a microsecond.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using namespace poprt::runtime;
 
 constexpr int64_t kRows = 64, kRow = 16;  // 64-byte rows
 
-// y = x, through the arena `copies` times.
+// y = x, copied through `copies` buffers of the arena.
 std::shared_ptr<const Model> copies_model(int copies) {
   program::Builder b;
   const Shape shape{kRows, kRow};
@@ -45,7 +45,7 @@ double now() {
       .count();
 }
 
-// The least time per call in nanoseconds of `repeats` rounds, and the median.
+// The minimum and the median of the time per call of all rounds, in nanoseconds.
 struct Timing {
   double least, median;
 };
@@ -118,7 +118,7 @@ class RunnerBench {
   }
   void report(std::string_view what, Timing t) { report(what, t, direct_.least); }
 
-  // As many copies as make a microsecond here.
+  // Chooses the number of copies that takes a microsecond on this machine.
   void engine() {
     std::unique_ptr<device::Engine> engine;
     for (int copies = 1; copies < 200; copies++) {
@@ -161,8 +161,8 @@ class RunnerBench {
     }
   }
 
-  // By turns, so that both see the same machine: 10 microseconds is a request at 100 000/s.
-  // `window`: requests in flight, 0 for synchronous ones.
+  // Alternates between both runners, so that changes in the load of the machine affect both.
+  // `window` is the number of requests in flight, or 0 for synchronous requests.
   void telemetry(size_t window) {
     std::vector<std::unique_ptr<ModelRunner>> runners;
     for (const bool on : {false, true}) {

@@ -1,8 +1,8 @@
-// The soak of tests/support/runner_soak.h at full length:
+// Runs the soak test of tests/support/runner_soak.h at full length:
 //
 //   runner_soak_bench [requests] [seed] [batched|fused|packed|pipelined|fused_pipelined ...]
 //
-// Each kind of runner gets as many requests.
+// Each kind of runner receives `requests` requests.
 #include <fmt/format.h>
 #include <unistd.h>
 

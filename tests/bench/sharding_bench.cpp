@@ -1,9 +1,11 @@
-// What a second IPU is worth: one on one core, by turns with two that are pipelined on two cores.
+// Measures the gain of a second IPU: one IPU on one core alternates with two pipelined IPUs on two
+// cores.
 //
 //   sharding_bench MODEL.onnx [REQUESTS] [IPUS]
 //
-// Both get REQUESTS (60) requests, of which enough are in flight. Prints requests a second of each
-// turn and the ratio, and how much faster the same two cores are as the threads of one IPU.
+// Both receive REQUESTS (default 60) requests, and enough of them are in flight. Prints requests
+// per second of each turn and the ratio, and the gain if one IPU uses the same two cores as
+// threads.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -38,7 +40,7 @@ struct Memory {
   poprt::runtime::OutputMemoryView out;
 };
 
-// Requests a second.
+// Returns requests per second.
 double run(ModelRunner& runner, std::deque<Memory>& memory, int requests) {
   const auto begin = Clock::now();
   std::deque<poprt::runtime::Request> open;

@@ -8,8 +8,8 @@
 
 namespace poprt::bench {
 
-// `count` lengths from 1 to `longest`, always the same: log-normal, as lengths of texts are, with
-// many short ones and a long tail, and 0.4 of the longest on average.
+// Returns `count` lengths from 1 to `longest`, the same in each call. The distribution is
+// log-normal, as for lengths of texts, with a mean of about 0.4 * longest.
 inline std::vector<long> squad_lengths(long longest, int count) {
   constexpr double kMean = 0.4, kSigma = 0.45;
   std::mt19937 random(1);

@@ -20,9 +20,9 @@ class StreamedRing : public RingBuffer<T> {
  public:
   using RingBuffer<T>::RingBuffer;
 
-  // Producer: a stream of single elements. While it exists, the producer uses no other function.
-  // Elements become visible in groups; all of them by flush(), when the ring is full, and at the
-  // end.
+  // For the producer: a stream of single elements. While it exists, the producer must not call
+  // other functions. Elements become visible in groups. flush(), a full ring and the destructor
+  // make all elements visible.
   class Writer {
    public:
     explicit Writer(StreamedRing& ring) noexcept
@@ -56,9 +56,9 @@ class StreamedRing : public RingBuffer<T> {
     uint64_t own_, limit_;
   };
 
-  // Consumer: a stream of single elements. While it exists, the consumer uses no other function.
-  // Slots are returned a quarter of the capacity at a time, and completely when no element is
-  // waiting and at the end.
+  // For the consumer: a stream of single elements. While it exists, the consumer must not call
+  // other functions. Slots are returned a quarter of the capacity at a time, and all of them when
+  // no element is waiting and in the destructor.
   class Reader {
    public:
     explicit Reader(StreamedRing& ring) noexcept

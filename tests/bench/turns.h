@@ -16,7 +16,7 @@ inline double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-// Minimum, median and maximum.
+// Prints minimum, median and maximum.
 inline void print(const char* what, std::vector<double> values, const char* unit) {
   std::sort(values.begin(), values.end());
   std::printf("%-40s %.4g / %.4g / %.4g %s\n", what, values.front(), values[values.size() / 2],

@@ -3,14 +3,14 @@
 //   variants_bench fusion A.onnx B.onnx [RUNS]
 //   variants_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS] [MAX_PADDING]
 //
-// fusion: RUNS switches between the two models (10000) in one fused executable, against as many
-// runs of each alone; the difference for a run is what a switch costs. Memory: weights and arena of
-// both.
+// fusion: runs the two models of one fused executable alternately, RUNS (default 10000) times each,
+// and compares this with as many runs of the separate models. The difference per run is the cost of
+// a switch. Also prints the sizes of weights and arenas.
 //
-// shapes: requests of lengths as SQuAD has them (0.4 of LENGTH, the largest size in the option, on
-// average) through the shapes, with those between that MAX_PADDING makes (0: none), against the
-// largest one alone, to which requests are padded. Also the size of the files and how long opening
-// takes.
+// shapes: requests have lengths that are distributed as in SQuAD, on average 0.4 of LENGTH, the
+// largest size in the option. Compares a runner of all shapes, including those that MAX_PADDING
+// adds (0: none), with a runner of the largest shape, to which requests are padded. Also prints the
+// sizes of the files and the time of opening them.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -93,7 +93,7 @@ void fusion(const std::string& a, const std::string& b, int runs) {
       fused.execute(m1.in, m1.out);
     }
     const double together = seconds_since(t) / (2 * runs) * 1e6;
-    if (turn == 0) continue;  // warm
+    if (turn == 0) continue;  // warms the caches
     alone.push_back(apart);
     switching.push_back(together);
     difference.push_back(together - apart);
@@ -103,7 +103,7 @@ void fusion(const std::string& a, const std::string& b, int runs) {
   print("a switch costs", difference, "us");
 }
 
-// Requests of one length: a shape is an anchor's with `length` in place of `longest`.
+// Requests of one length. Shapes are those of the anchors with `longest` replaced by `length`.
 struct Request {
   Request(const std::vector<poprt::DataDesc>& inputs, const std::vector<poprt::DataDesc>& outputs,
           long length, long longest) {

@@ -1,4 +1,4 @@
-// One answer and out: cold_ort ORT_LIBRARY MODEL.onnx THREADS INPUTS OUTPUTS, where INPUTS is
+// Computes one answer and exits: cold_ort ORT_LIBRARY MODEL.onnx THREADS INPUTS OUTPUTS. INPUTS is
 // NAME:TYPE:d0,d1;... with ONNX type numbers and OUTPUTS is NAME;... Inputs are ones.
 #include <cstring>
 #include <string>

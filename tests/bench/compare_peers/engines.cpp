@@ -146,7 +146,7 @@ size_t elements(const std::vector<int64_t>& shape) {
   return count;
 }
 
-// Where element k of the first `real` places is stored in a tensor with room for more.
+// The index of element k of a tensor of shape `real` that is stored in a tensor of shape `room`.
 size_t place_in(const std::vector<int64_t>& room, const std::vector<int64_t>& real, size_t k) {
   size_t at = 0, stride = 1;
   for (size_t d = room.size(); d-- > 0;) {
@@ -164,7 +164,7 @@ std::string text(const std::vector<int64_t>& shape) {
   return s.empty() ? "[]" : s + "]";
 }
 
-// How far results are from others, beyond rtol and atol and as a whole.
+// The difference of results from a reference: elements beyond rtol and atol, and the total.
 struct Difference {
   double rtol, atol;
   size_t mismatches = 0;
@@ -330,7 +330,7 @@ class Comparison {
     }
   }
   void run_openvino(bool f32) const { openvino_->run(openvino_models_[f32 ? 0 : 1]); }
-  // Of poprt's results, after a run of both.
+  // The difference between OpenVINO's and poprt's results. Requires a run of both.
   double rms_openvino(bool f32) const {
     Difference difference{s_.rtol, s_.atol};
     for (const Compared& c : compared_) {
@@ -347,7 +347,7 @@ class Comparison {
     return difference.rms();
   }
 
-  // Another executable of the model, whose results go to memory of their own.
+  // Opens another executable of the model, whose results have separate memory.
   void open_bf16() {
     bf16_ = open(s_.bf16.c_str(), s_.threads);
     for (const size_t size : sizes_) bf16_memory_.emplace_back(size);
@@ -367,7 +367,7 @@ class Comparison {
     return difference.rms();
   }
 
-  // After a run of both.
+  // Compares the results. Requires a run of both engines.
   Difference agreement() const {
     Difference difference{s_.rtol, s_.atol};
     for (size_t i = 0; i < compared_.size() && !s_.any_size; i++) compare(i, difference);
@@ -375,14 +375,14 @@ class Comparison {
   }
 
   // If rounding decides, as in quantized models, ONNX Runtime differs from itself, too. The limit
-  // is its difference for the same model node by node, or for a model with other last bits.
+  // is its difference for the same model without optimizations, or for the nudged model.
   double rms_itself() {
     const double plain = difference_to(s_.model, false).rms();
     if (s_.nudged.empty()) return plain;
     return std::max(plain, difference_to(s_.nudged.c_str(), true).rms());
   }
 
-  // Whether one thread gives the same bits.
+  // Whether a run with one thread gives the same bits.
   bool bit_equal() const {
     if (s_.threads == 1) return true;
     poprt_runner* single = open(s_.popef, 1);
@@ -532,7 +532,7 @@ struct Times {
   std::vector<double> ms = {};
 };
 
-// The median of what fits into the time.
+// Returns the median time of the runs that fit into the budget, at least three.
 double round_of(const auto& run, double budget_ms) {
   std::vector<double> ms;
   run();

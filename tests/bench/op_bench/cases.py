@@ -328,7 +328,7 @@ case("SoftmaxCrossEntropyLoss", [R(2048, 1000), R(2048, dtype="int64", low=0, hi
 
 # Signals and random numbers.
 case("DFT", [R(64, 1024, 1)], "1024", opset=20, atol=1e-2, rtol=1e-2)
-# ONNX Runtime is 0.03 off where the length is no power of two.
+# The results of ONNX Runtime differ by 0.03 if the length is not a power of two.
 case("DFT", [R(16, 1000, 2)], "1000 complex", opset=20, atol=5e-2, rtol=1e-2)
 case("STFT", [R(1, 32000, 1), scalar(160, "int64"), C(np.hanning(512).astype(np.float32)), scalar(512, "int64")], opset=17, atol=1e-2)
 for op in "HannWindow HammingWindow BlackmanWindow".split():
@@ -385,7 +385,7 @@ case("TreeEnsembleRegressor", [x], domain=ML, types=("float32",), atol=1e-2, n_t
      **{"target_" + k: v for k, v in LEAVES.items()})
 case("TreeEnsembleClassifier", [x], domain=ML, types=("int64", "float32"), outputs=2, atol=1e-2, class_ids=LEAF_IDS,
      classlabels_int64s=[0, 1, 2], post_transform="SOFTMAX", **FOREST, **{"class_" + k: v for k, v in LEAVES.items()})
-# The same forest as TreeEnsemble has it: inner nodes and leaves in lists of their own.
+# The same forest in the form of TreeEnsemble, which has separate lists of inner nodes and leaves.
 LEAF_COUNT = NODES - INNER
 child = lambda tree, n: (tree * INNER + n, 0) if n < INNER else (tree * LEAF_COUNT + n - INNER, 1)
 true_children = [child(t, 2 * n + 1) for t in range(TREES) for n in range(INNER)]
@@ -417,7 +417,7 @@ case("OneHotEncoder", [R(20000, 4, dtype="int64", low=0, high=20)], domain=ML, t
 case("LabelEncoder", [R(20000, 4, dtype="int64", low=0, high=100)], domain=ML, types=("float32",), keys_int64s=list(range(100)),
      values_floats=floats(100), default_float=-1.0)
 
-# com.microsoft: what ONNX Runtime's optimiser, quantisers and GenAI's model builder write.
+# Operators of com.microsoft that ONNX Runtime's optimiser and quantisers and GenAI's model builder write.
 MS = ("com.microsoft", 1)
 f32, tokens = ("float32",), R(2, 256, 768)
 hidden = lambda *shape: C(*shape, low=-0.05, high=0.05)

@@ -1,5 +1,5 @@
-// See servers: the server in C++. A thread for each client keeps requests in flight; requests that
-// wait are waited for in the order of their limits.
+// The server in C++ of `servers`. Each client is a thread that keeps requests in flight. Requests
+// with limits are waited for in the order of their limits.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

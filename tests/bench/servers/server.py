@@ -70,7 +70,7 @@ class Server:
         gc.disable()  # which would stop the loop for 20 to 50 ms, to look at the objects of 10 000 tasks
         begin = time.monotonic()
         tasks = [asyncio.ensure_future(one(i)) for i in range(count)]
-        await asyncio.sleep(0)  # each has submitted
+        await asyncio.sleep(0)  # lets each task submit its request
         submitted = time.monotonic() - begin
         await asyncio.gather(*tasks)
         return {"submit_us": int(submitted * 1e6), "ok": ok, "late": len(late), "cancelled": 0,
