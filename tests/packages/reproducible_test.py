@@ -19,7 +19,7 @@ JDK, MCS = os.environ.get("POPRT_JDK", ""), os.environ.get("POPRT_MCS", "")
 
 
 def built_packages(pattern):
-    """The packages of the build by file name."""
+    """Returns the paths of the build's packages by file name."""
     return {os.path.basename(path): path for path in glob.glob(os.path.join(BUILD, "packages", pattern))}
 
 
@@ -29,7 +29,7 @@ class Again(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def work(self, language, *names):
-        """A build folder with those files of the real one."""
+        """Creates a build folder with copies of some files of the real one. Returns its path."""
         to = os.path.join(self.folder, "a", "build")
         os.makedirs(to)
         for name in names:
@@ -38,7 +38,7 @@ class Again(unittest.TestCase):
         return to
 
     def package(self, language, first, *arguments):
-        """With the date that ``first`` has, which may be of an earlier commit."""
+        """Creates a package with the date of ``first``, which may be that of an earlier commit."""
         with zipfile.ZipFile(first) as archive:
             date = calendar.timegm(archive.infolist()[0].date_time)
         done = subprocess.run([os.path.join(SOURCE, "bindings", language, "package"), *arguments], capture_output=True, text=True,

@@ -10,11 +10,11 @@ import subprocess
 import tarfile
 
 MERGED = ("bin", "sbin", "lib", "lib64")  # links into /usr
-RANDOM = ("/dev/random", "/dev/urandom")  # without them a JVM makes its seeds by counting, for seconds
+RANDOM = ("/dev/random", "/dev/urandom")  # without them, a JVM needs seconds to compute its seeds
 
 
 def output(command, **arguments):
-    """Its output; the error of a failure has both streams and the exit code."""
+    """Returns both streams of a command. If it fails, the error contains them and the exit code."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **arguments)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}exit code {done.returncode}"
     return done.stdout
@@ -22,7 +22,7 @@ def output(command, **arguments):
 
 @functools.cache
 def installed():
-    """Package: the packages that it needs, for all packages of this machine, what they provide included."""
+    """Returns the dependencies of each installed package and of each name that a package provides."""
     listed = output(["dpkg-query", "-W", "-f", "${db:Status-Status}\t${Package}\t${Depends},${Pre-Depends}\t${Provides}\n"])
     needs = {}
     for status, package, depends, provides in (line.split("\t") for line in listed.splitlines()):
@@ -34,7 +34,7 @@ def installed():
 
 
 def names(relations):
-    """The package of each relation: of alternatives, the first that is installed."""
+    """Yields the package of each relation; if it has alternatives, the first that is installed."""
     for relation in (r for r in relations.split(",") if r.strip()):
         choices = [re.match(r"\s*([\w.+-]+)", c).group(1) for c in relation.split("|")]
         yield next((c for c in choices if c in installed()), choices[0])
@@ -54,7 +54,7 @@ def closure(packages):
 
 @functools.cache
 def archived(deb, which):
-    """The tar of a package with its files, or with its control data. Each process decompresses it once."""
+    """Returns the tar of a package with its files or its control data. Each process decompresses it once."""
     return subprocess.run(["dpkg-deb", which, deb], stdout=subprocess.PIPE, check=True).stdout
 
 
@@ -65,21 +65,21 @@ def listed(deb):
 
 
 def unpack(deb, folder):
-    """What dpkg -x does."""
+    """Unpacks the files of a package, as dpkg -x does."""
     os.makedirs(folder, exist_ok=True)
     subprocess.run(["tar", "-xp", "-C", folder, "-f", "-"], input=archived(deb, "--fsys-tarfile"), check=True)
 
 
 @functools.cache
 def namespace():
-    """What allows chroot, and to have /proc and random numbers in the root while a command runs there."""
+    """Returns the start of a command that may call chroot and mount /proc and random devices in the root."""
     wanted = ["unshare", "--mount", *["--map-root-user"] * (os.geteuid() != 0)]
     able = subprocess.run([*wanted, "true"], capture_output=True, check=False).returncode == 0
     return wanted if able else []
 
 
 class Root:
-    """Packages of Debian are copied from this machine, those of ours unpacked; their dependencies come along."""
+    """Contains Debian's packages, copied from this machine, our packages, unpacked, and all dependencies."""
 
     def __init__(self, folder, debs=(), packages=()):
         self.folder = folder
@@ -104,11 +104,11 @@ class Root:
         self.alternatives()
 
     def path(self, *parts):
-        """Of a file in /work of the root, from outside."""
+        """Returns the path, outside of the root, of a file in its /work."""
         return os.path.join(self.folder, "work", *parts)
 
     def alternatives(self):
-        """Links that packages make when they are installed, such as libblas.so.3, if their targets are here."""
+        """Copies links that packages create when installed, such as libblas.so.3, if the root has their targets."""
         for record in os.listdir("/var/lib/dpkg/alternatives"):
             with open("/var/lib/dpkg/alternatives/" + record, encoding="utf-8") as file:
                 head = file.read().split("\n\n")[0].splitlines()
@@ -130,12 +130,12 @@ class Root:
             shutil.copy(path, target)
 
     def bring(self, *paths):
-        """Files for /work of the root."""
+        """Copies files to /work of the root."""
         for path in paths:
             shutil.copy(path, os.path.join(self.folder, "work"))
 
     def run(self, command, **environment):
-        """Inside, in /work, with an empty environment."""
+        """Runs a command in the root, in /work, with only the given environment."""
         mounts = "".join(f'mount --bind {name} "$0{name}" 2>/dev/null || rm -f "$0{name}"; ' for name in RANDOM)
         enter = [*namespace(), "sh", "-c", f'mount --rbind /proc "$0/proc" 2>/dev/null; {mounts}exec chroot "$0" "$@"', self.folder]
         ldconfig = ["/sbin/ldconfig"] if os.path.exists(self.folder + "/sbin/ldconfig") else []
