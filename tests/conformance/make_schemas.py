@@ -18,10 +18,10 @@ CORE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cor
 # The oldest opset that models are converted to.
 OLDEST_TARGET = 11
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
-# ONNX Runtime defines them in ai.onnx for every opset.
+# Operators that ONNX Runtime defines in ai.onnx for every opset.
 OF_RUNTIME = ("LayerNormalization", "SimplifiedLayerNormalization")
 
-# The input whose types are those of the operator, where it is not the first; 9: the result.
+# The index of the input whose types are those of the operator, if it is not 0. 9 is the result.
 SUBJECT = {"ConstantOfShape": 9, "EmbedLayerNormalization": 2, "GatherBlockQuantized": 2, "OneHot": 2,
            "QLinearConcat": 2, "QLinearWhere": 1, "Where": 1}
 NAMES = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "int8": "s8", "uint8": "u8",
@@ -32,7 +32,7 @@ NAMES = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", 
 
 
 def types_of(schema):
-    """Of the subject, in any order."""
+    """Returns the types of the subject, in any order."""
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
     at = SUBJECT.get(schema.name, 0)
     place = schema.inputs[at] if at < len(schema.inputs) else schema.outputs[0] if schema.outputs else None
