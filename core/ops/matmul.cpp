@@ -30,7 +30,7 @@ void infer(InferContext& ctx) {
 }
 
 // Whether a constant b of shape [..., k, n] is packed: all rows of a are multiplied by one matrix,
-// or each matrix of b by the same matrix a or by one of its own.
+// or each matrix of b by the same matrix a or by a separate one.
 bool packs_batch(const Shape& a, const Shape& b) {
   const auto batch_of = [](const Shape& s) {
     const auto first = std::find_if(s.begin(), s.end() - 2, [](int64_t d) { return d != 1; });

@@ -57,7 +57,7 @@ TEST(ChipProgram, WeightsAreNotTransferredAndLiveAlways) {
   EXPECT_NEAR(static_cast<double>(weights), 2.0 * static_cast<double>(layers + 30522 * 768), 3e6);
 }
 
-// The cut decides what is one program: a call never has operations of another IPU.
+// A program ends where the model is cut: a call never has operations of another IPU.
 TEST(ChipProgram, TheCallerMayDivideTheOperationsOverIpus) {
   const auto m = small(4);
   EstimateOptions o = options_of(m);

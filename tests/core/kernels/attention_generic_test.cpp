@@ -217,7 +217,7 @@ INSTANTIATE_TEST_SUITE_P(Types, AttentionGeneric, testing::Values(DType::f32, DT
 constexpr int64_t kScaleBytes = 4;
 
 // Replaces keys or values, which are contiguous, by rows of bytes, and the numbers of `plain` by
-// those that the bytes stand for. Returns the largest magnitude of a row.
+// those that the bytes represent. Returns the largest magnitude of a row.
 double to_bytes(Case& c, Case& plain, Slot slot, int64_t size) {
   const int64_t rows = c.call.batch * c.call.kv_heads * c.call.keys;
   std::vector<Tensor> operands = {c.operands[slot],

@@ -1,5 +1,5 @@
-// QuantizeLinear and DequantizeLinear in older opsets: the operators that they become, which must
-// compute the same, and what is refused. Scales are small enough that some numbers saturate.
+// QuantizeLinear and DequantizeLinear in older opsets: the operators that they become compute the
+// same, and wrong nodes are refused. Scales are small enough that some numbers saturate.
 #include <gtest/gtest.h>
 
 #include "core/opsets/conversion.h"

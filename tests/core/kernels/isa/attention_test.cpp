@@ -141,7 +141,7 @@ TEST(AttentionHeads, ScoresAndMixes) {
       }
 }
 
-// Rows of bytes against the numbers that they stand for, for sizes that leave lanes.
+// Compares rows of bytes with the numbers that they represent, also for sizes with a tail.
 TEST(AttentionHeads, RowsOfBytesHaveTheErrorOfTheirScale) {
   std::mt19937 rng(3);
   std::normal_distribution<float> normal;

@@ -106,7 +106,7 @@ TEST(Operator, ResultsHaveAtMost64DimensionsAnd256TiB) {
   expect_contains(message_for({4 * kMost + 1}, DType::u8), "needs more than");
 }
 
-// What is supported is not the reason why a model that contradicts itself is refused.
+// The refusal of a model that contradicts itself states the supported types in parentheses only.
 TEST(Operator, ErrorsOfWrongModelsDoNotOfferMoreSupport) {
   OneNode shapes("Add", "", 17, {f32({2, 3}), f32({2, 4})});
   const std::string wrong = shapes.refusal(ErrorCode::invalid_argument);

@@ -1,4 +1,4 @@
-// poprt.QuantizeRows against the numbers that its bytes stand for.
+// Compares poprt.QuantizeRows with the numbers that its bytes represent.
 #include <cmath>
 #include <cstring>
 
