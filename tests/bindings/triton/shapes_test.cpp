@@ -22,7 +22,7 @@ const std::string kProduct =
 // A model whose compilation takes long.
 std::string chain() {
   std::vector<Node> nodes = {{"Transpose", {"x"}, "t"}, {"MatMul", {"x", "t"}, "v0"}};
-  constexpr int kCount = 1500;
+  constexpr int kCount = 6000;
   for (int i = 0; i < kCount; i++) {
     const std::string from = "v" + std::to_string(i), middle = "s" + std::to_string(i);
     nodes.push_back({"Softmax", {from}, middle});
@@ -229,14 +229,14 @@ TEST_F(TritonShapes, ACompilationDelaysNoOtherShape) {
   for (const char* synchronous : {"1", "0"}) {
     const auto served = served_onnx(model, parameter("synchronous_execution", synchronous));
     ASSERT_EQ(served->load() + served->add_instance(), "");
-    auto known = matrix(2, 2, "v1500");
+    auto known = matrix(2, 2, "v6000");
     served->run(known);
     ASSERT_EQ(known->error, "");
-    const auto slow = matrix(30, 5, "v1500");
+    const auto slow = matrix(30, 5, "v6000");
     begin(*served, *slow);
     int answered = 0;
     for (; answered < 3; answered++) {
-      auto quick = matrix(2, 2, "v1500");
+      auto quick = matrix(2, 2, "v6000");
       served->run(quick);
       ASSERT_EQ(quick->error, "");
     }
@@ -253,7 +253,7 @@ TEST_F(TritonShapes, UnloadingAnswersRequestsThatWaitForTheirShape) {
   for (const char* synchronous : {"1", "0"}) {
     const auto served = served_onnx(model, parameter("synchronous_execution", synchronous));
     ASSERT_EQ(served->load() + served->add_instance(), "");
-    const auto first = matrix(40, 2, "v1500"), second = matrix(41, 2, "v1500");
+    const auto first = matrix(40, 2, "v6000"), second = matrix(41, 2, "v6000");
     begin(*served, *first);
     begin(*served, *second);
     served->remove_instances();
