@@ -15,6 +15,7 @@ PROGRAMS = ("c11", "cpp20")  # of the CMake project; pkg-config serves C99, C11 
 # Programs for PopRT, PopEF and Model Runtime, and the libraries that their users give to the linker.
 FRAMEWORKS = {"executor": ("model_runtime", "popef"), "handlers": ("model_runtime", "popef"), "backend": ("poprt_runtime", "pvti"),
               "files": ("popef", "model_runtime"), "client": ("model_runtime", "pvti")}
+PACKAGED = ("executor", "client")  # those that are built against packages, whose headers are those of an installed tree
 ANSWER = "y: 0 0 0 0 1 2\n"
 
 
@@ -69,10 +70,15 @@ def use_pkg_config(options, prefix, folder):
         expect_answer([program, options.model])
 
 
+def frameworks(options):
+    """The names of the programs of frameworks that are built."""
+    return PACKAGED if options.kind == "deb" else tuple(FRAMEWORKS)
+
+
 def use_cmake(options, prefix, folder):
     run([options.cmake, "-S", os.path.join(HERE, "project"), "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
          f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}",
-         f"-DDIGITS_SOURCE={os.path.join(EXAMPLES, 'c', 'digits.c')}"])
+         f"-DDIGITS_SOURCE={os.path.join(EXAMPLES, 'c', 'digits.c')}", f"-DFRAMEWORK_PROGRAMS={';'.join(frameworks(options))}"])
     run([options.cmake, "--build", folder])
     for name in PROGRAMS:
         expect_answer([os.path.join(folder, name), options.model])
@@ -103,7 +109,7 @@ def use_static_library(options, prefix, folder, cmake_folder):
 
 
 def use_frameworks(options, prefix, folder, cmake_folder):
-    """Programs written for PopRT, PopEF and Model Runtime: made by CMake, by pkg-config and with -lNAME."""
+    """Programs written for PopRT, PopEF and Model Runtime: built by CMake, by pkg-config, and their objects linked with -lNAME."""
     here = dict(os.environ)
     libraries = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
     if options.kind == "deb":
@@ -112,14 +118,16 @@ def use_frameworks(options, prefix, folder, cmake_folder):
     run([f"{prefix}/bin/poprt", "-i", options.model, "--output_dir", output, "--export_popef"], env=here)
     popef = os.path.join(output, "executable.popef")
     here = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
-    for name, links in FRAMEWORKS.items():
-        source = os.path.join(HERE, "project", "frameworks", name + ".cpp")
+    for name in frameworks(options):
+        links = FRAMEWORKS[name]
         program = os.path.join(folder, "framework_" + name)
-        command = [options.cxx, "-std=c++17", source, "-o", program, "-pthread", f"-Wl,-rpath,{libraries}"]
+        command = [options.cxx, "-o", program, "-pthread", f"-Wl,-rpath,{libraries}"]
         if name == "executor":
-            command += run(["pkg-config", "--cflags", "--libs", *links], env=here).split()
+            source = os.path.join(HERE, "project", "frameworks", name + ".cpp")
+            command += ["-std=c++17", source, *run(["pkg-config", "--cflags", "--libs", *links], env=here).split()]
         else:
-            command += [f"-I{prefix}/include", f"-L{libraries}", *(f"-l{link}" for link in links)]
+            object_file = os.path.join(cmake_folder, "CMakeFiles", name + ".dir", "frameworks", name + ".cpp.o")
+            command += [object_file, f"-L{libraries}", *(f"-l{link}" for link in links)]
         run(command)
         needed = run(["readelf", "-d", program])
         assert "[libpoprt.so.1]" in needed and "model_runtime" not in needed, needed

@@ -1,8 +1,11 @@
 """Every public header compiles alone: .h as C99, C11 and C++17, .hpp as C++17, all warnings on.
 
+A header that only includes other public headers is not compiled: those must exist and compile alone.
+
 Usage: headers.py CC CXX"""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -21,6 +24,14 @@ def compile_alone(command, header):
     return "" if result.returncode == 0 else result.stderr or f"exit code {result.returncode}"
 
 
+def included_alone(header):
+    """The public headers that it includes if it has no other code, else None."""
+    with open(os.path.join(tree.ROOT, header), encoding="utf-8") as file:
+        code = [line for line in file.read().splitlines() if line and not line.startswith("//") and line != "#pragma once"]
+    includes = [re.fullmatch(r'#include "(.+)"', line) for line in code]
+    return [match.group(1) for match in includes] if code and all(includes) else None
+
+
 def main():
     cc, cxx = sys.argv[1:3]
     modes = {"C99": ([cc, "-x", "c", "-std=c99"], (".h",)),
@@ -29,6 +40,11 @@ def main():
     headers = [f for f in tree.code_files() if f.startswith(FOLDER + "/")]
     problems = []
     for header in headers:
+        included = included_alone(header)
+        if included:
+            problems += [f"{header} includes {name}, which is not a public header" for name in included
+                         if f"{FOLDER}/{name}" not in headers]
+            continue
         for mode, (command, endings) in modes.items():
             if not header.endswith(endings):
                 continue
