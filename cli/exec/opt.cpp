@@ -68,7 +68,7 @@ compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOpti
   std::map<std::string, std::vector<Shape>> shapes;
   for (const NamedShape& s : parse_shapes(a.input_shape)) shapes[s.name].push_back(s.shape);
   options.shapes = compiler::shape_sets_of(shapes);
-  options.as_cut = true;
+  options.use_assigned_ipus = true;
   options.batch_size = a.batch_size;
   options.batch_axis = a.batch_size > 0 && a.batch_axis < 0 ? 0 : a.batch_axis;
   options.skip_passes = a.skip_passes;

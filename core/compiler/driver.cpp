@@ -33,7 +33,7 @@ namespace {
 constexpr double kConversion = 0.6;
 
 void check_fusion(const ir::Graph& graph, const DriverOptions& options) {
-  if (options.fused_only && !fused_graphs(graph))
+  if (options.fused_only && !fused_graph_count(graph))
     fail(
         ErrorCode::invalid_argument,
         "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
@@ -153,7 +153,7 @@ Options options_of_model(const DriverOptions& options, const ir::Graph& part, si
     own.num_ipus = 1;
     own.virtual_graph = VirtualGraph::off;
     own.pipelining = false;
-  } else if (options.as_cut && cuts.any) {
+  } else if (options.use_assigned_ipus && cuts.any) {
     own.num_ipus = std::min(options.num_ipus, std::max<int64_t>(cuts.ipus, 2));
     own.pipelining = cuts.stages > 0;
   }
@@ -260,7 +260,7 @@ void check_generation(const DriverOptions& options, const ir::Graph& graph) {
   if (given)
     fail(ErrorCode::invalid_argument,
          "`{}`: a generator determines the shapes, from max_length, slots and prefill", given);
-  const char* const why = fused_graphs(graph) > 0          ? "of a fused model"
+  const char* const why = fused_graph_count(graph) > 0     ? "of a fused model"
                           : options.num_ipus > 1           ? "on several IPUs"
                           : options.variable_weights       ? "with weights that change"
                           : !options.faithful_note.empty() ? "with faithful numerics"
@@ -301,12 +301,12 @@ Executable compile_generation(const DriverOptions& options, ir::Graph& graph) {
 
 Executable compile_parts(ir::Graph& graph, DriverOptions options, bool is_converted) {
   if (options.generation) return compile_generation(options, graph);
-  const bool fused = fused_graphs(graph) > 0;
+  const bool fused = fused_graph_count(graph) > 0;
   const std::vector<ShapeSet> sets = shapes_of(options);
   if (!sets.empty()) options.input_shape = sets.back();
   check_faithful(options, fused, sets.size());
   warn_of_io_tiles(options, sets.size());
-  if (options.as_cut) use_cuts(cuts_of(graph), options);
+  if (options.use_assigned_ipus) use_cuts(cuts_of(graph), options);
   if (sets.size() > 1 && fused)
     fail(ErrorCode::unimplemented,
          "`input_shape`: a fused model is compiled for one shape of each model, {} are given",
@@ -384,7 +384,7 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 
 bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   choose_outputs(graph, options);
-  const bool one_part = fused_graphs(graph) == 0 && options.shapes.size() < 2 &&
+  const bool one_part = fused_graph_count(graph) == 0 && options.shapes.size() < 2 &&
                         !computes_with_sizes(graph);  // then note_batch_rows() needs the original
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
@@ -392,7 +392,8 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   scale_progress(own, options, 0, 1);
   const bool same = convert(graph, own);
   if (options.converted) options.converted({}, graph);
-  return same && one_part && !options.variable_weights && !options.as_cut && !options.converted;
+  return same && one_part && !options.variable_weights && !options.use_assigned_ipus &&
+         !options.converted;
 }
 
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {

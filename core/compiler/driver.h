@@ -58,7 +58,7 @@ struct DriverOptions : Options {
   // If the nodes of the model are assigned to IPUs and stages, these assignments determine the
   // number of IPUs, the stages and batches_per_step. num_ipus, virtual_graph, pipelining and
   // batches_per_step are then not used.
-  bool as_cut = false;
+  bool use_assigned_ipus = false;
   bool variable_weights = false;  // constants become inputs with a value
   // Name of the note with the converted model as ONNX, for runners with faithful numerics; empty:
   // no note.
@@ -89,7 +89,7 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 // keep_onnx is set. Progress runs from 0 to 1. Returns whether a compilation with these options
 // would lower the same graph, so that compile_converted() can continue from it: the model is not
 // fused, has one shape and does not compute with its sizes, keep_onnx does not change its
-// conversion, and variable_weights, as_cut and `converted` are not set.
+// conversion, and variable_weights, use_assigned_ipus and `converted` are not set.
 bool convert_model(ir::Graph& graph, const DriverOptions& options);
 
 // Converts the graph to the opset of the options, and gives its nodes unique names unless

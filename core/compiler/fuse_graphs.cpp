@@ -102,7 +102,7 @@ std::unique_ptr<ir::Graph> fuse_graphs(std::vector<std::unique_ptr<ir::Graph>> g
   auto fused = std::make_unique<ir::Graph>("model_fusion");
   for (size_t k = 0; k < graphs.size(); k++) {
     ir::Graph& g = *graphs[k];
-    if (fused_graphs(g))
+    if (fused_graph_count(g))
       fail(ErrorCode::invalid_argument, "model '{}' is already fused", names.at(k));
     merge_opsets(g, *fused, names.at(k));
     merge_metadata(g, *fused, graph_prefix(k));
@@ -135,7 +135,7 @@ std::vector<std::string> fused_names(const ir::Graph& graph) {
   return json.get<std::vector<std::string>>();
 }
 
-size_t fused_graphs(const ir::Graph& graph) { return fused_names(graph).size(); }
+size_t fused_graph_count(const ir::Graph& graph) { return fused_names(graph).size(); }
 
 std::unique_ptr<ir::Graph> split_graph(const ir::Graph& graph, size_t k) {
   auto part = graph.clone();

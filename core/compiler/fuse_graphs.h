@@ -22,9 +22,9 @@ std::unique_ptr<ir::Graph> fuse_graphs(std::vector<std::unique_ptr<ir::Graph>> g
 
 // Returns the number of models in a graph, or 0 if it is not fused. Throws invalid_argument if its
 // metadata is damaged.
-size_t fused_graphs(const ir::Graph& graph);
+size_t fused_graph_count(const ir::Graph& graph);
 // Returns the names of the fused models; empty if the graph is not fused. Throws like
-// fused_graphs().
+// fused_graph_count().
 std::vector<std::string> fused_names(const ir::Graph& graph);
 
 // Returns model k of a fused graph with its prefixed names. Throws invalid_argument if it has no

@@ -25,7 +25,7 @@ bool has_static_interface(const ir::Graph& graph) {
 // Whether requests may decide the shapes: the model is not fused, and all inputs are tensors of
 // known rank.
 bool may_be_open(const ir::Graph& graph) {
-  if (fused_graphs(graph) > 0) return false;
+  if (fused_graph_count(graph) > 0) return false;
   for (const ir::Node* n : graph.nodes())
     if (n->is("ContainerInput", "poprt")) return false;
   return std::ranges::all_of(graph.inputs(), [](const ir::Value* v) { return v->type.has_shape; });

@@ -309,7 +309,7 @@ class Extract {
 Cuts cuts_of(const Graph& graph) {
   Cuts cuts;
   // The names of a fused model's values contain the prefix of their model.
-  const size_t models = std::max<size_t>(fused_graphs(graph), 1);
+  const size_t models = std::max<size_t>(fused_graph_count(graph), 1);
   std::vector<std::string> prefixes;
   for (size_t k = 0; k < models; k++) prefixes.push_back(graph_prefix(k));
   std::vector<std::set<int64_t>> stages(models);

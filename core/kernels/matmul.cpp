@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "kernels/calls/matmul.h"
-#include "kernels/common/epilogue.h"
+#include "kernels/common/make_epilogue.h"
 #include "kernels/isa/gemm.h"
 #include "kernels/kernel.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernels/calls/matmul_narrow.h"
-#include "kernels/common/epilogue.h"
+#include "kernels/common/make_epilogue.h"
 #include "kernels/common/operands.h"
 
 namespace poprt::kernels::matmul_narrow_kernel {

@@ -18,7 +18,7 @@ class AttentionParts {
     packed_ = r_.rank(0) == 3;
     const int64_t q_heads = packed_ ? r_.at.int_attr("q_num_heads", 0) : r_.shape(0)[1];
     const int64_t kv_heads = packed_ ? r_.at.int_attr("kv_num_heads", 0) : r_.shape(1)[1];
-    if (q_heads < 1 || kv_heads < 1 || q_heads % kv_heads) r_.cannot("heads do not fit");
+    if (q_heads < 1 || kv_heads < 1 || q_heads % kv_heads) r_.reject("heads do not fit");
     Value* q = heads(0, q_heads);
     Value* k = cached(1, 4, 1, kv_heads);
     Value* v = cached(2, 5, 2, kv_heads);
@@ -61,7 +61,7 @@ class AttentionParts {
     Value* v = r_.in(input);
     if (!packed_) return v;
     const Shape& shape = r_.shape_of(v);
-    if (shape.size() != 3 || shape[2] % count) r_.cannot("heads do not fit");
+    if (shape.size() != 3 || shape[2] % count) r_.reject("heads do not fit");
     v = r_.newest("Reshape", {v, r_.ints({shape[0], shape[1], count, shape[2] / count})});
     return r_.newest("Transpose", {v}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   }
@@ -181,7 +181,7 @@ void rotary_embedding_to_parts(Rewriter& r) {
   const Shape& given = r.shape(0);
   const bool packed = given.size() == 3;
   const int64_t heads = packed ? r.at.int_attr("num_heads", 0) : given[1];
-  if (heads < 1 || (packed && given[2] % heads)) r.cannot("heads do not fit");
+  if (heads < 1 || (packed && given[2] % heads)) r.reject("heads do not fit");
   Value* x = r.in(0);
   if (packed) {  // x is [B, S, heads, size], next to the tables
     x = r.newest("Reshape", {x, r.ints({given[0], given[1], heads, given[2] / heads})});

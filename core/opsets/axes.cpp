@@ -23,7 +23,7 @@ void to_attribute(Rewriter& r, size_t index, std::string_view attribute) {
 int64_t axis_of(const Rewriter& r, int64_t fallback) {
   const int64_t rank = r.rank(0);
   const int64_t axis = r.at.int_attr("axis", fallback);
-  if (axis < -rank || axis >= rank) r.cannot("axis {} is not one of {}", axis, rank);
+  if (axis < -rank || axis >= rank) r.reject("axis {} is not one of {}", axis, rank);
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -68,7 +68,7 @@ void split_count_to_sizes(Rewriter& r) {
   if (!r.at.find_attr("num_outputs")) return;
   const int64_t count = r.at.int_attr("num_outputs", 0);
   const int64_t length = r.in(0)->shape()[static_cast<size_t>(axis_of(r, 0))];
-  if (length < 0 || count < 1) r.cannot("the length of the axis must be known");
+  if (length < 0 || count < 1) r.reject("the length of the axis must be known");
   r.drop("num_outputs");
   if (length % count == 0) return;
   const int64_t part = (length + count - 1) / count;
@@ -122,7 +122,7 @@ void pad_to_inputs(Rewriter& r) {
   r.drop("value");
   const DType dtype = r.in(0)->dtype();
   if (value == 0) return;
-  if (dtype == DType::undefined) r.cannot("the type of '{}' must be known", r.in(0)->name());
+  if (dtype == DType::undefined) r.reject("the type of '{}' must be known", r.in(0)->name());
   r.at.set_input(2, r.number(dtype, static_cast<double>(value)));
 }
 
@@ -132,10 +132,10 @@ void pad_without_axes(Rewriter& r) {
              pads = r.known_ints(1, "all axes are padded there");
   const int64_t rank = r.rank(0);
   std::vector<int64_t> all(static_cast<size_t>(2 * rank), 0);
-  if (pads.size() != 2 * axes.size()) r.cannot("{} pads for {} axes", pads.size(), axes.size());
+  if (pads.size() != 2 * axes.size()) r.reject("{} pads for {} axes", pads.size(), axes.size());
   for (size_t i = 0; i < axes.size(); i++) {
     const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank) r.cannot("axis {} is not one of {}", axes[i], rank);
+    if (axis < 0 || axis >= rank) r.reject("axis {} is not one of {}", axes[i], rank);
     all[static_cast<size_t>(axis)] = pads[i];
     all[static_cast<size_t>(axis + rank)] = pads[axes.size() + i];
   }
@@ -147,7 +147,7 @@ void clip_to_inputs(Rewriter& r) {
   const DType dtype = r.in(0)->dtype();
   for (const auto& [name, index] : {std::pair("min", size_t{1}), {"max", size_t{2}}}) {
     if (!r.at.find_attr(name)) continue;
-    if (dtype == DType::undefined) r.cannot("the type of '{}' must be known", r.in(0)->name());
+    if (dtype == DType::undefined) r.reject("the type of '{}' must be known", r.in(0)->name());
     r.at.set_input(index, r.number(dtype, static_cast<double>(r.at.float_attr(name, 0))));
     r.drop(name);
   }
@@ -162,7 +162,7 @@ void dropout_to_inputs(Rewriter& r) {
 void dropout_to_attribute(Rewriter& r) {
   const Tensor* training = r.constant_or_null(2);
   if (r.has(2) && (!training || training->to_doubles().at(0) != 0))
-    r.cannot("it may drop at random (training_mode)");
+    r.reject("it may drop at random (training_mode)");
   const Tensor* ratio = r.constant_or_null(1);
   if (ratio) r.at.attributes["ratio"] = static_cast<float>(ratio->to_doubles().at(0));
   r.drop("seed");
@@ -188,7 +188,7 @@ void without_select_last_index(Rewriter& r) {
   // The first element of the reversed axis.
   const int64_t axis = axis_of(r, 0);
   const int64_t length = r.in(0)->shape()[static_cast<size_t>(axis)];
-  if (length < 0) r.cannot("the length of the axis must be known for select_last_index");
+  if (length < 0) r.reject("the length of the axis must be known for select_last_index");
   Value* reversed =
       r.newest("Slice", {r.in(0), r.ints({-1}), r.ints({INT64_MIN}), r.ints({axis}), r.ints({-1})});
   Value* const inputs[] = {reversed};

@@ -86,12 +86,12 @@ class Product {
     open_ = std::max(open_, open);
     const Labels labels = labels_of(term, open);
     if (labels.size() != shape.size())
-      r_.cannot("'{}' does not fit operand {} {}", term, n, shape_string(shape));
+      r_.reject("'{}' does not fit operand {} {}", term, n, shape_string(shape));
     for (size_t i = 0; i < labels.size(); i++) {
       if (std::count(labels.begin(), labels.end(), labels[i]) > 1)
-        r_.cannot("it takes the diagonal of operand {} ('{}')", n, term);
+        r_.reject("it takes the diagonal of operand {} ('{}')", n, term);
       const auto [it, fresh] = sizes_.emplace(labels[i], shape[i]);
-      if (!fresh && it->second != shape[i]) r_.cannot("operand {} is repeated along '{}'", n, term);
+      if (!fresh && it->second != shape[i]) r_.reject("operand {} is repeated along '{}'", n, term);
     }
     return {r_.in(n), labels};
   }
@@ -122,7 +122,7 @@ class Product {
     std::vector<int64_t> perm;
     for (const int l : order) {
       const auto at = std::find(x.labels.begin(), x.labels.end(), l);
-      if (at == x.labels.end()) r_.cannot("the result has a label that no operand has");
+      if (at == x.labels.end()) r_.reject("the result has a label that no operand has");
       perm.push_back(at - x.labels.begin());
     }
     return r_.newest("Transpose", {x.value}, {{"perm", perm}});

@@ -21,7 +21,7 @@ Value* gelu_argument(Rewriter& r, Value* x) {
 
 DType known_type(const Rewriter& r, size_t input) {
   const DType dtype = r.in(input)->dtype();
-  if (dtype == DType::undefined) r.cannot("the type of '{}' must be known", r.in(input)->name());
+  if (dtype == DType::undefined) r.reject("the type of '{}' must be known", r.in(input)->name());
   return dtype;
 }
 
@@ -75,7 +75,7 @@ void mod_of_floats_to_fmod(Rewriter& r) {
 
 void cast_like_to_cast(Rewriter& r) {
   const auto number = onnx_from_dtype(known_type(r, 1));
-  if (!number) r.cannot("ONNX does not have the type {}", dtype_name(r.in(1)->dtype()));
+  if (!number) r.reject("ONNX does not have the type {}", dtype_name(r.in(1)->dtype()));
   r.result(0, r.newest("Cast", {r.in(0)}, {{"to", int64_t{*number}}}));
 }
 

@@ -37,7 +37,7 @@ int64_t groups_of(const Rewriter& r) {
   const int64_t groups = r.at.int_attr("num_groups", 0);
   const Shape& shape = r.shape(0);
   if (groups < 1 || shape.size() < 3 || shape[1] % groups)
-    r.cannot("{} groups do not divide the channels of {}", groups, shape_string(shape));
+    r.reject("{} groups do not divide the channels of {}", groups, shape_string(shape));
   return groups;
 }
 
@@ -57,7 +57,7 @@ void batch_norm_spatial(Rewriter& r) {
 
 void batch_norm_for_inference(Rewriter& r) {
   for (size_t i = 1; i < r.at.outputs().size(); i++)
-    if (r.wants(i)) r.cannot("output {} exists while a model is trained only", i);
+    if (r.wants(i)) r.reject("output {} exists while a model is trained only", i);
   if (r.at.outputs().size() == 1) return;
   const std::vector<Value*> inputs(r.at.inputs().begin(), r.at.inputs().end());
   ir::Node* n = r.add_node("BatchNormalization", ir::kNewestDomain, inputs, {}, 1);

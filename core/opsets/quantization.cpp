@@ -21,7 +21,7 @@ Range range_of(const Rewriter& r, DType dtype) {
     case DType::u8: return {0, 255};
     case DType::s16: return {-32768, 32767};
     case DType::u16: return {0, 65535};
-    default: r.cannot("it has no {} there", dtype_name(dtype));
+    default: r.reject("it has no {} there", dtype_name(dtype));
   }
 }
 
@@ -38,18 +38,18 @@ Grid grid_of(const Rewriter& r) {
   if (element_count(scale) == 1) return g;
   int64_t axis = r.at.int_attr("axis", 1);
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) r.cannot("axis {} is not one of {}", axis, rank);
+  if (axis < 0 || axis >= rank) r.reject("axis {} is not one of {}", axis, rank);
   const auto a = static_cast<size_t>(axis);
   if (const int64_t block = r.at.int_attr("block_size", 0)) {
     if (scale.size() != g.x.size() || g.x[a] != scale[a] * block)
-      r.cannot("blocks of {} do not divide the axis", block);
+      r.reject("blocks of {} do not divide the axis", block);
     g.scale = scale;
     g.x[a] = scale[a];
     g.x.insert(g.x.begin() + axis + 1, block);
     g.scale.insert(g.scale.begin() + axis + 1, 1);
     return g;
   }
-  if (element_count(scale) != g.x[a]) r.cannot("scales do not fit the axis");
+  if (element_count(scale) != g.x[a]) r.reject("scales do not fit the axis");
   g.scale[a] = g.x[a];
   return g;
 }
@@ -117,7 +117,7 @@ void quantize_without_blocks(Rewriter& r) {
 void quantize_without_precision(Rewriter& r) {
   const auto precision = dtype_from_onnx(r.at.int_attr("precision", 0)).value_or(DType::f32);
   if (precision != DType::f32)
-    r.cannot("it divides in f32 there, not in {}", dtype_name(precision));
+    r.reject("it divides in f32 there, not in {}", dtype_name(precision));
   r.drop("precision");
 }
 

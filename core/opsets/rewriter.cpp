@@ -16,18 +16,18 @@ void fail_conversion(const ir::Node& node, int64_t source, int64_t target, std::
 void Rewriter::refuse(const std::string& why) const { fail_conversion(at, source_, target_, why); }
 
 void Rewriter::slower(std::string_view why) const {
-  if (faithful_) cannot("{}, which compiles to a slower program", why);
+  if (faithful_) reject("{}, which compiles to a slower program", why);
 }
 
 int64_t Rewriter::rank(size_t input) const {
   const Value* v = in(input);
-  if (!v->type.has_shape) cannot("the rank of '{}' must be known", v->name());
+  if (!v->type.has_shape) reject("the rank of '{}' must be known", v->name());
   return static_cast<int64_t>(v->shape().size());
 }
 
 std::vector<int64_t> Rewriter::known_ints(size_t input, std::string_view role) const {
   const Tensor* t = constant_or_null(input);
-  if (!t) cannot("input {} ('{}') must be a constant: {}", input, node.input(input)->name(), role);
+  if (!t) reject("input {} ('{}') must be a constant: {}", input, node.input(input)->name(), role);
   return t->to_int64s();
 }
 

@@ -56,7 +56,7 @@ class Rewriter : public Expansion {
 
   // -- Refusals ---------------------------------------------------------------------------------
   template <class... Args>
-  [[noreturn]] void cannot(fmt::format_string<Args...> format, Args&&... args) const {
+  [[noreturn]] void reject(fmt::format_string<Args...> format, Args&&... args) const {
     refuse(fmt::format(format, std::forward<Args>(args)...));
   }
   // Fails in faithful mode: the following replacement compiles to a slower program than the

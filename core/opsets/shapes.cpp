@@ -30,7 +30,7 @@ void reshape_without_allowzero(Rewriter& r) {
   const ir::ValueType& x = r.in(0)->type;
   for (size_t i = 0; i < shape.size(); i++)
     if (shape[i] == 0 && !(x.has_shape && i < x.shape.size() && x.shape[i] == 0))
-      r.cannot("that opset has no allowzero, which dimensions of zero elements need");
+      r.reject("that opset has no allowzero, which dimensions of zero elements need");
 }
 
 void upsample_scales_to_input(Rewriter& r) {
@@ -43,13 +43,13 @@ void upsample_to_resize(Rewriter& r) { r.at.op_type = "Resize"; }
 
 void resize_from_10(Rewriter& r) {
   const Tensor* scales = r.constant_or_null(1);
-  if (!scales) r.cannot("the scales must be constant");
+  if (!scales) r.reject("the scales must be constant");
   const auto values = scales->to_doubles();
   const bool grows = std::any_of(values.begin(), values.end(), [](double s) { return s > 1; }),
              shrinks = std::any_of(values.begin(), values.end(), [](double s) { return s < 1; });
   // Opset 10 does not define the rounding. ONNX Runtime rounds up if a dimension shrinks.
   if (r.at.string_attr("mode", "nearest") == "nearest") {
-    if (grows && shrinks) r.cannot("it shrinks one dimension and enlarges another");
+    if (grows && shrinks) r.reject("it shrinks one dimension and enlarges another");
     r.at.attributes["nearest_mode"] = std::string(shrinks ? "ceil" : "floor");
   }
   r.at.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
@@ -64,9 +64,9 @@ void resize_with_all_inputs(Rewriter& r) {
 }
 
 void resize_without_axes(Rewriter& r) {
-  if (r.at.int_attr("antialias", 0) != 0) r.cannot("it has no antialias there");
+  if (r.at.int_attr("antialias", 0) != 0) r.reject("it has no antialias there");
   if (r.at.string_attr("keep_aspect_ratio_policy", "stretch") != "stretch")
-    r.cannot("it has no keep_aspect_ratio_policy there");
+    r.reject("it has no keep_aspect_ratio_policy there");
   r.drop("antialias");
   r.drop("keep_aspect_ratio_policy");
   const auto axes = r.take_ints("axes");
@@ -77,7 +77,7 @@ void resize_without_axes(Rewriter& r) {
   };
   if (r.has(1)) {  // the starts, then the ends, of each axis
     const Tensor* roi = r.constant_or_null(1);
-    if (!roi) r.cannot("the region must be constant, all axes have one there");
+    if (!roi) r.reject("the region must be constant, all axes have one there");
     const auto values = roi->to_doubles();
     std::vector<float> all(static_cast<size_t>(2 * rank), 0.0f);
     std::fill(all.begin() + rank, all.end(), 1.0f);
@@ -98,7 +98,7 @@ void resize_without_axes(Rewriter& r) {
     for (size_t i = 0; i < axes->size(); i++) all[place(i)] = values.at(i);
     r.at.set_input(3, r.ints(all));
   } else {
-    r.cannot("the scales must be constant, all axes have one there");
+    r.reject("the scales must be constant, all axes have one there");
   }
 }
 
@@ -163,7 +163,7 @@ void center_crop_pad_to_parts(Rewriter& r) {
 
 void trilu_to_where(Rewriter& r) {
   const Shape& shape = r.shape(0);
-  if (shape.size() < 2) r.cannot("a matrix is expected");
+  if (shape.size() < 2) r.reject("a matrix is expected");
   const bool upper = r.at.int_attr("upper", 1) != 0;
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
   // The distance of each position from the diagonal.
@@ -191,7 +191,7 @@ void space_to_depth_to_transpose(Rewriter& r) {
   if (!columns_first) return;
   const Shape& x = r.shape(0);
   const int64_t b = r.at.int_attr("blocksize", 0);
-  if (x.size() != 4 || b < 1 || x[2] % b || x[3] % b) r.cannot("blocks do not divide the image");
+  if (x.size() != 4 || b < 1 || x[2] % b || x[3] % b) r.reject("blocks do not divide the image");
   Value* y = r.newest("Reshape", {r.in(0), r.ints({x[0], x[1], x[2] / b, b, x[3] / b, b})});
   y = r.newest("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 1, 3, 5, 2, 4}}});
   r.result(0, r.newest("Reshape", {y, r.ints({x[0], x[1] * b * b, x[2] / b, x[3] / b})}));
@@ -200,7 +200,7 @@ void space_to_depth_to_transpose(Rewriter& r) {
 void affine_grid_to_matmul(Rewriter& r) {
   const auto size = r.known_ints(1, "the grid is fixed there");
   const size_t dims = size.size() - 2;
-  if (dims != 2 && dims != 3) r.cannot("size {} is not the size of an image", shape_string(size));
+  if (dims != 2 && dims != 3) r.reject("size {} is not the size of an image", shape_string(size));
   const bool corners = r.at.int_attr("align_corners", 0) != 0;
   const Shape grid(size.begin() + 2, size.end());
   // The coordinates of all points, x first, and a 1 for the offset.
@@ -233,7 +233,7 @@ void grid_sample_modes_up(Rewriter& r) {
 
 void grid_sample_modes_down(Rewriter& r) {
   const std::string mode = r.at.string_attr("mode", "linear");
-  if (r.rank(0) != 4) r.cannot("it takes images alone there, of four dimensions");
+  if (r.rank(0) != 4) r.reject("it takes images alone there, of four dimensions");
   r.at.attributes["mode"] = mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode;
 }
 
@@ -243,23 +243,23 @@ void roi_align_to_explicit(Rewriter& r) {
 
 void roi_align_to_implicit(Rewriter& r) {
   if (r.at.string_attr("coordinate_transformation_mode", "half_pixel") != "output_half_pixel")
-    r.cannot("coordinates are output_half_pixel there");
+    r.reject("coordinates are output_half_pixel there");
   r.drop("coordinate_transformation_mode");
 }
 
 void pad_without_wrap(Rewriter& r) {
-  if (r.at.string_attr("mode", "constant") == "wrap") r.cannot("it has no mode 'wrap' there");
+  if (r.at.string_attr("mode", "constant") == "wrap") r.reject("it has no mode 'wrap' there");
 }
 
 void resize_without_symmetric(Rewriter& r) {
   if (r.at.string_attr("coordinate_transformation_mode", "") == "half_pixel_symmetric")
-    r.cannot("it has no half_pixel_symmetric there");
+    r.reject("it has no half_pixel_symmetric there");
 }
 
 void scatter_without_extremes(Rewriter& r) {
   const std::string reduction = r.at.string_attr("reduction", "none");
   if (reduction == "max" || reduction == "min")
-    r.cannot("it has no reduction '{}' there", reduction);
+    r.reject("it has no reduction '{}' there", reduction);
 }
 
 }  // namespace poprt::opsets

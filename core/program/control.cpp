@@ -34,10 +34,10 @@ class Checker {
 
 std::optional<Control> control_of(std::string_view kernel) {
   if (!kernel.starts_with("control.")) return std::nullopt;
-  if (kernel == kControlIf) return Control::branch;
+  if (kernel == kControlIf) return Control::if_region;
   if (kernel == kControlLoop) return Control::loop;
   if (kernel == kControlEnd) return Control::end;
-  if (kernel == kControlCase) return Control::choice;
+  if (kernel == kControlCase) return Control::case_region;
   if (kernel == kControlShard) return Control::shard;
   if (kernel == kControlTransfer) return Control::transfer;
   return std::nullopt;
@@ -75,12 +75,12 @@ std::optional<std::string> describe_control(std::string_view kernel,
   if (!control) return std::nullopt;
   std::vector<std::string_view> names;
   switch (*control) {
-    case Control::branch: names = {"when"}; break;
+    case Control::if_region: names = {"when"}; break;
     case Control::loop:
       names = {"most", "limit"};
       names.resize(std::clamp<size_t>(ints.size(), 1, names.size()));
       break;
-    case Control::choice: names = {"number"}; break;
+    case Control::case_region: names = {"number"}; break;
     case Control::shard:
       names = {"ipu", "stage", "arena_begin", "arena_bytes", "state_bytes"};
       break;
@@ -106,13 +106,13 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
     c.check(in.kernel < kinds.size(), i, "its kernel is out of range");
     if (!kinds[in.kernel]) continue;
     switch (*kinds[in.kernel]) {
-      case Control::branch:
+      case Control::if_region:
         c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
                 "control.if takes one operand and one integer");
         c.scalar(in, i, 0, DType::boolean, false);
         open.push_back(i);
         break;
-      case Control::choice:
+      case Control::case_region:
         c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
                 "control.case takes one operand and one integer");
         c.scalar(in, i, 0, DType::u32, false);

@@ -37,7 +37,7 @@
 
 namespace poprt::program {
 
-enum class Control : uint8_t { branch, loop, end, choice, shard, transfer };
+enum class Control : uint8_t { if_region, loop, end, case_region, shard, transfer };
 
 inline constexpr std::string_view kControlIf = "control.if";
 inline constexpr std::string_view kControlLoop = "control.loop";

@@ -217,7 +217,7 @@ compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string&
     shapes[input->name()] = {std::move(shape)};
   }
   options.shapes = compiler::shape_sets_of(shapes);
-  options.as_cut = true;
+  options.use_assigned_ipus = true;
   const compiler::Cuts cuts = compiler::cuts_of(graph);
   if (cuts.ipus == 1 && cuts.stages == 0) return options;
   assumed +=

@@ -36,7 +36,7 @@ struct VariantIndex {
 VariantIndex variants_of(const program::Program& p) {
   VariantIndex found;
   for (const program::Instruction& in : p.main) {
-    if (program::control_of(p.kernels[in.kernel]) != program::Control::choice) continue;
+    if (program::control_of(p.kernels[in.kernel]) != program::Control::case_region) continue;
     const program::Buffer& b = p.buffers[in.operands[0]];
     if (b.space != program::Space::input) return {};
     found.input = b.index;

@@ -245,7 +245,7 @@ void ProgramModel::find_parts(const program::Program& p, std::span<const std::st
     if (depth++ > 0) continue;
     ProgramPart part;
     part.first = i;
-    if (control == program::Control::choice && in.ints.size() == 1) {
+    if (control == program::Control::case_region && in.ints.size() == 1) {
       const auto number = static_cast<size_t>(program::decode_case(in).number);
       part.name = number < variants.size() ? printable(variants[number]) : printable(in.name);
       while (part.name.ends_with('/')) part.name.pop_back();

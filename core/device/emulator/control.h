@@ -62,10 +62,10 @@ inline Error limit_error(const Region& loop) {
 // Returns the position before the next instruction to run, or kFailed.
 inline size_t steer(Region& region, size_t position) noexcept {
   switch (region.kind) {
-    case program::Control::branch:
+    case program::Control::if_region:
       return (*static_cast<const uint8_t*>(region.data[0]) != 0) == region.when ? position
                                                                                 : region.other;
-    case program::Control::choice: {
+    case program::Control::case_region: {
       uint32_t index;
       std::memcpy(&index, region.data[0], sizeof index);
       return index == region.number ? position : region.other;

@@ -158,8 +158,8 @@ std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Co
   region->other = other;
   region->data = data;
   switch (control) {
-    case program::Control::branch: region->when = decode_if(in).when; break;
-    case program::Control::choice:
+    case program::Control::if_region: region->when = decode_if(in).when; break;
+    case program::Control::case_region:
       region->number = static_cast<uint32_t>(decode_case(in).number);
       break;
     case program::Control::loop: {

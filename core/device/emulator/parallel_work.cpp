@@ -14,7 +14,7 @@ bool is_worth_threads(const kernels::Plan& plan) {
 }
 
 void ParallelWork::control(Region& region) {
-  if (region.kind == program::Control::choice && !case_) {
+  if (region.kind == program::Control::case_region && !case_) {
     case_ = &region;
     first_ = section_.steps.size();
     inside_ = 0;

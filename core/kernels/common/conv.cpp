@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "kernels/common/epilogue.h"
+#include "kernels/common/make_epilogue.h"
 
 namespace poprt::kernels {
 

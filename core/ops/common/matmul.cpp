@@ -97,7 +97,7 @@ void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
 namespace {
 
 // Removes the size along axis `d`; a size along another axis is kept.
-Item without(const Item& item, size_t d) {
+Item without_axis(const Item& item, size_t d) {
   if (!item.sized_along(d)) return item;
   return item.along(item.axis != d ? item.axis : item.twin.value_or(d + 1));
 }
@@ -142,7 +142,7 @@ BoundResult bound_product(BoundContext& ctx, bool gemm) {
       out = {size, axis};
   };
   fill_summed(ctx, ka, kb);
-  const Item a = without(in[0], ka), b = without(in[1], kb);
+  const Item a = without_axis(in[0], ka), b = without_axis(in[1], kb);
   const bool rows = a.size, columns = b.size;
   const bool a_batch = rows && !gemm && a.axis + 2 < ra,
              b_batch = columns && !gemm && b.axis + 2 < rb;

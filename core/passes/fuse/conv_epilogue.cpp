@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "passes/common/epilogue.h"
+#include "passes/common/fuse_epilogue.h"
 #include "passes/common/rewrite.h"
 
 namespace poprt::passes::conv_epilogue_pass {

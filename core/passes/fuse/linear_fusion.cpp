@@ -1,4 +1,4 @@
-#include "passes/common/epilogue.h"
+#include "passes/common/fuse_epilogue.h"
 #include "passes/common/rewrite.h"
 
 namespace poprt::passes::linear_fusion_pass {

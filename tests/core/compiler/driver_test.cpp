@@ -218,7 +218,7 @@ TEST(Driver, UsesTheIpusOfTheShardsOnRequest) {
   seat(*graph, {{0, -1}, {1, -1}, {1, -1}});
   DriverOptions options;
   EXPECT_FALSE(program::has_shards(compile_model(graph->clone(), options).program));
-  options.as_cut = true;
+  options.use_assigned_ipus = true;
   const Executable e = compile_model(graph->clone(), options);
   EXPECT_EQ(shards_of(e.program).ipus, 2);
   const Tensor x = floats({2, 4});
@@ -228,7 +228,7 @@ TEST(Driver, UsesTheIpusOfTheShardsOnRequest) {
 
 TEST(Driver, AFusedModelIsCutModelByModel) {
   DriverOptions options;
-  options.as_cut = true;
+  options.use_assigned_ipus = true;
   // A model on two IPUs and one that is not cut; then one with stages and one without; then stages
   // of which neither number divides the other.
   auto cut = network("2");

@@ -62,7 +62,7 @@ TEST(FuseGraphs, FusedModelsPrefixTheirNames) {
   EXPECT_TRUE(graph->inputs().back()->uses().empty());
   EXPECT_EQ(graph->opsets.at(""), 17);
   EXPECT_EQ(graph->opsets.at("ai.onnx.ml"), 3);
-  EXPECT_EQ(fused_graphs(*graph), 2u);
+  EXPECT_EQ(fused_graph_count(*graph), 2u);
   EXPECT_EQ(fused_names(*graph), (std::vector<std::string>{"first", "second"}));
   EXPECT_EQ(graph->metadata.at("producer_name"), "poprt");
   const ir::Node& choose = *graph->nodes()[2];
@@ -79,7 +79,7 @@ TEST(FuseGraphs, APartIsTheModelAgain) {
   const auto graph = fused({kScale, kChoice, kScale}, {"a", "b", "c"});
   for (const size_t k : {size_t{0}, size_t{1}, size_t{2}}) {
     const auto part = split_graph(*graph, k);
-    EXPECT_FALSE(fused_graphs(*part));
+    EXPECT_FALSE(fused_graph_count(*part));
     const auto model = ir::parse_text(k == 1 ? kChoice : kScale);
     part->name = model->name;
     part->opsets = model->opsets;

@@ -120,7 +120,7 @@ TEST(Looking, ShapesAreWords) {
 TEST(Looking, ModelsThatAreCutHaveTheirIpusAndStages) {
   const auto assumed = [](const std::string& attributes, std::string text = "") {
     const auto graph = with_inputs({{"x", "f32[2]"}}, attributes);
-    EXPECT_TRUE(options_for_looking(*graph, text).as_cut);
+    EXPECT_TRUE(options_for_looking(*graph, text).use_assigned_ipus);
     return text;
   };
   EXPECT_EQ(assumed(""), "");

@@ -1,4 +1,4 @@
-#include "kernels/common/epilogue.h"
+#include "kernels/common/make_epilogue.h"
 
 #include <gtest/gtest.h>
 

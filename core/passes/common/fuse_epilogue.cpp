@@ -1,4 +1,4 @@
-#include "passes/common/epilogue.h"
+#include "passes/common/fuse_epilogue.h"
 
 #include "ops/common/fused_activation.h"
 #include "ops/facts.h"
