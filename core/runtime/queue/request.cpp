@@ -61,10 +61,10 @@ void Request::check() const {
   if (const Failure f = failure()) throw Error(*f);
 }
 
-// The result is available: waiting threads may continue, but must not release the last reference
-// before this function ends. Waiting threads are woken before the callback is called: the callback
-// may need a lock that a waiting thread holds, so in the other order both could wait for each
-// other.
+// The result is available, so waiting threads may continue and release their references. The caller
+// has a reference until this function ends. Waiting threads are woken before the callback is
+// called: the callback may need a lock that a waiting thread holds, so in the other order both
+// could wait for each other.
 void Request::announce(ErrorCode code) noexcept {
   waiter_.notify();
   callback_(code, *this);

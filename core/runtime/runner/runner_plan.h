@@ -55,8 +55,8 @@ struct RunnerConfig {
   // The dimension along which requests may have any size. UINT32_MAX: requests are whole batches.
   uint32_t batching_dim = UINT32_MAX;
   // The ring has this number of requests for each row of a step. With the default it has at least
-  // 64 requests, so that single rows do not wait for the callers of others. With overlap_io it is
-  // also the number of staged steps.
+  // 64 requests, so that single rows do not wait for the callers of others. With overlap_io, one
+  // more step than this number is staged.
   static constexpr size_t kDefaultMultiplier = 2;
   size_t ring_buffer_size_multiplier = kDefaultMultiplier;
   bool auto_reset = false;

@@ -22,7 +22,7 @@ struct CacheKey {
   std::string name;         // of the executable
 };
 
-// A checksum of contents that is as fast as memory. It detects damage, not forgery.
+// A checksum of contents, computed as fast as memory can be read. It detects damage, not forgery.
 uint64_t content_checksum(std::span<const std::byte> bytes);
 
 struct CacheEntry {

@@ -46,7 +46,8 @@ struct GeneratorSnapshot {
   double used_part() const {
     return places() ? static_cast<double>(used) / static_cast<double>(places()) : 0;
   }
-  // The same for numbers that are not trusted: places() does not overflow, and no part exceeds 1.
+  // Returns a copy with limited numbers, because a segment is not trusted: its places() does not
+  // overflow, and no part exceeds 1.
   GeneratorSnapshot limited() const;
 };
 
