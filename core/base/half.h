@@ -1,4 +1,4 @@
-// Conversions between float and the 16-bit storage types. They round to the nearest even value.
+// Conversions between float and the 16-bit storage types. They round to nearest, ties to even.
 #pragma once
 
 #include <bit>

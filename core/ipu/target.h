@@ -41,7 +41,7 @@ struct Target {
   double seconds(double cycles) const { return cycles / (clock_ghz * 1e9); }
 };
 
-// mk1, mk2, bow and c600.
+// Returns mk1, mk2, bow and c600.
 std::span<const Target> targets();
 
 // A target by name; other names, such as ipu21 and gc200, are in target.cpp. Throws

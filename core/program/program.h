@@ -18,7 +18,7 @@
 namespace poprt::program {
 
 enum class Space : uint8_t {
-  arena = 0,    // device memory, planned offsets, alive during one run
+  arena = 0,    // device memory, planned offsets; lasts for one run, except for the state
   weights = 1,  // constant bytes that come with the program, mapped read-only
   input = 2,    // caller memory of one input anchor, read only
   output = 3,   // caller memory of one output anchor
