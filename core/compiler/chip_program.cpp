@@ -125,7 +125,7 @@ void Maker::find_equal(ipu::ChipOp& op, const ir::Node& node) {
   if (!is_new) op.same_as = at->second;
 }
 
-// A cache exists always, as a weight does.
+// Adds the state of an operation, such as a cache. It exists during the whole run, like a weight.
 size_t Maker::state_of(const ipu::ChipOp& op) {
   ipu::ChipTensor t;
   t.name = op.name + ":state";

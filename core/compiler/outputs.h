@@ -20,7 +20,7 @@ void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
 
 // Returns the names of intermediate results whose sizes depend on data although the sizes of their
 // operands do not, one per line. `resolved` is the converted form of `graph`, in which all other
-// shapes are known. At most 32 names that a caller can request.
+// shapes are known. Lists at most 32 names, of results that a caller can request.
 std::string sized_results(const ir::Graph& graph, const ir::Graph& resolved);
 
 }  // namespace poprt::compiler

@@ -32,7 +32,7 @@ struct RangeSearch {
   const RangeTrial& chosen() const { return trials[best]; }
 };
 
-// Searches the range with the smallest loss for the values. Every format represents 0 exactly.
+// Finds the range with the smallest loss for the values. Every format represents 0 exactly.
 //   minmax      the least and the largest value
 //   percentile  `percent` of the values are at most the upper end, and as many at least the lower
 //               end
