@@ -1,6 +1,6 @@
 // custom (calls/custom.h): runs an operator of a plug-in, either on one thread or in parts on
-// several threads. In the latter case, a round with one task before the parts passes the memory to
-// the operator, and a round with one task follows them.
+// several threads. In the latter case, a task of the round before the parts passes the memory to
+// the operator, and a task of the round after them completes the call.
 #include "kernels/common/custom.h"
 
 #include <algorithm>

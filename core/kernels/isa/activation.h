@@ -38,7 +38,7 @@ struct ActGeluErf {
     return x * 0.5f * (verf(x * 0.707106781186547524f) + 1.0f);
   }
 };
-struct ActGeluTanh {  // x/2 (1 + tanh u) = x sigmoid(2u)
+struct ActGeluTanh {  // x/2 (1 + tanh(u/2)) = x sigmoid(u)
   POPRT_INLINE f32x16 operator()(f32x16 x) const {
     const f32x16 u = x * fma(x * x, splat(0.0713548162726f), splat(1.59576912160573f));
     return x / (vexp(-u) + 1.0f);

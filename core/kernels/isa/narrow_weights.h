@@ -104,7 +104,7 @@ struct BrainWeights {
   }
 };
 
-// 8-bit floats, whose mantissa has seven bits less than that of f16 and the exponent one.
+// 8-bit floats. The mantissa has seven bits fewer than that of f16, and the exponent one bit fewer.
 struct QuarterWeights {
   static constexpr int kGroup = 4;
   static constexpr int64_t kBytes = 64;
