@@ -1,5 +1,5 @@
-// The length of the result depends on the values. It is exact for a constant input; otherwise the
-// length that the model declares is the bound, and columns after the last element contain -1.
+// The length of the result depends on the values. It is exact for a constant input. Otherwise
+// bound() replaces the node by poprt.NonZero, which has a column for every element of the input.
 #include "kernels/calls/non_zero.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"

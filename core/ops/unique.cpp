@@ -1,5 +1,5 @@
-// The number of distinct items depends on the values. It is exact for a constant input; otherwise
-// the size that the model declares is the bound, and places after the last item contain 0.
+// The number of distinct items depends on the values. It is exact for a constant input. Otherwise
+// bound() replaces the node by poprt.Unique, which has room for every item of the input.
 #include <set>
 #include <string>
 

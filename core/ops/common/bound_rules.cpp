@@ -26,10 +26,10 @@ bool is_read(const ir::Value* v) { return !v->uses().empty() || v->graph().is_ou
 
 // Returns the axis of all results to which the sized axis of input 0 is carried, if each place of
 // the axis is computed from the same place of input 0 and no other input has these places. Input 0
-// has `more` places than the bound. Results that are not read are ignored. Only along axis 0 may
-// the number of a place affect the result: there, operators count from the first sample, which is
-// real. Along other axes they may count from the last place, as the causal mask of an attention
-// does.
+// gets `more` places in addition to its bound. Results that are not read are ignored. Only along
+// axis 0 may the number of a place affect the result: there, operators count from the first sample,
+// which is real. Along other axes they may count from the last place, as the causal mask of an
+// attention does.
 std::optional<size_t> kept_apart(const BoundContext& ctx, int64_t more) {
   std::vector<ir::Value*> values;
   for (const Item& item : ctx.in) values.push_back(item.value);

@@ -87,8 +87,9 @@ std::vector<Elementwise> vertices_of(const ir::Node& node) {
 
 int64_t last(const Shape& shape) { return shape.empty() ? 1 : shape.back(); }
 
-// Elements of the longest runs of a result that are contiguous in the input, if both end alike, and
-// the elements from one run to the next where they are farther apart.
+// The number of elements of the longest runs of a result that are contiguous in the input, found by
+// comparing the shapes from the last axis on, and the number of elements from one run to the next
+// in the larger of the two tensors.
 struct Runs {
   int64_t run = 1, stride = 1;
 };
@@ -152,7 +153,7 @@ void transpose(CostContext& ctx) {
     if (p >= 0 && p < static_cast<int64_t>(in.size()) && in[static_cast<size_t>(p)] > 1)
       order.push_back(p);
   if (std::ranges::is_sorted(order)) return;
-  // The distance in the input of elements that the axis before the last one of the result counts.
+  // The distance in the input between neighbours along the axis before the last one of the result.
   int64_t innermost = -1, stride = 1;
   for (size_t i = static_cast<size_t>(order[order.size() - 2]) + 1; i < in.size(); i++)
     stride *= in[i];

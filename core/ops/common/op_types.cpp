@@ -54,7 +54,7 @@ void for_each_part(std::string_view text, char separator, Visit&& visit) {
   }
 }
 
-// One element of a constant. It is 1 because zeros are bad divisors.
+// One element of a constant. It is 1 if the type allows it, because zeros are bad divisors.
 std::string_view element(DType type) {
   return type == DType::boolean ? "false" : dtype_bits(type) < 8 ? "0" : "1";
 }
@@ -301,7 +301,7 @@ void rethrow_explained(const Error& error, const ir::Node& node) {
   const std::string supported =
       fmt::format("supported from {}{}{}", opset_range(*op), s.types.empty() ? "" : " for ",
                   s.types.empty() ? "" : type_list(s.types));
-  // A model that contradicts itself is wrong in every opset, unless poprt is.
+  // Otherwise the node contradicts its definition in every opset, unless poprt checks it wrongly.
   text += missing ? fmt::format("; {} (here opset {}) is {}; to request more, {}", node.op_type,
                                 node.opset(), supported, kAsk)
                   : fmt::format("; {} (here opset {}, {}): if ONNX allows this, {}", node.op_type,

@@ -85,9 +85,9 @@ ir::Value* scatter_places(BoundContext& ctx, const Item& x, const Item& at, bool
   return at.size ? ctx.zero_filled(at) : at.value;
 }
 
-// Sized indices of a tensor without elements, of which the real ones are checked. They have no
-// effect on the result, whose size is therefore computed from them: 0 is added, which is the least
-// of 0 and the checked indices. Otherwise the check would be removed as unused.
+// Checks the real indices of a scatter into a tensor without elements. They have no effect on the
+// result, so the check would be removed as unused. To prevent this, the size of the result depends
+// on them: the minimum of 0 and the largest index is added to it, which is 0.
 BoundResult scattered_into_nothing(BoundContext& ctx, const Item& x, Item at, bool elements) {
   const Shape& shape = x.value->shape();
   BoundResult out{.size = x.size, .axis = x.axis, .whole = x.value};
