@@ -72,7 +72,7 @@ class SeparateAttention {
       refuse("returns its scores");
   }
 
-  // Operators of the model's opset, as those of other exporters.
+  // Adds an operator of the model's opset, as other exporters do.
   ir::Node* add(std::string type, std::initializer_list<ir::Value*> inputs) {
     return graph_.add_node(std::move(type), "", inputs, 1, &node_);
   }
@@ -197,7 +197,7 @@ class SeparatePasts {
     if (!present->uses().empty()) refuse("has a present that another node reads");
   }
 
-  // Other nodes read the shape of the past.
+  // Nodes that read the past, for example its shape, read the joined keys and values instead.
   void keep_readers(ir::Value* past, ir::Value* keys, ir::Value* values) {
     if (past->uses().empty()) return;
     ir::Node* first = graph_.nodes().front();

@@ -1,5 +1,4 @@
-// Writes fused attention of decoders as the operators that it consists of. In a decoder with an
-// encoder:
+// Writes fused attention of decoders as the operators that it consists of.
 //
 // onnxruntime-genai exports the self-attention of Whisper as one node of com.microsoft:
 //

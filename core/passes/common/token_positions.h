@@ -7,8 +7,7 @@
 //   before   n = Gather(Shape(past), 2)                 a size and a position
 //            t = Range(n, n + S)                        positions of the new tokens
 //            m = LessOrEqual(Range(0, n + S), t)        visible keys
-//   after    t = Range(0, S) + poprt.row                poprt.row: the position of the first new
-//   token
+//   after    t = Range(0, S) + poprt.row                poprt.row: position of the first new token
 //            m = LessOrEqual(Range(0, C), t)
 //
 // Inputs that decide shapes keep the sizes; all other inputs get the position

@@ -224,9 +224,9 @@ class Products {
     // Terms that are constant can have any order.
     for (const int l : (a.value->is_constant() ? b : a).labels)
       if (!has(kept, l)) g.summed.push_back(l);
-    // Labels of b before those of a in the result become a batch for which a broadcasts, unless no
-    // column is left, because this needs no transpose. Not for weights b, which are packed as one
-    // matrix.
+    // Labels of b before those of a in the result become a batch for which a broadcasts, because
+    // this needs no transpose. They remain columns if no other column would be left, and if b is
+    // constant, because weights are packed as one matrix.
     if (b.value->is_constant() || g.left.empty()) return g;
     Labels first;
     for (const int l : kept) {

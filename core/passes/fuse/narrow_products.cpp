@@ -97,7 +97,7 @@ void add_linear(Node& n, Value* x, const Weights& w, Value* bias, bool byte_prod
   replace_node(n, y);
 }
 
-// Whether every number of the tensor is a constant that the operator may read.
+// Whether all inputs from `first` on are constants or absent.
 bool all_constant(const Node& n, size_t first) {
   for (size_t i = first; i < n.inputs().size(); i++)
     if (n.input(i) && !n.input(i)->is_constant()) return false;

@@ -26,9 +26,9 @@ struct Half {
 };
 constexpr std::array kHalves = {Half{DType::f16, 10}, Half{DType::bf16, 16}};
 
-// A score that is masked by the largest number of f16, whose sum with a score is not rounded to
-// that number in f32, as it is in f16. This number absorbs every score, like the mask of an f32
-// model, so a row that is masked entirely gives equal weights.
+// A model of f16 masks a score by adding the largest number of f16. The sum is rounded to that
+// number in f16, but not in f32, so kMasked replaces it. kMasked absorbs every score, like the mask
+// of an f32 model, so a row that is masked entirely gives equal weights.
 constexpr double kLargestHalf = 65504, kMasked = 1e30;
 
 // The constant operands, of the type, that are added to the input of a Softmax or scale a mask.
