@@ -479,9 +479,9 @@ func (s *Session) RunPrograms(indices ...int) error {
 // (some have none; the message names them). Since 0.1.
 func (s *Session) VerifyConnected() error { return s.ask(native.RawSession.Verify_connected) }
 
-// Profile is a JSON object with the times of every instruction since the last upload, in the format of the runner's
-// profile. Errors: FailedPrecondition (the session was created without the option `profile`, or is on no device).
-// Since 1.0.
+// Profile is a JSON object with the times of every instruction since the session was last loaded on a device, in the
+// format of the runner's profile. Errors: FailedPrecondition (the session was created without the option `profile`, or
+// is on no device). Since 1.0.
 func (s *Session) Profile() (string, error) { return s.text(native.RawSession.Profile) }
 
 // </functions:session>

@@ -229,8 +229,8 @@ namespace Poprt
             Call(raw.verify_connected);
         }
 
-        /// <summary>A JSON object with the times of every instruction since the last upload, in the format of the
-        /// runner's profile. Since 1.0.</summary>
+        /// <summary>A JSON object with the times of every instruction since the session was last loaded on a device, in
+        /// the format of the runner's profile. Since 1.0.</summary>
         /// <exception cref="PoprtException">FailedPrecondition: the session was created without the option
         /// <c>profile</c>, or is on no device.</exception>
         public string Profile()

@@ -280,9 +280,9 @@ class Session:
         self._call(_raw.RawSession.verify_connected)
 
     def profile(self) -> str:
-        """A JSON object with the times of every instruction since the last upload, in the format of the runner's
-        profile. Raises FailedPreconditionError (the session was created without the option ``profile``, or is on no
-        device). Since 1.0."""
+        """A JSON object with the times of every instruction since the session was last loaded on a device, in the
+        format of the runner's profile. Raises FailedPreconditionError (the session was created without the option
+        ``profile``, or is on no device). Since 1.0."""
         return str(self._call(_raw.RawSession.profile))
     # </functions:session>
 

@@ -41,8 +41,8 @@ typedef struct poprt_sequence poprt_sequence;
  * Since 1.0. */
 typedef struct poprt_generator_options {
   size_t struct_size;
-  /* The tokens of a text, including its prompt. The caches have this size. 0: the context that the
-   * configuration of the model states, at most 2048. */
+  /* The most tokens of a text, including its prompt. The caches have this size. 0: the context that
+   * the configuration of the model states, at most 2048. */
   int64_t max_length;
   /* The number of sequences that one step computes together. 0: 1. */
   int64_t slots;

@@ -176,9 +176,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt
  * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs_unless_stopped(
     poprt_session* session, int32_t* out_ran);
-/* A JSON object with the times of every instruction since the last upload, in the format of the
- * runner's profile. Errors: failed_precondition (the session was created without the option
- * `profile`, or is on no device). Since 1.0. */
+/* A JSON object with the times of every instruction since the session was last loaded on a device,
+ * in the format of the runner's profile. Errors: failed_precondition (the session was created
+ * without the option `profile`, or is on no device). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_profile(poprt_session* session,
                                                             poprt_string** out_json);
 /* </functions:session> */

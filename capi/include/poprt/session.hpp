@@ -443,9 +443,9 @@ class Session {
   // Checks that every anchor that the user serves has a handler or a queue. Throws
   // failed_precondition (some have none; the message names them). Since 0.1.
   void verifyConnected() const { detail::check(poprt_session_verify_connected(handle_.get())); }
-  // A JSON object with the times of every instruction since the last upload, in the format of the
-  // runner's profile. Throws failed_precondition (the session was created without the option
-  // `profile`, or is on no device). Since 1.0.
+  // A JSON object with the times of every instruction since the session was last loaded on a
+  // device, in the format of the runner's profile. Throws failed_precondition (the session was
+  // created without the option `profile`, or is on no device). Since 1.0.
   std::string profile() const {
     poprt_string* text = nullptr;
     detail::check(poprt_session_profile(handle_.get(), &text));

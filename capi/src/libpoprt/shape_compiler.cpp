@@ -181,7 +181,7 @@ void ShapeCompiler::adopt(std::shared_ptr<const runtime::Model> model, const std
          "{}, the file records {}",
          model_hash_, hash);
   const bool complete = import(options_->options);
-  // It needs memory, and a request of another shape may never arrive.
+  // The imported model needs memory, and a request of another shape may never arrive.
   imported_.reset();
   if (!open_) return;
   if (!complete)

@@ -79,7 +79,8 @@ void report_step(const poprt_compile_options& o, double done, const char* what) 
   throw_if_stopped(o);
 }
 
-// Hashing the source has the part `from` to `until` of a call, because a large file takes seconds.
+// Reports the progress of the hash as the part from `from` to `until` of the progress of the call,
+// because hashing a large file takes seconds.
 std::string hash_of(const poprt_compile_options& o, std::span<const onnx::ModelFile> files,
                     double from, double until) {
   return onnx::hash_of(files,

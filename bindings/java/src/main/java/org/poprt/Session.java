@@ -321,8 +321,8 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * A JSON object with the times of every instruction since the last upload, in the format of the
-   * runner's profile.
+   * A JSON object with the times of every instruction since the session was last loaded on a
+   * device, in the format of the runner's profile.
    *
    * @return text
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the session was created
