@@ -287,7 +287,7 @@ void read_sharding_yaml(const std::string& path, GivenOptions& options) {
     read_cut(events, devices, stages);
   }
   if (devices.empty() && stages.empty()) events.fail("there are no cut points");
-  events.next();  // start of the document
+  events.next();  // end of the document
   if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
   if (!devices.empty()) options.add(*option_tables().find("sharding_info"), std::move(devices));
   if (!stages.empty()) options.add(*option_tables().find("pipelining_info"), std::move(stages));
@@ -311,7 +311,7 @@ std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions
   if (!models.empty() && options.has("input_model"))
     events.fail("input_model: the models are given in the list model_fusion");
   for (GivenOptions& model : models) model.merge(options);
-  events.next();  // start of the document
+  events.next();  // end of the document
   if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
   return models;
 }

@@ -200,7 +200,7 @@ int sweep(const EstimateArguments& a) {
       values.emplace_back(proportion_of(word));
   }
   const auto fixed = batches ? nullptr : converted(a, 0);
-  nlohmann::ordered_json best = 0;  // the value that fits, else 0
+  nlohmann::ordered_json best = 0;  // the fastest value that fits; 0 if none fits
   double most = 0;
   for (const nlohmann::ordered_json& value : values) {
     if (!batches) options.chip.available_memory_proportion = value;

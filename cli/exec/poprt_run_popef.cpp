@@ -248,7 +248,7 @@ void add_poprt_run_popef(Command& app, std::function<int()>& action) {
   c->add_flag("--reportAsJson", a->json, "")->group("");
   c->callback([a, of_packs, &action] {
     action = [a, of_packs] {
-      // A child process has all options.
+      // A child process gets all options from its parent, so it does not warn.
       for (const auto& [name, option] : of_packs)
         if (a->runner != "packRunner" && !a->json && option->count() > 0)
           log().warn("{} has an effect only with --runner packRunner", name);

@@ -25,7 +25,7 @@ struct poprt_tokenizer_library {
   // Reads a model. Returns null if it is damaged; then `error` has one line without a final period.
   poprt_tokenizer_model* (*open)(const char* data, size_t size, char* error, size_t error_size);
   void (*close)(poprt_tokenizer_model* model);
-  // The other functions are thread-safe. They return 0 on success; otherwise `error` is set.
+  // The other functions are thread-safe. Those with `error` return 0 on success, else set `error`.
   int32_t (*size)(const poprt_tokenizer_model* model);   // the number of tokens
   int32_t (*begin)(const poprt_tokenizer_model* model);  // the token before a text, or -1
   int32_t (*end)(const poprt_tokenizer_model* model);    // the token after a text, or -1

@@ -19,13 +19,13 @@ struct SessionBench {
   std::vector<std::string> inputs, inputs_pb;
 };
 
-// Runs the main programs, once for all transfers of the inputs, while `more(done)` returns true. It
-// is called before each run except the warm-up. Returns the milliseconds of each run and the total
-// time.
 struct SessionTimes {
   std::vector<double> ms;
   double seconds = 0;
 };
+// Runs the main programs, once for all transfers of the inputs, while `more(done)` returns true.
+// `more` is called before each run except the warm-up. Returns the milliseconds of each run and the
+// total time.
 SessionTimes bench_session(const SessionBench& bench, const std::function<bool(size_t)>& more);
 
 }  // namespace poprt::cli
