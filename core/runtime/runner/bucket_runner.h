@@ -35,7 +35,8 @@ struct BucketStatistics {
 class BucketRunner final : public BaseRunner {
  public:
   // Throws failed_precondition if the model has no buckets, invalid_argument for an unsuitable
-  // configuration, and the errors of ModelRunner.
+  // configuration, unimplemented if it would pad elements of less than a byte, and the errors of
+  // ModelRunner.
   explicit BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   ~BucketRunner() override;
 

@@ -51,12 +51,13 @@ class ModelRunner : public BaseRunner {
   using BaseRunner::execute;
   using BaseRunner::execute_async;
 
-  // Whole steps run on the calling thread; calls of several threads take turns. Does not allocate.
+  // Whole batches run on the calling thread unless the model is pipelined; calls of several threads
+  // take turns. Such a run does not allocate if there are at most 16 inputs and 16 outputs.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
   // Runs one batch (for every compiled-in replica) with one pointer for each anchor, in the model's
   // order. Sizes are not checked. Throws invalid_argument (a null pointer for an anchor that has
-  // bytes) or cancelled.
+  // bytes), cancelled, or the error of the device.
   void execute(const void* const* inputs, void* const* outputs);
 
   // Requests of one replica (RequestOptions::replica selects it) run in the order of submission.

@@ -134,7 +134,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool fail_step(Step& step, Request* request, Failure failure) noexcept;
   std::optional<Clock::TimePoint> flush_time() const noexcept;
   // Whether the open batch may run although it is incomplete: always, or with
-  // flush_on_waiting_outputs only while a caller waits for one of its requests.
+  // flush_on_waiting_outputs only while a caller waits for one of its requests or has given a
+  // callback for it.
   bool may_run_incomplete() const noexcept;
   // Whether the open batch runs now because the device is idle. Called by the forming thread.
   bool dispatches_now() const noexcept;

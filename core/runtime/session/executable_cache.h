@@ -67,8 +67,8 @@ class ExecutableCache {
     uint64_t files = 0, bytes = 0;
   };
   // Removes entries that are too old, then the least recently used ones until the rest is small
-  // enough, and temporary files of writers that died at least an hour ago. Without limits, removes
-  // every entry. Other files are not removed.
+  // enough, and the temporary files of writers that have died. Without limits, removes every entry.
+  // Other files are not removed.
   Pruned prune(const Limits& limits) const;
 
  private:

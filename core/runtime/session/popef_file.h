@@ -26,7 +26,7 @@ struct OpenOptions {
 };
 
 // Opens several files, in any order, that together are one model, such as the files of
-// save_parts(). Throws as below.
+// save_parts(). Throws as below, and invalid_argument if there are no paths.
 std::shared_ptr<const Model> open_popef(std::span<const std::filesystem::path> paths,
                                         const OpenOptions& options = {});
 
@@ -74,7 +74,7 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
 
 // Writes a model that was opened from a PopEF file with equal bytes, and a model that was opened
 // from a payload or from the blobs of several files as a new file. Throws failed_precondition for
-// any other model.
+// any other model, and the errors of a file that cannot be written.
 void save_model(const Model& model, const std::filesystem::path& path);
 // The same for a stream in binary mode.
 void save_model(const Model& model, std::ostream& stream);
