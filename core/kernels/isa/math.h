@@ -163,8 +163,8 @@ POPRT_INLINE f32x16 vlog1p(f32x16 x) {
   return plain ? x : (u == 0.0f ? splat(-__builtin_inff()) : y);
 }
 
-// tanh(x) = over / under with error 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh rounds to 1.
-// `under` is 1 to 100.
+// tanh(x) = over / under with error 3e-7: x P(x^2) / Q(x^2) up to 9, where tanh is 1 within this
+// error. `under` is 1 to 417.
 struct TanhParts {
   f32x16 over, under;
 };
@@ -193,7 +193,7 @@ POPRT_INLINE f32x16 vtanh(f32x16 x) {
 
 POPRT_INLINE f32x16 vsigmoid(f32x16 x) { return 1.0f / (vexp(-x) + 1.0f); }
 
-// Error 4e-7: x P(x^2) / Q(x^2) up to 3.9, where erf rounds to 1.
+// Error 4e-7: x P(x^2) / Q(x^2) up to 3.9, where erf is 1 within this error.
 POPRT_INLINE f32x16 verf(f32x16 x) {
   const f32x16 c = clamp(x, -3.9f, 3.9f);
   const f32x16 t = c * c;
