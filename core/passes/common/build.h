@@ -61,8 +61,8 @@ Tensor slice_of(const Tensor& tensor, int64_t axis, int64_t begin, int64_t end);
 Tensor concat_of(std::span<const Tensor> parts, int64_t axis);
 
 // Finds a node anywhere in the graph by its name or, because PopRT's users know both, by the name
-// of its first output. Throws not_found with similar names of nodes of `op_type` (of any type if it
-// is empty).
+// of its first output. Throws not_found with the names of some nodes of `op_type` (of any type if
+// it is empty), and invalid_argument if the node is not of this type.
 ir::Node& node_of(ir::Graph& graph, std::string_view name, std::string_view op_type);
 
 // The outermost graph.
