@@ -64,8 +64,8 @@ std::filesystem::path resolve_links(std::filesystem::path path);
 // in that folder removes this file (base/temporaries.h).
 class AtomicFile {
  public:
-  // Throws not_found or permission_denied with the path in the message, for example if the folder
-  // is missing.
+  // Throws not_found or permission_denied, for example if the folder is missing, and
+  // invalid_argument if `path` is a folder, device, pipe or socket. The message has the path.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
