@@ -24,8 +24,9 @@ namespace poprt::ops {
 // Whether poprt.Conv supports this ONNX Conv node, whose types are static. It must be f32, with one
 // to three spatial dimensions and non-negative pads. It must have a single group, groups of 1, 2,
 // 4, 8 or 16 channels to as many (not in three dimensions), groups of multiples of 16 channels, or
-// constant weights in an even number of groups of multiples of 8 channels.
-// Weights and bias may be computed at run time if there are enough pixels to justify packing them.
+// constant weights in an even number of groups of multiples of 8 channels. An input of several
+// groups must have at least 8 channels. Weights and bias may be computed at run time if there are
+// enough pixels to justify packing them.
 bool poprt_conv_supported(const ir::Node& conv);
 // Whether such a convolution has groups of odd multiples of 8 channels. Each two of them are
 // computed as one group in which half of the weights are zero, which is faster than a plain layout.

@@ -18,7 +18,9 @@ TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<in
 
 // Whether poprt.ConvTranspose supports this ONNX ConvTranspose node, whose types are static. It
 // must be f32 with constant weights, one or two spatial dimensions (three if the kernel equals the
-// stride), and at least 16 channels, in one group or in groups of multiples of 16.
+// stride), and at least 16 channels, in one group or in groups of multiples of 16. Unless the
+// kernel equals the stride, strides must be at most kernels::kMostPhases, pads_begin must not
+// be negative, and few of the products may be with zeros.
 bool poprt_conv_transpose_supported(const ir::Node& conv);
 // Whether the kernel of a ConvTranspose of static types equals its stride, without padding, in one
 // group.

@@ -48,8 +48,8 @@ class Expansion {
   const Shape& shape_of(const Value* v) const;
 
   // -- New nodes --------------------------------------------------------------------------------
-  // Adds a node of ai.onnx in the opset of the graph. Use it for operators that are the same in all
-  // opsets.
+  // Adds a node of ai.onnx in the opset of the graph, or in the newest opset if the graph's opset
+  // does not have the operator. Use it for operators that are the same in all opsets.
   Value* add(std::string_view op, std::initializer_list<Value*> inputs, Attributes attributes = {});
   // Adds a node of the newest opset of ai.onnx.
   Value* newest(std::string_view op, std::initializer_list<Value*> inputs,

@@ -45,8 +45,9 @@ std::string type_list(std::span<const DType> types);
 // "opset 13 on" or "opsets 1 to 6".
 std::string opset_range(const OpDef& op);
 
-// Rethrows an error about a node, with the supported types of its operator and the command that
-// lists them. Only errors with the codes unimplemented and invalid_argument are changed.
+// Rethrows an error about a node, with the supported opsets and types of its operator and the
+// advice to open an issue. Only errors with the codes unimplemented and invalid_argument are
+// changed.
 [[noreturn]] void rethrow_explained(const Error& error, const ir::Node& node);
 
 // During its lifetime, rethrow_explained() adds nothing on this thread. It is used for trials,
