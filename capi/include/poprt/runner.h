@@ -195,7 +195,8 @@ POPRT_API const poprt_anchor* poprt_runner_input(const poprt_runner* runner, siz
 POPRT_API const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index);
 /* Runs the model. Outputs are written when the call returns. Every input and output must be
  * given once, with a whole number of compiled batches (with batching_dim, any number of rows;
- * the call may then wait for other requests, see timeout_ns). Thread-safe. Allocates nothing.
+ * the call may then wait for other requests, see timeout_ns). Thread-safe. A run of whole batches
+ * allocates nothing if there are at most 16 inputs and 16 outputs.
  * Errors: not_found (unknown name; lists the existing ones), invalid_argument (missing, given
  * twice, null or a wrong size; contains the expected and the given size), cancelled (the runner
  * was stopped), and device errors: aborted (application_runtime_error), unavailable
@@ -208,7 +209,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
                                                            size_t output_count);
 
 /* The fastest call: one pointer for each anchor, in anchor order, with the sizes of the anchors
- * (not checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled. Since 0.1. */
+ * (not checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled, and device
+ * errors as for poprt_runner_execute. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner* runner,
                                                                    const void* const* inputs,
                                                                    void* const* outputs);

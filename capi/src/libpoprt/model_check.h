@@ -39,7 +39,8 @@ struct Layer {
 // Returns a report of the differences of layers. It begins with the largest differences over all
 // inputs, the tolerance of check and the description of the inputs. After an empty line, it
 // contains numbers of each layer with the first inputs, and at the end a table, sorted by
-// decreasing difference. Throws invalid_argument for data with other shapes than the inputs.
+// decreasing difference. Throws invalid_argument for data with other shapes than the inputs, and
+// data_loss if the converted model fails with all inputs.
 std::string compare_layers(const std::vector<Layer>& layers, const CheckedModels& models,
                            const Tolerance& tolerance, const CheckData& data);
 
