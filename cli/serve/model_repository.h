@@ -42,14 +42,15 @@ class ModelRepository {
   // index(). Throws Error (not_found) if the folder has no model.
   void load_all();
   // Loads the model, or loads it again. The old one still answers the requests that it received.
-  // Throws Error (not_found), and the errors of ServedModel.
+  // Throws Error (not_found, or invalid_argument for options that a generator does not have), and
+  // the errors of ServedModel.
   void load(const std::string& name);
   // Unloads the model. Throws Error (not_found).
   void unload(const std::string& name);
   // Reloads the loaded models whose files have changed.
   void reload_changed();
 
-  // Throws Error: not_found, unavailable (with the reason).
+  // Throws Error: not_found, unavailable (with the reason), invalid_argument (a generator).
   std::shared_ptr<const LoadedModel> find(const std::string& name,
                                           const std::string& version) const;
   // A generator. Throws Error: not_found, unavailable, invalid_argument (the model is not one).
