@@ -38,7 +38,8 @@ std::map<std::string, HostConcatConfig> parse_host_concat_config(std::string_vie
 class HostConcatRunner final : public BaseRunner {
  public:
   // Throws not_found (the model has no such input, or there is no configuration), invalid_argument
-  // (sizes), and the errors of ModelRunner.
+  // (sizes or a shape that do not fit, or an input that is joined twice), and the errors of
+  // ModelRunner.
   explicit HostConcatRunner(std::shared_ptr<const Model> model, HostConcatRunnerConfig config = {});
   ~HostConcatRunner() override;
 

@@ -57,7 +57,8 @@ class ModelRunner : public BaseRunner {
                std::span<const OutputBinding> outputs) override;
   // Runs one batch (for every compiled-in replica) with one pointer for each anchor, in the model's
   // order. Sizes are not checked. Throws invalid_argument (a null pointer for an anchor that has
-  // bytes), cancelled, or the error of the device.
+  // bytes), cancelled, failed_precondition in a process that was forked during a call, or the error
+  // of the device.
   void execute(const void* const* inputs, void* const* outputs);
 
   // Requests of one replica (RequestOptions::replica selects it) run in the order of submission.

@@ -40,8 +40,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
           std::vector<std::shared_ptr<device::Device>> devices,
           std::shared_ptr<TraceBuffer> traces);
 
-  // Runs on the calling thread; `rows` must be whole batches. Throws errors of the device and
-  // cancelled.
+  // Runs on the calling thread; `rows` must be whole batches. Throws errors of the device,
+  // cancelled, and failed_precondition in a process that was forked during a call.
   void execute(const void* const* inputs, void* const* outputs, uint64_t rows);
   // Checks the request and calls execute(). Returns false if the request needs the queue, because
   // its rows are not whole batches or need a copy, or because the model is pipelined.

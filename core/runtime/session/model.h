@@ -104,8 +104,8 @@ struct InputData {
 
 // Checks the properties that sessions rely on: the program itself, at least one output, unique
 // names of anchors in each direction, load programs without memory of the caller, input data of
-// whole values, and data for every variable. If no metadata is given, it is made from the program.
-// Throws data_loss or unimplemented.
+// whole values, data for every variable, and the numbers of replicas, IPUs and batches per step. If
+// no metadata is given, it is made from the program. Throws data_loss or unimplemented.
 std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                         std::span<const std::byte> file = {},
                                         std::span<const std::byte> payload = {},
