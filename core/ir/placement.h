@@ -40,9 +40,9 @@ class Placement {
   bool empty() const { return by_value_.empty(); }
   bool pipelined() const { return pipelined_; }
 
-  // A seat for each node of the graph. Nodes of subgraphs have the seat of the node that contains
-  // them. Stages never decrease along the graph: the stage of a node is not before the stage of a
-  // node that it reads.
+  // A seat for each node of the graph, without the nodes of subgraphs: they have the seat of the
+  // node that contains them. Stages never decrease along the graph: the stage of a node is not
+  // before the stage of a node that it reads.
   std::unordered_map<const Node*, Seat> complete(const Graph& graph) const;
   // Sets the attributes of nodes that have none.
   void restore(Graph& graph) const;
