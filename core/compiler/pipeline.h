@@ -10,7 +10,7 @@ namespace poprt::compiler {
 // Passes that options select and that must see the model as it was exported: they run before sizes
 // that depend on data get bounds and before control flow is unrolled. Empty by default.
 std::vector<const passes::PassDef*> early_pipeline(const Options& options);
-// The default passes of conversion from ONNX to ONNX.
+// The passes of conversion from ONNX to ONNX: the default ones and those that options select.
 std::vector<const passes::PassDef*> converter_pipeline(const Options& options);
 // Passes from a converted graph to one whose nodes can be lowered.
 std::vector<const passes::PassDef*> compile_pipeline(const Options& options);

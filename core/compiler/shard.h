@@ -51,8 +51,9 @@ Cuts cuts_of(const ir::Graph& graph);
 void use_cuts(const Cuts& cuts, Options& options);
 
 // Removes the assignments of nodes to IPUs from the model and returns them if the options use them.
-// Throws invalid_argument if the model and the options contradict each other: too few IPUs, stages
-// that go backwards or use several IPUs, or batches_per_step that is not a multiple of the stages.
+// Throws invalid_argument if the options contradict each other or the model: too few IPUs, no node
+// with an IPU, stages that go backwards or use several IPUs, or batches_per_step that is not a
+// multiple of the stages.
 ir::Placement take_placement(ir::Graph& graph, const Options& options);
 
 // Cuts a graph in final order, in which each output has its own producer. The result is empty if

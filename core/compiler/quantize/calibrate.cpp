@@ -23,9 +23,11 @@ using passes::PrecisionParameters;
 using passes::QuarterFormat;
 using passes::WeightedProduct;
 
-// The most values per tensor that are recorded over all runs. More values do not change the choice.
+// At least so many values per tensor are recorded over all runs if there are more, and fewer than
+// twice as many. More values do not change the choice.
 constexpr int64_t kMostValues = int64_t{1} << 18;
-// The most rows of a product's inputs that GPTQ correlates, over all runs.
+// About the number of rows of a product's inputs that GPTQ correlates, over all runs, if there are
+// more.
 constexpr int64_t kMostRows = 4096;
 
 // The input values of a product over all runs.
