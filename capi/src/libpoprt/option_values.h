@@ -39,7 +39,8 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option);
 // Parses NAME=d0,d1,... with one or several shapes, separated by slashes.
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word);
-// Checks lines of KEY=VAL of pack_args: keys are known and unique, and required keys are present.
+// Checks lines of KEY=VAL of pack_args: keys are known and unique, required keys are present, and
+// sizes are positive numbers.
 void check_pack_args(std::string_view lines);
 
 // Checks OP=FACTOR[/MODE[/KEEP]] of serialize_matmul, and MATMUL/ADD=FACTOR of
