@@ -180,13 +180,14 @@ func (s *Sequence) AddBadToken(token int64) error {
 	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_bad_token(token) })
 }
 
-// Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty); OutOfRange (the
-// prompt has as many tokens as a text may have); FailedPrecondition (the sequence has started). Since 1.0.
+// Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty, the encoder has
+// no input, or options exclude each other); OutOfRange (the prompt has as many tokens as a text may have, or the input
+// of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) Start() error { return askOf(s.h, native.RawSequence.Start) }
 
 // Next is waits for the next token and returns it, or -1 at the end of the text. Errors: DeadlineExceeded (there is no
-// token in time); FailedPrecondition (the sequence has not started, or waits for `resume`); Cancelled (the generator
-// was freed). Since 1.0.
+// token in time); FailedPrecondition (the sequence has not started, waits for `resume`, or has no token that may be
+// chosen). Since 1.0.
 func (s *Sequence) Next(timeoutNs int64) (int64, error) {
 	return resultOf(s.h, func(raw native.RawSequence, failure *uintptr) int64 { return raw.Next(timeoutNs, failure) })
 }
@@ -252,7 +253,7 @@ func (s *Sequence) ReadFeatures(path string) error {
 }
 
 // NextText is waits for the end of a beam search and goes to its next text, whose tokens `next` then returns. Returns
-// whether there is one. Errors: FailedPrecondition (the sequence has not started); Cancelled (the generator was freed).
+// whether there is one. Errors: FailedPrecondition (the sequence has not started, or has no token that may be chosen).
 // Since 1.0.
 func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSequence.Next_text) }
 

@@ -334,7 +334,7 @@ func (r *Runner) Statistics() (string, error) { return textOf(r.h, native.RawRun
 func (r *Runner) Tracepoints() (string, error) { return textOf(r.h, native.RawRunner.Tracepoints) }
 
 // Profile is a JSON object with the times of every instruction since the runner was created. Errors: FailedPrecondition
-// (the runner was created without the option `profile`). Since 0.1.
+// (the runner was created without the option `profile`); Unimplemented (this kind of runner has no profile). Since 0.1.
 func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner.Profile) }
 
 // WarmUp compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready. Errors:

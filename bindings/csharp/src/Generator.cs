@@ -206,8 +206,10 @@ namespace Poprt
         }
 
         /// <summary>Starts the text. It waits until a slot is free. Since 1.0.</summary>
-        /// <exception cref="PoprtException">InvalidArgument: the prompt is empty.</exception>
-        /// <exception cref="PoprtException">OutOfRange: the prompt has as many tokens as a text may have.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: the prompt is empty, the encoder has no input, or options
+        /// exclude each other.</exception>
+        /// <exception cref="PoprtException">OutOfRange: the prompt has as many tokens as a text may have, or the input
+        /// of the encoder is too long.</exception>
         /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
         public void Start()
         {
@@ -217,9 +219,8 @@ namespace Poprt
         /// <summary>Waits for the next token and returns it, or -1 at the end of the text. Since 1.0.</summary>
         /// <param name="timeoutNs">How long to wait, in nanoseconds; negative: without limit.</param>
         /// <exception cref="PoprtException">DeadlineExceeded: there is no token in time.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, or waits for
-        /// <c>resume</c>.</exception>
-        /// <exception cref="PoprtException">Cancelled: the generator was freed.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, waits for <c>resume</c>,
+        /// or has no token that may be chosen.</exception>
         public long Next(long timeoutNs)
         {
             return raw.next(timeoutNs);
@@ -318,8 +319,8 @@ namespace Poprt
 
         /// <summary>Waits for the end of a beam search and goes to its next text, whose tokens <c>next</c> then
         /// returns. Returns whether there is one. Since 1.0.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started.</exception>
-        /// <exception cref="PoprtException">Cancelled: the generator was freed.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has not started, or has no token that may
+        /// be chosen.</exception>
         public bool NextText()
         {
             return raw.next_text();

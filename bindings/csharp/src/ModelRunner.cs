@@ -465,6 +465,7 @@ namespace Poprt
         /// 0.1.</summary>
         /// <exception cref="PoprtException">FailedPrecondition: the runner was created without the option
         /// <c>profile</c>.</exception>
+        /// <exception cref="PoprtException">Unimplemented: this kind of runner has no profile.</exception>
         public string Profile()
         {
             return raw.profile();

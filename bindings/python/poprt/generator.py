@@ -70,15 +70,16 @@ class Sequence:
         self._open().add_bad_token(token)
 
     def start(self) -> None:
-        """Starts the text. It waits until a slot is free. Raises InvalidArgumentError (the prompt is empty);
-        OutOfRangeError (the prompt has as many tokens as a text may have); FailedPreconditionError (the sequence has
-        started). Since 1.0."""
+        """Starts the text. It waits until a slot is free. Raises InvalidArgumentError (the prompt is empty, the encoder
+        has no input, or options exclude each other); OutOfRangeError (the prompt has as many tokens as a text may
+        have, or the input of the encoder is too long); FailedPreconditionError (the sequence has started).
+        Since 1.0."""
         self._open().start()
 
     def next(self, timeout_ns: int) -> int:
         """Waits for the next token and returns it, or -1 at the end of the text. Raises DeadlineExceededError (there is
-        no token in time); FailedPreconditionError (the sequence has not started, or waits for ``resume``);
-        CancelledError (the generator was freed). Since 1.0."""
+        no token in time); FailedPreconditionError (the sequence has not started, waits for ``resume``, or has no
+        token that may be chosen). Since 1.0."""
         return int(self._open().next(timeout_ns))
 
     @property
@@ -139,8 +140,8 @@ class Sequence:
 
     def next_text(self) -> bool:
         """Waits for the end of a beam search and goes to its next text, whose tokens ``next`` then returns. Returns
-        whether there is one. Raises FailedPreconditionError (the sequence has not started); CancelledError (the
-        generator was freed). Since 1.0."""
+        whether there is one. Raises FailedPreconditionError (the sequence has not started, or has no token that may
+        be chosen). Since 1.0."""
         return bool(self._open().next_text())
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:

@@ -350,7 +350,8 @@ class BaseRunner:
 
     def profile(self) -> str:
         """A JSON object with the times of every instruction since the runner was created. Raises
-        FailedPreconditionError (the runner was created without the option ``profile``). Since 0.1."""
+        FailedPreconditionError (the runner was created without the option ``profile``); UnimplementedError (this
+        kind of runner has no profile). Since 0.1."""
         return str(self._open().profile())
 
     def stop(self) -> None:

@@ -58,7 +58,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
  * computes. Equal weights are stored once, and working memory is that of the largest. Runners
  * set the index from the names of a request (poprt/runners.h). `executables` may be freed
  * afterwards. Errors: invalid_argument (none, more than 1024, or one that is fused, has several
- * shapes, replicas in the program, or other batches per step than the first),
+ * shapes, replicas in the program, a feed, or other batches per step than the first),
  * resource_exhausted. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
     const poprt_executable* const* executables, size_t executable_count,

@@ -150,13 +150,14 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_stop_token(poprt_sequen
  * vocabulary); failed_precondition (the sequence has started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence,
                                                                    int64_t token);
-/* Starts the text. It waits until a slot is free. Errors: invalid_argument (the prompt is empty);
- * out_of_range (the prompt has as many tokens as a text may have); failed_precondition (the
+/* Starts the text. It waits until a slot is free. Errors: invalid_argument (the prompt is empty,
+ * the encoder has no input, or options exclude each other); out_of_range (the prompt has as many
+ * tokens as a text may have, or the input of the encoder is too long); failed_precondition (the
  * sequence has started). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_start(poprt_sequence* sequence);
 /* Waits for the next token and returns it, or -1 at the end of the text. Errors: deadline_exceeded
- * (there is no token in time); failed_precondition (the sequence has not started, or waits for
- * `resume`); cancelled (the generator was freed). Since 1.0. */
+ * (there is no token in time); failed_precondition (the sequence has not started, waits for
+ * `resume`, or has no token that may be chosen). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next(poprt_sequence* sequence,
                                                           int64_t timeout_ns, int64_t* out_token);
 /* The logarithm of the probability that the model gives the token that was returned last, before
@@ -203,8 +204,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_feature(poprt_sequen
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_read_features(poprt_sequence* sequence,
                                                                    const char* path);
 /* Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.
- * Returns whether there is one. Errors: failed_precondition (the sequence has not started);
- * cancelled (the generator was freed). Since 1.0. */
+ * Returns whether there is one. Errors: failed_precondition (the sequence has not started, or has
+ * no token that may be chosen). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_next_text(poprt_sequence* sequence,
                                                                int32_t* out_value);
 /* Writes the text so far to a file: its state on the device, its options and the tokens that were

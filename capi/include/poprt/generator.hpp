@@ -63,13 +63,14 @@ class Sequence {
   void addBadToken(int64_t token) {
     detail::check(poprt_sequence_add_bad_token(handle_.get(), token));
   }
-  // Starts the text. It waits until a slot is free. Throws invalid_argument (the prompt is empty);
-  // out_of_range (the prompt has as many tokens as a text may have); failed_precondition (the
+  // Starts the text. It waits until a slot is free. Throws invalid_argument (the prompt is empty,
+  // the encoder has no input, or options exclude each other); out_of_range (the prompt has as many
+  // tokens as a text may have, or the input of the encoder is too long); failed_precondition (the
   // sequence has started). Since 1.0.
   void start() { detail::check(poprt_sequence_start(handle_.get())); }
   // Waits for the next token and returns it, or -1 at the end of the text. Throws deadline_exceeded
-  // (there is no token in time); failed_precondition (the sequence has not started, or waits for
-  // `resume`); cancelled (the generator was freed). Since 1.0.
+  // (there is no token in time); failed_precondition (the sequence has not started, waits for
+  // `resume`, or has no token that may be chosen). Since 1.0.
   int64_t next(int64_t timeoutNs) const {
     int64_t value = 0;
     detail::check(poprt_sequence_next(handle_.get(), timeoutNs, &value));
@@ -128,8 +129,8 @@ class Sequence {
     detail::check(poprt_sequence_read_features(handle_.get(), path.c_str()));
   }
   // Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.
-  // Returns whether there is one. Throws failed_precondition (the sequence has not started);
-  // cancelled (the generator was freed). Since 1.0.
+  // Returns whether there is one. Throws failed_precondition (the sequence has not started, or has
+  // no token that may be chosen). Since 1.0.
   bool nextText() const {
     int32_t value = 0;
     detail::check(poprt_sequence_next_text(handle_.get(), &value));

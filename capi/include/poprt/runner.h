@@ -209,8 +209,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
                                                            size_t output_count);
 
 /* The fastest call: one pointer for each anchor, in anchor order, with the sizes of the anchors
- * (not checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled, and device
- * errors as for poprt_runner_execute. Since 0.1. */
+ * (not checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled, unimplemented
+ * (a runner of several models or shapes, or of another kind), and device errors as for
+ * poprt_runner_execute. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner* runner,
                                                                    const void* const* inputs,
                                                                    void* const* outputs);
@@ -383,7 +384,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* run
                                                                poprt_string** out_json);
 /* A JSON object with the times of every instruction since the runner was created. {"runs": N,
  * "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns", "parallel"}...]}. Errors:
- * failed_precondition (the runner was created without the option `profile`). Since 0.1. */
+ * failed_precondition (the runner was created without the option `profile`); unimplemented (this
+ * kind of runner has no profile). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
 /* Compiles shapes of a model whose shapes are compiled on demand, and waits until they are ready.

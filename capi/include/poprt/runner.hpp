@@ -532,7 +532,8 @@ class HandleRunner : public BaseRunner {
     return detail::take(text);
   }
   // A JSON object with the times of every instruction since the runner was created. Throws
-  // failed_precondition (the runner was created without the option `profile`). Since 0.1.
+  // failed_precondition (the runner was created without the option `profile`); unimplemented (this
+  // kind of runner has no profile). Since 0.1.
   std::string profile() const {
     poprt_string* text = nullptr;
     detail::check(poprt_runner_profile(handle_.get(), &text));

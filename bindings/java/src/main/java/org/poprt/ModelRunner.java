@@ -400,6 +400,8 @@ public class ModelRunner implements AutoCloseable {
    * @return text
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the runner was created
    *     without the option {@code profile}
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: this kind of runner has no
+   *     profile
    * @since 0.1
    */
   public String profile() {

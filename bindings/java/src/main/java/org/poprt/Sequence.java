@@ -150,9 +150,10 @@ public final class Sequence implements AutoCloseable {
   /**
    * Starts the text. It waits until a slot is free.
    *
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the prompt is empty
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the prompt is empty, the
+   *     encoder has no input, or options exclude each other
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE}: the prompt has as many tokens
-   *     as a text may have
+   *     as a text may have, or the input of the encoder is too long
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
    * @since 1.0
    */
@@ -169,8 +170,7 @@ public final class Sequence implements AutoCloseable {
    * @return a number
    * @throws PoprtException with {@link ErrorCode#DEADLINE_EXCEEDED}: there is no token in time
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
-   *     started, or waits for {@code resume}
-   * @throws PoprtException with {@link ErrorCode#CANCELLED}: the generator was freed
+   *     started, waits for {@code resume}, or has no token that may be chosen
    * @since 1.0
    */
   public long next(long timeoutNs) {
@@ -336,8 +336,7 @@ public final class Sequence implements AutoCloseable {
    *
    * @return true or false
    * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has not
-   *     started
-   * @throws PoprtException with {@link ErrorCode#CANCELLED}: the generator was freed
+   *     started, or has no token that may be chosen
    * @since 1.0
    */
   public boolean nextText() {
