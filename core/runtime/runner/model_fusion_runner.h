@@ -22,7 +22,8 @@ class ModelFusionRunner final : public BaseRunner {
  public:
   // `config` is as for ModelRunner. validate_io_params is off for the inner runner; unless it is
   // off in `config`, this class checks names and sizes against the chosen graph. Throws
-  // failed_precondition if the model is not a fused one.
+  // failed_precondition if the model is not a fused one, invalid_argument if batching_dim is on,
+  // and the errors of ModelRunner.
   explicit ModelFusionRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
 
   // Without the index.
