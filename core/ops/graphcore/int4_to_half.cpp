@@ -1,7 +1,8 @@
-// Widens weights with two signed 4-bit numbers in each byte. Inputs: input s8 [n, m], scale f16 [m]
-// (axis 0) or [n] (axis 1), and a reference tensor, which affects the layout only. axis 0: the
-// result is [2n, m]; rows 2i and 2i + 1 are the high and the low halves of row i. axis 1: the
-// result is [2m, n], the transpose of the halves of each row. `remap` affects the layout only.
+// Widens weights with two signed 4-bit numbers in each byte. Inputs: input [n, m] of s8, or of u8
+// with the same bytes, scale f16 [m] (axis 0) or [n] (axis 1), and a reference tensor, which
+// affects the layout only. axis 0: the result is [2n, m]; rows 2i and 2i + 1 are the high and the
+// low halves of row i. axis 1: the result is [2m, n], the transpose of the halves of each row.
+// `remap` affects the layout only.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_int4_to_half_op {
