@@ -88,8 +88,9 @@ void warn_of_missing(Graph& graph, std::span<const std::string> types) {
       log().warn("`fp16_skip_op_types`: no operator {} is left in the model", type);
 }
 
-// Returns the nodes that may leave the range of f16 (squares, sums of many numbers and
-// exponentials) and those that bring their results back into it (a root, a quotient or a product).
+// Returns the nodes that may leave the range of f16 (powers, exponentials, sums and products of
+// many numbers, and sums and products of such results) and those that bring results back into it
+// (roots, logarithms and quotients).
 std::unordered_set<const Node*> overflow_patterns(Graph& graph) {
   std::unordered_set<const Node*> found;
   const auto grows = [](const Node& n) {
