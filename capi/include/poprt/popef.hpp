@@ -637,8 +637,9 @@ class Writer {
   std::unique_ptr<poprt_popef_writer, Free> handle_;
 };
 
-// The new file replaces `path` when close() has succeeded. Until then, an existing file is
-// unchanged.
+// TRUNCATE: the new file replaces `path` when close() has succeeded; until then, an existing file
+// is unchanged. APPEND: adds blobs to an existing file, which regains its old contents if close()
+// does not succeed.
 class FileWriter : public Writer {
  public:
   enum class Mode : int32_t { TRUNCATE = POPRT_POPEF_TRUNCATE, APPEND = POPRT_POPEF_APPEND };
