@@ -36,10 +36,10 @@ StructSize struct_size(uint64_t pointer) {
 Message::Message(std::span<const std::byte> bytes, const char* what)
     : bytes_(bytes), what_(what), budget_(bytes.size() / 8 * 2 + kEmptyElements) {
   if (bytes.empty() || bytes.size() % 8 != 0)
-    broken(fmt::format("{} bytes is not a whole number of 8-byte words", bytes.size()));
+    throw_broken(fmt::format("{} bytes is not a whole number of 8-byte words", bytes.size()));
 }
 
-void Message::broken(std::string_view why) const {
+void Message::throw_broken(std::string_view why) const {
   fail(ErrorCode::data_loss, "{}: {}", what_, why);
 }
 
@@ -50,7 +50,7 @@ uint64_t Message::word(uint64_t index) const {
 }
 
 void Message::traverse(uint64_t words) {
-  if (words > budget_) broken("too much of the message is there more than once");
+  if (words > budget_) throw_broken("too much of the message is there more than once");
   budget_ -= words;
 }
 
@@ -61,15 +61,15 @@ Struct Struct::at_pointer(Message& message, uint64_t where, int depth) {
   const uint64_t pointer = message.word(where);
   if (pointer == 0) return {message, 0, 0, 0, depth};
   if ((pointer & 3) != kStruct)
-    message.broken(
+    message.throw_broken(
         fmt::format("expected a struct at word {}, found pointer {:#x}", where, pointer));
-  if (depth >= kMaxDepth) message.broken(fmt::format("nested more than {} deep", kMaxDepth));
+  if (depth >= kMaxDepth) message.throw_broken(fmt::format("nested more than {} deep", kMaxDepth));
   const StructSize size = struct_size(pointer);
   const uint64_t words = uint64_t{size.data} + size.pointers;
   const int64_t at = static_cast<int64_t>(where) + 1 + offset_of(pointer);
   const uint64_t total = message.bytes_.size() / 8;
   if (at < 0 || static_cast<uint64_t>(at) > total || words > total - static_cast<uint64_t>(at))
-    message.broken(fmt::format("the struct of word {} lies outside", where));
+    message.throw_broken(fmt::format("the struct of word {} lies outside", where));
   message.traverse(words);
   return {message, static_cast<uint64_t>(at), size.data, size.pointers, depth + 1};
 }
@@ -78,7 +78,8 @@ Struct::List Struct::list_at(Message& message, uint64_t where) {
   const uint64_t pointer = message.word(where);
   if (pointer == 0) return {};
   if ((pointer & 3) != kList)
-    message.broken(fmt::format("expected a list at word {}, found pointer {:#x}", where, pointer));
+    message.throw_broken(
+        fmt::format("expected a list at word {}, found pointer {:#x}", where, pointer));
   const auto size = static_cast<unsigned>(pointer >> 32 & 7);
   const uint64_t count = pointer >> 35;
   // The count of a composite list is in words, without the tag word at its beginning.
@@ -86,7 +87,7 @@ Struct::List Struct::list_at(Message& message, uint64_t where) {
   const int64_t at = static_cast<int64_t>(where) + 1 + offset_of(pointer);
   const uint64_t total = message.bytes_.size() / 8;
   if (at < 0 || static_cast<uint64_t>(at) > total || words > total - static_cast<uint64_t>(at))
-    message.broken(fmt::format("the list of word {} lies outside", where));
+    message.throw_broken(fmt::format("the list of word {} lies outside", where));
   message.traverse(words);
   return {static_cast<uint64_t>(at), count, size};
 }
@@ -96,7 +97,7 @@ std::string Struct::text_at(Message& message, uint64_t where) {
   if (list.size == 0 && list.count == 0) return {};
   const auto* chars = reinterpret_cast<const char*>(message.bytes_.data() + list.at * 8);
   if (list.size != kBytes || list.count == 0 || chars[list.count - 1] != 0)
-    message.broken(fmt::format("the list of word {} is not a text", where));
+    message.throw_broken(fmt::format("the list of word {} is not a text", where));
   return {chars, list.count - 1};
 }
 
@@ -109,7 +110,7 @@ std::vector<std::string> Struct::texts(uint32_t pointer) const {
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0) return {};
   if (list.size != kPointers)
-    message_->broken(fmt::format("the list of word {} is not one of texts", where(pointer)));
+    message_->throw_broken(fmt::format("the list of word {} is not one of texts", where(pointer)));
   std::vector<std::string> values;
   values.reserve(list.count);
   for (uint64_t i = 0; i < list.count; i++) values.push_back(text_at(*message_, list.at + i));
@@ -121,8 +122,9 @@ std::span<const std::byte> Struct::plain_list(uint32_t pointer, unsigned size) c
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0) return {};
   if (list.size != size)
-    message_->broken(fmt::format("the list of word {} has elements of {} bits, expected {}",
-                                 where(pointer), kElementBits[list.size], kElementBits[size]));
+    message_->throw_broken(fmt::format("the list of word {} has elements of {} bits, expected {}",
+                                       where(pointer), kElementBits[list.size],
+                                       kElementBits[size]));
   return message_->bytes_.subspan(list.at * 8, list.count * kElementBits[size] / 8);
 }
 
@@ -137,16 +139,16 @@ Structs Struct::structs(uint32_t pointer) const {
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0 && list.size != kComposite) return none;
   const auto broken = [&](std::string_view why) {
-    message_->broken(fmt::format("the list of word {} {}", where(pointer), why));
+    message_->throw_broken(fmt::format("the list of word {} {}", where(pointer), why));
   };
-  if (list.size != kComposite) broken("is not one of structs");
-  if (depth_ >= kMaxDepth) broken("is nested too deep");
+  if (list.size != kComposite) throw_broken("is not one of structs");
+  if (depth_ >= kMaxDepth) throw_broken("is nested too deep");
   // The tag word is a struct pointer whose offset is the number of elements.
   const uint64_t tag = message_->word(list.at);
   const StructSize size = struct_size(tag);
   const uint64_t count = static_cast<uint32_t>(tag) >> 2;
   const uint64_t each = uint64_t{size.data} + size.pointers;
-  if ((tag & 3) != kStruct || count * each > list.count) broken("is longer than its bytes");
+  if ((tag & 3) != kStruct || count * each > list.count) throw_broken("is longer than its bytes");
   if (each == 0) message_->traverse(count);
   return {Struct(*message_, list.at + 1, size.data, size.pointers, depth_ + 1), count};
 }

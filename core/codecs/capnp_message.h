@@ -36,7 +36,7 @@ class Message {
   friend class Structs;
   uint64_t word(uint64_t index) const;
   void traverse(uint64_t words);
-  [[noreturn]] void broken(std::string_view why) const;
+  [[noreturn]] void throw_broken(std::string_view why) const;
 
   std::span<const std::byte> bytes_;
   const char* what_;

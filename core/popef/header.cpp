@@ -140,12 +140,12 @@ class RecordReader {
   RecordReader(std::span<const std::byte> bytes, std::string where)
       : where_(std::move(where)), descriptor_(bytes) {
     while (!bytes.empty()) {
-      if (bytes.size() < sizeof(RecordHeader)) broken("a record is cut off");
+      if (bytes.size() < sizeof(RecordHeader)) throw_broken("a record is cut off");
       const auto header = get<RecordHeader>(bytes.data());
       const uint64_t padded = sizeof(RecordHeader) + align_up(header.length, 8);
-      if (padded > bytes.size()) broken("a record is cut off");
+      if (padded > bytes.size()) throw_broken("a record is cut off");
       if (header.tag < kTagCount) {
-        if (values_[header.tag]) broken(fmt::format("record {} is there twice", header.tag));
+        if (values_[header.tag]) throw_broken(fmt::format("record {} is there twice", header.tag));
         values_[header.tag] = bytes.subspan(sizeof(RecordHeader), header.length);
       }
       bytes = bytes.subspan(padded);
@@ -158,7 +158,7 @@ class RecordReader {
   }
   bool has(Tag tag) const { return values_[tag].has_value(); }
   std::span<const std::byte> bytes(Tag tag) const {
-    if (!values_[tag]) broken(fmt::format("record {} is missing", static_cast<int>(tag)));
+    if (!values_[tag]) throw_broken(fmt::format("record {} is missing", static_cast<int>(tag)));
     return *values_[tag];
   }
   std::string string(Tag tag) const {
@@ -169,11 +169,11 @@ class RecordReader {
   T number(Tag tag) const {
     const auto b = bytes(tag);
     if (b.size() != sizeof(T))
-      broken(fmt::format("record {} has {} bytes instead of {}", static_cast<int>(tag), b.size(),
-                         sizeof(T)));
+      throw_broken(fmt::format("record {} has {} bytes instead of {}", static_cast<int>(tag),
+                               b.size(), sizeof(T)));
     return get<T>(b.data());
   }
-  [[noreturn]] void broken(std::string_view what) const {
+  [[noreturn]] void throw_broken(std::string_view what) const {
     raise<FormatError>("{}: descriptor: {}", where_, what);
   }
 
@@ -185,10 +185,10 @@ class RecordReader {
 
 TensorInfo decode_info(const RecordReader& records) {
   const auto type = records.number<uint32_t>(kDataType);
-  if (type >= kDataTypeCount) records.broken(fmt::format("unknown data type {}", type));
+  if (type >= kDataTypeCount) records.throw_broken(fmt::format("unknown data type {}", type));
   const auto shape_bytes = records.bytes(kShape);
   if (shape_bytes.size() % sizeof(int64_t) != 0)
-    records.broken(fmt::format("shape of {} bytes", shape_bytes.size()));
+    records.throw_broken(fmt::format("shape of {} bytes", shape_bytes.size()));
   std::vector<int64_t> shape(shape_bytes.size() / sizeof(int64_t));
   if (!shape.empty()) std::memcpy(shape.data(), shape_bytes.data(), shape_bytes.size());
   return {static_cast<DataType>(type), std::move(shape)};
@@ -302,7 +302,7 @@ Descriptor decode_descriptor(std::span<const std::byte> bytes, const BlobHeader&
   d.name = records.string(kName);
   if (records.has(kExecutable)) d.executable = records.string(kExecutable);
   if (type == BlobType::POPLAR_EXECUTABLE) {
-    if (d.name.empty()) records.broken("an executable needs a name");
+    if (d.name.empty()) records.throw_broken("an executable needs a name");
     if (header.compressed() && records.number<uint32_t>(kCodec) != kCodecZstd)
       raise<VersionError>(
           "executable '{}' at offset {}: compression codec {} needs a newer library", d.name,
@@ -315,11 +315,11 @@ Descriptor decode_descriptor(std::span<const std::byte> bytes, const BlobHeader&
     try {
       expected = FeedDataInfo(d.name, d.info, d.num_tensors).sizeInBytes();
     } catch (const SizeError& e) {
-      records.broken(e.what());
+      records.throw_broken(e.what());
     }
     if (expected != header.payload_bytes)
-      records.broken(fmt::format("'{}' needs {} bytes of data, the blob has {}", d.name, expected,
-                                 header.payload_bytes));
+      records.throw_broken(fmt::format("'{}' needs {} bytes of data, the blob has {}", d.name,
+                                       expected, header.payload_bytes));
   }
   return d;
 }

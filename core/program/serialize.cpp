@@ -314,7 +314,7 @@ void fill_in_memory(std::vector<const Weight*> records, std::span<std::byte> mem
   });
 }
 
-[[noreturn]] void broken(std::string_view what) {
+[[noreturn]] void throw_broken(std::string_view what) {
   fail(ErrorCode::data_loss, "executable payload: {}", what);
 }
 
@@ -322,10 +322,10 @@ void fill_in_memory(std::vector<const Weight*> records, std::span<std::byte> mem
 PayloadHeader read_tagged_header(std::span<const std::byte> payload) {
   PayloadHeader h;
   if (payload.size() < sizeof(h))
-    broken(fmt::format("{} bytes, the header needs {}", payload.size(), sizeof(h)));
+    throw_broken(fmt::format("{} bytes, the header needs {}", payload.size(), sizeof(h)));
   std::memcpy(&h, payload.data(), sizeof(h));
   if (std::string_view(h.tag, strnlen(h.tag, sizeof(h.tag))) != kTag)
-    broken(fmt::format("not a '{}'", kTag));
+    throw_broken(fmt::format("not a '{}'", kTag));
   return h;
 }
 
@@ -346,11 +346,12 @@ PayloadHeader read_header(std::span<const std::byte> payload) {
   if (h.header_bytes < sizeof(h) || !inside(h.program_offset, h.program_bytes) ||
       !inside(h.weights_offset, h.weights_bytes) ||
       h.program_offset + h.program_bytes > h.weights_offset)
-    broken(fmt::format("program [{}, +{}) and weights [{}, +{}) do not fit in {} bytes",
-                       h.program_offset, h.program_bytes, h.weights_offset, h.weights_bytes,
-                       payload.size()));
+    throw_broken(fmt::format("program [{}, +{}) and weights [{}, +{}) do not fit in {} bytes",
+                             h.program_offset, h.program_bytes, h.weights_offset, h.weights_bytes,
+                             payload.size()));
   if (h.weights_offset % kAlignment != 0)
-    broken(fmt::format("weights at offset {}, not a multiple of {}", h.weights_offset, kAlignment));
+    throw_broken(
+        fmt::format("weights at offset {}, not a multiple of {}", h.weights_offset, kAlignment));
   return h;
 }
 
@@ -440,8 +441,8 @@ LoadedProgram read_executable(std::span<const std::byte> payload,
   loaded.weights =
       h.weights_bytes == 0 ? weights : payload.subspan(h.weights_offset, h.weights_bytes);
   if (stored_bytes(pieces) != loaded.weights.size())
-    broken(fmt::format("the program needs {} bytes of weights, {} are there", stored_bytes(pieces),
-                       loaded.weights.size()));
+    throw_broken(fmt::format("the program needs {} bytes of weights, {} are there",
+                             stored_bytes(pieces), loaded.weights.size()));
   verify(loaded.program);
   loaded.owner = std::move(owner);
   if (!loaded.narrow.empty()) {

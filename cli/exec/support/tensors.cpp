@@ -216,7 +216,7 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
       throw Failure(fmt::format(
           "input '{}' ({}) is missing; give --input {}=FILE.npy{}", poprt_anchor_name(anchors[i]),
           anchor_type(anchors[i]), poprt_anchor_name(anchors[i]),
-          missing == Missing::error_without_random ? ", or --random for random data" : ""));
+          missing == Missing::error_that_suggests_random ? ", or --random for random data" : ""));
     fill_random(anchors[i], memory[i].data(), i + 1);
   }
 }

@@ -26,7 +26,7 @@ GivenInput read_given(const std::string& word, const std::string& option);
 
 // What happens to inputs that are not given: an error, which mentions --random if the command has
 // that option, or random data.
-enum class Missing { error, error_without_random, random };
+enum class Missing { error, error_that_suggests_random, random };
 
 // Fills the memory of each input from NAME=FILE words (.npy, .npz for the elements of a sequence,
 // .none for an absent optional, or .pb through --input-pb). Errors have the name of the input, its

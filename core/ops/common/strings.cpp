@@ -433,7 +433,8 @@ const std::map<std::string_view, StringOutputs>& moving_operators() {
 
 // Replaces strings by their ranks in sorted order, runs the operator on the ranks, and replaces
 // ranks in the results by strings.
-std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, StringOutputs made) {
+std::vector<Tensor> move_elements(const ir::Node& n, std::span<const Tensor> inputs,
+                                  StringOutputs made) {
   if (n.op_type.starts_with("Scatter"))  // ranks cannot be added
     if (const std::string reduction = n.string_attr("reduction", "none"); reduction != "none")
       fail_at(n, ErrorCode::unimplemented, "elements of type string have no reduction '{}'",
@@ -518,7 +519,7 @@ std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> 
     if (n.op_type == "StringNormalizer") return {normalize(n, inputs)};
     if (n.op_type == "RegexFullMatch") return {full_match(n, inputs)};
     if (const auto it = moving_operators().find(n.op_type); it != moving_operators().end())
-      return move(n, inputs, it->second);
+      return move_elements(n, inputs, it->second);
   }
   fail_at(n, ErrorCode::unimplemented, "is not supported on strings");
 }

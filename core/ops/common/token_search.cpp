@@ -90,8 +90,8 @@ TokenSearch::Value* TokenSearch::scalar(Place place, std::string_view name, DTyp
   return cast(build_.reshape(v, {}), dtype);
 }
 
-TokenSearch::Value* TokenSearch::mask_input(Place place, std::string_view name,
-                                            const Shape& shape) {
+TokenSearch::Value* TokenSearch::optional_input(Place place, std::string_view name,
+                                                const Shape& shape) {
   Value* v = input(place);
   if (v && (v->dtype() != DType::s32 || !v->type.is_static() || v->shape() != shape))
     fail_here(ErrorCode::invalid_argument, "{} is {}, expected s32{}", name,
@@ -106,13 +106,13 @@ bool TokenSearch::wants(size_t output) const {
 
 // Requires the size of the vocabulary.
 void TokenSearch::read_masks() {
-  if (Value* mask = mask_input(places_.vocab_mask, "vocab_mask", {vocabulary_}))
+  if (Value* mask = optional_input(places_.vocab_mask, "vocab_mask", {vocabulary_}))
     forbidden_ = build_.reshape(zero_in(mask), {1, vocabulary_});
   const Shape whole = {batch_, vocabulary_};
-  if (Value* mask = mask_input(places_.prefix_vocab_mask, "prefix_vocab_mask", whole))
+  if (Value* mask = optional_input(places_.prefix_vocab_mask, "prefix_vocab_mask", whole))
     forbidden_first_ = zero_in(mask);
   const float penalty = node_.float_attr("presence_penalty", 0);
-  Value* mask = mask_input(places_.presence_mask, "presence_mask", whole);
+  Value* mask = optional_input(places_.presence_mask, "presence_mask", whole);
   if (mask && penalty != 0) presence_ = op("Mul", {cast(mask, DType::f32), number(penalty)});
 }
 

@@ -57,7 +57,7 @@ class TokenSearch {
   // An input of one element as an f32 or s64 scalar; null if it is omitted.
   Value* scalar(Place place, std::string_view name, DType dtype);
   // An s32 input of the given shape; null if it is omitted.
-  Value* mask_input(Place place, std::string_view name, const Shape& shape);
+  Value* optional_input(Place place, std::string_view name, const Shape& shape);
   void read_masks();
   void start();
   void round(int64_t t);

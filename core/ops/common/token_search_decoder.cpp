@@ -173,7 +173,7 @@ TokenSearch::Value* TokenSearch::next_logits(int64_t t) {
 TokenSearch::Value* TokenSearch::first_gpt() {
   texts_ = input(places_.input_ids);
   Value* real = cast(op("Not", {op("Equal", {texts_, token(pad_)})}), DType::s32);
-  mask_ = mask_input(places_.attention_mask, "attention_mask", {batch_, prompt_});
+  mask_ = optional_input(places_.attention_mask, "attention_mask", {batch_, prompt_});
   if (!mask_) mask_ = real;
   // Padding has position 0, independent of the mask.
   Value* before = op("CumSum", {real, integer(1)}, {{"exclusive", int64_t{1}}});
@@ -196,7 +196,7 @@ TokenSearch::Value* TokenSearch::next_gpt(int64_t t) {
 
 TokenSearch::Value* TokenSearch::first_tokens() {
   if (is_whisper() && input(places_.decoder_input_ids))
-    return mask_input(places_.decoder_input_ids, "decoder_input_ids", {batch_, prompt_});
+    return optional_input(places_.decoder_input_ids, "decoder_input_ids", {batch_, prompt_});
   const int64_t first = node_.int_attr("decoder_start_token_id", -1);
   if (first < 0 || first > INT32_MAX)
     fail_here(ErrorCode::invalid_argument, "decoder_start_token_id is {}", first);
@@ -218,7 +218,7 @@ TokenSearch::Value* TokenSearch::first_whisper() {
 
 TokenSearch::Value* TokenSearch::first_t5() {
   Value* ids = input(places_.input_ids);
-  mask_ = mask_input(places_.attention_mask, "attention_mask", ids->shape());
+  mask_ = optional_input(places_.attention_mask, "attention_mask", ids->shape());
   if (!mask_) {
     // Only padding on the left counts, because a text may end with the token that is also the
     // padding.

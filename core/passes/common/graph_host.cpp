@@ -21,12 +21,12 @@ using ir::Value;
 thread_local plugins::Report* current = nullptr;
 thread_local const Arguments* current_arguments = nullptr;
 
-Graph& of(poprt_graph* graph) { return *reinterpret_cast<Graph*>(graph); }
-const Graph& of(const poprt_graph* graph) { return *reinterpret_cast<const Graph*>(graph); }
-Node& of(poprt_node* node) { return *reinterpret_cast<Node*>(node); }
-const Node& of(const poprt_node* node) { return *reinterpret_cast<const Node*>(node); }
-Value& of(poprt_value* value) { return *reinterpret_cast<Value*>(value); }
-const Value& of(const poprt_value* value) { return *reinterpret_cast<const Value*>(value); }
+Graph& unwrap(poprt_graph* graph) { return *reinterpret_cast<Graph*>(graph); }
+const Graph& unwrap(const poprt_graph* graph) { return *reinterpret_cast<const Graph*>(graph); }
+Node& unwrap(poprt_node* node) { return *reinterpret_cast<Node*>(node); }
+const Node& unwrap(const poprt_node* node) { return *reinterpret_cast<const Node*>(node); }
+Value& unwrap(poprt_value* value) { return *reinterpret_cast<Value*>(value); }
+const Value& unwrap(const poprt_value* value) { return *reinterpret_cast<const Value*>(value); }
 poprt_value* handle_of(Value* value) { return reinterpret_cast<poprt_value*>(value); }
 poprt_node* handle_of(Node* node) { return reinterpret_cast<poprt_node*>(node); }
 
@@ -69,46 +69,48 @@ void write_tensor(poprt_op_tensor* out, DType dtype, bool has_shape, const Shape
 
 // Functions that read the graph.
 
-const char* graph_name(const poprt_graph* graph) { return of(graph).name.c_str(); }
+const char* graph_name(const poprt_graph* graph) { return unwrap(graph).name.c_str(); }
 size_t graph_nodes(poprt_graph* graph, poprt_node** out, size_t capacity) {
-  return write_list(of(graph).nodes(), out, capacity);
+  return write_list(unwrap(graph).nodes(), out, capacity);
 }
 size_t graph_inputs(poprt_graph* graph, poprt_value** out, size_t capacity) {
-  return write_list(of(graph).inputs(), out, capacity);
+  return write_list(unwrap(graph).inputs(), out, capacity);
 }
 size_t graph_outputs(poprt_graph* graph, poprt_value** out, size_t capacity) {
-  return write_list(of(graph).outputs(), out, capacity);
+  return write_list(unwrap(graph).outputs(), out, capacity);
 }
 poprt_value* find_value(poprt_graph* graph, const char* name) {
-  return handle_of(of(graph).find(name ? name : ""));
+  return handle_of(unwrap(graph).find(name ? name : ""));
 }
 
-poprt_graph* node_graph(poprt_node* node) { return handle(of(node).graph()); }
-const char* node_type(const poprt_node* node) { return of(node).op_type.c_str(); }
-const char* node_domain(const poprt_node* node) { return of(node).domain.c_str(); }
-const char* node_name(const poprt_node* node) { return of(node).name.c_str(); }
-int64_t node_opset(const poprt_node* node) { return of(node).opset(); }
-size_t node_input_count(const poprt_node* node) { return of(node).inputs().size(); }
-poprt_value* node_input(poprt_node* node, size_t index) { return handle_of(of(node).input(index)); }
-size_t node_output_count(const poprt_node* node) { return of(node).outputs().size(); }
+poprt_graph* node_graph(poprt_node* node) { return handle(unwrap(node).graph()); }
+const char* node_type(const poprt_node* node) { return unwrap(node).op_type.c_str(); }
+const char* node_domain(const poprt_node* node) { return unwrap(node).domain.c_str(); }
+const char* node_name(const poprt_node* node) { return unwrap(node).name.c_str(); }
+int64_t node_opset(const poprt_node* node) { return unwrap(node).opset(); }
+size_t node_input_count(const poprt_node* node) { return unwrap(node).inputs().size(); }
+poprt_value* node_input(poprt_node* node, size_t index) {
+  return handle_of(unwrap(node).input(index));
+}
+size_t node_output_count(const poprt_node* node) { return unwrap(node).outputs().size(); }
 poprt_value* node_output(poprt_node* node, size_t index) {
-  return handle_of(of(node).output(index));
+  return handle_of(unwrap(node).output(index));
 }
 
-size_t attribute_count(const poprt_node* node) { return of(node).attributes.size(); }
+size_t attribute_count(const poprt_node* node) { return unwrap(node).attributes.size(); }
 const char* attribute_name(const poprt_node* node, size_t index) {
-  const auto& all = of(node).attributes;
+  const auto& all = unwrap(node).attributes;
   if (index >= all.size()) return nullptr;
   return std::next(all.begin(), static_cast<std::ptrdiff_t>(index))->first.c_str();
 }
 poprt_attribute_kind attribute_kind(const poprt_node* node, const char* name) {
-  const Attribute* a = of(node).find_attr(name ? name : "");
+  const Attribute* a = unwrap(node).find_attr(name ? name : "");
   return a ? static_cast<poprt_attribute_kind>(a->index() + 1) : POPRT_ATTRIBUTE_NONE;
 }
 
 template <class T, class Take>
 int32_t get(const poprt_node* node, const char* name, Take&& take) noexcept {
-  const Attribute* a = of(node).find_attr(name ? name : "");
+  const Attribute* a = unwrap(node).find_attr(name ? name : "");
   if (!a) return POPRT_NOT_FOUND;
   if (const T* value = std::get_if<T>(a)) {
     take(*value);
@@ -116,7 +118,7 @@ int32_t get(const poprt_node* node, const char* name, Take&& take) noexcept {
   }
   return reported([&] {
     fail(ErrorCode::invalid_argument, "{}: attribute '{}' is of another kind ({})",
-         of(node).describe(), name, a->index() + 1);
+         unwrap(node).describe(), name, a->index() + 1);
   });
 }
 int32_t get_int(const poprt_node* node, const char* name, int64_t* out) {
@@ -153,22 +155,22 @@ int32_t get_graph(const poprt_node* node, const char* name, poprt_graph** out) {
       node, name, [&](const std::shared_ptr<Graph>& sub) { *out = handle(*sub); });
 }
 
-const char* value_name(const poprt_value* value) { return of(value).name().c_str(); }
+const char* value_name(const poprt_value* value) { return unwrap(value).name().c_str(); }
 void value_type(const poprt_value* value, poprt_op_tensor* out) {
-  const Value& v = of(value);
+  const Value& v = unwrap(value);
   const bool known = v.is_constant() && v.dtype() != DType::string;
   write_tensor(out, v.dtype(), v.type.has_shape, v.shape(), known ? v.constant().data() : nullptr,
                known ? v.constant().bytes() : 0);
 }
-poprt_node* value_producer(poprt_value* value) { return handle_of(of(value).producer()); }
+poprt_node* value_producer(poprt_value* value) { return handle_of(unwrap(value).producer()); }
 size_t value_readers(poprt_value* value, poprt_node** out, size_t capacity) {
-  const auto& uses = of(value).uses();
+  const auto& uses = unwrap(value).uses();
   for (size_t i = 0; i < uses.size() && i < capacity; i++) out[i] = handle_of(uses[i].node);
   return uses.size();
 }
-int32_t value_is_constant(const poprt_value* value) { return of(value).is_constant(); }
+int32_t value_is_constant(const poprt_value* value) { return unwrap(value).is_constant(); }
 int32_t value_is_output(const poprt_value* value) {
-  const Value& v = of(value);
+  const Value& v = unwrap(value);
   return v.graph().is_output(&v);
 }
 
@@ -185,9 +187,9 @@ poprt_node* add_node(poprt_graph* graph, const char* domain, const char* type,
                      poprt_node* before) {
   Node* made = nullptr;
   reported([&] {
-    Graph& g = of(graph);
+    Graph& g = unwrap(graph);
     if (!type || !*type) fail(ErrorCode::invalid_argument, "add_node: the type is empty");
-    if (before && &of(before).graph() != &g)
+    if (before && &unwrap(before).graph() != &g)
       fail(ErrorCode::invalid_argument, "add_node: `before` is a node of another graph");
     std::vector<Value*> values;
     for (size_t i = 0; i < input_count; i++) values.push_back(reinterpret_cast<Value*>(inputs[i]));
@@ -211,30 +213,30 @@ poprt_value* add_constant(poprt_graph* graph, const char* name, poprt_dtype dtyp
       fail(ErrorCode::invalid_argument, "add_constant: {}{} has {} bytes, given {}",
            dtype_name(t.dtype()), shape_string(t.shape()), t.bytes(), bytes);
     if (bytes) std::memcpy(t.mutable_data(), data, bytes);
-    made = of(graph).add_constant(name ? name : "", std::move(t));
+    made = unwrap(graph).add_constant(name ? name : "", std::move(t));
   });
   return handle_of(made);
 }
 
 int32_t set_name(poprt_node* node, const char* name) {
-  return reported([&] { of(node).name = name ? name : ""; });
+  return reported([&] { unwrap(node).name = name ? name : ""; });
 }
 int32_t set_type(poprt_node* node, const char* domain, const char* type) {
   return reported([&] {
     if (!type || !*type) fail(ErrorCode::invalid_argument, "set_type: the type is empty");
-    Node& n = of(node);
+    Node& n = unwrap(node);
     n.domain = domain ? domain : "";
     n.op_type = type;
     import_domain(n.graph(), n.domain);
   });
 }
 int32_t set_input(poprt_node* node, size_t index, poprt_value* value) {
-  return reported([&] { of(node).set_input(index, reinterpret_cast<Value*>(value)); });
+  return reported([&] { unwrap(node).set_input(index, reinterpret_cast<Value*>(value)); });
 }
 int32_t set_attribute(poprt_node* node, const char* name, Attribute value) {
   return reported([&] {
     if (!name || !*name) fail(ErrorCode::invalid_argument, "the name of an attribute is empty");
-    of(node).attributes.insert_or_assign(name, std::move(value));
+    unwrap(node).attributes.insert_or_assign(name, std::move(value));
   });
 }
 int32_t set_int(poprt_node* node, const char* name, int64_t value) {
@@ -253,18 +255,18 @@ int32_t set_floats(poprt_node* node, const char* name, const float* values, size
   return set_attribute(node, name, std::vector<float>(values, values + count));
 }
 int32_t remove_attribute(poprt_node* node, const char* name) {
-  const auto& all = of(node).attributes;
+  const auto& all = unwrap(node).attributes;
   const auto found = all.find(std::string_view(name ? name : ""));
   if (found == all.end()) return POPRT_NOT_FOUND;
-  of(node).attributes.erase(found);
+  unwrap(node).attributes.erase(found);
   return POPRT_OK;
 }
 
 int32_t replace_value(poprt_value* from, poprt_value* to) {
   return reported([&] {
     if (!to) fail(ErrorCode::invalid_argument, "replace_value: the new value is null");
-    Value& old = of(from);
-    Value* by = &of(to);
+    Value& old = unwrap(from);
+    Value* by = &unwrap(to);
     if (&old == by) return;
     Graph& g = old.graph();
     // A graph output must be the result of a node and keeps its name, so an Identity may be needed.
@@ -280,7 +282,7 @@ int32_t replace_value(poprt_value* from, poprt_value* to) {
 }
 int32_t erase_node(poprt_node* node) {
   return reported([&] {
-    Node& n = of(node);
+    Node& n = unwrap(node);
     for (const Value* v : n.outputs())
       if (is_used(v))
         fail(ErrorCode::failed_precondition, "erase_node: '{}', a result of {}, has readers",
@@ -289,7 +291,7 @@ int32_t erase_node(poprt_node* node) {
   });
 }
 int32_t infer(poprt_node* node) {
-  return reported([&] { ops::infer(of(node)); });
+  return reported([&] { ops::infer(unwrap(node)); });
 }
 
 int32_t fail_call(poprt_graph*, poprt_error_code code, const char* format, ...) {

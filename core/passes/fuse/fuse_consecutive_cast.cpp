@@ -12,7 +12,7 @@ struct Number {
   int exponent;
 };
 
-std::optional<Number> number_of(DType t) {
+std::optional<Number> number_form(DType t) {
   switch (t) {
     case DType::f64: return Number{true, true, 53, 11};
     case DType::f32: return Number{true, true, 24, 8};
@@ -27,7 +27,7 @@ std::optional<Number> number_of(DType t) {
 
 // Whether `to` represents every value of `from`.
 bool lossless(DType from, DType to) {
-  const auto a = number_of(from), b = number_of(to);
+  const auto a = number_form(from), b = number_form(to);
   if (!a || !b || to == DType::boolean) return from == to;
   if (a->real) return b->real && b->bits >= a->bits && b->exponent >= a->exponent;
   if (b->real) return a->bits <= b->bits && (b->exponent >= 8 || a->bits <= 11);

@@ -36,7 +36,7 @@ std::optional<Centered> centered(const Value* v) {
 }
 
 // Returns d if v = d * d.
-const Value* square_root_of_square(const Value* v) {
+const Value* base_of_square(const Value* v) {
   if (const Node* pow = producer_if(v, "Pow"))
     return is_scalar(pow->input(1), 2) ? pow->input(0) : nullptr;
   if (const Node* mul = producer_if(v, "Mul"))
@@ -52,7 +52,7 @@ std::optional<double> variance(const Value* v, const Centered& of) {
     const auto epsilon = const_scalar(add->input(1 - side));
     const Node* mean = producer_if(add->input(side), "ReduceMean");
     if (!epsilon || !mean || mean_axis(*mean) != of.axis) continue;
-    const Value* d = square_root_of_square(mean->input(0));
+    const Value* d = base_of_square(mean->input(0));
     const auto again = d ? centered(d) : std::nullopt;
     if (again && again->x == of.x && again->axis == of.axis) return epsilon;
   }

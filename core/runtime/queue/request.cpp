@@ -77,7 +77,7 @@ void Request::complete(ErrorCode code, Failure failure) noexcept {
   announce(code);
 }
 
-bool Request::finish_queued(ErrorCode code) noexcept {
+bool Request::answer_if_queued(ErrorCode code) noexcept {
   int expected = kQueued;
   if (!state_.compare_exchange_strong(expected, kAnswering, std::memory_order_acq_rel))
     return false;
@@ -90,10 +90,10 @@ bool Request::finish_queued(ErrorCode code) noexcept {
   return true;
 }
 
-bool Request::cancel() noexcept { return finish_queued(ErrorCode::cancelled); }
+bool Request::cancel() noexcept { return answer_if_queued(ErrorCode::cancelled); }
 
 bool Request::expire(Clock::TimePoint now) noexcept {
-  return now >= deadline_ && finish_queued(ErrorCode::deadline_exceeded);
+  return now >= deadline_ && answer_if_queued(ErrorCode::deadline_exceeded);
 }
 
 void Request::release() noexcept {

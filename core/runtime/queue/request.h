@@ -134,7 +134,7 @@ class Request {
  private:
   friend class RequestPool;
   explicit Request(RequestPool& pool) : pool_(pool) {}
-  bool finish_queued(ErrorCode code) noexcept;
+  bool answer_if_queued(ErrorCode code) noexcept;
   void announce(ErrorCode code) noexcept;
 
   RequestPool& pool_;

@@ -62,7 +62,7 @@ void Session::OverlappedTransfers::load(uint64_t item) {
         session_.fail_transfer(s, "gave");
       s.callback->complete();
     } else if (s.used[static_cast<size_t>(device::Flow::main)]) {
-      const void* const value = session_.own_data(s);
+      const void* const value = session_.next_own_value(s);
       if (s.seed && s.data.empty())
         std::memcpy(to.input_memory[i].data(), value, s.bytes);
       else

@@ -533,7 +533,7 @@ void* Session::begin_transfer(Stream& s, bool is_input) {
 }
 
 void* Session::input_pointer(Stream& s) {
-  return s.callback && s.served ? begin_transfer(s, true) : own_data(s);
+  return s.callback && s.served ? begin_transfer(s, true) : next_own_value(s);
 }
 
 // Sets the stream to the first value of this session.
@@ -544,7 +544,7 @@ void Session::rewind(Stream& s) const {
 
 // The next value of an input that no caller provides: from the file, a new seed, ones for a mask,
 // or zeros.
-void* Session::own_data(Stream& s) {
+void* Session::next_own_value(Stream& s) {
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes, at = s.next % values;
     s.next += s.stride;
@@ -634,7 +634,7 @@ void Session::run_pointers(Flow flow, const void* const* inputs, void* const* ou
     if (!mine)
       input_pointers_[i] = inputs[i];
     else if (flow == Flow::main || s.used[static_cast<size_t>(flow)])
-      input_pointers_[i] = own_data(s);
+      input_pointers_[i] = next_own_value(s);
     own |= mine;
   }
   run_engine(flow, own ? input_pointers_.data() : inputs, outputs);
@@ -672,7 +672,7 @@ uint64_t Session::frame_bytes() const {
 void Session::complete_inputs(const void** inputs) {
   const std::lock_guard lock(run_mutex_);
   for (size_t i = 0; i < model_->inputs().size(); i++)
-    if (!inputs[i] && inputs_[i].has_value()) inputs[i] = own_data(inputs_[i]);
+    if (!inputs[i] && inputs_[i].has_value()) inputs[i] = next_own_value(inputs_[i]);
   if (model_->variants) check_variant(*model_->variants, inputs[model_->variants->index]);
 }
 

@@ -230,7 +230,7 @@ class Session final : private device::Occupant {
   void fail_if_ended() const;
   [[noreturn]] void fail_transfer(const Stream& s, std::string_view did) const;
   void* input_pointer(Stream& s);
-  void* own_data(Stream& s);
+  void* next_own_value(Stream& s);
   void rewind(Stream& s) const;
   static void set_callback(Stream& s, std::shared_ptr<StreamCallback> callback);
   void* output_pointer(Stream& s);

@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostVariants = 1024;
 
-[[noreturn]] void broken(std::string_view what) {
+[[noreturn]] void throw_broken(std::string_view what) {
   fail(ErrorCode::data_loss, "opaque blob '{}': {}", kVariants, what);
 }
 
@@ -30,7 +30,7 @@ size_t index_input(const Model& model, std::string_view name) {
   const auto& inputs = model.inputs();
   const auto found = std::ranges::find(inputs, name, &program::Anchor::name);
   if (found == inputs.end() || found->dtype != DType::u32 || element_count(found->shape) != 1)
-    broken(fmt::format("the program has no input '{}' of one u32", name));
+    throw_broken(fmt::format("the program has no input '{}' of one u32", name));
   return static_cast<size_t>(found - inputs.begin());
 }
 
@@ -45,7 +45,7 @@ Extent read_extent(const Json& json, const Variants& b) {
   if (json.is_null()) return e;
   const std::string name = json.is_object() ? json.at("of") : json;
   const auto found = std::ranges::find(b.dimensions, name);
-  if (found == b.dimensions.end()) broken(fmt::format("there is no dimension '{}'", name));
+  if (found == b.dimensions.end()) throw_broken(fmt::format("there is no dimension '{}'", name));
   e.dimension = static_cast<int32_t>(found - b.dimensions.begin());
   if (!json.is_object()) return e;
   e.times = whole_number(json.at("times"));
@@ -54,7 +54,7 @@ Extent read_extent(const Json& json, const Variants& b) {
   constexpr int64_t kMost = int64_t{1} << 20;
   if (e.times < 1 || e.times > kMost || e.over < 1 || e.over > kMost || e.plus < -kMost ||
       e.plus > kMost)
-    broken(fmt::format("dimension '{}' is scaled out of range", name));
+    throw_broken(fmt::format("dimension '{}' is scaled out of range", name));
   return e;
 }
 
@@ -67,8 +67,8 @@ std::vector<VariantAnchor> read_anchors(const Json& json,
     const Json& given = json.at(anchors[i].name);
     for (const Json& d : given.at("shape")) list[i].extents.push_back(read_extent(d, b));
     if (list[i].extents.size() != anchors[i].shape.size())
-      broken(fmt::format("'{}' has {} dimensions, the program has {}", anchors[i].name,
-                         list[i].extents.size(), shape_string(anchors[i].shape)));
+      throw_broken(fmt::format("'{}' has {} dimensions, the program has {}", anchors[i].name,
+                               list[i].extents.size(), shape_string(anchors[i].shape)));
     if (!given.contains("pad")) continue;
     if (given["pad"].is_string())
       list[i].mask = true;
@@ -89,8 +89,8 @@ std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anch
     bool fits = s.size() == a.shape.size();
     for (size_t d = 0; fits && d < s.size(); d++) fits = s[d] >= 0 && s[d] <= a.shape[d];
     if (!fits)
-      broken(fmt::format("'{}' is {} in a bucket, the program has {}", a.name, shape_string(s),
-                         shape_string(a.shape)));
+      throw_broken(fmt::format("'{}' is {} in a bucket, the program has {}", a.name,
+                               shape_string(s), shape_string(a.shape)));
   }
   return shapes;
 }
@@ -103,13 +103,13 @@ void read_sizes(const Variants& b, Bucket& bucket) {
         bucket.sizes[static_cast<size_t>(at)] = bucket.inputs[i][d];
   constexpr int64_t kMostSize = int64_t{1} << 40;  // can be scaled without overflow
   for (const int64_t size : bucket.sizes)
-    if (size > kMostSize) broken(fmt::format("a size of {} is out of range", size));
+    if (size > kMostSize) throw_broken(fmt::format("a size of {} is out of range", size));
   const auto agree = [&](const std::vector<VariantAnchor>& anchors,
                          const std::vector<Shape>& shapes) {
     for (size_t i = 0; i < anchors.size(); i++)
       for (size_t d = 0; d < anchors[i].extents.size(); d++)
         if (anchors[i].extents[d].of(bucket.sizes, shapes[i][d]) != shapes[i][d])
-          broken("a bucket's shapes do not follow its dimensions");
+          throw_broken("a bucket's shapes do not follow its dimensions");
   };
   agree(b.inputs, bucket.inputs);
   agree(b.outputs, bucket.outputs);
@@ -123,7 +123,8 @@ void read_buckets(const Model& model, const Json& json, Variants& b) {
   if (json.contains("exact"))
     for (const std::string name : json["exact"]) {
       const auto found = std::ranges::find(b.dimensions, name);
-      if (found == b.dimensions.end()) broken(fmt::format("there is no dimension '{}'", name));
+      if (found == b.dimensions.end())
+        throw_broken(fmt::format("there is no dimension '{}'", name));
       b.exact[static_cast<size_t>(found - b.dimensions.begin())] = true;
     }
   b.inputs = read_anchors(json.at("inputs"), model.inputs(), b, program::kBucketIndex);
@@ -153,10 +154,10 @@ void read_variants(Model& model) {
     else
       fail(ErrorCode::failed_precondition, "variants of kind '{}', made by a newer poprt?", kind);
   } catch (const nlohmann::json::exception& e) {
-    broken(e.what());
+    throw_broken(e.what());
   }
   if (made->count < 1 || made->count > kMostVariants)
-    broken(fmt::format("{} variants, expected 1 to {}", made->count, kMostVariants));
+    throw_broken(fmt::format("{} variants, expected 1 to {}", made->count, kMostVariants));
   model.variants = std::move(made);
 }
 

@@ -33,14 +33,14 @@ class File {
     struct stat info;
     if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
       close(fd_);
-      broken("it is no file");
+      throw_broken("it is no file");
     }
   }
   ~File() { close(fd_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  [[noreturn]] void broken(std::string_view what) const {
+  [[noreturn]] void throw_broken(std::string_view what) const {
     fail(ErrorCode::data_loss, "'{}' is not a telemetry segment: {}", path_.string(), what);
   }
   // Whether a process holds the publisher's lock.
@@ -52,7 +52,7 @@ class File {
   }
   void read(uint64_t offset, void* to, size_t bytes) const {
     if (pread(fd_, to, bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
-      broken("it is too short");
+      throw_broken("it is too short");
   }
 
  private:
@@ -137,7 +137,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   const File file(path);
   Header h;
   file.read(0, &h, sizeof h);
-  if (h.magic != kMagic) file.broken("it has another tag");
+  if (h.magic != kMagic) file.throw_broken("it has another tag");
   if (h.major != kMajor)
     fail(ErrorCode::failed_precondition,
          "telemetry segment '{}' has version {}.{}, this library reads {}", path.string(), h.major,
@@ -151,7 +151,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
       h.histogram_buckets != kBuckets || h.variant_count > kMaxVariants ||
       (h.variant_count > 0 && !plausible(h.variant_bytes, sizeof(Variant))) ||
       (h.generator_bytes > 0 && !plausible(h.generator_bytes, sizeof(Generator))))
-    file.broken("its sizes make no sense");
+    file.throw_broken("its sizes make no sense");
 
   TelemetrySnapshot s;
   s.name = printable(h.name);
@@ -192,7 +192,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
     RawQueue q = read_queue(i);
     if (q.capacity == 0) continue;  // not in use
     if (q.shares != 0) {
-      if (q.shares > h.queue_count) file.broken("a queue shares the counters of none");
+      if (q.shares > h.queue_count) file.throw_broken("a queue shares the counters of none");
       const RawQueue from = read_queue(q.shares - 1);
       q.enqueued = from.enqueued;
       q.high_water = from.high_water;

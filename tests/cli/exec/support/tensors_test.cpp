@@ -91,7 +91,7 @@ TEST(Tensors, InputsThatAreNotGivenAreMadeUpOrMissed) {
   Gather g;
   EXPECT_EQ(message_of<Failure>([&] { g.fill({"table=" + g.table}, {}, false); }),
             "input 'ids' (s64[2]) is missing; give --input ids=FILE.npy");
-  g.missing = Missing::error_without_random;
+  g.missing = Missing::error_that_suggests_random;
   EXPECT_EQ(message_of<Failure>([&] { g.fill({"table=" + g.table}, {}, false); }),
             "input 'ids' (s64[2]) is missing; give --input ids=FILE.npy, or --random for random "
             "data");
