@@ -138,7 +138,7 @@ Structs Struct::structs(uint32_t pointer) const {
   if (!has(pointer)) return none;
   const List list = list_at(*message_, where(pointer));
   if (list.count == 0 && list.size != kComposite) return none;
-  const auto broken = [&](std::string_view why) {
+  const auto throw_broken = [&](std::string_view why) {
     message_->throw_broken(fmt::format("the list of word {} {}", where(pointer), why));
   };
   if (list.size != kComposite) throw_broken("is not one of structs");
