@@ -2,7 +2,7 @@
 
 Usage: cli_docs.py --out FOLDER PROGRAM...     FOLDER/man1/NAME.1, FOLDER/bash/NAME and FOLDER/zsh/_NAME for each
 
-The environment variable EMULATOR has the words that run programs of another architecture."""
+The environment variable EMULATOR contains the command that runs programs of another architecture."""
 
 import argparse
 import datetime
@@ -26,7 +26,7 @@ class Command:
         self.words = words
         text = subprocess.run([*EMULATOR, *words, "--help-all"], check=True, capture_output=True, text=True,
                               env={**os.environ, "COLUMNS": WIDTH}).stdout
-        text = re.split(r"^=== .* ===$", text, maxsplit=1, flags=re.M)[0]  # the commands follow
+        text = re.split(r"^=== .* ===$", text, maxsplit=1, flags=re.M)[0]  # drops the help of the subcommands, which follows
         head, *sections = re.split(r"^([A-Z][\w ,]+):\n", text, flags=re.M)
         self.summary, self.usage = re.search(r"^(.*?)\nUsage: (.*?)(?:\n\n|$)", head, re.S).groups()
         self.summary, self.usage = " ".join(self.summary.split()), " ".join(self.usage.split())

@@ -140,7 +140,7 @@ def stage(options, package, root):
         os.chmod(path, 0o644 if ".so" in path else 0o755)
         flags = ["--strip-unneeded"] if ".so" in path else []
         run(["strip", *flags, "--remove-section=.comment", "--remove-section=.note", path])
-        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # the system finds its libraries
+        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # installed libraries are found without it
         run([options.cmake, "-P", root + ".cmake"])
     compress_manuals(root)
     documents = f"{root}/usr/share/doc/{package}"
@@ -238,7 +238,7 @@ def main():
     os.makedirs(options.out)
     os.umask(0o022)
     for package in PACKAGES:
-        program = PACKAGES[package].get("program")  # of a part that is not always built
+        program = PACKAGES[package].get("program")  # the program of a part that is not always built
         if program and not os.path.exists(os.path.join(options.build, program)):
             continue
         with tempfile.TemporaryDirectory() as folder:

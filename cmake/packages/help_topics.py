@@ -66,7 +66,7 @@ class Text:
 
 
 def text_of(markdown):
-    """Plain text: see above."""
+    """Converts Markdown to plain text, as described at the top of this file."""
     out, code, header = Text(), False, None
     for line in markdown.splitlines():
         if line.startswith("```"):
