@@ -34,7 +34,7 @@ def main():
         correct, fastest = 0, float("inf")
         for first in range(0, len(images), BATCH):
             n = len(images[first:first + BATCH])
-            image[:n, 0] = images[first:first + n] / 16  # scale pixels 0..16 to 0..1; pad the last batch
+            image[:n, 0] = images[first:first + n] / 16  # scales pixels 0..16 to 0..1; a last batch that is not full keeps old rows
             start = time.perf_counter()
             bound.execute()
             fastest = min(fastest, time.perf_counter() - start)
