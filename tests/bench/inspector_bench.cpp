@@ -78,7 +78,7 @@ double frame(const std::function<void()>& draw) {
   return cpu_milliseconds() - begin;
 }
 
-// All in sight, and near enough to read.
+// Pans over the whole graph, and over a part that is magnified enough to be read.
 void panning_of(const std::string& title, const std::shared_ptr<const GraphModel>& graph) {
   for (const bool near : {false, true}) {
     GraphView view;

@@ -26,7 +26,7 @@ def scales(shape):
 
 
 def nbits(path, rows, depth, columns, bits, level, zeros=False, layers=1, block=32):
-    """MatMulNBits."""
+    """Writes `layers` MatMulNBits, one after the other."""
     nodes, constants, value = [], [], "x"
     blocks = depth // block
     for i in range(layers):

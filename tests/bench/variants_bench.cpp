@@ -1,4 +1,5 @@
-// The cost of one executable with several models, measured in turns with the separate ones.
+// Measures the cost of an executable with several models or shapes, by turns with executables of
+// one.
 //
 //   variants_bench fusion A.onnx B.onnx [RUNS]
 //   variants_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS] [MAX_PADDING]

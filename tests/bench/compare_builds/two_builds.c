@@ -2,10 +2,10 @@
  * SECONDS [INPUTS]
  *
  * Each library opens the PopEF file that its own compiler made, and both get the same inputs: the
- * files INPUTS/NAME, else random numbers. One after the other runs, the first of a pair in turn;
- * five times over SECONDS / 5 the median of second / first is taken. Prints JSON: "ratio" (least,
- * median, most of the five), "fastest" (of the fastest runs), "ms" (the second's fastest), "pairs",
- * "differ" (outputs that have other bits). */
+ * files INPUTS/NAME, else random numbers. They run in pairs, and alternately one or the other is
+ * the first of a pair. Five times, the median of second / first over SECONDS / 5 is taken. Prints
+ * JSON: "ratio" (least, median, most of the five), "fastest" (of the fastest runs), "ms" (the
+ * second's fastest), "pairs", "differ" (outputs that have other bits). */
 #include <dlfcn.h>
 #include <poprt/poprt.h>
 #include <stddef.h>
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
         memcmp(builds[0].outputs[i], builds[1].outputs[i],
                builds[0].poprt_anchor_bytes(builds[0].poprt_runner_output(builds[0].runner, i))) !=
         0;
-  /* A reading is of a millisecond at least. */
+  /* Each time that is read covers at least a millisecond. */
   const int times = fastest[0] < 1e-3 ? (int)(1e-3 / fastest[0]) + 1 : 1;
   const double pair = (fastest[0] + fastest[1]) * times;
   int pairs = (int)(atof(argv[6]) / kBlocks / pair);

@@ -1,4 +1,4 @@
-/* One answer and out: cold_poprt MODEL.popef THREADS. Inputs are ones. */
+/* Computes one answer and exits: cold_poprt MODEL.popef THREADS. Inputs are ones. */
 #include <poprt/poprt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 // and their shapes are compared. sizes=any lets ONNX Runtime allocate all outputs, and compares
 // nothing. `rms` is the root mean square of the difference as a part of that of the results,
 // `rms_itself` the same between ONNX Runtime's own results with and without its optimizations, or
-// of the nudged model where that is more (only when something is beyond rtol and atol). Prints one
+// of the nudged model if that is more (only if something is beyond rtol and atol). Prints one
 // JSON object. Latency: rounds of A, then B, with a pause between them long enough for ONNX
 // Runtime's workers to stop spinning; each round's median counts once. With `open`, also times
 // opening the PopEF until ready and creating the session, with `compile` compiling, each several
@@ -417,7 +417,7 @@ class Comparison {
       else if (poprt_anchor_dtype(a) == POPRT_DTYPE_F32)
         for (size_t k = 0; k < m.size / 4; k++) reinterpret_cast<float*>(m.data)[k] = normal(rng);
       else if (poprt_anchor_dtype(a) == POPRT_DTYPE_S64) {
-        // Masks and token types are 0 or 1, ids anything a vocabulary has.
+        // Masks and token types are 0 or 1, and ids are below the size of a vocabulary.
         const int64_t limit = std::strcmp(poprt_anchor_name(a), "input_ids") == 0 ? 20000 : 2;
         for (size_t k = 0; k < m.size / 8; k++)
           reinterpret_cast<int64_t*>(m.data)[k] = static_cast<int64_t>(rng()) % limit;

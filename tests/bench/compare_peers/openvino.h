@@ -23,7 +23,7 @@ struct Shape {
   int64_t* dims;
 };
 
-// Of ov_element_type_e.
+// Values of ov_element_type_e.
 enum class Element : int {
   boolean = 1,
   f16 = 3,

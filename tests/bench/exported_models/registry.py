@@ -1,4 +1,4 @@
-"""The table of models: a name, what it stands for, and a function that makes it."""
+"""The table of models: a name, a description, and a function that makes the model."""
 import dataclasses
 import typing
 

@@ -1,4 +1,4 @@
-"""The cases of op_bench: for every operator that ONNX Runtime's CPU provider has too, single-node models of a
+"""The cases of op_bench: for every operator that ONNX Runtime's CPU provider also has, single-node models of a
 representative large shape. A case is case(operator, inputs, name=..., outputs=1, opset=..., atol=..., rtol=...,
 any_size=False, domain=(name, version), types=element types of outputs that are not those of input 0 and that ONNX
 does not infer, more=inputs of the model that its subgraphs read, **attributes); an input is R(...) (random, given at run time), C(...) (a constant of the model) or

@@ -27,7 +27,7 @@ def model_of(case):
 
 
 def write_case(case, directory):
-    """The model and the folder of its inputs, one file each."""
+    """Writes the model, and a file for each input. Returns the model and the folder of the inputs."""
     path, data = os.path.join(directory, "case.onnx"), os.path.join(directory, "inputs")
     os.makedirs(data, exist_ok=True)
     for i, value in enumerate(case["inputs"] + case["more"]):

@@ -65,7 +65,7 @@ internal sealed class Server
             slot => Task.Run(() => Slot(slot % InFlight, requests, lateEvery, cancelEvery))).ToArray());
     }
 
-    // Ticks past the limit; null for a run that was made.
+    // Returns the ticks past the limit, or null if the request ran.
     private async Task<long?> Wait(TimeSpan limit)
     {
         using (Bindings memory = runner.CreateBindings().Input(0, x).Output(0, new float[expected.Length]))

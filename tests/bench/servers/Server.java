@@ -103,7 +103,7 @@ final class Server {
   private String waitForMany(int count, double firstMs, double lastMs) {
     ByteBuffer memory = ByteBuffer.allocateDirect(count * expected.capacity() * 4);
     memory.order(java.nio.ByteOrder.nativeOrder());
-    long[] over = new long[count]; // nanoseconds past the limit; of a run that was made 0
+    long[] over = new long[count]; // nanoseconds past the limit; 0 if the request ran
     Deque<CompletableFuture<Void>> all = new ArrayDeque<>();
     int size = expected.capacity() * 4;
     long begin = System.nanoTime();

@@ -31,7 +31,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// bind returns memory of a request's own for the result.
+// bind binds separate memory for the result of a request.
 func (s *server) bind() (*poprt.Binding, []float32) {
 	y := make([]float32, len(s.expected))
 	return must(s.runner.Bind([]poprt.Tensor{poprt.At(0, s.x)}, []poprt.Tensor{poprt.At(0, y)})), y
@@ -110,7 +110,7 @@ func (s *server) serve(requests, lateEvery, cancelEvery int) *counts {
 }
 
 func (s *server) wait(count int, firstMs, lastMs float64) {
-	over := make([]time.Duration, count) // past the limit; 0 for a run that was made
+	over := make([]time.Duration, count) // past the limit; 0 if the request ran
 	var ok, early atomic.Int64
 	var all sync.WaitGroup
 	begin := time.Now()
@@ -121,7 +121,7 @@ func (s *server) wait(count int, firstMs, lastMs float64) {
 		all.Add(1)
 		before := time.Now()
 		done := memory.GoWithin(within, nil).Done
-		after := time.Now() // the garbage collector may have stopped the call for long before it was one
+		after := time.Now() // the garbage collector may have delayed the call before the request existed
 		go func(i int) {
 			defer all.Done()
 			switch err := (<-done).Error; {
