@@ -20,7 +20,7 @@ ANSWER = "y: 0 0 0 0 1 2\n"
 
 
 def run(command, **arguments):
-    """Its output; its messages and an exit when it fails."""
+    """Returns the output of a command. If it fails, prints its messages and exits."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **arguments)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}exit code {done.returncode}")
@@ -33,11 +33,11 @@ def install_tree(options, prefix):
 
 
 def install_packages(options, prefix):
-    """Packages made by the documented command, unpacked as files: nothing enters the system."""
+    """Unpacks the packages that the documented command made. Nothing is installed into the system."""
     folder = os.path.join(options.build, "packages", "deb")
     packages = sorted(f for f in os.listdir(folder) if f.endswith(".deb"))
     names = [p.split("_")[0] for p in packages]
-    # Those that are made where their libraries are installed.
+    # These packages are made only if the libraries that they need are installed.
     names = [n for n in names if n not in ("libpoprt-tokenizer1", "poprt-inspector", "poprt-serve", "poprt-tensorflow",
                                       "poprt-triton")]
     assert names == ["libpoprt-compiler1", "libpoprt-dev", "libpoprt1", "poprt-tools"], f"found {packages}"
@@ -85,7 +85,7 @@ def use_cmake(options, prefix, folder):
 
 
 def use_static_library(options, prefix, folder, cmake_folder):
-    """examples/c/digits.c with libpoprt.a, by pkg-config and by CMake, and without any shared library of poprt at run time."""
+    """Builds examples/c/digits.c with libpoprt.a, by pkg-config and by CMake, and runs it without any shared library of poprt."""
     archive = found(prefix, "libpoprt.a")
     exported = {line.split()[-1] for line in run(["nm", "-g", "--defined-only", archive]).splitlines() if len(line.split()) == 3}
     with open(os.path.join(os.path.dirname(EXAMPLES), "capi", "poprt.map"), encoding="utf-8") as file:
@@ -109,7 +109,7 @@ def use_static_library(options, prefix, folder, cmake_folder):
 
 
 def use_frameworks(options, prefix, folder, cmake_folder):
-    """Programs written for PopRT, PopEF and Model Runtime: built by CMake, by pkg-config, and their objects linked with -lNAME."""
+    """Builds programs for PopRT, PopEF and Model Runtime by CMake and pkg-config, links their objects with -lNAME, and runs them."""
     here = dict(os.environ)
     libraries = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
     if options.kind == "deb":
@@ -136,7 +136,7 @@ def use_frameworks(options, prefix, folder, cmake_folder):
 
 
 def use_tools(options, prefix, folder):
-    """An installed tree may be anywhere; files of packages find their libraries in the folders of the system."""
+    """Runs the tools. Those of an installed tree find their libraries wherever it is; those of packages search the system's folders."""
     here = dict(os.environ)
     if options.kind == "deb":
         here["LD_LIBRARY_PATH"] = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
@@ -149,7 +149,7 @@ def use_tools(options, prefix, folder):
 
 
 def use_plugins(options, prefix, folder):
-    """examples/plugins, built with the installed headers alone."""
+    """Builds examples/plugins with the installed headers only."""
     source = os.path.join(EXAMPLES, "plugins")
     environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
     run([options.cmake, "-S", source, "-B", folder, f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}"],
@@ -175,7 +175,7 @@ def expect_answer(command):
 
 
 def check_layout(prefix):
-    """The library has all symbols that it needs, and no file is installed in a wrong folder."""
+    """Checks that the library has all symbols that it needs, and that no file is installed in a wrong folder."""
     tops = sorted(os.listdir(prefix))
     assert set(tops) <= {"bin", "include", "lib", "share"}, tops
     header_folder = os.path.dirname(found(prefix, "poprt.hpp"))

@@ -67,7 +67,7 @@ std::vector<float> Executor::run(const std::vector<float>& input) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   std::vector<float> y;
-  for (int i = 0; i < 20; i++) {  // the end races with a run that waits for data
+  for (int i = 0; i < 20; i++) {  // the destructor races with a run that waits for data
     Executor executor(argv[1]);
     y = executor.run({-3, -2, -1, 0, 1, 2});
   }

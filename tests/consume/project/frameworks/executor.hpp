@@ -1,4 +1,4 @@
-// The executor of a framework: its header knows the classes of Model Runtime by name only.
+// The executor of a framework: its header only declares the classes of Model Runtime.
 #pragma once
 
 #include <atomic>
