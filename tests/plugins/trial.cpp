@@ -117,7 +117,7 @@ int32_t compute_lies(const poprt_op_call* call, void*, void*) {
   return POPRT_OK;
 }
 
-// HalfBits(x): the elements as they are stored, plus one bit of each.
+// HalfBits(x): the stored bits of each element with the sign bit inverted.
 int32_t compute_half(const poprt_op_call* call, void*, void*) {
   if (call->inputs[0]->dtype != POPRT_DTYPE_F16)
     return call->host->fail(call, POPRT_UNIMPLEMENTED, "expected f16, found type %d",
@@ -169,7 +169,7 @@ int32_t add_operators(const poprt_plugin_host* host, poprt_plugin_registry* regi
                        void* user = nullptr) {
     poprt_operator op{};
     op.struct_size = sizeof op;
-    op.domain = "ai.graphcore";  // as PopRT's manual has it
+    op.domain = "ai.graphcore";  // as in PopRT's manual
     op.name = name;
     op.version = 3;
     op.flags = flags;
@@ -202,7 +202,7 @@ bool is(const poprt_graph_host* host, const poprt_node* node, const char* type) 
   return !std::strcmp(host->node_type(node), type);
 }
 
-// x * 2 + 1 in the place of Sin(x): nodes, constants and names.
+// Replaces Sin(x) by x * 2 + 1, with new nodes, constants and names.
 int32_t expand_sin(const poprt_graph_host* h, poprt_node* node, void*) {
   poprt_graph* graph = h->node_graph(node);
   const float two = 2, one = 1;
@@ -261,7 +261,7 @@ int32_t add_patterns(const poprt_plugin_host* host, poprt_plugin_registry* regis
       0, 0);
 }
 
-// Attributes of every kind, set and read again.
+// Sets attributes of every kind, and reads some.
 int32_t run_attributes(const poprt_graph_host* h, poprt_graph* graph, void*) {
   std::vector<poprt_node*> nodes(h->graph_nodes(graph, nullptr, 0));
   h->graph_nodes(graph, nodes.data(), nodes.size());
@@ -279,12 +279,12 @@ int32_t run_attributes(const poprt_graph_host* h, poprt_graph* graph, void*) {
     int64_t i = 0;
     if (h->get_int(node, "i", &i) != POPRT_OK || i != 2)
       return h->fail(graph, POPRT_INTERNAL, "i is %d", static_cast<int>(i));
-    h->get_float(node, "i", nullptr);  // of another kind: fails the call
+    h->get_float(node, "i", nullptr);  // fails, because the attribute has another kind
   }
   return POPRT_OK;
 }
 
-// Names nodes by its words, TYPE=NAME; its user data is the prefix.
+// Gives nodes of a type the name in the words TYPE=NAME, after the prefix in the user data.
 int32_t run_words(const poprt_graph_host* h, poprt_graph* graph, void* prefix) {
   std::vector<poprt_node*> nodes(h->graph_nodes(graph, nullptr, 0));
   h->graph_nodes(graph, nodes.data(), nodes.size());
@@ -297,7 +297,7 @@ int32_t run_words(const poprt_graph_host* h, poprt_graph* graph, void* prefix) {
 }
 
 int32_t add_words(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
-  // Copied when it is added: nothing of it is left afterwards.
+  // The host copies the parameter, because it is destroyed when this function returns.
   const auto parameter = std::make_unique<poprt_pass_parameter>();
   *parameter = {sizeof *parameter, "words", "TYPE=NAME", POPRT_PARAMETER_WORDS, 0, "Relu=none"};
   const poprt_pass_parameter* const list[] = {parameter.get()};
@@ -329,9 +329,9 @@ int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
     h->graph_nodes(graph, &first, 1);
     return h->set_input(first, 0, h->node_output(first, 0));
   });
-  static const poprt_pass_parameter keyword = {
-      // in Python
-      sizeof keyword, "from", "nothing", POPRT_PARAMETER_TEXT, 0, nullptr};
+  // "from" is a keyword of Python.
+  static const poprt_pass_parameter keyword = {sizeof keyword,       "from", "nothing",
+                                               POPRT_PARAMETER_TEXT, 0,      nullptr};
   static const poprt_pass_parameter* const parameters[] = {&keyword};
   poprt_pass asks{};
   asks.struct_size = sizeof asks;

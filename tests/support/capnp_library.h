@@ -4,8 +4,8 @@
 
 #include <kj/string.h>
 
-// Cap'n Proto 0.9 compares `const char*` with kj::StringPtr and relies on the compiler turning the
-// operands round, which C++20 as of P2468 (clang 16) does not do for this class.
+// Cap'n Proto 0.9 compares `const char*` with kj::StringPtr and relies on the compiler swapping
+// the operands, which C++20 as of P2468 (clang 16) does not do for this class.
 namespace kj {
 inline bool operator==(const char* a, const StringPtr& b) { return StringPtr(a) == b; }
 }  // namespace kj

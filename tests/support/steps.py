@@ -1,4 +1,4 @@
-"""Runs one step of the two commands: one line when it begins, its progress, and a line with counts and time at the end. The whole
+"""Runs one step of tests/run_all or examples/quickstart. Prints one line when it begins, its progress, and a line with counts and time at the end. The whole
 output is in a file.
 
 Usage: steps.py NAME LOG COMMAND...
@@ -44,7 +44,7 @@ def outputs(path):
 
 
 class Step:
-    """What was seen in the lines of one command."""
+    """Collects the results of tests and the summary from the lines of one command, and shows the progress."""
 
     def __init__(self, show, terminal=False):
         self.show, self.terminal = show, terminal
