@@ -88,7 +88,8 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
   }
 }
 
-// Pictures are PNG files. A window has its own controls for what the other options set.
+// Checks that pictures are PNG files, and that options of pictures are given only with a picture,
+// because a window has its own controls for them.
 void check_picture_options(const Arguments& a) {
   for (const auto& [option, file] :
        {std::pair{"--screenshot", a.screenshot}, std::pair{"--export", a.export_graph}})

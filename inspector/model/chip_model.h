@@ -14,7 +14,7 @@
 
 namespace poprt::inspector {
 
-// What the user chooses.
+// The choices of the user.
 struct ChipChoice {
   std::string target = "c600";
   std::string precision = "fp16";

@@ -33,7 +33,7 @@ class Renamer {
         outer.insert(v->name());
       }
     move_declarations(graph, changes);
-    // Names that others give up are free only after all have given up theirs.
+    // A value may get the former name of another value, so all of them first get temporary names.
     for (const auto& [value, to] : changes) graph.rename(value, graph.fresh_name("renamed"));
     for (const auto& [value, to] : changes) {
       if (!outer.insert(to).second) fail_because_taken("value", to);
@@ -92,7 +92,7 @@ class Renamer {
 
   const Renames& names_;
   std::set<std::string> found_;
-  std::map<std::string, size_t> found_nodes_;  // and how many nodes each name meant
+  std::map<std::string, size_t> found_nodes_;  // count of the nodes that had each name
   std::multiset<std::string> node_names_;
 };
 

@@ -1,5 +1,5 @@
-// The view of a chip: what the model costs there. Tiles as a map, phases over time, memory, and the
-// operations.
+// The view of the estimated cost of the model on a chip: tiles as a map, phases over time, memory,
+// and the operations.
 #pragma once
 
 #include <memory>

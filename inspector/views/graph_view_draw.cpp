@@ -146,7 +146,7 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     if (labels.size() == 3 || !labels.insert(label).second) continue;
     const size_t before = labels.size() - 1;
     const float z = f(camera_.zoom), stacked = static_cast<float>(before) * extent.y;
-    // Below the name of the group that the edge enters, or above the edge to the right.
+    // The label is below the name of the group that the edge enters, or above an edge to the right.
     const ImVec2 corner = scene_->direction == Direction::down
                               ? ImVec2{at.x + 4 * z, at.y + (r.enters ? 28.0f : 3.0f) * z + stacked}
                               : ImVec2{at.x + 4 * z, at.y - extent.y - 2 * z - stacked};

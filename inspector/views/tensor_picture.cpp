@@ -115,7 +115,7 @@ void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) 
   std::vector<ImVec2> points;
   const int64_t step = length / kMostPoints + 1;
   for (int64_t i = 0; i < length; i += step) {
-    // Of several elements, the one with the largest magnitude
+    // Draws the one with the largest magnitude of several elements.
     double v = values[static_cast<size_t>(i)];
     for (int64_t k = i; k < std::min(length, i + step); k++)
       if (std::abs(values[static_cast<size_t>(k)]) > std::abs(v))

@@ -462,7 +462,7 @@ void tooltip_at(std::string_view line, ImVec2 least, ImVec2 most) {
   ImVec2 extent = ImGui::CalcTextSize(line.data(), line.data() + line.size(), false, wrap);
   extent = {extent.x + 2 * padding.x, extent.y + 2 * padding.y};
   const bool below = most.y + gap + extent.y < screen.y, above = least.y - gap - extent.y > 0;
-  // Next to a small item. In a large area, such as a plot, it is at the pointer.
+  // The tooltip is next to a small item, but at the pointer in a large area such as a plot.
   if (most.y - least.y < 6 * ImGui::GetFrameHeight() && (below || above)) {
     const ImVec2 at = {
         std::clamp(mouse.x - 40 * scale(), 0.0f, std::max(0.0f, screen.x - extent.x)),

@@ -19,7 +19,7 @@ enum class Theme { dark, light };
 
 struct Colours {
   ImU32 back, panel, raised, border, text, dim, accent, good, warn, bad, match, path, grid;
-  ImU32 gone;  // what a change removes
+  ImU32 gone;  // for items that a change removes
 };
 const Colours& colours();
 Theme theme();
@@ -151,7 +151,7 @@ struct Column {
   const char* name;
   float width;
   bool right = false;  // for numbers
-  bool fits = false;   // for short words: as wide as the widest word, up to 14 letters, and no more
+  bool fits = false;   // for short words: as wide as the widest word, at most 14 letters
 };
 struct TableState {
   int sort_column = -1;

@@ -86,7 +86,8 @@ void Workspace::open(const std::filesystem::path& path) {
   actions_.settings_changed = true;
 }
 
-// The file is for an input of the run view, or a document to open.
+// Lets the user choose a file for an input of the run view, or a document to open if `input` is
+// empty.
 void Workspace::ask_for_file(std::string input) {
   input_wanted_ = std::move(input);
   actions_.choose_file = true;

@@ -67,7 +67,7 @@ class Workspace {
   // "anchors", "data" ... for the PopEF view, "values", "largest" or "differences" for the run
   // view, "memory", "operations", "compare" or "cycles" for the chip view.
   void set_page(const std::string& page);
-  // What the front view cannot show, and why: the file, the compilation, the run or the estimate;
+  // The reason why the front view cannot show the file, the compilation, the run or the estimate;
   // else the message of the status line if it is an error. Empty if there is no error.
   std::string error();
   // Shows the step of a row of the passes view. Returns false if there is no such row.

@@ -415,7 +415,7 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
       other_ = static_cast<int>(i);
     ImGui::PopID();
   }
-  // Left and right in the order of the tabs.
+  // The documents are left and right in the order of their tabs.
   Tab *left = &tab, *right = other;
   if (other && static_cast<size_t>(other_) < front_) std::swap(left, right);
   diff_.set_documents(other ? left->document : nullptr, other ? right->document : nullptr);
