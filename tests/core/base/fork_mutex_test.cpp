@@ -91,7 +91,7 @@ TEST(ForkMutex, ThreadsTakeTurns) {
   constexpr int kThreads = 4, kTurns = 25;
   ForkMutex mutex;
   std::atomic<int> turns{0};
-  std::vector<int> most(kThreads);  // of others, while the thread waited
+  std::vector<int> most(kThreads);  // turns of others while the thread waited
   std::vector<std::thread> threads;
   for (int& longest : most)
     threads.emplace_back([&] {

@@ -191,7 +191,7 @@ TEST(PickledArrays, EncodedTextIsLatin1) {
     expect_refused(encoded(utf8), "bytes are not as NumPy writes them");
 }
 
-// [2,3,4] whose first index runs fastest.
+// An array [2,3,4] whose first index runs fastest.
 TEST(PickledArrays, OfColumnsOfThreeDimensionsComeInRows) {
   std::string bytes;
   for (int k = 0; k < 4; k++)

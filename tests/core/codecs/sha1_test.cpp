@@ -17,7 +17,7 @@ TEST(Sha1, VectorsOfTheStandard) {
   EXPECT_EQ(sha1_text(std::string(1'000'000, 'a')), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 
-// Computed with Python's hashlib: sizes around the border of a block.
+// The expected values were computed with Python's hashlib, for sizes around that of a block.
 TEST(Sha1, SizesAroundABlock) {
   EXPECT_EQ(sha1_text(std::string(55, 'x')), "cef734ba81a024479e09eb5a75b6ddae62e6abf1");
   EXPECT_EQ(sha1_text(std::string(56, 'x')), "901305367c259952f4e7af8323f480d59f81335b");

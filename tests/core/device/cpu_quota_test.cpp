@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file system with these files.
+// Returns the quota in a file system with these files.
 std::optional<int> quota_of(const std::map<std::string, std::string>& files) {
   const fs::path root = fs::path(testing::TempDir()) / ("cpu_quota_" + std::to_string(::getpid()));
   fs::remove_all(root);
@@ -59,7 +59,7 @@ TEST(CpuQuota, Version1IsReadInTheFolderCpuToo) {
 }
 
 TEST(CpuQuota, OtherControllersAndVersionsAreNotMixedUp) {
-  // Version 1's file in a folder of version 2, and the other way round.
+  // The process has a group of version 2 and files of version 1, and the reverse.
   EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/a\n"},
                       {"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "500000"},
                       {"sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000"},

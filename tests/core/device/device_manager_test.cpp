@@ -428,7 +428,8 @@ TEST_F(SharedDevices, AreLookedAtAgainAfterTheSleepTime) {
   const pid_t waiter = gettid();
   const auto start = std::chrono::steady_clock::now();
   std::thread killer([&] {
-    // On a busy machine the first look may come late, and must find the device taken.
+    // On a busy machine the waiter may begin late; the device must still be taken when it first
+    // looks.
     for (int in_a_row = 0; in_a_row < 5; in_a_row = sleeps(waiter) ? in_a_row + 1 : 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(4));
     kill_and_wait(child);

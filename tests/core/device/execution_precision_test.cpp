@@ -1,5 +1,5 @@
-// Programs whose precision changes: their results against sums in double of rounded factors, and
-// the weights that they keep.
+// Programs whose precision changes: their results, compared with sums in double of rounded factors,
+// and the weights that they keep.
 #include "device/execution_precision.h"
 
 #include <gtest/gtest.h>
@@ -176,7 +176,7 @@ TEST(ExecutionPrecision, AutoChangesWeightsThatBf16Represents) {
   EXPECT_FALSE(with_execution_precision(p.image(), ExecutionPrecision::f32));
 }
 
-// The same for a product whose weights are stored as f16 or bf16.
+// The weights of the product are stored as f16 or bf16.
 TEST(ExecutionPrecision, NarrowWeightsBecomePairs) {
   const PreciseProduct p(3, 50, 70);
   for (const auto format : {kernels::isa::NarrowFormat::f16, kernels::isa::NarrowFormat::bf16}) {

@@ -120,7 +120,7 @@ TEST_P(ByteCacheGeneration, ReusesPrefixes) {
 
 TEST(Generator, EndsAtAStopTokenOfTheModel) {
   Generator generator(generation_model("genai", {64, 1, {8}}));
-  // Stop token 7 of genai_config.json does not occur; 24 of the caller does.
+  // Stop token 7 of genai_config.json does not occur in the text; stop token 24 of the caller does.
   const ExpectedText text = expected_texts("genai")[0];
   SequenceOptions options;
   options.sampling.stop_tokens = {24};
@@ -132,7 +132,7 @@ TEST(Generator, EndsAtAStopTokenOfTheModel) {
   EXPECT_EQ(generator.description().stop_tokens, (std::vector<int64_t>{7}));
 }
 
-// Neither those of the model nor those of the caller are chosen before.
+// Before min_new_tokens, stop tokens of the model and of the caller are not chosen.
 TEST(Generator, ChoosesNoStopTokenBeforeTheFewestNewTokens) {
   Generator generator(generation_model("genai", {64, 1, {8}}));
   const ExpectedText text = expected_texts("genai")[0];
@@ -277,11 +277,11 @@ TEST(Generator, CountsComputedTokens) {
   EXPECT_EQ(count("reused_tokens"), 0);
   EXPECT_EQ(count("decode_tokens"), 2);
   EXPECT_EQ(count("decode_steps"), 2);
-  // Nine tokens of an equal prompt are used again: the logits of the last one are needed.
+  // Nine tokens of an equal prompt are used again; the last one is computed for its logits.
   read_text(*generator.submit(prompt, options));
   EXPECT_EQ(count("prompt_tokens"), 11);
   EXPECT_EQ(count("reused_tokens"), 9);
-  // Four tokens of one that differs then.
+  // Four tokens of a prompt that differs after them are used again.
   read_text(*generator.submit(std::vector<int64_t>{5, 9, 2, 11, 31, 7}, options));
   EXPECT_EQ(count("prompt_tokens"), 13);
   EXPECT_EQ(count("reused_tokens"), 13);

@@ -1,4 +1,4 @@
-// Models with recurrent states, against a reference of NumPy (tests/data/generation).
+// Models with recurrent states, compared with a reference of NumPy (tests/data/generation).
 #include <random>
 
 #include "core/generate/support.h"

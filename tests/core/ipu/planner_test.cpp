@@ -247,7 +247,7 @@ TEST(Planner, RefusesSizesThatAreNotPositive) {
   EXPECT_THROW(plan_product(target_of("mk2"), matmul_of(0, 1, 1), {}), Error);
 }
 
-// What the search of the planner is compared with: all splits of all variants, in plain loops.
+// The reference for the search of the planner: all splits of all variants, in plain loops.
 class AllPlans {
  public:
   AllPlans(const Target& t, const Product& p, const PlanOptions& o) : target_(t), options_(o) {
@@ -274,7 +274,7 @@ class AllPlans {
   int64_t least = INT64_MAX;                               // bytes
 
  private:
-  // The numbers of parts without those whose parts are as long as those of a smaller number.
+  // All numbers of parts, except those whose parts are not shorter than those of a smaller number.
   std::vector<int64_t> parts(int64_t size) const {
     std::vector<int64_t> all;
     int64_t last = 0;
@@ -378,7 +378,7 @@ void is_the_best(const Target& t, const Product& p, const PlanOptions& o) {
     EXPECT_EQ(std::pair(plan.cost.objective, plan.cost.bound_bytes), all.best);
   else
     EXPECT_EQ(plan.cost.bound_bytes, all.least);
-  // The plan says of which product, split and work its costs are.
+  // The costs of the plan are those of its product, split and work.
   TileWork work;
   PlanCost cost;
   ASSERT_TRUE(plan_cost(t, plan.product, o, plan.method, plan.split, {plan.swapped, plan.flattened},
@@ -434,16 +434,18 @@ TEST(Planner, FindsTheBestOfAllPlans) {
   }
 }
 
-// Sizes at the limits of the methods and changes, where one more or less is another plan.
+// Sizes at the limits of methods and changes, so that a size that is larger or smaller by one has
+// another plan.
 TEST(Planner, FindsTheBestAtTheLimitsOfMethods) {
   const Target& t = target_of("c600");
   const PlanOptions o{.tiles = 4};
-  for (const int64_t field : {65535, 65536, 65537}) {  // of results of hmac
+  for (const int64_t field : {65535, 65536, 65537}) {  // results of hmac
     Product p;
     p.batch = field;
     is_the_best(t, p, o);
   }
-  for (const int64_t in : {28, 29, 64, 65, 85, 86}) {  // channels of taps
+  for (const int64_t in :
+       {28, 29, 64, 65, 85, 86}) {  // channels of products whose taps become channels
     Product p;
     p.in = in;
     p.rows = p.width = 4;
@@ -461,7 +463,7 @@ TEST(Planner, FindsTheBestAtTheLimitsOfMethods) {
       p.out = 3;
       is_the_best(t, p, o);
     }
-  for (const int64_t channels : {1, 2, 3, 4, 5})  // of slic and vmac
+  for (const int64_t channels : {1, 2, 3, 4, 5})  // channels of slic and vmac
     for (const int64_t groups : {1, 2, 3, 4, 32})
       for (const int64_t stride : {1, 2, 3}) {
         Product p;

@@ -246,7 +246,7 @@ TEST(TextElement, WhereListsEndAndHexBegins) {
   EXPECT_EQ(printed(bytes(DType::u8, 3, {1, 2, 0xaf}), elided), "<elided>");
   EXPECT_EQ(printed(bytes(DType::u8, 1, {1}), {.list_elements = 0}), "[1]") << "one is not large";
   EXPECT_EQ(printed(bytes(DType::u8, 2, {1, 2}), {.list_elements = 0}), "hex\"0102\"");
-  // Fill: each element but of whole bytes.
+  // Equal elements of whole bytes are printed as a fill.
   EXPECT_EQ(printed(bytes(DType::u8, 3, {7, 7, 7}), two), "fill 7");
   EXPECT_EQ(printed(bytes(DType::u8, 3, {7, 7, 7}), elided), "fill 7");
   EXPECT_EQ(printed(bytes(DType::u8, 3, {7, 7, 6}), two), "hex\"070706\"");
@@ -263,7 +263,7 @@ TEST(TextElement, WhereListsEndAndHexBegins) {
   EXPECT_EQ(printed(bytes(DType::u4, 3, {0x21, 0x03})), "[1, 2, 3]");
   EXPECT_EQ(printed(bytes(DType::u4, 3, {0x21, 0x13})), "hex\"2113\"");
   EXPECT_EQ(printed(bytes(DType::u4, 2, {0x21})), "[1, 2]");
-  // No spelling of one element.
+  // Complex numbers have no spelling.
   EXPECT_EQ(printed(Tensor::zeros(DType::c64, {1})), "hex\"0000000000000000\"");
   EXPECT_EQ(printed(Tensor::zeros(DType::c64, {3}), elided), "<elided>");
   EXPECT_EQ(printed(Tensor::strings({3}, {"a", "", "b"}), elided), "[\"a\", \"\", \"b\"]");

@@ -32,7 +32,7 @@ pb::NodeProto& local(pb::NodeProto& node) {
   return node;
 }
 
-// y = local.F(x), the body to be filled.
+// y = local.F(x); each test fills the body of F.
 struct Model {
   pb::ModelProto model = base_model(17, 8);
   pb::NodeProto* call;
@@ -303,7 +303,8 @@ TEST(Functions, OpsetsMayDifferWhereOperatorsAreDefinedAlike) {
   }
 }
 
-// As in ONNX Runtime. One warning names both opsets, and --strict refuses the model.
+// The behaviour is that of ONNX Runtime. One warning names both opsets, and --strict refuses the
+// model.
 TEST(Functions, TheOpsetOfTheModelDefinesTheOperatorsOfFunctions) {
   Model split;  // Split 18 has num_outputs
   auto& f = add_function(split.model, "F", {"a"}, {"r"}, 18);
@@ -592,7 +593,7 @@ TEST(Functions, ErrorsNameDamagedFieldsOfNewerVersions) {
     pb::ModelProto model = empty_model();
     auto& f = add_function(model, "F", {"a"}, {"r"});
     add_node(f, "Relu", {"a"}, {"r"});
-    f.mutable_unknown_fields()->AddVarint(number, 7);  // of another type: no such field
+    f.mutable_unknown_fields()->AddVarint(number, 7);  // of another type, so it is ignored
     add_call(*model.mutable_graph(), "F", {"x"}, {"y"}, "call");
     EXPECT_EQ(refusal(model), "taken");
     f.mutable_unknown_fields()->AddLengthDelimited(number, "");

@@ -120,7 +120,7 @@ TEST(GraphBuilder, TypesAreOfSizesThatThereAre) {
   // The same if another dimension is zero.
   EXPECT_NE(type_of(tensor_type(1, {0, INT64_MAX, 2})).find("overflow"), std::string::npos);
   EXPECT_NE(type_of(tensor_type(1, {INT64_MAX, 0, 2})).find("overflow"), std::string::npos);
-  // Elements that can be counted, but not their bits.
+  // The number of elements fits into 64 bits, but not the number of their bits.
   EXPECT_NE(type_of(tensor_type(1, {int64_t{1} << 59})).find("overflow"), std::string::npos);
   EXPECT_EQ(type_of(tensor_type(1, {int64_t{1} << 58})), "f32[288230376151711744]");
   EXPECT_EQ(type_of(tensor_type(0, {2})), "undefined[2]");

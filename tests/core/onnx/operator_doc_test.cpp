@@ -22,7 +22,8 @@ TEST(OperatorDoc, IsThatOfTheOpset) {
   EXPECT_GE(operator_doc("ai.onnx", "Relu", 0)->since, 14);
 }
 
-// Paragraphs are lines, code and lists keep theirs, and nothing begins or ends with blanks.
+// A paragraph becomes one line, code and lists keep their lines, and no line begins or ends with
+// blanks.
 TEST(OperatorDoc, ParagraphsAreLines) {
   const auto line_of = [](const std::string& text, const std::string& part) {
     const size_t at = text.find(part);

@@ -165,7 +165,7 @@ TEST(SplitModel, ImportsChangedModelsLikeProtobuf) {
       return e.message();
     }
   };
-  // A long text keeps protobuf's way, because most of the model is then not raw data.
+  // With a long text the model is not split, because most of it is then not raw data.
   const std::string padding = "\x32" + std::string("\x80\x80\x08", 3) + std::string(131072, 'd');
   std::mt19937 random(9);
   int errors = 0;

@@ -167,7 +167,7 @@ std::string message_of_import(const std::string& bytes) {
   return "taken";
 }
 
-// Byte and reason, counted by hand: 08 08 is ir_version, 12 a string, 3a a message.
+// The positions were counted by hand: 08 08 is ir_version, 12 a string, 3a a message.
 TEST(Wire, ErrorsStateTheByteOffset) {
   const std::string head("\x08\x08", 2);
   const std::string at2 = "data_loss: the ONNX model is truncated or damaged at byte 2: ";

@@ -1,5 +1,5 @@
 // Attention and RotaryEmbedding become the operators of older opsets only if they have to, and each
-// part of them is there only if the node needs it.
+// part is created only if the node needs it.
 #include <gtest/gtest.h>
 
 #include "core/opsets/conversion.h"
@@ -128,7 +128,7 @@ TEST(ConvertAttention, HalvesAreWidened) {
   test::expect_same_results(*before, *graph, 2e-3);
 }
 
-// The parts are slower, so a conversion that was not asked for keeps the operators.
+// The parts are slower, so a conversion that is not required keeps the operators.
 TEST(ConvertAttention, StaysIfTheConversionIsAChoice) {
   auto graph = parsed(attention("[1,2,3,4]", "[1,2,5,4]", kAll), 23);
   EXPECT_NE(convert_to_lowest(graph, 11).find("several operators"), std::string::npos);

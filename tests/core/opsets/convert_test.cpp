@@ -255,8 +255,8 @@ TEST(ConvertOpset, TheLowestThatWorksAndWhy) {
   EXPECT_EQ(opset_of(*older), 11);
 }
 
-// Older forms that need a size: the newest opset that does not is chosen, and the reason names the
-// node and the opsets.
+// Older forms need a size that is unknown. The lowest opset whose form does not need it is chosen,
+// and the reason names the node and the opsets.
 TEST(ConvertOpset, ASizeThatDependsOnDataKeepsTheOperator) {
   const std::string body =
       "input %x : f32[?,?,?]\n%y : ? = Trilu(%x) {upper = 0} \"mask\"\noutput %y";

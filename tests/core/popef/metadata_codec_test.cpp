@@ -39,7 +39,7 @@ Metadata random_metadata(std::mt19937& engine) {
   Metadata m;
   for_each_metadata_field([&](const auto& f) {
     using Value = MetadataValue<decltype(f)>;
-    // Often zero: canonical form leaves zeros out.
+    // Values are often zero, because the canonical form omits zeros.
     if constexpr (kIsText<decltype(f)>)
       (m.*f.set)(random() % 2 ? text() : "");
     else
@@ -77,7 +77,7 @@ std::string schema_name(std::string_view key) {
   return name;
 }
 
-// The same with the Cap'n Proto library.
+// Builds the same message with the Cap'n Proto library.
 void build(schema::Metadata::Builder out, const Metadata& m) {
   using capnp_library::fill;
   const auto size = [](const auto& v) { return static_cast<unsigned>(v.size()); };

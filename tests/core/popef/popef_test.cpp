@@ -147,7 +147,7 @@ std::shared_ptr<Reader> read_export(const ExportOptions& o) {
   return reader;
 }
 
-// The rows of PopART's program-flow table, and the ten things that its integration test asserts.
+// The rows of PopART's program-flow table, and the ten facts that its integration test asserts.
 class Export : public ::testing::TestWithParam<int> {
  protected:
   ExportOptions options() const {
@@ -348,7 +348,7 @@ void kill_writers(FileWriter::Mode mode, int rounds) {
   EXPECT_GT(killed_inside, rounds / 20) << "too few were killed in the middle of a write";
 }
 
-// With temporaries that have names, so that a kill in the middle can be seen.
+// Temporary files have names in this test, so that files of killed writers remain.
 TEST(KilledExport, LeavesTheOldFileOrTheNewOne) {
   ::setenv("POPRT_NAMED_TEMPORARIES", "1", 1);
   kill_writers(FileWriter::Mode::TRUNCATE, 200);

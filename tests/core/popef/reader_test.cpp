@@ -370,8 +370,8 @@ TEST(Reader, DamagedCompressedExecutableIsAFormatError) {
   }
 }
 
-// A descriptor-sized blob as often as it fits, and metadata that is all anchors or options: the
-// honest files that cost most per byte.
+// Many blobs without data, and metadata with many anchors and options: the valid content that needs
+// most memory for each byte.
 TEST(Reader, AllocationIsBoundedForManySmallThings) {
   std::ostringstream out;
   Writer writer(out);

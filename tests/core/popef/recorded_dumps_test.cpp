@@ -11,7 +11,8 @@
 namespace poprt::popef {
 namespace {
 
-// Blobs of few names, so that they meet: metadata with anchors, executables, data that fits or not.
+// Random blobs of few names, so that several have the same one: metadata with anchors, executables,
+// and data that fits or does not.
 std::string random_file(uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };

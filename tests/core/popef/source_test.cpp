@@ -149,7 +149,7 @@ TEST(Source, RefusesUnreadableStreams) {
             unreadable);
 }
 
-// The end of a stream that was there when it was opened.
+// The stream becomes shorter after it was opened.
 TEST(Source, ErrorStatesTheOffsetInAStreamThatShrank) {
   const auto text = std::make_shared<std::stringstream>("0123456789");
   const auto source = stream_source(text, 0);

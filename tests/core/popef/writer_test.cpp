@@ -361,8 +361,8 @@ TEST(FileWriter, AppendKeepsOldBlobsByteForByte) {
   EXPECT_EQ(reader.executables()[1].blob().payload_offset % 4096, 0u);
 }
 
-// After a partial write the rest is written at its place: above the limit, so the write fails, and
-// not over the bytes before it.
+// A write stops at the limit; the write of the remaining bytes is above the limit and fails. It
+// must not overwrite the bytes before it.
 TEST(FileWriter, AppendOverTheLimitOfFilesLeavesTheOldFile) {
   const TemporaryFolder folder;
   write_bytes(folder / "f", sample_file());

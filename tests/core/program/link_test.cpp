@@ -141,7 +141,7 @@ TEST(Link, BucketsShareAPrefixOfALongerTable) {
       << "models are independent: whatever one begins with is a coincidence";
 }
 
-// From 64 bytes on.
+// Equal beginnings are shared if they have 64 bytes or more.
 TEST(Link, ShortBeginningsAreStoredAgain) {
   const Model longer(300, 1, 0, 512);
   for (const auto& [bytes, all] :
@@ -200,7 +200,7 @@ TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   EXPECT_TRUE(link_graphs(variants).narrow.empty());
 }
 
-// The greatest size of each dimension over all branches.
+// Each dimension has its greatest size of all branches.
 TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
   Model a(12, 1), b(12, 1), c(12, 1);
   a.loaded.program.inputs[0].shape = {12, 1, 1};

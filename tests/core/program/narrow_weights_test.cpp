@@ -75,7 +75,7 @@ TEST(Narrowing, LeavesValuesThatNoNarrowTypeRepresents) {
   EXPECT_FALSE(narrowest({1.0f, INFINITY}));
   EXPECT_FALSE(narrowest({1.0f, NAN}));
   EXPECT_FALSE(narrowest({1.0f, 0x1p-140f}));
-  // Four bits, but too far apart for 8; eleven bits are a half.
+  // The exponents are too far apart for f8_143; eleven significant bits need a half.
   EXPECT_EQ(narrowest({1.0f, 0x1p-20f})->dtype, DType::f8_152);
   EXPECT_EQ(narrowest({1.0f + 0x1p-10f})->dtype, DType::f16);
   // 8-bit floats have no negative zero.
@@ -116,7 +116,7 @@ TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
   EXPECT_EQ(form(0x1.ep-57f), std::pair(DType::f8_143, -64));
   EXPECT_EQ(form(0x1.ep-58f), std::pair(DType::bf16, 0));
   EXPECT_EQ(form(0x1.cp-49f), std::pair(DType::f8_143, -56));
-  // The greatest and the least bit of a half, and one further.
+  // The greatest and the least bit of a half, and the next bit in both directions.
   EXPECT_EQ(form(0x1.ffcp15f), std::pair(DType::f16, 0));
   EXPECT_EQ(form(0x1.ffcp16f), std::pair(DType::undefined, 0));
   EXPECT_EQ(form(0x1.fep16f), std::pair(DType::bf16, 0));
@@ -304,7 +304,7 @@ TEST(NarrowPayload, RefusesATableThatDoesNotFit) {
   EXPECT_EQ(refused({good.offset, uint64_t{1} << 62, DType::f16, 0}), ErrorCode::data_loss);
   EXPECT_EQ(refused({good.offset, good.bytes, DType::f32, 0}), ErrorCode::data_loss);
   EXPECT_EQ(refused({good.offset, good.bytes, DType::f8_143, 1000}), ErrorCode::data_loss);
-  // A part of a record.
+  // The range is a part of a record.
   EXPECT_EQ(refused({good.offset, good.bytes - 4, DType::f16, 0}), ErrorCode::invalid_argument);
   std::vector<NarrowWeights> overlap = {good, good};
   EXPECT_THROW(check_narrow(overlap, 1 << 20), Error);

@@ -69,7 +69,7 @@ TEST(Program, TheListingNamesTheNumbersOfControlInstructions) {
   EXPECT_EQ(printed("control.end", {}), "control.end ()");
   EXPECT_EQ(printed("control.shard", {1, 2, 64, 128, 0}),
             "control.shard () ipu=1 stage=2 arena_begin=64 arena_bytes=128 state_bytes=0");
-  // A file of a newer version may have more of them.
+  // A file of a newer version may have more integers.
   EXPECT_EQ(printed("control.if", {1, 5}), "control.if () ints [1,5]");
 }
 

@@ -89,7 +89,7 @@ class LinkedModel {
     x_ = b_.add_input({"x", form.dtype, shape});
     if (!form.second.empty()) b_.add_input({form.second, DType::s64, {3}});
     y_ = b_.add_output({"y", form.dtype, shape});
-    // The weights end with no multiple of eight bytes; a part of one is read by itself.
+    // The size of the weights is no multiple of eight bytes, and a buffer refers to a part of one.
     const BufferId own =
         b_.weights(bytes + 5, DType::u8, {static_cast<int64_t>(bytes) + 5}, fill(form.mark));
     const BufferId shared = b_.weights(64, DType::u8, {64}, fill(99));
@@ -241,7 +241,7 @@ TEST(RecordedLinks, MatchTheRecord) {
       const std::string message = refusal_of([&] { lines = whole(link(*variants)); });
       if (message != "taken") lines = {message};
       record(found, heading, lines);
-      // Weights that are made when it is their turn give the same program.
+      // If `load` makes the weights when they are needed, the program is the same.
       std::vector<Variant> later = *variants;
       for (size_t i = 0; i < later.size(); i++) {
         later[i].weights = {};
@@ -336,7 +336,7 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
     loads.load[0].operands.clear();
     found[name].insert("with a load program: " + refusal_of([&] { shards_of(loads); }));
   }
-  // Of one IPU, with every kind of control flow.
+  // A program of one IPU with every kind of control flow.
   Builder b;
   const BufferId flag = b.arena(0, 1, DType::boolean, {}), index = b.arena(64, 8, DType::s64, {}),
                  word = b.arena(128, 4, DType::u32, {}), most = b.weights(8, DType::s64, {}, {});

@@ -106,7 +106,7 @@ TEST(EmulatorControl, ABodyThatWritesTheIndexCannotKeepTheLoopGoing) {
   EXPECT_EQ(rounds, 10);
 }
 
-// Copies in[0] where index is `number`; others leave the output alone.
+// A case copies if the index is its number; otherwise its output does not change.
 TEST(EmulatorControl, ACaseRunsWhenTheIndexIsItsNumber) {
   program::Builder b;
   const auto index = b.add_input({"index", DType::u32, {1}});

@@ -208,7 +208,7 @@ std::string threads_of(const std::vector<CopyStep>& steps, int count = 4) {
 }
 
 // A byte takes 0.1 ns. Instructions of more than 20 us and several tasks (of 256 KiB) are divided
-// where a run has more than 50 us of them.
+// if a run has more than 50 us of them.
 TEST(Emulator, OtherThreadsComputeWhereThereIsEnoughForThem) {
   EXPECT_EQ(threads_of({{300'000}}), "1: 0");
   EXPECT_EQ(threads_of({{300'000}, {300'000}}), "4: 1 1");
@@ -420,7 +420,8 @@ TEST(Emulator, RefusesBadPrograms) {
                ErrorCode::resource_exhausted, "device arena");
 }
 
-// Weights are mapped read-only and inputs are the caller's: no file may make a kernel write there.
+// Weights are mapped read-only and inputs are the caller's: a file must not make a kernel write
+// there.
 TEST(Emulator, RefusesKernelsThatWouldWriteConstantsOrInputs) {
   expect_error([](program::Program& p, Weights&) { p.main[1].operands[1] = p.main[2].operands[0]; },
                ErrorCode::data_loss,
@@ -505,7 +506,7 @@ TEST(DefaultThreads, AreTheProcessorsThatThereAreForIt) {
   EXPECT_LE(default_threads(), CPU_COUNT(&all));
 }
 
-// Counted by name, because a sanitizer has its own threads.
+// Counts the workers by name, because a sanitizer has its own threads.
 int64_t workers_of_this_process() {
   int64_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -527,7 +528,8 @@ TEST(Emulator, ThreadsEndWithTheEngine) {
   EXPECT_EQ(workers_of_this_process(), 0);
 }
 
-// Processor time, not wall-clock time. Two cases that use threads run one after the other.
+// The test measures processor time, not wall-clock time. Two cases that use threads run one after
+// the other.
 TEST(Emulator, ThreadsWokenByACaseSleepAfterTheRun) {
   Builder b;
   const BufferId index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});

@@ -16,7 +16,7 @@
 namespace poprt::device {
 namespace {
 
-// Fails in each run.
+// An engine that fails in each run.
 class Failing final : public Engine {
  public:
   explicit Failing(std::string name) : name_(std::move(name)) {}
