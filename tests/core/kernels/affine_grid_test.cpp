@@ -1,4 +1,4 @@
-// Kernel `affine_grid` against the transform of each point, in double.
+// Compares kernel `affine_grid` with the transform of each point, in double.
 #include "kernels/calls/affine_grid.h"
 
 #include "core/kernels/run_call.h"

@@ -65,7 +65,7 @@ TEST(ConvertBlock, FloatsBecomeIntegersAtAnyPlace) {
   }
 }
 
-// The bits of s32, which floats do not show.
+// Compares all bits of s32, which have more than a float.
 TEST(ConvertBlock, SaturatesWideIntegersToTheLastBit) {
   const float x[] = {kInf, -kInf, 0x1p31f, -0x1p31f, 0x1.fffffep30f, -0x1.fffffep30f, kNan};
   const int32_t want[] = {2147483647, -2147483647 - 1, 2147483647, -2147483647 - 1,

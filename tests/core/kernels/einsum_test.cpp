@@ -1,4 +1,4 @@
-// Kernel `einsum` against a loop over all labels, in double.
+// Compares kernel `einsum` with a loop over all labels, in double.
 #include "kernels/calls/einsum.h"
 
 #include "core/kernels/run_call.h"

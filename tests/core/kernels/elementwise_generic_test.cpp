@@ -1,5 +1,5 @@
-// Kernel `elementwise_generic`: every operation on the limits of every type, against integers that
-// are wide enough not to wrap and against the definitions in double.
+// Compares every operation of kernel `elementwise_generic`, on the limits of every type, with
+// integers that are wide enough not to wrap and with the definitions in double.
 #include "kernels/calls/elementwise_generic.h"
 
 #include <cmath>
@@ -97,8 +97,8 @@ T wanted1(Op op, T x) {
   }
 }
 
-// Small numbers, those around a half and the whole of the range, the width of the type, and where
-// doubles stop being exact.
+// Small numbers, numbers around half and the end of the range, around the width of the type, and
+// around the largest integers that are exact in double.
 template <class T>
 std::vector<T> limits() {
   constexpr Wide kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();

@@ -1,4 +1,4 @@
-// Kernel `elementwise` over operands that broadcast every way, against plain indexing.
+// Compares kernel `elementwise` over operands that broadcast in every way with plain indexing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The casting and quantising kernels on NaN, infinities and the largest values, with every
+// Runs the casting and quantising kernels on NaN, infinities and the largest values, with every
 // instruction set. UBSan reports conversions of numbers that the result cannot represent.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Kernels `matmul_generic` and `matmul_dynamic` against loops: any strides, batch, addend and
+// Compares kernels `matmul_generic` and `matmul_dynamic` with loops: any strides, batch, addend and
 // element type.
 #include "kernels/calls/matmul_generic.h"
 #include "kernels/calls/matmul_dynamic.h"

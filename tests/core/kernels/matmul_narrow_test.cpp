@@ -1,5 +1,5 @@
-// Kernel `matmul_narrow` with f32 products of integer weights, against f64: every width, odd sizes,
-// 1 to 17 rows, on each instruction set.
+// Compares kernel `matmul_narrow` with f32 products of integer weights with f64: every width, odd
+// sizes, 1 to 17 rows, on each instruction set.
 #include "kernels/calls/matmul_narrow.h"
 
 #include <unistd.h>

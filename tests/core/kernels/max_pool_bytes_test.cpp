@@ -1,4 +1,4 @@
-// Kernel `max_pool_bytes` against loops over windows.
+// Compares kernel `max_pool_bytes` with loops over windows.
 #include "kernels/calls/max_pool_bytes.h"
 
 #include "core/kernels/run_call.h"
@@ -58,7 +58,7 @@ TEST(MaxPoolBytes, AnyWindow) {
   }
 }
 
-// More lines, and more pixels, than are joined at once: as many, one more, and twice as many.
+// Windows have about as many lines, and pixels, as are joined at once (32), or twice as many.
 TEST(MaxPoolBytes, WindowsOfManyPieces) {
   std::mt19937 rng(2);
   for (const int64_t kernel : {31, 32, 33, 64, 65})

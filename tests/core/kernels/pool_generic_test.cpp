@@ -1,4 +1,4 @@
-// Kernel `pool_generic` against loops over windows, for each of its algorithms.
+// Compares kernel `pool_generic` with loops over windows, for each of its algorithms.
 #include "kernels/calls/pool_generic.h"
 
 #include <cmath>
@@ -133,7 +133,7 @@ TEST(PoolGeneric, MatchesLoopsForAnyWindowKindAndType) {
     }
 }
 
-// More rows of a window than are joined at once: as many, one more, twice as many.
+// Windows have about as many rows as are joined at once, or twice as many.
 TEST(PoolGeneric, WindowsOfManyRows) {
   std::mt19937 rng(3);
   for (const auto& [kz, ky] : {std::pair<int64_t, int64_t>{1, 63}, {8, 8}, {5, 13}, {2, 64}})

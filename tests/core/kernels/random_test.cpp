@@ -1,4 +1,5 @@
-// Kernel `random`: its operands; its numbers depend only on the seed and their position.
+// Tests the operands of kernel `random`, and that its numbers depend only on the seed and their
+// position.
 #include "kernels/calls/random.h"
 
 #include <cmath>
@@ -18,7 +19,7 @@ std::vector<Tensor> operands_of(const calls::Random& c, DType result, std::mt199
           Tensor::zeros(result, {c.count, c.samples})};
 }
 
-// Tasks of 4096 numbers, and of a row, end anywhere.
+// Results end at any position of a task of 4096 numbers and of a row.
 TEST(Random, LongerResultsBeginLikeShorterOnes) {
   for (const RandomKind kind : {RandomKind::uniform, RandomKind::normal, RandomKind::bernoulli}) {
     std::vector<double> longest;

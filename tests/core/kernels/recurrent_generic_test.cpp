@@ -74,7 +74,7 @@ class Cell {
       case RecurrentKind::lstm: lstm(); break;
       case RecurrentKind::gru:
       case RecurrentKind::gru_gates: gru(); break;
-      case RecurrentKind::gru_state: break;  // no call's
+      case RecurrentKind::gru_state: break;  // no call has this kind
     }
   }
 
@@ -188,7 +188,7 @@ std::vector<Tensor> random_operands(const calls::RecurrentGeneric& c, std::mt199
   if (rng() % 2) {
     o[kLens] = Tensor::zeros(DType::s32, {c.batch});
     for (int32_t& n : o[kLens].mutable_values<int32_t>())
-      n = static_cast<int32_t>(rng() % 7) - 1;  // fewer than none, and more than there are
+      n = static_cast<int32_t>(rng() % 7) - 1;  // less than zero, and more than there are
   }
   if (rng() % 2) o[kHFirst] = numbers({c.directions, c.batch, c.hidden});
   if (rng() % 2) o[kCFirst] = numbers({c.directions, c.batch, c.hidden});

@@ -85,7 +85,7 @@ Tensor sequences(const Tensor& t, size_t axis, int64_t first, int64_t last) {
   return out;
 }
 
-// Programs that were compiled before r could be bytes.
+// Programs that were compiled before r could be bytes contain such calls.
 TEST(RecurrentKernel, ACallWithoutSumsAndScalesIsThatOfFloats) {
   std::mt19937 rng(1);
   std::vector<Tensor> now = operands_of(5, rng), then = now;
@@ -99,7 +99,7 @@ TEST(RecurrentKernel, ACallWithoutSumsAndScalesIsThatOfFloats) {
   EXPECT_THROW(test::prepare_call(lstm_of(5), now), Error);
 }
 
-// More sequences than fit into one block of rows, of different lengths.
+// There are more sequences than fit into one block of rows, with different lengths.
 TEST(RecurrentKernel, ManySequencesGiveTheBitsOfFew) {
   constexpr int64_t kBatch = 71;
   std::mt19937 rng(2);

@@ -1,4 +1,4 @@
-// Kernel `reduce` over every choice of axes against plain loops in double.
+// Compares kernel `reduce` over every choice of axes with plain loops in double.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Heads of every instruction set that this CPU has against loops in double: queries, keys and
-// columns through every tail, masks with any strides, and queries that see no key.
+// Compares heads of every instruction set that this CPU has with loops in double: queries, keys and
+// columns of every length of the tail, masks with any strides, and queries that see no key.
 #include "kernels/isa/attention.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ enum class Mask { none, floats, booleans };
 struct Case {
   int64_t queries = 1, keys = 1, size = 1;
   Mask mask = Mask::none;
-  bool by_query = true, by_key = true;  // what the mask depends on
+  bool by_query = true, by_key = true;  // whether the mask depends on these
   int64_t key_stride = 1;
   bool causal = false;
   int64_t visible = 0;

@@ -1,4 +1,5 @@
-// The search for overlapping boxes of every instruction set that this CPU has, against plain loops.
+// Compares the search for overlapping boxes of every instruction set that this CPU has with plain
+// loops.
 #include "kernels/isa/boxes.h"
 
 #include <array>
@@ -48,7 +49,7 @@ TEST(Boxes, FindsTheFirstThatOverlaps) {
             const auto of = [&](int64_t k) {
               return overlap(one, boxes[static_cast<size_t>(k)].data());
             };
-            // None is left out, and none is found that is far from overlapping.
+            // No overlapping box is missing, and all found boxes overlap, except for rounding.
             const double limit = static_cast<double>(least);
             for (int64_t k = from; k < got; k++) ASSERT_LE(of(k), limit * 1.00001) << k;
             if (got < n) {

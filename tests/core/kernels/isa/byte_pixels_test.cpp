@@ -1,4 +1,5 @@
-// Pixels of bytes of every instruction set that this CPU has against plain loops: all bits equal.
+// Compares pixels of bytes of every instruction set that this CPU has with plain loops: all bits
+// are equal.
 #include "kernels/isa/byte_pixels.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Conversions of every instruction set that this CPU has against rules written out one by one.
+// Compares conversions of every instruction set that this CPU has with the rule of each pair of
+// types.
 #include "kernels/isa/cast.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Convolutions with products of bf16, of every instruction set that this CPU has, on random shapes
-// against a double loop. Activations are f32 or bf16.
+// Compares convolutions with products of bf16, of every instruction set that this CPU has, on
+// random shapes with loops in double. Activations are f32 or bf16.
 #include "kernels/isa/conv_bf16.h"
 
 #include "base/half.h"

@@ -1,5 +1,5 @@
-// Convolution tap by tap of every instruction set that this CPU has, on random shapes, against a
-// double loop.
+// Compares convolution tap by tap of every instruction set that this CPU has, on random shapes,
+// with loops in double.
 #include "kernels/isa/conv_dilated.h"
 
 #include "core/kernels/isa/conv_case.h"

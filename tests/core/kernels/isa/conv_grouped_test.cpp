@@ -1,5 +1,5 @@
-// Grouped convolution of every instruction set that this CPU has, on random shapes, against a
-// double loop.
+// Compares grouped convolution of every instruction set that this CPU has, on random shapes, with
+// loops in double.
 #include "kernels/isa/conv_grouped.h"
 
 #include "core/kernels/isa/conv_case.h"

@@ -1,5 +1,5 @@
-// The blocked and the stem convolution of every instruction set that this CPU has, in two and three
-// dimensions on random shapes, against a double loop.
+// Compares the blocked and the stem convolution of every instruction set that this CPU has, in two
+// and three dimensions on random shapes, with loops in double.
 #include "kernels/isa/conv.h"
 
 #include <optional>

@@ -1,4 +1,5 @@
-// The elementary functions of every instruction set that this CPU has against double precision.
+// Compares the elementary functions of every instruction set that this CPU has with double
+// precision.
 #include "kernels/isa/elementwise.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Products with narrow weights of every instruction set that this CPU has, for all formats, rows
-// from 1 to 17 and odd sizes, against sums in double.
+// Compares products with narrow weights of every instruction set that this CPU has, for all
+// formats, 1 to 17 rows and odd sizes, with sums in double.
 #include "kernels/isa/narrow.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Short rows of softmax and the normalisations, many at a time, on every instruction set that this
-// CPU has, against plain loops in double.
+// Compares softmax and the normalisations of many short rows at a time, on every instruction set
+// that this CPU has, with plain loops in double.
 #include "kernels/isa/normalize.h"
 
 #include <gtest/gtest.h>

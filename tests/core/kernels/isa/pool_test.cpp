@@ -1,5 +1,5 @@
-// Pools of channel-blocked floats, and blocking itself, of every instruction set that this CPU has,
-// against plain loops.
+// Compares pools of channel-blocked floats, and blocking itself, of every instruction set that this
+// CPU has, with plain loops.
 #include "kernels/isa/pool.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ using test::pick;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Sixteenths: their sums are exact.
+// Random sixteenths, whose sums are exact.
 std::vector<float> numbers(int64_t count, std::mt19937& rng) {
   std::vector<float> v(static_cast<size_t>(count));
   for (float& x : v) x = static_cast<float>(static_cast<int>(rng() % 65) - 32) / 16;
@@ -99,7 +99,7 @@ TEST(PoolBlocked, GlobalAverages) {
       }
 }
 
-// Planes to blocks and back; lanes past the last channel are zero.
+// Converts planes to blocks and back; lanes past the last channel are zero.
 TEST(PoolBlocked, BlocksAndPlanes) {
   std::mt19937 rng(3);
   for (const isa::PoolTable* t : test::POPRT_BUILDS(pool))

@@ -1,4 +1,4 @@
-// Rows of quantized numbers of every instruction set of this CPU against plain loops, for all
+// Compares rows of quantized numbers of every instruction set of this CPU with plain loops, for all
 // lengths of the tail: all bits are equal, and nothing is written after the row.
 #include "kernels/isa/quantize.h"
 

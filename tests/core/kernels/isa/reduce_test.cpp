@@ -26,7 +26,7 @@ std::vector<const isa::ReduceTable*> builds() {
 
 constexpr int64_t kSizes[] = {1, 2, 4, 7, 8, 16, 20, 64, 65, 200};
 
-// Few different values, so that many are equal.
+// There are few different values, so many are equal.
 TEST(ReduceRows, FindTheFirstOrLastOfTheGreatest) {
   std::mt19937 rng(2);
   for (const auto* table : builds())

@@ -1,5 +1,5 @@
-// Blocks of every size and step for every instruction set of this CPU: nothing is written outside
-// them.
+// Transposes blocks of every size and step with every instruction set of this CPU: nothing is
+// written outside of them.
 #include "kernels/isa/transpose.h"
 
 #include <cstring>

@@ -1,4 +1,5 @@
-// 8-bit products of every instruction set that this CPU has against plain loops: all bits equal.
+// Compares 8-bit products of every instruction set that this CPU has with plain loops: all bits are
+// equal.
 #include "kernels/isa/vnni.h"
 
 #include <gtest/gtest.h>

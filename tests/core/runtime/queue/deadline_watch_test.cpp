@@ -133,7 +133,7 @@ TEST(DeadlineWatch, NotifiesCloseDeadlinesTogether) {
   EXPECT_STREQ(notified.thread, "poprt-limits");
   EXPECT_LE(notified.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
   if (const uint64_t usual = slice_of_this_thread()) {
-    EXPECT_LT(notified.slice, usual);  // it may interrupt what computes
+    EXPECT_LT(notified.slice, usual);  // it may interrupt threads that compute
   }
 }
 

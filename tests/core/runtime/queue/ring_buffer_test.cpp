@@ -252,8 +252,8 @@ TEST(StreamedRing, StreamsOfAnySizeArriveWholeAndInOrder) {
   travel_in_streams<1024>();
 }
 
-// A side that has seen many elements at once first waits for the index that is written now and
-// then.
+// After many elements at once, a side first reads the index that the other side writes only at
+// intervals. A single element or slot must be found nevertheless.
 TEST(RingBuffer, AfterAStreamASingleElementAndASingleSlotAreSeenAtOnce) {
   RingBuffer<int> ring(1024);
   int value = -1;

@@ -133,7 +133,8 @@ TEST(BucketRunner, TakesEverySizeUpToTheLargest) {
       again.expect_right();
       EXPECT_EQ(runner.output_shapes(r.in)[0], (Shape{batch, length}));
     }
-  // Lengths 1 to 4 of batch 1, of batch 2, and the rest; each twice.
+  // Bucket 0 had lengths 1 to 4 of batch 1, bucket 1 those of batch 2, and bucket 2 the others;
+  // each twice.
   EXPECT_EQ(runner.bucket_statistics(0).requests, 8u);
   EXPECT_EQ(runner.bucket_statistics(0).padded, 6u);
   EXPECT_EQ(runner.bucket_statistics(1).requests, 8u);
@@ -228,7 +229,8 @@ TEST(BucketRunner, BoxesOfAnySizeArePaddedAndCropped) {
     }
 }
 
-// The value of the padding in each type, and numbers that a type does not have.
+// The value of the padding is converted to each type; numbers that a type does not have are
+// refused.
 TEST(BucketRunner, PaddingIsOfTheInputsType) {
   const std::tuple<DType, const char*, double> taken[] = {
       {DType::boolean, "1", 1},

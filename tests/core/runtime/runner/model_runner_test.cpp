@@ -201,7 +201,7 @@ TEST(ModelRunner, TheFourFlavoursAgreeAndStayInsideTheMemoryGiven) {
       EXPECT_EQ(v->back(), -5.f);
     }
   }
-  // The fourth: the runner allocates, asynchronously.
+  // In the fourth form, the runner allocates the outputs of an asynchronous request.
   const auto [request, memory] = f.runner->execute_async(in);
   ASSERT_TRUE(request->wait(60s));
   request->check();

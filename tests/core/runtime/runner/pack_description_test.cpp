@@ -85,7 +85,8 @@ TEST(PackDescription, ATimeoutIsEnoughForAModelThatUnpacks) {
   const InputBinding in[] = {{"ids", 0, longer.data(), 32}, {"types", 1, longer.data(), 32}};
   int32_t got[2];
   const OutputBinding out[] = {{"sums", 0, got, 8}};
-  EXPECT_THROW(runner.execute(in, out), Error);  // cut in silence otherwise
+  EXPECT_THROW(runner.execute(in, out),
+               Error);  // otherwise the segment would be cut without an error
   c.enable_single_row_mode("types");
   EXPECT_THROW(PackRunner(described_model("7", 1), c), Error);
 }

@@ -19,7 +19,7 @@ std::vector<int64_t> offsets(PackLayout layout, std::vector<uint64_t> lengths) {
 }
 
 TEST(PackLayout, NextFitContinuesAtTheLastRow) {
-  // Rows of 8. The 2 would fit row 0, but that is over.
+  // Rows have 8 places. The item of 2 would fit into row 0, but row 1 has begun.
   EXPECT_EQ(offsets({3, 8, PackAlgorithm::next_fit, false, 0}, {5, 6, 2, 3, 4, 2}),
             (std::vector<int64_t>{0, 8, 14, 16, 19, kNone}));
 }

@@ -678,7 +678,7 @@ TEST(PackRunner, ExpectsItemsInTheLayoutOfAnchors) {
   EXPECT_EQ(expected_anchors(flat, {{"y", DType::s32, {16, 2}}},
                              [&](auto& c) { batch(4)(c), rows_apart(c); }),
             "ids s32[4] 16, places f32[4,3] 48 -> y s32[4,2] 32");
-  // One row that is many rows of the batch.
+  // One row of the input is several rows of the batch.
   const Anchors one = {{"ids", DType::s32, {1, 16}}};
   EXPECT_EQ(expected_anchors(one, {{"y", DType::s32, {16}}},
                              [&](auto& c) { batch(2)(c), rows_apart(c); }),

@@ -270,7 +270,7 @@ TEST(Pipeline, EachRequestIsAnsweredOnce) {
       if (i == 300 && round % 3 == 0) stopper = std::thread([&] { runner->stop(); });
     }
     if (stopper.joinable()) stopper.join();
-    if (round % 3 == 1) runner.reset();  // finishes what computes
+    if (round % 3 == 1) runner.reset();  // waits for requests that compute
     for (Call& c : calls) {
       ASSERT_TRUE(c.request->wait(1min));
       while (c.answers == 0) std::this_thread::yield();

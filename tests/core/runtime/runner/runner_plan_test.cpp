@@ -113,8 +113,8 @@ TEST(ValidateIoParams, WrongNamesAndSizesFailUnlessItIsOff) {
   EXPECT_EQ(off.q[1], 4);
 }
 
-// Conditional execution is ours to define: with validate_io_params off, a request names the anchors
-// that it needs; the others are not connected.
+// poprt defines conditional execution as follows: with validate_io_params off, a request names the
+// anchors that it needs; the others are not connected.
 TEST(ConditionalExecution, AnchorsThatAreNotNamedDeliverZerosOrAreDropped) {
   for (const bool overlap : {false, true}) {
     RunnerConfig config;
@@ -126,7 +126,7 @@ TEST(ConditionalExecution, AnchorsThatAreNotNamedDeliverZerosOrAreDropped) {
     EXPECT_EQ(pair.p[0], 1);
     EXPECT_EQ(pair.q[0], -1);  // not written
     pair.run({pair.in_a}, {pair.out_q});
-    EXPECT_EQ(pair.q[0], 0);  // zeros came in
+    EXPECT_EQ(pair.q[0], 0);  // the input was zeros
   }
 }
 
@@ -137,7 +137,7 @@ TEST(FrozenInputs, AreGivenOnceAndLeftOutOfRequests) {
     config.overlap_io = overlap;
     config.frozen_inputs["b"] = {value.data(), 8};
     Pair pair(config);
-    value = {0, 0};  // it was copied
+    value = {0, 0};  // the runner has copied it
     pair.run({pair.in_a}, {pair.out_p, pair.out_q});
     EXPECT_EQ(pair.q[0], 7);
     EXPECT_EQ(pair.q[1], 8);
@@ -165,7 +165,7 @@ TEST(DataDesc, MarksInputsWithDataInTheModel) {
   EXPECT_EQ(pair.runner->execute_outputs()[1].anchor.name, "q");
   pair.run({pair.in_a}, {pair.out_p, pair.out_q});
   EXPECT_EQ(pair.q[1], 6);
-  // And can be replaced.
+  // The data of b can be replaced.
   const float other[] = {9, 10};
   pair.runner->update_inputs({{"b", {other, 8}}});
   pair.run({pair.in_a}, {pair.out_p, pair.out_q});
@@ -451,7 +451,8 @@ class RunnerPlans : public ::testing::Test {
                           p.contiguous(n) ? " contiguous" : "");
     return text;
   }
-  // Of a request with `n` rows in all anchors, but for one that has `more` bytes more.
+  // Returns the plan for a request with `n` rows in all anchors; one anchor has `more` additional
+  // bytes.
   static std::string resolved_text(const RunnerPlan& p, uint64_t n, size_t odd, int64_t more) {
     static std::byte memory[1];
     const auto& in = p.model->inputs();

@@ -191,7 +191,7 @@ TEST_F(PopefFile, ExecutableAndVariablesInTwoFiles) {
   expect_error([&] { open_popef(variables); }, ErrorCode::failed_precondition, "no executable");
   expect_error([] { open_popef(std::span<const fs::path>()); }, ErrorCode::invalid_argument,
                "no PopEF file");
-  // Other weights for the same program.
+  // The appended weights replace those of the program.
   popef::FileWriter writer(variables.string(), popef::FileWriter::Mode::APPEND);
   const auto others = open_popef(folder / "others.popef");
   const std::span<const std::byte> weights = others->image.weights;
@@ -224,7 +224,7 @@ TEST_F(PopefFile, NarrowWeightsStayNarrow) {
         << "bytes of few values pack well";
     save_model(*model, two);
     EXPECT_EQ(read(one), read(two));
-    // In parts, and from parts again.
+    // Saves the model in two files, and the model of these in two files again.
     const fs::path exe = folder / "exe.popef", variables = folder / "variables.popef";
     save_parts(*model, exe, variables);
     const std::vector<fs::path> paths = {exe, variables};
@@ -446,7 +446,7 @@ TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
   std::ostringstream stream;
   save_model(*model, stream);
   EXPECT_EQ(stream.str(), read(one));
-  // And two again, with everything.
+  // It is saved as two files again, with all blobs.
   save_parts(*again, exe, variables);
   const std::vector<fs::path> paths = {exe, variables};
   EXPECT_EQ(open_popef(paths)->opaque.at("notes"), "hello");
@@ -652,8 +652,8 @@ TEST_F(PopefFile, PreloadReadsTheSame) {
   ::unsetenv("POPART_PRELOAD_POPEF");
 }
 
-// The assertions of PopART's integration test of exports (tests/core/popef/popef_test.cpp has the
-// rest).
+// Makes assertions of PopART's integration test of exports; tests/core/popef/popef_test.cpp makes
+// the others.
 TEST_F(PopefFile, ExportContainsTheCompiledModel) {
   CopyModel copy(100);
   write("a.popef", copy);
@@ -712,7 +712,7 @@ TEST_F(PopefFile, AKilledExportLeavesTheOldFileOrTheNewOne) {
       export_to(path, models[1 - current]);
       _exit(0);
     }
-    // From the start of the export to some time after its end.
+    // The kill is at any time from the start of the export to some time after its end.
     std::this_thread::sleep_for(took * static_cast<int>(random() % 400) / 100);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);

@@ -163,7 +163,7 @@ TEST_F(PrecisionCacheTest, ADamagedOrTruncatedFileIsReplaced) {
   }
 }
 
-// A file of another model under the name of this one, and one whose note is forged.
+// One file is that of another model under the name of this one, another has a forged note.
 TEST_F(PrecisionCacheTest, AForeignFileIsReplaced) {
   const auto model = product_model(2);
   const auto y = run_product(in("bf16", model));

@@ -106,7 +106,7 @@ TEST_F(TelemetryTest, AThreadWaitsForTheChangeOfAnother) {
   ASSERT_NE(map, MAP_FAILED);
   auto& record = *std::launder(reinterpret_cast<telemetry::Replica*>(static_cast<std::byte*>(map) +
                                                                      sizeof(telemetry::Header)));
-  record.sequence = 1;  // in the middle of one
+  record.sequence = 1;  // another thread is changing the record
   {
     const std::jthread answers([&] { t.completed(nanoseconds(1)); });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -394,7 +394,8 @@ TEST_F(TelemetryTest, SessionsPublishRunsAndQueues) {
   EXPECT_EQ(s.in_flight, 0u);
 }
 
-// The same without a queue. A handler that fails is a failed request.
+// Without queues, transfers through handlers are requests. A handler that fails is a failed
+// request.
 TEST_F(TelemetryTest, TransfersThroughHandlersAreRequests) {
   CopyModel copy(4);
   SessionConfig config;
