@@ -1,4 +1,5 @@
-// The estimator against published results; docs/chip.md has the tables, which this test generates.
+// Compares the estimator with published results; docs/chip.md has the tables, which this test
+// generates.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -58,7 +59,7 @@ Transformer clip_text(int64_t batch) {
   return t;
 }
 
-// Modelled as 6 layers of width 384 without biases.
+// RoFormer is modelled as 6 layers of width 384 without biases.
 Transformer roformer(int64_t batch, int64_t sequence) {
   Transformer t = bert(batch, 6, 384);
   t.sequence = sequence;
@@ -482,7 +483,8 @@ std::string limit_of(const ipu::Estimate& e) {
   return parts.rbegin()->second;
 }
 
-// Returns the estimate with the largest proportion of memory, of some, with which the product fits.
+// Tries proportions of the memory, and returns the estimate with the largest one with which the
+// product fits.
 ipu::Estimate estimate_product(Precision precision, int64_t k, int64_t n, double& proportion) {
   ir::Graph g;
   g.opsets[""] = 17;
@@ -546,7 +548,7 @@ TEST(ChipValidation, ConstantsOfTheCalibration) {
   test::expect_section(page(), "constants", text);
 }
 
-// Processor time, so that other programs on the machine do not change the result.
+// Returns processor time, so that other programs on the machine do not change the result.
 double processor_seconds(const std::function<void()>& work) {
   const std::clock_t begin = std::clock();
   work();

@@ -114,7 +114,7 @@ TEST(Driver, ProductsOfABf16ModelAreBf16) {
   EXPECT_FALSE(has("bf16", "products=2"));
 }
 
-// Model k of a fused executable, with inputs graphK/x; the other's inputs are zeros.
+// Runs model k of a fused executable, with input graphK/x; inputs of the other model are zeros.
 void expect_model(const Executable& e, size_t k, const Tensor& x) {
   const std::string prefix = graph_prefix(k);
   Values feeds;

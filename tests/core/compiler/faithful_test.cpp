@@ -258,7 +258,7 @@ void expect_each(const std::string& body, const Feeds& feeds,
         << i << " of " << body;
 }
 
-// [2,1,3,20] by [5,20,4]: [2,5,3,4].
+// The product of [2,1,3,20] and [5,20,4] is [2,5,3,4].
 TEST(Faithful, MatricesOfABatchMeetAsTheirShapesSay) {
   const Tensor a = random_halves({2, 1, 3, 20}, 1), b = random_halves({5, 20, 4}, 2);
   const auto sum = [&](int64_t row, int64_t matrix, int64_t column) {

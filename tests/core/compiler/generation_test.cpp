@@ -105,7 +105,7 @@ TEST(Generation, ModelsWithoutAKnownMeaningAreRefusedWithTheName) {
   expect_refused(other, "input 'beam'");
 }
 
-// A cache of fixed size that TensorScatter writes at an input.
+// A cache of fixed size that TensorScatter writes at a position that is an input.
 std::string with_static_cache(const std::string& index = "write_indices") {
   return R"(graph "g" opset {"": 24} {
   input %input_ids : s64[B,S]
@@ -148,7 +148,8 @@ TEST(Generation, AStaticCacheHasInputsForItsPositions) {
       << message;
 }
 
-// Exports of transformers: the place of the new tokens in the mask, which is after the cache.
+// In exports of transformers, cache_position is the position of the new tokens in the mask, which
+// is after the cache.
 TEST(Generation, TheCachePositionIsAfterTheCache) {
   const std::string input = "  input %cache_position : s64[S]\n  input %past :";
   std::string text = growing();
@@ -165,7 +166,7 @@ TEST(Generation, TheCachePositionIsAfterTheCache) {
     EXPECT_EQ(v->constant().to_int64s(), wanted);
     EXPECT_FALSE(std::ranges::count(copy->inputs(), "cache_position", &ir::Value::name));
   }
-  // Without position_ids, positions could follow from it.
+  // Without position_ids, the model may compute positions from cache_position.
   std::string message;
   EXPECT_EQ(code_of(without(text, "  input %position_ids"), message), ErrorCode::unimplemented);
   EXPECT_NE(message.find("cache_position"), std::string::npos) << message;

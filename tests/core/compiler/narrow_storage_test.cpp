@@ -92,7 +92,7 @@ TEST(Narrow, FloatsThatFewerBitsHoldAreInTheTable) {
   EXPECT_LE(dtype_bits(table[0].dtype), 8);
   EXPECT_EQ(narrow_of(2000, 1 + 0x1p-10f).at(0).dtype, DType::f16);
   EXPECT_TRUE(narrow_of(2000, 0.1f).empty()) << "a third of 24 bits";
-  // Also when it is only the last of them, after the first piece.
+  // The same holds if only the last value, after the first piece, needs more bits.
   EXPECT_TRUE(narrow_of(5000, 1.5f, DType::undefined, false, 0.1f).empty());
 }
 
@@ -134,8 +134,8 @@ TEST(Narrow, WeightsOfWinogradAreStoredAsTheyWere) {
   EXPECT_TRUE(of_convolution("f32", Winograd::fast).empty()) << "numbers of 24 bits";
 }
 
-// Although they are numbers that fewer bits hold. Products read narrow weights as stored, so there
-// is nothing to widen.
+// Wide weights are not stored narrow although fewer bits would represent them. Products read narrow
+// weights as they are stored, so those need no table either.
 TEST(Narrow, WeightsThatWereWideStayWide) {
   const auto compiled = [](const char* type) {
     const auto graph =

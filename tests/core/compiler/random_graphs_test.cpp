@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Suite, RandomGraphs,
                                               std::get<1>(share.param));
                          });
 
-// The forms of a number of graphs, of every second one in halves.
+// Compares the forms of `count` graphs, and computes every second graph in halves.
 ComparedForms check_forms_of(std::string_view profile, uint64_t first, uint64_t count) {
   ComparedForms compared, ignored;
   name_on_death();
@@ -236,7 +236,7 @@ TEST(RandomGraph, CompilesToAProgramOfItsRecordedSize) {
                  "What random graphs compile to: random_graphs_test.cpp.");
 }
 
-// PROFILE:FIRST:COUNT.
+// Parses PROFILE:FIRST:COUNT.
 std::tuple<std::string, uint64_t, uint64_t> graphs_of(const std::string& text) {
   const size_t a = text.find(':'), b = text.find(':', a + 1);
   return {text.substr(0, a), std::stoull(text.substr(a + 1, b - a - 1)),

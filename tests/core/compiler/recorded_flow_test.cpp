@@ -99,7 +99,7 @@ TEST(RecordedFlow, MatchesTheRecord) {
                         "Programs and results of control flow: recorded_flow_test.cpp.");
 }
 
-// Lines in their order.
+// Numbers the lines, so that the set keeps their order.
 std::set<std::string> lines_of_text(const std::string& text) {
   std::set<std::string> lines;
   std::istringstream in(text);

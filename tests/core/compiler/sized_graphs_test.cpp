@@ -44,7 +44,7 @@ void add_to(Totals& t, const SizedGraph& s, const Checked& checked) {
   t.opsets.insert(s.config.opset);
 }
 
-// Warnings are about other things.
+// Discards warnings, which do not concern sizes and values.
 struct QuietLog {
   QuietLog() {
     set_log_receiver([](int32_t, const char*) {});

@@ -1,4 +1,4 @@
-// Contract samples of the operators that move elements; their own test files go further.
+// Contract samples of the operators that move elements; the test file of each operator tests more.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Operators that ONNX had before opset 10, against plain loops.
+// Compares operators that ONNX had before opset 10 with plain loops.
 #include "ops/common/early_onnx.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ namespace {
 using Unary = double (*)(double);
 using Binary = double (*)(double, double);
 
-// On f32, f16 and f64, a shape that is no multiple of a vector.
+// Adds samples on f32, f16 and f64, with a shape that is no multiple of a vector.
 void unary(SampleList& samples, const char* op, int64_t opset, float low, float high, Unary f,
            const char* domain = "") {
   const auto reference = [f](const SampleValues& in) { return SampleValues{map(in[0], f)}; };
@@ -115,7 +115,7 @@ OPS_SAMPLE(SwiGlu) {
       });
 }
 
-// [2,3,4] against [3,1], both ways round.
+// Adds samples of [2,3,4] with [3,1] and of the exchanged operands.
 void binary(SampleList& samples, const char* op, int64_t opset, float low, float high, Binary f,
             bool gives_bool = false) {
   for (const bool swap : {false, true}) {

@@ -200,7 +200,7 @@ TEST(OperatorFacts, NarrowsMeansThatIntegersOf32BitsGiveTheSame) {
   EXPECT_GE(seen.size(), 12u);
 }
 
-// Against the formulas of kernels/common/activation.h in double.
+// Returns the result of the formulas of kernels/common/activation.h in double.
 double activated(const Epilogue& e, double x) {
   const double a = e.alpha, b = e.beta;
   switch (e.activation) {
@@ -457,7 +457,7 @@ TEST(OperatorFacts, SourceNamesTheElementsOfTheResult) {
       (std::vector<double>{1, 9}));
 }
 
-// Types are inferred first.
+// Infers the types of the node first.
 bool has_static_shapes(ir::Node& node) {
   infer(node);
   const auto is_static = [](const ir::Value* v) { return !v || v->type.is_static(); };

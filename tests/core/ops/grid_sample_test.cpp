@@ -1,4 +1,4 @@
-// Operators that read images at places that tensors give.
+// Operators that read images at positions in tensors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

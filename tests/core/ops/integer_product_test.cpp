@@ -1,5 +1,5 @@
-// Integer products and convolutions of every sign, shape and kind of zero point against plain
-// loops: all bits equal.
+// Compares integer products and convolutions of every sign, shape and kind of zero point with plain
+// loops: all bits are equal.
 #include "core/ops/built_node.h"
 
 namespace poprt::ops {

@@ -66,7 +66,7 @@ void collect(const ir::Node& node, std::vector<OneCall>& calls) {
 }  // namespace
 }  // namespace poprt::ops::sampled
 
-// Those of all samples.
+// Returns the calls of all samples.
 const std::vector<poprt::test::OneCall>& poprt::test::found_calls() {
   static const std::vector<OneCall> calls = [] {
     std::vector<OneCall> found;

@@ -123,7 +123,7 @@ TEST(MalformedNodes, GiveAResultOrAnError) {
         accepted++;
       } catch (const Error&) {
         refused++;
-      } catch (const std::bad_alloc&) {  // a size that is a number like any other
+      } catch (const std::bad_alloc&) {  // a random size may exceed the memory
         refused++;
       } catch (const std::exception& e) {
         ADD_FAILURE() << op->name << " in round " << round << ": " << e.what();

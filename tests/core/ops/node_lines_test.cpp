@@ -298,7 +298,7 @@ void for_each_node_line(const std::string& path, const std::function<void(NodeLi
     } while (advance(b));
 }
 
-// Without the node and the list of supported types, which has its own test.
+// The message without the node and the list of supported types, which has another test.
 std::string shortened(std::string message) {
   if (const size_t at = message.find(" (here opset"); at != std::string::npos)
     message.resize(message.rfind("; ", at));

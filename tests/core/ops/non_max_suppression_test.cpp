@@ -1,5 +1,5 @@
-// NonMaxSuppression against a plain loop: random boxes, ties, boxes that touch, are empty or have
-// their corners the other way round.
+// Compares NonMaxSuppression with a plain loop: random boxes, ties, boxes that touch, are empty or
+// have their corners in another order.
 #include <gtest/gtest.h>
 
 #include <algorithm>

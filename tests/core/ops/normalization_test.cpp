@@ -1,4 +1,4 @@
-// Softmax and the normalisations against plain double loops.
+// Compares Softmax and the normalisations with plain loops in double.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -45,7 +45,7 @@ TEST(Pad, EveryModeAndSizeWithNegativePads) {
       }
 }
 
-// Two rows of any number of bytes, each twice.
+// Two rows of any number of bytes are each repeated.
 TEST(Pad, RepeatsRowsOfAnyWidth) {
   for (int64_t width = 1; width <= 17; width++)
     for (const DType dtype : {DType::u8, DType::f16}) {

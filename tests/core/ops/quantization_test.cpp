@@ -61,7 +61,7 @@ OPS_SAMPLE(QuantizeLinear) {
       });
 }
 
-// To `bits` significant ones, ties to even.
+// Rounds to `bits` significant bits, and ties to even.
 double rounded(double v, int bits) {
   int exponent;
   const double m = std::frexp(v, &exponent);

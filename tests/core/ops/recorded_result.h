@@ -42,7 +42,7 @@ inline std::string text_of(const Result& r) {
   return text;
 }
 
-// By operator and by choice or change.
+// Results by operator, and by choice or change.
 using Results = std::map<std::string, std::map<std::string, Result>>;
 
 // The results of one operator, as a file stores them: a digest of everything that must be equal,

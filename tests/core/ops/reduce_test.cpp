@@ -1,4 +1,4 @@
-// Reductions, ArgMax, ArgMin, CumSum and TopK against plain loops.
+// Compares reductions, ArgMax, ArgMin, CumSum and TopK with plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>

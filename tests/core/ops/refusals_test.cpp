@@ -28,7 +28,7 @@ constexpr int64_t kHuge = int64_t{1} << 40;
 
 using Refusals = test::RecordedLines;
 
-// The list of supported types follows, which has its own test.
+// Cuts off the list of supported types, which has another test.
 std::string shortened(std::string message) {
   for (const char* end : {" (here opset", "is supported from opset"})
     if (const size_t at = message.find(end); at != std::string::npos) message.resize(at);

@@ -71,7 +71,8 @@ std::unique_ptr<ir::Graph> twice(const ir::Graph& graph) {
   return both;
 }
 
-// An If of which both branches compute the graph; null for one that hands something on.
+// Returns an If whose branches both compute the graph; null if an output is an input or a constant,
+// or is listed twice.
 std::unique_ptr<ir::Graph> in_branches(const ir::Graph& graph) {
   const auto named = graph.clone();
   name_nodes(*named);
@@ -131,7 +132,7 @@ Outcome run_on(ir::Graph& graph, const std::vector<passes::PassCall>& calls,
   }
 }
 
-// Whether the inputs and their types are those that there were: then numbers can be compared.
+// Whether both graphs have the same static inputs, so that results can be compared.
 bool same_inputs(const ir::Graph& a, const ir::Graph& b) {
   const auto type = [](const ir::Value* v) { return v->name() + ir::type_string(v->type); };
   return std::ranges::equal(a.inputs(), b.inputs(), {}, type, type) &&
@@ -152,11 +153,11 @@ void expect_same_numbers(const ir::Graph& before, const ir::Graph& after, const 
   const bool halves = std::ranges::any_of(
       before.inputs(), [](const ir::Value* v) { return v->dtype() == DType::f16; });
   const double tolerance = std::max(c.tolerance, halves ? 1e-2 : 0.0);
-  for (const auto& [name, tensor] : found)  // a pass may bring outputs, and take some away
+  for (const auto& [name, tensor] : found)  // a pass may add and remove outputs
     if (wanted.contains(name)) expect_close(wanted.at(name), tensor, tolerance, name);
 }
 
-// One rewrite is allowed of the two that there are, or more.
+// Each graph has two copies of a case. One rewrite is allowed, or all.
 TEST(CopiedCases, RewritesEachCopyUpToTheLimit) {
   RecordedLines found;
   for (const std::string& name : case_names()) {

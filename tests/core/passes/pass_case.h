@@ -1,5 +1,5 @@
-// Ten lines of text in, ten lines of text out, and the same numbers; also for the graph with one
-// fact changed (bend.h).
+// Runs passes on a small graph in text form, compares the text of the result, and checks that
+// results stay equal, also for the graph with one fact changed (bend.h).
 #pragma once
 
 #include <gtest/gtest.h>

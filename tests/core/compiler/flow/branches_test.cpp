@@ -82,7 +82,7 @@ TEST(Branches, AnEmptyResultMayDifferInAnyAxis) {
   for (size_t i = 0; i < 6; i++) EXPECT_EQ(no.at("y").to_doubles()[i], -x.to_doubles()[i]);
 }
 
-// torchvision's boxes.numel() == 0.
+// torchvision exports such a branch for boxes.numel() == 0.
 TEST(Branches, OneBranchMayHaveASizeThatDependsOnData) {
   const std::string body = R"(
     input %x : f32[6]

@@ -1,5 +1,5 @@
-// Text generation against plain loops over the same small decoder: its logits are the row of a
-// table for the last token, plus a term with the sum of all tokens, which it keeps in its cache.
+// Compares text generation with plain loops over the same small decoder: its logits are the row of
+// a table for the last token, plus a term with the sum of all tokens, which it keeps in its cache.
 #include <gtest/gtest.h>
 
 #include <algorithm>

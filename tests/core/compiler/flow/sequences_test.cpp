@@ -149,8 +149,8 @@ TEST(Sequences, SplitIntoPartsOfOneSizeLeavesASmallerRest) {
             (Shown{{0, 2, 2}, {4, 2, 2}, {8, 1, 2}}));
   EXPECT_EQ(part_summaries(split({4}, "s64[] = 2", "")), (Shown{{0, 2}, {2, 2}}));
   EXPECT_EQ(part_summaries(split({4}, "s64[] = 9", "")), (Shown{{0, 4}}));
-  // keepdims affects slices of size one, with or without the split sizes. PyTorch writes unbind()
-  // so.
+  // keepdims affects slices of size one, with or without the split sizes. PyTorch exports
+  // unbind() in this way.
   EXPECT_EQ(part_summaries(split({2, 2}, "s64[] = 1", "keepdims = 0")), (Shown{{0, 2}, {2, 2}}));
   EXPECT_EQ(part_summaries(split({2, 2}, "s64[2] = [1, 1]", "keepdims = 0")),
             (Shown{{0, 1, 2}, {2, 1, 2}}));

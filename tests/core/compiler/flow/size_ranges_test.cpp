@@ -226,7 +226,7 @@ TEST(SizeRanges, PlacesOfNonZeroSelectElements) {
   EXPECT_EQ(sized_outcome(e, {{"x", Tensor::of<float>({2, 3}, {0, 4, 0, 5, 0, 6})}}), "[3] 4 5 6");
 }
 
-// The condition ends the loop, or a count that an input gives.
+// The loop ends by its condition, or after a number of rounds that an input states.
 TEST(SizeRanges, MaxSizeBoundsTheRoundsOfALoopWithScanOutputs) {
   const auto loop = [](const std::string& inputs, const std::string& count,
                        const std::string& more) {

@@ -152,7 +152,7 @@ TEST(Specialize, AnOutputOfTheModelIsNotTakenForASize) {
   EXPECT_EQ(names, "ys64[1,4] y:shapef32[4] zs64[1,4] z:shapes64[2] ");
 }
 
-// One value under two names, and a constant and an input under others.
+// One value is two outputs; an input and a constant are outputs under other names.
 TEST(Specialize, OutputsOfOneValueAreOutputsEach) {
   const Executable e = compile_body(R"(
     input %x : f32[2]

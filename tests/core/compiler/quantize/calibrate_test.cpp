@@ -346,7 +346,7 @@ TEST(Calibrate, MoreLayersToKeepThanThereAreAreAll) {
   EXPECT_TRUE(p.fp8_weight_dict.empty() && p.fp8_input_dict.empty());
   options = options_with(Loss::mse, true, 0);
   EXPECT_TRUE(calibrate(*g, options).fp8_skip_op_names.empty());
-  // Names that do not count skip nothing, until there is a layer that is kept.
+  // Names have no effect if fp8_skip_op is false; it becomes true if a layer is kept.
   options.narrowing.fp8_skip_op = false;
   options.narrowing.fp8_skip_op_names = {"node_first"};
   EXPECT_EQ(calibrate(*g, options).fp8_weight_dict.size(), 3u);

@@ -60,7 +60,7 @@ TEST(Loss, OfZerosThatBecameNonzeroIsLarge) {
     EXPECT_EQ(loss_of(loss, {}, {}), 0) << loss_name(loss);
 }
 
-// One part of what became 0 counts as 2^-40 of the largest.
+// A share of 0 counts as 2^-40.
 TEST(Loss, TreatsValuesThatBecameZeroAsTiny) {
   const std::vector<float> was = {1, 3}, is = {0, 4};
   EXPECT_NEAR(loss_of(Loss::kld, was, is),

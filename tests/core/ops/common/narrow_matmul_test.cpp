@@ -1,5 +1,5 @@
-// poprt.Linear with weights of less than 32 bits against sums in double, over the orders of the
-// weights, the forms of scales and zero points, and the epilogue.
+// Compares poprt.Linear with weights of less than 32 bits with sums in double, over the orders of
+// the weights, the forms of scales and zero points, and the epilogue.
 #include "ops/common/narrow_matmul.h"
 
 #include "base/checked.h"

@@ -1,4 +1,5 @@
-// The optimizers of ai.onnx.preview.training, against the formulas of ONNX in double precision.
+// Compares the optimizers of ai.onnx.preview.training with the formulas of ONNX in double
+// precision.
 #include <cmath>
 
 #include "core/ops/built_node.h"

@@ -1,5 +1,5 @@
-// Random forests of TreeEnsembleRegressor and TreeEnsemble against a plain walk: all modes, missing
-// values, numbers of rows and trees that fill no vector.
+// Compares random forests of TreeEnsembleRegressor and TreeEnsemble with a plain walk: all modes,
+// missing values, numbers of rows and trees that fill no vector.
 #include <gtest/gtest.h>
 
 #include <cmath>

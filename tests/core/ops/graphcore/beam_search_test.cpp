@@ -1,4 +1,4 @@
-// One step of a beam search against plain loops.
+// Compares one step of a beam search with plain loops.
 #include <algorithm>
 #include <numeric>
 

@@ -1,5 +1,5 @@
-// poprt.CacheAttention against loops; tests/core/kernels/attention_generic_test has all masks and
-// windows.
+// Compares poprt.CacheAttention with loops; tests/core/kernels/attention_generic_test has all masks
+// and windows.
 #include <cmath>
 
 #include "core/ops/run_node.h"

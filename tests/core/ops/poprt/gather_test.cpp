@@ -1,4 +1,4 @@
-// poprt.Gather against the rows of its table: every type, sizes that leave panels and groups
+// Compares poprt.Gather with the rows of its table: every type, sizes that leave panels and groups
 // partly empty, negative indices and indices outside the table.
 #include "core/ops/run_node.h"
 #include "core/ops/sample.h"

@@ -1,4 +1,4 @@
-// poprt.MatMul against loops; passes/fuse/strided_products_test covers the permutations.
+// Compares poprt.MatMul with loops; passes/fuse/strided_products_test covers the permutations.
 #include "core/ops/run_node.h"
 #include "core/ops/sample.h"
 

@@ -1,4 +1,4 @@
-// Random operands against sums in f64 over every index.
+// Compares results for random operands with sums in f64 over every index.
 #include <cmath>
 #include <map>
 #include <random>

@@ -62,7 +62,8 @@ TEST(ConstantFolding, LargeResultsOfLittleStayNodes) {
   EXPECT_EQ(ops_of(*graph), "Expand Add");
 }
 
-// Each makes 4 MiB or more from a few bytes, for a reader that adds, and would move its operands.
+// Each graph makes 4 MiB or more from a few bytes, and the reader is an Add, which would have to
+// read them from memory.
 TEST(ConstantFolding, DoesNotStoreRepeatedElements) {
   for (const char* big : {
            "%big = ConstantOfShape(%shape) {value = f32[1] [2.0]}",
@@ -87,7 +88,7 @@ TEST(ConstantFolding, DoesNotStoreRepeatedElements) {
   }
 }
 
-// Up to one MiB, or twice the size of the inputs, for any operator.
+// Results of up to one MiB, or twice the size of the inputs, are stored for any operator.
 TEST(ConstantFolding, StoresSmallResultsAndResultsOfAboutTheSizeOfTheirOperands) {
   const struct {
     const char *big, *left;
@@ -107,7 +108,7 @@ TEST(ConstantFolding, StoresSmallResultsAndResultsOfAboutTheSizeOfTheirOperands)
   }
 }
 
-// The same with arithmetic that a run would repeat.
+// The result is large, but a run would repeat much arithmetic.
 TEST(ConstantFolding, StoresResultsOfLongComputations) {
   const auto graph = parsed(R"(
     input %x : f32[1024,1024]
@@ -168,7 +169,7 @@ TEST(ConstantFolding, WeightsAreFoldedWhateverMakesThem) {
   }
 }
 
-// A large step on the way to a small result, with a reader that keeps the step.
+// A small result depends on a large value, which another node also reads.
 TEST(ConstantFolding, FoldsASmallResultWithoutStoringALargeStep) {
   const auto graph = parsed(R"(
     input %x : f32[1024,1024]
@@ -186,7 +187,7 @@ TEST(ConstantFolding, FoldsASmallResultWithoutStoringALargeStep) {
   expect_same_results(*before, *graph);
 }
 
-// 64 MiB each, all worth storing alone.
+// Each result has 64 MiB, and each alone would be worth storing.
 TEST(ConstantFolding, TheFileDoesNotGrowWithoutEnd) {
   std::string text =
       "input %x : f32[4096,4096]\n const %row : f32[1,4096] = fill 0.5\n"

@@ -7,7 +7,8 @@
 namespace poprt::test {
 namespace {
 
-// A product with weights [64, 80] that are `numerator` bits of a fraction.
+// A product with weights [64, 80], which are random whole numbers up to `numerators` with exponent
+// `unit`.
 std::string product_of(uint32_t numerators, const std::string& unit, const std::string& tail = "") {
   std::mt19937 rng(1);
   std::vector<std::string> v;
@@ -36,7 +37,8 @@ DType weights_after(const std::string& text, const std::string& products, std::s
 }
 
 TEST(NarrowWeights, WeightsOfANarrowTypeAreStoredInIt) {
-  // 4, 8 and 11 significant bits, and 8 bits with exponents that f16 does not have.
+  // The weights have 4, 11 and 7 significant bits, and in the last product more than any narrow
+  // type.
   EXPECT_EQ(weights_after(product_of(15, "e0"), "f32", nullptr), DType::f8_143);
   EXPECT_EQ(weights_after(product_of(2047, "e0"), "f32", nullptr), DType::f16);
   EXPECT_EQ(weights_after(product_of(127, "e0"), "f32", nullptr), DType::f16);

@@ -3,7 +3,7 @@
 namespace poprt::test {
 namespace {
 
-// Four sequences in two rows, with gaps, each as if it were alone.
+// Expects that four sequences in two rows, with gaps, have the results that each has alone.
 void expect_as_alone(const std::string& text) {
   const auto original = parsed(text);
   const auto packed = parsed(text);

@@ -38,7 +38,7 @@ inline std::string bert_embedding() {
 )";
 }
 
-// Types of tokens that are not given: rows of one constant.
+// If the types of tokens are no input, they are rows of one constant.
 inline std::string typed_embedding() {
   std::string types;
   for (int64_t i = 0; i < kPackRows * kPackLength * kPackHidden; i++)
@@ -81,7 +81,7 @@ inline std::string position_ids_embedding() {
 )";
 }
 
-// Unsqueeze, Cast, Sub, Mul.
+// A mask made by Unsqueeze, Cast, Sub and Mul.
 inline std::string chain_mask() {
   return R"(
 const %key_axes : s64[2] = [1, 2]
@@ -94,7 +94,7 @@ const %low : f32[] = -10000.0
 )";
 }
 
-// Every place of the flattened mask looked up by itself.
+// A mask that is flattened, and of which every place is looked up.
 inline std::string gathered_mask() {
   std::string index;
   for (int64_t r = 0; r < kPackRows * kPackLength; r++)
@@ -115,7 +115,7 @@ const %low : f32[] = -3.4028235e+38
                      kPackRows, kPackLength, index);
 }
 
-// DeBERTa's: an outer product, and embeddings of padding are zero.
+// DeBERTa's mask is an outer product, and its embeddings of padding are zero.
 inline std::string outer_mask() {
   return R"(
 const %key_axes : s64[2] = [1, 2]

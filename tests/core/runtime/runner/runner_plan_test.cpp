@@ -451,8 +451,8 @@ class RunnerPlans : public ::testing::Test {
                           p.contiguous(n) ? " contiguous" : "");
     return text;
   }
-  // Returns the plan for a request with `n` rows in all anchors; one anchor has `more` additional
-  // bytes.
+  // Returns the rows that the plan finds in a request, or its message. All anchors have `n` rows,
+  // and anchor `odd` has `more` additional bytes.
   static std::string resolved_text(const RunnerPlan& p, uint64_t n, size_t odd, int64_t more) {
     static std::byte memory[1];
     const auto& in = p.model->inputs();
