@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 
-# What poprt does not support, and why.
+# Operators that poprt does not support, and the reason.
 LACKING = {
     "SparseToDenseMatMul": "its input is a sparse tensor, which is not a value of the runtime",
 }

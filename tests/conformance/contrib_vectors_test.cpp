@@ -89,7 +89,7 @@ TEST_P(ContribVector, EvaluatedNodeGivesTheRecordedResults) {
   expect_results(v, test::evaluate_graph(*v.graph, v.feeds));
 }
 
-// Decompositions compose the maps of their nodes.
+// For operators that are decomposed, the map is composed from the maps of the nodes.
 TEST_P(ContribVector, InfluenceStaysWithinTheAxisMap) {
   const Vector v = read(GetParam());
   if (v.graph->nodes().size() != 1) return;

@@ -1,8 +1,8 @@
 // ONNX's published vectors at half precision: each model is converted with Precision::fp16,
 // compiled and run on the emulated device, with its f32 inputs rounded to f16. Floats must agree
 // with the vector's f32 results within 4e-3 of the largest of them plus 4e-3 relative (f16 rounds
-// by 4.9e-4, inputs, weights and results do so once each, and sums gather it); results beyond the
-// range of f16 (65504) count as infinities. Everything else must be equal.
+// by 4.9e-4; inputs, weights and results are rounded once each, and sums add up these errors);
+// results beyond the range of f16 (65504) count as infinities. Everything else must be equal.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr double kTolerance = 4e-3;
 constexpr double kLargestHalf = 65504;
 
-// Vectors that cannot agree, with the reason; a listed one that does fails the test.
+// Vectors that cannot agree, with the reason. A listed vector that agrees fails the test.
 const std::map<std::string, std::string>& expected_failures() {
   static const std::map<std::string, std::string> list = {
 #include "conformance/expected_failures_fp16.inc"

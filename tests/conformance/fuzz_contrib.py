@@ -22,7 +22,7 @@ MS = "com.microsoft"
 
 
 class Case:
-    """A node in the making. `rng` decides everything."""
+    """Collects the inputs and attributes of a random node. `rng` makes all decisions."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -66,7 +66,7 @@ class Case:
 
 def group_query_attention(c):
     c.fp16()
-    b, kv = c.pick(1, 2, 3), c.pick(1, 2)  # ONNX Runtime takes several tokens with a past for one text only
+    b, kv = c.pick(1, 2, 3), c.pick(1, 2)  # with a past, ONNX Runtime takes several tokens only if the batch is 1
     heads, d = kv * c.pick(1, 2, 4), c.pick(16, 32)
     packed, rotary, shared = c.chance(0.3), c.chance(), c.chance()
     past = c.pick(0, 0, 3, 5)
@@ -156,7 +156,7 @@ def sliding_cache(c):
     heads, room, s = kv * c.pick(1, 2), window + c.pick(0, 1, 3), c.pick(1, 1, 3, 9)
     b = 1 if s > 1 else b
     kept = lambda t: t if t <= room else window + (t - room - 1) % (room - window + 1)  # noqa: E731
-    # Lengths that fill the cache: ONNX Runtime leaves free rows unset.
+    # All lengths fill the cache, because ONNX Runtime leaves free rows unset.
     full = [t for t in range(max(s, 2), 30) if kept(t) == room]
     lengths = [int(c.pick(*full)) for _ in range(b)]
     for n in (heads, kv, kv):

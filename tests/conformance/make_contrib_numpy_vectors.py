@@ -46,7 +46,7 @@ def softmax(x):
 def vector(name, op, inputs, attributes, want, outputs=None, runs=True, types=None, rtol=None, atol=None, shared=None,
            asked=None, **rest):
     """`want`: results, each converted to the type that ONNX Runtime gives or that `types` states. `runs`: whether ONNX
-    Runtime has a kernel that gives this result. `asked`: the outputs that it must compute, if they are more."""
+    Runtime has a kernel that gives this result. `asked`: the outputs that ONNX Runtime must compute, if these are more than `outputs`."""
     if only and not name.startswith(only):
         return
     values = [v.value if isinstance(v, Const) else v for v in inputs]
@@ -76,7 +76,7 @@ def vector(name, op, inputs, attributes, want, outputs=None, runs=True, types=No
 
 
 def bound_results(op, inputs, attributes, count, shared):
-    """What ONNX Runtime computes; `shared`: outputs that are the buffers of inputs, by number."""
+    """Returns the results of ONNX Runtime. `shared` maps outputs to the inputs whose buffers they share, by number."""
     feeds = {f"in{i}": np.array(v.value if isinstance(v, Const) else v) for i, v in enumerate(inputs) if v is not None}
     names = [f"in{i}" if v is not None else "" for i, v in enumerate(inputs)]
     graph = helper.make_graph(
@@ -98,7 +98,7 @@ def bound_results(op, inputs, attributes, count, shared):
 
 
 def halves(name, op, inputs, attributes, want, half_inputs=None, **rest):
-    """The vector, and a second one at half precision."""
+    """Writes the vector, and a second one at half precision."""
     vector(name, op, inputs, attributes, want, **rest)
     as_half = lambda v: (Const(v.value.astype(np.float16)) if isinstance(v, Const)  # noqa: E731
                          else v.astype(np.float16))
@@ -738,7 +738,7 @@ def caches():
                 new = [np.clip(np.rint(by_head(x) / wide), low, high).astype(np.int64) for x in (k, v)]
                 old = [rng.integers(low, high + 1, (b, kv, rows, d)) for _ in range(2)]
                 for o in old:
-                    o[:, :, past:] = 0 if bits == 8 else low  # bytes that are 0, as ONNX Runtime leaves them
+                    o[:, :, past:] = 0 if bits == 8 else low  # their bytes are 0, as in ONNX Runtime
                 total = past + tokens
                 now = [np.concatenate([o[:, :, :past], x, o[:, :, total:]], 2) for o, x in zip(old, new)]
                 real = [x.astype(np.float64) * wide for x in now]

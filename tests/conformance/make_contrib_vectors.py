@@ -1,5 +1,5 @@
-"""Writes the vectors in tests/data/contrib: models of one operator each, with random inputs and what ONNX Runtime
-computes from them. Needs numpy, onnx, onnxruntime; the tests need none of them.
+"""Writes the vectors in tests/data/contrib: models of one operator each, with random inputs and the results that
+ONNX Runtime computes from them. Needs numpy, onnx, onnxruntime; the tests need none of them.
 
     python tests/conformance/make_contrib_vectors.py [FILTER]
 
@@ -88,7 +88,7 @@ def case(name, op, inputs, attributes=None, outputs=1, domain=MS, opset=17, rtol
             session = ort.InferenceSession(model([], untyped).SerializeToString(), options,
                                            providers=["CPUExecutionProvider"])
             want = session.run(result_names, feeds)
-        except Exception as error:  # noqa: BLE001: which vectors cannot be made is the news
+        except Exception as error:  # noqa: BLE001: reported, and the other vectors are made
             print(f"{name}: ONNX Runtime: {str(error)[:300]}")
             return None
     if any(isinstance(w, list) for w in want):
@@ -221,7 +221,7 @@ def attention():
          [q, k, v, None, np.concatenate([np.ones((b, s, 1)), rng.integers(0, 2, (b, s, 4))], 2).astype(np.int32)], n)
     case("mha_attention_bias", "MultiHeadAttention", [q, k, v, None, None, f32(1, heads, s, 5)], n)
     case("mha_attention_bias_batch", "MultiHeadAttention", [q, k, v, None, None, f32(b, 1, s, 5)], n)
-    # Packed forms exist on GPUs only: what the separate ones give.
+    # ONNX Runtime has the packed forms on GPUs only; they must give the results of the separate ones.
     apart = case("mha_apart", "MultiHeadAttention", [q, k, v], n)
     split = lambda v: v.reshape(b, -1, heads, d)  # noqa: E731
     case("mha_packed_kv", "MultiHeadAttention", [q, np.stack([split(k), split(v)], 3)], n, want=apart)
@@ -295,7 +295,7 @@ def language_models():
          [*one, past_k, past_v, lengths(4, 4), total(5), None, None, None, None, Const(f32(heads))], n, 3)
     case("gqa_fp16", "GroupQueryAttention",
          [*(a.astype(np.float16) for a in (*one, past_k, past_v)), lengths(4, 4), total(5)], n, 3, rtol=1e-2, atol=5e-3)
-    # A cache of eight rows, shared: only the rows that exist count.
+    # A shared cache of eight rows, of which only the rows of existing tokens count.
     cache_k, cache_v = np.zeros((b, kv, 8, d), np.float32), np.zeros((b, kv, 8, d), np.float32)
     cache_k[:, :, :4], cache_v[:, :, :4] = past_k, past_v
     case("gqa_cache", "GroupQueryAttention", [*one, cache_k, cache_v, lengths(4, 4), np.array(5, np.int32), cos, sin],
@@ -330,7 +330,7 @@ def language_models():
     case("matmul_4bits_bias", "MatMulNBits",
          [f32(3, 32), Const(u8(6, 1, 16)), Const(f32(6, 1, scale=0.1)), None, None, Const(f32(6))],
          {"K": 32, "N": 6, "bits": 4, "block_size": 32}, rtol=1e-3, atol=1e-3)
-    r = np.random.default_rng(20)  # of its own: the vectors that follow stay as they are
+    r = np.random.default_rng(20)  # a separate generator, so that the vectors after it do not change
     a = r.standard_normal((3, 32)).astype(np.float32)
     q, points = r.integers(0, 16, (6, 32)), r.integers(0, 16, (6, 2))
     scales, group = r.random((6, 2)).astype(np.float32), r.integers(0, 2, 32)
@@ -486,7 +486,7 @@ def channels_last():
 def attention_forms():
     b, heads, d = 2, 2, 8
     h, n = heads * d, {"num_heads": heads}
-    # A bias for the keys that count, narrower than the buffer.
+    # The bias covers only the keys that count, so it is narrower than the buffer.
     one = [f32(b, 1, 2 * h), f32(b, 1, h), f32(b, 1, h)]
     cache_k, cache_v = np.zeros((b, heads, 8, d), np.float32), np.zeros((b, heads, 8, d), np.float32)
     cache_k[:, :, :4], cache_v[:, :, :4] = f32(b, heads, 4, d), f32(b, heads, 4, d)
@@ -506,7 +506,7 @@ def attention_forms():
 
 
 def quantized_lstm():
-    # A scale for each column (ONNX Runtime takes one zero point for all of them); states that are given; another count of units than lanes.
+    # A scale for each column (ONNX Runtime takes one zero point for all of them); initial states; a number of units that is no multiple of the lanes.
     hidden, size, count = 20, 9, 2
     weights = [Const(u8(count, size, 4 * hidden)), Const(u8(count, hidden, 4 * hidden))]
     points = []

@@ -194,7 +194,7 @@ def beam_steps():
 
 
 def caches():
-    # The first step clears the state; tests in C++ cover state that stays from run to run.
+    # Each vector is the first step, which clears the state; tests in C++ cover a state that is kept between runs.
     x, first = f32(2, 1, 3), np.array(0, np.int32)
     full = np.zeros((2, 4, 3), np.float32)
     full[:, :1] = x
@@ -245,7 +245,7 @@ def packed_sequences():
     gc("pack", "Pack", [unpacked, info], back, sizes)
     gc("repack", "Repack", [unpacked, info, rows], back[:12], sizes)
     gc("repack_batch", "Repack", [unpacked, info, rows.reshape(2, 6, 5)], back[:12], sizes)
-    long = np.array([[9, -1], [0, 2], [0, 0], [0, 0]], np.int32)  # beyond its room, negative: cut
+    long = np.array([[9, -1], [0, 2], [0, 0], [0, 0]], np.int32)  # lengths beyond the size and negative lengths are clipped
     cut = np.zeros((4, 7, 5), np.float32)
     cut[0, :4], cut[1, 4:6] = rows[:4], rows[4:6]
     gc("unpack_cut", "Unpack", [rows, long], cut, sizes)

@@ -1,5 +1,5 @@
 """Writes the vectors in tests/data/ml as make_contrib_vectors.py writes those of com.microsoft: operators of ai.onnx.ml,
-alone and as scikit-learn's models use them. Needs numpy, onnx, onnxruntime, scikit-learn, skl2onnx."""
+one by one and in models of scikit-learn. Needs numpy, onnx, onnxruntime, scikit-learn, skl2onnx."""
 
 import os
 import warnings
@@ -21,7 +21,7 @@ def ml(name, op, inputs, attributes=None, outputs=1, version=3, **rest):
 
 
 def reference(op, x, attributes):
-    """What ONNX's own evaluator computes."""
+    """Returns the results of ONNX's own evaluator."""
     from onnx.reference import ReferenceEvaluator
 
     node = helper.make_node(op, ["x"], ["label", "scores"], domain=ML, **attributes)
@@ -88,7 +88,7 @@ def tree_vectors():
                        ("mixed_1", mixed(1)), ("two", two)):
         for transform in ("NONE", "LOGISTIC"):
             attributes = {**trees("class", 4, leaf), "classlabels_int64s": [0, 1], "post_transform": transform}
-            # ONNX Runtime's label looks at the second score alone.
+            # ONNX Runtime chooses the label by the second score only.
             want = reference("TreeEnsembleClassifier", x, attributes) if name == "two" else None
             ml(f"tree_binary_{name}_{transform.lower()}", "TreeEnsembleClassifier", [x], attributes, 2, want=want)
     ml("tree_binary_base", "TreeEnsembleClassifier", [x],

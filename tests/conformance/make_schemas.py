@@ -1,10 +1,13 @@
-"""Writes core/ir/schemas.inc: what versions an operator has and which attributes each of them takes,
-core/ops/common/schema_types.inc: the element types that it takes, by the schemas of ONNX (ai.onnx, ai.onnx.ml,
-ai.onnx.preview, ai.onnx.preview.training) and of ONNX Runtime (com.microsoft, and its additions to ai.onnx), and
-core/ops/common/required_inputs.inc: how many inputs it takes, of ai.onnx, core/ops/common/type_parameters.inc: which
-of its inputs are of one type, and core/opsets/{types,type_sets}.inc: the element types of each input and output of each
-definition of ai.onnx. Facts only. Needs onnx and onnxruntime; the
-versions that a file was made with are in its first line."""
+"""Writes tables of operators by the schemas of ONNX (ai.onnx, ai.onnx.ml, ai.onnx.preview, ai.onnx.preview.training) and
+of ONNX Runtime (com.microsoft, and its additions to ai.onnx):
+
+    core/ir/schemas.inc                     the versions of an operator and the attributes of each of them
+    core/ops/common/schema_types.inc        the element types that an operator takes
+    core/ops/common/required_inputs.inc     how many inputs an operator of ai.onnx takes
+    core/ops/common/type_parameters.inc     which inputs of an operator have the same type
+    core/opsets/{types,type_sets}.inc       the element types of each input and output of each definition of ai.onnx
+
+The tables contain facts only, no text of the schemas. Needs onnx and onnxruntime; the first line of each file names their versions."""
 
 import os
 import string
@@ -73,8 +76,8 @@ def main():
 
 
 def schemas():
-    """(schema, text of an input's type, whether an input is a list, whether a list is of one type) of ONNX and of ONNX
-    Runtime's own operators."""
+    """Yields the schema of each operator of ONNX and of com.microsoft, and for each input (text of its type, whether it is
+    a list, whether all members of the list have one type)."""
     option = onnx.defs.OpSchema.FormalParameterOption
     for s in onnx.defs.get_all_schemas_with_history():
         if s.domain in DOMAINS:
@@ -85,8 +88,8 @@ def schemas():
 
 
 def write_type_parameters():
-    """One letter for each input: equal ones share a type; '-' for those of a separate type, '+' after one that is a
-    list."""
+    """Writes one letter for each input: inputs with equal letters share a type, '-' is an input with a separate type, and
+    '+' follows an input that is a list."""
     rows = {}
     for s, inputs in schemas():
         names = [text for text, _, _ in inputs]
@@ -141,8 +144,8 @@ def write_input_counts():
 
 
 def write_placed_types():
-    """A letter for each input and output of a definition that opset 11 or a later one has: the set of its types. '*': no
-    tensor, or any; '+' after a list."""
+    """Writes a letter for the set of types of each input and output of the definitions in opset 11 and later. '*' is an
+    input or output that is no tensor or has any type, and '+' follows a list."""
     order = list(NAMES.values())
     sets = {}
     rows = {}
@@ -191,7 +194,7 @@ def write(path, title, items):
 
 
 def split(item):
-    """`item` over several lines, its attributes as literals side by side, which C++ joins."""
+    """Wraps `item` over several lines, with its attributes as adjacent literals, which C++ joins."""
     head, attributes = item[:-2].rsplit('"', 1)
     parts = textwrap.wrap(attributes, 90)
     return [head.rstrip()] + [f'    "{p} "' for p in parts[:-1]] + [f'    "{parts[-1]}"}},']

@@ -1,10 +1,10 @@
 """Writes the vectors search_*.onnx in tests/data/contrib: BeamSearch, GreedySearch and Sampling over tiny decoders with
-random weights, and what ONNX Runtime writes with them. Needs numpy, onnx, onnxruntime; the tests need none of them.
+random weights, and the results of ONNX Runtime. Needs numpy, onnx, onnxruntime; the tests need none of them.
 
     python tests/conformance/make_search_vectors.py [FILTER]
 
-The form of a vector is make_contrib_vectors.py's. ONNX Runtime leaves some places unset: those after the last token when
-all rows have ended before max_length, is padding here.
+The form of a vector is that of make_contrib_vectors.py. If all rows end before max_length, ONNX Runtime leaves the places after
+the last token unset; here they are padding.
 """
 
 import os
@@ -23,7 +23,7 @@ rng = np.random.default_rng(11)
 
 
 class Body:
-    """A subgraph in the making; values are names, constants become initializers of it (or of the main graph)."""
+    """Builds a subgraph. Values are names, and constants become initializers of the subgraph (or of the main graph)."""
 
     def __init__(self, name, outer=None, dtype=np.float32):
         self.name, self.dtype = name, dtype
@@ -98,7 +98,7 @@ def axis_size(g, x, axis):
 
 
 def causal(g, keys, queries):
-    """bool [queries, keys]: the last `queries` of `keys` places see the places in front of them."""
+    """bool [queries, keys]: the last `queries` of `keys` places see the places before them."""
     k = g.op("Range", np.int64(0), keys, np.int64(1))
     q = g.op("Range", g.op("Sub", keys, queries), keys, np.int64(1))
     return g.op("LessOrEqual", g.op("Unsqueeze", k, ints(0)), g.op("Unsqueeze", q, ints(1)))
@@ -129,7 +129,7 @@ class Gpt:
         self.final, self.head = norm_weights(), random(HIDDEN, VOCAB, scale=head)
 
     def rounded(self):
-        """With weights that f16 holds."""
+        """Returns the model with its weights rounded to f16."""
         def visit(v):
             if isinstance(v, np.ndarray):
                 return v.astype(np.float16).astype(np.float32)
@@ -373,7 +373,7 @@ def run(model, feeds, outputs):
 
 def case(name, op, graphs, values, outputs=("sequences",), opset=17, outer=(), reference=None, run_time=(),
          rtol=1e-4, atol=1e-4, change=None, **attributes):
-    """`reference`: graphs for ONNX Runtime, where it cannot run the model's own. `change`: changes its results."""
+    """`reference`: graphs for ONNX Runtime if it cannot run those of the model. `change`: a function that changes its results."""
     if not name.startswith(sys.argv[1] if len(sys.argv) > 1 else ""):
         return
     attributes = {"eos_token_id": 3, "pad_token_id": PAD, **attributes}
@@ -439,7 +439,7 @@ def greedy_cases():
     shared = {"decoder": gpt.graph("decoder", outer, fused=True)}
     case("greedy_fused_attention", "GreedySearch", shared,
          {"input_ids": prompts(2, 4, [(1, 2)]), "max_length": 12}, outer=outer, eos_token_id=VOCAB - 1)
-    # Longer prompts and more rows are read from wrong places by ONNX Runtime when there are more logits.
+    # The prompt is one token of one row: with more, ONNX Runtime reads wrong places if there are more logits than vocab_size.
     case("greedy_vocab_size", "GreedySearch", plain, {"input_ids": prompts(1, 1), "max_length": 10}, vocab_size=13)
     half = gpt.rounded()
     case("greedy_fp16_weights", "GreedySearch", {"decoder": half.graph(cast=True)},
@@ -516,7 +516,7 @@ def beam_cases():
     case("beam_t5_attention_mask", "BeamSearch", old,
          beams(2, ids=text, attention_mask=mask_of(2, 6, keep=[5])), both, **start)
     text = prompts(2, 6, [(1, 2)])
-    text[0, 5] = PAD  # on the right it counts
+    text[0, 5] = PAD  # padding on the right is not masked
     case("beam_t5_padded_right", "BeamSearch", old, beams(2, ids=text), both, **start)
 
 

@@ -44,15 +44,14 @@ bool is_random(const std::string& name) {
 }
 
 struct Tolerance {
-  std::string_view vectors;  // what their names begin with
+  std::string_view vectors;  // prefix of their names
   double absolute;
 };
 // Vectors for which ONNX's runner allows more than 1e-7. It also does so for images of lossy
 // formats, but poprt decodes these to equal bytes.
 constexpr Tolerance kTolerances[] = {
-    // The vectors contain rounding errors of 2e-7 in elements whose exact value, which poprt
-    // computes,
-    // is 0.
+    // The vectors contain rounding errors of 2e-7 in elements whose exact value is 0, which poprt
+    // computes.
     {"test_dft", 1e-6},
 };
 
@@ -264,8 +263,8 @@ Outcome run_vector(const fs::path& directory) {
   return outcome;
 }
 
-// ONNX's big models with made-up weights: DIR/light_x.onnx and DIR/light_x_output_0.pb. The input
-// is 0, 1/n, 2/n ... as in onnx.backend.test.runner.
+// ONNX's large models with artificial weights: DIR/light_x.onnx and DIR/light_x_output_0.pb. The
+// input is 0, 1/n, 2/n ... as in onnx.backend.test.runner.
 Outcome run_light(const fs::path& model) {
   Outcome outcome{Outcome::failed, "(light models)", "", 0, 0};
   try {

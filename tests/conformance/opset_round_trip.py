@@ -2,8 +2,8 @@
 
     opset_round_trip.py FOLDER [--poprt build/release/bin/poprt] [--opsets 11,17,18,20] [--only PART] [--dimension 2] [--onnx] [--json]
 
-FOLDER holds .onnx files. For each opset of the list a model becomes one of it, and that one of the model's own opset again (where that
-can be a target: 11 on); `poprt --check` runs both models of each conversion on equal random inputs. Dimensions that
+FOLDER holds .onnx files. Each model is converted to each opset of the list, and the result back to the model's own opset (if that
+can be a target, that is 11 or later); `poprt --check` runs both models of each conversion on equal random inputs. Dimensions that
 vary become --dimension. --onnx also runs the onnx package's checker and compares both in ONNX Runtime, which must be importable then.
 Prints a Markdown table with a cell for each conversion: `ok`, `refused` (poprt named a node that has no counterpart), `not run` (poprt
 does not run the model in its own opset either) or `FAILED`, and below it the messages. Exit code 1 when something failed."""
@@ -27,7 +27,7 @@ class Tools:
         return ran.returncode, ran.stdout, ran.stderr.strip()
 
     def shapes(self, path):
-        """Options that fix what varies."""
+        """Returns the options that fix the variable dimensions."""
         code, out, err = self.run("-i", path, "--show")
         if code:
             raise RuntimeError(err)
@@ -46,21 +46,21 @@ class Tools:
             return "ok", ""
         if "no conversion from opset" in err:
             return "refused", err.splitlines()[-1]
-        # What cannot be run as it is cannot be compared.
+        # A model that cannot run in its own opset cannot be compared.
         if self.run("-i", source, "--output_model", target, "--lowest_opset", 0, "--check", "--skip_passes", "int64_to_int32", *shapes)[0]:
             return "not run", err.splitlines()[-1]
         return "FAILED", err.splitlines()[-1]
 
 
 def compare_elsewhere(original, converted, dimension):
-    """The onnx package's checker, and both models in ONNX Runtime; returns the differences."""
+    """Checks the converted model with the onnx package and compares both models in ONNX Runtime. Returns the differences."""
     import numpy
     import onnx
     import onnxruntime
 
     try:
         onnx.checker.check_model(converted)
-    except Exception as error:  # whatever it is, it is the answer
+    except Exception as error:  # every error is a result
         return f"onnx.checker: {str(error).splitlines()[0]}"
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -97,7 +97,7 @@ def opset_of(path):
 
 
 def round_trips(tools, path, opsets):
-    """[(opset, to it, back, messages)]"""
+    """Returns a list of (opset, result of the conversion to it, result of the conversion back, messages)."""
     own = opset_of(path)
     shapes = tools.shapes(path)
     rows = []
