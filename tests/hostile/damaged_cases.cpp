@@ -19,7 +19,7 @@ using Words = std::vector<std::string>;
 
 struct Kind {
   std::string name;
-  Words words;  // of poprt
+  Words words;  // arguments of poprt
 };
 
 const std::string kDigits = POPRT_EXAMPLES "/digits/digits.onnx",
@@ -137,7 +137,7 @@ void damage(std::string& bytes, std::mt19937& rng) {
         if (at + 4 <= bytes.size()) std::memcpy(bytes.data() + at, &word, 4);
         break;
       case 4:
-      case 5:  // a little more or less
+      case 5:  // a word that becomes a little larger or smaller
         at -= at % 8;
         if (at + 8 > bytes.size()) break;
         std::memcpy(&word, bytes.data() + at, 8);

@@ -7,7 +7,7 @@ namespace {
 
 using GraphRef = pb::GraphProto&;
 
-// x f32[2,3] -> Relu -> m -> Relu -> y, to be declared.
+// x f32[2,3] -> Relu -> m -> Relu -> y; `declare_more` declares the types of m and y.
 pb::ModelProto two_relus(const std::function<void(GraphRef)>& declare_more,
                          const Dims& x = {2, 3}) {
   pb::ModelProto m = empty_model();
@@ -133,7 +133,8 @@ pb::ModelProto scanning(int state_type, int row_type, const std::string& op) {
   return m;
 }
 
-// y = F(x), where F is Relu twice and declares the type of its inner value, or the model that of y.
+// y = F(x), where F applies Relu twice. F declares its inner value with shape `inner`, and the
+// model declares y with shape `result`.
 pb::ModelProto in_function(const Dims& inner, const Dims& result) {
   pb::ModelProto m = empty_model();
   auto* import = m.add_opset_import();

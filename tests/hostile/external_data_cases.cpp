@@ -137,7 +137,7 @@ constexpr Place kPlaces[] = {
     {"function_body", in_a_function},
 };
 
-// Writes the files that the locations of the cases name.
+// Writes the files to which the locations of the cases refer.
 void prepare(const Folder& f) {
   f.write("w.bin", std::string(64, '\0') + std::string(64, '\1'));
   fs::create_directory(f.model / "sub");

@@ -1,4 +1,4 @@
-// Inputs in .npy files.
+// Invalid inputs in .npy files.
 #include <sys/stat.h>
 
 #include "case.h"
