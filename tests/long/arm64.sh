@@ -2,7 +2,7 @@
 # preset arm64: the runtime for arm64 runs models of this machine under qemu-user; then the tests of core and C ABI
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# Needs what cmake/toolchains/arm64.cmake names, qemu-user-static, and the commands of build/release (or POPRT_BUILD).
+# Needs the packages that cmake/toolchains/arm64.cmake names, qemu-user-static, and the commands of build/release (or POPRT_BUILD).
 # With the argument digits, only the example of digits runs. POPRT_CROSS_ROOT is the folder of an unpacked toolchain, as for
 # CMake, which tests/support/arm64_root makes; its programs find their libraries in it.
 root=${POPRT_CROSS_ROOT:-}

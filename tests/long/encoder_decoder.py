@@ -23,7 +23,7 @@ def is_merged(name):
 
 
 class Reference:
-    """ONNX Runtime with one sequence, whose caches are returned and given back."""
+    """Runs ONNX Runtime on one sequence; the caches that a call returns are inputs of the next call."""
 
     def __init__(self, folder, name):
         options = ort.SessionOptions()

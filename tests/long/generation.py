@@ -83,7 +83,7 @@ FAMILIES = [
 
 
 class Graph:
-    """A graph in the making, whose weights come from one random generator."""
+    """Builds a graph, whose weights come from one random generator."""
 
     def __init__(self, family, seed):
         self.f, self.random = family, np.random.default_rng(seed)
@@ -289,7 +289,7 @@ def attend(g, i, y, shared):
 
 
 def prepare(g):
-    """What all layers use: lengths, masks, tables of the rotation."""
+    """Adds the values that all layers use: lengths, masks, tables of the rotation."""
     f, shared = g.f, {}
     if f.rotated:
         cos, sin = tables(f.rotated)
@@ -358,7 +358,7 @@ def finish(g):
 
 
 class Reference:
-    """ONNX Runtime with one sequence, whose caches are returned and given back."""
+    """Runs ONNX Runtime on one sequence; the caches that a call returns are inputs of the next call."""
 
     def __init__(self, path, f):
         options = ort.SessionOptions()

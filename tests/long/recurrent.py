@@ -19,7 +19,7 @@ def save(name, folder, seed, places):
 
 
 class Reference:
-    """ONNX Runtime with one sequence, whose caches and states are returned and given back."""
+    """Runs ONNX Runtime on one sequence; the caches and states that a call returns are inputs of the next call."""
 
     def __init__(self, folder, name):
         options = ort.SessionOptions()
@@ -30,7 +30,7 @@ class Reference:
         self.inputs = self.session.get_inputs()
 
     def empty(self):
-        """Caches have no place, and states are zeros."""
+        """Returns the caches and states before the first token: caches of length 0, and states of zeros."""
         def size(d):
             return d if isinstance(d, int) else 1 if d.startswith("batch") else 0
 

@@ -1,8 +1,8 @@
-"""Random models with data-dependent sizes, in programs of others.
+"""Runs random models with data-dependent sizes in ONNX Runtime and onnx.reference.
 
-Each model of sized_graph_stream, and what the converter makes of it, runs in ONNX Runtime with graph optimisation off; a
-part of the models runs in onnx.reference, too. Sizes and element types must be those of the generator's interpreter, values
-within the error that it states. Differences and refusals are counted by whom they come from, and each difference is
+Each model of sized_graph_stream, and the converted model, run in ONNX Runtime with graph optimisation off; a
+part of the models also runs in onnx.reference. Sizes and element types must be those of the generator's interpreter, values
+within the error that it states. Differences and refusals are counted by program, and each difference is
 printed with its seed; `sized_graph_stream --check SEED 1` prints that model as text.
 
     python3 sized_graphs.py STREAM [COUNT] [--first SEED] [--jobs N] [--reference N]
@@ -62,7 +62,7 @@ def cause(error):
 
 
 def known_defect(graph):
-    """What onnx.reference 1.23 computes wrong in a graph, or None. ONNX Runtime runs all of this."""
+    """Returns the defect of onnx.reference 1.23 that a graph meets, or None. ONNX Runtime computes these graphs correctly."""
     halves = any(ELEMENT_TYPES[i.type.tensor_type.elem_type] == "float16" for i in graph.input)
     halves = halves or any(ELEMENT_TYPES.get(t.data_type) == "float16" for t in graph.initializer)
     for node in graph.node:
@@ -96,7 +96,7 @@ class Runner:
         self.options.intra_op_num_threads = self.options.inter_op_num_threads = 1
         self.options.log_severity_level = 4
         self.counts, self.faults = collections.Counter(), []
-        self.refusals = {}  # (who, cause): how often, and the first
+        self.refusals = {}  # (program, cause) -> count and the first refusal
 
     def array(self, value, dtype):
         return self.numpy.array(value["values"], dtype=dtype).reshape(value["shape"])
@@ -129,7 +129,7 @@ class Runner:
         return types, lambda feeds: dict(zip(evaluator.output_names, evaluator.run(None, feeds)))
 
     def compare(self, who, about, model, load):
-        """Runs one model on all inputs with one program and counts the outcome. Whether all is equal."""
+        """Runs one model on all inputs with one program and counts the outcome. Returns whether all results are equal."""
         try:
             types, run = load(model)
             for number, given in enumerate(about["runs"]):
@@ -149,7 +149,7 @@ class Runner:
         except Unjudged:
             self.counts[who, "unjudged"] += 1
             return False
-        except Exception as error:  # whatever the program refuses with
+        except Exception as error:  # programs refuse models with many types of exceptions
             self.refuse(who, about, error)
             return False
 
@@ -162,7 +162,7 @@ class Runner:
         warnings.simplefilter("ignore")
         for about, model, converted in records(stream, first, count):
             self.compare("ONNX Runtime, original", about, model, self.session)
-            # What onnx.reference makes of the original decides whether it can judge the converted one.
+            # onnx.reference judges the converted model only if its results for the original are right.
             referenced = (every and about["seed"] % every == 0 and
                           self.compare("onnx.reference, original", about, model, self.reference))
             if not converted:
