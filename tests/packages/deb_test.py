@@ -42,7 +42,7 @@ class Content(unittest.TestCase):
         self.assertEqual(stdout_text.returncode, 0, stdout_text.stderr)
 
     def test_made_again_they_have_the_same_bytes(self):
-        """The smallest one and one of several blocks after they are compressed too."""
+        """Only two packages, of which one is large, are compressed again; of the others, the content is compared."""
         stored = ["libpoprt-compiler1", "poprt-tools", "poprt-triton", "poprt-tensorflow", "poprt-serve",
                   "poprt-inspector", "libpoprt-tokenizer1"]
         with tempfile.TemporaryDirectory() as again:
@@ -149,7 +149,7 @@ class Content(unittest.TestCase):
 
 
 class EmptyRoots(unittest.TestCase):
-    """The commands in one root compile what a C program in another runs."""
+    """The commands in one root compile the model that a C program in another root runs."""
 
     @classmethod
     def setUpClass(cls):
@@ -160,7 +160,7 @@ class EmptyRoots(unittest.TestCase):
         cls.runtime = Root(os.path.join(cls.folder, "runtime"), [deb("libpoprt1")], BASE)
 
     def program(self, source):
-        """A program built against the development package, outside; its path."""
+        """Builds a program with the development package, outside of the root. Returns its path."""
         prefix = os.path.join(self.folder, "dev")
         if not os.path.exists(prefix):
             for name in ("libpoprt-dev", "libpoprt1"):

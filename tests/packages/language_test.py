@@ -1,4 +1,4 @@
-"""Digits from each language, in roots that hold its run time and our package and nothing else.
+"""Runs the digits example of each language in a root that contains only its run time and our package.
 
 Environment: POPRT_BUILD (the build folder, with packages/), POPRT_SOURCE"""
 
@@ -64,7 +64,7 @@ class Languages(unittest.TestCase):
         self.assertAlmostEqual(float(reached.group(1)), expected, delta=0.001)
 
     def check_with_libraries(self, program):
-        """In a root that has the Debian packages of libraries and their dependencies."""
+        """Runs a program in a root that has the Debian packages of the libraries and their dependencies."""
         debs = [package(f"deb/{name}_*.deb") for name in ("libpoprt1", "libpoprt-compiler1")]
         root = Root(os.path.join(self.folder, "root"), debs, BASE)
         root.bring(program, *(os.path.join(DIGITS, f) for f in FILES))
@@ -85,7 +85,7 @@ class Languages(unittest.TestCase):
 
     @unittest.skipUnless(package("python/*.whl") and there("python3-numpy", "python3-venv"), "there is no wheel or no venv")
     def test_printed_lines_install_the_wheel(self):
-        """The lines of README.md and docs/install.md as printed, without network, after the line that builds the wheel."""
+        """Runs the lines of README.md and docs/install.md after the line that builds the wheel, unchanged and without network."""
         for page in ("README.md", "docs/install.md"):
             with self.subTest(page), open(os.path.join(SOURCE, page), encoding="utf-8") as file:
                 block = re.search(r"```\ncmake --build build/release --target package_python\n(.*?)```", file.read(), re.S).group(1)
@@ -166,7 +166,7 @@ class Languages(unittest.TestCase):
 
 
 class Facts(unittest.TestCase):
-    """Licence and metadata, the same in each."""
+    """Licence and metadata are the same in each package."""
 
     def setUp(self):
         with open(os.path.join(SOURCE, "cmake/packages/metadata.json"), encoding="utf-8") as file:
@@ -240,7 +240,7 @@ class Facts(unittest.TestCase):
 
     @unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
     def test_nuspec_matches_its_schema(self):
-        """xmllint (libxml2-utils) with nuspec.xsd, which also refuses changed documents."""
+        """Uses xmllint (libxml2-utils) with nuspec.xsd, and checks that it refuses changed documents."""
         with zipfile.ZipFile(package("csharp/*.nupkg")) as archive:
             names, text = archive.namelist(), archive.read("Poprt.nuspec").decode()
         self.assertEqual(names[0], "[Content_Types].xml")

@@ -1,4 +1,4 @@
-"""An empty root: files of Debian packages and what they depend on, nothing else of this machine. Standard library only."""
+"""An empty root: a folder with the files of Debian packages and their dependencies, and no other file of this machine. Standard library only."""
 
 import functools
 import io
