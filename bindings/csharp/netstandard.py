@@ -4,8 +4,8 @@ Usage: netstandard.py IN.dll OUT.dll
 
 Both have the same code. Only the references differ (ECMA-335, II.22 and II.24): types of mscorlib, System and System.Core are in
 assembly netstandard, and spans are in System.Memory, a package that the nuspec names. New metadata is appended to the
-last section of the file. The assembly keeps its public key, and its signature is zero, as of assemblies that are publicly signed: .NET
-does not verify signatures. Standard library only."""
+last section of the file. The assembly keeps its public key, and its signature is zero, as in publicly signed assemblies: .NET does not
+verify signatures. Standard library only."""
 
 import struct
 import sys
@@ -103,10 +103,10 @@ def retarget(tables, strings, blobs):
         else:
             refs.append(row)
             new[name] = len(refs)
-    while free and free[-1] == len(refs):  # rows that are left over
+    while free and free[-1] == len(refs):  # removes free rows at the end of the table
         refs.pop()
         free.pop()
-    for row in free:  # others stay, and name the same assembly again
+    for row in free:  # other free rows become further references to netstandard
         refs[row - 1] = list(refs[new["netstandard"] - 1])
     for row in tables.rows[TYPE_REF]:
         if row[0] & 3 == 2 and row[0] >> 2 in old:

@@ -104,7 +104,7 @@ class Released {
     const std::lock_guard lock(all.mutex_);
     all.numbers_.push_back(poprt_shim::address(number));
   }
-  // 0: none.
+  // Returns the next number, or 0 if there is none.
   static int64_t take() {
     Released& all = get();
     const std::lock_guard lock(all.mutex_);

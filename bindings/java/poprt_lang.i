@@ -75,7 +75,7 @@
 %typemap(freearg) poprt_values values ""
 %typemap(argout) poprt_values values ""
 
-// The memory of a direct buffer; 0 for another one.
+// The memory of a direct buffer, or 0 for another buffer.
 %typemap(jni) void* nio_buffer "jobject"
 %typemap(jtype) void* nio_buffer "java.nio.Buffer"
 %typemap(jstype) void* nio_buffer "java.nio.Buffer"
@@ -119,7 +119,7 @@ static int64_t raw_after_pass_fn() {
 }
 %}
 
-// Native memory as a buffer, without a copy; valid while its owner lives.
+// Native memory as a buffer, without a copy; valid as long as its owner exists.
 %typemap(jni) jobject raw_view "jobject"
 %typemap(jtype) jobject raw_view "Object"
 %typemap(jstype) jobject raw_view "Object"

@@ -317,7 +317,7 @@ class Door {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (--inside_ == 0) empty_.notify_all();
   }
-  // Without the GIL.
+  // Called without the GIL.
   void close() {
     std::unique_lock<std::mutex> lock(mutex_);
     closed_ = true;

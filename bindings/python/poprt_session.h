@@ -129,7 +129,7 @@ struct QueuedArray {
   Py_buffer view{};
   PyObject* callback = nullptr;  // called with None or a message
 
-  // With the GIL.
+  // Called with the GIL.
   ~QueuedArray() {
     PyBuffer_Release(&view);
     Py_XDECREF(callback);

@@ -41,7 +41,7 @@ enum {
 };
 #endif
 
-// In 3.9's libraries and part of the stable ABI since 3.10.
+// This function is in 3.9's libraries, but part of the stable ABI only since 3.10.
 #if Py_LIMITED_API < 0x030a0000
 extern "C" PyAPI_FUNC(const char*) PyUnicode_AsUTF8AndSize(PyObject*, Py_ssize_t*);
 static inline PyObject* poprt_new_reference(PyObject* object) {

@@ -164,14 +164,14 @@ POPRT_HANDLE(raw_popef_blob_writer, RawPopefBlobWriter)
   }
 }
 
-// Does not need its owner.
+// Remains valid without its owner.
 %extend raw_popef_payload {
   ~raw_popef_payload() { poprt_popef_payload_free($self); }
   int64_t address() { return poprt_shim::address(poprt_popef_payload_data($self)); }
   int64_t bytes() { return static_cast<int64_t>(poprt_popef_payload_size($self)); }
 }
 
-// Does not need the reader. If the executable is "", it is the only one.
+// Remains valid without the reader. An empty name of the executable means the only one.
 %newobject raw_popef_model::create;
 %extend raw_popef_model {
   static raw_popef_model* create(const raw_popef_reader* reader, const char* executable, poprt_result* error) {

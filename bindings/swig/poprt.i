@@ -2,10 +2,10 @@
 // maps the following types with typemaps:
 //
 //   poprt_result                 returned: not null is an error: throw (or return) it, and free it
-//   poprt_result* error          last argument of what returns something else: the same
+//   poprt_result* error          last argument of functions that return another type: the same
 //   poprt_text                   returned: a string of the language; freed
 //   const char*                  UTF-8; never null. "" stands for C's null where that is allowed
-//   poprt_values values        an array of the language; the next argument is its length
+//   poprt_values values          an array of the language; the next argument is its length
 //   int64_t address, int64_t bytes   memory that the caller keeps where it is
 //   int64_t *_fn                 address of a C function
 //
@@ -58,7 +58,7 @@ POPRT_HANDLE(raw_log, RawLog)
   const char* name() { return poprt_anchor_name($self); }
   int32_t dtype() { return poprt_anchor_dtype($self); }
   int64_t rank() { return static_cast<int64_t>(poprt_anchor_rank($self)); }
-  // 0 after the end.
+  // Returns 0 for an index after the end.
   int64_t dimension(int64_t index) {
     const auto i = static_cast<size_t>(index);
     return i < poprt_anchor_rank($self) ? poprt_anchor_shape($self)[i] : 0;
@@ -519,26 +519,27 @@ struct raw_runner_options {
     $self->frozen_inputs = $self->frozen.data();
     $self->frozen_input_count = $self->frozen.size();
   }
-  // "": POPRT_INJECT_FAULTS.
+  // "" means POPRT_INJECT_FAULTS.
   void set_faults(const char* faults) {
     $self->fault_list = faults;
     $self->faults = poprt_shim::or_null($self->fault_list.c_str());
   }
-  // "": POPRT_SHARED_DEVICES.
+  // "" means POPRT_SHARED_DEVICES.
   void set_shared_devices(const char* shared) {
     $self->shared_word = shared;
     $self->shared_devices = poprt_shim::or_null($self->shared_word.c_str());
   }
-  // "": fast.
+  // "" means "map".
   void set_load(const char* load) {
     $self->load_word = load;
     $self->load = poprt_shim::or_null($self->load_word.c_str());
   }
+  // "" means "fast".
   void set_numerics(const char* numerics) {
     $self->numerics_word = numerics;
     $self->numerics = poprt_shim::or_null($self->numerics_word.c_str());
   }
-  // "": that of the executable.
+  // "" means the precision of the executable.
   void set_execution_precision(const char* precision) {
     $self->precision_word = precision;
     $self->execution_precision = poprt_shim::or_null($self->precision_word.c_str());

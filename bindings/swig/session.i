@@ -158,7 +158,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
   poprt_result enqueue_output(int64_t address, int64_t bytes, int64_t done_fn, int64_t user_data) {
     return $self->enqueue(true, address, bytes, done_fn, user_data);
   }
-  // 0 when the queues are closed.
+  // These two return 0 if the queues are closed.
   int64_t capacity() {
     const poprt_shim::Queues::Use use(*$self->queues);
     return static_cast<int64_t>(poprt_queue_capacity(use.get() ? $self->queue : nullptr));
@@ -167,7 +167,7 @@ POPRT_HANDLE(raw_queue, RawQueue)
     const poprt_shim::Queues::Use use(*$self->queues);
     return static_cast<int64_t>(poprt_queue_read_available(use.get() ? $self->queue : nullptr));
   }
-  // Of the session; null when the queues are closed.
+  // Returns the anchor, which the session owns, or null if the queues are closed.
   const raw_anchor* anchor() {
     const poprt_shim::Queues::Use use(*$self->queues);
     return use.get() ? poprt_queue_anchor($self->queue) : nullptr;

@@ -106,7 +106,7 @@ def sort(calls: Iterable[Call]) -> list[str]:
 
 
 def apply_by_name(model: Any, calls: Sequence[Call]) -> Any:
-    """The same for passes that a program selects. It adds no value_info, except for pass shape_inference: types of values
+    """Like apply(), for passes that a program selects. It adds no value_info, except for pass shape_inference: types of values
     become wrong when the program then changes a shape of an input."""
     made = apply(model, calls)
     if hasattr(model, "graph") and all(name != "shape_inference" for name, _ in calls):

@@ -65,7 +65,7 @@ def _kind(annotation: str) -> tuple[str, bool]:
 _classes: list[type[Config]] = []  # all public ones, in the order of their definition
 
 
-# Names of options in other packages, and what corresponds to them.
+# Names of options in other packages, and the corresponding options here.
 OTHER_NAMES = {
     "num_threads": "threads", "n_threads": "threads", "intra_op_num_threads": "threads", "max_batch_size": "batch_size", "dtype": "precision",
     "fp16": "precision", "half": "precision", "input_shapes": "input_shape", "shape": "input_shape", "cache_dir": "cache_path",
@@ -137,7 +137,7 @@ class Config:
             return getattr(self, known)
 
     def _check(self, name: str, value: Any) -> None:
-        """The contents are checked when they are used."""
+        """Checks the kind of a value. Its contents are checked when they are used."""
         kind, optional = _kind(self._annotations[name])
         if kind and not (optional and value is None) and not _KINDS[kind][1](value):
             raise TypeError(f"{type(self).__name__}.{name}: expected {_KINDS[kind][0]}{' or None' if optional else ''}, "

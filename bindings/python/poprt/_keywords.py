@@ -1,4 +1,4 @@
-"""Errors for keywords that a function does not have: where an option of that name belongs."""
+"""Errors for keywords that a function does not have. They state where an option of that name belongs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def unknown(function: str, names: Iterable[str], own: Iterable[str], places: Map
 
 
 def keywords(**places: type[Config]) -> Callable[[_Function], _Function]:
-    """Makes a function refuse keywords that it does not have with the place where they belong."""
+    """A decorator: the function refuses unknown keywords, and the error states where an option of that name belongs."""
     def wrap(function: _Function) -> _Function:
         code = function.__code__
         own = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n not in ("self", "cls")]

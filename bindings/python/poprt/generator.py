@@ -332,7 +332,7 @@ class Generator:
         self._tokenizer = tokenizer
 
     def generate_text(self, prompt: str, *, stop_strings: Iterable[str] = (), **options: Any) -> Iterator[str]:
-        """Generates a text after the prompt and returns its pieces as they come. It ends before the first of ``stop_strings``. The
+        """Generates a text after the prompt and yields its pieces as soon as they are complete. It ends before the first of ``stop_strings``. The
         other options are those of ``generate()``. Since 1.0."""
         stops = list(stop_strings)
         longest = max((len(stop) for stop in stops), default=1)
