@@ -71,7 +71,7 @@ inline std::string write_model(const TemporaryFolder& folder, const std::string&
   return path;
 }
 
-// Of tests/data/cli.
+// The path of a model of tests/data/cli.
 inline std::string sample_model(const std::string& name) {
   return std::string(POPRT_TEST_DATA) + "/cli/" + name + ".onnx";
 }

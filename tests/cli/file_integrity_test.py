@@ -51,7 +51,7 @@ class FileIntegrity(CommandTest):
         self.command = "poprt_exec run"
         for load in ("map", "copy"):
             self.fails([popef, "--random", "--verify", "--load", load], *facts)
-        self.succeeds(popef, "--random")  # as before, without a check
+        self.succeeds(popef, "--random")  # the same file runs without a check
 
     def test_verify_reports_missing_checksums(self):
         text = self.succeeds("--verify", popef_dump_test.RELEASED, command="popef_dump")
@@ -68,7 +68,7 @@ class FileIntegrity(CommandTest):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
-        # It runs when it has used some time of the CPU.
+        # A process that has used some time of the CPU runs the model.
         used = 0
         while process.poll() is None and used < 30:
             time.sleep(0.05)
@@ -107,7 +107,7 @@ class FileIntegrity(CommandTest):
                     ran = subprocess.run(self.arguments(words[1:], words[0]), cwd=self.folder, text=True, timeout=300,
                                          capture_output=True, check=False, preexec_fn=limited,
                                          env={**os.environ, **named})
-                    if ran.returncode == 0:  # a small file
+                    if ran.returncode == 0:  # its files are smaller than the limit
                         continue
                     self.assertEqual(ran.returncode, 1, ran.stderr)
                     self.assertIn("File too large", ran.stderr)
@@ -140,7 +140,7 @@ class Archives(CommandTest):
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117) + "\n"
         with zipfile.ZipFile(self.path("x.npz"), "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("arr_0.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(24))
-        self.fails([model("relu"), "--input", "x=x.npz"], "x[0]")  # a tensor is no sequence
+        self.fails([model("relu"), "--input", "x=x.npz"], "x[0]")  # an archive is a sequence, and the input is a tensor
 
 
 class PipesAndDevices(CommandTest):

@@ -50,7 +50,7 @@ class Interrupted(CommandTest):
         return sorted(set(os.listdir(self.path("out"))) - set(self.made))
 
     def kill_often(self, signals, environment, kills=24):
-        """Kills runs that replace both files at random times; the files that each left."""
+        """Kills runs that replace both files at random times; returns the files that each left."""
         left = []
         for kill, value in zip(itertools.islice(itertools.cycle(signals), kills), itertools.cycle((1.0, 2.0))):
             process = self.begun(self.words(value), self.folder, environment)

@@ -10,7 +10,7 @@ SHAPE = ["--input_shape", "image=2,1,8,8"]
 
 
 def nodes(model_bytes, op_type):
-    """How many nodes of that type a serialised model has: field 4 of NodeProto."""
+    """The number of nodes of that type in a serialised model: field 4 of NodeProto."""
     return model_bytes.count(bytes([0x22, len(op_type)]) + op_type)
 
 
@@ -34,7 +34,7 @@ class OptionTest(CommandTest):
         return self.metadata()
 
     def warned(self, *words):
-        """Runs well, with one warning."""
+        """Expects success with one warning, and returns the warning."""
         ran = self.run_command(*words)
         self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
         return ran.err

@@ -31,14 +31,14 @@ class BatchesPerStep(CommandTest):
             with self.subTest(words):
                 found = self.compiled("d.popef", *words)
                 self.assertEqual(found["device_iterations"], batches)
-                # An anchor is one transfer, whatever a step has of them.
+                # An anchor has the shape of one transfer, regardless of the number of batches in a step.
                 self.assertEqual([(a["name"], a["shape"]) for a in found["anchors"]],
                                  [("image", [2, 1, 8, 8]), ("scores", [2, 10])])
         self.assertIn("device_iterations: 1000000", self.succeeds("-m", "d.popef", command="popef_dump"))
 
     def test_as_the_config_and_the_cache_have_it(self):
         self.write("c.yaml", f"input_model: {model('relu')}\nexport_popef: True\nbatches_per_step: 6\nnum_io_tiles: 32\n".encode())
-        for _ in range(2):  # compiled, then found
+        for _ in range(2):  # the first one compiles, the second one finds the executable in the cache
             self.succeeds("--config_yaml", "c.yaml", QUIET, "--compiler_options", "enable_engine_caching=True", "cache_path=cache")
             found = json.loads(self.succeeds("--json", "executable.popef", command="popef_dump"))["models"][0]
             self.assertEqual(found["device_iterations"], 6)

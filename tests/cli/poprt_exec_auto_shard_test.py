@@ -27,7 +27,7 @@ class AutoShard(CommandTest):
         self.assertIn("poprt.shards", [blob["name"] for blob in dumped["opaque_blobs"]])
 
     def test_a_variable_batch_is_one(self):
-        """As in PopRT's example of sharding, whose model has not been converted."""
+        """The model is not converted, as in PopRT's example of sharding."""
         ran = self.run_command("-i", DIGITS, "--num_ipus", "2", "--runs", "5", "--output_model", "v.onnx")
         self.assertEqual(ran.code, 0, ran.err)
         self.assertIn("input 'image' has variable dimensions; it is cut as [1,1,8,8]", ran.err)
@@ -58,7 +58,7 @@ class AutoShard(CommandTest):
         return json.loads(ran.out)
 
     def chain(self, widths):
-        """Products, each with as many weights as two widths that follow each other give."""
+        """Products; the weights of each have two successive widths as rows and columns."""
         nodes, weights = [], []
         for i, (rows, columns) in enumerate(zip(widths, widths[1:])):
             made = "y" if i + 2 == len(widths) else f"v{i}"
@@ -67,7 +67,7 @@ class AutoShard(CommandTest):
         return nodes, weights
 
     def test_a_chain_is_cut_where_the_fullest_ipu_has_least(self):
-        """Against all possible cuts."""
+        """The cuts are compared with all possible ones."""
         for widths in ([64, 8, 40, 72, 24, 56, 16], [64, 16, 16, 16, 120, 8, 8, 8], [64, 120, 8, 16, 24, 32]):
             nodes, weights = self.chain(widths)
             amounts = [4 * a * b + 1 for a, b in zip(widths, widths[1:])]
@@ -92,7 +92,7 @@ class AutoShard(CommandTest):
 
     def test_warns_of_an_ipu_above_the_memory_proportion(self):
         nodes, weights = self.chain([64, 2560, 2560, 8])
-        ran = self.run_command("-i", "m.onnx", "--num_ipus", "2")  # nothing is there yet
+        ran = self.run_command("-i", "m.onnx", "--num_ipus", "2")  # the model does not exist yet
         self.assertEqual(ran.code, 1)
         self.sharded(nodes, weights, ["--num_ipus", "2", "--memory_proportion", "0.03"])
         ran = self.run_command("-i", "m.onnx", "--num_ipus", "2", "--runs", "1", "--json", "--memory_proportion", "0.02")

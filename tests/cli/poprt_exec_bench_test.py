@@ -41,7 +41,7 @@ class Bench(CommandTest):
         self.assertGreater(r["requests_per_second"], 0)
 
     def test_numbers_belong_together(self):
-        """Whatever the times are: quantiles are among them, and so many requests took no longer than this process."""
+        """For any times, quantiles are between the least and the greatest, and all requests took no longer than the process."""
         for words, requests in ((["--iterations", "1"], 1), (["--iterations", "2"], 2), (["--iterations", "40", "--warmup", "0"], 40),
                                 (["--iterations", "20", "--clients", "2", "--threads", "1"], 40), (["--iterations", "40", "--async"], 40),
                                 (["--iterations", "40", "--through", "queues"], 40), (["--iterations", "40", "--through", "callbacks"], 40)):
@@ -62,7 +62,7 @@ class Bench(CommandTest):
                     self.assertLessEqual(r["requests_per_second"], clients * 1000 / r["min_ms"])
 
     def test_requests_in_flight_are_two_steps(self):
-        """At least 8 and at most 1024; a warning if that fills less than two steps."""
+        """They are at least 8 and at most 1024; a warning is printed if they fill less than two steps."""
         for batches, flying in ((1, 8), (4, 8), (5, 10), (512, 1024), (513, 1024)):
             popef = self.popef(model("relu"), "--batches_per_step", batches)
             for words in (["--async"], ["--through", "callbacks"]):
@@ -94,7 +94,7 @@ class Bench(CommandTest):
         m = self.popef(model("relu"))
         limits = resource.getrlimit(resource.RLIMIT_AS)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_AS, limits)
-        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, limits[1]))  # of which each thread wants 8 MiB
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, limits[1]))  # each thread reserves 8 MiB of it
         self.fails([m, "--clients", "1024", "--seconds", "0.05"], "cannot start 1024 client threads, only ")
         self.command = "poprt_exec poprt_run_popef"
         self.fails(["--popef", m, "--numThreads", "1024", "--iteration", "1"], "cannot start 1024 client threads, only ")
@@ -254,7 +254,7 @@ class BenchGenerate(CommandTest):
         with subprocess.Popen(self.arguments(words), cwd=self.folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             used = 0
-            while process.poll() is None and used < 2 * os.sysconf("SC_CLK_TCK"):  # the model is loaded before
+            while process.poll() is None and used < 2 * os.sysconf("SC_CLK_TCK"):  # by then the model is loaded
                 with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
                     used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
                 time.sleep(0.01)

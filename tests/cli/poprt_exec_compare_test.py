@@ -15,7 +15,7 @@ Y = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
 
 
 def rounded(values):
-    """As float32 holds them."""
+    """The values rounded to float32."""
     return list(struct.unpack(f"<{len(values)}f", struct.pack(f"<{len(values)}f", *values)))
 
 
@@ -96,7 +96,7 @@ class Compare(CommandTest):
         self.assertEqual(self.compare("wide.npy").code, 0)
 
     def test_numbers_of_random_data(self):
-        """Against the formulas of the help text, with references that are zero, not finite and much larger than others."""
+        """They equal the formulas of the help text, with references that are zero, not finite and much larger than others."""
         generator = random.Random(3)
         x = [generator.uniform(0, 4) for _ in range(60)]
         y = rounded([v + generator.choice([0, 0, 1e-4, -0.01, 0.25]) * generator.random() for v in x])
@@ -128,7 +128,7 @@ class Compare(CommandTest):
             self.assertEqual(" norm " in text, norm > 0)
 
     def test_files_of_a_data_set_are_counted_as_the_model_counts(self):
-        """The size of an output that depends on data has no file, an input with a value none either."""
+        """An output for a size that depends on data has no file in the set, and neither has an input with a value in the model."""
         self.write("net.onnx", onnx.model(
             [onnx.node("NonZero", ["x"], ["at"]), onnx.node("Mul", ["v", "c"], ["y"])],
             [onnx.value("x", onnx.F32, [2, 3]), onnx.value("c", onnx.F32, [1]), onnx.value("v", onnx.F32, ["N", 2])],

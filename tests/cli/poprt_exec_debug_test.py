@@ -34,7 +34,7 @@ class InferenceSession:
 
 
 def python_with_numpy():
-    """An interpreter that has it, or None."""
+    """An interpreter of Python that has NumPy, or None."""
     for path in (os.environ.get("POPRT_ONNX_PYTHON"), sys.executable, "/usr/bin/python3"):
         if path and os.path.exists(path) and subprocess.run([path, "-c", "import numpy"], capture_output=True).returncode == 0:
             return path
@@ -163,7 +163,7 @@ class Modify(DebugTest):
         self.assertEqual(self.ops("one.onnx.updated.onnx"), ["Mul", "Relu", "Add"])
 
     def test_random_values(self):
-        """Floats are even from 0 to 1, others one or the other; a name has its own, every time the same."""
+        """Floats are uniform from 0 to 1, others are 0 or 1; the name of a tensor determines its values, which are the same each time."""
         count = 1000
         self.write("many.onnx", w.model(
             [w.node("Identity", [n], [n + "y"]) for n in "abc"], [w.value("a", w.F32, [count]), w.value("b", w.F32, [count]), w.value("c", w.S32, [count])],

@@ -1,4 +1,4 @@
-"""poprt_exec flops; tests/bindings/python/profile_onnx_test.py holds it to the formulas, operator by operator."""
+"""poprt_exec flops; tests/bindings/python/profile_onnx_test.py compares it with the formula of each operator."""
 
 import json
 import struct
@@ -38,7 +38,7 @@ class Flops(CommandTest):
         self.assertRegex(ran.err, r"^poprt_exec flops: 2 nodes are not counted, such as NonZero .*'n'")
 
     def test_graphs_within_nodes(self):
-        """A body counts for each of its runs, of two branches the dearer one."""
+        """A body counts for each of its runs; of two branches, the one with more operations counts."""
         def scalar(name, dtype, data):
             return w.message(5, w.number(2, dtype), w.message(8, name), w.message(9, data))
         v = [w.value(n, w.F32, [4]) for n in ("v", "u")]

@@ -240,7 +240,7 @@ model_fusion:
         self.assertGreater(len(timed), len(plain))
 
     def test_numbers_of_a_run_on_random_data(self):
-        """Of inputs and outputs, and the difference from a reference, against sums over the same numbers."""
+        """Numbers of inputs and outputs, and the difference from a reference, equal sums over the same values."""
         generator = random.Random(2)
         x = [generator.randrange(-999, 999) / 64 for _ in range(2)]
         y = [max(0.0, x[0] * 1 + x[1] * 3), max(0.0, x[0] * 2 + x[1] * 4)]

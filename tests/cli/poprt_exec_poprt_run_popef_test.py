@@ -37,7 +37,7 @@ class PoprtRunPopef(CommandTest):
         self.assertEqual(self.report(popef, "--runner", "hostConcatRunner", "--iteration", "3")[0], "hostConcatRunner")
 
     def test_numbers_belong_together(self):
-        """The statistics of the report follow from the number of rows, whatever the times are."""
+        """For any times, the statistics of the report agree with each other and with the number of rows."""
         popef = self.affine()
         for threads, iterations in ((1, 1), (2, 30)):
             text = self.succeeds("--popef", popef, "--iteration", iterations, "--numThreads", threads)
@@ -47,7 +47,7 @@ class PoprtRunPopef(CommandTest):
             if iterations == 1:
                 self.assertEqual((least, mean, p99), (most, most, most))
             rows = 2 * threads * iterations
-            self.assertAlmostEqual(1000 * rows / rate, total, delta=0.006 + 0.001 * total)  # of rounded numbers
+            self.assertAlmostEqual(1000 * rows / rate, total, delta=0.006 + 0.001 * total)  # the numbers are rounded
             self.assertLessEqual(mean * iterations, total + 0.006 + 0.0001 * iterations)
 
     def test_index_chooses_the_graph_of_a_fused_model(self):

@@ -37,7 +37,7 @@ class Recompile(CommandTest):
     command = "poprt_exec recompile"
 
     def compile(self, onnx, *words):
-        """An executable a.popef in the folder; its bytes."""
+        """Compiles an executable a.popef in the folder and returns its bytes."""
         self.succeeds("-i", onnx, "-o", self.path("a.popef"), "--overwrite", "--output_model", self.path("gone.onnx"),
                       *words, command="poprt")
         os.unlink(self.path("gone.onnx"))
@@ -48,7 +48,7 @@ class Recompile(CommandTest):
             return file.read()
 
     def age(self):
-        """Makes it look like the work of an older version; the package that it really is of."""
+        """Makes a.popef look like the work of an older version; returns the package that compiled it."""
         data = self.read("a.popef")
         package = re.search(rb"poprt \d+\.\d+\.\d+\0", data)[0][:-1]
         self.write("a.popef", data.replace(package + b"\0", STRANGER.ljust(len(package), b"\0") + b"\0", 1))
@@ -164,7 +164,7 @@ class Recompile(CommandTest):
         self.assertEqual(self.read("a.popef"), fresh)
 
     def test_options_alone_are_used_again(self):
-        """Each with a value that makes another executable than none does, or is at least recorded."""
+        """Each option has a value that changes the executable, or is at least recorded in it."""
         halves = ("--precision", "fp16")
         plain = self.compile(DIGITS, *SHAPE, "--embed_source")
         for words in (halves, ("--precision", "fp8_weight"), ("--precision", "fp8", "--ipu_version", "ipu21"), (*halves, "--fp16_skip_op_types", "Gemm"),
@@ -228,10 +228,10 @@ class Recompile(CommandTest):
         self.assertEqual(self.read("a.popef"), given)
 
     def test_a_file_that_names_no_source(self):
-        # As it comes from memory: of the standard input only the bytes are known.
+        # A model that was compiled from memory, for example from the standard input, has no file name.
         self.compile(DIGITS, *SHAPE)
         data = self.read("a.popef")
-        # The same length, so that the rest stays where it is: an unknown option.
+        # The option gets an unknown name of the same length, so that the rest of the file does not move.
         self.write("a.popef", data.replace(b"source\0", b"sauce!\0", 1))
         self.age()
         self.fails(["a.popef"], "records the compile option 'sauce!'", "does not support")

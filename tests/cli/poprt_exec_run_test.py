@@ -54,7 +54,7 @@ class Run(CommandTest):
         self.misused(["d.popef", "--on_demand", "--input_shape", "image=7,1,8,8"], "needs --random")
         self.misused(["d.popef", "--on_demand", "--random", "--input_shape", "image=7,1,8,8/8,1,8,8"], "several shapes")
         self.misused(["d.popef", "--random", "--input_shape", "image=7,1,8,8"], "already compiled")
-        # bench measures a shape.
+        # `bench` measures one shape.
         self.command = "poprt_exec bench"
         self.succeeds("d.popef", "--on_demand", "--input_shape", "image=5,1,8,8", "--iterations", "3", "--clients", "2")
         self.fails(["d.popef", "--on_demand", "--input_shape", "image=5,2,8,8", "--iterations", "3"], "image")
@@ -101,7 +101,7 @@ class Run(CommandTest):
         self.fails([*half[:-1], "image=x.npy", "--numerics", "faithful"], "input 'image' is f16[2,1,8,8], given are f16 [2,3]")
 
     def test_faithful_numerics_of_an_executable_are_those_of_its_model(self):
-        """Bit for bit, of fp16 and of fp8 models; the fast run of the same executable is unchanged."""
+        """They are equal bit for bit for fp16 and fp8 models; the fast run of the same executable is unchanged."""
         self.npy("image.npy", "f2", [2, 1, 8, 8], [((i * 7) % 17) / 16 for i in range(128)])
         given = ["--input", "image=image.npy"]
         shape = ["--input_shape", "image=2,1,8,8"]
@@ -163,7 +163,7 @@ class Run(CommandTest):
     def test_an_output_that_only_has_the_name_of_a_size_is_none(self):
         self.write("m.onnx", onnx.model([onnx.node("Neg", ["x"], ["y"]), onnx.node("Identity", ["i"], ["y:shape"])],
                                         [onnx.value("x", 1, [2, 3]), onnx.value("i", 6, [4])], [onnx.value("y", 1, [2, 3]), onnx.value("y:shape", 6, [4])]))
-        self.npy("i.npy", "i4", [4], [1, 0, 0, 0])  # as many bytes as two numbers of 64 bits, 1 and 0
+        self.npy("i.npy", "i4", [4], [1, 0, 0, 0])  # the same bytes as two 64-bit numbers, 1 and 0
         text = self.succeeds("m.onnx", "--input", "x=x.npy", "i=i.npy", "--output", "y=y.npy")
         self.assertIn("output y: f32[2,3]\n", text)
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], [-v for v in X])
@@ -199,7 +199,7 @@ class Run(CommandTest):
         self.assertEqual(self.read_npy(self.path("000000.npy"))[1], X[:3])
         self.assertEqual(self.read_npy(self.path("000001.npy"))[1], X[3:])
         self.assertEqual(self.read_npy(self.path("b.npy"))[1], X[3:])
-        # It reads its own output.
+        # The command reads its own output.
         self.succeeds(model("sequence"), "--input", "s=s.npz", "--output", "y=y.npy")
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], X)
 
@@ -279,7 +279,7 @@ class Run(CommandTest):
         self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
 
     def test_archives_that_unpack_to_more_than_they_can(self):
-        """DEFLATE packs up to 1032 bytes into one: zeros come near to that, and a header may claim more."""
+        """DEFLATE packs at most 1032 bytes into one. Zeros nearly reach this ratio; a header that claims more is refused."""
         rows = 400_000
         self.npy("zeros.npy", "f4", [rows, 3], [0.0] * (3 * rows))
         self.npz("s.npz", ["zeros.npy"], zipfile.ZIP_DEFLATED)
@@ -290,7 +290,7 @@ class Run(CommandTest):
         with open(self.path("s.npz"), "rb") as file:
             data = bytearray(file.read())
         claimed = 1032 * (len(data) + 1)
-        for at in (22, data.index(b"PK\x01\x02") + 24):  # of the local header, and of the directory
+        for at in (22, data.index(b"PK\x01\x02") + 24):  # the sizes in the local header and in the directory
             data[at:at + 4] = struct.pack("<I", claimed)
         self.write("s.npz", bytes(data))
         self.fails([model("sequence"), "--input", "s=s.npz"], f"'s.npz' is not a valid .npz file: member 'x.npy' cannot have {claimed} bytes")
@@ -353,7 +353,7 @@ class Run(CommandTest):
             self.fails(["m.onnx", "--input", "x=x.npy"], "input 'x' is f16, which cannot represent 65520")
 
     def test_text_that_is_no_utf8_in_files(self):
-        """A byte that begins or goes on with no character is U+FFFD, those around it stay."""
+        """A byte that belongs to no character becomes U+FFFD; the bytes around it stay."""
         words = ["ascii", "\x7f", "\u0080", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff", ""]
         words = [w.encode() for w in words] + [b"\x80", b"a\xbfb", b"\xc1\x80", b"\xc2", b"\xc2a", b"\xe2\x82", b"\xe2\x82a", b"\xf0\x9f\x98", b"\xf0\x9f\x98b",
                                                b"\xf5\x80\x80\x80", b"\xff\xfe", b"\xe2\x28\xa1", b"\xc3\xa9\xc3"]
@@ -387,7 +387,7 @@ class Run(CommandTest):
         self.succeeds(self.relu(), "--random", "--input", "x=x.npy")
 
     def test_made_up_inputs_by_type(self):
-        """Floats around zero, of halves both signs and less than 1; others are 0 and 1; inputs have their own."""
+        """Floats are around zero, halves have both signs and are less than 1, other types are 0 and 1; each input has other values."""
         types = {"a": (1, "<f4"), "b": (1, "<f4"), "c": (11, "<f8"), "d": (10, "<f2"), "e": (16, "<u2"), "f": (7, "<i8"), "g": (6, "<i4"),
                  "h": (3, "|i1"), "i": (9, "|b1")}
         count = 2000
@@ -439,7 +439,7 @@ class Run(CommandTest):
         self.assertIn("instructions", json.loads(self.succeeds(self.relu(), "--random", "--profile", "--json"))["profile"])
 
     def test_shares_of_a_profile(self):
-        """Of the time of all, the longest first."""
+        """Rows have their share of the time of all instructions, the longest first."""
         text = self.succeeds(DIGITS, "--input_shape", "image=2,1,8,8", "--random", "--profile", "--iterations", "3")
         rows = [line.split() for line in text[text.index("        us"):].splitlines()[1:]]
         times, shares = [float(r[0]) for r in rows], [float(r[1]) for r in rows]

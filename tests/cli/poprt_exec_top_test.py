@@ -72,7 +72,7 @@ class Top(CommandTest):
         self.fails(["--fast"], "--fast", code=2)
 
     def test_numbers_of_a_process_that_has_ended(self):
-        """Rates are since its start, times have their own unit, and all numbers agree with --json."""
+        """Rates are averages since its start, each time has a suitable unit, and all numbers agree with --json."""
         process = self.publisher()
         process.kill()
         process.wait()
@@ -83,7 +83,7 @@ class Top(CommandTest):
         def near(shown, value):
             self.assertAlmostEqual(float(shown), value, delta=0.06 + 1e-3 * value)
         row = text.splitlines()[1].split()
-        seconds = s["runs"] / float(row[5])  # until it was looked at
+        seconds = s["runs"] / float(row[5])  # from the start to the sample
         self.assertLessEqual(s["sampled_ns"] - s["started_ns"], seconds * 1.001e9)
         self.assertGreaterEqual(after["sampled_ns"] - s["started_ns"], seconds * 0.999e9)
         self.assertEqual(row[:4], [str(s["pid"]), s["name"], str(s["replica"]), "dead"])

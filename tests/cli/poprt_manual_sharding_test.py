@@ -7,7 +7,7 @@ import unittest
 import onnx_writer as w
 from support import CommandTest
 
-# Twelve layers, of which each third is a cut.
+# Twelve layers, which are cut after every third one.
 LAYERS = 12
 
 
@@ -35,7 +35,7 @@ class ManualSharding(CommandTest):
 """)
 
     def attributes(self, path):
-        """Of each node, as text: the IPU and the stage."""
+        """The IPU and the stage of each node, as text."""
         printed = self.succeeds(path, "--elide", command="poprt_exec opt")
         return {line.split('"')[1]: line[line.index("{"):line.index("}") + 1]
                 for line in printed.splitlines() if "__ipu_number" in line}
@@ -81,7 +81,7 @@ class ManualSharding(CommandTest):
                                             "num_ipus=4", "virtual_graph_mode=manual"))
 
     def results(self, popef, name, rows):
-        """Of the input {name}x, as bytes, whatever the output is called."""
+        """The output for fixed data of the input {name}x, as bytes without its name."""
         self.npy("x.npy", "f4", [rows, 8], [i / 4 - 2 for i in range(8 * rows)])
         self.succeeds(popef, "--input", f"{name}x=x.npy", "--output", f"{name}r{LAYERS - 1}=y.npy", command="poprt_exec run")
         with open(self.path("y.npy"), "rb") as file:

@@ -147,7 +147,7 @@ class ModelFusion(CommandTest):
                                        "  - {input_model: model1.onnx, input_shape: ['X=1,1']}\n  - {input_model: conv.onnx}\n"))
             self.succeeds("executable.popef", "--input", "graph1/x=x.npy", "--output", "graph1/y=fused.npy", command="poprt_exec run")
             self.assertEqual(self.tree()["fused.npy"], self.tree()["alone.npy"], form)
-            # 27 KB of weights, and a program more.
+            # The fused executable has the same 27 KB of weights, and one more program.
             self.assertLess(os.path.getsize(self.path("executable.popef")), os.path.getsize(self.path("alone.popef")) + 8192, form)
 
     def test_models_of_several_opsets(self):

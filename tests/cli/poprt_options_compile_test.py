@@ -125,12 +125,12 @@ class Compile(OptionTest):
         ir = json.loads(text)
         graph, = ir["graphs"]
         items = sum(len(graph[part]) for part in ("inputs", "constants", "nodes"))
-        self.assertEqual(sum(line.startswith('  {"name":') for line in text.splitlines()), items)  # people read it by lines
+        self.assertEqual(sum(line.startswith('  {"name":') for line in text.splitlines()), items)  # one item in each line
         self.assertEqual((ir["format"], [(v["name"], v["dtype"], v["shape"]) for v in graph["inputs"]], graph["outputs"]),
                          ("poprt ir 1", [("image", "f32", [2, 1, 8, 8])], ["scores"]))
         self.assertIn(("Conv", "poprt"), [(n["op_type"], n["domain"]) for n in graph["nodes"]])
         known = {v["name"] for v in graph["inputs"] + graph["constants"]}
-        for node in graph["nodes"]:  # it is a graph: everything that is read was made before
+        for node in graph["nodes"]:  # nodes are sorted: every value is computed before it is read
             self.assertLessEqual({name for name in node["inputs"] if name}, known)
             known |= {v["name"] for v in node["outputs"]}
         self.assertLessEqual(set(graph["outputs"]), known)

@@ -8,7 +8,7 @@ import onnx_writer as onnx
 from option_support import SHAPE, OptionTest
 from support import DIGITS, model
 
-ABOVE_HALF = 1e5  # more than fp16 holds
+ABOVE_HALF = 1e5  # above the range of fp16
 
 
 class ShapesBatchOpset(OptionTest):
@@ -86,7 +86,7 @@ class ShapesBatchOpset(OptionTest):
         self.succeeds("-i", model("squeeze_opset11"), "--check", "--convert_version", "13")
 
     def test_check_detects_changed_results(self):
-        """The constant is beyond fp16 and is clipped, which changes what the model computes."""
+        """The constant is above the range of fp16 and is clipped, which changes what the model computes."""
         nodes = [onnx.node("Add", ["x", "c"], ["y"])]
         values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]
         self.write("clipped.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [1], [ABOVE_HALF])]))
@@ -121,7 +121,7 @@ class GraphOptimisation(OptionTest):
         self.assertNotIn("Identity", self.graph("m.optimized.onnx"))
         self.succeeds("-i", "m.onnx", "--skip_passes", "eliminate_identity")
         self.assertIn("Identity", self.graph("m.optimized.onnx"))
-        for skipped, kind in (("sort_graph", "f16"), ("float_to_half", "f32")):  # that --precision brings
+        for skipped, kind in (("sort_graph", "f16"), ("float_to_half", "f32")):  # a pass that --precision adds
             self.succeeds("-i", "m.onnx", "--skip_passes", skipped, "--precision", "fp16")
             self.assertIn(f"dtype - {kind}", self.succeeds("-i", "m.optimized.onnx", "--show"))
 
@@ -164,7 +164,7 @@ class GraphOptimisation(OptionTest):
         return self.write("products.onnx", onnx.model(nodes, values[:1], values[1:], weights))
 
     def converts_alike(self, path, *words):
-        """The converted model, which gives the same results but for rounding (--check)."""
+        """Returns the converted model, whose results equal those of the original except for rounding (--check)."""
         printed = self.succeeds("-i", path, "--check", *words)
         self.assertRegex(printed, "check: the outputs (are those of the original|differ .*, within the tolerance)\n")
         return self.graph(os.path.basename(path).replace(".onnx", ".optimized.onnx"))
@@ -250,7 +250,7 @@ class GraphOptimisation(OptionTest):
         made = self.graph("sums.optimized.onnx")
         self.assertIn("input %unpack_info : s32[4,1]", made)
         self.assertIn("ai.graphcore.Unpack(", made)
-        # A timeout is enough: the file has the other settings.
+        # Only the timeout is given, because the file has the other settings.
         self.succeeds("--popef", "executable.popef", "--runner", "packRunner", "--packTimeout", "500", "--iteration", "5",
                       command="poprt_exec poprt_run_popef")
         self.assertIn("enable_double_batch_unpack=false", self.metadata()["pack_args"])

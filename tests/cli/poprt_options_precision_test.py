@@ -57,12 +57,12 @@ class Precision(OptionTest):
         self.assertIn("without `precision`", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
 
     def test_enable_avoid_overflow_patterns(self):
-        """Half is a storage type: what overflows fp16 between operators does not, with the option and without."""
+        """Half is only a storage type: values inside of the norm that exceed fp16 do not overflow, with the option and without."""
         nodes = [onnx.node("Mul", ["x", "x"], ["square"]), onnx.node("ReduceSum", ["square"], ["sum"], keepdims=1),
                  onnx.node("Sqrt", ["sum"], ["y"])]
         values = [onnx.value("x", onnx.F32, [2, 3]), onnx.value("y", onnx.F32, [1, 1])]
         self.write("norm.onnx", onnx.model(nodes, values[:1], values[1:]))
-        self.npy("x.npy", "f2", [2, 3], [512.0] * 6)  # whose squares fp16 does not hold
+        self.npy("x.npy", "f2", [2, 3], [512.0] * 6)  # squares of these are above the range of fp16
         for more in ([], ["--enable_avoid_overflow_patterns"]):
             self.succeeds("-i", "norm.onnx", "--precision", "fp16", "--export_popef", *more)
             self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
@@ -179,7 +179,7 @@ class Precision(OptionTest):
         self.assertLess(worst, 0.02 * largest)
 
     def test_fp16_weights_are_plain_where_winograd_transforms_them(self):
-        """3x3 weights of 36 floats each are 9 halves in the file, and the results those of a model that was never in one."""
+        """3x3 weights of 36 floats each are 9 halves in the file, and the results are those of a model that was not stored as PopEF."""
         values = [onnx.value("x", onnx.F32, [1, 32, 16, 16]), onnx.value("y", onnx.F32, [1, 48, 16, 16])]
         weights = [onnx.floats("w", [48, 32, 3, 3], [((i * 37) % 101 - 50) / 500 for i in range(48 * 32 * 9)])]
         self.write("conv.onnx", onnx.model([onnx.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], values[:1], values[1:], weights))
@@ -193,7 +193,7 @@ class Precision(OptionTest):
         sizes = [os.path.getsize(self.path(f"{tile}.popef")) for tile in ("off", "exact", "fast")]
         self.assertLess(max(sizes) - min(sizes), 2048)  # 27 KB each
         off, fast = (self.read_npy(self.path(name))[1] for name in ("off.npy", "fast.npy"))
-        self.assertNotEqual(off, fast)  # another algorithm, in another file of the same size
+        self.assertNotEqual(off, fast)  # another algorithm computes them, and the file has the same size
         self.assertLess(max(abs(a - b) for a, b in zip(off, fast)), 2e-3 * max(map(abs, off)))
 
     def test_fp8_params_and_nodes_that_stay(self):
@@ -229,7 +229,7 @@ class Precision(OptionTest):
         self.assertFalse(os.path.exists(marker))
 
     def test_data_that_is_no_number(self):
-        """An archive as numpy.savez writes it."""
+        """The data is an archive as numpy.savez writes it."""
         for code, value, why in (("f4", float("nan"), "input 'image': sample 1 has the value nan as f32; expected finite numbers"),
                                  ("f4", float("inf"), "sample 1 has the value inf"), ("f8", 1e300, "sample 1 has the value inf as f32")):
             self.npy("image.npy", code, [2, 1, 8, 8], [0.5] * 64 + [value] * 64)
@@ -250,7 +250,7 @@ class Precision(OptionTest):
         self.archive("labels.npz", "label", "i8", [count], list(labels))
 
     def archive(self, name, array, code, shape, values):
-        """As numpy.savez writes it."""
+        """Writes an archive as numpy.savez does."""
         self.npy("array.npy", code, shape, values)
         with zipfile.ZipFile(self.path(name), "w") as archive:
             archive.write(self.path("array.npy"), array + ".npy")
@@ -259,7 +259,7 @@ class Precision(OptionTest):
     INT8 = ["-i", DIGITS, "--precision", "int8", "--calibration_with_data", "--data_preprocess", "images.npz"]
 
     def test_int8_is_as_accurate_as_fp32(self):
-        """One command; the task accuracy of trained digits within half a percent, on all samples and on held-out ones."""
+        """One command makes the model; its accuracy on handwritten digits is within half a percent, on all samples and on held-out ones."""
         self.digits()
         for batch, samples, used in ((360, 360, "also used"), (8, 72, "did not use")):
             for loss in ([], ["minmax"], ["percentile"], ["entropy"], ["mse"], ["mae"], ["snr"], ["kld"], ["cos_dist"]):

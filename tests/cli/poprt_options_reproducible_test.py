@@ -15,7 +15,7 @@ UINT8 = 2  # its number in ONNX
 
 
 def instruction_sets():
-    """Those of this CPU on which the bits are equal."""
+    """The instruction sets of this CPU on which the bits are equal."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         flags = set(next((line for line in file if line.startswith("flags")), "").split())
     return [isa for isa, flag in (("avx2", "avx2"), ("avx512", "avx512vl")) if flag in flags]
@@ -66,7 +66,7 @@ class Network:
 
 
 def convolutions(seed, batch):
-    """One layer of each kind, each with a result of its own."""
+    """One layer of each kind, each with a separate result."""
     n = Network(seed, [batch, 32, 13, 11])
     kinds = [((40, 32, 3, 3), {"pads": [1, 1, 1, 1]}), ((24, 32, 1, 1), {}), ((32, 1, 3, 3), {"group": 32, "pads": [1, 1, 1, 1]}),
              ((32, 8, 3, 3), {"group": 4, "pads": [1, 1, 1, 1], "strides": [2, 2]}), ((20, 32, 3, 3), {"dilations": [2, 2]}),

@@ -250,7 +250,7 @@ class AsArgparse(OptionTest):
         self.assertIn("--precision is given several times; the last value is used: fp16", self.warned(*words))
         self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
         self.succeeds(*words, "--logging_level", "ERROR")
-        self.succeeds("-i", model("relu"), "--output_dir", "x", "--output_dir", "x")  # nothing is lost
+        self.succeeds("-i", model("relu"), "--output_dir", "x", "--output_dir", "x")  # equal values of a repeated option cause no warning
         self.warned("-i", "none.onnx", "-i", model("relu"), "--output_model", "z.onnx")
         self.assertIn("z.onnx", self.tree())
         self.misused(["-i", model("relu"), "--precision", "fp16", "--precision", "int3"], "'int3'")

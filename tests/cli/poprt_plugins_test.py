@@ -26,7 +26,7 @@ def library(name):
 
 
 def rounded(value):
-    """As f32 has it."""
+    """The value rounded to f32."""
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
@@ -73,7 +73,7 @@ class PluginTest(CommandTest):
 
 
 class CustomOperators(PluginTest):
-    """The demonstration of PopRT's manual: LeakyRelu(alpha 0.01)."""
+    """Runs the demonstration of PopRT's manual: LeakyRelu(alpha 0.01)."""
 
     def test_leaky_relu_runs_as_the_manual_has_it(self):
         printed = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"), "--run", "--keep_converted")
@@ -262,7 +262,7 @@ class CustomOperators(PluginTest):
         popef = self.popef(self.trial("RefuseNegative"), "--custom_library_so_paths", library("trial"))
         with open(popef, "rb") as file:
             data = file.read()
-        # The record: ... plugin, plugin version, node, then the version.
+        # The record ends with the plug-in, its version, the name of the node, and the version of the operator.
         at = data.index(struct.pack("<I", 6) + b"node_y" + struct.pack("<i", 3)) + 10
         self.write("other.popef", data[:at] + struct.pack("<i", 4) + data[at + 4:])
         self.command = "poprt_exec run"

@@ -1,4 +1,4 @@
-"""poprt --precision_compare and --check: every number of the log, and the limits of the check, against Python's own."""
+"""poprt --precision_compare and --check: every number of the log, and the limits of the check, against numbers that Python computes."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ def mt19937_64(seed):
 
 
 def rounded(values, letter):
-    """As float16 (e) or float32 (f) hold them."""
+    """The values rounded to float16 (e) or float32 (f)."""
     return list(struct.unpack(f"<{len(values)}{letter}", struct.pack(f"<{len(values)}{letter}", *values)))
 
 
@@ -91,7 +91,7 @@ class CheckTest(CommandTest):
 
 
 class PrecisionCompare(CheckTest):
-    # Multiples of 2^-14, which float32 holds and float16 does not.
+    # Multiples of 2^-14, which float32 represents exactly and float16 does not.
     W = [(i * 7919 % 16001 - 8000) / 2**14 for i in range(4 * 8)]
 
     def model(self, *inputs, columns=8):
@@ -121,11 +121,11 @@ class PrecisionCompare(CheckTest):
 
     def expect_near(self, found, expected, tolerance, what):
         for key, value in expected.items():
-            least = 1 if "skewness" in key or "kurtosis" in key else 1e-6  # of addends with a small sum
+            least = 1 if "skewness" in key or "kurtosis" in key else 1e-6  # these are small sums of large addends
             self.assertAlmostEqual(found[key], value, delta=tolerance * (abs(value) + least), msg=f"{what}: {key}")
 
     def expect_layer(self, found, x, halves=True):
-        """Numbers of the product of x and the weights in float32, and with float16 for all, or for all but x."""
+        """Compares the log with the product of x and the weights in float32 and in float16; with `halves` off, x stays float32."""
         was = product(x, self.W, 8)
         now = rounded(product(rounded(x, "e") if halves else x, rounded(self.W, "e"), 8), "e")
         expected, noise = distances(was, now)
@@ -140,7 +140,7 @@ class PrecisionCompare(CheckTest):
             self.assertLessEqual(sum(abs(a - b) for a, b in zip(sets[title][1], histogram)), 2, title)
 
     def test_random_inputs_are_those_of_the_generator(self):
-        """Of every type; the seed of an input is its place, from 1 on."""
+        """Inputs have every type; the seed of an input is its position, counted from 1."""
         types = [("a", onnx.F32), ("b", onnx.S64), ("c", onnx.F16), ("d", onnx.S32), ("e", F64), ("f", onnx.BOOL), ("g", U8), ("h", S8),
                  ("i", U16), ("j", S16)]
         self.model(*[(name, dtype, [3, 4]) for name, dtype in types])
@@ -159,7 +159,7 @@ class PrecisionCompare(CheckTest):
         self.expect_layer(found["xy"], x)
 
     def test_a_batch_of_data_begins_at_a_random_sample(self):
-        """The same for all inputs, and goes on from the front when it comes to the end."""
+        """It is the same sample for all inputs; after the last sample the first one follows."""
         generator = random.Random(5)
         codes = [("a", onnx.F32, "f4"), ("b", onnx.S64, "i8"), ("c", onnx.F16, "f4"), ("d", onnx.S32, "i4"), ("e", onnx.BOOL, "f4"),
                  ("f", U8, "u1"), ("g", F64, "f8")]
@@ -192,7 +192,7 @@ class PrecisionCompare(CheckTest):
         self.expect_layer(found["xy"], x[4 * first:] + x[:4 * first])
 
     def test_the_worst_layer_is_first(self):
-        """A layer whose numbers are not finite in float16 before all others."""
+        """A layer whose numbers are not finite in float16 is before all others."""
         self.W = [w / 16 for w in self.W]
         names = "abcd"
         self.model(*[(name, onnx.F32, [3, 4]) for name in names])
@@ -207,10 +207,10 @@ class PrecisionCompare(CheckTest):
         self.assertEqual(shown, sorted(shown, reverse=True))
         for number, _, name in ranks:
             self.assertAlmostEqual(float(number), found[name][0]["cosine distance"], delta=1e-6 * abs(float(number)))
-        self.assertEqual(order[0], "dy")  # which keeps the fewest bits
+        self.assertEqual(order[0], "dy")  # whose values keep the fewest bits in float16
 
     def test_layers_without_numbers(self):
-        """Zeros: no noise, no distance; all in the first bar."""
+        """For zeros, noise and distance are 0, and all values are in the first bar of the histogram."""
         self.model(("x", onnx.F32, [3, 4]))
         found, ranks = self.layers(self.log("--precision", "fp16", *self.archive(x=("f4", [3, 4], [0.0] * 12))))
         distance, sets = found["xy"]
@@ -221,7 +221,7 @@ class PrecisionCompare(CheckTest):
             self.assertEqual(sets[title][1], [24] + [0] * 31)
 
     def test_layers_of_which_nothing_is_finite(self):
-        """No moments of a set without numbers, and the distance of disjoint distributions."""
+        """A set without finite numbers has no moments, and the distance is that of disjoint distributions."""
         self.model(("x", onnx.F32, [3, 4]))
         found, ranks = self.layers(self.log("--precision", "fp16", *self.archive(x=("f4", [3, 4], [math.inf] * 12))))
         for title, (numbers, histogram) in found["xy"][1].items():
@@ -245,7 +245,8 @@ class PrecisionCompare(CheckTest):
 
 
 class Check(CheckTest):
-    """What differs by more than a part of itself and a part of the largest is refused. The one input is 0, 0, 0, 0, 0, 1."""
+    """A difference above the sum of a fraction of the value and a fraction of the largest value is refused.
+    The input is 0, 0, 0, 0, 0, 1."""
 
     def write_model(self, nodes, weights, of=onnx.S32, to=onnx.F32):
         self.assertEqual(random_bits(6, 1), [0, 0, 0, 0, 0, 1])
@@ -254,7 +255,7 @@ class Check(CheckTest):
                                         [onnx.floats(name, shape, values) for name, (shape, values) in weights.items()]))
 
     def chain(self, levels, to):
-        """1000 (1 + 2^-11)^levels, whose every factor is 1 in float16."""
+        """Writes a model of 1000 (1 + 2^-11)^levels, in which each factor is 1 in float16."""
         nodes, at = [], "v"
         for i in range(levels):
             nodes += [onnx.node("MatMul", [at, "w"], [f"p{i}"]), onnx.node("Relu", [f"p{i}"], [f"r{i}"])]
@@ -266,7 +267,7 @@ class Check(CheckTest):
         return self.succeeds("-i", "m.onnx", "--check", "--disable_compilation_progress_bar", *words)
 
     def refused(self, *words):
-        """The one line of a check that fails; nothing is written."""
+        """Returns the one line of a check that fails and writes nothing."""
         before = self.tree()
         ran = self.run_command("-i", "m.onnx", "--check", "--disable_compilation_progress_bar", "--output_dir", "new",
                                "--logging_level", "ERROR", *words)
@@ -281,7 +282,7 @@ class Check(CheckTest):
         return printed
 
     def expect_within(self, *words):
-        """The lines of the largest absolute and of the largest relative difference."""
+        """Returns the lines of the largest absolute and the largest relative difference."""
         printed = self.check(*words)
         self.assertIn("check: the outputs differ from those of the original, within the tolerance\n", printed)
         return [re.search(rf"^  largest {kind} difference.*", printed, re.M)[0] for kind in ("absolute", "relative")]
@@ -290,7 +291,7 @@ class Check(CheckTest):
         self.assertRegex(self.refused(*words), r"poprt: --check: output 'y' of the converted model differs in \d of 6 elements, most at " + why)
 
     def test_whole_numbers_may_differ_by_a_thousandth(self):
-        """In a model of float16 that takes and gives whole numbers. 5000 (1 + 2^-11)^5 is 5012."""
+        """The model computes in float16, and its input and output are whole numbers. 5000 (1 + 2^-11)^5 is 5012."""
         self.chain(2, onnx.S32)
         absolute, _ = self.expect_within("--precision", "fp16")
         self.assertIn(": 4 in 'y' at [5,0]: 5004 in the original, 5000 in the converted model (inputs: distinct)", absolute)
@@ -318,7 +319,7 @@ class Check(CheckTest):
         self.assertIn("type of 'y': f32 in the original, f16 in the converted model\n", self.expect_equal("--precision", "fp16"))
 
     def test_nan_in_one_model_differs(self):
-        """Infinity times 0, where constants of float16 stay finite."""
+        """One model computes infinity times 0; in the other, constants of float16 stay finite."""
         self.write_model([onnx.node("MatMul", ["v", "w"], ["p"]), onnx.node("MatMul", ["p", "w"], ["q"]), onnx.node("MatMul", ["q", "z"], ["y"])],
                          {"w": ([1, 1], [1e30]), "z": ([1, 1], [0])})
         self.expect_equal()
@@ -355,7 +356,7 @@ class Check(CheckTest):
         self.assertRegex(printed, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that seed 1 selects.*\n  inputs 'random'")
 
     def test_sizes_that_depend_on_data_are_met_at_both_ends(self):
-        """Those of outputs, and inside of the model, where only the shape remains."""
+        """The model has such sizes in outputs, and inside, where a Shape reads them."""
         self.write("m.onnx", onnx.model(
             [onnx.node("NonZero", ["x"], ["n"]), onnx.node("Shape", ["n"], ["y"]), onnx.node("NonZero", ["c"], ["z"])],
             [onnx.value("x", onnx.F32, [3, 4]), onnx.value("c", onnx.BOOL, [5])],
@@ -366,7 +367,7 @@ class Check(CheckTest):
         self.assertRegex(printed, r"\n  no elements: 'z' with zeros, ")
 
     def test_only_the_part_of_an_output_that_is_real_is_compared(self):
-        """The places of the input's ones, twice: the memory after them is left out of all numbers."""
+        """The output has the positions of the ones of the input; the memory after them is in no number of the report."""
         self.write("m.onnx", onnx.model(
             [onnx.node("Cast", ["x"], ["b"], to=onnx.BOOL), onnx.node("NonZero", ["b"], ["n"]), onnx.node("Cast", ["n"], ["f"], to=onnx.F32),
              onnx.node("MatMul", ["w", "f"], ["y"])],
@@ -381,7 +382,7 @@ class Check(CheckTest):
         self.assertEqual(sum(map(int, histogram.split())), len(expected))
 
     def test_an_output_that_only_has_the_name_of_a_size_is_none(self):
-        """A size that is not a number for each dimension removes nothing: all of the result counts."""
+        """An output named as the size of another one, but without a number for each dimension, does not crop that one."""
         self.write("m.onnx", onnx.model(
             [onnx.node("MatMul", ["x", "w"], ["y"]), onnx.node("ReduceSum", ["y"], ["y:shape"], keepdims=0)], [onnx.value("x", onnx.F32, [6, 2])],
             [onnx.value("y", onnx.F32, [6, 1]), onnx.value("y:shape", onnx.F32, [])], [onnx.floats("w", [2, 1], [1, 2])]))

@@ -12,7 +12,7 @@ class PrintedTest(CommandTest):
     command = "poprt"
 
     def sums(self):
-        """y = x times the sums of x's rows, where x are rows of a table: one sequence of 8 a row."""
+        """y = x times the sums of x's rows, where x are rows of a table: one sequence of 8 in each row."""
         axes = onnx.message(5, onnx.number(1, 1), onnx.number(2, onnx.S64), onnx.message(8, b"axes"), onnx.message(9, (1).to_bytes(8, "little")))
         nodes = [onnx.node("Gather", ["table", "input_ids"], ["x"]), onnx.node("ReduceSum", ["x", "axes"], ["s"], keepdims=1),
                  onnx.node("Mul", ["x", "s"], ["y"])]

@@ -12,7 +12,7 @@ from support import CommandTest, model
 
 
 def full_bars(shown):
-    """How many there are on a terminal, of conversions and of compilations."""
+    """The numbers of complete progress bars of conversions and of compilations."""
     return tuple(len(re.findall(title + r": 100%\|#{40}\|\r*\n", shown))
                  for title in ("PopRT conversion", "Graph compilation"))
 
@@ -75,7 +75,7 @@ class Executables(Results):
     def test_models_of_one_name_are_others_when_no_name_is_left(self):
         self.put("m.onnx", "Relu", "Neg")
         self.assertEqual(self.compiled(), (0, ""))
-        self.put("m.onnx", "Relu")  # of both inputs and both outputs one is left
+        self.put("m.onnx", "Relu")  # the model had two inputs and outputs, and now has one of each
         self.assertEqual(self.compiled(), (0, self.REPLACED))
         before = self.tree()["executable.popef"]
         other = "poprt: './executable.popef' contains another model with the name 'm', whose {}; give --popef_name, " \
@@ -111,7 +111,7 @@ class Executables(Results):
         self.write("m.onnx", elementwise(names, ((), (3, 3), (2, 3), (4, 3)), ("Exp", "Relu", "Neg", "Abs"), outputs))
         code, shown = self.on_terminal("-i", "m.onnx", "--run")
         self.assertEqual(code, 0, shown)
-        self.assertEqual(full_bars(shown), (0, 1), shown)  # without a converted model
+        self.assertEqual(full_bars(shown), (0, 1), shown)  # no converted model is written
         self.assertRegex(shown, r"\nBs: 2\r*\n")
         latency = re.search(r"\nLatency: (\d+\.(\d+))ms\r*\n", shown)
         self.assertEqual(len(latency[2]), 4 if float(latency[1]) < 0.1 else 2)

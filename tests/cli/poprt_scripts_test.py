@@ -13,7 +13,7 @@ PACKAGES = os.path.join(os.path.dirname(BIN), "python")
 PYTHON = os.environ.get("POPRT_ONNX_PYTHON") or ""
 needs_onnx = unittest.skipUnless(PYTHON and os.path.isdir(os.path.join(PACKAGES, "poprt")), "no Python with onnx and poprt")
 
-# As the documented demonstration has it.
+# The pass of the documented demonstration.
 ADD_TO_SUB = b'''import onnx
 from poprt.passes import Pass, register
 
@@ -187,7 +187,7 @@ class CustomShapes(ScriptTest):
 
 
 class Missing(ScriptTest):
-    """No interpreter, no package."""
+    """The interpreter or a package is missing."""
 
     WORDS = ["-i", "add.onnx", "--output_dir", "out", "--custom_pass_config", "sub.py"]
 

@@ -42,7 +42,7 @@ class Base(unittest.TestCase):
         cls.port, cls.grpc_port, cls.process = cls.enterClassContext(serving(cls.repository))
 
     def tearDown(self):
-        self.assertEqual(call(self.port, INFER, image_request(1))[0], 200)  # the server goes on
+        self.assertEqual(call(self.port, INFER, image_request(1))[0], 200)  # the server continues
 
 
 class Parameters(Base):
@@ -330,7 +330,7 @@ class OddRequests(Base):
         with serving(folder) as (port, _, process):
             shutil.copy(os.path.join(self.repository, "half.popef"), target + ".new")
             os.rename(target + ".new", target)
-            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 200)  # the old one
+            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 200)  # the old file is still served
             process.send_signal(signal.SIGHUP)
             end = time.monotonic() + 60
             while call(port, "/v2/models/m")[1]["inputs"][0]["name"] != "x":

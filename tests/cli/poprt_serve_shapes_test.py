@@ -127,7 +127,7 @@ class Shapes(unittest.TestCase):
                 status, answer = self.infer(model, request)
                 self.assertEqual(status, 400, (model, shape, answer))
                 self.assertRegex(answer["error"], "image|'N' is 0")
-        status, answer = self.infer("buckets", image_request(5))  # it is padded to its shapes only
+        status, answer = self.infer("buckets", image_request(5))  # a file with several shapes compiles no other ones
         self.assertEqual(status, 400)
         self.assertIn("expected 1 to 4", answer["error"])
 

@@ -298,7 +298,7 @@ class Repository(ServeTest):
                 file.write(b"damaged")
             os.rename(target + ".new", target)
             time.sleep(0.5)
-            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 200)  # the old one
+            self.assertEqual(call(port, "/v2/models/m/infer", image_request(1))[0], 200)  # the old file is still served
             shutil.copy(os.path.join(self.repository, "half.popef"), target + ".new")
             os.rename(target + ".new", target)
             end = time.monotonic() + 30

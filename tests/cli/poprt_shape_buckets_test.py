@@ -116,7 +116,7 @@ class ShapeBuckets(CommandTest):
             self.assertIn(why, ran.err)
 
     def test_an_output_follows_the_size_that_decides_it(self):
-        # Its 8 and 16 could be 8 times the batch, too.
+        # The sizes 8 and 16 of the output are also 8 times the batch.
         self.compiled("--input_shape", "a=1,4/2,8")
         blob = self.succeeds("executable.popef", command="popef_dump")
         self.assertIn("poprt.branches", blob)

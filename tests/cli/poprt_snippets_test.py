@@ -31,7 +31,7 @@ class SnippetTest(CommandTest):
 
 class QuickStart(SnippetTest):
     def bert_like(self):
-        """Names of tensors as TensorFlow writes them."""
+        """Writes a model with names of tensors as those of TensorFlow."""
         values = [onnx.value(n, onnx.F32, ["unk__1", 4]) for n in ("input_ids:0", "segment_ids:0", "unstack:0")]
         self.write("bert.onnx", onnx.model([onnx.node("Add", ["input_ids:0", "segment_ids:0"], ["unstack:0"])], values[:2], values[2:]))
 
@@ -65,7 +65,7 @@ class QuickStart(SnippetTest):
 
 
     def test_dimensions_that_paddle_and_others_leave_open(self):
-        """By negative numbers, or by placeholder names: two of them are not one size."""
+        """Such dimensions are negative numbers or placeholder names; two equal ones are not the same size."""
         for dims in ([2**64 - 1, 3, 2**64 - 1, 2**64 - 1], ["?", 3, "?", "?"], ["None", 3, "None", "None"], ["p2o.DynamicDimension.0", 3, "?", "p2o.DynamicDimension.1"]):
             with self.subTest(dims):
                 self.write("m.onnx", onnx.model([onnx.node("GlobalAveragePool", ["x"], ["y"])], [onnx.value("x", onnx.F32, dims)],
@@ -78,7 +78,7 @@ class QuickStart(SnippetTest):
 
 class Half(SnippetTest):
     def test_warns_of_constants_outside_the_range_of_fp16(self):
-        """Constants beyond 65500 become that, a tiny epsilon becomes 1e-7."""
+        """Constants above 65500 become 65500, a tiny epsilon becomes 1e-7."""
         nodes = [onnx.node("Add", ["x", "eps"], ["a"]), onnx.node("Mul", ["a", "big"], ["y"])]
         values = [onnx.value(n, onnx.F32, [3]) for n in "xy"]
         self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("eps", [1], [1e-12]), onnx.floats("big", [3], [1e6, -1e6, 2.0])]))
@@ -89,7 +89,7 @@ class Half(SnippetTest):
         text = self.succeeds("m.optimized.onnx", command="poprt_exec opt")
         self.assertRegex(text, r"%eps : f16\[1\] = \[1\.19\d*e-07\]")  # the f16 next to 1e-7
         self.assertRegex(text, r"%big : f16\[3\] = \[65504\.0, -65504\.0, 2\.0\]")  # the f16 next to 65500
-        # The compiler converts the model again; a check computes it, and compiles it.
+        # The compiler and a check convert the model again, but warnings are printed once.
         for more in (["--export_popef"], ["--export_popef", "--run"], ["--run"], ["--check", "--export_popef"]):
             again = self.run_command("-i", "m.onnx", "--precision", "fp16", "--overwrite", *more)
             self.assertEqual(again.err.count(" WARNING "), 2, (more, again.err))
@@ -104,7 +104,7 @@ class Float8(SnippetTest):
             archive.write(self.path("image.npy"), "image.npy")
 
     def test_formats_for_images(self):
-        """As for ResNet50: scales -3, and the first Conv and the last Gemm stay fp16."""
+        """The formats are those for ResNet50: scales are -3, and the first Conv and the last Gemm stay fp16."""
         self.succeeds(*FP8, "--precision", "fp8", "--fp8_params", "F143,F143,-3,-3", "--fp8_skip_op_names", "/0/Conv, /15/Gemm", "--run",
                       "--keep_converted")
         found = self.ops("digits.optimized.onnx")
@@ -180,7 +180,7 @@ class Performance(SnippetTest):
         self.assertEqual(self.converts("--enable_insert_remap", source="m0.onnx").count("Remap"), 1)  # after_matmul by default
 
     def test_products_in_pieces(self):
-        """Names with slashes: the factor, the mode and the precision follow the =."""
+        """Names may contain slashes, because the factor, the mode and the precision follow the =."""
         weights = [onnx.floats("w", [4, 8], [i / 16 for i in range(32)])]
         values = [onnx.value("x", onnx.F32, [6, 4]), onnx.value("/enc/y", onnx.F32, [6, 8])]
         self.write("m0.onnx", onnx.model([onnx.node("MatMul", ["x", "w"], ["/enc/y"])], values[:1], values[1:], weights))
@@ -230,7 +230,7 @@ class ConfigFiles(SnippetTest):
                 self.succeeds(*self.config(text), "--overwrite")
                 made.add(self.tree()["digits.optimized.onnx"])
         self.assertEqual(len(made), 1)
-        # A flow list ends words at commas, for Python's packages too.
+        # Elements of a flow list end at commas, as in Python's packages for YAML.
         self.misused(self.config(f"input_model: {DIGITS}\ninput_shape: [image=2,1,8,8]\n"), "--input_shape: expected NAME=d0", "found '1'")
 
     def test_depth_aliases_size_and_binary_input(self):

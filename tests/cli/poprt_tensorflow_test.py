@@ -24,7 +24,7 @@ class Tensorflow(CommandTest):
     command = "poprt"
 
     def environment(self, package):
-        """Python finds a tf2onnx, which copies a model, or none."""
+        """An environment in which Python finds a tf2onnx that copies a model, or with `package` off none."""
         os.makedirs(self.path("python/tf2onnx"))
         os.mkdir(self.path("saved"))
         if package:
@@ -58,7 +58,7 @@ class Tensorflow(CommandTest):
             self.assertIn(part, words)
 
     def test_an_opset_that_lacks_an_operator_is_not_insisted_on(self):
-        """Then tf2onnx takes its own, and converting goes on as ever."""
+        """tf2onnx then uses its default opset, and the conversion continues as usual."""
         with self.environment(True):
             words = ["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--tag"]
             printed = self.run_command(*words, "lacking")

@@ -1,4 +1,4 @@
-"""poprt: converts, compiles, tries."""
+"""poprt: conversion, compilation and trial runs."""
 
 import os
 import re

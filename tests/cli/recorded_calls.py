@@ -1,5 +1,5 @@
 """The folder, the masks and the records of recorded_commands_test.py and recorded_words_test.py: the output of a call and the
-files it makes, changes or takes away, in tests/data/cli_commands_*.txt."""
+files that it makes, changes or removes, in tests/data/cli_commands_*.txt."""
 
 import os
 import re

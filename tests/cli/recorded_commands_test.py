@@ -326,7 +326,7 @@ poprt_exec debug print --src_model text.onnx --level tensor
 poprt_exec debug print --src_model text.onnx --name .
 """
 
-# Heads of .npy files that hold x or nothing that is one.
+# Headers of .npy files: valid ones for x, and invalid ones.
 HEADS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
          "{'shape': (2, 3), 'fortran_order': False, 'descr': '<f4'}", "{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }",
          "{'descr': '=f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': '|f4', 'fortran_order': False, 'shape': (2, 3), }",
@@ -340,7 +340,7 @@ HEADS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr
          "{'fortran_order': False, 'shape': (2, 3), }", "{'descr': '<f4', 'fortran_order': False}", "{", "", "{}", "[]",
          "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}", "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}"]
 
-# With all that the library logs.
+# Commands with the log messages of the library.
 LOG = """
 poprt -i two.onnx --output c.popef --logging_level DEBUG --compiler_options enable_engine_caching=True cache_path=cached
 poprt -i two.onnx --output c.popef --logging_level DEBUG --compiler_options enable_engine_caching=True cache_path=cached
@@ -369,7 +369,7 @@ class RecordedCommands(CallsTest):
         self.record_lines("run", RUN)
 
     def test_archives_have_no_time(self):
-        """The same arrays are the same bytes."""
+        """The same arrays give the same bytes."""
         self.prepare()
         for _ in range(2):
             self.succeeds("net.onnx", "--input", "x=x.npy", "--output", "y=y.npz", command="poprt_exec run")

@@ -1,6 +1,6 @@
 """The effects of each option on a small model, recorded in tests/data/cli_options.txt: the output of the command, the converted
 graph, the metadata of the executable and its program, each as far as it differs from what the command makes without the
-option. An option that is forgotten on its way, or acts where it must not, is another line. Help texts are whole.
+option. An option that is not passed on, or that acts where it must not, changes a line. Help texts are recorded completely.
 
     POPRT_WRITE_RECORDS=1 POPRT_BIN=build/release/bin python3 tests/cli/recorded_options_test.py   # then read the diff"""
 
@@ -120,7 +120,7 @@ class RecordedOptions(RecordedTest):
     command = "poprt"
 
     def models(self):
-        """Products with a bias; a convolution with what follows; a lookup by numbers; two outputs."""
+        """Writes four models: a product with a bias, a small convolutional network, a lookup of tokens, and a model with two outputs."""
         f32 = {n: onnx.value(n, onnx.F32, [2, 3]) for n in "xyz"}
         weights = onnx.floats("w", [4, 3], [0.5, -1.25, 2, 0.75, 1.5, -0.5, 3, 0.25, -2, 1, -0.125, 0.625])
         self.write("dense.onnx", onnx.model(
@@ -163,7 +163,7 @@ class RecordedOptions(RecordedTest):
         lines = [re.sub(r"^check: the outputs .*", "check: PASSED", line) for line in lines if not REPORT.match(line)]
         found = sorted(os.listdir(out)) if os.path.isdir(out) else []
         lines.append("files: " + ", ".join(found))
-        if "precision_compare.log" in found and model == "dense":  # sums of the others are rounded otherwise elsewhere
+        if "precision_compare.log" in found and model == "dense":  # sums of the other models are rounded differently on other CPUs
             with open(os.path.join(out, "precision_compare.log"), encoding="utf-8") as file:
                 lines += ["l " + self.plain(line).replace(f"out{number}", "OUT") for line in file.read().split("\n") if line]
         if model + ".optimized.onnx" in found:
@@ -193,7 +193,7 @@ class RecordedOptions(RecordedTest):
         self.expect_recorded(f"cli_options_{part.split(' ')[0]}.txt", "# What options do: recorded_options_test.py.\n" + text)
 
     def test_models(self):
-        """Those of tests/data/cli, converted and compiled as they come."""
+        """The models of tests/data/cli, converted and compiled without options."""
         names = sorted(n[:-5] for n in os.listdir(DATA) if n.endswith(".onnx"))
         for name in names:
             shutil.copy(os.path.join(DATA, name + ".onnx"), self.path(name + ".onnx"))

@@ -30,7 +30,7 @@ class Recorded(RecordedTest):
     command = "poprt_exec"
 
     def answers(self, calls):
-        """(heading, command, words) -> lines of the output of each, two at a time."""
+        """(heading, command, words) -> the recorded line of each. Two commands run at a time."""
         def answer(call):
             heading, command, words = call
             result = self.run_command(*words, command=command)
@@ -99,7 +99,7 @@ class Recorded(RecordedTest):
         self.expect_recorded("cli_refusals.txt", text)
 
     def test_reports_of_models_match_the_record(self):
-        """Every model of tests/data/cli, as each command that only looks shows it."""
+        """Every model of tests/data/cli, as each command that only prints models shows it."""
         def shown(call):
             command, words = call
             result = self.run_command(*words, command=command)

@@ -150,7 +150,7 @@ CACHED = ["", "", "--precision fp32", "--precision fp16", "--precision fp8_weigh
 SHAPED = ["--input_shape x=2,3", "--input_shape x=3,3", "--batch_size 2 --batch_axis 0", "--batch_size 3 --batch_axis 0", "--input_shape x=1,3/4,3",
           "--input_shape x=1,3/4,3 --max_padding 0.25", "--input_shape x=1,3/4,3 --pad_values x=0", "--input_shape x=1,3/4,3 --pad_values x=1"]
 
-# As people type them.
+# Command lines as users type them, with mistakes.
 WORDS = """
 poprt --input_modl two.onnx --show
 poprt --input_mod two.onnx --show

@@ -15,7 +15,7 @@ DATA = os.path.join(ROOT, "tests", "data", "cli")
 RECORDS = os.path.join(ROOT, "tests", "data")
 DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
 
-STAMP = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ (\w+ \[poprt\]) \S+\] ")  # of a line of the log
+STAMP = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ (\w+ \[poprt\]) \S+\] ")  # the beginning of a line of the log
 
 
 def model(name):
@@ -101,7 +101,7 @@ class CommandTest(unittest.TestCase):
         return self.fails(words, *facts, "--help", code=2)
 
     def on_terminal(self, *words):
-        """Runs with a terminal for stdout and stderr: exit code and everything shown."""
+        """Runs with a terminal for stdout and stderr: returns the exit code and the whole output."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
@@ -120,7 +120,7 @@ class CommandTest(unittest.TestCase):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
 
     def popef(self, onnx, *words):
-        """Compiles; the path of the PopEF file."""
+        """Compiles, and returns the path of the PopEF file."""
         out = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, out)
         self.succeeds("-i", onnx, "--output_dir", out, "--export_popef", *words, command="poprt")
@@ -176,7 +176,7 @@ class RecordedTest(CommandTest):
     maxDiff = None
 
     def plain(self, text):
-        """Without times and places of this machine."""
+        """The text without times and paths of this machine."""
         return STAMP.sub(r"\1 ", text).replace(self.folder, "FOLDER").replace(ROOT, "ROOT")
 
     def expect_recorded(self, name, text):

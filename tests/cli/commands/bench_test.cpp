@@ -65,7 +65,7 @@ TEST_F(Bench, Json) {
   EXPECT_EQ(other["requests"], 10);
 }
 
-// The bench runs at least one request, and no more than fit into the time.
+// The bench runs at least one request, and ends when the time is over.
 TEST_F(Bench, TimeEndsIt) {
   for (const char* through : {"runner", "callbacks", "queues"})
     EXPECT_GT(report({"net.popef", "--seconds", "0.001", "--through", through})["requests"], 0)
@@ -80,7 +80,7 @@ TEST_F(Bench, TwoStepsAreInFlight) {
   popef("steps.popef", "net.onnx", {{"input_shape", "x=2,3"}, {"batches_per_step", "5"}});
   EXPECT_EQ(message_for({"steps.popef", "--iterations", "10", "--async"}),
             "10 requests, 1 client, 10 requests in flight each");
-  // Through a session whole steps are made.
+  // A session runs whole steps only, so 6 requests become 10.
   EXPECT_EQ(report({"steps.popef", "--iterations", "6", "--through", "callbacks"})["requests"], 10);
 }
 

@@ -124,7 +124,7 @@ TEST_F(Cache, FolderIsThatOfTheCompiler) {
     const std::string out = cache(words).out;
     return out.substr(out.rfind('\n', out.size() - 2) + 1);
   };
-  // Without a folder of the user, which is the last choice.
+  // The user has no home folder, which would be the last choice.
   const char* const before = std::getenv("HOME");
   const std::string home = before ? before : "";
   setenv("HOME", "", 1);

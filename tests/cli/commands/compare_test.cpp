@@ -8,7 +8,7 @@ namespace {
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// y = max(x, 0) of any number of rows, and its data.
+// The model y = max(x, 0) with any number of rows, and data for it.
 class Compare : public CommandTest {
  protected:
   Compare() {
@@ -71,7 +71,7 @@ TEST_F(Compare, Json) {
                                         {"outputs", nlohmann::json::array({row})}}));
 }
 
-// Each on both sides: the exact limit and a little less.
+// Each tolerance is tried at the exact limit and a little below it.
 TEST_F(Compare, Tolerances) {
   const std::vector<float> off = {1, 0, 4, 8.5};
   const auto code = [&](const std::vector<std::string>& tolerance) {
@@ -80,7 +80,7 @@ TEST_F(Compare, Tolerances) {
     return against(off, words).code;
   };
   EXPECT_EQ(code({}), 1);
-  EXPECT_EQ(code({"--norm", "0.0588236"}), 0);  // of 8.5
+  EXPECT_EQ(code({"--norm", "0.0588236"}), 0);  // 0.5 / 8.5
   EXPECT_EQ(code({"--norm", "0.0588235"}), 1);
   EXPECT_EQ(code({"--bad_frac", "0.25"}), 0);
   EXPECT_EQ(code({"--bad_frac", "0.2499"}), 1);
@@ -92,7 +92,7 @@ TEST_F(Compare, Tolerances) {
   EXPECT_EQ(alone("--atol", "0.4999"), 1);
   EXPECT_EQ(alone("--rtol", "0.0588236"), 0);
   EXPECT_EQ(alone("--rtol", "0.0588235"), 1);
-  // Sums of both.
+  // The limit is the sum of both.
   EXPECT_EQ(against(off, {"--atol", "0.25", "--rtol", "0.0294118"}).code, 0);
   EXPECT_EQ(against(off, {"--atol", "0.25", "--rtol", "0.0294117"}).code, 1);
 }
@@ -126,7 +126,8 @@ TEST_F(Compare, ShapeOfTheReference) {
   EXPECT_EQ(ran.err, "poprt_exec compare: output 'y' is f32[1,4], its reference has shape [4]\n");
 }
 
-// Next to the data or above it; the nearer file is used, and options come first.
+// The file data.json is next to the data or in the folder above; the nearer file is used, and
+// options have priority.
 TEST_F(Compare, TolerancesOfADataSet) {
   data_set("set/data_0");
   const auto code = [&](std::vector<std::string> more = {}) {
@@ -201,7 +202,7 @@ TEST_F(Compare, VariableShapesMatchTheData) {
   const Ran other = compare(fixed);
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("'x2'"), std::string::npos) << other.err;
-  // Of the data set, and of both ways to give a file.
+  // Shapes also follow from a data set, and from files of either option.
   data_set("set");
   pb("set/input_1.pb", {1, 2, 3, 4});
   npy("r.npy", {2, 4}, {1, -2, 4, 8, 1, 2, 3, 4});

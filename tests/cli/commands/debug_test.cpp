@@ -53,7 +53,7 @@ TEST(DebugHelp, OfEachCommand) {
                                "tests/cli/commands/debug_test.cpp.");
 }
 
-// Differences by hand: of m, r and y at 1, -1, 2 and 4.
+// The expected differences were computed by hand from m, r and y at x = 1, -1, 2 and 4.
 TEST_F(Debug, OutputsAreCompared) {
   const Ran ran = compare({"--input_data", "x=x.npy", "--compare_method", "mse, mae"});
   EXPECT_EQ(ran.code, 0) << ran.err;

@@ -29,7 +29,7 @@ constexpr const char* kNet = R"(graph "g" opset {"": 17} {
 }
 )";
 
-// By hand: 2 x 5 x 4 x 3, and one for each of 15 elements.
+// The expected numbers are 2 x 5 x 4 x 3, and one for each of 15 elements.
 TEST_F(Flops, RowsOfNodesAndTheirSum) {
   const Ran ran = counted(kNet, {"--verbose", "--input_shape", "x=5,4"});
   EXPECT_EQ(ran.err, "");
@@ -58,7 +58,7 @@ TEST_F(Flops, VariableInputsAreRefused) {
       << ran.err;
 }
 
-// An input that is read twice, and one that is left out, of which nothing is read.
+// An input that a node has twice counts once; an input that is left out has no bytes.
 TEST_F(Flops, InputsCountOnce) {
   EXPECT_EQ(cost(R"(graph "g" opset {"": 17} {
   input %x : f32[8]
@@ -134,8 +134,8 @@ TEST_F(Flops, ScansCountEachStep) {
   EXPECT_EQ(flops("4,6", "6,4", ", scan_input_axes = [-1, 0]"), 6 * 8);
 }
 
-// NonZero gives a row for each axis, of a length that is not known: two steps of four additions
-// over rows, one where it is scanned over columns.
+// NonZero returns two rows (one for each axis) of unknown length. A Scan over its rows counts two
+// steps of four additions; a Scan over its columns, whose number is unknown, counts one step.
 TEST_F(Flops, ScansCountStepsOfAKnownLength) {
   const auto flops = [&](const std::string& axis) {
     return counted(R"(graph "g" opset {"": 17} {

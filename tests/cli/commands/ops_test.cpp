@@ -5,7 +5,7 @@
 namespace poprt::cli::test {
 namespace {
 
-// Cells of the rows of a table in Markdown that `text` ends with.
+// Returns the cells of the rows of the table in Markdown at the end of `text`.
 std::vector<std::vector<std::string>> cells(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
   std::istringstream lines(text.substr(text.find("\n| ")));
@@ -43,7 +43,7 @@ TEST(Ops, ConversionsMatchTheDocuments) {
   EXPECT_TRUE(file_text(POPRT_DOCS "/opsets.md").ends_with("\n\n" + ran.out));
 }
 
-// As the pages of the documents have them.
+// The options are those of the documents.
 TEST(Options, JsonAndLines) {
   const Ran json = run_command(add_options, {"options", "--json"});
   const nlohmann::json found = json.json();

@@ -5,7 +5,7 @@
 namespace poprt::cli::test {
 namespace {
 
-// Of N rows.
+// A model of N rows.
 constexpr const char* kRows = R"(graph "g" opset {"": 13} {
   input %x : f32[N,3]
   const %c : f32[1,3] = [1.0, 2.0, 3.0]
@@ -17,7 +17,7 @@ constexpr const char* kRows = R"(graph "g" opset {"": 13} {
 }
 )";
 
-// Of two rows.
+// The same model with two rows.
 std::string two_rows() {
   std::string text = kRows;
   for (size_t at; (at = text.find("[N,")) != text.npos;) text[at + 1] = '2';
@@ -55,7 +55,7 @@ TEST_F(Opt, OnnxIsRead) {
   EXPECT_EQ(count(ran.out, "Identity("), 2) << ran.err;
 }
 
-// A node with an attribute that its operator does not have.
+// A node has an attribute that its operator does not have.
 TEST_F(Opt, StrictTurnsWarningsIntoErrors) {
   std::string odd = two_rows();
   odd.replace(odd.find("Relu(%d)"), 8, "Relu(%d) {odd = 1}");
@@ -138,7 +138,7 @@ TEST_F(Opt, StageCompileRunsThePassesOfTheCompiler) {
             staged({"convert", "--rewrite_limit", "0"}));
 }
 
-// A model of several parts: a graph for each part, and one program.
+// A model of several parts is printed as a graph for each part, and as one program.
 TEST_F(Opt, AModelAtSeveralShapesHasAGraphForEach) {
   write("g.ir", kRows);
   for (const std::vector<std::string>& shapes :
@@ -164,7 +164,7 @@ TEST_F(Opt, AModelAtSeveralShapesHasAGraphForEach) {
 TEST_F(Opt, AFusedModelHasAGraphForEachModel) {
   std::vector<std::unique_ptr<ir::Graph>> graphs;
   for (int i = 0; i < 2; i++) graphs.push_back(ir::parse_text(two_rows()));
-  // The second is cut for two IPUs.
+  // The second graph is divided over two IPUs.
   int64_t ipu = 0;
   for (ir::Node* n : graphs[1]->nodes()) ir::set_seat(*n, {ipu++ / 3, -1});
   onnx::export_file(*compiler::fuse_graphs(std::move(graphs), {"a", "b"}), "fused.onnx");
@@ -205,7 +205,7 @@ TEST_F(Opt, TimingReportsRewritesAndNodesOfEachPass) {
   EXPECT_EQ(count(ran.out, "graph \"g\""), 1);
 }
 
-// Types are inferred for passes that are run alone, not when nothing runs.
+// Types are inferred for passes that are selected by --passes, but not if no pass runs.
 TEST_F(Opt, PassesSeeTypes) {
   std::string bare = kRows;
   for (const char* name : {"%a", "%b", "%d", "%y"})
@@ -240,7 +240,7 @@ TEST_F(Opt, ArgumentsOfPasses) {
   const std::string named = "const_batch_size.const_batch_size=5";
   EXPECT_NE(text({"--passes", "const_batch_size", "--pass_args", named}).find("N=5"),
             std::string::npos);
-  // Of several passes, and with line feeds.
+  // Arguments of several passes, with line feeds.
   const std::string cut = text({"--passes", "manual_sharding,const_batch_size", "--pass_args",
                                 named, R"(manual_sharding.sharding_info=one=0\nthree=1)",
                                 R"(manual_sharding.pipelining_info=one=0\nthree=1)"});
@@ -270,7 +270,7 @@ TEST_F(Opt, ArgumentsOfPasses) {
   EXPECT_NE(refused({"--pass_args", named}).find("--passes does not contain"), std::string::npos);
 }
 
-// Before anything is read.
+// Names of passes are checked before a file is read.
 TEST_F(Opt, UnknownPassesAreRefused) {
   for (const char* option : {"--passes", "--skip_passes", "--stop_after"}) {
     const Ran ran = run_command(add_opt, {"opt", "nowhere.ir", option, "no_such_pass"});

@@ -1,4 +1,4 @@
-// Every bound of every option: the last value that is taken and the first that is not.
+// Tests every bound of every option: the last value that is accepted and the first that is not.
 #include "cli/commands/command_test.h"
 
 namespace poprt::cli::test {
@@ -32,7 +32,7 @@ void expect_bounds(AddCommand add, const std::vector<std::string>& begin,
 
 const std::string kMost = std::to_string(std::numeric_limits<int64_t>::max());
 
-// The words that a command needs, and that none of them may be missing.
+// Expects that a command accepts `words`, and refuses them without the words at each of `needed`.
 void expect_needed(AddCommand add, const std::vector<std::string>& words,
                    const std::vector<std::pair<size_t, size_t>>& needed) {
   EXPECT_EQ(run_command(add, words, false).code, 0);
@@ -143,7 +143,7 @@ TEST(OptionRefusals, Opt) {
                  {"--stage", {"none", "convert", "compile"}, {"half"}}});
 }
 
-// Lists: one form at a time.
+// Commands that print a list accept one form at a time.
 TEST(OptionRefusals, Lists) {
   const std::vector<std::pair<AddCommand, std::string>> lists = {
       {add_ops, "ops"}, {add_options, "options"}, {add_passes, "passes"}};

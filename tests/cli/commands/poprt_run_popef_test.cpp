@@ -137,7 +137,7 @@ TEST_F(Processes, ReceiveTheOptionsOfTheCommand) {
 TEST_F(Processes, ReportTogether) {
   const Ran ran = run_file("report", {"--numProcesses", "3", "--iteration", "2"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "warning: one\nwarning: two\n");  // of one of them
+  EXPECT_EQ(ran.err, "warning: one\nwarning: two\n");  // of one process only
   EXPECT_EQ(ran.out,
             "runner: modelRunner, threads: 1, iterations: 2, batch size: 5\n"
             "processes: 3, replicas in each: 1\n"
@@ -150,7 +150,7 @@ TEST_F(Processes, ReportsAFailedProcess) {
             "poprt_exec poprt_run_popef: process 0: ended with code 3\n");
 }
 
-// Compared with each other if no tensor is shared.
+// Without POPRT_SHARED_DEVICES, the processes share the devices of a temporary folder.
 TEST_F(Processes, ShareDevices) {
   const auto shared = [] {
     const std::string err = run_file("shared", {"--numProcesses", "2"}).err;

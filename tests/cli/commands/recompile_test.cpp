@@ -28,7 +28,7 @@ class Recompile : public CommandTest {
     reader->parseFile(file);
     return popef::ModelBuilder(reader).createModel();
   }
-  // The file with other metadata, and with the blobs that `more` adds.
+  // Rewrites the file with other metadata, and with the blobs that `more` adds.
   static void rewrite(
       const std::string& file, const std::function<void(Metadata&)>& change,
       const std::function<void(popef::Writer&)>& more = [](popef::Writer&) {}) {
@@ -231,7 +231,7 @@ TEST_F(Recompile, FindsTheSourceNextToTheFile) {
     });
   });
   EXPECT_EQ(recompile({"sub/a.popef", "--force", "--json"}).json()["source"], "sub/net.onnx");
-  // Under another name it is recorded.
+  // A source with another name is recorded under that name.
   std::filesystem::rename("sub/net.onnx", "other.onnx");
   EXPECT_EQ(recompile({"sub/a.popef", "--force", "--source", "other.onnx"}).code, 0);
   std::vector<std::string> names;
@@ -268,7 +268,7 @@ TEST_F(Recompile, FileThatNamesNoSource) {
       << wrong.err;
   EXPECT_NE(wrong.err.find(", expected the recorded hash "), std::string::npos) << wrong.err;
   EXPECT_EQ(recompile({"a.popef", "--force", "--source", "net.onnx"}).code, 0);
-  // Without a hash any model will do.
+  // If the file records no hash, any model is accepted as source.
   rewrite("a.popef", [](Metadata& m) {
     options(m, [](auto& all) {
       std::erase_if(all, [](const popef::Option& o) { return o.name().starts_with("source"); });
@@ -290,7 +290,7 @@ TEST_F(Recompile, EmbeddedSourceIsUsedUnlessAnotherIsGiven) {
             "moved.onnx");
 }
 
-// Files of its external data that would be outside of their folder.
+// Names of embedded files with external data must not lead out of the folder.
 TEST_F(Recompile, EmbeddedFilesStayInTheirFolder) {
   onnx::export_file(*ir::parse_text(R"(graph "g" opset {"": 17} {
   input %x : f32[1,2]

@@ -17,7 +17,7 @@ class Run : public CommandTest {
     words.insert(words.begin(), "run");
     return run_command(add_run, words);
   }
-  // Without times.
+  // The lines of the output, without times.
   static std::vector<std::string> lines(const Ran& ran) {
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.err, "");
@@ -66,7 +66,7 @@ TEST_F(Run, ProfileIsATableOfShares) {
   EXPECT_NE(found[3].find("rectified"), std::string::npos);
 }
 
-// Of a sequence as an archive, or one of its elements.
+// A sequence is written as an archive; one of its elements as an array.
 TEST_F(Run, SequencesAreWritten) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[2,3]
@@ -100,7 +100,7 @@ TEST_F(Run, ChipNumericsRequireAFile) {
   EXPECT_EQ(run(one_iteration).code, 0);
 }
 
-// 60000 + 60000 is no half.
+// 60000 + 60000 is beyond the range of f16.
 TEST_F(Run, OverflowConvertsAsOptionsRequest) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f16[1]
@@ -131,7 +131,7 @@ TEST_F(Run, OverflowConvertsAsOptionsRequest) {
     EXPECT_NE(ran.err.find("--overflow needs --numerics faithful"), std::string::npos) << ran.err;
     EXPECT_EQ(run({model, "--random", "--overflow", "nan"}).code, 0);
   }
-  EXPECT_EQ(bits("net.popef", {}), 0x7c00);  // infinite, as IEEE 754 has it
+  EXPECT_EQ(bits("net.popef", {}), 0x7c00);  // infinite, as IEEE 754 defines
 }
 
 TEST_F(Run, UnknownOutputsAreRefusedBeforeAnythingIsWritten) {
@@ -171,7 +171,7 @@ TEST_F(Run, ReportsInputsThatWereFolded) {
             nlohmann::json::array({"s"}));
 }
 
-// a, four texts, is joined with "!".
+// The model appends "!" to each of the four texts in a.
 TEST_F(Run, TextIsPrintedAndWritten) {
   const std::string join = POPRT_TEST_DATA "/cli/join.onnx";
   write_npy("a.npy", {POPRT_DTYPE_STRING, {4}, {}, {"one", "", "zw\u00f6lf", "\"x\""}});
@@ -191,7 +191,7 @@ TEST_F(Run, TextIsPrintedAndWritten) {
   EXPECT_FALSE(std::filesystem::exists("u.npy"));
 }
 
-// Weights that come with the program are its own.
+// An input that has data in the program needs no other data.
 TEST_F(Run, InputsThatHaveDataNeedNotBeGiven) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[1,2]

@@ -10,7 +10,7 @@
 namespace poprt::cli {
 namespace {
 
-// A model whose sub-graphs need these parts of a chip.
+// Compiles a model whose sub-graphs need these fractions of the memory of a chip.
 CompilePlan compile_parts(const std::vector<double>& parts) {
   return [=](const Plan& plan) {
     Candidate c;
@@ -54,12 +54,14 @@ TEST(ShardSearch, AmountsAreBytesOrTimes) {
 TEST(ShardSearch, FullestGivesToTheNeighbourWithMoreRoom) {
   EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {5, 9, 4})), (Plan{2, 3, 6}));
   EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {4, 9, 5})), (Plan{3, 4, 6}));
-  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {5, 9, 5})), (Plan{2, 3, 6}));  // the right one
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {5, 9, 5})),
+            (Plan{2, 3, 6}));  // the right neighbour
   EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {9, 1, 1})),
-            (Plan{1, 4, 6}));  // the first has none left
+            (Plan{1, 4, 6}));  // the first has no left neighbour
   EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {1, 1, 9})),
-            (Plan{2, 5, 6}));  // nor the last one right
-  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {9, 9, 1})), (Plan{1, 4, 6}));  // the first of two
+            (Plan{2, 5, 6}));  // the last has no right neighbour
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {9, 9, 1})),
+            (Plan{1, 4, 6}));  // the first of the two fullest
 }
 
 TEST(ShardSearch, OnlySubGraphStays) {
@@ -88,7 +90,7 @@ TEST(ShardSearch, PlanThatFitsIsNotMoved) {
   EXPECT_EQ(compiled, 1);
 }
 
-// It may get worse in between, and two IPUs may give one part back and forth.
+// A move may make the plan worse, and two IPUs may pass one part back and forth.
 TEST(ShardSearch, LeastFullOfAtMostSixteenMovesIsTaken) {
   int compiled = 0;
   const auto compile = [&](const Plan& plan) {
@@ -131,8 +133,8 @@ TEST(ShardSearch, NeighboursMoveOneBorderByOne) {
   EXPECT_EQ(neighbours({2, 3, 5}), (std::vector<Plan>{{1, 3, 5}, {2, 4, 5}}));
 }
 
-// Compiles and measures without work: the speed of a plan follows from its first border. Records
-// the plans that were compiled and measured.
+// Replaces compilation and measurement: the speed of a plan depends on its first border only.
+// Records the plans that were compiled and measured.
 struct Speeds {
   std::vector<double> by_border;
   std::vector<Plan> compiled, measured;
@@ -188,7 +190,7 @@ TEST(ShardSearch, FirstPlanMayBeSlower) {
   Speeds flat{{0, 5, 5, 5, 5, 5, 5, 5, 5}};
   best = flat.at(4);
   improve(best, {7, 9}, flat.how());
-  EXPECT_EQ(best.plan, (Plan{4, 9}));  // as fast is not faster
+  EXPECT_EQ(best.plan, (Plan{4, 9}));  // an equally fast plan is not faster
   EXPECT_EQ(flat.measured, (std::vector<Plan>{{7, 9}, {3, 9}, {5, 9}}));
 }
 

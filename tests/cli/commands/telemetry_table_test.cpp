@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A session that began a second after the machine did.
+// A session that started when the clock was at one second.
 Json session(double seconds, double runs, double busy_ns, double completed) {
   return {{"pid", 321},
           {"name", "net"},
@@ -85,11 +85,12 @@ TEST(TelemetryTable, TwoReadingsAtOneTimeDoNotDivideByZero) {
   TelemetryTable table;
   const Words row = rows(table.text(all({session(0, 0, 0, 0)})))[0];
   EXPECT_EQ(Words(row.begin() + 4, row.begin() + 7), (Words{"0.0", "0.0", "0.0%"}));
-  const Words busy = rows(TelemetryTable().text(all({session(0, 5, 0, 3)})))[0];  // as of 1 ns
+  const Words busy =
+      rows(TelemetryTable().text(all({session(0, 5, 0, 3)})))[0];  // rates as if 1 ns had passed
   EXPECT_EQ(Words(busy.begin() + 4, busy.begin() + 6), (Words{"3000000000.0", "5000000000.0"}));
 }
 
-// By process and start: another process may have the number of one that ended.
+// Another process may have the id of one that ended, but not the same start.
 TEST(TelemetryTable, DistinguishesSessionsByProcessAndStart) {
   TelemetryTable table;
   Json other = session(1, 10, 0, 0), third = session(1, 40, 0, 0);

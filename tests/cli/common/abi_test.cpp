@@ -104,7 +104,7 @@ TEST(Abi, SettingsBecomeOptions) {
   s.allow_links = true;
   s.progress = [](double, const char*, void*) {};
   s.user_data = &s;
-  for (int call = 0; call < 2; call++) o = s.get();  // the second as the first
+  for (int call = 0; call < 2; call++) o = s.get();  // a second call returns the same
   ASSERT_EQ(o->input_shape_count, 2U);
   EXPECT_STREQ(o->input_shapes[0].name, "x");
   EXPECT_EQ(o->input_shapes[0].rank, 2U);

@@ -17,7 +17,7 @@ TEST(Interrupt, SignalsRemoveTemporaryFilesThatAreOpen) {
     const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
     const int status = status_of([&] {
       const std::string own = ".poprt-" + std::to_string(::getpid()) + "-";
-      for (int i = 0; i < 200; i++)  // more than one reading of the folder of descriptors gives
+      for (int i = 0; i < 200; i++)  // more than one read of the folder of descriptors returns
         ::open(path(own + std::to_string(i)).c_str(), O_CREAT | O_WRONLY, 0600);
       ::open(path("x" + own).c_str(), O_CREAT | O_WRONLY, 0600);
       ::open(path(".poprt-1-a").c_str(), O_CREAT | O_WRONLY, 0600);

@@ -120,7 +120,7 @@ TEST(OptionTable, ReadsOptionsFromACommandLine) {
 TEST(OptionTable, NamesHaveNoBlanksAround) {
   const Line line({"--passes", " a , b c,,d", ","});
   EXPECT_EQ(line.given.names("passes"), (Words{"a", "b c", "d"}));
-  // A comma alone stays: it is no end of a name.
+  // A word that is only a comma stays, because it ends no name.
   EXPECT_EQ(line.given.joined("passes"), " a , b c,,d,,");
 }
 

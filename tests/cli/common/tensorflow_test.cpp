@@ -9,7 +9,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// tf2onnx: `found` ends the search for the package, `act` a conversion to $out.
+// A replacement for tf2onnx: `found` is the exit code of the search for the package, `act` the
+// commands that replace a conversion to $out.
 struct Converter {
   StandIn python;
   GivenOptions options;
@@ -24,7 +25,7 @@ struct Converter {
   void give(const std::string& name, Words words) {
     options.add(*option_tables().find(name), std::move(words));
   }
-  // The messages of the conversion.
+  // Converts and returns the messages.
   std::string run() {
     testing::internal::CaptureStderr();
     try {
@@ -35,7 +36,7 @@ struct Converter {
     }
     return testing::internal::GetCapturedStderr();
   }
-  // The number of conversions, with the given opset and with the default one.
+  // A digit for each conversion: 1 with an opset, 0 with the default one.
   std::string conversions() const {
     std::string calls;
     std::istringstream lines(python.calls());
@@ -159,7 +160,7 @@ TEST(Tensorflow, RefusesToTransposeOtherThanFourDimensions) {
     EXPECT_EQ(
         message_of<Failure>([&] { converter.run(); }),
         fmt::format("tf2onnx --{}s_as_nchw: two: it does not have four dimensions", direction));
-    // No input was to be transposed.
+    // The options name no input or output to transpose.
     Converter without(fmt::format("good; echo 'W - transpose_{} for one: rank'", direction));
     EXPECT_EQ(without.run(), "");
   }

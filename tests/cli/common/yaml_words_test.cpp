@@ -98,7 +98,7 @@ TEST(YamlWords, ProductsThatAreSerialized) {
       message_for(map(
           {{"factor", one("2")}, {"keep_precision", one("maybe")}, {"mode", one("reducing_dim")}})),
       "fc=2/reducing_dim/maybe");
-  // Only keep_precision is a truth.
+  // Only keep_precision is a boolean.
   EXPECT_EQ(message_for(map({{"factor", one("2")}, {"mode", one("yes")}})), "fc=2/yes");
   EXPECT_EQ(unfit("serialize_matmul", {{"fc", map({{"mode", one("a")}})}}),
             "3: fc: the factor is missing");

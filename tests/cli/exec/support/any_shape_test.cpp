@@ -55,7 +55,7 @@ TEST(AnyShape, InputsThatAreNotGivenAreMadeUp) {
   made.run();
   again.run();
   const Array y = made.output("y");
-  EXPECT_EQ(y.shape, (std::vector<int64_t>{4, 3}));  // the runner's
+  EXPECT_EQ(y.shape, (std::vector<int64_t>{4, 3}));  // the shape of the runner
   EXPECT_EQ(y.data, again.output("y").data);
   double sum = 0;
   for (const double v : doubles_of(y)) sum += v;

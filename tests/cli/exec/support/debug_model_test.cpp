@@ -124,7 +124,7 @@ TEST(DebugModel, ConstantsAndInputsGetValues) {
               }).starts_with("--update: 'm' is computed by "));
   EXPECT_EQ(message_of<Failure>([&] { update_tensors(*graph, {"x=ones", "w=twos"}); }),
             "--update w: expected zeros, ones, rand or a .npy file that exists, found 'twos'");
-  EXPECT_EQ(names(graph->inputs()), "x ");  // all or nothing
+  EXPECT_EQ(names(graph->inputs()), "x ");  // a failure changes nothing
 }
 
 TEST(DebugModel, PartsLieBetweenValues) {

@@ -23,13 +23,14 @@ double metric(const std::string& name, const std::vector<double>& a, const std::
 
 TEST(DebugRun, MetricsOfTensors) {
   const std::vector<double> a = {1, -2, 4, 9}, b = {2, -2, 2, 6};
-  // Distances of 1, 0, 2 and 3; the mean of a is 3, and its squared spread 4 + 25 + 1 + 36.
+  // The distances are 1, 0, 2 and 3; the mean of a is 3, and the sum of squares about it 4 + 25 + 1
+  // + 36.
   EXPECT_DOUBLE_EQ(metric("mse", a, b), 14.0 / 4);
   EXPECT_DOUBLE_EQ(metric("rmse", a, b), std::sqrt(14.0 / 4));
   EXPECT_DOUBLE_EQ(metric("mae", a, b), 6.0 / 4);
   EXPECT_DOUBLE_EQ(metric("mape", a, b), (1.0 + 0.5 + 1.0 / 3) / 4 * 100);
   EXPECT_DOUBLE_EQ(metric("r2", a, b), 1 - 14.0 / 66);
-  // Zero by zero is no distance, and equal constants agree.
+  // In mape, 0 / 0 counts as 0; r2 of equal constants is 1.
   EXPECT_EQ(metric("mape", {0, 2}, {0, 1}), 25);
   EXPECT_EQ(metric("r2", {3, 3}, {3, 3}), 1);
   EXPECT_EQ(metric("mape", {0}, {1}), INFINITY);
@@ -67,7 +68,7 @@ TEST(DebugRun, OutputsAreAsLargeAsTheirData) {
             (Shape{2, 0}));
 }
 
-// Called as `-c PROGRAM REQUEST ANSWER`.
+// Python is called as `-c PROGRAM REQUEST ANSWER`.
 TEST(DebugRun, ModelsRunOnAnother) {
   const TemporaryFolder files;
   const std::string y = (files.path() / "y.npy").string();

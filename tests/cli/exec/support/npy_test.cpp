@@ -57,7 +57,7 @@ TEST(Npy, BitsOfWholeBytesAreUnchanged) {
   EXPECT_EQ(numbers(bf16), (std::vector<int>{1, 2}));
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {255}), POPRT_DTYPE_F8143, "f").dtype,
             POPRT_DTYPE_F8143);
-  // A type that does not carry another one stays.
+  // The bits of the other types are not stored in this type, so it does not change.
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_S4, "f").dtype, POPRT_DTYPE_U8);
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_S8, {1}), POPRT_DTYPE_U4, "f").dtype, POPRT_DTYPE_S8);
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_BF16, "f").dtype, POPRT_DTYPE_U8);

@@ -9,7 +9,7 @@ namespace {
 struct Benched {
   std::vector<size_t> checked;
   SessionTimes times;
-  double around = 0;  // seconds, everything included
+  double around = 0;  // seconds of the whole call
 };
 
 Executable compiled_sample(const std::string& model) {
@@ -47,7 +47,7 @@ TEST(SessionBench, RunsAreTimedUntilThereAreEnough) {
       }
       EXPECT_GT(found.times.seconds, 0);
       EXPECT_LE(found.times.seconds, found.around);
-      // One after the other, or as many at a time as a queue holds.
+      // Runs follow each other, or as many are in flight as a queue holds.
       EXPECT_LE(sum / 1000, found.times.seconds * (queues ? 3.1 : 1.001));
     }
 }

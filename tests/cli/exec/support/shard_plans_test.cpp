@@ -55,7 +55,8 @@ TEST(ShardPlans, PartsEndWhereValuesMeet) {
   EXPECT_EQ(sorted(0), (std::vector<size_t>{0, 1, 2}));
   EXPECT_EQ(sorted(1), (std::vector<size_t>{3, 4, 5}));
   EXPECT_EQ(sorted(2), std::vector<size_t>{6});
-  // A product of m x k x n is 2mkn, everything else one for each element; a shape is no weight.
+  // A product of m x k x n has 2mkn operations, other nodes one for each element; the constant of a
+  // shape is no weight.
   EXPECT_EQ(parts[0].flops, 2 * 2 * 4 * 4 + 8 + 8);
   EXPECT_EQ(parts[1].flops, 2 * 2 * 4 * 5 + 10);
   EXPECT_EQ(parts[2].flops, 10);
@@ -76,7 +77,7 @@ TEST(ShardPlans, WhereNoneMeetEveryNodeIsAPart) {
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0].cut + parts[1].cut, "ab");
   EXPECT_EQ(parts[0].nodes, std::vector<size_t>{0});
-  EXPECT_EQ(parts[0].flops + parts[1].flops, 0);  // of shapes that are not known
+  EXPECT_EQ(parts[0].flops + parts[1].flops, 0);  // because shapes are not known
   EXPECT_EQ(parts[0].bytes, 4U);
 }
 
@@ -104,7 +105,7 @@ TEST(ShardPlans, TheLargestPartIsAsSmallAsCanBe) {
             "--num_ipus: the model has 2 places for cuts, found 3");
 }
 
-// Against all ways to cut.
+// Compares the plan with all ways to cut.
 TEST(ShardPlans, NoOtherWayIsBetter) {
   const std::vector<double> amounts = {3, 1, 4, 1, 5, 9, 2, 6};
   const auto largest = [&](const Plan& plan) {

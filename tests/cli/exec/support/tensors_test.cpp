@@ -51,7 +51,6 @@ struct Gather {
     write_npy(ids, array_of_values<int64_t>(POPRT_DTYPE_S64, {2, 1}));
   }
   Missing missing = Missing::error;
-  // Sum of all bytes of each input.
   std::vector<AnchorMemory> fill(const Words& words, const Words& pb, bool random,
                                  const std::function<bool(const std::string&)>& none = nullptr) {
     std::vector<AnchorMemory> memory;
