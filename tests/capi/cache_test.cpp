@@ -52,7 +52,7 @@ class Cache : public testing::Test {
     return o;
   }
 
-  // How many passes ran.
+  // Compiles, and returns the number of passes that ran.
   static int compile(poprt_compile_options o, const std::string& model = kModel) {
     int passes = 0;
     o.after_pass = [](const char*, int64_t, double, int64_t, int64_t, void* count) {
@@ -87,7 +87,7 @@ class Cache : public testing::Test {
 struct Change {
   std::string name;
   std::function<void(poprt_compile_options&)> apply;
-  std::string described;  // in the line for people
+  std::string described;  // in the text that describes the file
 };
 
 poprt_option one_option;
@@ -275,7 +275,7 @@ struct Steps {
     };
     o.user_data = this;
   }
-  // Those that are no part of converting and compiling.
+  // The steps outside of conversion and compilation.
   std::string own() const {
     std::string text;
     for (const auto& [done, what] : all)
@@ -330,7 +330,7 @@ TEST_F(CompilerSteps, ReportsAllStepsInOrder) {
   }
 }
 
-// A call that is stopped at any step leaves nothing.
+// A call that is stopped at any step leaves no file.
 TEST_F(CompilerSteps, EachMayBeTheLast) {
   for (int which = 0; which < 3; which++) {
     steps.all.clear();
@@ -349,7 +349,7 @@ TEST_F(CompilerSteps, EachMayBeTheLast) {
   }
 }
 
-// y = x + other, where x has N elements and the other two.
+// y = x + other, where x has N elements and `other` has two.
 std::string open_model() {
   using poprt::test::field;
   using poprt::test::number;

@@ -1,4 +1,4 @@
-/* What all C tests need. */
+/* Helpers of all C tests. */
 #ifndef POPRT_TESTS_CAPI_COMMON_H
 #define POPRT_TESTS_CAPI_COMMON_H
 
@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* and then */
+/* CMocka itself */
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>

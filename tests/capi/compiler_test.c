@@ -105,7 +105,7 @@ static void writes_popef_and_onnx_files_or_nothing(void** state) {
   poprt_executable *direct = NULL, *memory = NULL;
   OK(poprt_executable_open(path, &direct));
   run_identity(direct, 2);
-  /* The other way gives the same bytes. */
+  /* Compiling in memory and saving gives the same bytes. */
   OK(poprt_compiler_compile_file(c, DATA "/identity.onnx", &memory));
   char other[64];
   snprintf(other, sizeof other, "%s/other.popef", folder);
@@ -439,7 +439,7 @@ static void a_compilation_is_stopped_between_steps(void** state) {
   poprt_compiler_free(c);
 }
 
-/* Compiles identity.onnx; how often the passes ran. */
+/* Compiles identity.onnx, and returns how often passes ran. */
 static int passes_run(poprt_compile_options o, poprt_executable** out) {
   progress_log log = {0};
   o.after_pass = on_pass;
@@ -519,7 +519,7 @@ static void caching_compiles_once(void** state) {
   poprt_executable_free(e);
   rmdir(cache);
 
-  /* A cache that cannot be written is no reason to fail. */
+  /* If the cache cannot be written, the compilation succeeds nevertheless. */
   fclose(fopen(cache, "w"));
   assert_true(passes_run(o, &e) > 0);
   poprt_executable_free(e);

@@ -25,7 +25,7 @@ std::string model_with(const std::string& op) {
   return onnx({{"Add", {"x", "x"}, "s"}, {op, {"s"}, "y"}}, {{"x", 1, {2, 3}}}, {{"y", 1, {2, 3}}});
 }
 
-// Its size depends on data.
+// A model with an output whose size depends on data.
 std::string sized_model() {
   return onnx({{"NonZero", {"x"}, "y"}}, {{"x", 1, {2, 3}}}, {{"y", 7, {2, 6}}});
 }
@@ -53,7 +53,7 @@ class ConvertedOnce : public testing::Test {
   std::string path(const std::string& name) const { return folder + "/" + name + ".onnx"; }
   std::string out(const std::string& name) const { return folder + "/" + name; }
 
-  // Files are taken for unchanged only when they are older than this.
+  // Only a file that is older than this is considered unchanged.
   static void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(2100)); }
 
   void convert(const std::string& name) {
@@ -72,7 +72,7 @@ class ConvertedOnce : public testing::Test {
     conversions = 0;
     return compiled_by(compiler, name, in_memory);
   }
-  // By another compiler, without a conversion.
+  // Returns the bytes that another compiler makes, which has converted nothing before.
   std::string fresh(const std::string& name) {
     const int before = conversions;
     poprt_compiler* other = nullptr;

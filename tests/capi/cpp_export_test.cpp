@@ -59,7 +59,7 @@ class CppExport : public testing::TestWithParam<size_t> {
     o.constantWeights = given().constant_weights;
     return o;
   }
-  // Straight from the compiler.
+  // The path of a file that the compiler writes directly.
   std::string exported(const CompilerOptions& o) const {
     const std::string path = folder + "/" + given().model + ".popef";
     Compiler::compileAndExport(onnx(), {}, path, o);
@@ -85,7 +85,7 @@ class CppExport : public testing::TestWithParam<size_t> {
     all << std::ifstream(path, std::ios::binary).rdbuf();
     return all.str();
   }
-  // Every output for inputs whose bytes are 0 or, of floats, 1.
+  // Returns every output of a run in which floats are 1 and all other inputs 0.
   static std::map<std::string, std::string> run(const Executable& executable) {
     using namespace runtime;
     ModelRunner runner(executable.getPopefModel());
@@ -185,7 +185,7 @@ TEST_P(CppExport, EveryTensorHasItsAnchor) {  // 4
 }
 
 TEST_P(CppExport, ASeedHandleHasItsTensor) {  // 5
-  // Random operators take seeds of their own, so the compiler's exports have none ...
+  // Each random operator has its own seed, so files of the compiler have no seed handle ...
   const std::string path = exported();
   const auto reader = read({path});
   EXPECT_EQ(reader->metadata().at(0).seedHandle(), "");
@@ -257,7 +257,7 @@ TEST_P(CppExport, TwoFilesParseTogether) {  // 8
     EXPECT_NO_THROW(ModelBuilder(read(paths)).createModel());
     EXPECT_EQ(run(Executable(paths)), wanted);
   }
-  // Also from memory; a split file can be split again.
+  // The same works from memory, and a split file can be split again.
   Compiler::compile(onnx(), {}, options())->save(exe, variables);
   EXPECT_EQ(run(Executable(std::vector{exe, variables})), wanted);
   const std::string exe2 = folder + "/executable2.popef", variables2 = folder + "/variables2.popef";

@@ -410,7 +410,7 @@ TEST(CppPopef, ReadersTakePartsOfStreams) {
   EXPECT_EQ(whole.feeds().size(), 1u);
 }
 
-// Like a pipe: it can only be read in order.
+// A stream that can only be read in order, like a pipe.
 class Pipe : public std::streambuf {
  public:
   explicit Pipe(std::string bytes) : bytes_(std::move(bytes)) {

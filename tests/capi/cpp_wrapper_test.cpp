@@ -252,7 +252,7 @@ TEST(CppWrapper, PredicatesCombine) {
   EXPECT_EQ(predProgramIndex({1}, empty, user)(main), empty);
 }
 
-// The calls of poptorch, Paddle and PopRT's documentation, which hand popef::Model around.
+// Makes the calls of poptorch, Paddle and PopRT's documentation, which pass a popef::Model.
 TEST(CppWrapper, AcceptsPopefModels) {
   auto reader = std::make_shared<poprt::popef::Reader>();
   reader->parseFile(DATA "/copies.popef");
@@ -323,7 +323,7 @@ TEST(CppWrapper, ExecutablesAreModelsAndStreams) {
   ModelRunner(e).execute(c.in, c.out);
   EXPECT_EQ(c.x, c.y);
 
-  // Of another package, opened all the same.
+  // A file of another package is opened if the check is off.
   std::string other = read(DATA "/copies.popef");
   const size_t package = other.rfind("poprt 1.");
   ASSERT_NE(package, std::string::npos);
@@ -366,7 +366,7 @@ TEST(CppWrapper, PredicatesFollowProgramFlows) {
 TEST(CppWrapper, KeepsWeightsVariableOnRequest) {
   poprt::compiler::CompilerOptions options;
   options.inputShape["x"] = {2, 4};
-  options.constantWeights = false;  // identity.onnx has none: nothing changes
+  options.constantWeights = false;  // identity.onnx has no weights, so nothing changes
   EXPECT_EQ(
       poprt::compiler::Compiler::compile(DATA "/identity.onnx", {}, options)->getInputs().size(),
       1u);

@@ -95,7 +95,7 @@ TEST(DocumentedNames, EveryRunnerTakesAModel) {
 }
 
 TEST(DocumentedNames, ModelsAreListsOfPaths) {
-  // Literals, and strings, in every form of a list.
+  // Paths may be literals or strings, in every form of a list.
   EXPECT_EQ(poprt::Executable({DATA "/copies.popef"}).name(), "copies");
   const std::string path = DATA "/copies.popef",
                     folder = testing::TempDir() + std::to_string(getpid());
@@ -168,7 +168,7 @@ TEST(DocumentedNames, WaitConfigsHaveEveryForm) {
   EXPECT_EQ(limit.strategy, DeviceWaitStrategy::WAIT_WITH_TIMEOUT);
   EXPECT_EQ(limit.timeout, 4s);
   EXPECT_EQ(both.sleepTime, 1s);
-  // PopRT's are seconds.
+  // Numbers, as in PopRT, are seconds.
   const DeviceWaitConfig seconds(1, 6), longest(INT64_MAX, INT64_MIN);
   EXPECT_EQ(seconds.strategy, DeviceWaitStrategy::WAIT_WITH_TIMEOUT);
   EXPECT_EQ(seconds.timeout, 1s);
@@ -251,7 +251,7 @@ TEST(DocumentedNames, SessionConfigHasBothSpellings) {
   config.policy = model_runtime::LaunchPolicy::Deferred;
   EXPECT_FALSE(config.checkPackageHash);
   EXPECT_EQ(config.waitConfig.timeout, 7s);
-  // Of a copy, the names are the copy's.
+  // In a copy, both names refer to the fields of the copy.
   model_runtime::SessionConfig copy = config, assigned;
   assigned = config;
   for (auto* c : {&copy, &assigned}) {
@@ -299,7 +299,7 @@ TEST(DocumentedNames, PredicatesLookAtAnchors) {
   EXPECT_EQ(session.getUserOutputAnchors()[0].name(), "y");
   config.predicate = ours;
   EXPECT_EQ(Session(model, config).getUserOutputAnchors().size(), 1u);
-  // Of a session, too, whose executable the compiler made.
+  // The same holds for a session with an executable of the compiler.
   poprt::compiler::CompilerOptions options;
   options.inputShape["x"] = {2, 4};
   seen->clear();
@@ -347,7 +347,7 @@ TEST(DocumentedNames, QueueManagersArePointers) {
   EXPECT_EQ(in.readAvailable(), 2u);
   manager->flushAll();
   EXPECT_EQ(done, 1012);
-  // The other forms.
+  // The other forms of the call.
   auto again = session.createQueueManager(2);
   again->disconnectAll();
   again.flushAll();

@@ -18,7 +18,7 @@ static void an_error_has_code_and_message(void** state) {
   poprt_error_free(error);
 }
 
-/* The message of a path of `length` characters that is not there; the caller frees the error. */
+/* The message of a path of `length` characters that does not exist; the caller frees the error. */
 static poprt_error* error_of_path(size_t length) {
   static char path[4000];
   memset(path, 0, sizeof path);

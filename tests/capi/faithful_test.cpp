@@ -81,7 +81,7 @@ TEST_F(FaithfulRunner, TheKeptModelHasTheAnchorsOfTheProgram) {
   EXPECT_EQ(with(identity(kX, {"b", 1, {2, 3}})), output + "has none" + kSuch);
   EXPECT_EQ(with(identity({"x", 1, {3, 3}}, {"y", 1, {3, 3}})), input + "has f32[3,3]" + kSuch);
   EXPECT_EQ(with(identity({"x", 10, {2, 3}}, {"y", 10, {2, 3}})), input + "has f16[2,3]" + kSuch);
-  // Values of these names that are not what crosses the border.
+  // Values inside of the model have these names, but are no inputs or outputs.
   const Tensor a = {"a", 1, {2, 3}}, b = {"b", 1, {2, 3}};
   EXPECT_EQ(with(onnx({{"Neg", {"a"}, "x"}, {"Neg", {"x"}, "y"}}, {a}, {kY})),
             input + "has none" + kSuch);
@@ -116,7 +116,7 @@ TEST_F(FaithfulRunner, ComputesTheKeptModel) {
   EXPECT_EQ(open(model, nullptr, ""), "ok");
 }
 
-// 60000 and 60000 are no half together: NaN on the chip, unless it saturates.
+// 60000 + 60000 is beyond the range of f16: the chip gives NaN, unless it saturates.
 TEST_F(FaithfulRunner, OverflowIsThatOfTheNumerics) {
   const Tensor x = {"x", 10, {2}}, y = {"y", 10, {2}};
   const std::string model = onnx({{"Add", {"x", "x"}, "y"}}, {x}, {y});
@@ -163,7 +163,7 @@ TEST_F(FaithfulRunner, ASeedRoundsStochastically) {
   EXPECT_EQ(sums("faithful"), large);
 }
 
-// The interpreter takes the place of devices, and nothing is timed there.
+// The interpreter uses no device and has no profile, so options of these are refused.
 TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
   ASSERT_EQ(open(identity(kX, kY), nullptr, "faithful"), "ok");
   poprt_device_manager* manager = nullptr;

@@ -42,7 +42,7 @@ class LoneLibrary : public ::testing::Test {
     return reinterpret_cast<F*>(found);
   }
 
-  // Of compiling a model; empty when it is compiled.
+  // Compiles a model, and returns the error; its text is empty on success.
   Refusal refusal() const {
     const auto read = [&](poprt_error* error) {
       Refusal error_text(
@@ -67,7 +67,8 @@ class LoneLibrary : public ::testing::Test {
   const std::string compiler_ = (folder_ / "libpoprt_compiler.so.1").string();
 
  private:
-  void* library_ = nullptr;  // never closed: its state of the process would be lost
+  void* library_ =
+      nullptr;  // never closed, because the state that it keeps for the process would be lost
 };
 
 TEST_F(LoneLibrary, LoadsExecutablesWithoutACompiler) {
@@ -134,7 +135,7 @@ TEST_F(LoneLibrary, RefusesAFileThatIsNotTheCompiler) {
                           compiler_, POPRT_VERSION)));
 }
 
-// Python's TensorFlow loads its own protobuf so.
+// Python's TensorFlow loads its own protobuf in this way.
 TEST_F(LoneLibrary, CompilesNextToAnotherProtobuf) {
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   GTEST_SKIP() << "sanitizers do not allow RTLD_DEEPBIND";

@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-/* identity.onnx with its batch fixed to 2, by name, and more. */
+/* Options by name: the input shape of identity.onnx with batch 2, and `name`. */
 static poprt_compile_options with(poprt_option* list, const char* name, const char* value) {
   list[0] = (poprt_option){"input_shape", "x=2,4"};
   list[1] = (poprt_option){name, value};
@@ -25,7 +25,7 @@ static poprt_executable* compile(const poprt_compile_options* o) {
   return e;
 }
 
-/* The value that the metadata notes of an option, which the caller frees; or null. */
+/* The value of an option in the metadata, which the caller frees; or null. */
 static char* recorded(const poprt_executable* e, const char* name) {
   poprt_popef_metadata* m = NULL;
   OK(poprt_executable_popef_metadata(e, &m));
@@ -131,7 +131,7 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
   assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
 }
 
-/* The smallest value of a field that differs from the option of its name. */
+/* A field with another value than the option of its name is refused. */
 static void a_field_and_its_name_are_one_option(void** state) {
   (void)state;
   const char* const name = "sort_graph";
@@ -146,7 +146,7 @@ static void a_field_and_its_name_are_one_option(void** state) {
         {"allow_symlinks", "True"}, {"passes", "sort_graph"}, {"skip_passes", "sort_graph"},
         {"convert_version", "17"},  {"max_tensor_size", "5"}, {"max_padding", "0.2"}};
     poprt_compile_options o = with(list, options[i].name, options[i].value);
-    if (i == 0) list[0] = (poprt_option){"batch_axis", "0"}; /* which it needs */
+    if (i == 0) list[0] = (poprt_option){"batch_axis", "0"}; /* batch_size needs it */
     switch (i) {
       case 0: o.batch_size = 1; break;
       case 1: o.batch_size = o.batch_axis = 1; break;
@@ -170,7 +170,7 @@ static void a_field_and_its_name_are_one_option(void** state) {
     char said[64];
     snprintf(said, sizeof said, "`%s` is given twice", options[i].name);
     FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, said);
-    /* and by its name alone it is no error, or one of its own */
+    /* the option alone is accepted, or fails for another reason */
     o = with(list, options[i].name, options[i].value);
     poprt_compiler* made = NULL;
     poprt_error* error = poprt_compiler_create(&o, &made);

@@ -52,7 +52,7 @@ def run(command, **arguments):
 
 
 def unpack(source, folder):
-    """Whether the history has the first commit. Unpacks its headers and programs."""
+    """Unpacks the headers and programs of the first commit. Returns whether the history has it."""
     archive = os.path.join(folder, "first.tar")
     made = run(["git", "-C", source, "archive", "-o", archive, FIRST, "capi/include", "tests/capi"])
     if made.returncode != 0:

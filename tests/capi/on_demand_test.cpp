@@ -1,6 +1,6 @@
-// Models whose shapes are compiled when their first request arrives: through files, the cache, and
-// against runners of one shape. tests/run_long on_demand runs the random requests for longer:
-// POPRT_ON_DEMAND_REQUESTS is their number.
+// Models whose shapes are compiled when their first request arrives: from files and
+// from the cache, compared with runners of one shape. tests/run_long on_demand runs the random
+// requests for longer: POPRT_ON_DEMAND_REQUESTS is their number.
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>
 #include <stdlib.h>
@@ -162,7 +162,7 @@ TEST_F(OnDemand, ThePrecisionOfARunnerIsThatOfAllShapes) {
     std::mt19937 random(2);
     for (const int64_t rows : {4, 1, 7}) {
       const Shape shape{rows, 1, 8, 8};
-      // While a shape is compiled, a larger one may compute the request, with other roundings.
+      // While a shape is compiled, a larger one may compute the request, with different rounding.
       for (const Runner* runner : {&exact, &rounded, &again})
         ASSERT_EQ(message_for(poprt_runner_warm_up(
                       runner->get(), ("image=" + std::to_string(rows) + ",1,8,8").c_str())),
@@ -197,7 +197,7 @@ TEST_F(OnDemand, AReproducibleModelRefusesAnotherPrecision) {
             "is bf16");
 }
 
-// Otherwise a server starts, and each of its requests fails.
+// If wrong options were accepted, a server would start, and each of its requests would fail.
 TEST_F(OnDemand, WrongOptionsOfARunnerAreRefusedBeforeTheFirstRequest) {
   const Executable executable = load(DIGITS);
   const auto refusal = [&](auto&& change) {
@@ -248,7 +248,7 @@ TEST_F(OnDemand, TheBatchSizeIsCompiledAhead) {
       std::memcpy(&b, wanted.data() + i, 4);
       ASSERT_NEAR(a, b, 1e-5f) << rows;  // a larger batch may have computed the rows
     }
-    // The number of bytes is sufficient.
+    // Without a shape, the number of bytes determines it.
     std::vector<float> scores(static_cast<size_t>(rows) * 10);
     const poprt_input in{"image", 0, values.data(), values.size() * 4};
     const poprt_output out{"scores", 0, scores.data(), scores.size() * 4};
@@ -266,7 +266,7 @@ TEST_F(OnDemand, ShapesAreTakenFromTheCacheAndShareWeights) {
     std::mt19937 random(3);
     const Shape shape{rows, 1, 8, 8};
     std::vector<float> values = random_values(shape, random);
-    // Otherwise a larger batch may compute the rows, with other last bits.
+    // Without this, a larger batch may compute the rows, and the last bits may differ.
     const std::string text = "image=" + std::to_string(rows) + ",1,8,8";
     EXPECT_EQ(message_for(poprt_runner_warm_up(runner.get(), text.c_str())), "ok");
     return run(runner.get(), shape, values);
@@ -437,7 +437,7 @@ TEST_F(OnDemand, RandomRequestsAgreeWithFixedRunners) {
     threads.emplace_back([&, t] {
       std::mt19937 random(static_cast<unsigned>(t));
       for (int i = 0; i < requests / kThreads; i++) {
-        // Mostly the same shapes, so that some are removed but most are kept.
+        // Most requests have one of ten shapes, so that some shapes are removed but most are kept.
         const size_t at = random() % 100 < 98 ? random() % 10 : random() % fixed.size();
         const auto& [shape, own] = fixed[at];
         std::vector<float> values = random_values(shape, random);
@@ -601,16 +601,16 @@ TEST_F(OnDemandPopef, AModelOfKnownSizesHasAFixedRunner) {
 }
 
 TEST_F(OnDemandPopef, AHostileSourceIsRefused) {
-  // A model that is not that of the executable.
+  // The source is another model than that of the executable.
   const std::string other = poprt::test::identity({"x", 1, {-1, 3}}, {"y", 1, {-1, 3}});
   EXPECT_NE(refused(compile_with_blob("poprt.source", other, options()))
                 .find("the embedded source is not the model that the executable was compiled from"),
             std::string::npos);
-  // No model.
+  // The source is no model.
   for (const std::string& text :
        {std::string("no model"), std::string(), std::string(4096, '\x7f')})
     EXPECT_NE(refused(compile_with_blob("poprt.source", text, options())), "ok") << text;
-  // Files outside of the folder.
+  // Files of the source are outside of its folder.
   for (const std::string place : {"../escaped", "/tmp/poprt_escaped", "a/../../escaped", ""}) {
     const std::string answer =
         refused(compile_with_blob("poprt.source/" + place, "text", with_source()));

@@ -32,7 +32,7 @@ std::string create(const Words& words, poprt_compile_options o = plain()) {
   return answer.starts_with(usual) ? answer.substr(usual.size()) : answer;
 }
 
-// Warnings of a call, one a line.
+// Returns the warnings of a call, one in each line.
 std::string warned(const Words& words, poprt_compile_options o = plain()) {
   std::string warnings;
   poprt_log_set_callback(

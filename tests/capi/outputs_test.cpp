@@ -74,7 +74,7 @@ TEST_F(Outputs, CropsOutputsToTheirRealSize) {
   EXPECT_EQ(run({0, 0, 0, 0, 0, 0}, {2, 3}), (Texts{"n s64 [2,0]", y + "0 0 0 0 0 0"}));
   EXPECT_EQ(run({1, 1, 1, 1, 1, 1}, {2, 3}),
             (Texts{"n s64 [2,6] 0 0 0 1 1 1 0 1 2 0 1 2", y + "-1 -1 -1 -1 -1 -1"}));
-  // Several batches have as many sizes: nothing is taken away.
+  // A run of several batches has sizes for each, so outputs are not cropped.
   const auto two = run({1, 0, 0, 2, 3, 4, 0, 0, 0, 0, 0, 5}, {4, 3});
   ASSERT_EQ(two.size(), 3U);
   EXPECT_TRUE(two[0].starts_with("n s64 [4,6] 0 1 1 1 ")) << two[0];
@@ -104,7 +104,7 @@ TEST_F(Outputs, KeepsOutputsThatOnlyHaveTheNameOfAShape) {
   poprt_runner_free(std::exchange(runner, nullptr));
   EXPECT_EQ(named({"Size", {"x"}, "y:shape"}, {"y:shape", 7, {}}), (Texts{y, "y:shape s64 [] 6"}));
   poprt_runner_free(std::exchange(runner, nullptr));
-  // Also if the shape is the whole size.
+  // The output is removed even if the size is that of the whole output.
   EXPECT_EQ(named({"Shape", {"x"}, "y:shape"}, {"y:shape", 7, {2}}), Texts{y});
   poprt_runner_free(std::exchange(runner, nullptr));
   EXPECT_EQ(named({"Shape", {"x"}, "z:shape"}, {"z:shape", 7, {2}}),

@@ -2,7 +2,7 @@
 
 #include "common.h"
 
-/* The bytes of a file, and how many; to be given to free(). */
+/* Returns the bytes of a file, which the caller frees, and their number. */
 static char* read_file(const char* path, size_t* size) {
   FILE* f = fopen(path, "rb");
   assert_non_null(f);

@@ -96,7 +96,7 @@ static void a_request_that_fails_fails_alone(void** state) {
           "operator ai.graphcore.RefuseNegative of node 'refuse': element 2 is -3");
     FAILS(poprt_runner_execute(runner, throws, 1, out, 1), POPRT_INTERNAL, "far too small");
   }
-  /* Requests that wait are not touched by those that fail. */
+  /* Failed requests do not affect those that wait. */
   poprt_request* requests[8];
   float results[8][4];
   for (int i = 0; i < 8; i++) {

@@ -13,7 +13,7 @@ typedef struct bytes {
   size_t size;
 } bytes;
 
-/* Takes what a stream writer gives, up to a limit. */
+/* Receives the bytes of a stream writer, up to a limit. */
 typedef struct sink {
   bytes file;
   size_t limit; /* 0: none */

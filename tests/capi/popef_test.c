@@ -570,7 +570,7 @@ static void model_errors(void** state) {
   poprt_popef_model_free(all[1]);
   poprt_popef_reader_free(r);
 
-  /* metadata without an executable matters when no name is given */
+  /* metadata without an executable is an error if no name is given */
   sink s = {0};
   poprt_popef_writer* w = NULL;
   poprt_popef_metadata* lost = sample_metadata("lost");

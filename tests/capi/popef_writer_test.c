@@ -135,7 +135,7 @@ static void without_close_the_old_file_stays(void** state) {
   poprt_popef_writer_free(w);
   expect_path(&file);
 
-  /* a stream gets nothing more */
+  /* a stream receives no more bytes */
   sink s = {0};
   OK(poprt_popef_writer_create_stream(take, &s, &w));
   poprt_popef_blob_writer* blob = NULL;
@@ -331,7 +331,7 @@ static void writer_errors(void** state) {
   i.tensor_count = INT64_MAX;
   FAILS(poprt_popef_writer_begin(w, &i, &blob), POPRT_INVALID_ARGUMENT, "overflow");
   assert_ptr_equal(blob, UNTOUCHED(poprt_popef_blob_writer));
-  /* none of that has harmed the writer */
+  /* the writer still works after these errors */
   i = blob_info(POPRT_POPEF_OPAQUE, "n", NULL);
   OK(poprt_popef_writer_begin(w, &i, &blob));
   FAILS(poprt_popef_blob_writer_write(blob, 1, "x", 1), POPRT_INVALID_ARGUMENT, "number 1");

@@ -46,7 +46,7 @@ class Recorded : public testing::Test {
   }
   ~Recorded() override { std::filesystem::remove_all(folder); }
 
-  // Code and message, without this machine's paths and addresses.
+  // Returns code and message, without this machine's paths and addresses.
   std::string message_for(poprt_error* error) const {
     if (!error) return "ok";
     std::string text = std::string(poprt_error_code_name(poprt_error_get_code(error))) + ": " +

@@ -285,7 +285,7 @@ static void waiting_has_a_timeout_and_stop_cancels(void** state) {
   FAILS(poprt_request_wait(q, 0), POPRT_DEADLINE_EXCEEDED, "not done after 0 ns");
   FAILS(poprt_request_wait(q, 1000000), POPRT_DEADLINE_EXCEEDED, "not done");
 
-  /* stop() waits for the runner's thread: let it go from another. */
+  /* stop() waits for the runner's thread, so another thread opens the gate. */
   pthread_t opener;
   assert_int_equal(pthread_create(&opener, NULL, open_gate, &g), 0);
   poprt_runner_stop(r);

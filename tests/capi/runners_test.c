@@ -10,7 +10,7 @@ typedef struct client {
   poprt_output out[2];
 } client;
 
-/* `rows` floats. */
+/* Makes buffers of `rows` floats. */
 static void client_init(client* k, size_t rows, float first) {
   memset(k, 0, sizeof *k);
   for (size_t i = 0; i < rows; i++) k->x[i] = first + (float)i;

@@ -248,7 +248,7 @@ static void queues_serve_the_streams(void** state) {
   assert_memory_equal(in, out, sizeof in);
   assert_int_equal(a.ok, 3);
 
-  /* Half an input: the timeout adds the rest. */
+  /* Half of an input is enqueued; the timeout adds the rest. */
   OK(poprt_queue_enqueue_input(x, in, sizeof in / 2, answer, &a));
   OK(poprt_queue_enqueue_output(y, out, sizeof out, NULL, NULL));
   OK(poprt_queue_enqueue_output(c, constant, sizeof constant, NULL, NULL));
@@ -400,7 +400,7 @@ static poprt_session* softmax_session(softmax* s, int* calls) {
   return session;
 }
 
-/* exp(i) of 0 .. n - 1 over their sum. */
+/* Expects the softmax of 0 .. n - 1. */
 static void assert_softmax(const float* y, int n) {
   static const double powers[] = {1, 2.718281828459045, 7.38905609893065, 20.085536923187668};
   double sum = 0;

@@ -80,7 +80,7 @@ static void wrong_types_are_refused_by_name(void** state) {
 
 static void run_makes_outputs_for_any_number_of_rows(void** state) {
   (void)state;
-  /* relu.onnx is f32[2,3]. */
+  /* The input of relu.onnx is f32[2,3]. */
   float x[15];
   for (int i = 0; i < 15; i++) x[i] = (float)(i - 7);
   for (int dynamic = 0; dynamic < 2; dynamic++) {
@@ -135,7 +135,7 @@ static void run_crops_what_is_padded(void** state) {
   assert_memory_equal(y->data, expected, sizeof expected);
   poprt_outputs_free(out);
 
-  /* The same in three parts, of which the middle one is asynchronous. */
+  /* The same run in three steps, of which the middle one is asynchronous. */
   OK(poprt_outputs_create(r, in, 1, &out));
   assert_int_equal(poprt_outputs_count(out), 2);
   poprt_request* q = NULL;

@@ -22,7 +22,7 @@ CheckedOutput integers(const std::vector<int64_t>& values) {
   return output(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
 
-// One run each.
+// Compares one run of each model.
 Comparison compared(const CheckedOutput& was, const CheckedOutput& is,
                     const Tolerance& tolerance = kExact) {
   Comparison comparison(tolerance);
@@ -62,12 +62,12 @@ TEST(CheckComparison, ADifferenceWithinTheToleranceIsADifference) {
 }
 
 TEST(CheckComparison, TheToleranceIsAPartOfTheValueAndOfTheLargest) {
-  // 0.1 % of 100 and 0.01 % of 1000.
+  // The tolerance is 0.1 % of 100 and 0.01 % of 1000.
   EXPECT_EQ(fault_of(compared(floats({100, 1000}), floats({100.19F, 1000}))), "");
   EXPECT_EQ(fault_of(compared(floats({100, 1000}), floats({100.25F, 1000}))),
             "output 'y' of the converted model differs in 1 of 2 elements, most at [0]: 100 in the "
             "original, 100.25 in the converted model (inputs: random)");
-  // 2 % of 100 and 1 % of 1000; 20 % of both.
+  // For halves it is 2 % of 100 and 1 % of 1000, for quarters 20 % of both.
   EXPECT_EQ(fault_of(compared(floats({100, 1000}), floats({111.9F, 1000}), kHalf)), "");
   EXPECT_NE(fault_of(compared(floats({100, 1000}), floats({112.1F, 1000}), kHalf)), "");
   EXPECT_EQ(fault_of(compared(floats({100, 1000}), floats({319.9F, 1000}), kQuarter)), "");
@@ -104,7 +104,7 @@ TEST(CheckComparison, IntegersAreExactUnlessFloatsAreRounded) {
   EXPECT_NE(fault_of(compared(integers({100000}), integers({100001}))), "");
   EXPECT_EQ(fault_of(compared(integers({100000}), integers({100001}), kHalf)), "");
   EXPECT_NE(fault_of(compared(integers({100}), integers({101}), kHalf)), "");
-  // One double represents both.
+  // Both numbers have the same value as double.
   const int64_t wide = (int64_t{1} << 60) + 1;
   EXPECT_TRUE(compared(integers({wide}), integers({wide})).equal());
   EXPECT_NE(fault_of(compared(integers({wide}), integers({wide + 1}))), "");

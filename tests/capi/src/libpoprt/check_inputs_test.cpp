@@ -101,7 +101,7 @@ TEST(CheckInputs, OmitsSetsThatAddNoNewCase) {
   EXPECT_EQ(names(input_sets({kFloats}, CheckData{})),
             (std::vector<std::string>{"random", "zeros", "ones", "negative", "positive", "sparse",
                                       "repeated"}));
-  // Conditions: all false, all true, and mixtures.
+  // Conditions are all false, all true, or mixed.
   EXPECT_EQ(names(input_sets({kConditions}, CheckData{})),
             (std::vector<std::string>{"random", "zeros", "ones", "sparse", "repeated"}));
   EXPECT_EQ(names(input_sets({}, CheckData{})), std::vector<std::string>{"random"});

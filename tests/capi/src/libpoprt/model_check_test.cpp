@@ -21,7 +21,7 @@ namespace {
 using test::message_for;
 using test::Node;
 using test::onnx;
-// ONNX's numbers of types.
+// Numbers of types in ONNX.
 constexpr int kF32 = 1, kS64 = 7;
 using Named = test::Tensor;
 
