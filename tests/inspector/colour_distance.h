@@ -1,4 +1,4 @@
-// Differences of colours as people see them, for tests of palettes.
+// Perceived differences of colours, for tests of palettes.
 //
 // Matrices of colour vision deficiencies: G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, "A
 // Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE Transactions on

@@ -55,7 +55,7 @@ class Program(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
         self.environment = {**os.environ, "XDG_CONFIG_HOME": self.folder, "POPRT_TELEMETRY_DIR": self.folder}
-        # What OpenGL drivers keep until the end is not ours.
+        # Memory that OpenGL drivers keep until the end is not a leak of the inspector.
         self.environment["ASAN_OPTIONS"] = "detect_leaks=0"
         self.environment.pop("DISPLAY", None)
         self.environment.pop("WAYLAND_DISPLAY", None)
@@ -215,7 +215,7 @@ class Pictures(Program):
 
 
 class Window(Program):
-    """The program on an X server of its own."""
+    """The program on a separate X server."""
 
     def setUp(self):
         super().setUp()
@@ -245,7 +245,7 @@ class Window(Program):
         return self.client.find_window("poprt inspector")
 
     def opened(self, path):
-        """Whether the program has noted that it opened a file; it does so at once."""
+        """Waits until the recent files in the settings contain `path`. Returns whether they do."""
         for _ in range(400):
             self.assertIsNone(self.process.poll())
             try:

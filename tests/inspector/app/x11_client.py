@@ -1,4 +1,4 @@
-"""A client of an X server that does what a user's hand does: drops files on a window and presses keys. Through libX11 alone."""
+"""A client of an X server that does what a user's hand does: drops files on a window and presses keys. It uses libX11 only."""
 
 import ctypes
 import time
@@ -31,7 +31,7 @@ class Event(ctypes.Union):
     _fields_ = [("type", INT), ("message", Message), ("key", Key), ("request", Request), ("notify", Notify), ("pad", LONG * 24)]
 
 
-# A window may end before the keys are let go that ended it; by itself libX11 would end this process for that.
+# A key may close the window before the key is released. Without this handler, libX11 would end this process on that error.
 HANDLER = ctypes.CFUNCTYPE(INT, POINTER, POINTER)
 IGNORE = HANDLER(lambda display, error: 0)
 
@@ -94,7 +94,7 @@ class Client:
         raise AssertionError(f"no event of type {kind} came")
 
     def drop(self, window, *paths):
-        """As a file manager does it: the XDND protocol, with a list of URIs."""
+        """Drops files as a file manager does: by the XDND protocol, with a list of URIs."""
         source = self.x.XCreateSimpleWindow(self.display, self.root, 0, 0, 1, 1, 0, LONG(0), LONG(0))
         selection, kind, copy = self.atom("XdndSelection"), self.atom("text/uri-list"), self.atom("XdndActionCopy")
         self.x.XSetSelectionOwner(self.display, LONG(selection), LONG(source), LONG(0))

@@ -14,7 +14,7 @@ GraphModel model_of(const std::string& body, const std::string& opsets = "\"\": 
   return GraphModel(*ir::parse_text("graph \"g\" opset {" + opsets + "} {\n" + body + "\n}\n"));
 }
 
-// "name{member member group{...}}" of a group, terminals left out.
+// Returns "name{member member group{...}}" of a group, without terminals.
 std::string tree(const GraphModel& g, int at = kRoot) {
   std::string text;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : " ") + word; };

@@ -50,7 +50,7 @@ TEST(GraphModel, NamesWithACommonPrefixAreGroups) {
   EXPECT_EQ(g->node(g->find("/Add")).group, kRoot);
 }
 
-// Exporters that number the nodes of each operator name no layers.
+// Names that number the nodes of each operator are no names of layers.
 TEST(GraphModel, NamesOfOperatorsAreNoGroups) {
   std::string text = "graph \"g\" opset {\"\": 17} {\n  input %v0 : f32[1]\n";
   for (int i = 0; i < 6; i++) {
@@ -62,7 +62,7 @@ TEST(GraphModel, NamesOfOperatorsAreNoGroups) {
   EXPECT_EQ(g.groups().size(), 1u) << "and a group of all nodes is not useful";
 }
 
-// A large graph is first read from top to bottom only.
+// A large graph is shown with closed bodies at first.
 TEST(GraphLayout, BodiesOfLargeGraphsBeginClosed) {
   for (const int nodes : {10, 200}) {
     std::string text =

@@ -28,7 +28,7 @@ TEST(Scenes, RectanglesHoldTheirBordersAndMeetAtThem) {
     EXPECT_FALSE(r.meets(apart)) << apart.x << " " << apart.y;
 }
 
-// Characters of 7.6 pixels plus a margin, between a least and a most width.
+// The width is 7.6 pixels for each character plus a margin, between a smallest and a largest width.
 TEST(Scenes, BoxesAreAsWideAsTheirWords) {
   GraphNode node;
   node.op = std::string(20, 'o');
@@ -100,7 +100,7 @@ TEST(Scenes, GroupsAreOpenedWhileTheirBoxesAreFew) {
     output %f)");
   const GraphLayout layout(g);
   ASSERT_EQ(g->groups().size(), 3u);
-  // The input, a, w and the output; two nodes and a group of a; three nodes of b.
+  // The root has the input, a, w and the output; a has two nodes and b; b has three nodes.
   for (const auto& [most, open] : {std::pair<size_t, std::set<int>>{3, {}},
                                    {6, {}},
                                    {7, {1}},
@@ -110,7 +110,7 @@ TEST(Scenes, GroupsAreOpenedWhileTheirBoxesAreFew) {
     EXPECT_EQ(layout.groups_within(most), open) << most;
 }
 
-// Bodies of nodes are opened where the graph is small.
+// Bodies of nodes are open if the graph is small.
 TEST(Scenes, BodiesAreOpenedInGraphsOfUpTo120Nodes) {
   for (const int chain : {114, 115}) {
     std::string text = "input %v0 : f32[2]\ninput %on : bool[]\n";

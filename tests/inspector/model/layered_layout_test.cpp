@@ -15,7 +15,7 @@ std::vector<LayoutBox> boxes(size_t n, double width = 80, double height = 30) {
   return std::vector<LayoutBox>(n, LayoutBox{width, height});
 }
 
-// No two boxes meet, edges point down and end at their boxes.
+// Expects that no two boxes meet, and that edges point down and end at their boxes.
 void expect_sound(const std::vector<LayoutBox>& b, const std::vector<LayoutEdge>& edges,
                   const LevelLayout& l) {
   ASSERT_EQ(l.centres.size(), b.size());
@@ -77,7 +77,7 @@ TEST(LayeredLayout, CyclesAndEdgesToItselfDoNotHang) {
 }
 
 TEST(LayeredLayout, TwoBranchesDoNotCross) {
-  // A ladder whose second rank is named in the crossing order.
+  // Two edges that would cross if boxes were placed in the order of their numbers.
   const std::vector<LayoutEdge> edges = {{0, 3, 0}, {1, 2, 1}};
   const LevelLayout l = layered_layout(boxes(4), edges);
   EXPECT_EQ(l.centres[0].x < l.centres[1].x, l.centres[3].x < l.centres[2].x);

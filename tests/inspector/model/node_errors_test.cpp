@@ -58,7 +58,7 @@ TEST_F(NodeErrors, RefusesModelsThatCannotBeCompared) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("have different inputs"), std::string::npos);
   }
-  // Inputs of one name but no common value.
+  // The inputs have one name, but the graphs have no common value.
   EXPECT_THROW(node_errors(net, other, 1, progress), Error);
 }
 

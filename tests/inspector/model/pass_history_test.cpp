@@ -78,7 +78,8 @@ TEST_F(NodeHistory, NamesTheNodeThatReplacesARemovedOne) {
 TEST_F(NodeHistory, IsTheSameFromEveryStepOfANode) {
   const auto lines = history(0, "gate");
   EXPECT_EQ(lines, history(1, "gate"));
-  EXPECT_EQ(lines, history(3, "gate"));  // by its name: its value is another one there
+  EXPECT_EQ(lines,
+            history(3, "gate"));  // found by its name, because its value has another name there
   EXPECT_EQ(lines[2], "fuse: Sigmoid became Tanh");
 }
 
@@ -200,7 +201,7 @@ TEST(PassHistory, StepsHaveASummaryAndCounts) {
   EXPECT_GT(rewrites, 0);
   EXPECT_GT(milliseconds, 0);
   EXPECT_EQ(c.steps.back().stage, "compile");
-  // A larger part of the whole is converting.
+  // The reports extend from the conversion to the end of the compilation.
   ASSERT_FALSE(reports.empty());
   for (size_t i = 1; i < reports.size(); i++) EXPECT_GE(reports[i].first, reports[i - 1].first);
   EXPECT_GE(reports.front().first, 0);
@@ -342,7 +343,7 @@ TEST(NodeHistories, ContinueInTheReplacementNode) {
                   %e : f32[2] = Abs(%x) "apart"
                   output %d
                   output %a)");
-  // The activation and what follows it go into the convolution, which makes what they made.
+  // The activation and Identity are merged into the convolution, which now computes their value.
   add("fuse", R"(%a : f32[2] = Neg(%x) "first"
                  %b : f32[2] = Conv(%a) {activation = "Relu"} "conv"
                  output %b

@@ -62,7 +62,7 @@ TEST(ProfileRows, RowsOfProgramsAreAllButTheFiles) {
   EXPECT_FALSE(is("weight", "x"));
 }
 
-// Two instructions of different kernels, one buffer of the arena.
+// A program of one buffer and of instructions with these kernels and names.
 std::shared_ptr<const ProgramModel> program_of(const std::vector<std::string>& kernels,
                                                const std::vector<std::string>& names,
                                                uint64_t bytes) {

@@ -1,4 +1,4 @@
-// Programs made by hand: who is alive where, what shares bytes, and which parts there are.
+// Programs made by hand: lifetimes of buffers, buffers that share bytes, and parts.
 #include "model/program_model.h"
 
 #include <fmt/format.h>

@@ -208,7 +208,7 @@ TEST_F(ProgramParts, AreAReport) {
   EXPECT_EQ(program[0].columns.back(), "part");
 }
 
-// A model that leaves the cutting to its attributes is compiled for as many IPUs.
+// A model that is cut by attributes of its nodes is compiled for the IPUs that these name.
 TEST_F(ProgramParts, AModelThatIsCutIsCompiledSo) {
   const auto graph = ir::parse_text(kSampleText);
   int64_t number = 0;
@@ -263,7 +263,7 @@ TEST(VariantNames, EachShardHasARow) {
                       {"transfer 0", "t f32 1×8, 32 B: part 0 to 1"}}));
 }
 
-// Two models of which one is cut for two IPUs.
+// One of the two models is cut for two IPUs.
 TEST_F(ProgramParts, AFusedModelIsCutModelByModel) {
   std::vector<std::unique_ptr<ir::Graph>> graphs;
   graphs.push_back(ir::parse_text(kSampleText));
@@ -281,7 +281,7 @@ TEST_F(ProgramParts, AFusedModelIsCutModelByModel) {
   EXPECT_EQ(names, (std::vector<std::string>{"IPU 0", "IPU 1"}));
 }
 
-// Side by side in one graph, as MFConverter makes them.
+// The models are side by side in one graph, as MFConverter makes them.
 TEST_F(ProgramParts, AFusedGraphIsCompiledModelByModel) {
   std::vector<std::unique_ptr<ir::Graph>> graphs;
   graphs.push_back(ir::parse_text(kSampleText));

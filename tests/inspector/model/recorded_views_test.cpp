@@ -57,7 +57,7 @@ class RecordedViews : public testing::Test {
     Progress progress;
     return load_document(folder.write(name, bytes), progress);
   }
-  // Lines in their order.
+  // Numbers the lines, so that the set keeps their order.
   static void put(std::set<std::string>& lines, const std::string& line) {
     lines.insert(fmt::format("{:03} {}", lines.size(), line));
   }
@@ -308,7 +308,8 @@ TEST_F(RecordedViews, PartsOfAnyOpenSetFitTogether) {
     for (const SceneRoute& r : scene->routes) {
       ASSERT_GE(r.points.size(), 2u);
       for (const Point& p : r.points) ASSERT_TRUE(r.area.contains(p)) << g.value(r.value).name;
-      // One that closes a cycle between closed groups leaves at a top and arrives at a bottom.
+      // A route that closes a cycle between closed groups begins at a top border and ends at a
+      // bottom border.
       const SceneBox* last = scene->find(g, r.to);
       if (!r.arrow || !last) continue;
       const double y = r.points.back().y;

@@ -52,7 +52,7 @@ TEST(RepeatedLayers, LayersHaveEqualEdges) {
   EXPECT_EQ(repeated_layers(nodes), (Runs{{0, 4, 2}}));
 }
 
-// Compared with a search that tries every place and period.
+// The runs are compared with a search that tries every position and period.
 TEST(RepeatedLayers, CoversAsMuchAsAnExhaustiveSearch) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 300; trial++) {
@@ -115,7 +115,7 @@ TEST(RepeatedLayers, AreGroupsOfAGraphWhoseNamesHaveNoScopes) {
   EXPECT_EQ(g->node(g->find("n_3")).group, 2);
   EXPECT_EQ(g->node(g->find("n_4")).group, 3);
   EXPECT_EQ(g->node(g->find("n_last")).group, kRoot);
-  // The first look has one box for all layers; the others appear one by one.
+  // At first all layers are one box; an opened group shows a box for each layer.
   GraphLayout layout(g);
   EXPECT_EQ(layout.groups_within(400), std::set<int>{});
   EXPECT_EQ(layout.scene({})->boxes.size(), 5u);

@@ -151,7 +151,8 @@ TEST_F(ReportTables, TimesAreColumnsOfProgramAndNodes) {
   EXPECT_EQ(report(d, "program", options, &made).at(0).columns.back(), "live_bytes");
 }
 
-// The model, a pass that changes an input and takes a node away, one that makes a node.
+// The steps are the model, a pass that changes an input and removes a node, and a pass that adds a
+// node.
 Compilation three_steps() {
   Compilation made;
   const auto add = [&](const char* stage, const char* name, const char* nodes) {

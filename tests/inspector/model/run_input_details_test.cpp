@@ -1,4 +1,5 @@
-// Pictures against a direct computation, and every word, type and ending of an input.
+// Pictures, compared with a direct computation, and every word, type and file extension of an
+// input.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +29,7 @@ double pixel(const Tensor& rgb, int64_t y, int64_t x, int64_t c) {
   return rgb.values<uint8_t>()[static_cast<size_t>((y * rgb.shape()[1] + x) * 3 + c)];
 }
 
-// The share that sample `k` of `from` has in sample `i` of `to`: a triangle as wide as the step.
+// The weight of sample `k` of `from` samples in sample `i` of `to` samples: a triangular filter.
 double share(int64_t k, int64_t from, int64_t i, int64_t to) {
   const double step = double(from) / double(to), reach = step > 1 ? step : 1;
   const auto weight = [&](int64_t at) {
@@ -40,7 +41,7 @@ double share(int64_t k, int64_t from, int64_t i, int64_t to) {
   return weight(k) / all;
 }
 
-// One byte of the picture at another size, by both directions at once.
+// One value of the picture at another size, by a sum over rows and columns.
 double scaled(const Tensor& rgb, int64_t height, int64_t width, int64_t y, int64_t x, int64_t c) {
   double sum = 0;
   for (int64_t r = 0; r < rgb.shape()[0]; r++)
@@ -110,7 +111,7 @@ TEST(RunInputDetails, ChannelsFirstIsPreferredIfBothFit) {
   EXPECT_EQ(picture_as(rgb, DType::f64, {0, 3, 3, 3}, PixelRange::bytes).count(), 0);
 }
 
-// The part that is kept, where nothing is scaled.
+// Each case has a crop without scaling, so the result is a part of the picture.
 TEST(RunInputDetails, CropsAreOfTheMiddle) {
   struct Case {
     int64_t rows, columns, height, width, top, left;

@@ -11,7 +11,7 @@
 namespace poprt::inspector {
 namespace {
 
-// Left half red, right half blue.
+// A picture whose left half is red and whose right half is blue.
 Tensor red_and_blue(int64_t height, int64_t width) {
   Tensor t = Tensor::zeros(DType::u8, {height, width, 3});
   const auto p = t.mutable_values<uint8_t>();
@@ -65,7 +65,7 @@ TEST(RunInput, NumbersAreRoundedAndKeptInRange) {
 TEST(RunInput, APictureFillsChannelsFirstAndLast) {
   const Tensor rgb = red_and_blue(8, 8);
   const auto first = picture_as(rgb, DType::f32, {2, 3, 4, 4}, PixelRange::unit).to_doubles();
-  // Of each of the two: red plane, green plane, blue plane.
+  // Each of the two samples has a red, a green and a blue plane.
   for (size_t n = 0; n < 2; n++) {
     EXPECT_DOUBLE_EQ(first[n * 48], 1);
     EXPECT_DOUBLE_EQ(first[n * 48 + 3], 0);
@@ -90,7 +90,7 @@ TEST(RunInput, ACropIsTheMiddleInTheProportionsOfTheInput) {
           .to_doubles();
   for (size_t y = 0; y < 4; y++)
     for (size_t x = 0; x < 4; x++) EXPECT_DOUBLE_EQ(wide[y * 4 + x], x < 2 ? 1 : 0) << x;
-  // A high picture keeps all columns and the middle rows.
+  // A picture that is higher than wide keeps all columns and the middle rows.
   Tensor high = Tensor::zeros(DType::u8, {9, 3, 3});
   for (size_t i = 3 * 9; i < 6 * 9; i++) high.mutable_values<uint8_t>()[i] = 255;
   for (const double v :

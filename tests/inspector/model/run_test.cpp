@@ -106,7 +106,7 @@ TEST_F(RunTest, BenchmarkReportsQuantilesOfLatency) {
                                                {"most_ms", 199.0}}));
 }
 
-// Made-up lengths would not fit into the rows.
+// Random lengths might not fit into the rows, so generated sequences have equal lengths that fit.
 TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
   const Document d = load("packed.ir", R"(graph "packed" opset {"": 17} {
   input %ids : s32[2,8]
@@ -268,7 +268,7 @@ TEST(Task, HasEndedWhereThereCanBeNoThread) {
   EXPECT_NE(task.error().find("cannot start a thread"), std::string::npos) << task.error();
 }
 
-// Of outputs that have as many elements as there are classes, probabilities and names.
+// Outputs with one element for each class are shown with probabilities and names.
 TEST_F(RunTest, TablesNameTheClasses) {
   RunResult r;
   EXPECT_EQ(r.load_ms + r.run_ms, 0);
@@ -307,7 +307,7 @@ TEST_F(RunTest, ErrorNamesADocumentThatCannotRun) {
             "r.telemetry is a recording and cannot be run");
 }
 
-// One request after the other: together they last no longer than all of it.
+// Requests follow each other, so their sum is not longer than the whole measurement.
 TEST_F(RunTest, LatenciesAreOfRequestsAndSlicesOfTheTime) {
   BenchSettings settings;
   EXPECT_EQ(settings.clients, 1);

@@ -297,7 +297,7 @@ TEST(TelemetryHistory, TheInputThatStallsMostStarves) {
   s.queues[2].name = "z";
   for (uint64_t i = 0; i < 50; i++) {
     s.queues[0].stalls = i * 3;
-    s.queues[1].stalls = i * 100;  // an output waits for its reader: it does not starve
+    s.queues[1].stalls = i * 100;  // an output that waits for its reader does not starve
     s.queues[2].stalls = i * 5;
     h.add(static_cast<double>(i), {s});
   }
@@ -376,7 +376,7 @@ TEST(TelemetryHistory, SeriesAndEventsAreBounded) {
   }
   h.add(1, many);
   EXPECT_EQ(h.series().size(), 256u);
-  h.add(2, many);  // those that are known go on
+  h.add(2, many);  // the known series continue
   EXPECT_EQ(h.series().size(), 256u);
   for (const TelemetrySeries& s : h.series()) {
     EXPECT_TRUE(s.alive) << s.pid;

@@ -98,7 +98,7 @@ TEST(TensorCompare, LocatesDifferencesByRunsOfTheTensor) {
   EXPECT_EQ(d.where[kBins - 1], 1u);
   const std::atomic<bool> cancel{true};
   EXPECT_THROW(compare_tensors("y", zeros, zeros, {}, 10, &cancel), Error);
-  // More than a run of elements, the last of which differs.
+  // There are more elements than one run has, and the last one differs.
   std::vector<uint8_t> many((1 << 16) + 3);
   many.back() = 1;
   const auto count = static_cast<int64_t>(many.size());

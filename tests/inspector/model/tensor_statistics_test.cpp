@@ -96,7 +96,7 @@ TEST(TensorStatistics, BinsAreEqualPartsOfTheRange) {
   EXPECT_EQ(s.histogram[0], 2u);
   for (size_t i = 1; i + 1 < kBins; i++) EXPECT_EQ(s.histogram[i], 1u) << i;
   EXPECT_EQ(s.histogram[kBins - 1], 2u) << "the greatest is in the last";
-  // A range that no double holds, and one of nothing.
+  // The first range is larger than the largest double, the second is empty.
   s = tensor_statistics(Tensor::of<double>({2}, {-1.7e308, 1.7e308}));
   EXPECT_EQ(s.histogram[0] + s.histogram[kBins - 1], 2u);
   EXPECT_EQ(s.histogram[0], 1u);

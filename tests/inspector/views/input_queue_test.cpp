@@ -9,7 +9,7 @@
 namespace poprt::inspector {
 namespace {
 
-// Keys arrive as from the window system, and frames are drawn at any time between them.
+// Keys arrive as events of a window system, and frames are drawn at any time between them.
 TEST_F(WorkspaceTest, NoKeyIsLostBetweenTwoFrames) {
   open_sample();
   InputQueue keys;
