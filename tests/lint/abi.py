@@ -1,4 +1,4 @@
-"""Programs built against the recorded ABI go on working: abidiff of libpoprt.so against tests/lint/abi.xml.
+"""Checks that programs that were built against the recorded ABI still work: abidiff of libpoprt.so against tests/lint/abi.xml.
 
 Usage: abi.py check LIBPOPRT_SO    fails for a change that breaks programs; additions are fine
        abi.py record LIBPOPRT_SO   replaces the record (after a release, or after an accepted break)
@@ -53,7 +53,7 @@ def keep_public(path):
         needed.add(id(element))
         left += [owners[r] for r in references(element) if r in owners]
     for unit in units:
-        # Relative to the root, whether the compiler received absolute or relative paths.
+        # Paths become relative to the root; the compiler may have received absolute ones.
         unit.set("path", re.sub(r"^.*?(?=capi/src/)", "", unit.get("path")))
         for child in list(unit):
             if id(child) not in needed:
@@ -66,7 +66,7 @@ def keep_public(path):
 
 
 def dump(library, path):
-    """Public types and functions only, without anything of the machine or the place of the build."""
+    """Writes the public types and functions to `path`, without facts about the machine and the build folder."""
     subprocess.run(["abidw", "--no-corpus-path", "--no-show-locs", "--no-comp-dir-path", "--no-elf-needed",
                     "--out-file", path, library], check=True)
     keep_public(path)

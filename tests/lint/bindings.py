@@ -1,9 +1,9 @@
 """Every function of the C ABI, and every field of its options, has a public counterpart in C++, Java, C#, Go and Python.
 
-Usage: bindings.py [--list]   (which methods of the raw layer lead there)
+Usage: bindings.py [--list]   (prints the methods of the raw layer that reach each of them)
 
 The raw layer (bindings/swig, and each language's poprt_lang.i) reaches a function when the body of a method names it, or
-names a helper that does. The public layer offers it when a file that speaks of the method's class calls the method."""
+names a helper that does. The public layer offers it when a file that names the method's class calls the method."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ INTERNAL = {
     "poprt_runner_execute_async": "submit does the same, with options",
     "poprt_runner_execute_indexed": "sizes are not checked: only C and C++ may",
 }
-# (language, function or struct.field): why it is not there.
+# (language, function or struct.field) -> the reason why the language lacks it.
 EXEMPT = {}
 for _struct, _language, _field, _why in option_fields.absent():
     EXEMPT[_language, f"poprt_{_struct}_options.{_field}"] = _why
@@ -48,7 +48,7 @@ for _language in ("C++", "Java", "C#"):
     for _function in ("poprt_outputs_create", "poprt_outputs_crop", "poprt_runner_execute_tensors",
                       "poprt_runner_submit_tensors"):
         if (_language, _function) == ("C++", "poprt_outputs_create"):
-            continue  # runners allocate their outputs with it
+            continue  # C++ runners call it to allocate outputs
         EXEMPT[_language, _function] = "a part of poprt_runner_run; asynchronous runs have bindings of their own"
 for _function in ("poprt_runner_run", "poprt_outputs_crop"):
     EXEMPT["Python", _function] = "run() makes NumPy's arrays, and crops them"
@@ -130,14 +130,14 @@ class RawLayer:
         self.attributes = {c: struct_fields(c, interfaces) for c in OPTIONS.values()}
 
     def naming(self, what):
-        """Functions of the raw layer that name something, themselves or through helpers."""
+        """Functions of the raw layer whose bodies name `what`, directly or through helpers."""
         found, names = [], {what: rf"\b{what}\b"}
         while names:
             wanted = re.compile("|".join(names.values()))
             likely = {f for name in names for f in self.words.get(name, ())}
             more = [f for f in self.functions if f in likely and f not in found and wanted.search(f.body)]
             found += more
-            names = {f.name: rf"\b{f.name}\(" for f in more if f.file.endswith(".h") and f.name != "add"}  # of many classes
+            names = {f.name: rf"\b{f.name}\(" for f in more if f.file.endswith(".h") and f.name != "add"}  # many classes have an `add`
         return [f for f in found if f.file.endswith(".i")]
 
     def of_field(self, struct, field):
@@ -154,7 +154,7 @@ class Public:
                       and not f.endswith(("_test.go", "/poprt_raw.go"))]
 
     def has(self, pattern, *words):
-        """Whether a file matches that has these words."""
+        """Whether a file that contains these words matches the pattern."""
         return any(all(w in t for w in words) and re.search(pattern, t) for t in self.texts)
 
     def calls(self, function, classes):

@@ -1,7 +1,7 @@
 """Kernels are called by name (core/kernels/README.md), and so are the fields of Cap'n Proto messages.
 
-No number of an instruction is known by its place but to core/kernels/calls/ and core/program/control.cpp, and no place of a
-message but to the headers that a test makes from the schemas."""
+Only core/kernels/calls/ and core/program/control.cpp use the positions of an instruction's numbers, and only the headers that a
+script makes from the schemas contain the places of a message's fields."""
 
 import re
 

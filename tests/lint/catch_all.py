@@ -4,7 +4,7 @@ A handler for every exception hides programming errors, so each one is listed he
 
   thread    an exception must not leave the function that a thread runs; it is stored, and the thread that waits throws it
   callback  an exception must not leave a function that is called through a C interface
-  clean-up  something that was taken is given back, and the exception goes on; or a destructor, which must not throw
+  clean-up  something that was taken is given back, and the exception is thrown again; or a destructor, which must not throw
 
 Other code catches the exceptions that it can name: Error, std::bad_alloc, std::exception.
 """

@@ -1,4 +1,4 @@
-"""What catch_all.py finds in small files."""
+"""Tests the handlers that catch_all.py finds in small files."""
 
 import unittest
 

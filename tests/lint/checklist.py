@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
-# The types of an operator as the two ends of a conversion see it are in this document.
+# The page whose table has the changes of operators between opsets.
 OPSETS = ROOT / "docs" / "opsets.md"
 
 
@@ -65,7 +65,7 @@ def tested_options(poprt_exec):
 
 
 def tested_arguments():
-    """Keywords of Converter, and those of them that its tests give."""
+    """Keywords of Converter, and those of them that its tests use."""
     tree = ast.parse((ROOT / "bindings" / "python" / "poprt" / "converter.py").read_text(encoding="utf-8"))
     maker = next(f for c in tree.body if isinstance(c, ast.ClassDef) and c.name == "Converter" for f in c.body
                  if isinstance(f, ast.FunctionDef) and f.name == "__init__")
@@ -79,7 +79,7 @@ def tested_passes():
     (core/passes/cases_test.cpp) checks these tests: a pass that does nothing, or whose results no test compares, is an error."""
     names = (TESTS / "data" / "poprt_passes.txt").read_text(encoding="utf-8").split()
     elsewhere = set(re.findall(r'\{"(\w+)",\s*\{"', (TESTS / "core" / "passes" / "cases_test.cpp").read_text(encoding="utf-8")))
-    elsewhere.add("layer_precision_compare")  # a pass of Python
+    elsewhere.add("layer_precision_compare")  # this pass is in Python
 
     def acts(name):
         path = TESTS / "data" / "passes" / f"{name}.txt"

@@ -22,7 +22,7 @@ class Counter:
     def __init__(self, key, row, names):
         self.key, self.row, self.names = key, row, names
         self.kind = row.get("kind", "count")
-        self.by_hand = "c" in row  # in the raw layer, what reads it, and Java's, C#'s and Go's field
+        self.by_hand = "c" in row  # the raw layer's attribute, the code that reads it, and the field in Java, C# and Go are written by hand
         self.c_name = key + ("_ns" if self.kind == "time" else "")
 
     def text(self, language):

@@ -2,8 +2,8 @@
 
 Usage: docs.py CC
 
-An example is in a comment below a line "Example:", indented by four more blanks. It is a piece of a function
-or, with "static" in front, whole functions."""
+An example is in a comment below a line "Example:", indented by four more blanks. It is the body of a function
+or, if it begins with "static", whole functions."""
 
 import os
 import re

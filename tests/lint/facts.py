@@ -10,7 +10,7 @@ import re
 
 import tree
 
-# What may stay: an operator that only the compiler makes, or a form that has one operator so far.
+# Allowed facts: of an operator that only the compiler makes, or of a form that only one operator has so far.
 ALLOWED = {
     "Marker::unspecified": "the compiler makes it, for a branch without a result",
     "Marker::loop_begin": "the compiler makes it, as the begin of a region",
@@ -42,7 +42,7 @@ AXIS_READERS = {
 
 
 def stated():
-    """By field or Enum::value: the files that state it."""
+    """Field or Enum::value -> the files that state it."""
     files = {}
     for path in tree.code_files():
         if not path.startswith("core/ops/") or path.startswith("core/ops/facts.h"):

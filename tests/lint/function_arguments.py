@@ -29,7 +29,7 @@ RESULTS = {
                "python": "float"},
     "flag": {"c": "int32_t", "cpp": "bool", "swig": "bool", "java": "boolean", "csharp": "bool", "go": "bool", "python": "bool"},
 }
-# From the C value `{}` of a result to that of the language; {} stays where nothing is listed.
+# Expressions that convert a result `{}` of C to the language; a language that is not listed uses the value itself.
 FROM_C = {
     "index": {"swig": "static_cast<int64_t>({})", "java": "(int) {}", "csharp": "(int){}", "go": "int({})", "python": "int({})"},
     "size": {"swig": "static_cast<int64_t>({})", "python": "int({})"},
@@ -39,7 +39,7 @@ FROM_C = {
     "flag": {"cpp": "{} != 0", "swig": "{} != 0", "python": "bool({})"},
     "text": {"python": "str({})"},
 }
-# From the language's value `{}` of an argument to that of C (cpp, swig) or of the raw layer (the others).
+# Expressions that convert an argument `{}` of the language to C (cpp, swig) or to the raw layer (the others).
 TO_C = {
     "index": {"swig": "static_cast<size_t>({})", "go": "int64({})"},
     "size": {"swig": "static_cast<size_t>({})"},
@@ -92,7 +92,7 @@ class Argument:
         return parts[0] + "".join(p.capitalize() for p in parts[1:])
 
     def declared(self, language):
-        """As the head of a function has it."""
+        """The declaration of the argument in the head of a function."""
         kind = self.enum.type(language) if self.enum else ARGUMENTS[self.kind][language]
         if language == "go":
             return f"{self.name(language)} {kind}"
@@ -101,7 +101,7 @@ class Argument:
         return f"{kind.rstrip()} {self.name(language)}"
 
     def converted(self, language):
-        """The expression that the next layer gets."""
+        """The expression that is passed to the next layer."""
         name = self.name(language)
         if self.enum:
             return self.enum.convert(language, name, "to", ENUM_TO_C)

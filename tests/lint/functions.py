@@ -18,8 +18,8 @@ from generated_parts import camel, code, comment, formatted, settle
 
 TABLE = "capi/functions.toml"
 JAVA, CSHARP = "bindings/java/src/main/java/org/poprt/", "bindings/csharp/src/"
-# For each object: the C argument; the files; SWIG's class and handle; Go's receiver; and how Java and C# call the raw layer, if not
-# directly: `value` returns a result, `action` does not, {} is a function of the raw object.
+# For each object: the C argument; the files; SWIG's class and handle; Go's receiver; and the wrapper in which Java and C# call the raw
+# layer, if there is one: `value` returns a result, `action` does not, {} is a function of the raw object.
 OBJECTS = {
     "executable": {"c": "const poprt_executable* executable", "files": {
         "c": "executable.h", "cpp": "executable.hpp", "swig": "poprt.i", "java": "Executable", "csharp": "Executable", "go": "executable.go",
@@ -79,7 +79,7 @@ class Function:
         return self.of(language, "name") or default
 
     def is_property(self):
-        """Languages that have properties have one for such a value."""
+        """Whether languages with properties have a property for the value."""
         return bool(self.result) and not self.fails and not self.args
 
     def since(self, language):
@@ -99,7 +99,7 @@ class Function:
         return code(self.row["text"], language)
 
     def errors(self, language):
-        """[(code as the language has it, when)]"""
+        """[(code as the language spells it, when it is raised)]"""
         def spelled(key):
             title = camel(key, True)
             return {"java": f"{{@link ErrorCode#{key.upper()}}}", "csharp": title, "go": title, "python": title + "Error"}.get(language, key)

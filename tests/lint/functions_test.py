@@ -1,5 +1,5 @@
 """lint.functions reports each kind of error: each generated part edited by hand, a function that is not exported, a method by
-hand that is not there, and a function of no shape that it knows. Forms that no function of the table has yet are generated, too."""
+hand that is missing, and a function of an unknown shape. Forms that no function of the table has yet are generated, too."""
 
 import unittest
 from unittest import mock
@@ -10,7 +10,7 @@ import tree
 
 
 def reading(path, change):
-    """A tree whose file `path` reads otherwise."""
+    """Patches the tree so that the file `path` has the text that `change` returns."""
     real = tree.read
     return mock.patch.object(tree, "read", lambda asked: change(real(asked)) if asked == path else real(asked))
 

@@ -32,7 +32,7 @@ def code(text, language):
 
 
 def formatted(lines):
-    """Declarations of C or C++ outside of classes, as clang-format has them."""
+    """Formats declarations of C or C++ outside of classes with clang-format."""
     made = subprocess.run(["clang-format-19", "--assume-filename=capi/x.h"], input="\n".join(lines), check=True, cwd=tree.ROOT,
                           capture_output=True, text=True)
     return made.stdout.splitlines()

@@ -1,7 +1,7 @@
 """The file of an operator has all facts about it (core/ops/facts.h); other folders have no lists of names.
 
-Each domain of operators has a folder. Outside core/ops and core/onnx no list holds more than a few names of operators, and nothing
-is compared with one, except in passes, which name what they match, and in the tables of opsets."""
+Each domain of operators has a folder. Outside core/ops and core/onnx no list has more than a few names of operators, and nothing
+is compared with such a name, except in passes, which name the operators that they match, and in the tables of opsets."""
 
 import re
 

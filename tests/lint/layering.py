@@ -1,4 +1,4 @@
-"""Which folder may include which: every #include against POPRT_LAYERS (cmake/layers.cmake) and the table below."""
+"""Compares every #include with the folders that a folder may include: POPRT_LAYERS (cmake/layers.cmake) and the table below."""
 
 import os
 import re
@@ -25,7 +25,7 @@ ALLOWED = {
     "cli/poprt_exec.cpp": ["cli/", "cli/exec/", "capi/include/", "core/"],
     "inspector/model/": ["core/"],
     "inspector/views/": ["inspector/model/", "core/"],
-    "inspector/app/": ["inspector/views/", "inspector/model/", "core/", "cli/"],  # of cli/ options and their help
+    "inspector/app/": ["inspector/views/", "inspector/model/", "core/", "cli/"],  # cli/: options and their help
     "bindings/": ["capi/include/"],
     "bindings/serving/": ["capi/include/"],
     "bindings/tensorflow/": ["bindings/serving/", "capi/include/"],
@@ -35,10 +35,10 @@ ALLOWED = {
     "tests/": ["capi/include/"],
     "tests/bindings/triton/": ["bindings/triton/", "capi/include/", "tests/"],  # ONNX models in bytes
     "tests/cli/": ["cli/", "cli/exec/", "capi/include/", "core/", "tests/support/"],
-    "tests/capi/lone_library_": ["capi/src/", "capi/include/", "core/"],  # the border of the two libraries
+    "tests/capi/lone_library_": ["capi/src/", "capi/include/", "core/"],  # the interface between the two libraries
     "tests/capi/other_compiler": ["capi/src/", "capi/include/"],
     "tests/capi/recorded_": ["capi/include/", "tests/support/"],  # the helper that reads records
-    "tests/capi/src/": ["capi/src/", "capi/src/libpoprt/", "capi/include/", "core/", "tests/"],  # what the library hides
+    "tests/capi/src/": ["capi/src/", "capi/src/libpoprt/", "capi/include/", "core/", "tests/"],  # functions that the library hides
     "tests/hostile/": ["capi/include/", "tests/support/"],
     "tests/support/": ["core/", "capi/include/"],
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
@@ -82,7 +82,7 @@ LIBRARIES = {
     "GLFW/": ["inspector/app/"],
 }
 # Compiled once per instruction set: an inline function of the standard library compiled for AVX-512 must
-# never be the copy that the linker keeps. Holds for everything that these files include.
+# never be the copy that the linker keeps. The rule applies to everything that these files include.
 ISA_FOLDER = "core/kernels/isa/"
 ISA_HEADERS = {"cstdint", "cstddef", "immintrin.h"}  # intrinsics are always inlined
 
@@ -139,7 +139,7 @@ def check_file(path, known, allowed):
             for prefix, users in LIBRARIES.items():
                 if name.startswith(prefix) and not path.startswith(tuple(users)):
                     problems.append(f"{where}: <{name}> is for {' '.join(users)} only")
-            # Users' code names the public headers so.
+            # Users' code includes the public headers in this form.
             if not name.startswith("poprt/"):
                 continue
         target = resolve(name, path, known)

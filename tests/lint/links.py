@@ -1,7 +1,7 @@
 """Every file that a Markdown page names exists, and so does every heading.
 
-Checked are the targets of links outside of code, with their headings, and the words in backticks that look like a path of this repository: they hold a
-slash, and their first part is a folder at the root, next to the page or in core/. `{a,b}` and `*` mean any that fits;
+Checked are the targets of links outside of code, with their headings, and the words in backticks that look like a path of this repository: they contain a
+slash, and their first part is a folder at the root, next to the page or in core/. `{a,b}` and `*` match any file that fits;
 words with a placeholder in capitals, `...` or `foo`, and places outside the repository, name no file."""
 
 import glob
@@ -13,7 +13,7 @@ import tree
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 WORD = re.compile(r"`([\w.+*{},/-]+/[\w.+*{},-]*)`")
-MADE = ("build/", "out/")  # by a build or an example, not in the repository
+MADE = ("build/", "out/")  # a build or an example makes these files
 PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}/|NAME|vX|\b(?:x|foo)(?:_\w+)?\.")
 
 

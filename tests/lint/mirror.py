@@ -5,13 +5,13 @@ import os
 
 import tree
 
-# Suites of a whole folder that have a name of their own.
+# Suites of a whole folder that have another name.
 SUITES = {
     "tests/core/base/recorded_lines_test.cpp",  # support/recorded_lines.h, the records of all tests
     "tests/core/generate/encoder_test.cpp",  # T5, BART and Whisper through compiler and generator
     "tests/core/generate/recurrent_test.cpp",  # Mamba, RWKV, linear attention and LSTM through compiler and generator
     "tests/core/compiler/recorded_flow_test.cpp",  # control flow and graphs of passes' cases, compiled and run
-    "tests/core/ops/types_in_part_test.cpp",  # types of operators that move tensors, known in part
+    "tests/core/ops/types_in_part_test.cpp",  # partly known types of operators that move tensors
     "tests/core/passes/recorded_passes_test.cpp",  # every pass with its parameters on a few graphs
     "tests/core/program/recorded_links_test.cpp",  # programs of several models and IPUs, whole
     "tests/core/runtime/runner/recorded_requests_test.cpp",  # requests and configurations of every runner
@@ -22,7 +22,7 @@ SUITES = {
     "tests/core/compiler/sized_graphs_test.cpp",  # data-dependent sizes through converter and compiler
     "tests/core/compiler/thread_balance_test.cpp",  # tasks of compiled networks, for up to 16 threads
     "tests/core/compiler/compiled_calls_test.cpp",  # calls of kernels that compiled graphs make
-    "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
+    "tests/core/ops/bent_samples_test.cpp",  # every sample with partly known types
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset
     "tests/core/ops/contract_test.cpp",  # the contract that every operator fulfils
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for contract_test.cpp
@@ -44,9 +44,9 @@ SUITES = {
     "tests/core/ops/node_lines_test.cpp",  # types, kernels and results of the nodes that tests/data/nodes lists
     "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on bent samples
     "tests/core/ops/refusals_test.cpp",  # messages of every operator for changed samples, recorded
-    "tests/core/ops/refused_inputs_test.cpp",  # what operators refuse, and why
+    "tests/core/ops/refused_inputs_test.cpp",  # inputs that operators refuse, and the messages
     "tests/core/popef/verify_test.cpp",  # checksums of blobs, written and verified
-    "tests/core/popef/recorded_dumps_test.cpp",  # which models random files hold, and how they print
+    "tests/core/popef/recorded_dumps_test.cpp",  # the models and dumps of random files
 }
 
 

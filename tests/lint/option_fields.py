@@ -29,7 +29,7 @@ PLACES = {
     "request": {"c": "runner.h", "cpp": "runner.hpp", "python": "poprt/_runner_config.py", "java": "RequestOptions",
                 "csharp": "RequestOptions.cs", "go": "runner.go", "type": "RequestOptions", "attributes": True},
 }
-# Fields of C++'s ModelRunnerConfig, in their order.
+# Fields of C++'s ModelRunnerConfig, in the order of the struct.
 MODEL_RUNTIME = ("device_wait_config", "thread_safe", "replication_factor", "timeout", "validate_io_params", "batching_dim",
                  "check_package_hash", "ring_buffer_size_multiplier", "auto_reset", "frozen_inputs", "flush_on_waiting_outputs",
                  "batch_size_timeout", "data_parallel_timeout", "is_batch_size_timeout_enabled",
@@ -94,7 +94,7 @@ class Field:
         return {"cpp": None, "python": '""'}[language]
 
     def since(self, language):
-        """A newer name of an older option is younger than that."""
+        """The version that added the option; a second name of an option may be newer than the option."""
         if language == "c":
             return self.row["since"]
         return self.of(language, "since") or ("1.0" if self.of(language, "also") else self.row["since"])
@@ -104,7 +104,7 @@ class Field:
         return re.sub(r"\{(\w+)\}", lambda m: self.names[m.group(1)][language], code(text, language))
 
     def meanings(self, language):
-        """[(value, its meaning)] of zero, nothing and negative numbers."""
+        """[(value, its meaning)] of zero, absent and negative values."""
         row = {**self.row, **({"negative": None, **self.row["popart"]} if language in ("cpp", "python") and "popart" in self.row
                               else {})}
         zero, negative = row.get("zero"), row.get("negative")
@@ -153,7 +153,7 @@ def swig_attributes(fields, _):
 
 
 def cpp_copies(fields, _):
-    """The C struct `o` from the fields."""
+    """Lines that fill the C struct `o` from the fields."""
     lines = []
     for f in fields:
         value = {"flag": f"{f.name('cpp')} ? {'0 : 1' if f.on else '1 : 0'}", "text": f"{f.name('cpp')}.c_str()"}.get(f.kind, f.name("cpp"))
@@ -163,7 +163,7 @@ def cpp_copies(fields, _):
 
 
 def python_copies(fields, _):
-    """The raw layer's struct `raw` from the fields."""
+    """Lines that fill the raw layer's struct `raw` from the fields."""
     lines = []
     for f in fields:
         value = f"self.{f.name('python')}"
@@ -191,7 +191,7 @@ def model_runtime_name(f):
 
 
 def model_runtime_fields(fields, place):
-    """C++'s ModelRunnerConfig: the same by other names, and durations."""
+    """Fields of C++'s ModelRunnerConfig: the same options with other names, and times as durations."""
     lines = []
     known = {f.key: f for f in fields}
     for key in MODEL_RUNTIME:
@@ -361,7 +361,7 @@ def regions():
 
 
 def lacking(fields, place):
-    """Fields of a struct that a language has neither from here nor by hand."""
+    """Fields of a struct that a language has neither generated nor by hand."""
     files = {"cpp": "capi/include/poprt/" + place["cpp"], "python": "bindings/python/" + place["python"],
              "java": f"{JAVA}{place['java']}.java", "csharp": CSHARP + place["csharp"], "go": "bindings/go/" + place["go"]}
     for f in fields:

@@ -13,7 +13,7 @@ REGIONS = option_fields.regions
 class OptionFields(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """Most tests change a file, of which neither the table's fields nor their texts know: those are made once."""
+        """Most tests change a file on which neither regions nor comments depend, so these are computed once."""
         for name, once in (("regions", lambda made=tuple(option_fields.regions()): made),
                            ("comment", functools.cache(option_fields.comment))):
             patch = mock.patch.object(option_fields, name, once)
@@ -21,7 +21,7 @@ class OptionFields(unittest.TestCase):
             cls.addClassCleanup(patch.stop)
 
     def check_with(self, path, change):
-        """The problems when one file reads otherwise."""
+        """The problems if the file `path` has the text that `change` returns."""
         def read(asked):
             text = real(asked)
             return change(text) if asked == path else text

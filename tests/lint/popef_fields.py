@@ -60,7 +60,7 @@ class Field:
         return '""' if self.kind == "text" else str(self.default)
 
     def meaning(self):
-        """The default, for people."""
+        """The sentence about the default in comments."""
         return "" if self.kind == "text" else f"Default: {self.literal('c')}."
 
 

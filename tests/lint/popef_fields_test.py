@@ -12,7 +12,7 @@ STRUCTS = capnp_places.structs
 
 
 def reading(path, change):
-    """A tree whose file `path` reads otherwise."""
+    """Patches the tree so that the file `path` has the text that `change` returns."""
     real = tree.read
     return mock.patch.object(tree, "read", lambda asked: change(real(asked)) if asked == path else real(asked))
 

@@ -32,7 +32,7 @@ LIMITS = {name: limit for name, _, limit in PHRASES}
 C_FAMILY = (".h", ".hpp", ".c", ".cpp", ".java", ".go", ".cs", ".i", ".inc", ".capnp")
 HASH_FAMILY = (".py", ".cmake", ".toml", ".sh", ".yaml", "CMakeLists.txt")
 MARKDOWN = (".md",)
-# Data is not prose, and these files quote the phrases.
+# These are data, or quote the phrases.
 SKIPPED = ("tests/data/", "tests/lint/prose")
 LEAST_WORDS = 4  # of a string literal that counts as a message
 
@@ -71,7 +71,7 @@ def python_prose(text):
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return
-    begins = True  # a statement: a string here is a docstring
+    begins = True  # the next token begins a statement, so a string there is a docstring
     for token in tokens:
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("#")

@@ -1,4 +1,4 @@
-"""lint.prose counts what it promises to count: comments, documents and messages of each language, and nothing else."""
+"""lint.prose counts comments, documents and messages of each language, and nothing else."""
 
 import unittest
 from unittest import mock

@@ -1,4 +1,4 @@
-"""The C ABI is one set: functions in the public headers == version map == symbols that the library exports. The hot
+"""Three sets are equal: functions in the public headers, the version map, and symbols that the library exports. The hot
 loops of the kernels are in libpoprt.so only; the other files borrow them (core/kernels/common/isa_builds.h). poprt_exec uses the
 compiler in libpoprt_compiler.so and contains no copy of it (cmake/link_once.py).
 
@@ -13,7 +13,7 @@ import tree
 
 HEADERS = "capi/include/poprt/"
 MAP = "capi/poprt.map"
-PRIVATE = {"poprt_private_isa_builds"}  # for poprt_exec, no part of the C ABI
+PRIVATE = {"poprt_private_isa_builds"}  # poprt_exec calls it; it is no part of the C ABI
 HOT_LOOPS = re.compile(r" [bdr] poprt::kernels::isa::(\w+_(?:baseline|avx2|avx512))$", re.M | re.I)
 
 
@@ -27,7 +27,7 @@ def declared():
     for path in tree.code_files():
         if not path.startswith(HEADERS) or not path.endswith(".h"):
             continue
-        # Preprocessor lines hold the definition of POPRT_API itself.
+        # Preprocessor lines contain the definition of POPRT_API itself.
         text = re.sub(r"^\s*#[^\n]*(?:\\\n[^\n]*)*", "", without_comments(tree.read(path)), flags=re.M)
         for declaration in re.findall(r"\bPOPRT_API\b([^;{]*)", text):
             # The function's name is before the first parenthesis that is no macro's argument list.
@@ -74,7 +74,7 @@ def copies(library, nm, borrowers):
 
 
 def core_copies(library, program, nm):
-    """The program contains no function of core that is no inline function, and imports all that the library exports for it."""
+    """Checks that the program contains no functions of core except inline ones, and imports all that the library exports for it."""
     problems = []
     names = subprocess.run([nm, "-C", "--defined-only", program], check=True, capture_output=True, text=True).stdout
     for name in re.findall(r"^\S+ T (poprt::(?:base|ir|onnx|ops|opsets|passes|compiler|kernels|program|runtime|device)::.*)$", names, re.M):

@@ -15,7 +15,7 @@ SCRIPTS = ("capnp_places", "popef_fields", "option_fields", "counter_fields", "f
 
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
-    for script in SCRIPTS:  # in the order of what reads what
+    for script in SCRIPTS:  # a script may read the files that earlier ones write
         subprocess.run([sys.executable, os.path.join(here, script + ".py"), "--write"], check=True)
     if shutil.which("swig") and shutil.which("gofmt"):
         subprocess.run([sys.executable, os.path.join(tree.ROOT, "bindings/go/generate.py")], check=True)

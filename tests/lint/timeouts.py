@@ -14,7 +14,7 @@ def main():
         sys.exit(__doc__)
     shown = subprocess.run([sys.argv[1], "--show-only=json-v1"], cwd=sys.argv[2], check=True, capture_output=True).stdout
     tests = json.loads(shown)["tests"]
-    made = [t for t in tests if not t["name"].endswith("_NOT_BUILT")]  # of programs that were not built
+    made = [t for t in tests if not t["name"].endswith("_NOT_BUILT")]  # those are programs that were not built
     problems = [f"{t['name']}: no TIMEOUT" for t in made
                 if not any(p["name"] == "TIMEOUT" for p in t.get("properties", []))]
     tree.finish(problems, len(made), "tests")

@@ -10,7 +10,7 @@ SKIPPED_FOLDERS = {".git", "build", "out", "__pycache__", "node_modules"}
 
 
 def files():
-    """Paths of all files, relative to the root, sorted: what git knows or would add; without git, all."""
+    """Paths of all files, relative to the root, sorted: those that git tracks or would add; without git, all."""
     try:
         listed = subprocess.run(
             ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
