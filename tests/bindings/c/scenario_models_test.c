@@ -117,7 +117,7 @@ static void take_line(poprt_log_level level, const char* message, void* user_dat
   lines->elsewhere += !pthread_equal(pthread_self(), lines->here);
 }
 
-/* Warns: the cache is a file. */
+/* Makes the compiler warn: the cache folder is a file. */
 static void* warn(void* no_folder) {
   const poprt_input_shape inputs[] = {{"x", kShape, 2}};
   poprt_compile_options o = {0};
@@ -157,7 +157,7 @@ void scenario_54_log_messages(void** state) {
   remove(no_folder);
 }
 
-/* Compiles a model of data/ with an option by name; null: with none. */
+/* Compiles a model of data/ with an option by name, or without one if `name` is null. */
 static poprt_error* compile_with(const char* file, const char* name, const char* value,
                                  poprt_executable** out) {
   const poprt_option option = {name, value};
@@ -256,7 +256,7 @@ void scenario_65_packed_sequences(void** state) {
         "segment_max_size");
 }
 
-/* A step of cache.onnx on a replica. */
+/* Runs a step of cache.onnx on a replica. */
 static poprt_error* keep(poprt_runner* r, uint32_t replica, int32_t step, float x, float y[3]) {
   const poprt_input in[] = {{"step", 0, &step, sizeof step}, {"x", 0, &x, sizeof x}};
   const poprt_output out = {"y", 0, y, 3 * sizeof *y};

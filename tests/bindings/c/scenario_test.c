@@ -338,7 +338,8 @@ static void expect_all_devices_free(void) {
   poprt_device_manager_free(m);
 }
 
-/* C closes a runner that others use with poprt_runner_stop, and frees it after their calls. */
+/* In C, a runner that other threads use is closed by poprt_runner_stop, and freed after their
+ * calls. */
 static void scenario_16_close_during_a_run(void** state) {
   (void)state;
   poprt_executable* e = compile("slow.onnx", "", NULL, 0);
@@ -573,7 +574,7 @@ static long resident_bytes(void) {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-/* C frees objects explicitly, so each cycle includes this. */
+/* C frees objects explicitly, so each cycle frees them. */
 static void scenario_26_ten_thousand_cycles(void** state) {
   (void)state;
   poprt_executable* e = affine();
@@ -613,7 +614,7 @@ static int exit_in_flight(void) {
 static void scenario_27_exit_with_runs_in_flight(void** state) {
   (void)state;
   char command[1024];
-  /* Runs in flight are never freed; leak checkers know this. */
+  /* Runs in flight are never freed, so the leak checker is off. */
   snprintf(command, sizeof command,
            "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" '%s' exit-in-flight 2>&1", program);
   FILE* output = popen(command, "r"); /* NOLINT: our own program */

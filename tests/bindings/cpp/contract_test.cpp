@@ -1,6 +1,6 @@
 // Guarantees of the binding for every object: memory of one call has no effect on the next, every
-// 16-bit float is the same number on both sides, and objects are destroyed in any order (scenarios
-// 75 to 77).
+// 16-bit float has the same value in the language and in the library, and objects are destroyed in
+// any order (scenarios 75 to 77).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -68,7 +68,7 @@ TEST(scenario, s75_a_run_in_flight_keeps_its_memory) {
   EXPECT_EQ(now, std::vector<float>(kSlow));
 }
 
-// From the definition.
+// The value of a code, computed from the definition of half precision.
 double half_value(int code) {
   const int exponent = code >> 10 & 31;
   const double fraction = code & 1023, sign = code >= 0x8000 ? -1 : 1;

@@ -42,7 +42,8 @@ TEST(scenario, s85_generate) {
   EXPECT_EQ(first.finishReason(), "length");
   EXPECT_EQ(second.readAll(), kTokens);
   g.save("generator_cpp.popef");
-  Sequence again = sequence(Generator("generator_cpp.popef"));  // keeps its generator alive
+  Sequence again =
+      sequence(Generator("generator_cpp.popef"));  // the sequence keeps its generator alive
   std::remove("generator_cpp.popef");
   again.start();
   EXPECT_EQ(again.readAll(), kTokens);

@@ -82,7 +82,7 @@ TEST(scenario, s51_read_a_popef_file) {
   std::remove(path.c_str());
 }
 
-// Warns: the cache is a file.
+// Makes the compiler warn: the cache folder is a file.
 void warn(const std::string& noFolder) {
   CompilerOptions options;
   options.inputShape = {{"x", {2, 4}}};
@@ -107,7 +107,7 @@ TEST(scenario, s54_log_messages) {
   other.join();
   int count = 0;
   const auto counting = [&](poprt::LogLevel, const std::string&) { count++; };
-  poprt::setLogCallback(counting);  // in place of the first
+  poprt::setLogCallback(counting);  // replaces the first callback
   warn(noFolder);
   EXPECT_EQ(threads, (std::vector<std::thread::id>{std::this_thread::get_id(), there}));
   EXPECT_EQ(count, 1);

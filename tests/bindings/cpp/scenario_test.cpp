@@ -1,5 +1,5 @@
 // The scenario list of tests/bindings/README.md in C++17. scenario_models_test.cpp has those about
-// files, options of compilers, and models that are several.
+// files, options of compilers, and files with several models.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -291,7 +291,7 @@ TEST(scenario, s17_two_threads) {
   EXPECT_EQ(wrong, 0);
 }
 
-// 18, 19: C++ gets its results by futures; continuations run where they wait.
+// 18, 19: C++ returns futures; code after get() runs on the thread that waits.
 TEST(scenario, s18_futures_are_set_by_another_thread) {
   ModelRunner runner(affine(), config());
   Client first(0), second(5);
@@ -472,7 +472,7 @@ int exit_in_flight() {
 }
 
 TEST(scenario, s27_exit_with_runs_in_flight) {
-  // Runs in flight are never freed; leak checkers know this.
+  // Runs in flight are never freed, so the leak checker is off.
   const std::string command =
       "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" '" + program + "' exit-in-flight 2>&1";
   FILE* output = popen(command.c_str(), "r");

@@ -16,7 +16,7 @@ public class AssemblyTest
         Assert.That(Name().Flags.HasFlag(AssemblyNameFlags.PublicKey));
     }
 
-    /// <summary>Strong names compare whole versions: programs go on with later minor ones.</summary>
+    /// <summary>Strong names compare whole versions, so the version stays the same for later minor versions.</summary>
     [Test]
     public void KeepsItsIdentityWithinAMajorVersion()
     {

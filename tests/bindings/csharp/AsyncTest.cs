@@ -8,7 +8,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Asynchronous runs: continuations, cancellation, limits. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
+/// <summary>Asynchronous runs: continuations, cancellation, limits. Scenarios of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class AsyncTest
 {
@@ -81,7 +81,7 @@ public sealed class AsyncTest
                     Task run = runner.ExecuteAsync(SlowBindings(runner), cancel.Token);
                     Thread.Sleep(1);
                     cancel.Cancel();
-                    if (run.IsCanceled) continue; // it had not begun
+                    if (run.IsCanceled) continue; // the run had not begun
                     bool early = !run.IsCompleted;
                     run.Wait();
                     Assert.That(run.Status, Is.EqualTo(TaskStatus.RanToCompletion));

@@ -8,7 +8,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Compiling models, opening and describing executables. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
+/// <summary>Compiling models, opening and describing executables. Scenarios of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class CompileTest
 {

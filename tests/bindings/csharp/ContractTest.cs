@@ -82,7 +82,7 @@ public class ContractTest
     [Test]
     public void Scenario75ReplacedMemoryMoves()
     {
-        // Memory is pinned while it is bound: each of many arrays is where the run expects it after collections.
+        // Memory is pinned while it is bound, so a run finds each array at its address after collections.
         using (ModelRunner runner = AffineRunner())
         using (Bindings b = runner.CreateBindings())
             for (int round = 0; round < 200; round++)
@@ -163,7 +163,7 @@ public class ContractTest
         }
     }
 
-    /// <summary>From the definition.</summary>
+    /// <summary>The value of a code, computed from the definition of half precision.</summary>
     private static double HalfValue(int code)
     {
         int exponent = code >> 10 & 31;
@@ -338,7 +338,7 @@ public class ContractTest
         return type.IsValueType ? Activator.CreateInstance(type) : null;
     }
 
-    /// <summary>Known since the object was made, or nothing to do.</summary>
+    /// <summary>Methods that work on a closed object: their result is known since it was made, or they do nothing.</summary>
     private static readonly string[] withoutError =
     {
         "Dispose", "ToString", "GetHashCode", "Equals", "GetType", "get_Inputs", "get_Outputs", "get_Name", "get_UserInputs",
@@ -359,7 +359,7 @@ public class ContractTest
                 {
                     if (withoutError.Contains(method.Name)) continue;
                     if (method.GetParameters().Any(p => p.ParameterType.Name.Contains("Span") || p.ParameterType.Name.Contains("Memory")
-                        || p.ParameterType.IsInterface && p.ParameterType.Name.StartsWith("IStream"))) continue; // not by reflection
+                        || p.ParameterType.IsInterface && p.ParameterType.Name.StartsWith("IStream"))) continue; // reflection cannot make an argument
                     MethodInfo call = method.IsGenericMethod
                         ? method.MakeGenericMethod(method.GetGenericArguments().Select(t => typeof(float)).ToArray()) : method;
                     object[] arguments = call.GetParameters().Select(p => p.ParameterType == typeof(Bindings) ? open.CreateBindings()

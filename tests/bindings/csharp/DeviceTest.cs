@@ -6,7 +6,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Devices, statistics, version. By the numbers of tests/bindings/README.md.</summary>
+/// <summary>Devices, statistics, version. The scenarios of tests/bindings/README.md, in order.</summary>
 [TestFixture]
 public sealed class DeviceTest
 {
@@ -176,7 +176,7 @@ public sealed class DeviceTest
             using (var runner = new ModelRunner(executable, config))
             {
                 Fails(ErrorCode.FailedPrecondition, () => new ModelRunner(executable, config));
-                x[0] = 100; // it was copied
+                x[0] = 100; // the runner has copied x
                 Assert.That(runner.InputHasData(0), Is.True);
                 runner.Execute(runner.CreateBindings().Output("y", y));
                 Assert.That(y, Is.EqualTo(new float[] { 1, 3, 5, 7, 9, 11, 13, 15 }));

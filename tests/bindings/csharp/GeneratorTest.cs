@@ -47,7 +47,7 @@ public sealed class GeneratorTest
             using (var saved = new Generator(file))
             using (Sequence again = Text(saved))
             {
-                saved.Dispose(); // the sequence keeps it alive
+                saved.Dispose(); // the sequence keeps the generator alive
                 again.Start();
                 Assert.That(again.ReadAll(), Is.EqualTo(tokens));
             }

@@ -6,7 +6,7 @@ using System.Threading;
 using Poprt;
 
 /// <summary>
-/// Scenarios 26, 27 and 50 of tests/bindings/README.md, which need a process of their own.
+/// Scenarios 26, 27 and 50 of tests/bindings/README.md, which need a separate process.
 /// Lifetime cycles|sessions|leak|exit|exit_session MODELS
 /// </summary>
 internal static class Lifetime
@@ -25,7 +25,7 @@ internal static class Lifetime
 
     private const long MostKiB = 6 << 10;
 
-    /// <summary>More than a minute, because the thread of finalizers may wait for a processor.</summary>
+    /// <summary>These tries take more than a minute, because the thread of finalizers may wait for a processor.</summary>
     private const int MostTries = 3000;
 
     /// <summary>A leak grows in each cycle, but the memory that mono and malloc keep for later use reaches a limit.
@@ -61,7 +61,7 @@ internal static class Lifetime
         shared = new Compiler(options).Compile(model);
     }
 
-    /// <summary>Nothing is disposed of.</summary>
+    /// <summary>Runs once and disposes of nothing.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void RunOnce()
     {
@@ -103,7 +103,7 @@ internal static class Lifetime
         input.Enqueue(new float[8]);
     }
 
-    /// <summary>4 KiB a cycle, which Cycles has to find.</summary>
+    /// <summary>Leaks 4 KiB in each cycle, which Cycles has to find.</summary>
     private static void Leak()
     {
         IntPtr kept = Marshal.AllocHGlobal(4096);
@@ -174,11 +174,11 @@ internal static class Lifetime
         var runner = new ModelRunner(new Compiler().Compile(model), new RuntimeConfig { Threads = 1 });
         for (int i = 0; i < 8; i++)
             runner.ExecuteAsync(runner.CreateBindings().Input(0, new float[512 * 512]).Output(0, new float[512 * 512]));
-        Library.Logged += (level, message) => { }; // its thread waits
+        Library.Logged += (level, message) => { }; // the thread that receives messages waits
         Console.WriteLine("leaving with runs in flight");
     }
 
-    /// <summary>Threads of the background run with handlers, wait for an element, wait for room.</summary>
+    /// <summary>Background threads run with handlers, wait for an element, or wait for room in a queue.</summary>
     private static void ExitSession(string model)
     {
         Compile(model);

@@ -7,7 +7,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Disposing in any order, and runs of several threads. By the numbers of tests/bindings/README.md.</summary>
+/// <summary>Disposing in any order, and runs of several threads. The scenarios of tests/bindings/README.md, in order.</summary>
 [TestFixture]
 public sealed class LifetimeTest
 {

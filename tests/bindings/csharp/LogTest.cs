@@ -13,7 +13,7 @@ public class LogTest
 {
     private static readonly string noFolder = Path.Combine(folder, "cache_file");
 
-    /// <summary>Warns: the cache is a file.</summary>
+    /// <summary>Makes the compiler warn: the cache folder is a file.</summary>
     private static void Warn()
     {
         File.WriteAllText(noFolder, "");
@@ -46,7 +46,7 @@ public class LogTest
         var threads = new List<Thread> { Thread.CurrentThread };
         Action<LogLevel, string> take = (level, message) =>
         {
-            Library.SetLogLevel("WARNING"); // it may call the library
+            Library.SetLogLevel("WARNING"); // a receiver may call the library
             if (level == LogLevel.Warning && !threads.Contains(Thread.CurrentThread)) messages.Add(message);
         };
         Library.Logged += take;
@@ -82,7 +82,7 @@ public class LogTest
             Warn();
             WarnElsewhere(new List<Thread>());
             Library.Logged -= fail;
-            Warn(); // one is left
+            Warn(); // one receiver is left
         }
         finally
         {

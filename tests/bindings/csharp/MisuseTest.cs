@@ -133,7 +133,7 @@ public class MisuseTest
         }
     }
 
-    /// <summary>Ten thousand that wait take no threads, end as cancelled, and the canceller does not wait for them.</summary>
+    /// <summary>Ten thousand runs that wait take no threads and end as cancelled, and the thread that cancels does not wait for them.</summary>
     [Test]
     public void ManyAreCancelledAtOnce()
     {

@@ -10,7 +10,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
+/// <summary>Reading and writing PopEF files. Scenarios of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class PopefTest
 {
@@ -121,7 +121,7 @@ public sealed class PopefTest
         return metadata;
     }
 
-    /// <summary>All of it, so that two can be compared.</summary>
+    /// <summary>All fields as text, for comparisons.</summary>
     private static string Text(PopefMetadata m)
     {
         return string.Join("; ", m.Executable, m.SeedHandle, m.ReplicationFactor, m.NumIpus, m.IpuVersion, m.IsPod,
@@ -132,7 +132,7 @@ public sealed class PopefTest
                 string.Join("+", a.Programs), a.IsPerReplica, a.ByteSize))));
     }
 
-    /// <summary>The files before the one that fails are closed.</summary>
+    /// <summary>If one of several files cannot be opened, the files before it are closed.</summary>
     [Test]
     public void AReaderThatCannotBeOpenedKeepsNoFile()
     {
@@ -370,7 +370,7 @@ public sealed class PopefTest
         }
     }
 
-    /// <summary>Gives a few bytes at a time, and counts them.</summary>
+    /// <summary>A stream that returns a few bytes at a time, and counts them.</summary>
     private sealed class Dribble : MemoryStream
     {
         private readonly int most;
@@ -402,7 +402,7 @@ public sealed class PopefTest
             {
                 stream.Given = 0;
                 Assert.That(reader.Blobs(PopefBlobType.Executable).Single().ToArray(), Is.EqualTo(code));
-                Assert.That(stream.Given, Is.EqualTo(code.Length)); // and none after the end of the memory
+                Assert.That(stream.Given, Is.EqualTo(code.Length)); // no byte after the program was read
             }
         }
     }

@@ -35,7 +35,7 @@ public sealed class QueueTest
             Assert.That(input.Capacity, Is.EqualTo(4));
             Fails(ErrorCode.NotFound, () => queues.InputQueue("y"), "'y'", "'x'");
             Fails(ErrorCode.NotFound, () => queues.OutputQueue("x"), "'x'", "'y'");
-            const int runs = 100; // more than fit: producers wait
+            const int runs = 100; // more than the queues hold, so producers wait
             Task engine = Task.Run(() =>
             {
                 for (int i = 0; i < runs; i++) session.RunMainPrograms();
@@ -53,7 +53,7 @@ public sealed class QueueTest
             for (int i = 0; i < runs; i++) Assert.That(results[i], Is.EqualTo(Expected(i)));
             Assert.That(input.ReadAvailable, Is.EqualTo(0));
             Assert.That(Library.BytesCopied, Is.EqualTo(0));
-            // Parts of a transfer, and several at once.
+            // An element may be a part of a transfer, or several transfers.
             var y = new float[16];
             Task filled = output.Enqueue(y);
             float[] x = Numbers(5);
@@ -66,7 +66,7 @@ public sealed class QueueTest
             session.RunMainPrograms();
             filled.Wait();
             Assert.That(y, Is.EqualTo(Expected(5).Concat(Expected(6))));
-            // Wrong elements.
+            // Wrong elements are refused.
             Fails(ErrorCode.InvalidArgument, () => input.Enqueue(new double[4]), "x", "f32");
             Fails(ErrorCode.InvalidArgument, () => input.Enqueue(new float[0]), "x", "memory");
         }
@@ -154,7 +154,7 @@ public sealed class QueueTest
             Assert.That(IsCancelled(late), Is.True);
             Fails(ErrorCode.Cancelled, () => input.Enqueue(Numbers(3)), "disconnected");
             Assert.That(session.RunMainPrograms(), Is.False);
-            // Others take their place, also while a run waits for the first.
+            // Other queues replace them, also while a run waits for the first ones.
             QueueManager second = session.CreateQueueManager();
             Closed(() => GC.KeepAlive(input.ReadAvailable));
             Closed(() => input.Enqueue(Numbers(0)));
@@ -169,7 +169,7 @@ public sealed class QueueTest
                 begun.Wait();
                 QueueManager third = session.CreateQueueManager();
                 Closed(second.DisconnectAll);
-                if (!run.Wait(100)) third.DisconnectAll(); // it had not begun
+                if (!run.Wait(100)) third.DisconnectAll(); // the run had not begun
                 run.Wait();
             }
         }
@@ -185,7 +185,7 @@ public sealed class QueueTest
         Exception refused = null;
         using (var begun = new ManualResetEventSlim())
         {
-            // Full: this one waits until the session is closed.
+            // The queue is full, so this producer waits until the session is closed.
             var producer = new Thread(() =>
             {
                 begun.Set();

@@ -6,7 +6,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
+/// <summary>Synchronous runs: names, sizes, types, memory. Scenarios of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class RunTest
 {
@@ -217,7 +217,7 @@ public sealed class RunTest
                 () => submit(new RequestOptions { Timeout = TimeSpan.FromMilliseconds(5) }).GetAwaiter().GetResult());
             Fails(ErrorCode.NotFound, () => submit(new RequestOptions { Replica = 2 }), "no replica 2");
             Assert.Throws<ArgumentOutOfRangeException>(() => submit(new RequestOptions { Replica = -1 }));
-            client.Bindings.Replica(2); // which the options come before
+            client.Bindings.Replica(2); // the replica of the options has priority
             submit(new RequestOptions { AtOnce = true, Replica = 0 }).Wait();
             Assert.That(runner.Counters(0).Completed, Is.EqualTo(1));
         }

@@ -106,7 +106,7 @@ internal static class Scenarios
         Assert.That(executable.Inputs[0].DataType, Is.EqualTo(DataType.F32));
     }
 
-    /// <summary>As soon as they have become free; a runner gives its device back when its last run is over.</summary>
+    /// <summary>Waits until the devices are free; a runner returns its device when its last run is over.</summary>
     internal static void AssertDevicesFree(int count)
     {
         using (var manager = new DeviceManager(count))

@@ -245,7 +245,7 @@ public sealed class SessionTest
             Assert.That(session.UserOutputs.Count, Is.EqualTo(1));
             var results = new Results();
             session.SetUserOutputHandler("y", results);
-            session.RunMainPrograms(); // an input that was rejected is zeros
+            session.RunMainPrograms(); // zeros replace the rejected input
             Assert.That(results.Taken[0], Is.EqualTo(Enumerable.Repeat(1f, 8)));
             var mine = new InvalidOperationException("thrown by the test");
             options.UserAnchors = (name, isOutput, programs) => { throw mine; };

@@ -148,7 +148,7 @@ public class TypesTest
             Fails(ErrorCode.InvalidArgument, () => runner.Execute(new float[7], new float[8]), "28");
             Fails(ErrorCode.InvalidArgument, () => runner.Execute(new float[8], new float[7]), "28");
             var bytes = new byte[32];
-            runner.Execute(new float[] { 0, 1, 2, 3, 4, 5, 6, 7 }, bytes); // bytes are taken for every type
+            runner.Execute(new float[] { 0, 1, 2, 3, 4, 5, 6, 7 }, bytes); // bytes are accepted for every type
             Assert.That(BitConverter.ToSingle(bytes, 28), Is.EqualTo(15));
         }
         using (ModelRunner several = Types())

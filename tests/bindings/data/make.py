@@ -59,7 +59,7 @@ save("sums", [helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
 save("cache", [helper.make_node("KVCache", ["step", "x"], ["y"], domain="ai.graphcore", max_len=3, sequence_axis=0)],
      [value("step", TensorProto.INT32, []), value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [3])],
      domains=["ai.graphcore"])
-# A loop that never ends, and 0, 1 ... n - 1 for an n that only a run knows.
+# A loop that never ends, and 0, 1 ... n - 1 for an n that is known only in a run.
 body = helper.make_graph([helper.make_node("Identity", ["go"], ["goes"]), helper.make_node("Add", ["v", "one"], ["sum"])], "body",
                          [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, [1])],
                          [value("goes", TensorProto.BOOL, []), value("sum", TensorProto.FLOAT, [1])])
@@ -73,7 +73,7 @@ save("range", [helper.make_node("Range", ["zero", "n", "one"], ["y"])], [value("
 save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node")],
      [value("x", TensorProto.FLOAT, [2, 3])], [value("y", TensorProto.FLOAT, [2, 3])])
 
-# Two models in one, as a fusion runner wants them: the input "index" selects one, and both return it.
+# Two models in one, as a fusion runner needs them: the input "index" selects one, and both return it.
 nodes, inputs, outputs = [], [value("index", TensorProto.UINT32, [1])], []
 for g, factor in (("graph0", "two"), ("graph1", "three")):
     nodes += [helper.make_node("Mul", [g + "/x", factor], [g + "/y"]), helper.make_node("Identity", ["index"], [g + "/k"])]
@@ -85,10 +85,10 @@ save("fused", nodes, inputs, outputs,
 save("weights", [helper.make_node("Mul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])],
      [value("x", TensorProto.FLOAT, [2, 4])], [value("y", TensorProto.FLOAT, [2, 4])],
      [numpy_helper.from_array(numpy.array(v, numpy.float32), n) for n, v in (("w", [1, 2, 3, 4]), ("b", [1, 1, 1, 1]))])
-# A sequence, whose length the compiler needs: y is its elements one below the other.
+# A sequence, whose length the compiler needs: y contains its elements as rows.
 save("sequence", [helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)],
      [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, ["n", 3])], [value("y", TensorProto.FLOAT, None)])
-# At several shapes its padding has to be left out: each row of y adds up to 1.
+# With several shapes, padding must not affect the result: each row of y adds up to 1.
 save("softmax", [helper.make_node("Softmax", ["x"], ["y"], axis=1)],
      [value("x", TensorProto.FLOAT, [2, "N"])], [value("y", TensorProto.FLOAT, [2, "N"])])
 # Every code of the 16-bit floats as f32, and f32 as both of them.

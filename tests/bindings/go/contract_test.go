@@ -117,7 +117,7 @@ func TestScenario60NumbersOf32Bits(t *testing.T) {
 		_, err = poprt.NewSession(affine(t), &poprt.SessionOptions{Threads: version})
 		fails(t, err, poprt.InvalidArgument, "Threads is a 32-bit number")
 	}
-	for _, version := range []int{math.MinInt32, math.MaxInt32} { // 32 bits hold them: the library refuses them
+	for _, version := range []int{math.MinInt32, math.MaxInt32} { // these fit into 32 bits, so the library refuses them
 		_, err := m.IPUModelDevice(1, version, 0)
 		if err == nil || strings.Contains(err.Error(), "there is no IPU version") {
 			t.Fatalf("version %d: %v", version, err)
@@ -129,7 +129,7 @@ func TestScenario60NumbersOf32Bits(t *testing.T) {
 	}
 }
 
-// halfValue follows from the definition.
+// halfValue returns the value of a code, computed from the definition of half precision.
 func halfValue(code int) float64 {
 	exponent, fraction, sign := code>>10&31, float64(code&1023), 1.0
 	if code >= 0x8000 {
@@ -284,7 +284,7 @@ func argument(kind reflect.Type) reflect.Value {
 }
 
 func TestScenario78NoMethodWorksAfterwards(t *testing.T) {
-	// Known since the object was made, or without a result.
+	// Methods that work on a closed object: their result is known since it was made, or they have none.
 	known := map[string]bool{"Close": true, "String": true, "Inputs": true, "Outputs": true, "InputHasData": true, "Name": true,
 		"UserInputs": true, "UserOutputs": true, "ID": true, "IPUVersion": true, "NumIPUs": true, "TilesPerIPU": true,
 		"IsIPUModel": true, "DeviceCount": true, "HardwareVersion": true, "Metadata": true, "Bind": true}
@@ -316,7 +316,7 @@ func TestScenario78NoMethodWorksAfterwards(t *testing.T) {
 			}
 			err, isError := last.(error)
 			if !isError && results[len(results)-1].IsZero() && len(results) == 1 && method.Type.Out(0).Kind() != reflect.Interface {
-				continue // zero, as documented
+				continue // it returns zero, as documented
 			}
 			if !errors.Is(err, poprt.ErrClosed) && !errors.Is(err, fs.ErrClosed) {
 				t.Errorf("%v.%s: expected ErrClosed, got %v", kind, method.Name, last)

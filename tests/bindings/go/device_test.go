@@ -101,7 +101,7 @@ func TestOptionsByTheirOlderNames(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "ConvertVersion and OpsetVersion are one option")
 }
 
-// A batch that stays partial runs when its time is over, whatever the time between rows.
+// A partial batch runs when its time is over, independent of the time between rows.
 func TestTheTimeoutOfABatch(t *testing.T) {
 	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: -1,
 		IsBatchSizeTimeoutEnabled: true, BatchSizeTimeout: 300 * time.Microsecond}))

@@ -41,7 +41,7 @@ func TestScenario85Generate(t *testing.T) {
 	ok(t, g.Save(path))
 	saved := must(poprt.NewGenerator(path, nil))
 	again := sequence(t, saved, 8)
-	ok(t, saved.Close()) // the sequence keeps it alive
+	ok(t, saved.Close()) // the sequence keeps the generator alive
 	ok(t, again.Start())
 	equal(t, fmt.Sprint(must(again.ReadAll())), eightTokens)
 	_, err := saved.NewSequence()

@@ -13,7 +13,7 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
-// warn makes the compiler warn: the cache is a file.
+// warn makes the compiler warn: the cache folder is a file.
 func warn(t testing.TB, noFolder string) {
 	t.Helper()
 	ok(t, os.WriteFile(noFolder, nil, 0o600))
@@ -36,7 +36,7 @@ func TestScenario54LogMessages(t *testing.T) {
 	noFolder := filepath.Join(t.TempDir(), "cache")
 	var messages []string
 	take := func(level poprt.LogLevel, message string) {
-		ok(t, poprt.SetLogLevel("WARNING")) // it may call the library
+		ok(t, poprt.SetLogLevel("WARNING")) // a receiver may call the library
 		equal(t, level.String(), "WARNING")
 		messages = append(messages, message)
 	}
@@ -68,7 +68,7 @@ func TestScenario54Panics(t *testing.T) {
 	warn(t, noFolder)
 	warnElsewhere(t, noFolder)
 	stopPanics()
-	warn(t, noFolder) // one is left
+	warn(t, noFolder) // one receiver is left
 	stop()
 	os.Stderr = before
 	ok(t, w.Close())
@@ -230,7 +230,7 @@ func TestScenario60FurtherOptionsOfARunner(t *testing.T) {
 	r := must(poprt.NewRunner(e, options))
 	_, err = poprt.NewRunner(e, options)
 	fails(t, err, poprt.FailedPrecondition)
-	x[0] = 100 // it was copied
+	x[0] = 100 // the runner has copied x
 	equal(t, r.InputHasData(0), true)
 	ok(t, r.Execute(nil, out(y)))
 	twicePlusOne(t, iota8(0), y)

@@ -23,7 +23,7 @@ func TestScenario42Queues(t *testing.T) {
 	fails(t, err, poprt.NotFound, "'y'", "'x'")
 	_, err = queues.OutputQueue("x")
 	fails(t, err, poprt.NotFound, "'x'", "'y'")
-	const runs = 100 // more than fit: producers wait
+	const runs = 100 // more than the queues hold, so producers wait
 	engine := make(chan error, 1)
 	go func() {
 		for i := 0; i < runs; i++ {
@@ -51,7 +51,7 @@ func TestScenario42Queues(t *testing.T) {
 	}
 	equal(t, in.ReadAvailable(), 0)
 	equal(t, poprt.BytesCopied(), copied)
-	// Parts of a transfer, and several at once.
+	// An element may be a part of a transfer, or several transfers.
 	both := make([]float32, 16)
 	filled := out.Enqueue(poprt.Elements(both), nil)
 	x := iota8(5)
@@ -65,7 +65,7 @@ func TestScenario42Queues(t *testing.T) {
 	ok(t, (<-filled.Done).Error)
 	twicePlusOne(t, x, both[:8])
 	twicePlusOne(t, iota8(6), both[8:])
-	// Wrong elements.
+	// Wrong elements are refused.
 	fails(t, (<-in.Enqueue(poprt.Elements(make([]float64, 4)), nil).Done).Error, poprt.InvalidArgument, "x", "f32")
 	fails(t, (<-in.Enqueue(poprt.Elements([]float32{}), nil).Done).Error, poprt.InvalidArgument, "x", "memory")
 	panics(t, "poprt: the done channel is unbuffered", func() { in.Enqueue(numbers8(0), make(chan *poprt.Queued)) })
@@ -115,7 +115,7 @@ func TestScenario44FlushAndDisconnect(t *testing.T) {
 	fails(t, (<-late.Done).Error, poprt.Cancelled)
 	fails(t, (<-in.Enqueue(numbers8(3), nil).Done).Error, poprt.Cancelled, "disconnected")
 	fails(t, s.RunMainPrograms(), poprt.Cancelled)
-	// Others take their place, also while a run waits for the first.
+	// Other queues replace them, also while a run waits for the first ones.
 	second := must(s.NewQueueManager(nil))
 	equal(t, (<-in.Enqueue(numbers8(3), nil).Done).Error, poprt.ErrClosed)
 	equal(t, queues.FlushAll(), poprt.ErrClosed)
@@ -130,7 +130,7 @@ func TestScenario44FlushAndDisconnect(t *testing.T) {
 	equal(t, second.DisconnectAll(), poprt.ErrClosed)
 	select {
 	case err = <-over:
-	case <-time.After(100 * time.Millisecond): // it had not begun
+	case <-time.After(100 * time.Millisecond): // the run had not begun
 		ok(t, third.DisconnectAll())
 		err = <-over
 	}
@@ -143,7 +143,7 @@ func TestScenario45QueuesAndAClosedSession(t *testing.T) {
 	queues := must(s.NewQueueManager(&poprt.QueueOptions{Buffers: 1}))
 	in := must(queues.InputQueue("x"))
 	first := in.Enqueue(numbers8(0), nil)
-	// Full: this one waits until the session is closed.
+	// The queue is full, so this producer waits until the session is closed.
 	begun, refused := make(chan struct{}), make(chan error)
 	go func() {
 		close(begun)

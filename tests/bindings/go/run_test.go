@@ -293,7 +293,7 @@ func wrongRuns(r *poprt.Runner) []string {
 	return texts
 }
 
-// Many goroutines in Run cost no thread each: the runner has a step that never fills, so that all of them wait.
+// Many goroutines in Run do not need a thread each. The step of the runner never fills, so all of them wait.
 func TestRunsThatWaitTakeNoThreads(t *testing.T) {
 	r := loaded(t, model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {1024, 4}}},
 		&poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: -1, QueueDepth: 2048})
@@ -326,7 +326,7 @@ func TestRunsThatWaitTakeNoThreads(t *testing.T) {
 			t.Fatal("the requests do not arrive")
 		}
 	}
-	if now := threads(t); now > before+waiting/10 { // Go makes some threads while goroutines wait for calls of C
+	if now := threads(t); now > before+waiting/10 { // Go makes some threads while goroutines wait in calls of C
 		t.Errorf("%d goroutines in Run made %d threads of %d", waiting, now, before)
 	}
 	equal(t, wrongRuns(r), wrong) // the errors are those of runs with a thread

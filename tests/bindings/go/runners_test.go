@@ -231,7 +231,7 @@ func TestScenario49HostConcatRunner(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "2 inputs")
 }
 
-// A runner of one-row requests whose batch waits for further rows for ever.
+// neverFull makes a runner whose batch has more than one row and waits for further rows without limit.
 func neverFull(t testing.TB) *poprt.Runner {
 	return must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, QueueDepth: 1, Dynamic: true, PadTimeout: -1}))
 }

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 func model(name string) string { return filepath.Join("..", "data", name) }
 
-// must panics: the stack shows the place.
+// must panics on an error, so that the stack shows the line.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -208,7 +208,7 @@ func TestScenario72NumbersOutsideTheirRange(t *testing.T) {
 	fails(t, err, poprt.OutOfRange, "max_size")
 }
 
-// affineWith is options of affine.onnx, with one by name.
+// affineWith returns options for affine.onnx, one of which is by name.
 func affineWith(option, value string) *poprt.CompileOptions {
 	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}}
 	if option != "" {
@@ -484,7 +484,7 @@ func slowMemory() ([]poprt.Tensor, []poprt.Tensor) {
 	return in(make([]float32, 512*512)), out(make([]float32, 512*512))
 }
 
-// freeDevices waits until as many devices as there are can be had at once.
+// freeDevices waits until all devices are free at the same time.
 func freeDevices(t testing.TB) {
 	t.Helper()
 	m := must(poprt.NewDeviceManager(0))
@@ -552,7 +552,7 @@ func TestScenario17TwoThreads(t *testing.T) {
 	wait.Wait()
 }
 
-// The receiver of the channel takes the place of a callback.
+// Go has no callback: the goroutine that receives from the channel replaces it.
 func TestScenario18Callback(t *testing.T) {
 	r := runner(t, affine(t))
 	x, y := iota8(0), make([]float32, 8)
@@ -703,7 +703,7 @@ func grows(t testing.TB, cycle func()) bool {
 		for i := 0; i < cycles; i++ {
 			cycle()
 		}
-		freeDevices(t) // what waits for its finalizer is no leak
+		freeDevices(t) // objects that wait for their finalizers are no leak
 		return must(resident.Bytes())
 	}
 	before := after(1000)
@@ -732,7 +732,7 @@ func TestLeaksAreFound(t *testing.T) {
 }
 
 func TestScenario26NoExplicitClose(t *testing.T) {
-	t.Setenv("POPRT_DEVICES", "256") // a collection for that many runners, not for four
+	t.Setenv("POPRT_DEVICES", "256") // memory is collected after that many runners, not after four
 	e := affine(t)
 	x, y := iota8(0), make([]float32, 8)
 	if grows(t, func() { runForgotten(t, e, x, y) }) {
@@ -741,7 +741,7 @@ func TestScenario26NoExplicitClose(t *testing.T) {
 	twicePlusOne(t, x, y)
 }
 
-// runForgotten closes nothing.
+// runForgotten runs once and closes nothing.
 func runForgotten(t testing.TB, e *poprt.Executable, x, y []float32) {
 	t.Helper()
 	// Devices are released by collections only, so a wait for one is short.

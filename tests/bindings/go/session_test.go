@@ -64,7 +64,7 @@ func (p *patient) Fetch([]byte) error {
 
 func (p *patient) Interrupt() { p.interrupted <- struct{}{} }
 
-// results are copies of what an output gives.
+// results are copies of the elements of an output.
 type results [][]float32
 
 func (r *results) Take(data []byte) error {
@@ -157,10 +157,10 @@ func TestScenario36StopEndsARunThatWaits(t *testing.T) {
 	go func() { over <- s.RunMainPrograms() }()
 	<-p.waiting
 	ok(t, s.Stop())
-	equal(t, <-over, io.EOF) // the answer of the handler then
+	equal(t, <-over, io.EOF) // the error that the interrupted handler returns
 	fails(t, s.RunMainPrograms(), poprt.Cancelled, "stopped")
 	ok(t, s.Reload())
-	// The same by a context.
+	// A context has the same effect.
 	p = newPatient()
 	ok(t, s.SetInputHandler("x", p))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -217,7 +217,7 @@ func TestScenario115EventsOfAnOutput(t *testing.T) {
 	go func() { done <- s.RunMainPrograms() }()
 	<-out.waiting
 	s.Stop()
-	equal(t, <-done, io.EOF) // of the handler
+	equal(t, <-done, io.EOF) // the error of the handler
 	equal(t, out.taken, 4)
 }
 
@@ -234,7 +234,7 @@ func TestScenario37Predicates(t *testing.T) {
 	equal(t, []int{len(s.UserInputs()), len(s.UserOutputs())}, []int{0, 1})
 	r := &results{}
 	ok(t, s.SetOutputHandler("y", r))
-	ok(t, s.RunMainPrograms()) // an input that was rejected is zeros
+	ok(t, s.RunMainPrograms()) // zeros replace the rejected input
 	equal(t, (*r)[0], []float32{1, 1, 1, 1, 1, 1, 1, 1})
 	mine := errors.New("of the test")
 	panics(t, mine, func() {

@@ -8,7 +8,7 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
-// One type of elements (scenario 79): an input, an output and what must come back.
+// A type of elements (scenario 79): an input, an output and the expected result.
 type typed struct {
 	name    string
 	in, out poprt.Tensor
@@ -28,7 +28,7 @@ func of[T poprt.Element](name string, values ...T) typed {
 	}}
 }
 
-// The extremes of each type, and numbers that distinguish bytes.
+// everyType returns the extremes of each type, and numbers that distinguish bytes.
 func everyType() []typed {
 	return []typed{
 		of[float32]("f32", 1, -2, 0.5, math.MaxFloat32, 0x1p-126, 3), of[float64]("f64", 1, -2, 0.5, math.MaxFloat64, 0x1p-1022, 3),

@@ -28,7 +28,7 @@ import org.poprt.ErrorCode;
 import org.poprt.ModelRunner;
 import org.poprt.PoprtException;
 
-/** Asynchronous runs: callbacks, cancellation, limits. By the numbers of tests/bindings/README.md, then features of Java only. */
+/** Asynchronous runs: callbacks, cancellation, limits. Scenarios of tests/bindings/README.md, then features of Java only. */
 class AsyncTest extends Scenarios {
   @Test
   void scenario_05_asynchronous() {
@@ -48,7 +48,7 @@ class AsyncTest extends Scenarios {
   void scenario_18_callback() throws Exception {
     try (ModelRunner slow = slowRunner();
         ModelRunner runner = affineRunner()) {
-      // On a thread of the runner: the run is long enough for the callback to be there first.
+      // The callback runs on a thread of the runner, because it is registered before the long run ends.
       AtomicReference<Thread> thread = new AtomicReference<>();
       AtomicInteger calls = new AtomicInteger();
       Client again = new Client(runner, 100);
@@ -64,7 +64,7 @@ class AsyncTest extends Scenarios {
       assertTrue(thread.get().isDaemon());
       assertEquals(1, calls.get());
       again.check();
-      // By default on a thread of Java's.
+      // By default it runs on a thread of Java.
       Client c = new Client(runner, 0);
       runner.executeAsync(c.bindings).thenRunAsync(c::check).get();
     }
@@ -85,7 +85,7 @@ class AsyncTest extends Scenarios {
       run.join();
       runner.execute(c.bindings);
       c.check();
-      // An executor that takes no more.
+      // An executor that accepts no tasks.
       RejectedExecutionException rejected = new RejectedExecutionException("full");
       CompletableFuture<Void> lost =
           runner.executeAsync(
@@ -112,8 +112,8 @@ class AsyncTest extends Scenarios {
   }
 
   /**
-   * Memory of runs that are to wait in the queue: made before the first begins, because filling it
-   * takes a cold JVM as long as the runs take.
+   * Memory of runs that are to wait in the queue: made before the first begins, because a JVM
+   * that has just started needs as long to fill it as the runs take.
    */
   private static List<Bindings> slowMemory(ModelRunner runner, int runs) {
     List<Bindings> memory = new ArrayList<>();
@@ -128,7 +128,7 @@ class AsyncTest extends Scenarios {
         assertTrue(tries < 100, "no run was seen while it computed");
         CompletableFuture<Void> run = runner.executeAsync(slowBindings(runner));
         Thread.sleep(1);
-        if (run.cancel(true)) continue; // it had not begun
+        if (run.cancel(true)) continue; // the run had not begun
         boolean early = !run.isDone();
         assertFalse(run.isCancelled());
         run.get(60, TimeUnit.SECONDS);
@@ -218,7 +218,7 @@ class AsyncTest extends Scenarios {
       try {
         runs.get(0).get();
       } catch (ExecutionException | CancellationException ignored) {
-        // It had not begun.
+        // The run had not begun.
       }
     }
   }

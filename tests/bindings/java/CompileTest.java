@@ -32,7 +32,7 @@ import org.poprt.Poprt;
 import org.poprt.PoprtException;
 import org.poprt.Session;
 
-/** Compiling models, opening and describing executables. By the numbers of tests/bindings/README.md, then features of Java only. */
+/** Compiling models, opening and describing executables. Scenarios of tests/bindings/README.md, then features of Java only. */
 class CompileTest extends Scenarios {
   @Test
   void scenario_64_plugins() {

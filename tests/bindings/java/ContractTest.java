@@ -205,7 +205,7 @@ class ContractTest extends Scenarios {
     }
   }
 
-  /** From the definition. */
+  /** The value of a code, computed from the definition of half precision. */
   private static double halfValue(int code) {
     int exponent = code >> 10 & 31;
     double fraction = code & 1023;
@@ -379,7 +379,7 @@ class ContractTest extends Scenarios {
     return null;
   }
 
-  /** Known since the object was made, or nothing to do. */
+  /** Methods that work on a closed object: their result is known since it was made, or they do nothing. */
   private static final List<String> WITHOUT_ERROR =
       List.of(
           "close", "toString", "hashCode", "equals", "getClass", "notify", "notifyAll", "wait", "inputs", "outputs", "name",

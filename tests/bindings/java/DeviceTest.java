@@ -19,7 +19,7 @@ import org.poprt.Poprt;
 import org.poprt.RunnerCounters;
 import org.poprt.RuntimeConfig;
 
-/** Devices, statistics, version. By the numbers of tests/bindings/README.md, then features of Java only. */
+/** Devices, statistics, version. Scenarios of tests/bindings/README.md, then features of Java only. */
 class DeviceTest extends Scenarios {
   @Test
   void scenario_24_device_busy() {
@@ -187,7 +187,7 @@ class DeviceTest extends Scenarios {
           new RuntimeConfig().threads(1).frozenInput("x", x).replicaDevice(0, device);
       try (ModelRunner runner = new ModelRunner(executable, config)) {
         fails(ErrorCode.FAILED_PRECONDITION, () -> new ModelRunner(executable, config));
-        x.put(0, 100); // it was copied
+        x.put(0, 100); // the runner has copied x
         assertTrue(runner.inputHasData(0));
         FloatBuffer y = FloatBuffer.allocate(8);
         runner.execute(Map.of(), Map.of("y", y));

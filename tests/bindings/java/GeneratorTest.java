@@ -48,7 +48,7 @@ class GeneratorTest extends Scenarios {
       generator.save(file);
       Generator saved = new Generator(file);
       try (Sequence again = sequence(saved, 8)) {
-        saved.close(); // the sequence keeps it alive
+        saved.close(); // the sequence keeps the generator alive
         again.start();
         assertArrayEquals(TOKENS, again.readAll());
       }

@@ -25,7 +25,7 @@ import org.poprt.Session;
 import org.poprt.SessionOptions;
 
 /**
- * Scenarios 26, 27 and 50 of tests/bindings/README.md, which need a process of their own.
+ * Scenarios 26, 27 and 50 of tests/bindings/README.md, which need a separate process.
  *
  * <p>Lifetime cycles|sessions|leak|exit|exit_session MODELS
  */
@@ -75,7 +75,7 @@ final class Lifetime {
 
   private static Executable shared;
 
-  /** Nothing is closed. */
+  /** Runs once and closes nothing. */
   private static void run() throws InterruptedException {
     // Devices are released by collections only, so a wait for one is short.
     RuntimeConfig config = new RuntimeConfig().threads(1).deviceWaitTimeout(Duration.ofMillis(10));
@@ -115,7 +115,7 @@ final class Lifetime {
 
   private static final List<ByteBuffer> KEPT = new ArrayList<>();
 
-  /** 4 KiB a cycle, which {@link #cycles} has to find. */
+  /** Leaks 4 KiB in each cycle, which {@link #cycles} has to find. */
   private static void leak() {
     KEPT.add(ByteBuffer.allocateDirect(4096));
   }
@@ -131,7 +131,7 @@ final class Lifetime {
       }
   }
 
-  /** More than a minute, because the thread that frees collected objects may wait for a processor. */
+  /** These tries take more than a minute, because the thread that frees objects may wait for a processor. */
   private static final int MOST_TRIES = 3000;
 
   private static void collect() throws InterruptedException {
@@ -165,7 +165,7 @@ final class Lifetime {
     return Long.parseLong(pages) * 4096 >> 10;
   }
 
-  /** glibc's malloc_trim, made by the script that runs this. */
+  /** Calls glibc's malloc_trim; the script that runs this program compiles the library. */
   private static native void trim();
 
   private static void exit(Path model) {
@@ -177,11 +177,11 @@ final class Lifetime {
               .bindings()
               .input(0, runner.inputs().get(0).allocate())
               .output(0, runner.outputs().get(0).allocate()));
-    Poprt.subscribeLog((level, message) -> {}); // its thread waits
+    Poprt.subscribeLog((level, message) -> {}); // the thread that receives messages waits
     System.out.println("leaving with runs in flight");
   }
 
-  /** Daemon threads run with handlers, wait for an element, wait for room. */
+  /** Daemon threads run with handlers, wait for an element, or wait for room in a queue. */
   private static void exitSession(Path model) throws InterruptedException {
     shared = new Compiler(new CompilerOptions().inputShape("x", 2, 4)).compile(model);
     Session busy = new Session(shared, new SessionOptions().threads(1));

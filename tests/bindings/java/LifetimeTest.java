@@ -15,7 +15,7 @@ import org.poprt.Executable;
 import org.poprt.ModelRunner;
 import org.poprt.RuntimeConfig;
 
-/** Closing in any order, and runs of several threads. By the numbers of tests/bindings/README.md, then features of Java only. */
+/** Closing in any order, and runs of several threads. Scenarios of tests/bindings/README.md, then features of Java only. */
 class LifetimeTest extends Scenarios {
   @Test
   void scenario_14_free_in_odd_order() throws InterruptedException {

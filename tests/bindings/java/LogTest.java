@@ -16,11 +16,11 @@ import org.poprt.LogSubscription;
 import org.poprt.Poprt;
 
 /** Log messages: scenario 54 of tests/bindings/README.md. */
-@SuppressWarnings("try") // subscriptions are there to be closed
+@SuppressWarnings("try") // the compiler warns of subscriptions that are only closed
 class LogTest extends Scenarios {
   private Path noFolder;
 
-  /** Warns: the cache is a file. */
+  /** Makes the compiler warn: the cache folder is a file. */
   private void warn() {
     compile("affine.onnx", new CompilerOptions().inputShape("x", 2, 4).engineCaching(noFolder)).close();
   }
@@ -46,7 +46,7 @@ class LogTest extends Scenarios {
             (level, message) -> {
               assertEquals(LogLevel.WARNING, level);
               threads.forEach(thread -> assertNotSame(thread, Thread.currentThread()));
-              Poprt.setLogLevel("WARNING"); // it may call the library
+              Poprt.setLogLevel("WARNING"); // a receiver may call the library
               messages.add(message);
             });
     warn();
@@ -82,7 +82,7 @@ class LogTest extends Scenarios {
         warn();
         warnElsewhere(new ArrayList<>());
       }
-      warn(); // one is left
+      warn(); // one receiver is left
     } finally {
       Thread.setDefaultUncaughtExceptionHandler(before);
     }

@@ -135,7 +135,7 @@ class MisuseTest extends Scenarios {
     }
   }
 
-  /** It would be needed when the run is over, and the future never complete. */
+  /** Without the check, the run would end without an executor, and the future would never be completed. */
   @Test
   void anExecutorThatIsNotThere() {
     try (ModelRunner runner = affineRunner()) {
@@ -194,7 +194,7 @@ class MisuseTest extends Scenarios {
     assertEquals("Executable affine" + anchors, executable.toString());
   }
 
-  /** Each step waits for the one before it; what throws ends the chain, and no other. */
+  /** Each step waits for the one before it; an exception ends its chain only. */
   @Test
   void chainsOfFutures() {
     try (ModelRunner runner = affineRunner()) {

@@ -45,7 +45,7 @@ import org.poprt.PopefReader;
 import org.poprt.PopefWriter;
 import org.poprt.PoprtException;
 
-/** Reading and writing PopEF files. By the numbers of tests/bindings/README.md, then features of Java only. */
+/** Reading and writing PopEF files. Scenarios of tests/bindings/README.md, then features of Java only. */
 class PopefTest extends Scenarios {
   private final Random random = new Random(7);
 
@@ -173,7 +173,7 @@ class PopefTest extends Scenarios {
     return metadata;
   }
 
-  /** All of it, so that two can be compared. */
+  /** All fields as text, for comparisons. */
   private static String text(PopefMetadata m) {
     StringBuilder text = new StringBuilder();
     for (Object part :
@@ -210,7 +210,7 @@ class PopefTest extends Scenarios {
       assertEquals(value, anchor.perReplica(value).isPerReplica());
   }
 
-  /** The files before the one that fails are closed. */
+  /** If one of several files cannot be opened, the files before it are closed. */
   @Test
   void a_reader_that_cannot_be_opened_keeps_no_file() throws IOException {
     Path file = affineFile();
@@ -435,7 +435,7 @@ class PopefTest extends Scenarios {
     ByteBuffer expected = ByteBuffer.wrap(code);
     for (int i = 0; i < values.capacity(); i++)
       assertEquals(expected.getInt(4 * i), values.get(i), "word " + i);
-    assertArrayEquals(code, program.toBytes()); // the reader was forgotten
+    assertArrayEquals(code, program.toBytes()); // the reader may have been collected
     assertThrows(ReadOnlyBufferException.class, () -> program.map().put(0, (byte) 1));
     assertThrows(
         ReadOnlyBufferException.class, () -> program.read(0, ByteBuffer.allocate(1).asReadOnlyBuffer()));
@@ -475,7 +475,7 @@ class PopefTest extends Scenarios {
     }
   }
 
-  /** A source that has fewer bytes than its size says. */
+  /** A source that has fewer bytes than its size states. */
   @Test
   void scenario_59_a_source_that_ends_early() throws IOException {
     Path file = affineFile();

@@ -76,7 +76,7 @@ class QueueTest extends Scenarios {
       fails(ErrorCode.NOT_FOUND, () -> queues.inputQueue("y"), "'y'", "'x'");
       fails(ErrorCode.NOT_FOUND, () -> queues.outputQueue("x"), "'x'", "'y'");
       long copied = Poprt.bytesCopied();
-      int runs = 100; // more than fit: producers wait
+      int runs = 100; // more than the queues hold, so producers wait
       FutureTask<Void> engine =
           new FutureTask<>(
               () -> {
@@ -96,7 +96,7 @@ class QueueTest extends Scenarios {
       for (int i = 0; i < runs; i++) check(results.get(i), i);
       assertEquals(0, in.readAvailable());
       assertEquals(copied, Poprt.bytesCopied());
-      // Parts of a transfer, and several at once.
+      // An element may be a part of a transfer, or several transfers.
       FloatBuffer y = FloatBuffer.allocate(16);
       CompletableFuture<Void> filled = out.enqueue(y);
       FloatBuffer x = numbers(in, 5);
@@ -110,7 +110,7 @@ class QueueTest extends Scenarios {
       filled.join();
       check(y, 5);
       check(y.slice().position(8).slice(), 6);
-      // Wrong elements.
+      // Wrong elements are refused.
       fails(ErrorCode.INVALID_ARGUMENT, () -> in.enqueue(DoubleBuffer.allocate(4)), "x", "f32");
       fails(ErrorCode.INVALID_ARGUMENT, () -> in.enqueue(FloatBuffer.allocate(0)), "x", "memory");
     }
@@ -198,7 +198,7 @@ class QueueTest extends Scenarios {
       assertThrows(CancellationException.class, late::join);
       fails(ErrorCode.CANCELLED, () -> in.enqueue(numbers(in, 3)), "disconnected");
       assertFalse(session.runMainPrograms());
-      // Others take their place, also while a run waits for the first.
+      // Other queues replace them, also while a run waits for the first ones.
       QueueManager second = session.createQueueManager();
       closed("QueueManager", in::readAvailable);
       closed("QueueManager", () -> in.enqueue(FloatBuffer.allocate(8)));
@@ -209,7 +209,7 @@ class QueueTest extends Scenarios {
       while (thread.getState() == Thread.State.NEW) Thread.onSpinWait();
       QueueManager third = session.createQueueManager();
       closed("QueueManager", second::disconnectAll);
-      if (thread.isAlive()) third.disconnectAll(); // it had not begun
+      if (thread.isAlive()) third.disconnectAll(); // the run had not begun
       assertFalse(run.get());
     }
   }
@@ -220,7 +220,7 @@ class QueueTest extends Scenarios {
     QueueManager queues = session.createQueueManager(new QueueOptions().buffers(1));
     InputQueue in = queues.inputQueue("x");
     CompletableFuture<Void> first = in.enqueue(numbers(in, 0));
-    // Full: this one waits until the session is closed.
+    // The queue is full, so this producer waits until the session is closed.
     FutureTask<RuntimeException> producer =
         new FutureTask<>(
             () -> assertThrows(RuntimeException.class, () -> in.enqueue(numbers(in, 1))));

@@ -37,7 +37,7 @@ import org.poprt.RequestOptions;
 import org.poprt.RuntimeConfig;
 import org.poprt.Tensor;
 
-/** Synchronous runs: names, sizes, types, memory. By the numbers of tests/bindings/README.md, then features of Java only. */
+/** Synchronous runs: names, sizes, types, memory. Scenarios of tests/bindings/README.md, then features of Java only. */
 class RunTest extends Scenarios {
   @Test
   void scenario_02_run() {
@@ -284,7 +284,7 @@ class RunTest extends Scenarios {
           () -> submit(runner, client, new RequestOptions().replica(2)),
           "no replica 2");
       assertThrows(IllegalArgumentException.class, () -> new RequestOptions().replica(-1));
-      client.bindings.replica(2); // which the options come before
+      client.bindings.replica(2); // the replica of the options has priority
       submit(runner, client, new RequestOptions().atOnce(true).replica(0)).join();
       assertEquals(1, runner.counters(0).completed());
     }
@@ -641,7 +641,7 @@ class RunTest extends Scenarios {
     }
   }
 
-  /** A batch that stays partial runs when its time is over, whatever the time between rows. */
+  /** A partial batch runs when its time is over, independent of the time between rows. */
   @Test
   void theTimeoutOfABatch() {
     RuntimeConfig config =

@@ -104,7 +104,7 @@ abstract class Scenarios {
     assertEquals(DataType.F32, executable.inputs().get(0).dataType());
   }
 
-  /** As soon as it has become free; a runner gives its device back when its last run is over. */
+  /** Waits until the devices are free; a runner returns its device when its last run is over. */
   static void assertDevicesFree(int count) throws InterruptedException {
     try (DeviceManager manager = new DeviceManager(count)) {
       for (long id = 0; id < count; id++)

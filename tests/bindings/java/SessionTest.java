@@ -266,7 +266,7 @@ class SessionTest extends Scenarios {
       assertEquals(1, session.userOutputs().size());
       List<float[]> taken = new ArrayList<>();
       session.setUserOutputHandler("y", data -> taken.add(floats(data)));
-      session.runMainPrograms(); // an input that was rejected is zeros
+      session.runMainPrograms(); // zeros replace the rejected input
       assertTrue(Arrays.equals(new float[] {1, 1, 1, 1, 1, 1, 1, 1}, taken.get(0)));
       RuntimeException mine = new RuntimeException("thrown by the test");
       SessionOptions failing =

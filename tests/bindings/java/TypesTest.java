@@ -168,7 +168,7 @@ class TypesTest extends Scenarios {
 
   @Test
   void scenario_79_run_names_both_types() {
-    List<String> given = List.of("f32", "f64", "s8", "s16", "s32", "s64", "bool"); // what arrays are called
+    List<String> given = List.of("f32", "f64", "s8", "s16", "s32", "s64", "bool"); // the names of types in messages about arrays
     try (ModelRunner runner = types()) {
       for (Map.Entry<String, Object> anchor : arrays().entrySet())
         for (String other : given) {

@@ -28,7 +28,7 @@ STRUCTS = {"runner": "poprt_runner_options", "request": "poprt_request_options",
            "session": "poprt_session_options", "open": "poprt_open_options", "manager": "poprt_device_manager_options",
            "acquire": "poprt_device_request", "pack": "poprt_pack_runner_options", "queue": "poprt_queue_options",
            "apply": "poprt_apply_options", "generator": "poprt_generator_options"}
-# Sizes, and pointers that only the library follows.
+# Fields that are not compared: sizes, and pointers that only the library follows.
 IGNORED = re.compile(r"(size_t (struct_size|\w+_count)|int32_t reserved\w*|void\* \w+|.* runner)")
 DAY = 86_400_002_001_000  # 1 day, 2 ms and 1 us: a unit that is lost changes the number
 TEXT = "gr\u00f6\u00dfe \U0001f680"

@@ -1,7 +1,7 @@
 // Records the option structs that reach the C ABI. A program that is started with this library in
 // LD_PRELOAD calls these functions in place of those of libpoprt.so.1. Each call appends the fields
-// of its structs to the file OPTIONS_RECORD, a line "STRUCT.FIELD<tab>VALUE" each, and then calls
-// the library.
+// of its structs to the file OPTIONS_RECORD, each as a line "STRUCT.FIELD<tab>VALUE", and then
+// calls the library.
 //
 // Each record contains the number of C++ objects that are alive, because a language could forget to
 // free some.

@@ -27,7 +27,7 @@ def compiled(name, batches=1, tiles=0):
 
 
 def memory(runner, rng, rows=None):
-    """Random inputs and empty outputs of a request, of ``rows`` where that is given."""
+    """Random inputs and empty outputs of a request, with ``rows`` rows if that is given."""
     def shape(anchor):
         return [rows, *anchor.shape[1:]] if rows else list(anchor.shape)
     return ({d.name: rng.standard_normal(shape(d), dtype=np.float32) for d in runner.get_execute_inputs()},
@@ -36,7 +36,7 @@ def memory(runner, rng, rows=None):
 
 @functools.cache
 def expected(name):
-    """Requests and their answers by a plain file."""
+    """Requests, and the answers of a file with one batch in a step."""
     rng = np.random.default_rng(1)
     with Runner(compiled(name), RuntimeConfig(threads=1)) as plain:
         given = [memory(plain, rng)[0] for _ in range(REQUESTS)]
@@ -49,7 +49,7 @@ class Batches(unittest.TestCase):
             np.testing.assert_array_equal(outputs[name], value)
 
     def each(self, name):
-        """A runner, requests and their answers by a plain file, for every choice."""
+        """An executable for every choice, with requests and the answers of a file with one batch in a step."""
         for batches, tiles in CHOICES:
             executable = compiled(name, batches, tiles)
             self.assertEqual(executable.popef_model().metadata.deviceIterations(), batches)
@@ -58,13 +58,13 @@ class Batches(unittest.TestCase):
     def test_one_call_after_the_other(self):
         for name in MODELS:
             for executable, _, given, answers in self.each(name):
-                # No other request would complete a step.
+                # The step is not full, and no other request would complete it.
                 with Runner(executable, RuntimeConfig(threads=1, timeout_ns=0)) as runner:
                     for inputs, answer in zip(given[:5], answers):
                         self.equal(runner.run(inputs), answer)
 
     def test_a_call_on_a_replica_does_not_wait_for_a_full_step(self):
-        # Without a limit, it would wait for ever.
+        # The runner has no timeout, so a call that waited for a full step would never end.
         given, answers = expected("affine")
         with Runner(compiled("affine", 4), RuntimeConfig(replication_factor=2, timeout_ns=0)) as runner:
             _, outputs = memory(runner, np.random.default_rng(1))

@@ -22,7 +22,7 @@ def compiled(name, **shapes):
 
 
 def half_values():
-    """All codes as 64-bit floats, from the definition."""
+    """The values of all codes as 64-bit floats, computed from the definition of half precision."""
     sign = np.where(CODES >> 15, -1.0, 1.0)
     exponent, fraction = ((CODES >> 10) & 31).astype(int), (CODES & 1023).astype(float)
     small, normal = fraction * 2.0**-24, (1 + fraction / 1024) * 2.0 ** (exponent - 15)
@@ -123,7 +123,7 @@ class Floats(unittest.TestCase):
         brain = brain_values()[:0x7f80].astype(np.float64)
         for values, output, count in ((half_values()[:0x7c00], "value_half", 0x7c00), (brain, "value_brain", 0x7f80)):
             low = CODES[:count]
-            # After the last number: the one that would be next. From the middle on, a number becomes infinity.
+            # The last entry is the number that would follow the largest one; from the middle between these two on, numbers become infinity.
             ends = np.append(values, 2 * values[-1] - values[-2])
             middle = ((ends[:-1] + ends[1:]) / 2).astype(np.float32)
             usual = middle >= 2.0**-126
@@ -168,7 +168,7 @@ class Closing(unittest.TestCase):
             for name in order:
                 made[name].close()
                 made[name].close()
-            # The run is over when its runner is closed.
+            # Closing the runner has waited for the run.
             np.testing.assert_array_equal(future.wait(10)["y"], 3)
         manager = DeviceManager()
         self.assertGreater(len([manager.get_device() for _ in range(3)]), 0)
@@ -181,7 +181,7 @@ class Closing(unittest.TestCase):
                 if method.startswith("_") or method in ("close", "from_model", "load", "fuse"):
                     continue
                 if name == "session" and method in ("getUserInputAnchors", "getUserOutputAnchors", "model"):
-                    getattr(closed, method)()  # known since it was made
+                    getattr(closed, method)()  # this is known since the session was made
                     continue
                 checked += 1
                 with self.subTest(f"{name}.{method}"), self.assertRaisesRegex(ValueError, "is closed"):

@@ -1,4 +1,4 @@
-"""poprt.Converter by its 34 documented arguments; models are objects with the methods of the onnx package's ModelProto that it uses."""
+"""poprt.Converter with its 34 documented arguments; models are objects with those methods of onnx.ModelProto that it uses."""
 
 import inspect
 import logging

@@ -1,4 +1,4 @@
-"""Scripts as users of PopRT 1.5, PopEF and Model Runtime write them, by the documented names and defaults."""
+"""Scripts as users of PopRT 1.5, PopEF and Model Runtime write them, with the documented names and defaults."""
 
 import datetime
 import os
@@ -84,7 +84,7 @@ class PoprtScripts(Popef):
                          (2**63 - 1, 2**63 - 1, 1000))
         self.assertEqual((c.device_wait_config.timeout_sec, c.device_wait_config.sleep_time_sec), (1, 6))
         self.assertEqual(c.runner_type, runtime.RunnerType.ModelRunner)
-        # Two objects do not share what they were given.
+        # Two objects do not share their dictionaries.
         o.engine_options["a"] = "b"
         self.assertEqual(CompilerOptions().engine_options, {})
         with self.assertRaisesRegex(AttributeError, "num_ipus"):
@@ -156,7 +156,7 @@ class PoprtScripts(Popef):
         self.assertEqual(poprt.utils.LazyImport("math").sqrt(4), 2)
 
     def test_convert_float_to_uint8_rounds_to_the_nearest_value(self):
-        """Against a table of all 256 values of each format, made from its definition."""
+        """The codes are those of a table of all 256 values of each format, made from its definition."""
         rng = np.random.default_rng(1)
         for name, mantissa, bias in (("F143", 3, 8), ("F152", 2, 16)):
             values = []

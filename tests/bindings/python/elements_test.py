@@ -59,7 +59,7 @@ class Types(unittest.TestCase):
         self.check(self.runner.run(every_second))
 
     def test_scenario_79_lists(self):
-        lists = {name: a.tolist() for name, a in arrays().items() if name != "bf16"}  # no list of bfloat16
+        lists = {name: a.tolist() for name, a in arrays().items() if name != "bf16"}  # lists have no bfloat16
         self.check(self.runner.run({**lists, "bf16": arrays()["bf16"]}))
 
     def test_scenario_79_other_buffers(self):

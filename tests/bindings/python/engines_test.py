@@ -72,7 +72,7 @@ class Spark(Engines):
         predict = make()
         np.testing.assert_array_equal(predict(X), 2 * X + 1)
         predict(X)
-        self.assertEqual(made, [(self.affine, {"threads": 2, "compiler_options": None})] * 2)  # described, and once by the worker
+        self.assertEqual(made, [(self.affine, {"threads": 2, "compiler_options": None})] * 2)  # one for the description, and one in the worker
         make, given = serving.predict_batch_udf(AFFINE, compiler_options=options)
         self.assertEqual(given["batch_size"], 256)
         self.assertEqual(make()(X).shape, (5, 4))

@@ -26,7 +26,7 @@ def operators(model):
 
 
 def package(name, **members):
-    """A module and those above it, for sys.modules."""
+    """A module and its parent packages, for sys.modules."""
     made = types.ModuleType(name)
     vars(made).update(members)
     above = {name[:at]: types.ModuleType(name[:at]) for at, c in enumerate(name) if c == "."}
@@ -124,7 +124,7 @@ class PyTorch(StandIns):
         self.calls.clear()
         path = self.file("m.pt")
         self.loaded = ScriptModule()
-        self.assertEqual(operators(convert(path, example_inputs=1)), ["Mul"])  # of the exporter that writes to a stream
+        self.assertEqual(operators(convert(path, example_inputs=1)), ["Mul"])  # the operator of the exporter that writes to a stream
         self.assertEqual(self.calls, [(path, {"map_location": "cpu"}), (self.loaded, (1,), {"dynamo": False, "opset_version": 17})])
         self.assertFalse(self.loaded.trained)
 
@@ -139,7 +139,7 @@ class PyTorch(StandIns):
         self.old = False
         with self.assertRaisesRegex(TypeError, "^broken$"):
             convert(ScriptModule(), example_inputs=1, broken=True)
-        del sys.modules["torch"].export  # before version 2
+        del sys.modules["torch"].export  # PyTorch before version 2 has no torch.export
         self.assertEqual(operators(convert(ScriptModule(), example_inputs=1)), ["Mul"])
 
 
@@ -355,7 +355,7 @@ class TensorFlow(StandIns):
                 self.assertEqual(operators(TensorflowFrontend(self.saved).load_model()), ["Mul"])
             self.assertIn("with opset 11 (Counter({'Einsum': 1})); it was written with the opset that tf2onnx takes", logs.output[0])
             self.assertEqual([c.get("--opset") for c in self.options()], ["11", None])
-        # No opset has it: the first model is the result.
+        # No opset has the operator, so the first model is the result.
         self.plan((0, self.model, "", "Unsupported ops: X"), (0, self.other, "", "Unsupported ops: X"))
         self.assertEqual(operators(TensorflowFrontend(self.saved).load_model()), ["Add"])
 

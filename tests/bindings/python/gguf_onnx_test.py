@@ -54,7 +54,7 @@ class File:
         self.without = without
 
     def write(self, path):
-        """Writes the file and returns its weights as it has them."""
+        """Writes the file and returns its weights, rounded as in the file."""
         import gguf as library
 
         random = np.random.default_rng(7)
@@ -208,7 +208,7 @@ class Gguf(unittest.TestCase):
                     self.assertEqual({(p["bits"], p["block_size"], p.get("accuracy_level", 0)) for p in products},
                                      {(stored[kind], 32, level)} if kind in stored else set())
         table = {t.name: t for t in model.graph.initializer}["embedding"]
-        self.assertEqual(table.data_type, onnx.TensorProto.UINT8)  # of Q8_0
+        self.assertEqual(table.data_type, onnx.TensorProto.UINT8)  # the table is Q8_0
         weights = [t.data_type for t in model.graph.initializer if t.name.startswith("blk.") and "norm" not in t.name]
         self.assertEqual(set(weights), {onnx.TensorProto.FLOAT})
 
@@ -216,7 +216,7 @@ class Gguf(unittest.TestCase):
         File(kind="Q4_1").write(self.path)
         gguf(self.path, self.made)
         operators = [n.op_type for n in onnx.load(os.path.join(self.made, "model.onnx")).graph.node]
-        self.assertEqual(operators.count("ReduceSum"), 1 + 4 * LAYERS)  # of the mask; q, k and v share theirs, gate and up, too
+        self.assertEqual(operators.count("ReduceSum"), 1 + 4 * LAYERS)  # one for the mask; q, k and v share one, and gate and up, too
 
     def test_the_folder_is_written_anew(self):
         sizes = []
@@ -273,7 +273,7 @@ class Gguf(unittest.TestCase):
             found = self.json("tokenizer.json")["pre_tokenizer"]["pretokenizers"]
             with self.subTest(before):
                 self.assertEqual([step["type"] for step in found], steps)
-                self.assertEqual(found[-1]["use_regex"], "Split" not in steps)  # the expression of Split replaces that of ByteLevel
+                self.assertEqual(found[-1]["use_regex"], "Split" not in steps)  # with Split, ByteLevel does not use its own expression
                 if numbers:
                     self.assertIn(numbers, found[0]["pattern"]["Regex"])
                     self.assertEqual((found[0]["behavior"], found[0]["invert"]), ("Isolated", False))

@@ -97,7 +97,7 @@ class GGUFWriter:
             file.write(b"GGUF" + pickle.dumps((self.fields, self.tensors)))
 
     def write_kv_data_to_file(self):
-        """The header has the fields."""
+        """Does nothing, because the header contains the fields."""
 
     write_tensors_to_file = close = write_kv_data_to_file
 

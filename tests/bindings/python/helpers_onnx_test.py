@@ -62,7 +62,7 @@ class Graphs(unittest.TestCase):
         loop = m.make([node("Constant", [], ["n"], value_int=5), node("Loop", ["n", "", "x"], ["y"], name="loop", body=body)],
                       {"x": [3]}, {"y": [3]}, opset=13)
         costs = {c.name: c for c in get_model_costs(loop)}
-        self.assertEqual(costs["loop"].flops, 5 * 3)  # of an Add of 3 elements
+        self.assertEqual(costs["loop"].flops, 5 * 3)  # 5 rounds of an Add of 3 elements
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             total = get_model_flops(loop, verbose=True)
@@ -168,7 +168,7 @@ class Values(unittest.TestCase):
             for name, value in (("u64", 2**64), ("u64", -1), ("s64", 2**63), ("u8", 256), ("s8", -129), ("u8", 0.5)):
                 with self.subTest(name=name, value=value), self.assertRaisesRegex(InvalidArgumentError, f"input '{name}'"):
                     runner.run({**arrays, name: [[value, 0, 0]] * 2})
-            # Arrays of 64 bits for 32 bits, and the reverse, keep their values or are refused with the first one outside.
+            # Arrays of 64 bits become 32 bits, and the reverse; a value outside of the range is refused, and the error names the first one.
             limits = np.array([[2**31 - 1, -2**31, 0]] * 2)
             np.testing.assert_array_equal(runner.run({**arrays, "s32": limits})["s32_y"], limits)
             np.testing.assert_array_equal(runner.run({**arrays, "s64": limits.astype(np.int32)})["s64_y"], limits)

@@ -1,4 +1,4 @@
-"""Inputs of 32-bit and 64-bit integers take either, when the values fit."""
+"""Inputs of 32-bit and 64-bit integers accept both types if the values fit."""
 
 import os
 import unittest

@@ -1,4 +1,4 @@
-"""A compilation ends when its caller wants that: exceptions of callbacks, Ctrl-C."""
+"""A compilation ends at an exception of a callback and at Ctrl-C."""
 
 import _thread
 import os
@@ -18,7 +18,7 @@ from poprt.compiler import Compiler, CompilerOptions
 
 
 def long_model(layers=6000):
-    """Takes seconds to compile."""
+    """A model that takes seconds to compile."""
     nodes, constants = [], {}
     for i in range(layers):
         constants[f"w{i}"] = np.full((4, 4), 1 + i, np.float32)
@@ -65,7 +65,7 @@ class InterruptTest(unittest.TestCase):
             presser.join()
         presser.join()
         self.assertFalse(os.path.exists(self.popef))
-        # Nothing of it is left for the next one.
+        # The stopped compilation has no effect on the next one.
         self.assertEqual(Compiler.compile(make([node("Neg", ["x"], ["y"])], {"x": [2]}, {"y": [2]})).get_outputs()[0].name, "y")
 
     def test_ctrl_c_while_a_model_is_loaded_leaves_nothing_in_the_cache(self):

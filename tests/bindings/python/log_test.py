@@ -39,7 +39,7 @@ class Log(unittest.TestCase):
         self.no_folder = file.name
 
     def warn(self):
-        """The cache is a file."""
+        """Makes the compiler warn: the cache folder is a file."""
         affine(enable_engine_caching=True, cache_path=self.no_folder)
 
     def warn_elsewhere(self):
@@ -52,7 +52,7 @@ class Log(unittest.TestCase):
         messages, threads = [], set()
 
         def receive(level, message):
-            poprt.set_log_level("WARNING")  # it may call the library
+            poprt.set_log_level("WARNING")  # a receiver may call the library
             messages.append((level, message))
             threads.add(threading.current_thread())
 
@@ -86,7 +86,7 @@ class Log(unittest.TestCase):
             with poprt.subscribe_log(fail):
                 self.warn()
                 self.warn_elsewhere()
-            self.warn()  # one is left
+            self.warn()  # one receiver is left
         self.assertEqual(raised, [mine, mine])
         self.assertEqual(len(messages), 3)
 
@@ -219,7 +219,7 @@ class Runners(unittest.TestCase):
         with Runner(executable, config) as runner:
             with self.assertRaises(errors.FailedPreconditionError):
                 Runner(executable, config)
-            x[0, 0] = 100  # it was copied
+            x[0, 0] = 100  # the runner has copied x
             self.assertTrue(runner.get_execute_inputs()[0].popef_contains_tensor_data)
             self.assertEqual(runner.run({})["y"][0].tolist(), [1, 3, 5, 7])
         with Runner(executable, RuntimeConfig(threads=1, faults="recoverable_runtime_error@2")) as runner:

@@ -18,7 +18,7 @@ DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 
 
 class Held(np.ndarray):
-    """An array that can be referred to weakly."""
+    """An array that can have weak references."""
 
 
 def held(*shape):
@@ -110,7 +110,7 @@ class Loop(unittest.TestCase):
             await asyncio.sleep(0)
 
         loop = asyncio.new_event_loop()
-        loop.set_exception_handler(lambda loop, context: None)  # of tasks that are not awaited
+        loop.set_exception_handler(lambda loop, context: None)  # ignores tasks that are not awaited
         loop.run_until_complete(leave())
         loop.close()
         arrays.clear()
@@ -132,7 +132,7 @@ class Loop(unittest.TestCase):
             task = asyncio.ensure_future(slow.submit(x, y))
             while slow.statistics()["in_flight"] == 0 or slow.statistics()["submitted"] < 2:
                 await asyncio.sleep(0)
-            await asyncio.sleep(0.001)  # on the device
+            await asyncio.sleep(0.001)  # now it runs on the device
             y["y"].fill(0)
             task.cancel()
             await asyncio.sleep(0)
@@ -143,7 +143,7 @@ class Loop(unittest.TestCase):
 
         output = asyncio.run(main())
         self.assertEqual(output["in_flight"], 0)
-        if output["completed"] == 2:  # it had begun
+        if output["completed"] == 2:  # the run had begun before it was cancelled
             np.testing.assert_array_equal(y["y"][-1], expected[-1])
 
     def test_loops_of_several_threads(self):

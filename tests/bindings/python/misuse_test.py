@@ -33,7 +33,7 @@ EXPECTED = 2 * counting() + 1
 
 
 class Strided:
-    """Of another package, and not contiguous."""
+    """An array of another package that is not contiguous."""
 
     def __init__(self, array):
         self.array = array
@@ -170,7 +170,7 @@ class Copies(unittest.TestCase):
 
 
 def in_child(executable, ways, results):
-    """The error in a process whose parent had a runner."""
+    """Sends the results or errors of `ways` in a process whose parent had a runner."""
     for way in ways:
         try:
             results.send(way(executable)["y"].tolist())
@@ -197,7 +197,7 @@ class Processes(unittest.TestCase):
         return printed
 
     def test_forked(self):
-        """Synchronous calls go on; asynchronous ones need a new runner, and raise an error instead of waiting for ever."""
+        """Synchronous calls still work; asynchronous ones need a new runner, and raise an error instead of waiting without end."""
         executable = affine()
         runner = Runner(executable, RuntimeConfig(threads=1))
         self.addCleanup(runner.close)

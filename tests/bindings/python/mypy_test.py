@@ -46,7 +46,7 @@ popef.Reader().parseFile("x")
 class Checked(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """One run for both: most of the time goes into NumPy and the standard library. Its cache is not read."""
+        """Both tests share one run, because mypy spends most of its time on NumPy and the standard library. No cache is read."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "user.py"), "w", encoding="utf-8") as file:
                 file.write(USER)

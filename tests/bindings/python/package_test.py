@@ -22,7 +22,7 @@ def run(*command, **more):
 
 
 def clean_environment(**more):
-    """Without the package and the libraries of the build tree."""
+    """The environment without the package and the libraries of the build tree."""
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
     return {**kept, **more}
 
@@ -32,12 +32,12 @@ class Packages(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        # As packages.make_wheel made them.
+        # Test packages.make_wheel has made these.
         (cls.wheel,) = glob.glob(os.path.join(BUILD, "packages/python/*.whl"))
         (cls.sdist,) = glob.glob(os.path.join(BUILD, "packages/python/*.tar.gz"))
 
     def use(self, package_folder):
-        """The program of the README, with only the files of the folder."""
+        """Runs the program of the README with the package in this folder only."""
         with tempfile.TemporaryDirectory() as work:
             for name in ("examples/python/readme.py", "examples/digits/digits.onnx"):
                 shutil.copy(os.path.join(ROOT, name), work)

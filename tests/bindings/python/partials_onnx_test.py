@@ -49,7 +49,7 @@ class Partials(unittest.TestCase):
         model = half_model()
         self.assertLessEqual(self.worst("float", model), 0.51)
         self.assertGreater(self.worst("half", model), 1.5)
-        # As far from the exact result as the reference, which rounds in another order.
+        # The error is not much larger than that of the reference, which rounds in another order.
         spread = np.abs(running_sums() - SUMS).max()
         self.assertLess(np.abs(self.found - SUMS).max(), 3 * spread)
 

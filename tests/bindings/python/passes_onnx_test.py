@@ -1,4 +1,4 @@
-"""poprt.passes by its documented names, on models of the onnx package."""
+"""poprt.passes with its documented names, on models of the onnx package."""
 
 import logging
 import os
@@ -40,7 +40,7 @@ class AddToSub(Pass):
 
 
 class Scaled(Pass):
-    """Found by its attribute, without a decorator; takes an argument, and defines __call__ alone."""
+    """Is found by its attribute, without a decorator; takes an argument, and defines only __call__."""
 
     name = "test_scaled"
 
@@ -108,7 +108,7 @@ class Names(unittest.TestCase):
         self.assertIs(poprt.get_registered_passes()["test_add_to_sub"], AddToSub)
 
     def test_a_replaced_search_decides_the_registered_passes(self):
-        """As a published program changes the final check."""
+        """A published program changes the final check in this way."""
         class Check(ImmutablePass):
             name = "test_check_by_search"
 
@@ -262,7 +262,7 @@ class Converting(unittest.TestCase):
 
         model = m.make([node("Identity", ["x"], ["a"]), node("Relu", ["a"], ["y"])], {"x": [2]}, {"y": [2]})
         poprt.Converter(used_passes=[Look()]).convert(model)
-        self.assertEqual(seen, ["Relu"])  # the identity is gone by then
+        self.assertEqual(seen, ["Relu"])  # the Identity has been removed before
 
     def test_skipped_passes_do_not_run(self):
         made = poprt.Converter(used_passes="test_add_to_sub", skip_passes="test_add_to_sub").convert(m.add_model())
@@ -524,7 +524,7 @@ class PublishedPass(unittest.TestCase):
 
 
     def test_a_final_check_of_its_own(self):
-        """A published program puts this in the place of the final check, by replacing the search for passes."""
+        """A published program replaces the final check by this pass, by replacing the search for passes."""
         from poprt.passes.remove_duplicated_initializer import RemoveDuplicatedInitializer
 
         class CustomFinalCheck(ImmutablePass):
@@ -558,7 +558,7 @@ class PublishedPass(unittest.TestCase):
         np.testing.assert_array_equal(run(made, x=X[0])["y"], X[0] + 2)
 
     def test_a_batch_is_changed_by_hand(self):
-        """As a published program gives Swin another batch: constants become initializers, and it edits them."""
+        """A published program gives Swin another batch in this way: constants become initializers, which it edits."""
         shape = onnx.numpy_helper.from_array(np.array([4, 6]))
         model = m.make([node("Constant", [], ["k"], value=shape), node("Reshape", ["x", "k"], ["y"])], {"x": [4, 2, 3]}, {"y": [4, 6]})
         model = poprt.optimizer.Optimizer(["extract_constant_to_initializer"]).run(model)
@@ -574,7 +574,7 @@ class PublishedPass(unittest.TestCase):
         np.testing.assert_array_equal(run(model, x=x)["y"], x.reshape(24, 6))
 
     def test_two_models_are_compared_layer_by_layer(self):
-        """As a published tool does it: initializers leave the inputs, parts are extracted, sessions list their inputs."""
+        """As in a published tool, initializers are removed from the inputs, parts are extracted, and sessions list their inputs."""
         from onnx.utils import Extractor
         source = m.add_model()
         source.graph.input.append(onnx.helper.make_tensor_value_info("b", m.FLOAT, [3]))

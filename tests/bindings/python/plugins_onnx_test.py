@@ -62,7 +62,7 @@ class Plugins(unittest.TestCase):
         self.assertEqual(m.op_types(poprt.get_pass("replace_type", ["Add", "Mul"], "Max")(model)), ["Max", "Max"])
         both = poprt.Converter(used_passes=[poprt.get_pass("replace_type", to="Max")]).convert(model)
         np.testing.assert_allclose(compute(both, self.x), self.x * self.x, rtol=1e-6)
-        poprt.load_plugin(library("trial"))  # whose pass has a parameter that is a word of Python's
+        poprt.load_plugin(library("trial"))  # its pass has a parameter whose name is a keyword of Python
         self.assertEqual(m.op_types(poprt.get_pass("trial_parameter", **{"from": "here"})(model)), ["Add", "Mul"])
         with self.assertRaisesRegex(Error, "'undeclared' is not a parameter of the pass"):
             poprt.get_pass("trial_parameter")(model)

@@ -1,4 +1,4 @@
-"""PopEF by the documented names: written data is read back, mapped and not copied; the errors."""
+"""PopEF with the documented names: written data is read back and mapped without a copy; errors."""
 
 import gc
 import io
@@ -82,7 +82,7 @@ class Files(unittest.TestCase):
 
 
 class Scenarios(Files):
-    """Those of tests/bindings/README.md."""
+    """The scenarios of tests/bindings/README.md about PopEF."""
 
     def test_scenario_51_read_a_popef_file(self):
         executable = Compiler.compile(os.path.join(DATA, "affine.onnx"), None, CompilerOptions(input_shape={"x": [2, 4]}))
@@ -311,7 +311,7 @@ class Models(Files):
 
 class Writing(Files):
     def test_a_file_is_written_again_with_compression(self):
-        """The script that people publish: every blob is read and written, executables compressed."""
+        """A script in the form of published ones reads and writes every blob, and compresses executables."""
         reader = self.sample()
         before = self.content()
         path = os.path.join(self.folder, "compressed.popef")

@@ -1,5 +1,5 @@
-"""Forms that the manual of PopRT 1.5 prints, typed as it prints them: full paths of names, every argument by its name. What the calls do
-is in user_scripts_onnx_test.py and passes_onnx_test.py; tests/SNIPPETS.md lists the test of each form."""
+"""Forms that the manual of PopRT 1.5 prints, written as it prints them: full paths of names, every argument by its name. The effects of the
+calls are tested in user_scripts_onnx_test.py and passes_onnx_test.py; tests/SNIPPETS.md lists the test of each form."""
 
 import os
 import pickle
@@ -82,7 +82,7 @@ class Fp8(PrintedTest):
     def test_floats_become_bytes(self):
         array, scale = np.array([1.0, -0.5, 240.0], np.float32), -1
         found = poprt.utils.convert_float_to_uint8(array, "F143", scale)
-        # Codes of 2, -1 and what 480 saturates to; 1.0 of bias 8 is 0x40.
+        # Codes of 2, of -1, and of the largest number instead of 480; with bias 8, 1.0 is 0x40.
         self.assertEqual(found.tolist(), [0x48, 0xC0, 0x7F])
 
 

@@ -1,4 +1,4 @@
-"""Operations and bytes by operator: against formulas with plain loops, and against command poprt_exec flops."""
+"""Compares operations and bytes of each operator with formulas in plain loops, and with command poprt_exec flops."""
 
 import json
 import os

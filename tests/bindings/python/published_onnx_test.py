@@ -33,7 +33,7 @@ def rows(count):
 
 
 def read_model(model, folder, **options):
-    """The popef.Model of a compiled file."""
+    """Compiles `model` and returns the popef.Model of the file."""
     path = os.path.join(folder, "model.popef")
     Compiler.compile(model.SerializeToString(), None, CompilerOptions(**options)).save(path)
     reader = popef.Reader()

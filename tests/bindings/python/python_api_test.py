@@ -1,4 +1,4 @@
-"""PopRT's documented names in Python: where they are, what they take, and with which defaults. None of it needs the onnx package."""
+"""PopRT's documented names in Python: their modules, arguments and defaults. The tests do not need the onnx package."""
 
 import importlib
 import inspect
@@ -10,7 +10,7 @@ import poprt
 
 NOTHING = inspect.Parameter.empty
 
-# Module, name in it, {argument: default}; None instead of arguments: it is there, and no function.
+# Module, name in it, {argument: default}; None instead of arguments: the name exists, and is no function.
 DOCUMENTED = [
     ("poprt", "Pass", {}), ("poprt", "PassManager", {"used_passes": (), "gather_ir_passes": False}),
     ("poprt", "get_pass", {"name": NOTHING, "args": NOTHING, "kwargs": NOTHING}), ("poprt", "get_registered_passes", {}),

@@ -1,8 +1,8 @@
-"""Where calibration decides: the two trained models as they are exported for pixels of 0 to 255, with the division in their first weights.
+"""Models for which calibration matters: the two trained models for pixels of 0 to 255, with the division in their first weights.
 
-A format with four significant bits rounds all numbers in its range equally well at any scale, so that the defaults, whose range is 2^-11 to
-120 for scale -1, cannot be beaten by more than luck on a model whose numbers are near 1 (quantizer_test.py). Here the pixels are above it
-and the first weights at its lower end. Both are what users export: the models compute what they did."""
+A format with four significant bits rounds all numbers in its range equally well at any scale, so on a model whose numbers are near 1,
+calibrated formats are better than the defaults, whose range is 2^-11 to 120 for scale -1, only by chance (quantizer_test.py). Here the
+pixels are above that range, and the first weights are at its lower end. Users export models in both forms, which give the same results."""
 
 import os
 import pickle
@@ -16,7 +16,7 @@ import poprt
 from quantizer_test import DIGITS, IMAGES, ROOT, SHAPE, accuracy
 
 PIXELS = IMAGES * 255
-DEFAULTS = ("F143,F143,-1,-1", "F143,F143,0,0")  # of the command, and of Converter
+DEFAULTS = ("F143,F143,-1,-1", "F143,F143,0,0")  # defaults of the command and of Converter
 LOSSES = ("mse", "mae", "snr", "kld", "cos_dist")
 
 

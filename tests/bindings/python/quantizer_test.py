@@ -1,4 +1,4 @@
-"""8-bit floats by data: accuracy on held-out digits, the documented calls, and files that are none."""
+"""Calibration of 8-bit floats: accuracy on held-out digits, the documented calls, and invalid files of data."""
 
 import functools
 import io
@@ -59,7 +59,7 @@ SHAPE = "image=360,1,8,8"
 
 @functools.cache
 def scores(source, **options):
-    """Of all images; computed once for the same options, as the tests compare a few results with many others."""
+    """The scores of all images; computed once for the same options, because the tests compare a few results with many others."""
     executable = poprt.Compiler.compile(source, None, poprt.CompilerOptions(options=options))
     with poprt.Runner(executable) as runner:
         result = runner.run({"image": IMAGES.astype(runner.get_execute_inputs()[0].numpy_data_type())})

@@ -7,7 +7,7 @@ interpreter POPRT_FRONTENDS_PYTHON, for example of a virtual environment with
 
     pip install numpy onnx scikit-learn skl2onnx lightgbm xgboost onnxmltools packaging torch onnxscript
 
-TensorFlow (tensorflow-cpu tf2onnx) and Paddle (paddlepaddle paddle2onnx) need an environment each.
+TensorFlow (tensorflow-cpu tf2onnx) and Paddle (paddlepaddle paddle2onnx) need a separate environment each.
 """
 
 import importlib.util

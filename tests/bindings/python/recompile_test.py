@@ -1,4 +1,4 @@
-"""What poprt_exec recompile makes of files that Python wrote: every option, data and blobs that were added later."""
+"""poprt_exec recompile with files that Python wrote: every option, and data and blobs that were added later."""
 
 import json
 import os

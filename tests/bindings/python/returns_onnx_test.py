@@ -1,5 +1,5 @@
 """Return types of PopRT's documented functions: the types that the manual and published programs name, those that the package declares,
-and those of the returned values. All three are in one table; python_api_test.py has that of the arguments."""
+and those of the returned values. All three are in one table; python_api_test.py has a table of arguments."""
 
 import collections.abc
 import importlib
@@ -35,7 +35,7 @@ def conv_model():
 
 
 class Calls:
-    """Calls functions as the manual does, on small models in a folder of their own."""
+    """Calls functions as the manual does, on small models in a separate folder."""
 
     def __init__(self, folder):
         self.folder, self.model = folder, conv_model()
@@ -62,7 +62,7 @@ class Calls:
         return runtime.LightRunner(executable, runtime.LightRunnerConfig())
 
     def decorated(self, decorator, base=Pass):
-        """A decorator gives back the class."""
+        """Returns the class that the decorator returns."""
         class Made(base):
             def run(self, onnx_model):
                 return onnx_model
@@ -72,7 +72,7 @@ class Calls:
         return made
 
     def saved_model(self):
-        """With a replacement for tf2onnx."""
+        """Makes a SavedModel and a replacement for tf2onnx."""
         package, saved = os.path.join(self.folder, "tf2onnx"), os.path.join(self.folder, "saved")
         os.mkdir(package), os.mkdir(saved)
         for name, text in (("__init__.py", ""), ("convert.py", f"import shutil, sys\nshutil.copy({self.file!r}, sys.argv[sys.argv.index('--output') + 1])\n")):
@@ -218,12 +218,12 @@ RETURNS = {
 }
 
 
-# Of the package onnx, which poprt can do without: then they are anything.
+# Types of the package onnx. Without the package, the declared types of poprt are Any.
 PROTOS = {name: getattr(onnx, name) for name in ("ModelProto", "NodeProto", "TensorProto")}
 
 
 def documented_functions():
-    """Name -> function, of those in the table of arguments."""
+    """Name -> function, for the functions in the table of arguments."""
     found = {}
     for module, name, _ in python_api_test.DOCUMENTED:
         thing = importlib.import_module(module)
@@ -284,7 +284,7 @@ class Returns(unittest.TestCase):
                 scope = {**vars(sys.modules[functions[name].__module__]), **PROTOS}
                 hint = typing.get_type_hints(functions[name], scope).get("return")
                 self.assertTrue(conforms(value, hint), f"{value!r} is no {hint}")
-                del value  # a device that the next call may need
+                del value  # frees a device that the next call may need
         self.assertLess(set(registered), set(poprt.get_registered_passes()))
 
     def test_conforms_rejects_other_types(self):

@@ -1,4 +1,4 @@
-"""Expectations of a runtime: models by path, new outputs, checked data, the interface of ONNX Runtime."""
+"""Features that users expect of a runtime: models by path, new outputs, checked data, the interface of ONNX Runtime."""
 
 import array
 import asyncio
@@ -284,7 +284,7 @@ class Running(unittest.TestCase):
         options = CompilerOptions(batch_size=2)
         try:
             executable = Compiler.compile(model, None, options)
-        except errors.Error as error:  # then no runner has such names
+        except errors.Error as error:  # the compiler refuses such names
             self.skipTest(str(error))
         with Runner(executable, RuntimeConfig(threads=1)) as runner:
             (given,), (made,) = runner.get_inputs(), runner.get_outputs()
@@ -347,7 +347,7 @@ class Running(unittest.TestCase):
             (expected,) = runner.run(None, {"image": x})
 
         class Proto:
-            """As onnx.ModelProto."""
+            """An object with the methods of onnx.ModelProto."""
 
             def SerializeToString(self):
                 return content

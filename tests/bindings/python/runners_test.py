@@ -23,7 +23,7 @@ def affine(rows):
 
 class DynamicBatch(unittest.TestCase):
     def test_any_number_of_rows(self):
-        """PopRT's dynamic_batch_size example: a model of 4 rows, requests of 1, 4 and 7."""
+        """PopRT's dynamic_batch_size example: a model of 4 rows, requests of 1, 4 and 7 rows."""
         runner = Runner(affine(4), RuntimeConfig(batching_dim=0, timeout_ns=300_000, threads=1))
         for rows in (1, 4, 7):
             x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
@@ -89,7 +89,7 @@ class Cancellation(unittest.TestCase):
 
 class Packing(unittest.TestCase):
     def test_requests_of_variable_length(self):
-        """Rows of 4 places; y = 2 x + 1 for each request's own places."""
+        """Rows have 4 places; y is 2 x + 1 at the places of each request."""
         config = PackRunnerConfig(timeout_microseconds=5000, max_valid_num=16, dynamic_input_name="x")
         config.algorithm = PackAlgorithm.first_fit
         config.threads = 1
@@ -172,7 +172,7 @@ class Submission(unittest.TestCase):
     """Submitting never blocks; a future is a standard one."""
 
     def blocked(self, **config):
-        """A runner of one-row requests whose batch waits for a second row for ever."""
+        """A runner whose batch of two rows waits for a second row without limit."""
         return Runner(affine(2), RuntimeConfig(batching_dim=0, timeout_ns=0, queue_depth=1, threads=1, **config))
 
     @staticmethod

@@ -217,7 +217,7 @@ class Scenario(unittest.TestCase):
         self.assertEqual(repr(e), "<Estimate, closed>")
 
     def test_scenario_04_half_precision(self):
-        # NumPy's float16 is Python's helper.
+        # In Python, NumPy's float16 is the helper.
         outputs = self.runner(compiled("half.onnx", x=[2, 4])).run({"x": counting().astype(np.float16)})
         self.assertEqual(outputs["y"].dtype, np.float16)
         np.testing.assert_array_equal(outputs["y"], 2 * counting() + 1)
@@ -257,7 +257,7 @@ class Scenario(unittest.TestCase):
             with self.fails([poprt.errors.InvalidArgumentError], "timeout_ns"):
                 submit(RequestOptions(timeout_ns=-1))
         self.assertEqual([r["completed"] for r in runner.statistics()["replicas"]], [0, 2])
-        # The message of the call comes first.
+        # The replica of the call has priority over that of the options.
         runner.execute({"x": x}, {"y": y}, replica=0, options=RequestOptions(replica=2))
         with self.fails([poprt.errors.DeadlineExceededError]):
             runner.execute_async({"x": x}, {"y": y}, begin_within=0.005, options=RequestOptions(timeout_ns=10**15)).wait()
@@ -474,7 +474,7 @@ class Scenario(unittest.TestCase):
     def test_scenario_18_callback_comes_on_another_thread(self):
         runner = self.runner(self.slow)
         seen = []
-        future = runner.execute_async(*slow_memory())  # not over before the callback is there
+        future = runner.execute_async(*slow_memory())  # the run ends after the callback is registered
         future.add_done_callback(lambda f: seen.append(threading.get_ident()))
         future.wait()
         while not seen:
@@ -509,7 +509,7 @@ class Scenario(unittest.TestCase):
         with self.fails([KeyError], "boom"):
             Compiler.compile(model("affine.onnx"), None, CompilerOptions(
                 input_shape={"x": [2, 4]}, compilation_progress_logger=boom))
-        # A failed compilation with a failed callback, too, and nothing is left for the next one.
+        # A compilation that fails in addition raises the exception of the callback, too, and does not affect the next one.
         with self.fails([KeyError], "boom"):
             Compiler.compile(model("unknown_op.onnx"), None, CompilerOptions(compilation_progress_logger=boom))
         compiled("affine.onnx", x=[2, 4])

@@ -1,4 +1,4 @@
-"""``poprt.serving`` without an engine: rows of any number, columns of batches, and what is missing."""
+"""``poprt.serving`` without an engine: any number of rows, columns of batches, and missing inputs and packages."""
 
 import asyncio
 import importlib.util

@@ -1,4 +1,4 @@
-"""Sessions with handlers and queues: scenarios 34 to 45 and 50 of tests/bindings/README.md, by Model Runtime's names."""
+"""Sessions with handlers and queues: scenarios 34 to 45 and 50 of tests/bindings/README.md, with Model Runtime's names."""
 
 import ctypes
 import gc
@@ -228,7 +228,7 @@ class Sessions(SessionCase):
             array[:] = 0
 
         session.setUserOutputHandler("y", write)
-        with self.assertRaises(ValueError):  # outputs are read
+        with self.assertRaises(ValueError):  # the memory of an output is read-only
             session.runMainPrograms()
         session.setUserOutputHandler("y", nothing)
         session.runMainPrograms()
@@ -293,7 +293,7 @@ class Sessions(SessionCase):
         self.assertEqual((len(session.getUserInputAnchors()), len(session.getUserOutputAnchors())), (0, 1))
         taken = []
         session.setUserOutputHandler("y", lambda array: taken.append(array.copy()))
-        session.runMainPrograms()  # an input that was rejected is zeros
+        session.runMainPrograms()  # zeros replace the rejected input
         np.testing.assert_array_equal(taken[0], np.ones((2, 4)))
         flow = session.model().metadata.programFlow()
         for predicate, inputs in ((predicates.predProgramFlowMain(flow, accept, reject), 1),
@@ -399,7 +399,7 @@ class Sessions(SessionCase):
             session.close()
 
     def test_scenario_50_no_explicit_close_of_sessions(self):
-        """In a separate process, so that memory of other tests is not counted."""
+        """The cycles run in a separate process, so that memory of other tests is not counted."""
         script = os.path.join(HERE, "session_test.py")
         done = subprocess.run([sys.executable, "-W", "error", script, "cycles"], capture_output=True, text=True,
                               env={**os.environ, "POPRT_DEVICES": "64"}, check=False)
@@ -423,7 +423,7 @@ class Queues(SessionCase):
             queues.inputQueue("y")
         with self.assertRaisesRegex(errors.NotFoundError, "'x'.*'y'"):
             queues.outputQueue("x")
-        copied, runs = poprt.bytes_copied(), 100  # more than fit: producers wait
+        copied, runs = poprt.bytes_copied(), 100  # more than the queues hold, so producers wait
 
         def engine():
             for _ in range(runs):
@@ -442,7 +442,7 @@ class Queues(SessionCase):
         for i in range(runs):
             np.testing.assert_array_equal(results[i], y_of(i))
         self.assertEqual((len(called), x.readAvailable(), poprt.bytes_copied()), (runs, 0, copied))
-        # Parts of a transfer, and several at once.
+        # An element may be a part of a transfer, or several transfers.
         both = np.empty(16, np.float32)
         filled = y.enqueue(both)
         parts = x_of(5).ravel()
@@ -455,7 +455,7 @@ class Queues(SessionCase):
         session.runMainPrograms()
         filled.result()
         np.testing.assert_array_equal(both, np.concatenate([y_of(5).ravel(), y_of(6).ravel()]))
-        # Wrong elements.
+        # Wrong elements are refused.
         with self.assertRaisesRegex(errors.InvalidArgumentError, "'x'.*f32"):
             x.enqueue(np.zeros(4))
         with self.assertRaisesRegex(errors.InvalidArgumentError, "x.*memory"):
@@ -534,7 +534,7 @@ class Queues(SessionCase):
         with self.assertRaisesRegex(errors.CancelledError, "disconnected"):
             x.enqueue(x_of(3))
         self.assertIs(session.runMainPrograms(), False)
-        # Others take their place, also while a run waits for the first.
+        # Other queues replace them, also while a run waits for the first ones.
         second = session.createQueueManager()
         for call in (x.readAvailable, lambda: x.enqueue(x_of(3)), queues.flushAll):
             with self.assertRaisesRegex(ValueError, "closed"):
@@ -552,7 +552,7 @@ class Queues(SessionCase):
             second.disconnectAll()
         try:
             ran = running.result(0.1)
-        except futures.TimeoutError:  # it had not begun
+        except futures.TimeoutError:  # the run had not begun
             third.disconnectAll()
             ran = running.result()
         self.assertIs(ran, False)
@@ -577,7 +577,7 @@ class Queues(SessionCase):
         first = x.enqueue(x_of(0))
         begun = threading.Event()
 
-        def produce():  # full: waits until the session is closed
+        def produce():  # the queue is full, so this waits until the session is closed
             begun.set()
             x.enqueue(x_of(1))
 
@@ -601,7 +601,7 @@ def resident_bytes():
 
 
 def serve(executable):
-    """Handlers that refer to their session, and an element is left in a queue. Nothing is closed."""
+    """Makes handlers that refer to their session, and leaves an element in a queue. Nothing is closed."""
     for _ in range(2):
         try:
             session = Session(executable, SessionConfig(threads=1))
@@ -641,7 +641,7 @@ def cycles():
 
 
 def leave():
-    """Threads run with handlers, wait for an element, wait for room."""
+    """Threads run with handlers, wait for an element, or wait for room in a queue."""
     executable = compiled("affine.onnx", input_shape={"x": [2, 4]})
     busy, waiting, full = (Session(executable, SessionConfig(threads=1)) for _ in range(3))
     busy.setUserInputHandler("x", nothing)

@@ -25,7 +25,7 @@ from poprt.utils import get_input_info_from_model_proto
 
 
 def linear():
-    """z = gemm(x) + y, in that order of inputs: b before a."""
+    """z = gemm(b) + a, where b is the first input."""
     rng = np.random.default_rng(1)
     return m.make([node("Gemm", ["b", "w"], ["g"], name="gemm"), node("Add", ["g", "a"], ["z"]), node("Relu", ["g"], ["y"])],
                   {"b": [2, 4], "a": [2, 3]}, {"z": [2, 3], "y": [2, 3]}, {"w": rng.standard_normal((4, 3)).astype(np.float32)})
@@ -356,7 +356,7 @@ class PrecisionCompare(unittest.TestCase):
             difference(np.ones(2), np.ones(3))
 
     def compared(self, origin, converted, **arguments):
-        """The numbers, and the log."""
+        """Returns the numbers of layer_precision_compare, and the log."""
         with tempfile.TemporaryDirectory() as folder:
             found = layer_precision_compare(origin, converted, output_dir=folder, **arguments)
             with open(os.path.join(folder, "precision_compare.log"), encoding="utf-8") as file:
@@ -377,7 +377,7 @@ class PrecisionCompare(unittest.TestCase):
         self.assertAlmostEqual(float(amount), abs(float(was) - float(now)), 7)
 
     def test_results_of_run_time_size(self):
-        """All elements above 0 in rows, times one weight; sizes are zero with the inputs that have none."""
+        """The model multiplies the elements above a limit by a weight; its size is zero for inputs without such elements."""
         def products(above):
             nodes = [node("Greater", ["x", "zero"], ["c"]), node("Compress", ["x", "c"], ["k"], axis=0), node("Unsqueeze", ["k", "one"], ["u"]),
                      node("MatMul", ["u", "w"], ["y"])]
@@ -421,10 +421,10 @@ class PrecisionCompare(unittest.TestCase):
 
 
 class CheckReport(unittest.TestCase):
-    """Converter(check=True)."""
+    """The report of Converter(check=True)."""
 
     def converted(self, model, **arguments):
-        """The converter, and the lines that it has logged."""
+        """Converts the model, and returns the converter and the lines that it has logged."""
         logger, lines = logging.Logger("check", logging.INFO), []
         handler = logging.Handler()
         handler.emit = lambda record: lines.append(record.getMessage())

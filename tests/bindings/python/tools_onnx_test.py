@@ -94,7 +94,7 @@ class Tools(unittest.TestCase):
         np.testing.assert_allclose(poprt.Runner(self.path("e.popef")).run({"x": x})["y"], np.maximum(x @ W, 0) @ V, rtol=1e-4, atol=1e-5)
 
     def test_calc_ipu_utilization(self):
-        """10^9 operations in 10^6 cycles of 1.5 GHz are 1.5 TFLOPS, on two IPUs half as much on each."""
+        """10^9 operations in 10^6 cycles of 1.5 GHz are 1.5 TFLOPS; on two IPUs of 1.85 GHz they are 0.925 TFLOPS on each."""
         self.assertEqual(self.run_tool("calc_ipu_utilization.py", "-c", "1000000", "-f", "1e9"), "1.5 TFLOPS\n")
         self.assertEqual(self.run_tool("calc_ipu_utilization.py", "-c", "1000000", "-f", "1e9", "-n", "2", "-p", "Bow2000"), "0.925 TFLOPS\n")
         self.assertIn("expected a number above 0", self.run_tool("calc_ipu_utilization.py", "-c", "0", "-f", "1", fails=2))
@@ -122,7 +122,7 @@ class Tools(unittest.TestCase):
         np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), rtol=1e-2, atol=1e-2)
 
     def test_half_to_float_in_the_graphs_of_nodes(self):
-        """Values of the outer graph that a branch reads, and an input that is also an output."""
+        """A branch reads values of the outer graph, and an input is also an output."""
         half = m.FLOAT16
         branches = {name: onnx.helper.make_graph([node(op, ["x"], [name])], name, [], [onnx.helper.make_tensor_value_info(name, half, [2])])
                     for name, op in (("t", "Relu"), ("e", "Neg"))}
@@ -139,7 +139,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(self.run_tool("run_with_ort.py", "--model", "m.onnx", "--print").count("\n"), 3)
 
     def test_debug_numeric_issue(self):
-        """The second product of the converted model is doubled: by as much as the source computes."""
+        """The second product of the converted model is doubled, so the difference is the result of the source."""
         changed = perceptron(2 * V)
         onnx.save(changed, self.path("c.onnx"))
         words = ["--src_onnx", "m.onnx", "--dst_onnx", "c.onnx", "--input_func"]
@@ -165,7 +165,7 @@ class Tools(unittest.TestCase):
         self.assertIn("y", compared)
 
     def test_analyze_fp8(self):
-        """Classes that the model distinguishes: all scales are tried, then the worst layers in fp16 in turn."""
+        """The tool tries all scales, and then keeps the worst layers in fp16, one after the other."""
         os.mkdir(self.path("val"))
         x = RNG.standard_normal((40, 4)).astype(np.float32)
         np.savez(self.path("val/data.npz"), x=x, labels=(np.maximum(x @ W, 0) @ V).argmax(axis=1))

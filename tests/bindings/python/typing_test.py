@@ -26,7 +26,7 @@ def stub(name):
 
 
 def functions(module):
-    """(name, function) of what users call."""
+    """Yields (name, function) of the functions and methods that users call."""
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isfunction(value):
@@ -55,7 +55,7 @@ class Configurations(unittest.TestCase):
                 declared = {n for base in kind.__mro__ for n in getattr(base, "__annotations__", {}) if not n.startswith("_")}
                 self.assertEqual(set(kind._defaults), declared)
                 for name in kind._defaults:
-                    self.assertNotIn(name, vars(kind))  # each object has its own
+                    self.assertNotIn(name, vars(kind))  # defaults are attributes of objects, not of the class
                 count += len(declared)
         self.assertGreater(count, 100)
 

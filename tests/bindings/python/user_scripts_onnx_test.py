@@ -1,6 +1,5 @@
 """Programs as users of PopRT 1.5 wrote them, feature by feature: the calls and argument names of its manual, on small models
-whose results plain NumPy knows. Running PopEF files and Model Runtime is in documented_test.py, passes of one's own are in
-passes_onnx_test.py."""
+whose results NumPy computes. documented_test.py tests PopEF files and Model Runtime, passes_onnx_test.py passes of the user."""
 
 import inspect
 import logging
@@ -116,7 +115,7 @@ class ConvertCompileAndRun(InFolder):
             Compiler.compile(model, "score")
 
     def test_options_are_a_dictionary_of_benchmarks(self):
-        """from_dict with what benchmarks set; the same dictionary where options are taken."""
+        """from_dict accepts the options that benchmarks set, and the same dictionary is accepted in place of CompilerOptions."""
         settings = {"ipu_version": "ipu21", "num_ipus": 1, "batches_per_step": 16, "num_io_tiles": 32, "partials_type": "half",
                     "available_memory_proportion": 0.4, "enable_outlining": True, "outline_threshold": 1e-7,
                     "use_128bit_conv_unit_load": True, "enable_fast_reduce": True, "enable_multi_stage_reduce": False,
@@ -328,7 +327,7 @@ class HostConcatSplit(unittest.TestCase):
 
 class Fusion(unittest.TestCase):
     def test_three_models_become_one(self):
-        """As the example of model fusion: two models of other shapes and types, whichever names a request has."""
+        """As in the example of model fusion, models have different shapes and types, and a request may have names of any of them."""
         add = m.make([node("Add", ["X", "Y"], ["s"]), node("Reshape", ["s", "shape"], ["O"])], {"X": [1, 2], "Y": [1, 2]}, {"O": [2]},
                      {"shape": np.array([2])}, opset=11)
         concat = m.make([node("Concat", ["X", "c"], ["O"], axis=1)], {"X": ([1, 1], m.FLOAT16)}, {"O": ([1, 3], m.FLOAT16)},
@@ -388,7 +387,7 @@ class Float8(InFolder):
             scales(fp8_params="F143,F143,-2,-3", logger=logging.getLogger("poprt"))
 
     def test_calibration(self):
-        """Converter, then quantizer.quantize, with every documented argument by its name."""
+        """The Converter and then quantizer.quantize get every documented argument by its name."""
         for precision, loss in (("fp8", "kld"), ("fp8", "cos_dist"), ("fp8_weight", "gptq")):
             with self.subTest(precision=precision, loss=loss):
                 converted = Converter(precision=precision, quantize=True).convert(dense())
@@ -406,7 +405,7 @@ class Float8(InFolder):
             converted = Converter(precision="fp8", quantize=True).convert(dense())
             made = poprt.quantizer.quantize(converted, dense(), self.folder, self.data, options=options)
             self.assertIn("FP8MatMul", ops(made))
-        with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "num_ipus"):  # they are not ignored
+        with self.assertRaisesRegex(poprt.errors.InvalidArgumentError, "num_ipus"):  # options are not ignored
             poprt.quantizer.quantize(converted, None, self.folder, self.data, options={"enable_pipelining": True})
 
     def test_data_that_is_none_is_one_line(self):
@@ -485,7 +484,7 @@ class Passes(InFolder):
         self.assertIn("Cast", ops(half))
 
     def test_int8_weights_that_are_given(self):
-        """A weight is (value - offset) * scale, whatever the weight was before."""
+        """A weight becomes (value - offset) * scale, and its earlier value has no effect."""
         value = RNG.integers(-128, 128, W.shape).astype(np.int8)
         offset, scale = np.float32(3), RNG.uniform(0.01, 0.02, (1, 3)).astype(np.float32)
         expected = X @ ((value.astype(np.float32) - offset) * scale) + B
@@ -536,12 +535,12 @@ class Passes(InFolder):
             poprt.get_pass("check_with_fake_data", origin_model=other)(dense())
 
     def test_passes_without_required_arguments_run_with_their_defaults(self):
-        """Each of the documented ones, on a model on which most have nothing to do."""
+        """Each documented pass runs, on a model that most do not change."""
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/poprt_passes.txt")
         with open(path, encoding="utf-8") as file:
             documented = [line.split()[0] for line in file if line.strip() and not line.startswith("#")]
         known = poprt.get_registered_passes()
-        needs_more, ran = {"eight_bits_io", "manual_sharding"}, 0  # images, and places to cut
+        needs_more, ran = {"eight_bits_io", "manual_sharding"}, 0  # these need an input of images, and nodes to cut at
         for name in documented:
             parameters = getattr(getattr(known.get(name), "info", None), "parameters", None)
             if parameters is None or any(p["required"] for p in parameters) or name in needs_more:
@@ -553,7 +552,7 @@ class Passes(InFolder):
         self.assertGreater(ran, 85)
 
     def test_nodes_in_different_graphs_are_not_merged(self):
-        """A product outside an If, and one in its branch: both read x."""
+        """One product is outside of an If, one is in its branch, and both read x."""
         branch = {name: onnx.helper.make_graph([made], name, [], [onnx.helper.make_tensor_value_info(name, 1, [2, 3])])
                   for name, made in (("t", node("MatMul", ["x", "w"], ["t"], name="inner")), ("e", node("Neg", ["z"], ["e"])))}
         model = m.make([node("MatMul", ["x", "w"], ["a"], name="outer"), node("If", ["c"], ["i"], then_branch=branch["t"], else_branch=branch["e"]),
@@ -607,7 +606,7 @@ class CustomOperators(unittest.TestCase):
         return node("LeakyReluOfScripts", [source], [target], domain="ai.graphcore", alpha=0.01)
 
     def test_a_model_of_one_custom_operator_is_converted(self):
-        """The demonstration's model is that: an 8x8 input, LeakyRelu, an output."""
+        """The model of the demonstration has an 8x8 input, LeakyRelu and an output."""
         model = m.make([self.leaky("x", "y")], {"x": ["N", 8]}, {"y": ["N", 8]}, opset=11)
         for options, kind in (({}, onnx.TensorProto.FLOAT), ({"precision": "fp16"}, onnx.TensorProto.FLOAT16)):
             with self.subTest(options=options):
@@ -652,7 +651,7 @@ class BackEnds(InFolder):
         np.testing.assert_array_equal(backend.run("scores", {"x": np.array([1, 2], np.float32)}), [[-1, -2]])
 
     def test_a_program_for_onnxruntime(self):
-        """import poprt.backends as ort, and the rest as it was; loaded at once or at the first call."""
+        """Only the import changes, to poprt.backends. The model is loaded immediately or at the first call."""
         for lazy in (False, True):
             session = ORTBackend(self.saved(dense()), sess_options=None, providers=["CPUExecutionProvider"], provider_options=None,
                                  lazy_load=lazy)

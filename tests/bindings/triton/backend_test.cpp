@@ -51,7 +51,8 @@ TEST(TritonConfig, ThatContradictsTheModelIsRefused) {
     return Json::array({tensor});
   };
   EXPECT_EQ(refusal("digits8.popef", "parameters", Json::object()), "");
-  EXPECT_EQ(refusal("digits8.popef", "max_batch_size", 20), "");  // three runs of the model
+  EXPECT_EQ(refusal("digits8.popef", "max_batch_size", 20),
+            "");  // as many rows as three runs of the model
   EXPECT_EQ(refusal("digits8.popef", "input", with(image, "name", "picture")),
             "the configuration has input 'picture'; the model has 'image'");
   EXPECT_EQ(

@@ -80,12 +80,13 @@ struct TRITONBACKEND_Request {
 
 namespace host {
 
-// Objects of the server that exist: errors, messages that the backend made, and responses.
+// The number of living objects of the server: errors, messages that the backend made, and
+// responses.
 int live_objects();
-// Lines that the backend logged.
+// Returns and removes the lines that the backend logged.
 std::string take_log();
 
-// The backend as the server loads it.
+// The library of the backend, loaded as in the server.
 struct Library {
   explicit Library(const char* path);
   TRITONSERVER_Error* (*initialize)(TRITONBACKEND_Backend*);
@@ -97,7 +98,7 @@ struct Library {
   TRITONSERVER_Error* (*execute)(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**, uint32_t);
 };
 
-// The message of an error, which is freed; "" for success.
+// Returns the message of an error, which it frees; "" for success.
 std::string text_of(TRITONSERVER_Error* error);
 
 }  // namespace host

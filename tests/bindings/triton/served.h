@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-// Throws the error.
+// Throws the error, if there is one.
 void succeed(poprt_error* error);
 
 void compile(const char* onnx, const Options& options, const fs::path& popef);

@@ -176,7 +176,7 @@ TEST_F(TritonShapes, UsersMayStateThatRowsAreIndependent) {
   ASSERT_EQ(served->load(), "");
   EXPECT_EQ(served->config()["input"][0]["dims"], Json({1, 8, 8}));
   ASSERT_EQ(served->add_instance(), "");
-  for (int i = 0; i < 2; i++) {  // the second time, the shape of 9 rows is there
+  for (int i = 0; i < 2; i++) {  // the second time, the shape of 9 rows exists
     const auto a = random_values(4 * 64), b = random_values(5 * 64);
     auto first = request_of(a), second = request_of(b);
     served->run(first, second);
