@@ -155,14 +155,14 @@ func (m *DeviceManager) SmallIPUModelDevice(numIPUs int64, ipuVersion int) (*Dev
 	})
 }
 
-func (m *DeviceManager) get(ask func(native.RawDeviceManager, *uintptr) native.RawDevice) (*Device, error) {
+func (m *DeviceManager) get(call func(native.RawDeviceManager, *uintptr) native.RawDevice) (*Device, error) {
 	raw, err := m.h.acquire()
 	if err != nil {
 		return nil, err
 	}
 	defer m.h.release()
 	var failure uintptr
-	device := ask(raw, &failure)
+	device := call(raw, &failure)
 	if err := check(failure); err != nil {
 		return nil, err
 	}

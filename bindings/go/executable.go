@@ -166,14 +166,14 @@ func (e *Executable) Bytes() ([]byte, error) {
 // NotFound (the folder does not exist); PermissionDenied (the file cannot be created); ResourceExhausted (the disk is
 // full). Since 0.1.
 func (e *Executable) Save(path string) error {
-	return askOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save(path) })
+	return callOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save(path) })
 }
 
 // SaveParts writes the program with its metadata to one PopEF file, and the weights to another. Variable weights are
 // stored by name. Each file is written completely or not at all. Errors: NotFound (a folder does not exist);
 // PermissionDenied (a file cannot be created); ResourceExhausted (the disk is full). Since 0.1.
 func (e *Executable) SaveParts(executablePath, variablesPath string) error {
-	return askOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save_parts(executablePath, variablesPath) })
+	return callOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save_parts(executablePath, variablesPath) })
 }
 
 // WeightsBytes is the size of the constants in bytes. Since 0.1.

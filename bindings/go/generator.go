@@ -94,7 +94,7 @@ func (g *Generator) Statistics() (string, error) { return textOf(g.h, native.Raw
 // at all, and replaces an existing file. Errors: NotFound (the folder does not exist); PermissionDenied (the file
 // cannot be created); ResourceExhausted (the disk is full). Since 1.0.
 func (g *Generator) Save(path string) error {
-	return askOf(g.h, func(raw native.RawGenerator) uintptr { return raw.Save(path) })
+	return callOf(g.h, func(raw native.RawGenerator) uintptr { return raw.Save(path) })
 }
 
 // </functions:generator>
@@ -127,7 +127,7 @@ func (s *Sequence) SaveBytes() ([]byte, error) {
 func (s *Sequence) RestoreBytes(data []byte) error {
 	first, keep := address(data)
 	defer runtime.KeepAlive(keep)
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore_bytes(first, int64(len(data))) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore_bytes(first, int64(len(data))) })
 }
 
 // ReadAll waits for the rest of the text and returns its tokens. Errors: as Next. Since 1.0.
@@ -153,7 +153,7 @@ func (s *Sequence) Close() error { return s.h.Close() }
 // Append appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the encoder. Errors:
 // InvalidArgument (the token is outside of the vocabulary); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) Append(token int64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append(token) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append(token) })
 }
 
 // SetOption sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all), `top_p` (1:
@@ -165,25 +165,25 @@ func (s *Sequence) Append(token int64) error {
 // 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors: NotFound (no option has the name;
 // the message lists the names); InvalidArgument (the value); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) SetOption(name string, value float64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_option(name, value) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_option(name, value) })
 }
 
 // AddStopToken adds a token that ends the text. It is the last token that is returned. Errors: InvalidArgument (the
 // token is outside of the vocabulary); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) AddStopToken(token int64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_stop_token(token) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_stop_token(token) })
 }
 
 // AddBadToken adds a token that is never chosen. Errors: InvalidArgument (the token is outside of the vocabulary);
 // FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) AddBadToken(token int64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_bad_token(token) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_bad_token(token) })
 }
 
 // Start starts the text. It waits until a slot is free. Errors: InvalidArgument (the prompt is empty, the encoder has
 // no input, or options exclude each other); OutOfRange (the prompt has as many tokens as a text may have, or the input
 // of the encoder is too long); FailedPrecondition (the sequence has started). Since 1.0.
-func (s *Sequence) Start() error { return askOf(s.h, native.RawSequence.Start) }
+func (s *Sequence) Start() error { return callOf(s.h, native.RawSequence.Start) }
 
 // Next is waits for the next token and returns it, or -1 at the end of the text. Errors: DeadlineExceeded (there is no
 // token in time); FailedPrecondition (the sequence has not started, waits for `resume`, or has no token that may be
@@ -204,7 +204,7 @@ func (s *Sequence) FinishReason() (string, error) {
 }
 
 // Cancel ends the text before its next token. Any thread may call it. Since 1.0.
-func (s *Sequence) Cancel() error { return tellOf(s.h, native.RawSequence.Cancel) }
+func (s *Sequence) Cancel() error { return callVoidOf(s.h, native.RawSequence.Cancel) }
 
 // WaitLogits is with the option `wait_for_logits`: waits for the logits of the next token and returns their number, or
 // 0 at the end of the text. Errors: DeadlineExceeded (there are no logits in time); FailedPrecondition (the sequence
@@ -223,25 +223,25 @@ func (s *Sequence) Logit(token int64) float64 {
 // SetLogit changes the logit of a token, after `wait_logits`. Errors: InvalidArgument (the token is outside of the
 // vocabulary); FailedPrecondition (the sequence does not wait). Since 1.0.
 func (s *Sequence) SetLogit(token int64, value float64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_logit(token, value) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_logit(token, value) })
 }
 
 // Resume chooses the next token from the logits, which the caller may have changed. Errors: FailedPrecondition (the
 // sequence does not wait). Since 1.0.
-func (s *Sequence) Resume() error { return askOf(s.h, native.RawSequence.Resume) }
+func (s *Sequence) Resume() error { return callOf(s.h, native.RawSequence.Resume) }
 
 // AppendDecoder appends a token to the prompt of the decoder, for a model with an encoder. Without it, the decoder
 // starts with the tokens that the configuration of the model states. Errors: InvalidArgument (the token is outside of
 // the vocabulary, or the model has no encoder); FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) AppendDecoder(token int64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_decoder(token) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_decoder(token) })
 }
 
 // AppendFeature appends an element to the features of an encoder, such as the spectrogram of Whisper, in row-major
 // order. Errors: InvalidArgument (the encoder takes no features); OutOfRange (there are as many as the encoder takes);
 // FailedPrecondition (the sequence has started). Since 1.0.
 func (s *Sequence) AppendFeature(value float64) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_feature(value) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_feature(value) })
 }
 
 // ReadFeatures reads the features of an encoder from a .npy file of NumPy. Their number must be that of the encoder.
@@ -249,7 +249,7 @@ func (s *Sequence) AppendFeature(value float64) error {
 // number differs, or the encoder takes no features); DataLoss (the file is truncated); FailedPrecondition (the sequence
 // has started). Since 1.0.
 func (s *Sequence) ReadFeatures(path string) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
 }
 
 // NextText is waits for the end of a beam search and goes to its next text, whose tokens `next` then returns. Returns
@@ -263,7 +263,7 @@ func (s *Sequence) NextText() (bool, error) { return resultOf(s.h, native.RawSeq
 // NotFound (the folder does not exist); PermissionDenied (the file cannot be created); ResourceExhausted (the disk is
 // full). Since 1.0.
 func (s *Sequence) Save(path string) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Save(path) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Save(path) })
 }
 
 // Restore reads a text that `save` wrote, instead of a prompt and options; `start` continues it. The generator must
@@ -271,7 +271,7 @@ func (s *Sequence) Save(path string) error {
 // file is damaged or truncated); FailedPrecondition (the sequence has started, or has a prompt or options; or the file
 // is of another model, build or size). Since 1.0.
 func (s *Sequence) Restore(path string) error {
-	return askOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore(path) })
+	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Restore(path) })
 }
 
 // Score is the score of the current text of a beam search: the sum of its log-probabilities divided by its length to

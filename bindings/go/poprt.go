@@ -162,8 +162,8 @@ func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err er
 	return value, check(failure)
 }
 
-// askOf calls a function with an open object and returns its error.
-func askOf[T any](h *handle[T], what func(T) uintptr) error {
+// callOf calls a function with an open object and returns its error.
+func callOf[T any](h *handle[T], what func(T) uintptr) error {
 	raw, err := h.acquire()
 	if err != nil {
 		return err
@@ -172,8 +172,8 @@ func askOf[T any](h *handle[T], what func(T) uintptr) error {
 	return check(what(raw))
 }
 
-// tellOf calls a function that has no error; it only fails if the object is closed.
-func tellOf[T any](h *handle[T], what func(T)) error {
+// callVoidOf calls a function that has no error; it only fails if the object is closed.
+func callVoidOf[T any](h *handle[T], what func(T)) error {
 	raw, err := h.acquire()
 	if err != nil {
 		return err

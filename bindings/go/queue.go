@@ -48,7 +48,7 @@ func (s *Session) NewQueueManager(options *QueueOptions) (*QueueManager, error) 
 	defer s.changing.Unlock()
 	m := &QueueManager{session: s, queues: map[string]*Queue{}}
 	var raw native.RawQueueManager
-	err := s.ask(func(session native.RawSession) uintptr {
+	err := s.call(func(session native.RawSession) uintptr {
 		var function, data int64
 		if options.OnTimeout != nil {
 			function = native.TimeoutFn
@@ -95,8 +95,8 @@ func (m *QueueManager) isClosed() bool {
 	return m.closed
 }
 
-// ask calls the library while the session is kept alive.
-func (m *QueueManager) ask(what func(native.RawQueueManager) uintptr) error {
+// call calls the library while the session is kept alive.
+func (m *QueueManager) call(what func(native.RawQueueManager) uintptr) error {
 	return m.keep(func() error {
 		raw, err := m.h.acquire()
 		if err != nil {
@@ -140,7 +140,7 @@ func (m *QueueManager) queue(key, name string, input bool) (*Queue, error) {
 		return found, nil
 	}
 	q := &Queue{manager: m, input: input}
-	err := m.ask(func(raw native.RawQueueManager) (failure uintptr) {
+	err := m.call(func(raw native.RawQueueManager) (failure uintptr) {
 		var made native.RawQueue
 		if input {
 			made = raw.Input_queue(name, &failure)
@@ -166,7 +166,7 @@ func (m *QueueManager) queue(key, name string, input bool) (*Queue, error) {
 
 // FlushAll cancels every waiting element; the queues stay in use.
 func (m *QueueManager) FlushAll() error {
-	return m.ask(func(raw native.RawQueueManager) uintptr {
+	return m.call(func(raw native.RawQueueManager) uintptr {
 		raw.Flush_all()
 		return 0
 	})
@@ -174,7 +174,7 @@ func (m *QueueManager) FlushAll() error {
 
 // DisconnectAll does the same permanently: nothing can be enqueued afterwards, and runs find no data.
 func (m *QueueManager) DisconnectAll() error {
-	return m.ask(func(raw native.RawQueueManager) uintptr {
+	return m.call(func(raw native.RawQueueManager) uintptr {
 		raw.Disconnect_all()
 		return 0
 	})
@@ -199,14 +199,14 @@ func (q *Queue) ReadAvailable() int { return q.number(native.RawQueue.Read_avail
 
 func (q *Queue) number(get func(native.RawQueue) int64) int {
 	var n int64
-	q.ask(func(raw native.RawQueue) uintptr {
+	q.call(func(raw native.RawQueue) uintptr {
 		n = get(raw)
 		return 0
 	})
 	return int(n)
 }
 
-func (q *Queue) ask(what func(native.RawQueue) uintptr) error {
+func (q *Queue) call(what func(native.RawQueue) uintptr) error {
 	return q.manager.keep(func() error {
 		raw, err := q.h.acquire()
 		if err != nil {
@@ -265,7 +265,7 @@ func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 		}
 	})
 	at := int64(uintptr(memory.address))
-	err := q.ask(func(raw native.RawQueue) uintptr {
+	err := q.call(func(raw native.RawQueue) uintptr {
 		if q.input {
 			return raw.Enqueue_input(at, memory.bytes, native.DoneFn, data)
 		}

@@ -341,7 +341,7 @@ func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner
 // InvalidArgument (the text, or a shape that contradicts the model); Unimplemented (the shapes of the runner are
 // fixed); FailedPrecondition (there is no compiler library). Since 1.0.
 func (r *Runner) WarmUp(shapes string) error {
-	return askOf(r.h, func(raw native.RawRunner) uintptr { return raw.Warm_up(shapes) })
+	return callOf(r.h, func(raw native.RawRunner) uintptr { return raw.Warm_up(shapes) })
 }
 
 // OpenDimensions is a JSON object with the dimensions of all inputs and outputs, which states the sizes that requests
@@ -352,7 +352,7 @@ func (r *Runner) OpenDimensions() (string, error) {
 
 // Stop ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled. Later
 // requests fail with cancelled. Since 0.1.
-func (r *Runner) Stop() error { return tellOf(r.h, native.RawRunner.Stop) }
+func (r *Runner) Stop() error { return callVoidOf(r.h, native.RawRunner.Stop) }
 
 // </functions:runner>
 
@@ -603,7 +603,7 @@ func newCall(r *Runner, done chan *Call) *Call {
 }
 
 // submit makes the request. Without one, the call is complete immediately.
-func (c *Call) submit(ask func(raw native.RawRunner, id int64, failure *uintptr) int64) {
+func (c *Call) submit(call func(raw native.RawRunner, id int64, failure *uintptr) int64) {
 	raw, err := c.runner.h.acquire()
 	if err != nil {
 		c.finish(err)
@@ -612,7 +612,7 @@ func (c *Call) submit(ask func(raw native.RawRunner, id int64, failure *uintptr)
 	id := c.register()
 	var failure uintptr
 	c.mutex.Lock()
-	c.request = ask(raw, id, &failure)
+	c.request = call(raw, id, &failure)
 	c.mutex.Unlock()
 	if err := check(failure); err != nil {
 		unregister(id)

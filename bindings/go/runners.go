@@ -130,7 +130,7 @@ func (r *LightRunner) ModelInputHasData(index int) bool { return r.hasData[index
 
 // Reload acquires a device again after Stop; otherwise it has no effect. Errors: Unavailable.
 func (r *LightRunner) Reload() error {
-	return askOf(r.h, native.RawRunner.Light_reload)
+	return callOf(r.h, native.RawRunner.Light_reload)
 }
 
 // SetInput copies new elements for an input that the executable contains. UpdateWeights makes runs use them. [Elements]
@@ -146,12 +146,12 @@ func (r *LightRunner) SetInput(name string, value Tensor) error {
 		}
 	}
 	defer runtime.KeepAlive(value.address)
-	return askOf(r.h, func(raw native.RawRunner) uintptr {
+	return callOf(r.h, func(raw native.RawRunner) uintptr {
 		return raw.Light_set_input(name, int64(uintptr(value.address)), value.bytes)
 	})
 }
 
 // UpdateWeights makes the next run use the new inputs.
 func (r *LightRunner) UpdateWeights() error {
-	return askOf(r.h, native.RawRunner.Light_update_weights)
+	return callOf(r.h, native.RawRunner.Light_update_weights)
 }

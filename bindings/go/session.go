@@ -211,8 +211,8 @@ func (s *Session) UserInputs() []Anchor { return s.userInputs }
 // UserOutputs are the outputs that the caller must serve, in the model's order.
 func (s *Session) UserOutputs() []Anchor { return s.userOutputs }
 
-// ask calls the library while its callbacks find the handlers.
-func (s *Session) ask(what func(native.RawSession) uintptr) error {
+// call calls the library while its callbacks find the handlers.
+func (s *Session) call(what func(native.RawSession) uintptr) error {
 	raw, err := s.h.acquire()
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (s *Session) run(what func(native.RawSession) uintptr) error {
 	s.running.Lock()
 	defer s.running.Unlock()
 	s.takeOutcome()
-	err := s.ask(what)
+	err := s.call(what)
 	failure, panicked := s.takeOutcome()
 	if panicked != nil {
 		panic(panicked)
@@ -279,25 +279,25 @@ func (s *Session) keepOutcome(err error, panicked any) {
 // the device. Errors: as NewSession.
 func (s *Session) BindToDevice(device *Device) error {
 	if device == nil {
-		return s.ask(func(raw native.RawSession) uintptr { return raw.Bind_to_any_device() })
+		return s.call(func(raw native.RawSession) uintptr { return raw.Bind_to_any_device() })
 	}
 	on, err := device.h.acquire()
 	if err != nil {
 		return err
 	}
 	defer device.h.release()
-	return s.ask(func(raw native.RawSession) uintptr { return raw.Bind_to_device(on) })
+	return s.call(func(raw native.RawSession) uintptr { return raw.Bind_to_device(on) })
 }
 
 // Reload loads again: the state is the initial one, and the session is no longer stopped. Updated weights are kept.
 // Errors: as NewSession.
 func (s *Session) Reload() error {
-	return s.ask(func(raw native.RawSession) uintptr { return raw.Load_again() })
+	return s.call(func(raw native.RawSession) uintptr { return raw.Load_again() })
 }
 
 // UnloadFromDevice frees the device. Running programs end with Cancelled.
 func (s *Session) UnloadFromDevice() error {
-	return s.ask(func(raw native.RawSession) uintptr {
+	return s.call(func(raw native.RawSession) uintptr {
 		raw.Unload_from_device()
 		return 0
 	})
@@ -307,7 +307,7 @@ func (s *Session) UnloadFromDevice() error {
 // session uses the device, and after Close.
 func (s *Session) Loaded() bool {
 	loaded := false
-	s.ask(func(raw native.RawSession) uintptr {
+	s.call(func(raw native.RawSession) uintptr {
 		loaded = raw.Is_loaded()
 		return 0
 	})
@@ -316,7 +316,7 @@ func (s *Session) Loaded() bool {
 
 // Stop ends running programs soon with Cancelled, and later ones until Reload or BindToDevice. Handlers may call it.
 func (s *Session) Stop() error {
-	return s.ask(func(raw native.RawSession) uintptr {
+	return s.call(func(raw native.RawSession) uintptr {
 		raw.Stop()
 		return 0
 	})
@@ -358,7 +358,7 @@ func (s *Session) set(key string, stream *stream, set func(native.RawSession, in
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	var data int64
-	err := s.ask(func(raw native.RawSession) uintptr {
+	err := s.call(func(raw native.RawSession) uintptr {
 		if stream != nil {
 			data = s.targets.Add(stream)
 		}
@@ -477,7 +477,7 @@ func (s *Session) RunPrograms(indices ...int) error {
 
 // VerifyConnected checks that every anchor that the user serves has a handler or a queue. Errors: FailedPrecondition
 // (some have none; the message names them). Since 0.1.
-func (s *Session) VerifyConnected() error { return s.ask(native.RawSession.Verify_connected) }
+func (s *Session) VerifyConnected() error { return s.call(native.RawSession.Verify_connected) }
 
 // Profile is a JSON object with the times of every instruction since the session was last loaded on a device, in the
 // format of the runner's profile. Errors: FailedPrecondition (the session was created without the option `profile`, or
@@ -487,7 +487,7 @@ func (s *Session) Profile() (string, error) { return s.text(native.RawSession.Pr
 // </functions:session>
 
 func (s *Session) text(what func(native.RawSession, *uintptr) uintptr) (text string, err error) {
-	err = s.ask(func(raw native.RawSession) (failure uintptr) {
+	err = s.call(func(raw native.RawSession) (failure uintptr) {
 		text = native.TakeText(what(raw, &failure))
 		return failure
 	})
@@ -497,7 +497,7 @@ func (s *Session) text(what func(native.RawSession, *uintptr) uintptr) (text str
 // PopEFModel returns the blobs of the model; see [Executable.PopEFModel]. Since 1.0.
 func (s *Session) PopEFModel() (*PopEFModel, error) {
 	var made native.RawPopefModel
-	err := s.ask(func(raw native.RawSession) (failure uintptr) {
+	err := s.call(func(raw native.RawSession) (failure uintptr) {
 		made = raw.Popef_model(&failure)
 		return failure
 	})
@@ -514,7 +514,7 @@ func (s *Session) UpdateWeights(name string, value Tensor) error {
 		return err
 	}
 	defer runtime.KeepAlive(value.address)
-	return s.ask(func(raw native.RawSession) uintptr {
+	return s.call(func(raw native.RawSession) uintptr {
 		return raw.Update_weights(name, int64(uintptr(value.address)), value.bytes)
 	})
 }
@@ -525,7 +525,7 @@ func (s *Session) ReadWeights(name string, value Tensor) error {
 		return err
 	}
 	defer runtime.KeepAlive(value.address)
-	return s.ask(func(raw native.RawSession) uintptr {
+	return s.call(func(raw native.RawSession) uintptr {
 		return raw.Read_weights(name, int64(uintptr(value.address)), value.bytes)
 	})
 }

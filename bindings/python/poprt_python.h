@@ -413,7 +413,7 @@ struct poprt_python_run {
   }
 
   // With the GIL: releases the memory, then calls the callback.
-  void tell(PyObject* exception) {
+  void notify(PyObject* exception) {
     bound.reset();
     PyObject* result = callback ? PyObject_CallOneArg(callback, exception) : nullptr;
     if (callback && !result) PyErr_WriteUnraisable(callback);
@@ -422,7 +422,7 @@ struct poprt_python_run {
     Py_CLEAR(owner);
   }
 
-  void tell_failure() {
+  void notify_failure() {
     poprt_error* error = poprt_request_wait(request, 0);
     PyObject* type = poprt_python::exception_class(code);
     PyObject* exception =
@@ -434,7 +434,7 @@ struct poprt_python_run {
       PyErr_WriteUnraisable(callback);
       exception = Py_NewRef(Py_None);
     }
-    tell(exception);
+    notify(exception);
     Py_DECREF(exception);
   }
 
@@ -442,9 +442,9 @@ struct poprt_python_run {
   void finish(bool listened) {
     if (!listened) Py_CLEAR(callback);  // its loop is closed
     if (code == POPRT_OK || !listened)
-      tell(Py_None);
+      notify(Py_None);
     else
-      tell_failure();
+      notify_failure();
     release();
   }
 
@@ -467,9 +467,9 @@ struct poprt_python_run {
       return;  // the interpreter has exited: its memory is not released
     const PyGILState_STATE state = PyGILState_Ensure();
     if (code == POPRT_OK)
-      run->tell(Py_None);
+      run->notify(Py_None);
     else
-      run->tell_failure();
+      run->notify_failure();
     run->release();
     PyGILState_Release(state);
     poprt_python::door().leave();
@@ -632,7 +632,7 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   poprt_python_run* made = run.release();
   made->request = request;
   if (!made->ended && made->arrived.exchange(true)) {  // failed before the submission returned
-    made->tell_failure();
+    made->notify_failure();
     made->release();
   }
   return made;

@@ -193,12 +193,12 @@ struct raw_queue {
     std::unique_ptr<Element> element;
     if (callback)
       element = std::make_unique<Element>(Element{callback, poprt_shim::pointer(user_data)});
-    const poprt_queue_fn told = callback ? Element::on_done : nullptr;
+    const poprt_queue_fn on_done = callback ? Element::on_done : nullptr;
     void* const data = poprt_shim::pointer(address);
     const auto size = static_cast<size_t>(bytes);
     Element* const given = element.get();
-    poprt_error* error = output ? poprt_queue_enqueue_output(to, data, size, told, given)
-                                : poprt_queue_enqueue_input(to, data, size, told, given);
+    poprt_error* error = output ? poprt_queue_enqueue_output(to, data, size, on_done, given)
+                                : poprt_queue_enqueue_input(to, data, size, on_done, given);
     if (!error)
       static_cast<void>(element.release());  // the callback owns it and may have run already
     return error;

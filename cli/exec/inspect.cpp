@@ -104,7 +104,7 @@ const NamedTensor& output_called(const RunResult& result, const std::string& nam
 Compilation compiled(const InspectSettings& s, const Document& d) {
   const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(s.shapes, " ")));
   std::string assumed;
-  Compilation made = compile_with_history(*d.ir, options_for_looking(*d.ir, assumed, shapes));
+  Compilation made = compile_with_history(*d.ir, options_for_inspection(*d.ir, assumed, shapes));
   if (!assumed.empty() && !s.json && s.view != kRunView) fmt::print("compiled for {}\n", assumed);
   return made;
 }

@@ -148,7 +148,7 @@ std::pair<Measured, Measured> measure_documents(const Document& left, const Comp
       if (!made[i]) {
         std::string assumed;
         compiled[i] = compile_with_history(
-            *d.ir, options_for_looking(*d.ir, assumed), &progress.cancel,
+            *d.ir, options_for_inspection(*d.ir, assumed), &progress.cancel,
             [&](double done, std::string_view what) { progress.step(done / 2, what); });
         made[i] = &compiled[i];
       }

@@ -123,7 +123,7 @@ bool is_side_of_picture(const Shape& shape, size_t d) {
   return (d == first || d == first + 1) && first < 4 && shape[first] < 0 && shape[first + 1] < 0;
 }
 
-Shape shape_for_looking(const Shape& open) {
+Shape shape_for_inspection(const Shape& open) {
   constexpr int64_t kPicture = 224;
   Shape shape = open;
   for (size_t d = 0; d < shape.size(); d++)
@@ -194,7 +194,7 @@ std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen) {
     text += fmt::format("{}{}=", text.empty() ? "" : " ", input->name());
     const auto found = chosen.find(input->name());
     if (found == chosen.end()) {
-      text += fmt::format("{}", fmt::join(shape_for_looking(input->shape()), ","));
+      text += fmt::format("{}", fmt::join(shape_for_inspection(input->shape()), ","));
       continue;
     }
     for (size_t i = 0; i < found->second.size(); i++)
@@ -203,15 +203,15 @@ std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen) {
   return text;
 }
 
-compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string& assumed,
-                                            const ChosenShapes& chosen) {
+compiler::DriverOptions options_for_inspection(const ir::Graph& graph, std::string& assumed,
+                                               const ChosenShapes& chosen) {
   compiler::DriverOptions options;
   ChosenShapes shapes = chosen;
   for (const auto& [name, list] : chosen)
     for (const Shape& shape : list) check_chosen(graph, name, shape);
   for (const ir::Value* input : graph.inputs()) {
     if (!is_open(input) || chosen.contains(input->name())) continue;
-    Shape shape = shape_for_looking(input->shape());
+    Shape shape = shape_for_inspection(input->shape());
     assumed +=
         (assumed.empty() ? "" : ", ") + printable(input->name()) + "=" + dimensions_text(shape);
     shapes[input->name()] = {std::move(shape)};

@@ -52,7 +52,7 @@ using ChosenShapes = std::map<std::string, std::vector<Shape>>;
 // Parses "image=1,3,224,224 mask=1,8", with words separated by blanks. Several shapes of an input
 // are separated by / or are in several words. Throws invalid_argument.
 ChosenShapes read_shapes(std::string_view words);
-// Returns the shapes that options_for_looking() gives to inputs with variable dimensions, in the
+// Returns the shapes that options_for_inspection() gives to inputs with variable dimensions, in the
 // form that read_shapes() parses. Empty if there are no such inputs.
 std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen = {});
 
@@ -61,8 +61,8 @@ std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen = {})
 // cuts define. `assumed` receives the sizes that were not chosen, such as "image=1×1×8×8, 2 IPUs".
 // Throws invalid_argument if a shape is chosen for an unknown input or contradicts the graph, or if
 // inputs have different numbers of shapes.
-compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string& assumed,
-                                            const ChosenShapes& chosen = {});
+compiler::DriverOptions options_for_inspection(const ir::Graph& graph, std::string& assumed,
+                                               const ChosenShapes& chosen = {});
 
 // The change of a node by one step.
 struct NodeEvent {

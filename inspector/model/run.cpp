@@ -170,7 +170,7 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
   if (!compilation) {
     std::string assumed;
     made = compile_with_history(
-        *document.ir, options_for_looking(*document.ir, assumed), &progress.cancel,
+        *document.ir, options_for_inspection(*document.ir, assumed), &progress.cancel,
         [&](double done, std::string_view what) { progress.step(done, what); });
     compilation = &made;
   }

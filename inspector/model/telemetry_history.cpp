@@ -469,7 +469,7 @@ void TelemetryWatcher::look() {
   {
     const std::lock_guard lock(mutex_);
     history_.add(std::max(time, history_.last_time()), found);
-    looks_++;
+    sample_count_++;
     error_ = problem;
     if (recording_.load(std::memory_order_relaxed)) {
       file_ << recording_line(time, found) << '\n';

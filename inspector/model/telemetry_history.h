@@ -149,7 +149,7 @@ class TelemetryWatcher {
     use(history_);
   }
   // Number of samples; grows with each.
-  uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
+  uint64_t sample_count() const { return sample_count_.load(std::memory_order_relaxed); }
   const std::filesystem::path& folder() const { return folder_; }
   // Error of the last sample, or empty.
   std::string error() const;
@@ -175,7 +175,7 @@ class TelemetryWatcher {
   std::ofstream file_;
   bool was_alive_ = false;
   int marks_ = 0;  // number of marks so far
-  std::atomic<uint64_t> looks_{0};
+  std::atomic<uint64_t> sample_count_{0};
   std::atomic<bool> recording_{false}, stop_{false};
   std::thread thread_;
 };

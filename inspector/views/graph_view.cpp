@@ -105,7 +105,7 @@ void GraphView::set_graph(std::shared_ptr<const GraphModel> graph) {
   operators_ =
       static_cast<size_t>(std::count_if(graph_->nodes().begin(), graph_->nodes().end(),
                                         [](const GraphNode& n) { return n.kind == NodeKind::op; }));
-  look_wanted_ = true;
+  check_visible_ = true;
   most_weight_bytes_ = most_output_bytes_ = 1;
   for (const GraphNode& n : graph_->nodes()) {
     most_weight_bytes_ = std::max(most_weight_bytes_, n.weight_bytes);
@@ -446,9 +446,9 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   ui::hit_area(id, size_);
   const bool hovered = ImGui::IsItemHovered();
   if (keys) handle_keys();
-  if (scene_ && look_wanted_ && !task_.started()) {
+  if (scene_ && check_visible_ && !task_.started()) {
     // The new graph may be at another position.
-    look_wanted_ = false;
+    check_visible_ = false;
     if (!fit_wanted_ && !in_sight()) fit_wanted_ = first_look_ = true;
   }
   if (scene_ && fit_wanted_ && !task_.started()) place_camera();

@@ -137,7 +137,7 @@ class GraphView {
 
   Camera camera_;
   bool fit_wanted_ = true, first_look_ = true;
-  bool look_wanted_ = false;  // whether to check if the new graph is visible
+  bool check_visible_ = false;  // whether to check if the new graph is visible
   size_t operators_ = 0;
   int show_wanted_ = kNone;
   ImVec2 least_, size_;

@@ -131,7 +131,7 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
   if (size < kLeastText * ui::scale()) return;
   ImFont* font = ui::font_for(size);
   std::set<int> labelled;
-  std::map<std::pair<int, int>, std::set<std::string>> beside;  // labels at the same position
+  std::map<std::pair<int, int>, std::set<std::string>> labels_at;  // labels at the same position
   for (const SceneRoute& r : scene_->routes) {
     if (!r.area.meets(sight) || r.points.size() < 2 || !labelled.insert(r.value).second) continue;
     const GraphValue& v = graph_->value(r.value);
@@ -142,7 +142,7 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
                  extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
     // Several edges may leave a closed group at one point. Their labels are stacked, up to the
     // available space.
-    auto& labels = beside[{static_cast<int>(at.x), static_cast<int>(at.y)}];
+    auto& labels = labels_at[{static_cast<int>(at.x), static_cast<int>(at.y)}];
     if (labels.size() == 3 || !labels.insert(label).second) continue;
     const size_t before = labels.size() - 1;
     const float z = f(camera_.zoom), stacked = static_cast<float>(before) * extent.y;

@@ -233,7 +233,7 @@ void Workspace::compile(Tab& tab) {
   tab.open_shapes = shapes_text(*tab.document->ir, tab.shapes);
   compiler::DriverOptions options;
   try {
-    options = options_for_looking(*tab.document->ir, tab.assumed, tab.shapes);
+    options = options_for_inspection(*tab.document->ir, tab.assumed, tab.shapes);
   } catch (const Error& e) {
     tab.compile_error = e.what();
     return;
@@ -269,7 +269,7 @@ void Workspace::start_estimate(Tab& tab) {
   if (tab.chip.shows(tab.document->ir, tab.open_shapes)) return;
   try {
     tab.chip.set_model(tab.document->ir,
-                       options_for_looking(*tab.document->ir, assumed, tab.shapes),
+                       options_for_inspection(*tab.document->ir, assumed, tab.shapes),
                        tab.open_shapes);
     tab.assumed = assumed;
   } catch (const Error& e) {

@@ -229,12 +229,12 @@ TEST_F(Recorded, BuffersOfRuns) {
     out.push_back(tensor(a, i, data));
   }
   const int64_t other_shape[] = {1, 2, 3};
-  const auto bend = [&](auto list, auto&& run) {
+  const auto alter = [&](auto list, auto&& run) {
     using T = typename decltype(list)::value_type;
     const auto with = [&](const std::string& what, auto&& change) {
-      auto bent_list = list;
-      change(bent_list);
-      run(bent_list, what);
+      auto altered_list = list;
+      change(altered_list);
+      run(altered_list, what);
     };
     with("as they are", [](auto&) {});
     with("one less", [](auto& l) { l.pop_back(); });
@@ -258,17 +258,17 @@ TEST_F(Recorded, BuffersOfRuns) {
       with("a reserved field", [](auto& l) { l[0].reserved = 1; });
     }
   };
-  bend(inputs, [&](auto& list, const std::string& what) {
+  alter(inputs, [&](auto& list, const std::string& what) {
     line("inputs", what,
          message_for(poprt_runner_execute(runner, list.data(), list.size(), outputs.data(),
                                           outputs.size())));
   });
-  bend(outputs, [&](auto& list, const std::string& what) {
+  alter(outputs, [&](auto& list, const std::string& what) {
     line("outputs", what,
          message_for(
              poprt_runner_execute(runner, inputs.data(), inputs.size(), list.data(), list.size())));
   });
-  bend(in, [&](auto& list, const std::string& what) {
+  alter(in, [&](auto& list, const std::string& what) {
     line("input tensors", what,
          message_for(poprt_runner_execute_tensors(runner, list.data(), list.size(), out.data(),
                                                   out.size())));
@@ -277,7 +277,7 @@ TEST_F(Recorded, BuffersOfRuns) {
          message_for(poprt_runner_run(runner, list.data(), list.size(), &made)));
     poprt_outputs_free(made);
   });
-  bend(out, [&](auto& list, const std::string& what) {
+  alter(out, [&](auto& list, const std::string& what) {
     line("output tensors", what,
          message_for(
              poprt_runner_execute_tensors(runner, in.data(), in.size(), list.data(), list.size())));

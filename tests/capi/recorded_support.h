@@ -83,9 +83,9 @@ class Recorded : public testing::Test {
   // Repeats the call with unusual values of each of these fields, and with other sizes of the
   // struct.
   template <class S, class... F>
-  void bent(const std::string& name, const S& good,
-            const std::function<poprt_error*(const S*)>& call,
-            const std::pair<const char*, F S::*>&... fields) {
+  void altered(const std::string& name, const S& good,
+               const std::function<poprt_error*(const S*)>& call,
+               const std::pair<const char*, F S::*>&... fields) {
     line(name, "as it is", message_for(call(&good)));
     struct Longer {
       S options;
@@ -99,7 +99,7 @@ class Recorded : public testing::Test {
     }
     longer.tail[3] = 1;
     line(name, "longer and set", message_for(call(&longer.options)));
-    (bent_field(name, good, call, fields.first, fields.second), ...);
+    (altered_field(name, good, call, fields.first, fields.second), ...);
   }
 
   void expect(const char* file) const {
@@ -144,9 +144,9 @@ class Recorded : public testing::Test {
     }
   }
   template <class S, class T>
-  void bent_field(const std::string& name, const S& good,
-                  const std::function<poprt_error*(const S*)>& call, const char* field,
-                  T S::* member) {
+  void altered_field(const std::string& name, const S& good,
+                     const std::function<poprt_error*(const S*)>& call, const char* field,
+                     T S::* member) {
     const auto with = [&](T value, const std::string& shown) {
       S options = good;
       options.*member = value;

@@ -345,7 +345,7 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
     poprt_runner_free(r);
     return error;
   };
-  bent<Runner>(
+  altered<Runner>(
       "poprt_runner_create", sized<Runner>(), make_runner, FIELD(Runner, threads),
       FIELD(Runner, profile), FIELD(Runner, queue_depth), FIELD(Runner, telemetry),
       FIELD(Runner, timeout_ns), FIELD(Runner, not_thread_safe),
@@ -360,8 +360,9 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
       FIELD(Runner, max_shapes), FIELD(Runner, execution_precision));
   Runner batching = sized<Runner>();
   batching.use_batching_dim = 1;
-  bent<Runner>("poprt_runner_create, batching", batching, make_runner, FIELD(Runner, batching_dim),
-               FIELD(Runner, batch_size_timeout_ns), FIELD(Runner, is_batch_size_timeout_enabled));
+  altered<Runner>("poprt_runner_create, batching", batching, make_runner,
+                  FIELD(Runner, batching_dim), FIELD(Runner, batch_size_timeout_ns),
+                  FIELD(Runner, is_batch_size_timeout_enabled));
   poprt_executable_free(copies);
   expect("fields_runner");
 }
@@ -369,7 +370,7 @@ TEST_F(Recorded, FieldsOfRunnerOptions) {
 TEST_F(Recorded, FieldsOfOtherOptions) {
   poprt_executable* copies = executable();
   using Session = poprt_session_options;
-  bent<Session>(
+  altered<Session>(
       "poprt_session_create", sized<Session>(),
       [&](const Session* o) {
         poprt_session* s = nullptr;
@@ -381,7 +382,7 @@ TEST_F(Recorded, FieldsOfOtherOptions) {
       FIELD(Session, exclusive), FIELD(Session, telemetry), FIELD(Session, wait_strategy),
       FIELD(Session, wait_timeout_ns), FIELD(Session, wait_sleep_ns));
   using Queue = poprt_queue_options;
-  bent<Queue>(
+  altered<Queue>(
       "poprt_session_create_queue_manager", sized<Queue>(),
       [&](const Queue* o) {
         poprt_session* s = nullptr;
@@ -393,7 +394,7 @@ TEST_F(Recorded, FieldsOfOtherOptions) {
       },
       FIELD(Queue, buffers), FIELD(Queue, timeout_ns));
   using Manager = poprt_device_manager_options;
-  bent<Manager>(
+  altered<Manager>(
       "poprt_device_manager_create", sized<Manager>(),
       [&](const Manager* o) {
         poprt_device_manager* m = nullptr;
@@ -405,7 +406,7 @@ TEST_F(Recorded, FieldsOfOtherOptions) {
   using Request = poprt_device_request;
   poprt_device_manager* manager = nullptr;
   ASSERT_EQ(message_for(poprt_device_manager_create(nullptr, &manager)), "ok");
-  bent<Request>(
+  altered<Request>(
       "poprt_device_manager_acquire", sized<Request>(),
       [&](const Request* o) {
         poprt_device* d = nullptr;
@@ -418,7 +419,7 @@ TEST_F(Recorded, FieldsOfOtherOptions) {
       FIELD(Request, wait_timeout_ns), FIELD(Request, wait_sleep_ns));
   using Open = poprt_open_options;
   const char* const paths[] = {DATA "/copies.popef"};
-  bent<Open>(
+  altered<Open>(
       "poprt_executable_open_files", sized<Open>(),
       [&](const Open* o) {
         poprt_executable* e = nullptr;
@@ -437,7 +438,7 @@ TEST_F(Recorded, FieldsOfPackAndCompileOptions) {
   using Pack = poprt_pack_runner_options;
   Pack packed = sized<Pack>();
   packed.timeout_microseconds = 1000;
-  bent<Pack>(
+  altered<Pack>(
       "poprt_pack_runner_create", packed,
       [&](const Pack* o) {
         poprt_runner* r = nullptr;
@@ -456,7 +457,7 @@ TEST_F(Recorded, FieldsOfPackAndCompileOptions) {
   Compile good = sized<Compile>();
   good.input_shapes = shapes;
   good.input_shape_count = 1;
-  bent<Compile>(
+  altered<Compile>(
       "poprt_compiler_create", good,
       [&](const Compile* o) {
         poprt_compiler* c = nullptr;

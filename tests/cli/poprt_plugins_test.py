@@ -251,7 +251,7 @@ class CustomOperators(PluginTest):
 
     def test_a_kernel_that_writes_too_much_is_found(self):
         self.command = "poprt_exec run"
-        self.fails([self.trial("Lies"), "--plugins", library("trial"), "--random"], "ai.graphcore.Lies",
+        self.fails([self.trial("WritesTooMuch"), "--plugins", library("trial"), "--random"], "ai.graphcore.WritesTooMuch",
                    "wrote outside the memory of an output")
 
     def test_inference_that_throws_names_the_node(self):

@@ -31,7 +31,7 @@ Op einsum(const std::string& equation) {
 
 // LeakyRelu whose attribute `alpha` is filled by `fill`, for example with a wrong type.
 template <class Fill>
-pb::ModelProto lying(Fill&& fill) {
+pb::ModelProto malformed(Fill&& fill) {
   pb::ModelProto m = relu_model();
   auto& n = *m.mutable_graph()->mutable_node(0);
   n.set_op_type("LeakyRelu");
@@ -309,51 +309,51 @@ Cases attribute_cases() {
                 23}),
       reject("unknown_attribute_type",
              "attribute 'alpha': its type is GRAPH, it holds a value of type FLOAT",
-             lying([](A a, N) {
+             malformed([](A a, N) {
                a.set_type(static_cast<pb::AttributeProto::AttributeType>(5));
                a.set_f(1);
              })),
       reject("attribute_says_int_holds_float",
              "attribute 'alpha': its type is INT, it holds a value of type FLOAT",
-             lying([](A a, N) {
+             malformed([](A a, N) {
                a.set_type(pb::AttributeProto::INT);
                a.set_f(1);
              })),
       reject("attribute_says_float_holds_floats",
              "attribute 'alpha': its type is FLOAT, it holds a value of type FLOATS",
-             lying([](A a, N) {
+             malformed([](A a, N) {
                a.set_type(pb::AttributeProto::FLOAT);
                a.add_floats(1);
              })),
       reject("attribute_holds_int_where_float_is_meant", "attribute 'alpha' should be a float",
-             lying([](A a, N) {
+             malformed([](A a, N) {
                a.set_type(pb::AttributeProto::INT);
                a.set_i(1);
              })),
       reject("attribute_holds_two_values",
              "attribute 'alpha': its type is FLOAT, it holds a value of type INT",
-             lying([](A a, N) {
+             malformed([](A a, N) {
                a.set_type(pb::AttributeProto::FLOAT);
                a.set_f(1);
                a.set_i(1);
              })),
-      reject("attribute_twice", "attribute 'alpha': it is given twice", lying([](A a, N n) {
+      reject("attribute_twice", "attribute 'alpha': it is given twice", malformed([](A a, N n) {
                a.set_type(pb::AttributeProto::FLOAT);
                a.set_f(1);
                *n.add_attribute() = a;
              })),
-      reject("attribute_without_name", "attribute '': it has no name", lying([](A a, N) {
+      reject("attribute_without_name", "attribute '': it has no name", malformed([](A a, N) {
                a.set_name("");
                a.set_type(pb::AttributeProto::FLOAT);
                a.set_f(1);
              })),
-      reject("attribute_is_a_graph", "attribute 'alpha' should be a float", lying([](A a, N) {
+      reject("attribute_is_a_graph", "attribute 'alpha' should be a float", malformed([](A a, N) {
                a.set_type(pb::AttributeProto::GRAPH);
                a.mutable_g()->set_name("g");
              })),
       reject("attribute_tensor_is_broken",
              "attribute 'alpha': a f32 tensor [1000] needs 1000 elements, it has no",
-             lying([](A a, N) {
+             malformed([](A a, N) {
                a.set_type(pb::AttributeProto::TENSOR);
                *a.mutable_t() = tensor(kFloat, {1000});
              })),

@@ -38,7 +38,7 @@ OBJECTS = {
     "session": {"c": "poprt_session* session", "files": {
         "c": "session.h", "cpp": "session.hpp", "swig": "session.i", "java": "Session", "csharp": "Session", "go": "session.go",
         "python": "model_runtime/session.py"}, "raw": "RawSession", "self": "$self->session", "go": "s *Session",
-        "java": {"value": "ask({})", "action": "call({})"}, "csharp": {"action": "Call({})"}},
+        "java": {"value": "resultOf({})", "action": "call({})"}, "csharp": {"action": "Call({})"}},
     "estimate": {"c": "const poprt_estimate* estimate", "files": {
         "c": "estimate.h", "cpp": "estimate.hpp", "swig": "poprt.i", "java": "Estimate", "csharp": "Estimate", "go": "estimate.go",
         "python": "poprt/_estimate.py"}, "raw": "RawEstimate", "self": "$self", "go": "e *Estimate"},
@@ -229,20 +229,20 @@ def go_call(f):
     if f.object == "session" and f.result and f.result.kind != "text":
         failing = f.call("go", f"raw.{function}", after=["&failure"] if f.fails else [])
         return f"(value {kind}, err error)" if f.fails else f"(value {kind})", [
-            f"\t{'err = ' if f.fails else ''}{variable}.ask(func(raw {raw}) (failure uintptr) {{",
+            f"\t{'err = ' if f.fails else ''}{variable}.call(func(raw {raw}) (failure uintptr) {{",
             f"\t\tvalue = {f.result.converted('go', failing)}", "\t\treturn failure", "\t})", "\treturn value, err" if f.fails else "\treturn value"]
     if f.object == "session" and not f.result and not f.fails:
-        return types, [f"\treturn {variable}.ask(func(raw {raw}) uintptr {{", f"\t\t{f.call('go', f'raw.{function}')}", "\t\treturn 0", "\t})"]
-    helper = "text" if f.result.kind == "text" else "value" if f.result else "ask" if f.fails else "tell"
+        return types, [f"\treturn {variable}.call(func(raw {raw}) uintptr {{", f"\t\t{f.call('go', f'raw.{function}')}", "\t\treturn 0", "\t})"]
+    helper = "text" if f.result.kind == "text" else "value" if f.result else "call" if f.fails else "callVoid"
     helper = "result" if helper == "value" and f.fails else helper
     given = f"{raw}.{function}"
     if f.args or f.result.enum:
         failure = ["failure"] if f.result and f.fails else []
         heads = ", ".join([f"raw {raw}", *(name + " *uintptr" for name in failure)])
-        returned = {"text": " uintptr", "ask": " uintptr", "tell": ""}.get(helper, " " + (kind or ""))
+        returned = {"text": " uintptr", "call": " uintptr", "callVoid": ""}.get(helper, " " + (kind or ""))
         inner = f.call("go", f"raw.{function}", after=failure)
         inner = f.result.converted("go", inner) if f.result and f.result.kind != "text" else inner
-        given, body = f"func({heads}){returned}", f"{'' if helper == 'tell' else 'return '}{inner}"
+        given, body = f"func({heads}){returned}", f"{'' if helper == 'callVoid' else 'return '}{inner}"
         fits = len(given) + len(body) <= 92  # gofmt breaks functions that are longer than some 100 characters
         given = f"{given} {{ {body} }}" if fits else f"{given} {{\n\t\t{body}\n\t}}"
     call = f"{variable}.{helper}({given})" if f.object == "session" else f"{helper}Of({variable}.h, {given})"

@@ -112,11 +112,11 @@ class Functions(unittest.TestCase):
                       lines["go"])
         self.assertIn("def input_index(self, name: str) -> int:", lines["python"])
         lines = self.generated("session", "step", returns="long", fails=True, args=[{"name": "name", "type": "text", "text": "a name"}])
-        self.assertIn("return ask(raw -> raw.step(name));", lines["java"])
+        self.assertIn("return resultOf(raw -> raw.step(name));", lines["java"])
         self.assertIn("value = raw.Step(name, &failure)", lines["go"])
         self.assertIn("raw.Rest()\n\t\treturn 0", self.generated("session", "rest")["go"])
         lines["java"] = self.generated("session", "position", returns="index", fails=True)["java"]
-        self.assertIn("return ask(raw -> (int) raw.position());", lines["java"])
+        self.assertIn("return resultOf(raw -> (int) raw.position());", lines["java"])
         self.assertIn("return int(self._call(_raw.RawSession.step, name))", lines["python"])
 
     def test_enumerations_are_converted(self):

@@ -22,14 +22,14 @@ SUITES = {
     "tests/core/compiler/sized_graphs_test.cpp",  # data-dependent sizes through converter and compiler
     "tests/core/compiler/thread_balance_test.cpp",  # tasks of compiled networks, for up to 16 threads
     "tests/core/compiler/compiled_calls_test.cpp",  # calls of kernels that compiled graphs make
-    "tests/core/ops/bent_samples_test.cpp",  # every sample with partly known types
+    "tests/core/ops/altered_samples_test.cpp",  # every sample with partly known types
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset
     "tests/core/ops/contract_test.cpp",  # the contract that every operator fulfils
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for contract_test.cpp
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product
     "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
     "tests/core/ops/malformed_nodes_test.cpp",  # every operator with random inputs and attributes
-    "tests/core/passes/bent_cases_test.cpp",  # the cases of passes and other graphs, with one fact changed
+    "tests/core/passes/altered_cases_test.cpp",  # the cases of passes and other graphs, with one fact changed
     "tests/core/passes/copied_cases_test.cpp",  # the cases of passes twice in one graph, in branches and without types
     "tests/core/passes/cases_test.cpp",  # before and after of every pass, from tests/data/passes
     "tests/core/compiler/transforms_test.cpp",  # checkpoints of run_compile_stages
@@ -42,7 +42,7 @@ SUITES = {
     "tests/core/compiler/flow/search_test.cpp",  # OpDef::resolve of the operators that generate text, compiled and run
     "tests/core/kernels/extreme_values_test.cpp",  # casting and quantising kernels on NaN, infinities, largest values
     "tests/core/ops/node_lines_test.cpp",  # types, kernels and results of the nodes that tests/data/nodes lists
-    "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on bent samples
+    "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on altered samples
     "tests/core/ops/refusals_test.cpp",  # messages of every operator for changed samples, recorded
     "tests/core/ops/refused_inputs_test.cpp",  # inputs that operators refuse, and the messages
     "tests/core/popef/verify_test.cpp",  # checksums of blobs, written and verified

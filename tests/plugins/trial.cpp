@@ -111,8 +111,8 @@ int32_t compute_refuse(const poprt_op_call* call, void*, void*) {
   return POPRT_OK;
 }
 
-// Lies(x): writes one element more than it declared.
-int32_t compute_lies(const poprt_op_call* call, void*, void*) {
+// WritesTooMuch(x): writes one element more than it declared.
+int32_t compute_writes_too_much(const poprt_op_call* call, void*, void*) {
   for (uint64_t i = 0; i <= count(call->outputs[0]); i++) result(call, 0)[i] = 1;
   return POPRT_OK;
 }
@@ -191,7 +191,7 @@ int32_t add_operators(const poprt_plugin_host* host, poprt_plugin_registry* regi
   add("RepeatRows", compute_repeat, infer_repeat);
   add("RefuseNegative", compute_refuse, infer_same);
   add("Declared", compute_refuse, decltype(&infer_same){});
-  add("Lies", compute_lies, infer_same);
+  add("WritesTooMuch", compute_writes_too_much, infer_same);
   add("HalfBits", compute_half, infer_same, POPRT_OPERATOR_HALF);
   add("Parts", compute_all_parts, infer_same);
   add("Counter", compute_counter, infer_same, POPRT_OPERATOR_IMPURE, &runs);

@@ -242,7 +242,7 @@ class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
       }
   }
   const OneCall& original() const { return *original_; }
-  Answer bent(const std::string& what, const std::function<void(OneCall&)>& change) const {
+  Answer altered(const std::string& what, const std::function<void(OneCall&)>& change) const {
     OneCall c = original();
     change(c);
     return try_call(std::move(c), what);
@@ -339,17 +339,17 @@ TEST_P(KernelCall, TasksAreIndependentOfOrder) {
 
 TEST_P(KernelCall, WithoutOperandsIsRefused) {
   each([&] {
-    EXPECT_EQ(bent("no operands",
-                   [](OneCall& c) {
-                     c.operands.clear();
-                     c.shapes.clear();
-                   }),
+    EXPECT_EQ(altered("no operands",
+                      [](OneCall& c) {
+                        c.operands.clear();
+                        c.shapes.clear();
+                      }),
               Answer::refused);
-    EXPECT_EQ(bent("one operand less",
-                   [](OneCall& c) {
-                     c.operands.pop_back();
-                     c.shapes.pop_back();
-                   }),
+    EXPECT_EQ(altered("one operand less",
+                      [](OneCall& c) {
+                        c.operands.pop_back();
+                        c.shapes.pop_back();
+                      }),
               Answer::refused)
         << described(original());
   });
@@ -357,11 +357,11 @@ TEST_P(KernelCall, WithoutOperandsIsRefused) {
 
 TEST_P(KernelCall, WithMoreOperandsIsRefused) {
   each([&] {
-    EXPECT_EQ(bent("an operand more",
-                   [](OneCall& c) {
-                     c.operands.emplace_back();
-                     c.shapes.emplace_back();
-                   }),
+    EXPECT_EQ(altered("an operand more",
+                      [](OneCall& c) {
+                        c.operands.emplace_back();
+                        c.shapes.emplace_back();
+                      }),
               Answer::refused)
         << described(original());
   });
@@ -372,12 +372,12 @@ TEST_P(KernelCall, WithAnOperandMissingShortOrOfAnotherType) {
     for (size_t i = 0; i < original().operands.size(); i++) {
       if (!original().operands[i].present) continue;
       const std::string name = "operand " + std::to_string(i);
-      bent(name + " absent", [&](OneCall& c) {
+      altered(name + " absent", [&](OneCall& c) {
         c.operands[i] = {};
         c.shapes[i] = {};
       });
       const auto resized = [&](Shape shape, DType dtype) {
-        bent(name + " " + std::string(dtype_name(dtype)) + shape_string(shape), [&](OneCall& c) {
+        altered(name + " " + std::string(dtype_name(dtype)) + shape_string(shape), [&](OneCall& c) {
           c.shapes[i] = shape;
           c.operands[i].dtype = dtype;
           c.operands[i].bytes = dtype_bytes(dtype, element_count(shape));
@@ -412,12 +412,13 @@ TEST_P(KernelCall, WithAnotherInteger) {
             int64_t{1}, int64_t{-1}, int64_t{2}, int64_t{3}, int64_t{255}, int64_t{-2},
             int64_t{1} << 31, int64_t{1} << 40, kMost, -kMost - 1})
         if (other != v)
-          bent(fmt::format("integer {} is {}", i, other), [&](OneCall& c) { c.ints[i] = other; });
+          altered(fmt::format("integer {} is {}", i, other),
+                  [&](OneCall& c) { c.ints[i] = other; });
     }
     if (original().ints.empty()) return;
-    bent("no integers", [](OneCall& c) { c.ints.clear(); });
-    bent("one integer less", [](OneCall& c) { c.ints.pop_back(); });
-    bent("one integer more", [](OneCall& c) { c.ints.push_back(1); });
+    altered("no integers", [](OneCall& c) { c.ints.clear(); });
+    altered("one integer less", [](OneCall& c) { c.ints.pop_back(); });
+    altered("one integer more", [](OneCall& c) { c.ints.push_back(1); });
   });
 }
 
@@ -425,10 +426,10 @@ TEST_P(KernelCall, WithAnotherFloat) {
   each([&] {
     for (size_t i = 0; i < original().floats.size(); i++)
       for (const float other : {0.0f, -1.0f, std::nanf(""), INFINITY, -INFINITY, 1e30f})
-        bent(fmt::format("float {} is {}", i, other), [&](OneCall& c) { c.floats[i] = other; });
+        altered(fmt::format("float {} is {}", i, other), [&](OneCall& c) { c.floats[i] = other; });
     if (original().floats.empty()) return;
-    bent("no floats", [](OneCall& c) { c.floats.clear(); });
-    bent("one float less", [](OneCall& c) { c.floats.pop_back(); });
+    altered("no floats", [](OneCall& c) { c.floats.clear(); });
+    altered("one float less", [](OneCall& c) { c.floats.pop_back(); });
   });
 }
 

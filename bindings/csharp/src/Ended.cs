@@ -36,7 +36,7 @@ namespace Poprt
         private static long Start()
         {
             long made = poprt_raw.raw_ended_new();
-            var thread = new Thread(() => Tell(made)) { IsBackground = true, Name = "poprt" };
+            var thread = new Thread(() => Notify(made)) { IsBackground = true, Name = "poprt" };
             thread.Start();
             // When the process exits, the runtime frees memory that runs in flight still use.
             EventHandler leave = (sender, e) =>
@@ -49,7 +49,7 @@ namespace Poprt
             return made;
         }
 
-        private static void Tell(long from)
+        private static void Notify(long from)
         {
             for (;;)
             {

@@ -30,7 +30,7 @@ namespace Poprt
         internal LogSubscription(Action<LogLevel, string> handler)
         {
             Handler = handler;
-            thread = new Thread(Tell) { IsBackground = true, Name = "poprt log" };
+            thread = new Thread(Notify) { IsBackground = true, Name = "poprt log" };
             thread.Start();
             AppDomain.CurrentDomain.ProcessExit += Leave; // no thread may enter managed code afterwards
             AppDomain.CurrentDomain.DomainUnload += Leave;
@@ -54,7 +54,7 @@ namespace Poprt
             thread.Join(PatienceMs);
         }
 
-        private void Tell()
+        private void Notify()
         {
             while (raw.take())
                 try

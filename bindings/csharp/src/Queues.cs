@@ -145,16 +145,16 @@ namespace Poprt
         /// <summary>The number of elements that fit into the queue: a power of two.</summary>
         public long Capacity
         {
-            get { return Ask(() => raw.capacity()); }
+            get { return Read(() => raw.capacity()); }
         }
 
         /// <summary>The number of waiting elements.</summary>
         public long ReadAvailable
         {
-            get { return Ask(() => raw.read_available()); }
+            get { return Read(() => raw.read_available()); }
         }
 
-        private long Ask(Func<long> what)
+        private long Read(Func<long> what)
         {
             long answer = 0;
             manager.Call(() => answer = what());

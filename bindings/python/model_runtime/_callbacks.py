@@ -94,7 +94,7 @@ class Stream:
         return self._desc.shape if size == len(view) else [-1]  # elements smaller than a byte
 
 
-class Asked:
+class PredicateCall:
     """A predicate for each direction, used while a session or queue manager is created."""
 
     def __init__(self, accepts_input: AnchorCallbackPredicate, accepts_output: AnchorCallbackPredicate):

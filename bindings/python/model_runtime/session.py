@@ -122,7 +122,7 @@ class Session:
             options.set_device(device)
         asked = None
         if config.input_predicate or config.output_predicate:
-            asked = _callbacks.Asked(config.input_predicate or self._default(),
+            asked = _callbacks.PredicateCall(config.input_predicate or self._default(),
                                      config.output_predicate or self._default())
             options.set_predicate(_callbacks.FNS[_callbacks.ACCEPTS], _callbacks.target(asked))
         try:
@@ -328,7 +328,7 @@ class Session:
             options.set_timeout(nanoseconds(timeoutNs), _callbacks.FNS[_callbacks.TIMEOUT], _callbacks.target(made))
         asked = None
         if inputPredicate or outputPredicate:
-            asked = _callbacks.Asked(inputPredicate or self._same(self._inputs),
+            asked = _callbacks.PredicateCall(inputPredicate or self._same(self._inputs),
                                      outputPredicate or self._same(self._outputs))
             options.set_predicate(_callbacks.FNS[_callbacks.ACCEPTS], _callbacks.target(asked))
         with self._changing:

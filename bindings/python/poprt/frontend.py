@@ -129,12 +129,12 @@ class TensorflowFrontend(Frontend):
         package("tf2onnx", "TensorflowFrontend", "python3 -m pip install tf2onnx tensorflow")
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
             path, lines = self._run(folder, self.opset)
-            lacks = _behind(lines, "Unsupported ops: ")
+            lacks = _text_after(lines, "Unsupported ops: ")
             if path is None or lacks:
                 # The opset lacks an operator, which tf2onnx then keeps as a TensorFlow operator (commonly Einsum, of
                 # opset 12).
                 again, lines_again = self._run(folder, None)
-                if again is not None and not _behind(lines_again, "Unsupported ops: "):
+                if again is not None and not _text_after(lines_again, "Unsupported ops: "):
                     get_logger().warning("tf2onnx cannot write the model with opset %d%s; it was written with the opset that tf2onnx "
                                          "takes by default", self.opset, f" ({lacks})" if lacks else "")
                     path, lines = again, lines_again
@@ -159,7 +159,7 @@ class TensorflowFrontend(Frontend):
             for name in names:
                 if name not in {*found, *tensors, *given}:
                     raise InvalidArgumentError(f"{direction}s_as_nchw: the model has no {direction} '{name}'; it has {', '.join(found)}")
-            wrong = _behind(lines, f"transpose_{direction} for ") if names else ""
+            wrong = _text_after(lines, f"transpose_{direction} for ") if names else ""
             if wrong:
                 raise InvalidArgumentError(f"{direction}s_as_nchw: {wrong.split(': ')[0]}: expected four dimensions")
 
@@ -278,7 +278,7 @@ def _list(names: _Names) -> list[str]:
     return [word.strip() for word in words if word.strip()]
 
 
-def _behind(lines: Iterable[str], mark: str) -> str:
+def _text_after(lines: Iterable[str], mark: str) -> str:
     """Returns the text after ``mark`` in the first line that contains it."""
     return next((line.split(mark, 1)[1] for line in lines if mark in line), "")
 

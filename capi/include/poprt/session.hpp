@@ -331,10 +331,10 @@ class Session {
     o.wait_timeout_ns = config.waitConfig.timeout.count();
     o.wait_sleep_ns = config.waitConfig.sleepTime.count();
     state_->anchors = model.getMetadata().anchors();
-    state_->asked = {config.predicate, &state_->anchors};
+    state_->call_data = {config.predicate, &state_->anchors};
     if (config.predicate) {
       o.predicate = ask;
-      o.predicate_data = &state_->asked;
+      o.predicate_data = &state_->call_data;
     }
     poprt_session* made = nullptr;
     detail::check(poprt_session_create(model.handle(), &o, &made));
@@ -413,10 +413,10 @@ class Session {
         (*static_cast<TimeoutCallback*>(data))(queue);
       };
     }
-    Asked asked{std::move(predicate), &state_->anchors};
-    if (asked.predicate) {
+    PredicateCall call_data{std::move(predicate), &state_->anchors};
+    if (call_data.predicate) {
       o.predicate = ask;
-      o.predicate_data = &asked;
+      o.predicate_data = &call_data;
     }
     poprt_queue_manager* manager = nullptr;
     detail::check(poprt_session_create_queue_manager(handle_.get(), &o, &manager));
@@ -467,14 +467,14 @@ class Session {
   };
   using Anchors = std::vector<popef::Anchor>;
   // A predicate, and the anchors of the metadata with which it is called.
-  struct Asked {
+  struct PredicateCall {
     AnchorCallbackPredicate predicate;
     const Anchors* anchors = nullptr;
   };
   // State of the callbacks, which outlives the handle.
   struct State {
     Anchors anchors;  // of the metadata
-    Asked asked;
+    PredicateCall call_data;
     std::unique_ptr<TimeoutCallback> timeout;
     std::unique_ptr<QueueManager> queues;
     std::vector<std::shared_ptr<StreamCallback>> callbacks;
@@ -490,13 +490,13 @@ class Session {
   }
   static int32_t ask(const char* name, int32_t isOutput, const uint32_t* programs, size_t count,
                      void* data) {
-    const auto& asked = *static_cast<const Asked*>(data);
-    const auto* anchor =
-        find(*asked.anchors, name, isOutput ? popef::TensorType::OUTPUT : popef::TensorType::INPUT);
+    const auto& call_data = *static_cast<const PredicateCall*>(data);
+    const auto* anchor = find(*call_data.anchors, name,
+                              isOutput ? popef::TensorType::OUTPUT : popef::TensorType::INPUT);
     if (!anchor) return 1;
     popef::Anchor given = *anchor;  // the library may ask about other programs
     given.setPrograms(popef::Anchor::Programs(programs, programs + count));
-    return asked.predicate(given) == AnchorCallbackPolicy::BIND_USER_CB;
+    return call_data.predicate(given) == AnchorCallbackPolicy::BIND_USER_CB;
   }
   template <class Count, class At>
   Anchors userAnchors(popef::TensorType type, Count count, At at) const {

@@ -99,13 +99,13 @@ static counts serve(void) {
   return all;
 }
 
-static atomic_long told; /* callbacks that were called */
+static atomic_long callbacks; /* callbacks that were called */
 
 static void on_done(poprt_error_code code, void* user_data) {
   job* j = user_data;
   j->code = code;
   j->done = now(CLOCK_MONOTONIC);
-  atomic_fetch_add(&told, 1);
+  atomic_fetch_add(&callbacks, 1);
 }
 
 static void wait_many(long count, double first_ms, double last_ms) {
@@ -120,7 +120,7 @@ static void wait_many(long count, double first_ms, double last_ms) {
   }
   const int64_t submitted = now(CLOCK_MONOTONIC) - begin;
   /* A request may be done before its callback is called, which uses the job. */
-  while (atomic_load(&told) < count) nanosleep(&(struct timespec){0, 1000000}, NULL);
+  while (atomic_load(&callbacks) < count) nanosleep(&(struct timespec){0, 1000000}, NULL);
   counts c = {0};
   int64_t worst = 0;
   long over = 0, early = 0;

@@ -18,7 +18,7 @@
 #include "core/compiler/flow_bodies.h"
 #include "kernels/common/describe_call.h"
 #include "passes/common/rewrite.h"
-#include "support/bent_text.h"
+#include "support/altered_text.h"
 #include "support/recorded_lines.h"
 
 namespace poprt::compiler {
@@ -177,13 +177,13 @@ TEST(RecordedFlow, BecomesTheRecordedNodesAndInstructions) {
 TEST(RecordedFlow, ChangedBodiesGiveTheRecordedResultsAndMessages) {
   RecordedLines found;
   for (const FlowBody& b : kFlowBodies)
-    for (const auto& [what, text] : test::bent_texts(b.text)) {
+    for (const auto& [what, text] : test::altered_texts(b.text)) {
       std::string line;
       for (const std::string& s : outcome(in_graph(text, b), {}))
         line += (line.empty() ? "" : " | ") + s;
       found[b.name].insert(what + ": " + line);
     }
-  test::expect_digests(found, POPRT_TEST_DATA "/flow_bent.txt",
+  test::expect_digests(found, POPRT_TEST_DATA "/flow_altered.txt",
                        "Control flow with other numbers or without a line: "
                        "recorded_flow_test.cpp.");
 }

@@ -22,9 +22,10 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Calls `visit` with the root changed in one field, and puts the field back.
-class Bender {
+class Alterer {
  public:
-  explicit Bender(std::function<void(const std::string& field)> visit) : visit_(std::move(visit)) {}
+  explicit Alterer(std::function<void(const std::string& field)> visit)
+      : visit_(std::move(visit)) {}
 
   void walk(Message& m, const std::string& path, int depth = 0) {
     const auto* type = m.GetDescriptor();
@@ -42,7 +43,7 @@ class Bender {
 
  private:
   template <class F>
-  void bent(Message& m, const std::string& name, F&& change) {
+  void altered(Message& m, const std::string& name, F&& change) {
     const std::unique_ptr<Message> saved(m.New());
     saved->CopyFrom(m);
     change();
@@ -54,15 +55,15 @@ class Bender {
             int depth) {
     const int count = r.FieldSize(m, &f);
     const bool messages = f.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-    if (count > 0) bent(m, name, [&] { r.RemoveLast(&m, &f); });
+    if (count > 0) altered(m, name, [&] { r.RemoveLast(&m, &f); });
     if (count > 1) {
-      bent(m, name, [&] { r.ClearField(&m, &f); });
-      bent(m, name, [&] { r.SwapElements(&m, &f, 0, count - 1); });
+      altered(m, name, [&] { r.ClearField(&m, &f); });
+      altered(m, name, [&] { r.SwapElements(&m, &f, 0, count - 1); });
     }
     if (messages) {
-      if (depth < 5) bent(m, name, [&] { r.AddMessage(&m, &f); });
+      if (depth < 5) altered(m, name, [&] { r.AddMessage(&m, &f); });
       if (count > 0)
-        bent(m, name, [&] {
+        altered(m, name, [&] {
           const std::unique_ptr<Message> last(r.GetRepeatedMessage(m, &f, count - 1).New());
           last->CopyFrom(r.GetRepeatedMessage(m, &f, count - 1));
           r.AddMessage(&m, &f)->CopyFrom(*last);
@@ -71,23 +72,23 @@ class Bender {
         walk(*r.MutableRepeatedMessage(&m, &f, i), name, depth + 1);
       return;
     }
-    values(f, [&](auto&& set) { bent(m, name, [&] { set(r, m, f, -1); }); });
+    values(f, [&](auto&& set) { altered(m, name, [&] { set(r, m, f, -1); }); });
     for (int i = 0; i < count && i < 3; i++)
-      values(f, [&](auto&& set) { bent(m, name, [&] { set(r, m, f, i); }); });
+      values(f, [&](auto&& set) { altered(m, name, [&] { set(r, m, f, i); }); });
   }
 
   void single(Message& m, const Reflection& r, const FieldDescriptor& f, const std::string& name,
               int depth) {
     const bool there = r.HasField(m, &f);
-    if (there) bent(m, name, [&] { r.ClearField(&m, &f); });
+    if (there) altered(m, name, [&] { r.ClearField(&m, &f); });
     if (f.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       if (there)
         walk(*r.MutableMessage(&m, &f), name, depth + 1);
       else if (depth < 7)
-        bent(m, name, [&] { r.MutableMessage(&m, &f); });
+        altered(m, name, [&] { r.MutableMessage(&m, &f); });
       return;
     }
-    values(f, [&](auto&& set) { bent(m, name, [&] { set(r, m, f, -2); }); });
+    values(f, [&](auto&& set) { altered(m, name, [&] { set(r, m, f, -2); }); });
   }
 
   // Setters of values that the field may get: at -1 adds to a list, at -2 sets a single field.
@@ -291,7 +292,7 @@ TEST(OnnxFields, RecordedAnswersToEveryFieldChanged) {
   std::map<std::string, test::MessageCounts> messages;
   std::set<std::string> graphs, hashes;
   pb::ModelProto model = rich_model();
-  Bender([&](const std::string& field) {
+  Alterer([&](const std::string& field) {
     const std::string bytes = model.SerializeAsString();
     try {
       const auto graph = import_bytes(bytes_of(bytes), folder.path());

@@ -140,7 +140,7 @@ bool near_results(std::string_view a, std::string_view b, double tolerance) {
 }
 
 // By change: the results of the unchanged call, and of the call with another integer or float.
-std::map<std::string, std::string> bent_results(const OneCall& call, const std::string& at) {
+std::map<std::string, std::string> altered_results(const OneCall& call, const std::string& at) {
   std::map<std::string, std::string> found;
   const std::string plain = results_of(call);
   if (plain.empty()) return found;
@@ -175,7 +175,7 @@ TEST(KernelResults, MatchTheRecord) {
   KernelResults found, wanted;
   std::map<std::string, int> numbers;
   for (const OneCall& call : all_calls())
-    found[call.kernel].merge(bent_results(call, std::to_string(numbers[call.kernel]++)));
+    found[call.kernel].merge(altered_results(call, std::to_string(numbers[call.kernel]++)));
   if (std::getenv("POPRT_WRITE_RECORDS")) {
     std::ofstream file(kResults);
     file << "# Sums of what kernels compute: kernel_calls_test.cpp.\n";
@@ -209,7 +209,7 @@ class ChangedCalls {
   explicit ChangedCalls(const OneCall& call) : call_(call) {}
 
   void count_messages(test::MessageCounts& messages) {
-    const auto bent = [&](auto&& change) {
+    const auto altered = [&](auto&& change) {
       OneCall c = call_;
       change(c);
       try {
@@ -222,15 +222,15 @@ class ChangedCalls {
     for (size_t i = 0; i < call_.ints.size(); i++)
       for (const int64_t v : {call_.ints[i] + 1, call_.ints[i] - 1, call_.ints[i] + 8, int64_t{0},
                               int64_t{-1}, int64_t{-100}, int64_t{65}, int64_t{1} << 40})
-        bent([&](OneCall& c) { c.ints[i] = v; });
+        altered([&](OneCall& c) { c.ints[i] = v; });
     for (size_t i = 0; i < call_.floats.size(); i++)
       for (const float v : {0.0f, -1.0f, std::nanf(""), INFINITY})
-        bent([&](OneCall& c) { c.floats[i] = v; });
+        altered([&](OneCall& c) { c.floats[i] = v; });
     for (size_t i = 0; i < call_.operands.size(); i++) {
       if (!call_.operands[i].present) continue;
-      bent([&](OneCall& c) { c.operands[i] = {}, c.shapes[i] = {}; });
+      altered([&](OneCall& c) { c.operands[i] = {}, c.shapes[i] = {}; });
       const auto resized = [&](const Shape& shape, DType dtype) {
-        bent([&](OneCall& c) {
+        altered([&](OneCall& c) {
           c.shapes[i] = shape;
           c.operands[i].dtype = dtype;
           c.operands[i].bytes = dtype_bytes(dtype, element_count(shape));

@@ -92,7 +92,7 @@ class Recorder {
     };
     for (const auto& [key, value] : sample.attributes) {
       tried("no " + key, [&](Sample& s) { s.attributes.erase(key); });
-      bend(key, value, attribute);
+      alter(key, value, attribute);
     }
     for (const std::string& key : attributes_of(sample))
       if (!sample.attributes.contains(key)) set(key, attribute);
@@ -108,7 +108,7 @@ class Recorder {
   static constexpr int kMostSamples = 6;  // of an operator
 
   template <class F>
-  static void bend(const std::string& key, const ir::Attribute& value, F&& attribute) {
+  static void alter(const std::string& key, const ir::Attribute& value, F&& attribute) {
     if (const auto* n = std::get_if<int64_t>(&value))
       for (const int64_t v : {*n + 1, *n - 1, int64_t{0}})
         if (v != *n) attribute(key, v, std::to_string(v));
@@ -216,7 +216,7 @@ class Recorder {
   std::map<std::string, int> count_;
 };
 
-TEST(RecordedResults, MatchTheRecordOfBentSamples) {
+TEST(RecordedResults, MatchTheRecordOfAlteredSamples) {
   Results found;
   Recorder recorder(found);
   for (const Sample& s : all_samples()) recorder.record(s);
@@ -229,7 +229,7 @@ TEST(RecordedResults, MatchTheRecordOfBentSamples) {
     recorder.record(s, true);
   }
   expect_results(found, kPath,
-                 "Sums of what operators compute on samples that are bent: "
+                 "Sums of what operators compute on samples that are altered: "
                  "recorded_results_test.cpp.");
 }
 

@@ -40,11 +40,11 @@ std::string shortened(std::string message) {
   return message;
 }
 
-class Bender {
+class Alterer {
  public:
-  explicit Bender(Refusals& refusals) : refusals_(refusals) {}
+  explicit Alterer(Refusals& refusals) : refusals_(refusals) {}
 
-  void bend(const Sample& sample) {
+  void alter(const Sample& sample) {
     for (size_t i = 0; i < sample.inputs.size(); i++)
       if (sample.inputs[i].defined()) bend_input(sample, i);
     if (!sample.inputs.empty())
@@ -145,8 +145,8 @@ class Bender {
 
 TEST(Refusals, MatchTheRecord) {
   Refusals found;
-  for (const Sample& s : all_samples()) Bender(found).bend(s);
-  for (const Sample& s : trial_samples()) Bender(found).bend(s);
+  for (const Sample& s : all_samples()) Alterer(found).alter(s);
+  for (const Sample& s : trial_samples()) Alterer(found).alter(s);
   EXPECT_GT(found.size(), 250u);
   // A line is "OPERATOR: MESSAGE; WHAT CHANGED".
   const auto message_of = [](const std::string& line) {

@@ -236,7 +236,7 @@ TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
   EXPECT_NE(message_for({1, 2, 4, 0}, "group", 1), "");
 }
 
-// Loop bodies: a state that keeps its type and one result a round, bent one fact at a time.
+// Loop bodies: a state that keeps its type and one result a round, altered one fact at a time.
 struct Body {
   std::string inputs = "input %i : s64[]\ninput %c : bool[]\ninput %s : f32[2]\n";
   std::string outputs = "output %d\noutput %t\noutput %t\n";

@@ -231,7 +231,7 @@ TEST(CopiedCases, PassesKeepTheGraphIfNoRewriteIsAllowed) {
       if (c.kind != FileCase::Kind::rewrites) continue;
       SCOPED_TRACE(fmt::format("{}.txt:{}", name, c.line));
       const std::vector<passes::PassCall> calls{{&passes::pass_of(name), c.arguments}};
-      for (const Bent& b : bends_of(*parsed(c.before, c.opset), Bends::usual)) {
+      for (const Altered& b : alterations_of(*parsed(c.before, c.opset), Alterations::usual)) {
         if (run_on(*b.graph, calls_of({"shape_inference"})).refused) continue;
         const std::string text = ir::to_text(*b.graph);
         const Outcome none = run_on(*b.graph, calls, 0);

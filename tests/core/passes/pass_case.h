@@ -1,5 +1,5 @@
 // Runs passes on a small graph in text form, compares the text of the result, and checks that
-// results stay equal, also for the graph with one fact changed (bend.h).
+// results stay equal, also for the graph with one fact changed (alter.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/passes/bend.h"
+#include "core/passes/alter.h"
 #include "ir/text.h"
 #include "passes/pass.h"
 #include "support/graph_eval.h"
@@ -52,7 +52,7 @@ inline void expect_rewrite(std::vector<std::string> names, std::string_view befo
   run(*graph, std::move(names));
   EXPECT_EQ(ir::to_text(*graph), ir::to_text(*parsed(after, opset)));
   expect_same_results(*original, *graph, 1e-5);
-  expect_same_when_bent(*original, calls, 1e-5);
+  expect_same_when_altered(*original, calls, 1e-5);
 }
 
 // The same, but compares only the operators that are left. Returns the graph for further checks.
@@ -64,7 +64,7 @@ inline std::unique_ptr<ir::Graph> expect_ops(std::vector<std::string> names,
   run(*graph, names);
   EXPECT_EQ(ops_of(*graph), operators) << ir::to_text(*graph);
   expect_same_results(*original, *graph, tolerance);
-  expect_same_when_bent(*original, calls_of(names), tolerance);
+  expect_same_when_altered(*original, calls_of(names), tolerance);
   return graph;
 }
 
@@ -88,7 +88,7 @@ inline void expect_unchanged(std::vector<std::string> names, std::string_view te
   const std::string before = ir::to_text(*graph);
   run(*graph, names);
   EXPECT_EQ(ir::to_text(*graph), before);
-  expect_same_when_bent(*parsed(text, opset), calls_of(names), 1e-5);
+  expect_same_when_altered(*parsed(text, opset), calls_of(names), 1e-5);
 }
 
 }  // namespace poprt::test

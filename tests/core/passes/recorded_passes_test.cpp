@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "core/passes/pass_case.h"
-#include "support/bent_text.h"
+#include "support/altered_text.h"
 #include "support/recorded_lines.h"
 
 namespace poprt::test {
@@ -503,10 +503,10 @@ TEST(RecordedPasses, APassWithoutRewritesKeepsTheGraph) {
 }
 
 // Returns the operators of a changed graph after a pass.
-std::string made_of(const Bent& bent, const char* pass, const Bending& b) {
+std::string made_of(const Altered& altered, const char* pass, const Bending& b) {
   const passes::PassCall calls[] = {{&passes::pass_of(pass), b.arguments}};
   try {
-    const auto graph = bent.graph->clone();
+    const auto graph = altered.graph->clone();
     passes::run_passes(*graph, calls);
     return ops_of(*graph);
   } catch (const Error& e) {
@@ -518,7 +518,7 @@ TEST(RecordedPasses, FireWhereTheyDid) {
   RecordedLines found;
   for (const Bending& b : bendings())
     for (const char* name : b.passes) {
-      auto texts = bent_texts(b.body);
+      auto texts = altered_texts(b.body);
       texts.emplace_back("as it is", b.body);
       for (const auto& [what, text] : texts) {
         std::string line;
@@ -531,11 +531,11 @@ TEST(RecordedPasses, FireWhereTheyDid) {
         }
         found[fmt::format("{}: {}", b.name, name)].insert(what + ":" + line);
       }
-      for (const Bent& bent : bends_of(*parsed(b.body)))
-        found[fmt::format("{}: {}", b.name, name)].insert(bent.what + ": " +
-                                                          made_of(bent, name, b));
+      for (const Altered& altered : alterations_of(*parsed(b.body)))
+        found[fmt::format("{}: {}", b.name, name)].insert(altered.what + ": " +
+                                                          made_of(altered, name, b));
     }
-  expect_digests(found, POPRT_TEST_DATA "/passes_on_bent_graphs.txt",
+  expect_digests(found, POPRT_TEST_DATA "/passes_on_altered_graphs.txt",
                  "Where passes fire: recorded_passes_test.cpp.");
 }
 

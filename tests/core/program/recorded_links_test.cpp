@@ -266,7 +266,7 @@ TEST(RecordedLinks, WeightsThatAreNotAllThereAreRefused) {
 }
 
 // Messages of verify() and shards_of() for the program with each number changed a little.
-void bend(Program p, const std::string& name, RecordedLines& found) {
+void alter(Program p, const std::string& name, RecordedLines& found) {
   const auto message_for = [&] {
     return refusal_of([&] {
       verify(p);
@@ -327,7 +327,7 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
         std::pair("three stages", Form{.n = 20, .ipus = {0, 2, 1}, .pipelined = true}),
         std::pair("with state", Form{.n = 4, .state = 64, .ipus = {0, 1}})}) {
     const Program p = LinkedModel(form).program();
-    bend(p, name, found);
+    alter(p, name, found);
     const Shards shards = shards_of(p);
     for (size_t i = 0; i < shards.shards.size(); i++)
       record(found, fmt::format("{}: shard {}", name, i), whole(program_of(p, shards, i)));
@@ -350,7 +350,7 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
   for (int i = 0; i < 3; i++) emit("control.end", {}, {});
   emit("control.loop", {kNoBuffer, kNoBuffer, index}, {kOldMostRounds});
   emit("control.end", {}, {});
-  bend(b.program(), "control flow", found);
+  alter(b.program(), "control flow", found);
   test::expect_digests(found, POPRT_TEST_DATA "/program_numbers.txt",
                        "Messages for programs with other numbers: recorded_links_test.cpp.");
 }

@@ -288,9 +288,9 @@ TEST(Serialize, PlacesThatDoNotFitAreRefused) {
   } right{};
   std::memcpy(&right, bytes.data() + 24, sizeof right);
   const auto code = [&](Places p) {
-    std::string bent = bytes;
-    std::memcpy(bent.data() + 24, &p, sizeof p);
-    return code_of(Aligned(bent).bytes);
+    std::string altered = bytes;
+    std::memcpy(altered.data() + 24, &p, sizeof p);
+    return code_of(Aligned(altered).bytes);
   };
   ASSERT_EQ(code(right), ErrorCode::ok);
   const auto with = [&](uint64_t Places::* field, uint64_t value) {

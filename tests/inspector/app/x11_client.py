@@ -78,7 +78,7 @@ class Client:
                 self.send(window, event)
                 time.sleep(0.1)
 
-    def tell(self, window, name, *data):
+    def send_message(self, window, name, *data):
         event = Event()
         event.message = Message(CLIENT_MESSAGE, 0, 1, self.display, window, self.atom(name), 32, (LONG * 5)(*data))
         self.send(window, event)
@@ -98,11 +98,11 @@ class Client:
         source = self.x.XCreateSimpleWindow(self.display, self.root, 0, 0, 1, 1, 0, LONG(0), LONG(0))
         selection, kind, copy = self.atom("XdndSelection"), self.atom("text/uri-list"), self.atom("XdndActionCopy")
         self.x.XSetSelectionOwner(self.display, LONG(selection), LONG(source), LONG(0))
-        self.tell(window, "XdndEnter", source, 5 << 24, kind, 0, 0)
-        self.tell(window, "XdndPosition", source, 0, 100 << 16 | 100, 0, copy)
+        self.send_message(window, "XdndEnter", source, 5 << 24, kind, 0, 0)
+        self.send_message(window, "XdndPosition", source, 0, 100 << 16 | 100, 0, copy)
         status = self.wait_for(CLIENT_MESSAGE)
         assert status.message.data[1] & 1, "the window takes no files"
-        self.tell(window, "XdndDrop", source, 0, 0, 0, 0)
+        self.send_message(window, "XdndDrop", source, 0, 0, 0, 0)
         asked = self.wait_for(SELECTION_REQUEST).request
         text = "".join(f"file://{path}\r\n" for path in paths).encode()
         self.x.XChangeProperty(self.display, LONG(asked.requestor), LONG(asked.property), LONG(kind), 8, 0, text, len(text))

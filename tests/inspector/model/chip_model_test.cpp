@@ -28,7 +28,7 @@ ChipModel estimated(const ChipChoice& choice = {}) {
   const auto graph = sample();
   std::string assumed;
   Progress progress;
-  return estimate_on_chip(*graph, options_for_looking(*graph, assumed, {}), choice, progress);
+  return estimate_on_chip(*graph, options_for_inspection(*graph, assumed, {}), choice, progress);
 }
 
 TEST(ChipModel, PhasesFollowEachOtherAndSumToTheCycles) {
@@ -94,7 +94,7 @@ TEST(ChipModel, ExplainsWhyAProgramDoesNotFit) {
   std::string assumed;
   Progress progress;
   const ChipModel m =
-      estimate_on_chip(*graph, options_for_looking(*graph, assumed, {}), {}, progress);
+      estimate_on_chip(*graph, options_for_inspection(*graph, assumed, {}), {}, progress);
   const auto lines = m.explanation();
   ASSERT_GE(lines.size(), 3u);
   EXPECT_NE(lines[0].find("Out of memory on tile"), std::string::npos) << lines[0];
@@ -148,7 +148,7 @@ TEST(ChipModel, EndsWhenItIsCancelled) {
   Progress progress;
   progress.cancel = true;
   try {
-    estimate_on_chip(*graph, options_for_looking(*graph, assumed, {}), {}, progress);
+    estimate_on_chip(*graph, options_for_inspection(*graph, assumed, {}), {}, progress);
     FAIL() << "it was cancelled";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::cancelled);

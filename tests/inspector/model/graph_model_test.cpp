@@ -224,7 +224,7 @@ TEST(PassHistory, OpenDimensionsAreOneForLooking) {
   const auto graph = ir::parse_text(
       R"(graph "g" opset {"": 17} { input %x : f32[N,3] %y : f32[N,3] = Relu(%x) output %y })");
   std::string assumed;
-  const Compilation c = compile_with_history(*graph, options_for_looking(*graph, assumed));
+  const Compilation c = compile_with_history(*graph, options_for_inspection(*graph, assumed));
   EXPECT_EQ(assumed, "x=1×3");
   EXPECT_TRUE(c.program) << c.error;
 }

@@ -150,13 +150,13 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
   std::string assumed;
   EXPECT_EQ(shapes_text(*graph), "image=1,3,224,224 last=1,224,224,3 other=1,4");
   const ChosenShapes chosen = read_shapes("image=2,3,8,8  other=5,4");
-  const auto options = options_for_looking(*graph, assumed, chosen);
+  const auto options = options_for_inspection(*graph, assumed, chosen);
   EXPECT_EQ(assumed, "last=1×224×224×3");
   EXPECT_EQ(options.shapes.at(0).at("image"), (Shape{2, 3, 8, 8}));
   EXPECT_EQ(shapes_text(*graph, chosen), "image=2,3,8,8 last=1,224,224,3 other=5,4");
   const auto message_for = [&](const char* words) -> std::string {
     try {
-      options_for_looking(*graph, assumed, read_shapes(words));
+      options_for_inspection(*graph, assumed, read_shapes(words));
     } catch (const Error& e) {
       return e.what();
     }
@@ -256,7 +256,7 @@ std::vector<std::string> lines_of(const Compilation& c, int step, const char* no
 TEST(PassHistory, StepsOfAFusedModelIncludeEachModel) {
   const auto fused = fused_models();
   std::string assumed;
-  const Compilation c = compile_with_history(*fused, options_for_looking(*fused, assumed));
+  const Compilation c = compile_with_history(*fused, options_for_inspection(*fused, assumed));
   EXPECT_EQ(c.error, "");
   ASSERT_TRUE(c.program);
   EXPECT_EQ(program_model(c)->parts().size(), 2u);
@@ -276,7 +276,7 @@ TEST(PassHistory, StepsOfAFusedModelIncludeEachModel) {
 TEST(PassHistory, ANodeIsFollowedThroughThePartThatContainsIt) {
   const auto fused = fused_models();
   std::string assumed;
-  const Compilation c = compile_with_history(*fused, options_for_looking(*fused, assumed));
+  const Compilation c = compile_with_history(*fused, options_for_inspection(*fused, assumed));
   const auto lines = lines_of(c, 0, "graph1/nothing");
   ASSERT_GE(lines.size(), 3u);
   EXPECT_EQ(lines[0], "model in the model as Identity");
@@ -298,8 +298,8 @@ TEST(PassHistory, AModelAtSeveralShapesHasTheStepsOfEachShape) {
   output %y
 })");
   std::string assumed;
-  const Compilation c =
-      compile_with_history(*graph, options_for_looking(*graph, assumed, read_shapes("x=4,2/1,2")));
+  const Compilation c = compile_with_history(
+      *graph, options_for_inspection(*graph, assumed, read_shapes("x=4,2/1,2")));
   ASSERT_EQ(c.error, "");
   const auto begin = beginnings(c);
   ASSERT_EQ(begin.size(), 3u);
@@ -323,7 +323,7 @@ TEST(PassHistoryShapes, AssumesOneForOpenDimensionsAndKeepsZeros) {
 )");
   EXPECT_EQ(shapes_text(*graph), "a=1,3,0,1 b=1,3,1,0");
   std::string assumed;
-  EXPECT_THROW(options_for_looking(*graph, assumed, {{"c", {{3}}}}), Error);
+  EXPECT_THROW(options_for_inspection(*graph, assumed, {{"c", {{3}}}}), Error);
 }
 
 // A value that no later node reads continues in the value above it, or in none.

@@ -214,7 +214,7 @@ TEST_F(ProgramParts, AModelThatIsCutIsCompiledSo) {
   int64_t number = 0;
   for (ir::Node* n : graph->nodes()) ir::set_seat(*n, {number++ / 2, -1});
   std::string assumed;
-  const Compilation made = compile_with_history(*graph, options_for_looking(*graph, assumed));
+  const Compilation made = compile_with_history(*graph, options_for_inspection(*graph, assumed));
   EXPECT_EQ(made.error, "");
   EXPECT_EQ(assumed, "2 IPUs");
   ASSERT_TRUE(made.program);
@@ -272,7 +272,7 @@ TEST_F(ProgramParts, AFusedModelIsCutModelByModel) {
   for (ir::Node* n : graphs[0]->nodes()) ir::set_seat(*n, {number++ / 2, -1});
   const auto fused = compiler::fuse_graphs(std::move(graphs), {"net", "other"});
   std::string assumed;
-  const Compilation made = compile_with_history(*fused, options_for_looking(*fused, assumed));
+  const Compilation made = compile_with_history(*fused, options_for_inspection(*fused, assumed));
   EXPECT_EQ(made.error, "");
   ASSERT_TRUE(made.program);
   std::vector<std::string> names;

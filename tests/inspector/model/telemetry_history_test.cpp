@@ -469,10 +469,10 @@ TEST_F(TelemetryLive, WakesWhileSomethingIsAliveAndOnceMore) {
   {
     TelemetryWatcher watcher(folder, 0.001, [&] { woken++; });
     const auto looks_more = [&](uint64_t n) {
-      const uint64_t until = watcher.looks() + n;
-      for (int i = 0; i < 2000 && watcher.looks() < until; i++)
+      const uint64_t until = watcher.sample_count() + n;
+      for (int i = 0; i < 2000 && watcher.sample_count() < until; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      EXPECT_GE(watcher.looks(), until);
+      EXPECT_GE(watcher.sample_count(), until);
     };
     looks_more(5);
     EXPECT_EQ(woken, 0);

@@ -172,7 +172,7 @@ struct raw_run {
 
   // The message of a failure belongs to the request and needs the handle, so the second of both to
   // complete reports it.
-  void tell_failure() {
+  void notify_failure() {
     poprt_error* error = poprt_request_wait(request, 0);
     done(code, poprt_error_message(error), user_data);
     poprt_error_free(error);
@@ -187,7 +187,7 @@ struct raw_run {
       return;
     }
     run->code = code;
-    if (run->arrived.exchange(true)) run->tell_failure();
+    if (run->arrived.exchange(true)) run->notify_failure();
   }
 
   // Keeps another reference, because a cancelled request is done, and its callback called, before
@@ -221,7 +221,7 @@ struct raw_run {
     if (!run->done)
       run->holders = 1;
     else if (run->arrived.exchange(true))
-      run->tell_failure();
+      run->notify_failure();
     return run;
   }
 };

@@ -85,7 +85,7 @@ def unknown_nodes(model: ModelProto) -> list[NodeProto]:
     return [node for node in model.graph.node if any(name and name not in known for name in node.output)]
 
 
-def _ask_functions(model: ModelProto) -> tuple[ModelProto, bool]:
+def _infer_function_types(model: ModelProto) -> tuple[ModelProto, bool]:
     """Calls the functions of all nodes once. Returns whether one of them succeeded."""
     progress = False
     for node in unknown_nodes(model):
@@ -108,7 +108,7 @@ def _could_be_known(model: ModelProto) -> bool:
     return any(all(is_known(model.graph, name) for name in node.input) for node in unknown_nodes(model))
 
 
-def _ask_library(model: ModelProto) -> bool:
+def _infer_by_library(model: ModelProto) -> bool:
     """Stores types that the library infers beyond ONNX's inference, for operators of other domains and some of ONNX's
     own. Returns whether there were any."""
     try:
@@ -162,10 +162,10 @@ def infer_light(model: ModelProto) -> ModelProto:
     light = _without_weights(model)
     for _ in range(len(light.graph.node) + 1):  # each round resolves at least one node, or is the last
         light = infer(light, data_prop=True)
-        light, progress = _ask_functions(light)
+        light, progress = _infer_function_types(light)
         if progress:
             continue
-        if not _could_be_known(light) or not _ask_library(light):
+        if not _could_be_known(light) or not _infer_by_library(light):
             break
     return light
 

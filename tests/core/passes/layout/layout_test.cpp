@@ -3,7 +3,7 @@
 //
 //   POPRT_WRITE_RECORDS=1 test_passes --gtest_filter='RecordedLayouts.*'   # then read the diff
 #include "core/passes/pass_case.h"
-#include "support/bent_text.h"
+#include "support/altered_text.h"
 #include "support/recorded_lines.h"
 
 namespace poprt::test {
@@ -107,7 +107,7 @@ TEST(RecordedLayouts, TakeTheNodesThatTheyTook) {
   RecordedLines found;
   for (const Sample& sample : samples()) {
     std::string as_it_is;
-    auto texts = bent_texts(sample.body);
+    auto texts = altered_texts(sample.body);
     texts.emplace(texts.begin(), "as it is", sample.body);
     for (const auto& [what, text] : texts) {
       std::string left;

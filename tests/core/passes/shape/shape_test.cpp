@@ -1,4 +1,4 @@
-#include "core/passes/bend.h"
+#include "core/passes/alter.h"
 #include "core/passes/pass_case.h"
 
 namespace poprt::test {
@@ -43,7 +43,7 @@ TEST(PadIntoConv, ZeroPaddingOfSpatialDimensions) {
 }
 
 // Pools include the padding in front of them; each graph is also tried with one fact changed.
-TEST(PadIntoConv, ComputesTheSameWhenBent) {
+TEST(PadIntoConv, ComputesTheSameWhenAltered) {
   const std::vector<passes::PassCall> calls{{&passes::pass_of("pad_into_conv"), {}}};
   const char* const graphs[] = {
       R"(
@@ -72,7 +72,7 @@ TEST(PadIntoConv, ComputesTheSameWhenBent) {
     expect_ops(
         {"pad_into_conv"}, text,
         std::string_view(text).find("Conv") != std::string_view::npos ? "Conv" : "AveragePool");
-    expect_same_when_bent(*parsed(text), calls, 1e-5);
+    expect_same_when_altered(*parsed(text), calls, 1e-5);
   }
 }
 

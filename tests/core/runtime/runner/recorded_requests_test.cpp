@@ -89,7 +89,7 @@ struct RecordedRequest {
 
 // Changes the bindings of one direction in one fact each.
 template <class Binding, class Use>
-void bend(const std::vector<Binding>& good, const Use& use) {
+void alter(const std::vector<Binding>& good, const Use& use) {
   use(good, "as it is");
   use({}, "none");
   for (size_t i = 0; i < good.size(); i++) {
@@ -183,14 +183,14 @@ class RecordedRequests : public ::testing::Test {
       if (what == "input as it is") usual_outputs_ = which;
     };
     usual_ = usual_outputs_ = "?";
-    bend<InputBinding>(request.in(),
-                       [&](const std::vector<InputBinding>& in, const std::string& what) {
-                         send(in, request.out(), "input " + what);
-                       });
-    bend<OutputBinding>(request.out(),
-                        [&](const std::vector<OutputBinding>& out, const std::string& what) {
-                          send(request.in(), out, "output " + what);
+    alter<InputBinding>(request.in(),
+                        [&](const std::vector<InputBinding>& in, const std::string& what) {
+                          send(in, request.out(), "input " + what);
                         });
+    alter<OutputBinding>(request.out(),
+                         [&](const std::vector<OutputBinding>& out, const std::string& what) {
+                           send(request.in(), out, "output " + what);
+                         });
     const RunnerStatistics s = runner.statistics();
     found[heading].insert(fmt::format(
         "counts {} failed {} cancelled {} in flight, {} replicas; {} submitted like completed: {}",

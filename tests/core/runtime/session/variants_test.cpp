@@ -329,7 +329,7 @@ TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
   struct Bend {
     const char *from, *to, *error_part;
   };
-  const Bend bends[] = {
+  const Bend alterations[] = {
       {"\"times\": 1", "\"times\": 0", "dimension 'length' is scaled out of range"},
       {"\"times\": 1", "\"times\": 1048577", "dimension 'length' is scaled out of range"},
       {"\"times\": 1", "\"times\": 1048576", "a bucket's shapes do not follow its dimensions"},
@@ -356,7 +356,7 @@ TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
       {"\"y\": [1, 3, 5]", "\"y\": [1, 3, 6]",
        "'y' is [1,3,6] in a bucket, the program has [2,5,5]"},
       {"\"y\": [1, 3, 5]", "\"y\": [1, 3, 2]", nullptr}};
-  for (const Bend& bend : bends) {
+  for (const Bend& bend : alterations) {
     std::string blob = kShapes;
     const size_t at = blob.find(bend.from);
     ASSERT_NE(at, blob.npos) << bend.from;

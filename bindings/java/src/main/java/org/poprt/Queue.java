@@ -43,7 +43,7 @@ public abstract class Queue {
    * @return a power of two
    */
   public final long capacity() {
-    return ask(RawQueue::capacity);
+    return resultOf(RawQueue::capacity);
   }
 
   /**
@@ -52,11 +52,11 @@ public abstract class Queue {
    * @return 0 to {@link #capacity}
    */
   public final long readAvailable() {
-    return ask(RawQueue::read_available);
+    return resultOf(RawQueue::read_available);
   }
 
   @SuppressWarnings("try") // the session is kept open
-  private <T> T ask(Function<RawQueue, T> what) {
+  private <T> T resultOf(Function<RawQueue, T> what) {
     try (Use<RawSession> open = manager.use();
         Use<RawQueue> use = handle.use()) {
       return what.apply(use.raw());
@@ -106,7 +106,7 @@ public abstract class Queue {
 
   private void append(long address, long bytes, long callback) {
     long done = poprt_raw.raw_done_fn();
-    ask(
+    resultOf(
         raw -> {
           if (input) raw.enqueue_input(address, bytes, done, callback);
           else raw.enqueue_output(address, bytes, done, callback);

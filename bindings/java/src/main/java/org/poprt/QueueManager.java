@@ -33,7 +33,7 @@ public final class QueueManager {
   }
 
   @SuppressWarnings("try") // the session is kept open
-  private <T> T ask(Function<RawQueueManager, T> what) {
+  private <T> T resultOf(Function<RawQueueManager, T> what) {
     try (Use<RawSession> open = use();
         Use<RawQueueManager> use = handle.use()) {
       return what.apply(use.raw());
@@ -50,7 +50,7 @@ public final class QueueManager {
   public synchronized InputQueue inputQueue(String name) {
     InputQueue queue = inputs.get(name);
     if (queue != null) return queue;
-    queue = ask(raw -> new InputQueue(this, raw.input_queue(name)));
+    queue = resultOf(raw -> new InputQueue(this, raw.input_queue(name)));
     inputs.put(name, queue);
     return queue;
   }
@@ -65,14 +65,14 @@ public final class QueueManager {
   public synchronized OutputQueue outputQueue(String name) {
     OutputQueue queue = outputs.get(name);
     if (queue != null) return queue;
-    queue = ask(raw -> new OutputQueue(this, raw.output_queue(name)));
+    queue = resultOf(raw -> new OutputQueue(this, raw.output_queue(name)));
     outputs.put(name, queue);
     return queue;
   }
 
   /** Cancels every waiting element; the queues stay in use. */
   public void flushAll() {
-    ask(
+    resultOf(
         raw -> {
           raw.flush_all();
           return null;
@@ -81,7 +81,7 @@ public final class QueueManager {
 
   /** Like {@link #flushAll}, but permanent: nothing can be enqueued then, and runs find no data. */
   public void disconnectAll() {
-    ask(
+    resultOf(
         raw -> {
           raw.disconnect_all();
           return null;

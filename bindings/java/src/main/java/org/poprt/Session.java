@@ -100,7 +100,7 @@ public final class Session implements AutoCloseable {
   }
 
   /** Calls the library, and rethrows exceptions of handlers. */
-  private <T> T ask(Function<RawSession, T> what) {
+  private <T> T resultOf(Function<RawSession, T> what) {
     RuntimeException failure = null;
     T answer = null;
     try (Use<RawSession> use = handle.use()) {
@@ -115,7 +115,7 @@ public final class Session implements AutoCloseable {
   }
 
   private void call(Consumer<RawSession> what) {
-    ask(
+    resultOf(
         raw -> {
           what.accept(raw);
           return null;
@@ -164,7 +164,7 @@ public final class Session implements AutoCloseable {
    * @return false before one was acquired, after unloading, and if another session uses the device
    */
   public boolean isLoaded() {
-    return ask(RawSession::is_loaded);
+    return resultOf(RawSession::is_loaded);
   }
 
   /**
@@ -284,7 +284,7 @@ public final class Session implements AutoCloseable {
    *     is on no device)
    */
   public boolean runMainPrograms() {
-    return ask(RawSession::run_main_programs_unless_stopped);
+    return resultOf(RawSession::run_main_programs_unless_stopped);
   }
 
   /**
@@ -330,7 +330,7 @@ public final class Session implements AutoCloseable {
    * @since 1.0
    */
   public String profile() {
-    return ask(RawSession::profile);
+    return resultOf(RawSession::profile);
   }
   // </functions:session>
 
@@ -342,7 +342,7 @@ public final class Session implements AutoCloseable {
    * @since 1.0
    */
   public PopefModel popefModel() {
-    return new PopefModel(ask(RawSession::popef_model));
+    return new PopefModel(resultOf(RawSession::popef_model));
   }
 
   /**
@@ -403,7 +403,7 @@ public final class Session implements AutoCloseable {
       if (predicate != 0)
         raw.set_predicate(poprt_raw.raw_session_fn(RawTargets.ACCEPTS), predicate);
       if (queues != null) queues.replaced = true;
-      made.open(ask(session -> session.create_queue_manager(raw)));
+      made.open(resultOf(session -> session.create_queue_manager(raw)));
     } catch (Throwable e) {
       RawTargets.remove(target);
       throw e;

@@ -13,7 +13,7 @@
 namespace poprt::test {
 
 // Pairs of the description of a change and the changed text.
-inline std::vector<std::pair<std::string, std::string>> bent_texts(const std::string& text) {
+inline std::vector<std::pair<std::string, std::string>> altered_texts(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> all;
   for (size_t i = 0; i < text.size(); i++) {
     const bool begins = std::isdigit(static_cast<unsigned char>(text[i])) != 0 && i > 0 &&

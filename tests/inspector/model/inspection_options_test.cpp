@@ -33,7 +33,7 @@ TEST(Looking, OpenDimensionsAreOneOrASideOfAPicture) {
   const auto shape_of = [](const std::string& type) {
     const auto graph = with_inputs({{"x", type}});
     std::string assumed;
-    const compiler::ShapeSet shapes = options_for_looking(*graph, assumed).shapes.at(0);
+    const compiler::ShapeSet shapes = options_for_inspection(*graph, assumed).shapes.at(0);
     const auto found = shapes.find("x");
     return found == shapes.end() ? "none" : shape_string(found->second);
   };
@@ -61,7 +61,7 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   const auto message_for = [&](const ChosenShapes& chosen) {
     return message_of([&] {
       std::string assumed;
-      options_for_looking(*graph, assumed, chosen);
+      options_for_inspection(*graph, assumed, chosen);
     });
   };
   EXPECT_EQ(message_for({{"x", {{5, 3}}}}), "taken");
@@ -74,14 +74,14 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   EXPECT_EQ(message_for({{"s", {{3}}}}), "input 's' is f32[2], which does not match 3");
   EXPECT_EQ(message_for({{"w", {{3}}}}), "the model has no input 'w'");
   std::string assumed;
-  const auto one = options_for_looking(*graph, assumed, {{"z", {{7}}}}).shapes;
+  const auto one = options_for_inspection(*graph, assumed, {{"z", {{7}}}}).shapes;
   EXPECT_EQ(assumed, "x=1×3");
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].at("z"), (Shape{7}));
   EXPECT_EQ(one[0].at("x"), (Shape{1, 3}));
   EXPECT_FALSE(one[0].contains("a"));
   const ChosenShapes both = {{"z", {{9}, {7}}}};
-  const auto two = options_for_looking(*graph, assumed, both).shapes;
+  const auto two = options_for_inspection(*graph, assumed, both).shapes;
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].at("z"), (Shape{7})) << "the smallest is the first";
   EXPECT_EQ(two[1].at("z"), (Shape{9}));
@@ -120,7 +120,7 @@ TEST(Looking, ShapesAreWords) {
 TEST(Looking, ModelsThatAreCutHaveTheirIpusAndStages) {
   const auto assumed = [](const std::string& attributes, std::string text = "") {
     const auto graph = with_inputs({{"x", "f32[2]"}}, attributes);
-    EXPECT_TRUE(options_for_looking(*graph, text).use_assigned_ipus);
+    EXPECT_TRUE(options_for_inspection(*graph, text).use_assigned_ipus);
     return text;
   };
   EXPECT_EQ(assumed(""), "");

@@ -53,7 +53,7 @@ void expect_weaker_inference(const Sample& s, const std::vector<ir::ValueType>& 
   }
 }
 
-TEST(BentSamples, PartiallyKnownTypesDoNotContradict) {
+TEST(AlteredSamples, PartiallyKnownTypesDoNotContradict) {
   for (const Sample& s : all_samples()) {
     if (s.domain == "poprt") continue;  // made when all shapes are known
     SCOPED_TRACE(name_of(s));
@@ -135,7 +135,7 @@ class WeakTypes {
   test::RecordedLines found_;
 };
 
-TEST(BentSamples, InferredTypesOfPartlyKnownInputsAreRecorded) {
+TEST(AlteredSamples, InferredTypesOfPartlyKnownInputsAreRecorded) {
   WeakTypes weak;
   std::map<std::string, int> count;
   for (const Sample& s : all_samples())
@@ -143,7 +143,7 @@ TEST(BentSamples, InferredTypesOfPartlyKnownInputsAreRecorded) {
   for (const Sample& s : trial_samples())
     if (s.domain != "poprt") weak.record(s);
   test::expect_digests(weak.found(), POPRT_TEST_DATA "/weak_types.txt",
-                       "Types inferred from what is known in part: bent_samples_test.cpp.");
+                       "Types inferred from what is known in part: altered_samples_test.cpp.");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace poprt::test {
 
-struct Bent {
+struct Altered {
   std::string what;
   std::unique_ptr<ir::Graph> graph;
   std::map<std::string, Tensor> feeds;         // of inputs that were constants
@@ -21,13 +21,14 @@ struct Bent {
 };
 
 // `thorough` also changes ranks and sizes, and adds absent attributes. The cases of passes use it.
-enum class Bends { usual, thorough };
+enum class Alterations { usual, thorough };
 
-// Returns the bent graphs whose types can be inferred.
-std::vector<Bent> bends_of(const ir::Graph& graph, Bends bends = Bends::thorough);
+// Returns the altered graphs whose types can be inferred.
+std::vector<Altered> alterations_of(const ir::Graph& graph,
+                                    Alterations alterations = Alterations::thorough);
 
-// Runs the passes over every bent graph that can be computed and compares its outputs.
-void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
-                           double tolerance, Bends bends = Bends::usual);
+// Runs the passes over every altered graph that can be computed and compares its outputs.
+void expect_same_when_altered(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
+                              double tolerance, Alterations alterations = Alterations::usual);
 
 }  // namespace poprt::test

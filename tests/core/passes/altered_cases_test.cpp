@@ -4,11 +4,11 @@
 #include <set>
 #include <sstream>
 
-#include "core/passes/bend.h"
+#include "core/passes/alter.h"
 #include "core/passes/case_file.h"
 #include "ir/schemas.h"
 #include "passes/common/rewrite.h"
-#include "support/bent_text.h"
+#include "support/altered_text.h"
 #include "support/recorded_lines.h"
 
 namespace poprt::test {
@@ -26,12 +26,12 @@ bool infer_again(ir::Graph& graph) {
   }
 }
 
-class Bender {
+class Alterer {
  public:
-  explicit Bender(const ir::Graph& graph) : graph_(graph), scratch_(graph.clone()) {}
+  explicit Alterer(const ir::Graph& graph) : graph_(graph), scratch_(graph.clone()) {}
 
-  std::vector<Bent> all(Bends bends) {
-    const bool thorough = bends == Bends::thorough;
+  std::vector<Altered> all(Alterations alterations) {
+    const bool thorough = alterations == Alterations::thorough;
     bend_constants();
     bend_inputs();
     if (thorough) bend_ranks();
@@ -45,16 +45,16 @@ class Bender {
       if (thorough) bend_absent_attributes(*nodes[i], i);
     }
     bend_types();
-    return std::move(bent_);
+    return std::move(altered_);
   }
 
  private:
   // `change` receives the copy and its notes. It returns false if it changes nothing.
   template <class F>
   void add(std::string what, F&& change) {
-    Bent b{std::move(what), graph_.clone(), {}, {}};
+    Altered b{std::move(what), graph_.clone(), {}, {}};
     try {
-      if (change(b) && infer_again(*b.graph)) bent_.push_back(std::move(b));
+      if (change(b) && infer_again(*b.graph)) altered_.push_back(std::move(b));
     } catch (const Error&) {  // a type of which there are no tensors from doubles
     }
   }
@@ -62,7 +62,7 @@ class Bender {
   // Node `at` of the copy.
   template <class F>
   void at_node(std::string what, size_t at, F&& change) {
-    add(std::move(what), [&](Bent& b) { return change(*b.graph->nodes()[at]); });
+    add(std::move(what), [&](Altered& b) { return change(*b.graph->nodes()[at]); });
   }
 
   void bend_constants() {
@@ -72,7 +72,7 @@ class Bender {
       const auto values = v->constant().to_doubles();
       // Passes may assume that inputs are finite.
       const bool finite = std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
-      add(fmt::format("constant '{}' as an input", name), [&](Bent& b) {
+      add(fmt::format("constant '{}' as an input", name), [&](Altered& b) {
         ir::Value* constant = b.graph->find(name);
         ir::Value* input =
             b.graph->add_input(name, ir::ValueType::of(v->dtype(), v->constant().shape()));
@@ -81,7 +81,7 @@ class Bender {
         return finite;
       });
       const auto other = [&](const char* how, auto&& change) {
-        add(fmt::format("{} of constant '{}'", how, name), [&](Bent& b) {
+        add(fmt::format("{} of constant '{}'", how, name), [&](Altered& b) {
           if (values.empty()) return false;
           auto changed = values;
           change(changed);
@@ -110,25 +110,25 @@ class Bender {
       if (!v->type.is_static()) continue;
       for (size_t d = 0; d < v->shape().size(); d++) {
         for (const int64_t size : {v->shape()[d] + 1, int64_t{1}, int64_t{0}})
-          add(fmt::format("dimension {} of '{}' is {}", d, name, size), [&](Bent& b) {
+          add(fmt::format("dimension {} of '{}' is {}", d, name, size), [&](Altered& b) {
             b.graph->find(name)->type.shape[d] = size;
             return size > v->shape()[d] || (size < v->shape()[d] && !has_indices());
           });
-        add(fmt::format("dimension {} of '{}' is unknown", d, name), [&](Bent& b) {
+        add(fmt::format("dimension {} of '{}' is unknown", d, name), [&](Altered& b) {
           ir::ValueType& type = b.graph->find(name)->type;
           b.types[name] = type;
           type.shape[d] = kUnknownDim;
           return v->shape()[d] != 0;  // passes may assume that an unknown dimension is not 0
         });
       }
-      add(fmt::format("'{}' has a dimension more", name), [&](Bent& b) {
+      add(fmt::format("'{}' has a dimension more", name), [&](Altered& b) {
         Shape& shape = b.graph->find(name)->type.shape;
         shape.insert(shape.begin(), 2);
         return true;
       });
     }
     for (const bool unknown : {false, true})
-      add(unknown ? "no dimension is known" : "all inputs have a dimension more", [&](Bent& b) {
+      add(unknown ? "no dimension is known" : "all inputs have a dimension more", [&](Altered& b) {
         for (ir::Value* v : b.graph->inputs()) {
           if (unknown) b.types[v->name()] = v->type;
           if (unknown) std::fill(v->type.shape.begin(), v->type.shape.end(), kUnknownDim);
@@ -145,7 +145,7 @@ class Bender {
   // Inputs whose rank is unknown: each one, and all of them.
   void bend_ranks() {
     const auto forget = [&](const std::string& what, const auto& is_meant) {
-      add(what, [&](Bent& b) {
+      add(what, [&](Altered& b) {
         bool all_static = true;
         for (ir::Value* v : b.graph->inputs()) {
           if (v->is_constant() || !is_meant(v->name())) continue;
@@ -172,7 +172,7 @@ class Bender {
           if (d > 1) sizes.insert(d);
     for (const int64_t size : sizes)
       for (const int64_t other : {size + 1, int64_t{0}})
-        add(fmt::format("{} for every dimension of {}", other, size), [&](Bent& b) {
+        add(fmt::format("{} for every dimension of {}", other, size), [&](Altered& b) {
           for (ir::Value* v : b.graph->values())
             if (!v->producer()) resize(*v, size, other);
           return other > size || !has_indices();
@@ -208,7 +208,7 @@ class Bender {
 
   void bend_outputs(const ir::Node& node) {
     for (const ir::Value* v : node.outputs())
-      add(fmt::format("'{}' is an output too", v->name()), [&](Bent& b) {
+      add(fmt::format("'{}' is an output too", v->name()), [&](Altered& b) {
         b.graph->add_output(b.graph->find(v->name()));
         return !graph_.is_output(v) && !v->uses().empty();
       });
@@ -331,7 +331,7 @@ class Bender {
   // All floats of another type.
   void bend_types() {
     for (const DType type : {DType::f64, DType::f16})
-      add(fmt::format("in {}", dtype_name(type)), [&](Bent& b) {
+      add(fmt::format("in {}", dtype_name(type)), [&](Altered& b) {
         for (ir::Value* v : b.graph->values()) {
           if (v->producer() || v->dtype() != DType::f32) continue;
           if (v->is_constant())
@@ -345,7 +345,7 @@ class Bender {
 
   const ir::Graph& graph_;
   std::unique_ptr<ir::Graph> scratch_;  // where attributes are tried
-  std::vector<Bent> bent_;
+  std::vector<Altered> altered_;
 };
 
 using Feeds = std::map<std::string, Tensor>;
@@ -378,58 +378,60 @@ std::optional<Feeds> computed(const ir::Graph& graph, const Feeds& feeds) {
   }
 }
 
-void restore_types(ir::Graph& graph, const Bent& bent) {
-  for (const auto& [name, type] : bent.types)
+void restore_types(ir::Graph& graph, const Altered& altered) {
+  for (const auto& [name, type] : altered.types)
     if (ir::Value* v = graph.find(name); v && graph.is_input(v)) {
       const DType now = v->dtype();  // the pass may have changed it
       v->type = type;
       v->type.dtype = now;
     }
-  if (!bent.types.empty()) infer_again(graph);
+  if (!altered.types.empty()) infer_again(graph);
 }
 
-void expect_same(const Bent& bent, const std::vector<passes::PassCall>& calls, double tolerance,
-                 bool may_refuse) {
-  const auto before = bent.graph->clone(), after = bent.graph->clone();
-  restore_types(*before, bent);
+void expect_same(const Altered& altered, const std::vector<passes::PassCall>& calls,
+                 double tolerance, bool may_refuse) {
+  const auto before = altered.graph->clone(), after = altered.graph->clone();
+  restore_types(*before, altered);
   Feeds feeds, new_feeds;
   try {
     feeds = random_feeds(*before);
   } catch (const Error&) {
     return;
   }
-  for (const auto& [name, tensor] : bent.feeds) feeds[name] = tensor;
+  for (const auto& [name, tensor] : altered.feeds) feeds[name] = tensor;
   if (!computed(*before, feeds)) return;
   passes::PassManagerOptions options;
   options.print = [](std::string_view) {};
   try {
     passes::run_passes(*after, calls, options);
   } catch (const Error& e) {
-    if (!may_refuse) ADD_FAILURE() << bent.what << ": " << e.what();
+    if (!may_refuse) ADD_FAILURE() << altered.what << ": " << e.what();
     return;
   }
-  restore_types(*after, bent);
+  restore_types(*after, altered);
   if (!share_feeds(*after, feeds, new_feeds)) return;
   const auto expected = computed(*before, feeds), found = computed(*after, new_feeds);
   if (!expected) return;
   if (!found) {
-    ADD_FAILURE() << bent.what << ": the result cannot be computed\n"
-                  << ir::to_text(*bent.graph) << ir::to_text(*after);
+    ADD_FAILURE() << altered.what << ": the result cannot be computed\n"
+                  << ir::to_text(*altered.graph) << ir::to_text(*after);
     return;
   }
-  const std::string graphs = ir::to_text(*bent.graph) + ir::to_text(*after);
+  const std::string graphs = ir::to_text(*altered.graph) + ir::to_text(*after);
   for (const auto& [name, tensor] : *found)
     if (expected->contains(name))
       expect_close(expected->at(name), tensor, tolerance,
-                   fmt::format("{}, output '{}'\n{}", bent.what, name, graphs));
+                   fmt::format("{}, output '{}'\n{}", altered.what, name, graphs));
 }
 
 }  // namespace
 
-std::vector<Bent> bends_of(const ir::Graph& graph, Bends bends) { return Bender(graph).all(bends); }
+std::vector<Altered> alterations_of(const ir::Graph& graph, Alterations alterations) {
+  return Alterer(graph).all(alterations);
+}
 
-void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
-                           double tolerance, Bends bends) {
+void expect_same_when_altered(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
+                              double tolerance, Alterations alterations) {
   // A pass with arguments, or one that inspects the graph, may refuse it.
   const bool may_refuse = std::any_of(calls.begin(), calls.end(), [](const passes::PassCall& c) {
     return !c.arguments.empty() || c.pass->kind == passes::PassKind::inspect;
@@ -438,7 +440,7 @@ void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::Pas
     return c.pass->numerics == passes::Numerics::precision;
   });
   if (rounds) tolerance = std::max(tolerance, 2e-2);
-  for (const Bent& b : bends_of(graph, bends))
+  for (const Altered& b : alterations_of(graph, alterations))
     expect_same(b, calls, b.what == "in f16" ? std::max(tolerance, 1e-2) : tolerance, may_refuse);
 }
 
@@ -447,15 +449,15 @@ namespace {
 namespace fs = std::filesystem;
 const fs::path kCaseFolder = fs::path(POPRT_TEST_DATA) / "passes";
 
-class BentCases : public testing::TestWithParam<std::string> {};
+class AlteredCases : public testing::TestWithParam<std::string> {};
 
-TEST_P(BentCases, ComputeTheSame) {
+TEST_P(AlteredCases, ComputeTheSame) {
   for (const FileCase& c : read_cases((kCaseFolder / (GetParam() + ".txt")).string())) {
     if (c.kind == FileCase::Kind::fails || !c.measured) continue;
     SCOPED_TRACE(fmt::format("{}.txt:{}", GetParam(), c.line));
     const std::vector<passes::PassCall> calls{{&passes::pass_of(GetParam()), c.arguments}};
-    ASSERT_NO_THROW(
-        expect_same_when_bent(*parsed(c.before, c.opset), calls, c.tolerance, Bends::thorough));
+    ASSERT_NO_THROW(expect_same_when_altered(*parsed(c.before, c.opset), calls, c.tolerance,
+                                             Alterations::thorough));
   }
 }
 
@@ -547,16 +549,17 @@ class OutcomeCounts {
 
 // A pass that rewrites fewer or more graphs than before is noticed although all results are equal,
 // because ComputeTheSame compares results only.
-TEST(BentCases, FireOnTheRecordedNumberOfGraphs) {
+TEST(AlteredCases, FireOnTheRecordedNumberOfGraphs) {
   test::RecordedLines found;
   for (const std::string& name : case_names()) {
-    OutcomeCounts bent, texts;
+    OutcomeCounts altered, texts;
     for (const FileCase& c : read_cases((kCaseFolder / (name + ".txt")).string())) {
       if (c.kind == FileCase::Kind::fails) continue;
       const std::vector<passes::PassCall> calls{{&passes::pass_of(name), c.arguments}};
-      for (const Bent& b : bends_of(*parsed(c.before, c.opset))) bent.run(*b.graph, calls);
+      for (const Altered& b : alterations_of(*parsed(c.before, c.opset)))
+        altered.run(*b.graph, calls);
       // One number of the text is another one, or one line is missing: thresholds, axes and shapes.
-      for (const auto& [what, text] : bent_texts(c.before)) {
+      for (const auto& [what, text] : altered_texts(c.before)) {
         std::unique_ptr<ir::Graph> graph;
         try {
           graph = parsed(text, c.opset);
@@ -566,13 +569,13 @@ TEST(BentCases, FireOnTheRecordedNumberOfGraphs) {
         texts.run(*graph, calls);
       }
     }
-    found[name] = {"bent: " + bent.text(), "other text: " + texts.text()};
+    found[name] = {"altered: " + altered.text(), "other text: " + texts.text()};
   }
   expect_recorded(found, POPRT_TEST_DATA "/pass_results.txt",
-                  "What passes make of their cases, bent: bent_cases_test.cpp.");
+                  "What passes make of their cases, altered: altered_cases_test.cpp.");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BentCases, testing::ValuesIn(case_names()),
+INSTANTIATE_TEST_SUITE_P(All, AlteredCases, testing::ValuesIn(case_names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
