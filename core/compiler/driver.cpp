@@ -93,6 +93,17 @@ void scale_progress(Options& to, const DriverOptions& options, double from, doub
   };
 }
 
+// Between the operators of a model of 16-bit numbers, values have 16 bits, so rounding the rows of
+// a product is no additional error. Convolutions stay f32, because CPUs without dots of bf16
+// compute them slowly.
+void choose_half_products(const ir::Graph& graph, Options& options) {
+  const bool pairs = has_weights_of(graph, DType::bf16);
+  if (!pairs && !has_weights_of(graph, DType::f16)) return;
+  std::string& products =
+      options.pass_arguments["narrow_weights"].emplace("products", "auto").first->second;
+  if (!pairs && products == "auto") products = "auto_f16";
+}
+
 // Converts and lowers one part, or only lowers it if it is already converted.
 Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& graph,
                         const Part& part, bool is_converted = false) {
@@ -120,10 +131,7 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   }
   // Transformed weights depend on the shape; parts share plain ones.
   if (part.count > 1) options.compact = true;
-  // Between the operators of a bf16 model, values are bf16, so rounding the rows of a product is no
-  // additional error. Convolutions stay f32, because CPUs without dots of bf16 compute them slowly.
-  if (!options.reproducible && has_bf16_weights(graph))
-    options.pass_arguments["narrow_weights"].emplace("products", "auto");
+  if (!options.reproducible) choose_half_products(graph, options);
   Executable executable = compile(graph, options);
   if (options.passes_only) return executable;
   if (!rows.empty()) executable.notes[program::kBatchRows] = std::move(rows);

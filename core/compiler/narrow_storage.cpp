@@ -61,9 +61,9 @@ bool has_constant(const ir::Graph& graph, const Property& property) {
 
 bool has_narrow_constants(const ir::Graph& graph) { return has_constant(graph, is_narrow); }
 
-bool has_bf16_weights(const ir::Graph& graph) {
-  return has_constant(graph, [](const ir::Value& v) {
-    return v.is_constant() && v.dtype() == DType::bf16 && v.constant().shape().size() >= 2;
+bool has_weights_of(const ir::Graph& graph, DType dtype) {
+  return has_constant(graph, [dtype](const ir::Value& v) {
+    return v.is_constant() && v.dtype() == dtype && v.constant().shape().size() >= 2;
   });
 }
 

@@ -13,8 +13,8 @@ namespace poprt::compiler {
 // again.
 bool has_narrow_constants(const ir::Graph& graph);
 
-// Whether a graph has constants of bf16 with at least two dimensions.
-bool has_bf16_weights(const ir::Graph& graph);
+// Whether a graph has constants of the type with at least two dimensions.
+bool has_weights_of(const ir::Graph& graph, DType dtype);
 
 // Returns the records that a narrower type represents exactly. It packs each weight of f32.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,

@@ -18,6 +18,7 @@
 #include "kernels/calls/conv_stem_bf16.h"
 #include "kernels/calls/matmul.h"
 #include "kernels/calls/matmul_narrow.h"
+#include "kernels/common/half_products.h"
 #include "kernels/common/pack_matmul.h"
 #include "kernels/common/pack_narrow.h"
 #include "kernels/common/repack.h"
@@ -139,10 +140,9 @@ class Rewriter {
     return it->second;
   }
 
-  // Memory after the arena for the rows of a product. Instructions run one after the other and
-  // share it.
-  uint32_t add_rows(int64_t m, int64_t k) {
-    const int64_t row = kernels::isa::narrow_pair_bytes(k);
+  // Memory after the arena for the rows of a product, of `row` bytes. Instructions run one after
+  // the other and share it.
+  uint32_t add_rows(int64_t m, int64_t row) {
     const auto bytes = static_cast<uint64_t>(checked_mul(m, row));
     const uint64_t offset = align_up(arena_bytes_, program::kAlignment);
     to_.arena_bytes =
@@ -156,9 +156,13 @@ class Rewriter {
     call.format = format;
     call.block = std::max<int64_t>(kernels::isa::narrow_groups(format, call.k), 1) *
                  kernels::isa::narrow_group(format);
+    call.products = NarrowProducts::f32;
     if (format == NarrowFormat::bf16) {
       call.products = NarrowProducts::bf16;
-      operands.push_back(add_rows(call.m, call.k));
+      operands.push_back(add_rows(call.m, kernels::isa::narrow_pair_bytes(call.k)));
+    } else if (call.m > kernels::isa::kNarrowRows) {  // fewer rows have no products of f16
+      call.products = NarrowProducts::f16;
+      operands.push_back(add_rows(call.m, kernels::isa::narrow_half_bytes(call.k)));
     }
     become(in, call, std::move(operands));
   }
@@ -188,25 +192,37 @@ class Rewriter {
   }
 
   bool rewrite_narrow(Instruction& in) {
-    const auto c = calls::decode<calls::MatmulNarrow>(in.ints, in.floats);
-    if (precision_ == ExecutionPrecision::f16 || c.products != NarrowProducts::f32 ||
-        in.operands.size() != 7 || in.operands[2] != kNoBuffer || c.m < 1 ||
+    auto c = calls::decode<calls::MatmulNarrow>(in.ints, in.floats);
+    const bool half = c.products == NarrowProducts::f16;
+    if ((!half && c.products != NarrowProducts::f32) || in.operands.size() != (half ? 8 : 7) ||
+        in.operands[2] != kNoBuffer || c.m < 1 ||
         !has_bytes(in.operands[0],
                    static_cast<uint64_t>(checked_mul(checked_mul(c.m, c.k), int64_t{4}))))
       return false;
     std::vector<uint32_t> operands = in.operands;
+    operands.resize(7);  // without rows
+    if (precision_ == ExecutionPrecision::f32) {
+      if (!half) return false;
+      c.products = NarrowProducts::f32;
+      become(in, c, std::move(operands));
+      return true;
+    }
     if (c.format == NarrowFormat::f16) {
       const int64_t count = kernels::packed_narrow_bytes(c.format, c.k, c.n) / 2;
       const auto from = weights_at<f16_t>(operands[1], count);
       if (from.empty()) return false;
-      if (precision_ == ExecutionPrecision::automatic &&
-          !std::ranges::all_of(from, [](f16_t v) { return is_bf16(to_float(v)); }))
-        return false;
+      if (precision_ == ExecutionPrecision::f16 ||
+          (precision_ == ExecutionPrecision::automatic &&
+           !std::ranges::all_of(from, [](f16_t v) { return is_bf16(to_float(v)); }))) {
+        if (half || c.m <= kernels::isa::kNarrowRows) return false;
+        become_narrow(in, c, NarrowFormat::f16, std::move(operands));
+        return true;
+      }
       operands[1] = add_weights(from.data(), {-1, c.k, c.n}, static_cast<uint64_t>(count) * 2,
                                 DType::u8, [from, k = c.k, n = c.n](std::span<std::byte> to) {
                                   kernels::repack_halves(from, k, n, program::as_array<bf16_t>(to));
                                 });
-    } else if (c.format != NarrowFormat::bf16) {
+    } else if (precision_ == ExecutionPrecision::f16 || c.format != NarrowFormat::bf16) {
       return false;
     }
     become_narrow(in, c, NarrowFormat::bf16, std::move(operands));
@@ -370,15 +386,18 @@ ExecutionPrecision execution_precision_named(std::string_view name) {
        "`execution_precision`: expected f32, bf16, f16 or auto, found '{}'", name);
 }
 
+bool computes_in_f16() { return kernels::cpu_has_half_products(); }
+
 std::optional<RewrittenProgram> with_execution_precision(const Image& image,
-                                                         ExecutionPrecision precision) {
+                                                         ExecutionPrecision precision,
+                                                         bool half_products) {
   const Program& p = *image.program;
   if (precision == ExecutionPrecision::f32) {
     if (computes_bf16(p))
       fail(ErrorCode::failed_precondition,
            "execution_precision f32: the executable was compiled for products of bf16 and contains "
            "rounded weights; compile the model with execution_precision f32");
-    return std::nullopt;
+    if (!half_products || program::has_shards(p)) return std::nullopt;
   }
   if (program::has_shards(p))
     fail(ErrorCode::unimplemented,

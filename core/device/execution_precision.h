@@ -22,12 +22,15 @@ namespace poprt::device {
 enum class ExecutionPrecision {
   f32,
   bf16,       // both factors of a product are rounded to bf16; sums are f32
-  f16,        // weights are rounded to f16 and widened in registers; arithmetic is f32
-  automatic,  // bf16 for weights that bf16 represents, else f32
+  f16,        // weights are rounded to f16; products are f16 on CPUs that compute in it, else f32
+  automatic,  // bf16 for weights that bf16 represents, f16 for those stored as f16, else f32
 };
 
 // Throws invalid_argument for a name other than f32, bf16, f16 and auto.
 ExecutionPrecision execution_precision_named(std::string_view name);
+
+// Whether this CPU has kernels for products of f16.
+bool computes_in_f16();
 
 struct RewrittenProgram {
   program::Program program;
@@ -38,9 +41,12 @@ struct RewrittenProgram {
 // Returns the program with `precision`, or nullopt if no instruction changes. MatMul and Gemm with
 // constant weights change. With bf16, convolutions with constant weights change as well, except
 // depthwise ones, those of small groups and those that use Winograd's algorithm; values between
-// instructions stay f32. Throws failed_precondition for f32 if the program computes products of
-// bf16, because the exact weights are not in it, and unimplemented for a program for several IPUs.
+// instructions stay f32. With f32, products of f16 become products of f32 with the same weights, if
+// the CPU computes in f16 (`half_products`); other CPUs compute both equally. Throws
+// failed_precondition for f32 if the program computes products of bf16, because the exact weights
+// are not in it, and unimplemented for a program for several IPUs.
 std::optional<RewrittenProgram> with_execution_precision(const Image& image,
-                                                         ExecutionPrecision precision);
+                                                         ExecutionPrecision precision,
+                                                         bool half_products = computes_in_f16());
 
 }  // namespace poprt::device

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/calls/matmul_narrow.h"
+#include "kernels/common/half_products.h"
 #include "kernels/common/make_epilogue.h"
 #include "kernels/common/operands.h"
 
@@ -50,8 +51,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   }
   for (int64_t i = begin; i < end; i++) {
     if (p.products != NarrowProducts::f32 && i < p.tasks) {
-      const auto convert =
-          p.products == NarrowProducts::bytes ? p.table->to_bytes : p.table->to_pairs;
+      const auto convert = p.products == NarrowProducts::bytes  ? p.table->to_bytes
+                           : p.products == NarrowProducts::bf16 ? p.table->to_pairs
+                                                                : p.table->to_halves;
       convert(p.shape, o.a, o.rows, i * p.shape.m / p.tasks, (i + 1) * p.shape.m / p.tasks);
       continue;
     }
@@ -69,6 +71,9 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
         break;
       case NarrowProducts::bytes: p.table->bytes(p.vnni, p.shape, o, range); break;
       case NarrowProducts::bf16: p.table->pairs(p.shape, o, range); break;
+      case NarrowProducts::f16:
+        p.table->halves(true, p.shape, o, range, reinterpret_cast<float*>(scratch));
+        break;
     }
   }
 }
@@ -81,7 +86,8 @@ void split(Params& p, Plan& plan) {
   p.row_tasks = (m + p.task_rows - 1) / p.task_rows;
   const double panel_ns =
       plan.work / static_cast<double>(std::max<int64_t>(1, p.panels * p.row_tasks));
-  const int64_t unit = p.products == NarrowProducts::bf16 ? 4 : m > isa::kNarrowRows ? 3 : 1;
+  const bool four = p.products == NarrowProducts::bf16 || p.products == NarrowProducts::f16;
+  const int64_t unit = four ? 4 : m > isa::kNarrowRows ? 3 : 1;
   const int64_t most = std::max<int64_t>(1, (p.panels + 23) / 24);
   p.task_panels =
       std::clamp<int64_t>(static_cast<int64_t>(100e3 / std::max(panel_ns, 1.0)), 1, most);
@@ -109,15 +115,23 @@ void check(const Operands& r, const calls::MatmulNarrow& c, Params& p) {
     r.needs(kRows, DType::u8, {s.m, isa::narrow_row_bytes(s)});
   if (c.products == NarrowProducts::bf16)
     r.needs(kRows, DType::u8, {s.m, isa::narrow_pair_bytes(s.k)});
+  if (c.products == NarrowProducts::f16) {
+    r.check(!r.has(kScales), "products of f16 have no scales");
+    r.needs(kRows, DType::u8, {s.m, isa::narrow_half_bytes(s.k)});
+  }
 }
 
 // The fastest products that this CPU has and the call allows. `in_order` requires f32, the only
-// products that every instruction set rounds equally.
-NarrowProducts products_of_cpu(NarrowProducts allowed, NarrowFormat format,
-                               const isa::NarrowTable& table, bool in_order) {
-  if (in_order) return NarrowProducts::f32;
-  const bool has_bytes = table.bytes && (cpu_has_vnni() || format != NarrowFormat::u8);
+// products that every instruction set rounds equally. Few rows of weights of f16 are bound by the
+// memory, so they are computed in f32, too.
+NarrowProducts products_of_cpu(NarrowProducts allowed, const isa::NarrowShape& s,
+                               const isa::NarrowTable& table) {
+  if (s.in_order) return NarrowProducts::f32;
+  const bool has_bytes = table.bytes && (cpu_has_vnni() || s.format != NarrowFormat::u8);
   if (allowed == NarrowProducts::bytes && has_bytes) return allowed;
+  if (allowed == NarrowProducts::f16 && table.halves && cpu_has_half_products() &&
+      s.m > isa::kNarrowRows)
+    return allowed;
   if (allowed != NarrowProducts::bf16) return NarrowProducts::f32;
   if (table.pairs && cpu_has_bf16()) return allowed;
   warn_without_bf16();
@@ -146,7 +160,7 @@ Plan prepare(const Call& call) {
   check(r, c, *p);
   p->table = &POPRT_SELECT_ISA(narrow);
   p->vnni = cpu_has_vnni();
-  p->products = products_of_cpu(c.products, s.format, *p->table, s.in_order);
+  p->products = products_of_cpu(c.products, s, *p->table);
   p->pieces = p->products == NarrowProducts::f32 && p->table->pieces && p->vnni && !s.in_order &&
               isa::narrow_pieces_fit(s);
 
@@ -154,6 +168,7 @@ Plan prepare(const Call& call) {
              products = static_cast<double>(s.n) * static_cast<double>(s.k);
   const double bytes = products * static_cast<double>(isa::narrow_bits(s.format)) / 8;
   const double speed = p->products == NarrowProducts::bytes  ? 300
+                       : p->products == NarrowProducts::f16  ? 280
                        : p->products == NarrowProducts::bf16 ? 200
                                                              : 100;  // operations in a ns
   Plan plan;
@@ -163,7 +178,8 @@ Plan prepare(const Call& call) {
               rows * static_cast<double>(s.n) * epilogue_ns(s.epilogue);
   split(*p, plan);
   plan.rounds = p->products == NarrowProducts::f32 ? 1 : 2;
-  if (p->products == NarrowProducts::f32) plan.scratch_bytes = kBufferBytes;
+  if (p->products == NarrowProducts::f32 || p->products == NarrowProducts::f16)
+    plan.scratch_bytes = kBufferBytes;
   if (p->pieces)
     plan.scratch_bytes += static_cast<uint64_t>(checked_mul(s.m, isa::narrow_piece_bytes(s)));
   plan.params = std::move(p);

@@ -170,10 +170,10 @@ typedef struct poprt_runner_options {
    * was compiled ahead. Beyond it, the least recently used shape is removed. 0: 16. Since 1.0. */
   int32_t max_shapes;
   /* The precision of products with constant weights: "f32"; "bf16", which rounds both factors;
-   * "f16", which rounds the weights of MatMul and Gemm and computes in f32; or "auto", which is
-   * bf16 for weights that bf16 represents. Weights are packed once and kept in the cache folder:
-   * POPXL_CACHE_DIR or POPART_CACHE_DIR, else poprt in XDG_CACHE_HOME or ~/.cache. Null: that of
-   * the executable. Since 1.0. */
+   * "f16", which rounds the weights of MatMul and Gemm, and both factors on CPUs with AVX512-FP16;
+   * or "auto", which is bf16 for weights that bf16 represents, and f16 for those that are stored as
+   * f16. Weights are packed once and kept in the cache folder: POPXL_CACHE_DIR or POPART_CACHE_DIR,
+   * else poprt in XDG_CACHE_HOME or ~/.cache. Null: that of the executable. Since 1.0. */
   const char* execution_precision;
   /* </options:runner> */
 } poprt_runner_options;

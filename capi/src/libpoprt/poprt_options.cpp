@@ -367,10 +367,11 @@ constexpr OptionRow kOptions[] = {
      .help =
          "Type to which MatMul, Gemm and Conv with constant weights round both operands; sums are "
          "f32",
-     .note = "f16 rounds only the weights of MatMul and Gemm; auto: bf16 for weights that bf16 "
-             "represents, else f32 (the default for MatMul and Gemm of bf16 models); a CPU without "
-             "dots of bf16 warns, and does not round the other "
-             "operand of MatMul and Gemm; docs/precision.md",
+     .note = "f16 is only for MatMul and Gemm, and its sums of 32 products are f16; auto: bf16 for "
+             "weights that bf16 represents, f16 for other weights of an f16 model, else f32 (the "
+             "default for MatMul and Gemm of bf16 and f16 models); a CPU without products of f16 "
+             "does not round the other operand, and one without dots of bf16 warns, and does not "
+             "round the other operand of MatMul and Gemm; docs/precision.md",
      .standard = "f32",
      .choices = "f32,bf16,f16,auto",
      .since = {},

@@ -18,6 +18,7 @@ enum class NarrowProducts : int64_t {
   f32,
   bytes,  // rows of a become bytes with a scale for each part of a block
   bf16,   // rows of a are rounded to bf16
+  f16,    // rows of a and sums of 32 products are rounded to f16
 };
 
 struct MatmulNarrow {
@@ -38,7 +39,7 @@ struct MatmulNarrow {
     f.size("n", n);
     f.size("k", k, 1);
     f.choice("format", format, isa::kLastNarrowFormat);
-    f.choice("products", products, NarrowProducts::bf16);
+    f.choice("products", products, NarrowProducts::f16);
     f.size("block", block, 1);
     f.size("part", part, 1);
     f.integer("zero", zero, 0, 255);
@@ -47,6 +48,8 @@ struct MatmulNarrow {
     f.require(block % group == 0, "a block is not a whole number of groups");
     f.require(products != NarrowProducts::bf16 || format == isa::NarrowFormat::bf16,
               "products of bf16 require weights of bf16");
+    f.require(products != NarrowProducts::f16 || format == isa::NarrowFormat::f16,
+              "products of f16 require weights of f16");
     f.require(
         products != NarrowProducts::bytes || (isa::is_integer(format) && part % group == 0 &&
                                               block % part == 0 && part % 16 == 0 && part <= 1024),

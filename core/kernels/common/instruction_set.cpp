@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "kernels/common/half_products.h"
 
 namespace poprt::kernels {
 namespace {
@@ -47,6 +48,15 @@ bool cpu_has_vnni() {
 bool cpu_has_bf16() {
 #if defined(__x86_64__)
   static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_BF16);
+  return has;
+#else
+  return false;
+#endif
+}
+
+bool cpu_has_half_products() {
+#if defined(__x86_64__)
+  static const bool has = cpu_isa() == Isa::avx512 && CPU_FEATURE_ACTIVE(AVX512_FP16);
   return has;
 #else
   return false;

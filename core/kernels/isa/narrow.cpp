@@ -3,6 +3,7 @@
 #include "kernels/isa/isa.h"
 #include "kernels/isa/math.h"
 #include "kernels/isa/narrow_bytes.h"
+#include "kernels/isa/narrow_halves.h"
 #include "kernels/isa/narrow_pairs.h"
 #include "kernels/isa/narrow_pieces.h"
 #include "kernels/isa/narrow_weights.h"
@@ -168,6 +169,17 @@ void widened(const NarrowShape& s, const NarrowOperands& o, const NarrowRange& r
   });
 }
 
+#if defined(__AVX512F__)
+void halves(bool native, const NarrowShape& s, const NarrowOperands& o, const NarrowRange& range,
+            float* buffer) noexcept {
+  narrow_halves(native, s, o, range, buffer,
+                [&](const NarrowRange& row) { few_rows<HalfWeights>(s, o, row); });
+}
+#define POPRT_NARROW_HALVES halves, to_halves
+#else
+#define POPRT_NARROW_HALVES nullptr, nullptr
+#endif
+
 POPRT_INLINE int64_t left_of(int64_t n) { return n < 16 ? n : 16; }
 
 void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
@@ -216,6 +228,7 @@ void to_bytes(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_b
 
 extern const NarrowTable POPRT_ISA_NAME(narrow);
 const NarrowTable POPRT_ISA_NAME(narrow) = {
-    widened, POPRT_NARROW_BYTES, to_bytes, POPRT_NARROW_PAIRS, to_pairs, POPRT_NARROW_PIECES};
+    widened,  POPRT_NARROW_BYTES,  to_bytes,           POPRT_NARROW_PAIRS,
+    to_pairs, POPRT_NARROW_PIECES, POPRT_NARROW_HALVES};
 
 }  // namespace poprt::kernels::isa

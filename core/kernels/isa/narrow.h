@@ -105,6 +105,15 @@ struct NarrowTable {
   // Splits all rows of o.a into pieces in o.rows. Returns false if a value is not finite or a part
   // is too small; then the result has no meaning.
   bool (*to_pieces)(const NarrowShape& s, const NarrowOperands& o) noexcept;
+  // Computes with products of f16 (isa/narrow_halves.h); o.rows has rows of narrow_half_bytes(),
+  // and `buffer` kNarrowBuffer floats. A row of a tile whose sums are not finite is computed in
+  // f32. `native` requires AVX512-FP16; otherwise the same bits are computed slowly, for tests.
+  // Null if this instruction set has no such products. Only for weights of f16 without scales.
+  void (*halves)(bool native, const NarrowShape& s, const NarrowOperands& o,
+                 const NarrowRange& range, float* buffer) noexcept;
+  // Rounds rows of a, times a power of two, to f16.
+  void (*to_halves)(const NarrowShape& s, const float* a, uint8_t* rows, int64_t row_begin,
+                    int64_t row_end) noexcept;
 };
 POPRT_DECLARE_ISA(NarrowTable, narrow)
 
@@ -127,6 +136,9 @@ namespace {
 }
 // Rows of bf16 are a line longer, so that rows of a tile are in different sets of the L1 cache.
 [[maybe_unused]] constexpr int64_t narrow_pair_bytes(int64_t k) { return (k + 31) / 32 * 64 + 64; }
+// Rows of f16 have each value twice, so that an instruction reads it for all columns without
+// shuffling, and a line for their scale.
+[[maybe_unused]] constexpr int64_t narrow_half_bytes(int64_t k) { return (k + 15) / 16 * 64 + 64; }
 
 }  // namespace
 }  // namespace poprt::kernels::isa

@@ -179,6 +179,10 @@ void lower_narrow_matmul(LowerContext& ctx, const NarrowMatmul& p) {
         {c.n, 1, p.scale_by_block, p.scale_by_n, DType::f32, 0, quarter_factor(c.format)});
   if (p.products == calls::NarrowProducts::bf16 && c.format == NarrowFormat::bf16)
     c.products = calls::NarrowProducts::bf16;
+  // Few rows are bound by the memory on every CPU and need no rows of f16.
+  if (p.products == calls::NarrowProducts::f16 && c.format == NarrowFormat::f16 &&
+      c.m > kernels::isa::kNarrowRows && !p.scales.defined())
+    c.products = calls::NarrowProducts::f16;
   const auto panels = pack_narrow_panels(ctx, p.b, p.matrix);
   const int64_t columns = checked_mul(kernels::narrow_panels(c.n), kNarrowPanel);
   const auto bias = p.bias.defined() ? pack_bias(ctx, p.bias, c.n, columns) : LowerContext::kNone;
@@ -186,6 +190,8 @@ void lower_narrow_matmul(LowerContext& ctx, const NarrowMatmul& p) {
                                              p.residual, p.c};
   if (c.products == calls::NarrowProducts::bf16)
     operands.push_back(ctx.temporary(DType::u8, {c.m, kernels::isa::narrow_pair_bytes(c.k)}));
+  if (c.products == calls::NarrowProducts::f16)
+    operands.push_back(ctx.temporary(DType::u8, {c.m, kernels::isa::narrow_half_bytes(c.k)}));
   if (c.products == calls::NarrowProducts::bytes) {
     const kernels::isa::NarrowShape shape = {.m = c.m,
                                              .n = c.n,

@@ -5,7 +5,8 @@
 // attribute `zero_point`), integers of any type. Both have one element, or one for each column and
 // each `block_size` values of K (0: all of K), in the order of the axes of the weights. Attribute
 // `products` states the rounding of x that kernels may apply: "f32" (default) none, "bytes" to
-// bytes that have a scale for each block, "bf16" to bf16.
+// bytes that have a scale for each block, "bf16" to bf16, "f16" to f16, which also allows sums of
+// 32 products in f16.
 #include "base/checked.h"
 #include "ops/common/axes.h"
 #include "ops/common/matmul.h"
@@ -49,6 +50,7 @@ calls::NarrowProducts narrow_products(const LowerContext& ctx) {
   const std::string name = ctx.node.string_attr("products", "f32");
   if (name == "f32") return calls::NarrowProducts::f32;
   if (name == "bytes") return calls::NarrowProducts::bytes;
+  if (name == "f16") return calls::NarrowProducts::f16;
   if (name != "bf16") ctx.fail_unsupported("products = {}", name);
   return calls::NarrowProducts::bf16;
 }

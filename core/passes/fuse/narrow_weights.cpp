@@ -1,8 +1,7 @@
 // Stores f32 weights of poprt.Linear and tables of Gather in a narrower type. Weights that were
 // f16, bf16 or 8-bit floats in the model become that type again, which changes no number: kernels
-// widen them in registers. If products of bf16 are chosen, all weights of poprt.Linear are rounded
-// to bf16, or to f16 if that is chosen: then products are f32. The rows that a Gather selects are
-// widened after it.
+// widen them in registers. If products of bf16 or f16 are chosen, all weights of poprt.Linear are
+// rounded to that type. The rows that a Gather selects are widened after it.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +21,7 @@ constexpr size_t kScales = 4;
 // Smaller weights are in a cache, and a wider type is read faster.
 constexpr int64_t kLeastWeights = 4096;
 
-enum class Products { f32, bf16, f16, by_weights };
+enum class Products { f32, bf16, f16, by_weights, by_halves };
 
 Products chosen(const PassContext& context) {
   const std::string& name = context.text("products");
@@ -30,7 +29,9 @@ Products chosen(const PassContext& context) {
   if (name == "bf16") return Products::bf16;
   if (name == "f16") return Products::f16;
   if (name == "auto") return Products::by_weights;
-  fail(ErrorCode::invalid_argument, "products is '{}', expected f32, bf16, f16 or auto", name);
+  if (name == "auto_f16") return Products::by_halves;
+  fail(ErrorCode::invalid_argument, "products is '{}', expected f32, bf16, f16, auto or auto_f16",
+       name);
 }
 
 Tensor rounded_to_bf16(const Tensor& weights) {
@@ -67,7 +68,9 @@ void narrow(Node& n, Products products, PassContext& context) {
   Graph& g = n.graph();
   if (products == Products::f16)
     if (const auto halves = rounded_to_f16(weights)) {
-      if (context.allow()) n.set_input(1, g.add_constant(w->name() + "_f16", *halves));
+      if (!context.allow()) return;
+      n.set_input(1, g.add_constant(w->name() + "_f16", *halves));
+      n.attributes["products"] = std::string("f16");
       return;
     }
   if (!pairs && weights.count() < kLeastWeights) return;
@@ -80,6 +83,8 @@ void narrow(Node& n, Products products, PassContext& context) {
   const auto numbers = ops::narrow_numbers(weights);
   if (!numbers || !context.allow()) return;
   n.set_input(1, g.add_constant(w->name() + "_narrow", numbers->values));
+  if (products == Products::by_halves && numbers->values.dtype() == DType::f16)
+    n.attributes["products"] = std::string("f16");
   if (dtype_bits(numbers->values.dtype()) == 8)
     n.set_input(kScales,
                 g.add_constant(w->name() + "_scale", Tensor::of<float>({1}, {numbers->scale})));
@@ -132,8 +137,8 @@ const PassDef def = {
     .run = run,
     .parameters = {
         {"products", ParameterKind::text,
-         "f32, bf16, f16 (weights are f16, products are f32), or auto: bf16 for weights that "
-         "bf16 represents",
+         "f32, bf16, f16, auto: bf16 for weights that bf16 represents, or auto_f16: f16 for "
+         "weights of which f16 is the narrowest type",
          "f32"},
         {"find", ParameterKind::flag,
          "whether to look for narrower types; the compiler does so if a constant of the "

@@ -81,15 +81,15 @@ Tensor reference(const Tensor& x) {
 constexpr double kTolerance = 1e-5;  // f32 sums of four products, three times
 
 // The fields of the products of a model with weights [64, 96] of a type.
-std::string product_numbers(const std::string& type, const DriverOptions& options) {
+std::string product_numbers(const std::string& type, const DriverOptions& options, int rows = 3) {
   std::string values;
   for (int i = 0; i < 64 * 96; i++)
     values += (i ? ", " : "") + std::to_string((i * 37 % 101 - 50) / 64.0);
-  const Executable e =
-      compile_model(ir::parse_text("graph \"g\" opset {\"\": 17} {\n  input %x : " + type +
-                                   "[3,64]\n  const %w : " + type + "[64,96] = [" + values +
-                                   "]\n  %y : ? = MatMul(%x, %w)\n  output %y\n}\n"),
-                    options);
+  const Executable e = compile_model(
+      ir::parse_text("graph \"g\" opset {\"\": 17} {\n  input %x : " + type + "[" +
+                     std::to_string(rows) + ",64]\n  const %w : " + type + "[64,96] = [" + values +
+                     "]\n  %y : ? = MatMul(%x, %w)\n  output %y\n}\n"),
+      options);
   std::string numbers;
   for (const auto& in : e.program.main)
     if (e.program.kernels[in.kernel].starts_with("matmul"))
@@ -112,6 +112,27 @@ TEST(Driver, ProductsOfABf16ModelAreBf16) {
   options.pass_arguments.clear();
   options.reproducible = true;
   EXPECT_FALSE(has("bf16", "products=2"));
+}
+
+// bf16 represents these weights, too.
+TEST(Driver, ProductsOfManyRowsOfAnF16ModelAreF16) {
+  DriverOptions options;
+  const auto has = [&](const char* type, int rows) {
+    const std::string numbers = product_numbers(type, options, rows);
+    return numbers.find("products=3") != numbers.npos;
+  };
+  EXPECT_TRUE(has("f16", 5)) << product_numbers("f16", options, 5);
+  EXPECT_FALSE(has("f16", 3)) << "few rows are f32";
+  EXPECT_FALSE(has("bf16", 5));
+  EXPECT_FALSE(has("f32", 5));
+  std::string& products = options.pass_arguments["narrow_weights"]["products"];
+  products = "auto";
+  EXPECT_TRUE(has("f16", 5));
+  products = "f32";
+  EXPECT_FALSE(has("f16", 5)) << "the option is f32";
+  options.pass_arguments.clear();
+  options.reproducible = true;
+  EXPECT_FALSE(has("f16", 5));
 }
 
 // Runs model k of a fused executable, with input graphK/x; inputs of the other model are zeros.

@@ -46,15 +46,17 @@ TEST(Narrow, ConstantsOfFewBitsAreLookedFor) {
   EXPECT_FALSE(nested("f32"));
 }
 
-TEST(Narrow, WeightsOfBf16HaveTwoDimensions) {
-  const auto has = [](const std::string& type) {
-    return has_bf16_weights(*ir::parse_text(
-        "graph \"g\" opset {\"\": 17} {\n  input %x : f32[2]\n  const %k : " + type +
-        "\n  %y : ? = Add(%x, %k)\n  output %y\n}\n"));
+TEST(Narrow, WeightsOf16BitsHaveTwoDimensions) {
+  const auto has = [](const std::string& type, DType dtype = DType::bf16) {
+    return has_weights_of(
+        *ir::parse_text("graph \"g\" opset {\"\": 17} {\n  input %x : f32[2]\n  const %k : " +
+                        type + "\n  %y : ? = Add(%x, %k)\n  output %y\n}\n"),
+        dtype);
   };
   EXPECT_TRUE(has("bf16[1,2] = [1.0, 2.0]"));
   EXPECT_FALSE(has("bf16[2] = [1.0, 2.0]"));
   EXPECT_FALSE(has("f16[1,2] = [1.0, 2.0]"));
+  EXPECT_TRUE(has("f16[1,2] = [1.0, 2.0]", DType::f16));
 }
 
 // One weight of `count` floats, all of `value`, which instructions read as f32, and as `other`.

@@ -20,6 +20,7 @@
 #include "kernels/calls/conv_stem.h"
 #include "kernels/calls/matmul.h"
 #include "kernels/calls/matmul_narrow.h"
+#include "kernels/common/half_products.h"
 #include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_conv.h"
 #include "kernels/common/pack_matmul.h"
@@ -202,8 +203,46 @@ TEST(ExecutionPrecision, NarrowWeightsBecomePairs) {
     const auto weight = [&](float w) { return as_bf16(half ? as_f16(w) : w); };
     EXPECT_LT(p.error(y, kernels::cpu_has_bf16() ? as_bf16 : not_rounded, weight), 1e-6);
     EXPECT_EQ(with_execution_precision(image, ExecutionPrecision::automatic).has_value(), !half);
-    EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f16));
+    EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f16))
+        << "three rows have no products of f16";
   }
+}
+
+calls::NarrowProducts products_of(const Image& image) {
+  const auto& in = image.program->main[0];
+  return calls::decode<calls::MatmulNarrow>(in.ints, in.floats).products;
+}
+
+TEST(ExecutionPrecision, ManyRowsOfF16HaveProductsOfF16) {
+  const PreciseProduct p(5, 50, 70);
+  const auto bound = [](const Image& of) {
+    return kernels::cpu_has_half_products() && products_of(of) == calls::NarrowProducts::f16
+               ? 33 * 0x1p-11
+               : 1e-6;
+  };
+  const Image image = rewritten(p.image(), ExecutionPrecision::f16);
+  EXPECT_EQ(products_of(image), calls::NarrowProducts::f16);
+  EXPECT_EQ(image.program->main[0].operands.size(), 8u) << "with memory for rows";
+  EXPECT_LT(p.error(run_once(image, p.x, 350), not_rounded, as_f16), bound(image));
+  EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f16)) << "it is f16";
+  EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::automatic)) << "it is f16";
+  // f32 has the same weights.
+  EXPECT_FALSE(with_execution_precision(image, ExecutionPrecision::f32, false))
+      << "a CPU that does not compute in f16 computes in f32";
+  const auto changed = with_execution_precision(image, ExecutionPrecision::f32, true);
+  ASSERT_TRUE(changed);
+  const Image exact = loaded_image(changed->program, changed->weights);
+  EXPECT_EQ(products_of(exact), calls::NarrowProducts::f32);
+  EXPECT_EQ(exact.program->main[0].operands.size(), 7u);
+  EXPECT_LT(p.error(run_once(exact, p.x, 350), not_rounded, as_f16), 1e-6);
+  // These products can become f16, and those of f16 can become bf16.
+  EXPECT_EQ(products_of(rewritten(exact, ExecutionPrecision::automatic)),
+            calls::NarrowProducts::f16);
+  const Image pairs = rewritten(image, ExecutionPrecision::bf16);
+  EXPECT_EQ(products_of(pairs), calls::NarrowProducts::bf16);
+  EXPECT_LT(p.error(run_once(pairs, p.x, 350), kernels::cpu_has_bf16() ? as_bf16 : not_rounded,
+                    [](float w) { return as_bf16(as_f16(w)); }),
+            1e-6);
 }
 
 // Convolutions of 3x3 with 20 channels, and of a plain image of 3 channels.

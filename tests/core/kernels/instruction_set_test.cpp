@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/common/half_products.h"
+
 namespace poprt::kernels {
 namespace {
 
@@ -44,8 +46,16 @@ bool supports_vbmi() {
 #endif
 }
 
-int code_of(Isa isa, bool vnni, bool vbmi) {
-  return static_cast<int>(isa) + (vnni ? 10 : 0) + (vbmi ? 20 : 0);
+bool supports_half_products() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512fp16");
+#else
+  return false;
+#endif
+}
+
+int code_of(Isa isa, bool vnni, bool vbmi, bool half_products) {
+  return static_cast<int>(isa) + (vnni ? 10 : 0) + (vbmi ? 20 : 0) + (half_products ? 40 : 0);
 }
 
 class Cpu : public ::testing::Test {
@@ -77,9 +87,11 @@ TEST_F(Cpu, UsesInstructionSetsUpToTheRequestedOne) {
   for (const auto& [name, isa] : wanted) {
     ::setenv("POPRT_ISA", name, 1);
     const bool wide = isa == Isa::avx512;
+    const int want = code_of(isa, wide && supports_vnni(), wide && supports_vbmi(),
+                             wide && supports_half_products());
     EXPECT_EXIT(
-        std::_Exit(code_of(cpu_isa(), cpu_has_vnni(), cpu_has_vbmi())),
-        testing::ExitedWithCode(code_of(isa, wide && supports_vnni(), wide && supports_vbmi())), "")
+        std::_Exit(code_of(cpu_isa(), cpu_has_vnni(), cpu_has_vbmi(), cpu_has_half_products())),
+        testing::ExitedWithCode(want), "")
         << name;
   }
 }

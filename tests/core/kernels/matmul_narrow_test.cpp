@@ -326,5 +326,32 @@ TEST(MatmulNarrow, ProductsOfBf16RequireWeightsOfBf16) {
   EXPECT_THROW(test::prepare_call(call, operands), Error);
 }
 
+// A product of f16 of 6x40x33, whose rows may be missing or have another size.
+void prepare_halves(int64_t row_bytes, NarrowFormat format = NarrowFormat::f16) {
+  calls::MatmulNarrow call{.m = 6,
+                           .n = 33,
+                           .k = 40,
+                           .format = format,
+                           .products = calls::NarrowProducts::f16,
+                           .block = 64,
+                           .epilogue = {}};
+  std::vector<Tensor> operands = {Tensor::zeros(DType::f32, {6, 40}),
+                                  Tensor::zeros(DType::u8, {packed_narrow_bytes(format, 40, 33)}),
+                                  Tensor(),
+                                  Tensor(),
+                                  Tensor(),
+                                  Tensor(),
+                                  Tensor::zeros(DType::f32, {6, 33})};
+  if (row_bytes) operands.push_back(Tensor::zeros(DType::u8, {6, row_bytes}));
+  test::prepare_call(call, operands);
+}
+
+TEST(MatmulNarrow, ProductsOfF16RequireWeightsAndRowsOfF16) {
+  prepare_halves(isa::narrow_half_bytes(40));
+  EXPECT_THROW(prepare_halves(isa::narrow_half_bytes(40), NarrowFormat::bf16), Error);
+  EXPECT_THROW(prepare_halves(0), Error);
+  EXPECT_THROW(prepare_halves(isa::narrow_half_bytes(40) - 64), Error);
+}
+
 }  // namespace
 }  // namespace poprt::kernels::matmul_narrow_test

@@ -11,6 +11,7 @@
 
 #include "base/half.h"
 #include "base/quarter.h"
+#include "kernels/common/half_products.h"
 #include "kernels/common/instruction_set.h"
 #include "kernels/common/pack_narrow.h"
 
@@ -162,6 +163,16 @@ struct NarrowProduct {
     b.table->bytes(b.vnni, shape, operands(), {0, shape.m, 0, narrow_panels(shape.n)});
   }
 
+  void run_halves(const NarrowBuild& b, bool native) {
+    const int64_t stride = isa::narrow_half_bytes(shape.k), panel_count = narrow_panels(shape.n);
+    rows.assign(static_cast<size_t>(shape.m * stride), 0x55);
+    b.table->to_halves(shape, x.data(), rows.data(), 0, shape.m);
+    std::vector<float> buffer(isa::kNarrowBuffer, NAN);
+    const int64_t middle = panel_count / 2 / 4 * 4;
+    b.table->halves(native, shape, operands(), {0, shape.m, 0, middle}, buffer.data());
+    b.table->halves(native, shape, operands(), {0, shape.m, middle, panel_count}, buffer.data());
+  }
+
   void run_pairs(const NarrowBuild& b) {
     rows.assign(static_cast<size_t>(shape.m * isa::narrow_pair_bytes(shape.k)), 0x55);
     b.table->to_pairs(shape, x.data(), rows.data(), 0, shape.m);
@@ -245,6 +256,142 @@ TEST(Narrow, ProductsOfBf16RoundOnlyTheRows) {
     p.run_pairs(b);
     ASSERT_NO_FATAL_FAILURE(p.expect(b.name, false, 0x1p-8));
   }
+}
+
+// The builds with products of f16: the emulated ones, and on a CPU that has them the native ones.
+template <class F>
+void with_half_builds(F f) {
+  bool any = false;
+  for (const NarrowBuild& b : narrow_builds()) {
+    if (!b.table->halves || any) continue;
+    any = true;
+    f(b, false);
+    if (cpu_has_half_products()) f(b, true);
+  }
+  if (!any) GTEST_SKIP() << "the CPU has no AVX-512";
+}
+
+// x * w + sum of numbers of f16, rounded once to f16. A long double has all bits of the sum.
+double fma_of_halves(double x, double w, double sum) {
+  const long double exact =
+      static_cast<long double>(x) * static_cast<long double>(w) + static_cast<long double>(sum);
+  if (exact == 0) return 0;
+  const long double step = std::ldexp(1.0L, std::max(std::ilogb(exact) - 10, -24));
+  return static_cast<double>(std::nearbyint(exact / step) * step);
+}
+
+double as_half(double v) { return static_cast<double>(to_float(to_f16(static_cast<float>(v)))); }
+
+// Sets operands of many magnitudes.
+void fill_wide(NarrowProduct& p, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal;
+  for (float& v : p.x) v = normal(rng) * std::ldexp(1.0f, static_cast<int>(rng() % 40) - 30);
+  std::vector<uint16_t> halves;
+  for (float& v : p.w) {
+    const f16_t half = to_f16(normal(rng) * std::ldexp(1.0f, static_cast<int>(rng() % 24) - 20));
+    v = to_float(half);
+    halves.push_back(half.bits);
+  }
+  pack_narrow_halves(halves, NarrowFormat::f16, {p.shape.k, p.shape.n, p.shape.n, 1},
+                     {reinterpret_cast<uint16_t*>(p.panels.data()), p.panels.size() / 2});
+}
+
+// The result of row r and column j, with the roundings that isa/narrow_halves.h states.
+float rounded_result(const NarrowProduct& p, int64_t r, int64_t j) {
+  const auto [n, k] = std::pair(p.shape.n, p.shape.k);
+  float top = 0;
+  for (int64_t i = 0; i < k; i++)
+    top = std::max(top, std::abs(p.x[static_cast<size_t>(r * k + i)]));
+  const int exponent = std::ilogb(top) - 4;  // the largest magnitude becomes 16 to 32
+  float sum = 0;
+  for (int64_t begin = 0; begin < k; begin += 32) {
+    double part = 0;
+    for (int64_t i = begin; i < std::min(k, begin + 32); i++)
+      part = fma_of_halves(
+          as_half(std::ldexp(static_cast<double>(p.x[static_cast<size_t>(r * k + i)]), -exponent)),
+          static_cast<double>(p.w[static_cast<size_t>(i * n + j)]), part);
+    sum += static_cast<float>(part);
+  }
+  return std::fma(sum, std::ldexp(1.0f, exponent), p.bias[static_cast<size_t>(j)]) +
+         p.residual[static_cast<size_t>(r * n + j)];
+}
+
+TEST(NarrowHalves, EveryMultiplyAddIsRoundedOnceToF16) {
+  with_half_builds([](const NarrowBuild& b, bool native) {
+    for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{5, 17, 31},
+                                  {13, 70, 68},
+                                  {1, 1, 1},
+                                  {24, 33, 100},
+                                  {7, 64, 530}}) {
+      NarrowProduct p(NarrowFormat::f16, m, n, k, 0, false, false, 1);
+      fill_wide(p, static_cast<uint32_t>(k));
+      p.run_halves(b, native);
+      for (int64_t r = 0; r < m; r++)
+        for (int64_t j = 0; j < n; j++)
+          ASSERT_EQ(p.y[static_cast<size_t>(r * n + j)], rounded_result(p, r, j))
+              << "native " << native << ", row " << r << ", column " << j << " of " << m << "x" << n
+              << "x" << k;
+    }
+  });
+}
+
+TEST(NarrowHalves, ErrorsAreWithinTheStatedBound) {
+  with_half_builds([](const NarrowBuild& b, bool native) {
+    double square = 0, difference = 0;
+    for (const auto& [n, k, block] : kSizes)
+      for (int64_t m = 1; m <= 17; m++) {
+        NarrowProduct p(NarrowFormat::f16, m, n, k, 0, false, false, static_cast<uint32_t>(m));
+        p.run_halves(b, native);
+        ASSERT_NO_FATAL_FAILURE(p.expect(b.name, false, 33 * 0x1p-11));
+        const std::vector<float> rounded = p.y;
+        p.run_widened(b);
+        for (size_t i = 0; i < rounded.size(); i++) {
+          square += static_cast<double>(p.y[i]) * static_cast<double>(p.y[i]);
+          difference += std::pow(static_cast<double>(rounded[i] - p.y[i]), 2);
+        }
+      }
+    EXPECT_LT(std::sqrt(difference / square), 1.5e-3);
+    EXPECT_GT(difference, 0);
+    // More rows than the buffer has room for, and more values of k than a part of the weights.
+    NarrowProduct p(NarrowFormat::f16, 150, 20, 520, 0, false, false, 1);
+    p.run_halves(b, native);
+    ASSERT_NO_FATAL_FAILURE(p.expect(b.name, false, 33 * 0x1p-11));
+  });
+}
+
+// Parts beyond 65504, and numbers that are not finite, are computed in f32, and only those rows.
+TEST(NarrowHalves, RowsThatOverflowF16AreComputedInF32) {
+  with_half_builds([](const NarrowBuild& b, bool native) {
+    NarrowProduct p(NarrowFormat::f16, 6, 70, 100, 0, false, false, 3);
+    p.run_halves(b, native);
+    const std::vector<float> small = p.y;
+    std::vector<uint16_t> halves;
+    for (size_t i = 0; i < p.w.size(); i++) {  // column 3 has weights near the largest number
+      if (i % 70 == 3) p.w[i] = 60000;
+      halves.push_back(to_f16(p.w[i]).bits);
+    }
+    pack_narrow_halves(halves, NarrowFormat::f16, {100, 70, 70, 1},
+                       {reinterpret_cast<uint16_t*>(p.panels.data()), p.panels.size() / 2});
+    for (size_t i = 0; i < 100; i++) p.x[200 + i] = 1e6f;  // row 2 sums 6e12
+    p.x[300] = INFINITY;
+    p.x[400] = NAN;
+    for (size_t i = 0; i < 100; i++) p.x[500 + i] = 0;
+    p.run_halves(b, native);
+    const std::vector<float> y = p.y;
+    p.run_widened(b);
+    for (size_t i = 0; i < y.size(); i++) {
+      const size_t row = i / 70, column = i % 70;
+      SCOPED_TRACE(testing::Message() << "row " << row << ", column " << column);
+      ASSERT_EQ(std::isfinite(y[i]), std::isfinite(p.y[i]));
+      ASSERT_EQ(std::isnan(y[i]), std::isnan(p.y[i]));
+      if (row == 5) EXPECT_EQ(y[i], p.bias[column] + p.residual[i]) << "a row of zeros";
+      if (row < 2 && column >= 64) EXPECT_EQ(y[i], small[i]) << "the panels have no large weight";
+      if (row == 2 && column == 3) EXPECT_NEAR(y[i], 6e12f, 1e7f);
+      if (row < 2 && column == 3)
+        EXPECT_NEAR(y[i], p.y[i], std::abs(p.y[i]) * 1e-5f + 64) << "as exact as f32";
+    }
+  });
 }
 
 TEST(Narrow, RowsThatAreNotFiniteGiveNan) {

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "core/ops/built_node.h"
 #include "core/ops/run_node.h"
+#include "kernels/common/half_products.h"
 #include "kernels/common/instruction_set.h"
 
 namespace poprt::ops {
@@ -152,6 +153,13 @@ TEST(NarrowMatmul, ProductsOfBf16RoundTheRows) {
     return c.run()[0];
   };
   EXPECT_TRUE(run(p).same_as(run(rounded)));
+}
+
+// On a CPU that does not compute in f16, the results are those of f32.
+TEST(NarrowMatmul, ProductsOfF16) {
+  NarrowLinear(DType::f16, 70, 131, 0, true, false, 4)
+      .expect({{"products", std::string("f16")}},
+              kernels::cpu_has_half_products() ? 33 * 0x1p-11 : 1e-6);
 }
 
 // The narrowest type is found, and its numbers are the same.

@@ -71,9 +71,18 @@ TEST(NarrowWeights, RowsOfATableAreWidenedAfterGather) {
 TEST(NarrowWeights, WeightsAreRoundedToF16IfItIsChosen) {
   std::string products;
   EXPECT_EQ(weights_after(product_of(1000000, "e-3"), "f16", &products, "False"), DType::f16);
-  EXPECT_EQ(products, "f32") << "no kernel computes in f16";
+  EXPECT_EQ(products, "f16");
   EXPECT_EQ(weights_after(product_of(1000000, "e1"), "f16", &products, "False"), DType::f32)
       << "f16 has no such number";
+}
+
+TEST(NarrowWeights, ModelsOfF16ChooseProductsOfF16) {
+  std::string products;
+  EXPECT_EQ(weights_after(product_of(2047, "e0"), "auto_f16", &products), DType::f16);
+  EXPECT_EQ(products, "f16");
+  EXPECT_EQ(weights_after(product_of(1000000, "e-3"), "auto_f16", &products), DType::f32)
+      << "f16 does not represent the weights";
+  EXPECT_EQ(products, "f32");
 }
 
 TEST(NarrowWeights, ProductsOfBf16RoundWeights) {
