@@ -109,9 +109,9 @@ type CompileOptions struct {
 	// "map". Since 1.0.
 	Load string
 	// How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its first request
-	// arrives, and input_shape or batch_size is the shape that is compiled ahead; "buckets" compiles the shapes of
-	// input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a function that loads a
-	// model to run it: an ONNX file, or a PopEF file that was compiled with embed_source, which also has the other
+	// arrives, and InputShapes or BatchSize is the shape that is compiled ahead; "buckets" compiles the shapes of
+	// InputShapes and pads requests to them; "fixed" compiles one shape. "on_demand" needs a function that loads a
+	// model to run it: an ONNX file, or a PopEF file that was compiled with EmbedSource, which also has the other
 	// options. "": "buckets" if an input has several shapes; else "on_demand" for an ONNX model that is loaded to run
 	// it; else "fixed". Since 1.0.
 	Shapes string

@@ -185,16 +185,16 @@ static void refuses_bad_options(void** state) {
 
   o = fixed_shape();
   o.precision = 9;
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "precision 9");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`precision` 9");
   o = fixed_shape();
   o.winograd = 4;
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "winograd 4");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`winograd` 4");
   o = fixed_shape();
   o.batch_size = -1;
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "batch_size is -1");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`batch_size` is -1");
   o = fixed_shape();
   o.batch_axis = -1;
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "batch_axis is -1");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`batch_axis` is -1");
   o = fixed_shape();
   o.max_tensor_size = -1;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "max_tensor_size");

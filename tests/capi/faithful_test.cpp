@@ -182,8 +182,8 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
     return message_for(poprt_runner_create(executable, &o, &runner));
   };
   const auto refused = [](const std::string& other) {
-    return "invalid_argument: numerics faithful and " + other +
-           " exclude each other: an interpreter computes the model, one run after the other, "
+    return "invalid_argument: `numerics` faithful and `" + other +
+           "` exclude each other: an interpreter computes the model, one run after the other, "
            "without a shared device";
   };
   EXPECT_EQ(with([&](auto& o) { o.device = device; }), refused("device"));

@@ -151,7 +151,7 @@ static void options_are_checked(void** state) {
   FAILS(poprt_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "threads must be 1 to 1024");
   o.threads = 0;
   o.queue_depth = -5;
-  FAILS(poprt_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "queue depth");
+  FAILS(poprt_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "`queue_depth`");
   FAILS(poprt_runner_create(NULL, NULL, &r), POPRT_INVALID_ARGUMENT, "'executable'");
   FAILS(poprt_runner_create(e, NULL, NULL), POPRT_INVALID_ARGUMENT, "'out_runner'");
   assert_ptr_equal(r, UNTOUCHED(poprt_runner));

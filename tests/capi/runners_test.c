@@ -48,7 +48,7 @@ static void options_are_checked(void** state) {
   refused(o, POPRT_INVALID_ARGUMENT, "replication factor");
   o = options();
   o.ring_buffer_size_multiplier = -1;
-  refused(o, POPRT_INVALID_ARGUMENT, "ring buffer size multiplier");
+  refused(o, POPRT_INVALID_ARGUMENT, "`ring_buffer_size_multiplier`");
   o = options();
   o.use_batching_dim = 1;
   o.batching_dim = 3;

@@ -166,11 +166,12 @@ namespace Poprt
         public string Load { get; set; } = "";
 
         /// <summary>How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
-        /// first request arrives, and input_shape or batch_size is the shape that is compiled ahead; "buckets" compiles
-        /// the shapes of input_shape and pads requests to them; "fixed" compiles one shape. "on_demand" needs a
-        /// function that loads a model to run it: an ONNX file, or a PopEF file that was compiled with embed_source,
-        /// which also has the other options. Null or "": "buckets" if an input has several shapes; else "on_demand" for
-        /// an ONNX model that is loaded to run it; else "fixed". Since 1.0.</summary>
+        /// first request arrives, and <see cref="InputShapes"/> or <see cref="BatchSize"/> is the shape that is
+        /// compiled ahead; "buckets" compiles the shapes of <see cref="InputShapes"/> and pads requests to them;
+        /// "fixed" compiles one shape. "on_demand" needs a function that loads a model to run it: an ONNX file, or a
+        /// PopEF file that was compiled with <see cref="EmbedSource"/>, which also has the other options. Null or "":
+        /// "buckets" if an input has several shapes; else "on_demand" for an ONNX model that is loaded to run it; else
+        /// "fixed". Since 1.0.</summary>
         public string Shapes { get; set; } = "";
 
         /// <summary>Sets of shapes of inputs, by name: the model is compiled at all of them, and a request is padded to

@@ -75,9 +75,9 @@ void check(const poprt_compile_options& o) {
   for (const auto& l : std::span(o.input_lengths, o.input_length_count)) {
     capi::required(l.name, "input_lengths[].name");
     if (l.length < 0)
-      fail(ErrorCode::invalid_argument, "input_lengths: '{}' has a length {}", l.name, l.length);
+      fail(ErrorCode::invalid_argument, "`input_lengths`: '{}' has a length {}", l.name, l.length);
     if (!names.insert(l.name).second)
-      fail(ErrorCode::invalid_argument, "input_lengths: '{}' is given twice", l.name);
+      fail(ErrorCode::invalid_argument, "`input_lengths`: '{}' is given twice", l.name);
   }
   if (o.opaque_blob_count) capi::required(o.opaque_blobs, "opaque_blobs");
   names.clear();
@@ -85,7 +85,7 @@ void check(const poprt_compile_options& o) {
     capi::required(b.name, "opaque_blobs[].name");
     if (b.bytes) capi::required(static_cast<const char*>(b.data), "opaque_blobs[].data");
     if (!*b.name || !names.insert(b.name).second)
-      fail(ErrorCode::invalid_argument, "opaque_blobs: the name '{}' is {}", b.name,
+      fail(ErrorCode::invalid_argument, "`opaque_blobs`: the name '{}' is {}", b.name,
            *b.name ? "given twice" : "empty");
   }
   for (const auto& [list, count, what] :
@@ -96,28 +96,30 @@ void check(const poprt_compile_options& o) {
     for (const char* name : std::span(list, count)) capi::required(name, what);
   }
   if (o.precision < POPRT_PRECISION_KEEP || o.precision > POPRT_PRECISION_FP16)
-    fail(ErrorCode::invalid_argument, "precision {} is unknown", o.precision);
+    fail(ErrorCode::invalid_argument, "`precision` {} is unknown", o.precision);
   if (o.winograd < POPRT_WINOGRAD_DEFAULT || o.winograd > POPRT_WINOGRAD_FAST)
-    fail(ErrorCode::invalid_argument, "winograd {} is unknown", o.winograd);
+    fail(ErrorCode::invalid_argument, "`winograd` {} is unknown", o.winograd);
   const auto not_negative = [](int64_t value, const char* what) {
-    if (value < 0) fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", what, value);
+    if (value < 0)
+      fail(ErrorCode::invalid_argument, "`{}` is {}, must not be negative", what, value);
   };
   not_negative(o.batch_size, "batch_size");
   not_negative(o.batch_axis, "batch_axis");
   if (o.convert_version != 0 &&
       (o.convert_version < opsets::kOldestTarget || o.convert_version > opsets::kNewest))
-    fail(ErrorCode::invalid_argument, "convert_version is {}, expected 0 or an opset from {} to {}",
-         o.convert_version, opsets::kOldestTarget, opsets::kNewest);
+    fail(ErrorCode::invalid_argument,
+         "`convert_version` is {}, expected 0 or an opset from {} to {}", o.convert_version,
+         opsets::kOldestTarget, opsets::kNewest);
   not_negative(o.max_tensor_size, "max_tensor_size");
   not_negative(o.rewrite_limit, "rewrite_limit");
   if (o.allow_links != 0 && o.allow_links != 1)
-    fail(ErrorCode::invalid_argument, "allow_links is {}, expected 0 or 1", o.allow_links);
+    fail(ErrorCode::invalid_argument, "`allow_links` is {}, expected 0 or 1", o.allow_links);
   if (o.strict != 0 && o.strict != 1)
-    fail(ErrorCode::invalid_argument, "strict is {}, expected 0 or 1", o.strict);
+    fail(ErrorCode::invalid_argument, "`strict` is {}, expected 0 or 1", o.strict);
   if (o.embed_source != 0 && o.embed_source != 1)
-    fail(ErrorCode::invalid_argument, "embed_source is {}, expected 0 or 1", o.embed_source);
+    fail(ErrorCode::invalid_argument, "`embed_source` is {}, expected 0 or 1", o.embed_source);
   if (!(o.max_padding >= 0 && o.max_padding <= 0.9))
-    fail(ErrorCode::invalid_argument, "max_padding is {}, expected a fraction from 0 to 0.9",
+    fail(ErrorCode::invalid_argument, "`max_padding` is {}, expected a fraction from 0 to 0.9",
          o.max_padding);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
   capi::check_reserved(o.reserved_3, "poprt_compile_options");

@@ -129,7 +129,7 @@ std::vector<std::pair<std::string, std::string>> read_states(std::string_view te
     const size_t sign = item.find('=');
     if (sign == std::string_view::npos || sign == 0 || sign + 1 == item.size())
       fail(ErrorCode::invalid_argument,
-           "states: '{}' is not past=present, the names of an input and an output", item);
+           "`states`: '{}' is not past=present, the names of an input and an output", item);
     states.emplace_back(item.substr(0, sign), item.substr(sign + 1));
   }
   return states;
@@ -217,7 +217,7 @@ poprt_error* poprt_generator_create(const char* path, const poprt_generator_opti
          {std::pair(o.max_length, "max_length"), std::pair(o.slots, "slots"),
           std::pair(o.prefill, "prefill"), std::pair(o.encoder_length, "encoder_length")})
       if (value < 0)
-        fail(ErrorCode::invalid_argument, "{} is {}, must not be negative", name, value);
+        fail(ErrorCode::invalid_argument, "`{}` is {}, must not be negative", name, value);
     generate::GeneratorOptions how;
     how.load.threads = o.threads;
     how.reuse_prefixes = o.reuse_prefixes != 0;

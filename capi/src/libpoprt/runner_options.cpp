@@ -26,7 +26,7 @@ void add_views(List& list, const Item* items, size_t count, const char* what) {
   for (size_t i = 0; i < count; i++) {
     const std::string name = &required(items[i].name, "name");
     if (!list.emplace(name, View{items[i].data, items[i].bytes}).second)
-      fail(ErrorCode::invalid_argument, "{}: '{}' is given twice", what, name);
+      fail(ErrorCode::invalid_argument, "`{}`: '{}' is given twice", what, name);
   }
 }
 
@@ -37,7 +37,7 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   const auto o = read_options(options, "poprt_runner_options");
   const auto not_negative = [](int64_t value, const char* what) {
     if (value < 0)
-      fail(ErrorCode::invalid_argument, "{} must not be negative, given {}", what, value);
+      fail(ErrorCode::invalid_argument, "`{}` is {}, must not be negative", what, value);
     return value;
   };
   using runtime::RunnerConfig;
@@ -46,17 +46,17 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
   if (o.device) c.session.device = o.device->device;
   c.session.telemetry = o.telemetry != 0;
   not_negative(o.max_shapes, "max_shapes");
-  c.queue_depth = static_cast<size_t>(not_negative(o.queue_depth, "queue depth"));
+  c.queue_depth = static_cast<size_t>(not_negative(o.queue_depth, "queue_depth"));
   c.timeout = duration(o.timeout_ns, c.timeout, std::chrono::nanoseconds(0));
   c.dispatch_when_idle = o.timeout_ns == 0;
   c.thread_safe = !o.not_thread_safe;
   c.validate_io_params = !o.no_validate_io_params;
   if (o.use_batching_dim) c.batching_dim = o.batching_dim;
   if (o.use_batching_dim && o.batching_dim == std::numeric_limits<uint32_t>::max())
-    fail(ErrorCode::invalid_argument, "batching_dim is {}", o.batching_dim);
+    fail(ErrorCode::invalid_argument, "`batching_dim` is {}", o.batching_dim);
   if (o.ring_buffer_size_multiplier)
     c.ring_buffer_size_multiplier = static_cast<size_t>(
-        not_negative(o.ring_buffer_size_multiplier, "ring buffer size multiplier"));
+        not_negative(o.ring_buffer_size_multiplier, "ring_buffer_size_multiplier"));
   c.auto_reset = o.auto_reset != 0;
   c.flush_on_waiting_outputs = o.flush_on_waiting_outputs != 0;
   c.is_batch_size_timeout_enabled = o.is_batch_size_timeout_enabled != 0;
@@ -103,11 +103,11 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                               : !precision.empty()       ? "execution_precision"
                                                          : nullptr;
     if (other)
-      fail(
-          ErrorCode::invalid_argument,
-          "numerics {} and {} exclude each other: an interpreter computes the model, one run after "
-          "the other, without a shared device",
-          o.numerics, other);
+      fail(ErrorCode::invalid_argument,
+           "`numerics` {} and `{}` exclude each other: an interpreter computes the model, one run "
+           "after "
+           "the other, without a shared device",
+           o.numerics, other);
     c.session.device = faithful_device(*model, numerics);
   }
   // These read the whole file, so they come after the checks of all other options.

@@ -2,6 +2,7 @@
  * replicas.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -516,6 +517,60 @@ void scenario_90_estimate(void** state) {
   o.options = &wrong;
   o.option_count = 1;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "ipu9");
+}
+
+/* Expects that the library's text and the command's output are equal, except for white space. */
+static void expect_output(const char* text, const char* command) {
+  FILE* output = popen(command, "r");
+  assert_non_null(output);
+  size_t count = 0;
+  for (int c = fgetc(output); c != EOF; c = fgetc(output)) {
+    if (isspace(c)) continue;
+    while (isspace((unsigned char)*text)) text++;
+    assert_int_equal(*text++, c);
+    count++;
+  }
+  assert_int_equal(pclose(output), 0);
+  assert_int_equal(*text, 0);
+  assert_true(count > 100);
+}
+
+void scenario_125_an_estimate_of_the_command(void** state) {
+  (void)state;
+  const char* names[][2] = {{"affine.onnx", "mk2"}, {"linear.onnx", "bow"}};
+  for (size_t i = 0; i < 2; i++) {
+    char path[1024], command[4096];
+    snprintf(path, sizeof path, "%s/%s", DATA, names[i][0]);
+    snprintf(command, sizeof command,
+             "%s/poprt_exec estimate %s --input_shape x=2,4 --target %s --verbose --json",
+             getenv("POPRT_BIN"), path, names[i][1]);
+    poprt_compiler* c = affine_compiler("estimate_target", names[i][1]);
+    poprt_estimate* e = NULL;
+    OK(poprt_compiler_estimate_file(c, path, &e));
+    poprt_string* text = NULL;
+    OK(poprt_estimate_json(e, &text));
+    expect_output(poprt_string_data(text), command);
+    poprt_string_free(text);
+    poprt_estimate_free(e);
+    poprt_compiler_free(c);
+  }
+}
+
+void scenario_126_names_of_options_in_errors(void** state) {
+  (void)state;
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.batch_size = -1;
+  poprt_compiler* c = NULL;
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`batch_size` is -1");
+  poprt_executable* executable = affine();
+  poprt_runner_options options = {0};
+  options.struct_size = sizeof options;
+  options.queue_depth = -1;
+  poprt_runner* runner = NULL;
+  FAILS(poprt_runner_create(executable, &options, &runner), POPRT_INVALID_ARGUMENT,
+        "`queue_depth` is -1");
+  poprt_executable_free(executable);
 }
 
 void scenario_91_an_estimate_in_the_executable(void** state) {

@@ -73,6 +73,8 @@ void scenario_54_log_messages(void** state);
 void scenario_63_several_ipus(void** state);
 void scenario_90_estimate(void** state);
 void scenario_91_an_estimate_in_the_executable(void** state);
+void scenario_125_an_estimate_of_the_command(void** state);
+void scenario_126_names_of_options_in_errors(void** state);
 void scenario_65_packed_sequences(void** state);
 void scenario_80_any_shape(void** state);
 void scenario_81_batch_compiled_ahead(void** state);

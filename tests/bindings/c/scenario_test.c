@@ -672,6 +672,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_93_precision_of_a_runner),
       cmocka_unit_test(scenario_90_estimate),
       cmocka_unit_test(scenario_91_an_estimate_in_the_executable),
+      cmocka_unit_test(scenario_125_an_estimate_of_the_command),
+      cmocka_unit_test(scenario_126_names_of_options_in_errors),
       cmocka_unit_test(scenario_85_generate),
       cmocka_unit_test(scenario_86_wrong_generators),
       cmocka_unit_test(scenario_87_logits),

@@ -1,6 +1,8 @@
 // Scenarios about the content of files, options of compilers, and files with several models.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -556,6 +558,42 @@ TEST(scenario, s114_numbers_of_an_estimate) {
   EXPECT_EQ(e->cycleQuality(), quality("cycles"));
   EXPECT_EQ(e->memoryQuality(), quality("memory"));
   EXPECT_EQ(e->hostQuality(), quality("host"));
+}
+
+TEST(scenario, s125_an_estimate_of_the_command) {
+  const auto without_spaces = [](std::string text) {
+    text.erase(std::remove_if(text.begin(), text.end(),
+                              [](unsigned char c) { return std::isspace(c) != 0; }),
+               text.end());
+    return text;
+  };
+  for (const auto& [name, target] :
+       {std::pair("affine.onnx", "mk2"), std::pair("linear.onnx", "bow")}) {
+    CompilerOptions options;
+    options.inputShape = {{"x", {2, 4}}};
+    options.options["estimate_target"] = target;
+    const std::string command = std::string(std::getenv("POPRT_BIN")) + "/poprt_exec estimate " +
+                                model(name) + " --input_shape x=2,4 --target " + target +
+                                " --verbose --json";
+    FILE* const output = popen(command.c_str(), "r");
+    ASSERT_NE(output, nullptr);
+    std::string printed;
+    for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output))
+      printed += static_cast<char>(c);
+    EXPECT_EQ(pclose(output), 0);
+    EXPECT_EQ(without_spaces(Compiler::estimate(model(name), {}, options)->json()),
+              without_spaces(printed));
+  }
+}
+
+TEST(scenario, s126_names_of_options_in_errors) {
+  CompilerOptions options;
+  options.batchSize = -1;
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"`batch_size` is -1"});
+  RuntimeConfig c = config();
+  c.queueDepth = -1;
+  fails([&] { ModelRunner(affine(), c); }, ErrorCode::invalid_argument, {"`queue_depth` is -1"});
 }
 
 TEST(scenario, s91_an_estimate_in_the_executable) {

@@ -113,6 +113,34 @@ public sealed class CompileTest
         }
     }
 
+    [Test]
+    public void Scenario125AnEstimateOfTheCommand()
+    {
+        foreach (string[] words in new[] { new[] { "affine.onnx", "mk2" }, new[] { "linear.onnx", "bow" } })
+        {
+            string model = Path.Combine(models, words[0]);
+            var command = new System.Diagnostics.ProcessStartInfo(
+                Path.Combine(Environment.GetEnvironmentVariable("POPRT_BIN"), "poprt_exec"),
+                "estimate " + model + " --input_shape x=2,4 --target " + words[1] + " --verbose --json")
+            {
+                UseShellExecute = false, RedirectStandardOutput = true
+            };
+            string printed;
+            using (var process = System.Diagnostics.Process.Start(command)) printed = process.StandardOutput.ReadToEnd();
+            using (var compiler = new Compiler(AffineOptions("estimate_target", words[1])))
+            using (Estimate e = compiler.Estimate(model))
+                Assert.That(Regex.Replace(e.Json(), @"\s", ""), Is.EqualTo(Regex.Replace(printed, @"\s", "")));
+        }
+    }
+
+    [Test]
+    public void Scenario126NamesOfOptionsInErrors()
+    {
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(new CompilerOptions { BatchSize = -1 }), "BatchSize is -1");
+        using (Executable plain = Affine(2))
+            Fails(ErrorCode.InvalidArgument, () => new ModelRunner(plain, new RuntimeConfig { QueueDepth = -1 }), "QueueDepth is -1");
+    }
+
     /// <summary>Each call that compiles or converts a file raises what a callback has thrown.</summary>
     [Test]
     public void Scenario19EveryCallRaisesTheExceptionOfItsCallback()

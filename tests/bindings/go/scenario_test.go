@@ -274,6 +274,24 @@ func TestScenario114NumbersOfAnEstimate(t *testing.T) {
 	}
 }
 
+func TestScenario125AnEstimateOfTheCommand(t *testing.T) {
+	for name, target := range map[string]string{"affine.onnx": "mk2", "linear.onnx": "bow"} {
+		e := must(poprt.EstimateModel(model(name), affineWith("estimate_target", target)))
+		command := exec.Command(filepath.Join(os.Getenv("POPRT_BIN"), "poprt_exec"), "estimate", model(name),
+			"--input_shape", "x=2,4", "--target", target, "--verbose", "--json")
+		if want := strings.Fields(string(must(command.Output()))); strings.Join(want, "") != strings.Join(strings.Fields(must(e.JSON())), "") {
+			t.Errorf("%s: %s, expected %v", name, must(e.JSON()), want)
+		}
+	}
+}
+
+func TestScenario126NamesOfOptionsInErrors(t *testing.T) {
+	_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{BatchSize: -1})
+	fails(t, err, poprt.InvalidArgument, "BatchSize is -1")
+	_, err = poprt.NewRunner(affine(t), &poprt.RunnerOptions{QueueDepth: -1})
+	fails(t, err, poprt.InvalidArgument, "QueueDepth is -1")
+}
+
 func TestScenario91AnEstimateInTheExecutable(t *testing.T) {
 	options := affineWith("estimate", "True")
 	start := fmt.Sprintf(`{"cycles":%d,`, must(poprt.EstimateModel(model("affine.onnx"), options)).Cycles())

@@ -1,3 +1,4 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -30,6 +31,7 @@ import org.poprt.PopefModel;
 import org.poprt.PopefReader;
 import org.poprt.Poprt;
 import org.poprt.PoprtException;
+import org.poprt.RuntimeConfig;
 import org.poprt.Session;
 
 /** Compiling models, opening and describing executables. Scenarios of tests/bindings/README.md, then features of Java only. */
@@ -110,6 +112,42 @@ class CompileTest extends Scenarios {
       assertEquals(quality(json, "memory"), e.memoryQuality());
       assertEquals(quality(json, "host"), e.hostQuality());
     }
+  }
+
+  @Test
+  void scenario_125_an_estimate_of_the_command() throws IOException {
+    for (String[] words : new String[][] {{"affine.onnx", "mk2"}, {"linear.onnx", "bow"}}) {
+      Path model = MODELS.resolve(words[0]);
+      Process command =
+          new ProcessBuilder(
+                  System.getenv("POPRT_BIN") + "/poprt_exec",
+                  "estimate",
+                  model.toString(),
+                  "--input_shape",
+                  "x=2,4",
+                  "--target",
+                  words[1],
+                  "--verbose",
+                  "--json")
+              .start();
+      String printed = new String(command.getInputStream().readAllBytes(), UTF_8);
+      try (Compiler compiler = new Compiler(affineWith("estimate_target", words[1]));
+          Estimate e = compiler.estimate(model)) {
+        assertEquals(printed.replaceAll("\\s", ""), e.json().replaceAll("\\s", ""));
+      }
+    }
+  }
+
+  @Test
+  void scenario_126_names_of_options_in_errors() {
+    fails(
+        ErrorCode.INVALID_ARGUMENT,
+        () -> new Compiler(new CompilerOptions().batchSize(-1)),
+        "batchSize is -1");
+    fails(
+        ErrorCode.INVALID_ARGUMENT,
+        () -> new ModelRunner(affine(2), new RuntimeConfig().queueDepth(-1)),
+        "queueDepth is -1");
   }
 
   /** Each call that compiles or converts a file raises what a callback has thrown. */

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import types
@@ -220,6 +221,14 @@ class Estimates(unittest.TestCase):
             quality = found["quality"]["cycles" if name == "cycle" else name]
             self.assertEqual(getattr(e, name + "_quality")(), f"{quality['trust']}: error {quality['error']}")
         self.assertEqual(e.target(), found["target"]["name"])
+
+    def test_scenario_125_an_estimate_of_the_command(self):
+        for name, target in (("affine.onnx", "mk2"), ("linear.onnx", "bow")):
+            model = os.path.join(os.path.dirname(AFFINE), name)
+            e = Compiler.estimate(model, None, CompilerOptions(input_shape={"x": [2, 4]}, options={"estimate_target": target}))
+            printed = subprocess.run([os.path.join(os.environ["POPRT_BUILD"], "bin", "poprt_exec"), "estimate", model, "--input_shape", "x=2,4",
+                                      "--target", target, "--verbose", "--json"], stdout=subprocess.PIPE, check=True).stdout
+            self.assertEqual(json.loads(e.json()), json.loads(printed))
 
 
 @register("test_halves")

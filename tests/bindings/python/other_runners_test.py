@@ -98,7 +98,7 @@ class Runners(unittest.TestCase):
             buckets = runner.statistics()["shape_buckets"]
             self.assertEqual([(b["requests"], b["padded"]) for b in buckets], [(0, 0), (1, 0), (0, 0)])
         for fraction in (-0.1, 0.95, float("nan")):
-            with self.assertRaisesRegex(ValueError, "max_padding is .*, expected a fraction from 0 to 0.9"):
+            with self.assertRaisesRegex(ValueError, "`max_padding` is .*, expected a fraction from 0 to 0.9"):
                 compiled("affine.onnx", max_padding=fraction)
 
     def test_scenario_63_several_ipus(self):

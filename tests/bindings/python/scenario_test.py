@@ -294,6 +294,12 @@ class Scenario(unittest.TestCase):
         with self.fails([poprt.errors.InvalidArgumentError], "int8"):
             self.runner(linear, execution_precision="int8")
 
+    def test_scenario_126_names_of_options_in_errors(self):
+        with self.fails([poprt.errors.InvalidArgumentError], "`batch_size` is -1"):
+            poprt.Compiler.compile(model("affine.onnx"), None, poprt.CompilerOptions(batch_size=-1))
+        with self.fails([poprt.errors.InvalidArgumentError], "queue_depth", "found -1"):
+            self.runner(compiled("linear.onnx", x=[2, 4]), queue_depth=-1)
+
     def test_scenario_73_damaged_and_truncated_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "weights.popef")

@@ -343,10 +343,11 @@ public final class CompilerOptions {
 
   /**
    * How a model with variable dimensions gets its shapes: "on_demand" compiles each shape when its
-   * first request arrives, and input_shape or batch_size is the shape that is compiled ahead;
-   * "buckets" compiles the shapes of input_shape and pads requests to them; "fixed" compiles one
-   * shape. "on_demand" needs a function that loads a model to run it: an ONNX file, or a PopEF file
-   * that was compiled with embed_source, which also has the other options.
+   * first request arrives, and {@link #inputShape} or {@link #batchSize(long, long)} is the shape
+   * that is compiled ahead; "buckets" compiles the shapes of {@link #inputShape} and pads requests
+   * to them; "fixed" compiles one shape. "on_demand" needs a function that loads a model to run it:
+   * an ONNX file, or a PopEF file that was compiled with {@link #embedSource}, which also has the
+   * other options.
    *
    * @param value "", the default: "buckets" if an input has several shapes; else "on_demand"
    *     for an ONNX model that is loaded to run it; else "fixed"
