@@ -1,9 +1,10 @@
 """Makes the Debian packages from the components of cmake --install. Standard library, dpkg-dev and binutils.
 
-Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE] [--stored PACKAGE...]
+Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE] [--stored PACKAGE...] [--architecture ARCH [--root FOLDER]]
 
 The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH). Packages in --stored are not
-compressed."""
+compressed. For another architecture, --root is a folder of its tools and libraries (tests/support/arm64_root), if they are not
+installed."""
 
 import argparse
 import email.utils
@@ -139,8 +140,9 @@ def stage(options, package, root):
     for path in filter(is_elf, installed_files(root)):
         os.chmod(path, 0o644 if ".so" in path else 0o755)
         flags = ["--strip-unneeded"] if ".so" in path else []
-        run(["strip", *flags, "--remove-section=.comment", "--remove-section=.note", path])
-        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # installed libraries are found without it
+        run([options.strip, *flags, "--remove-section=.comment", "--remove-section=.note", path])
+        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")
+')  # installed libraries are found without it
         run([options.cmake, "-P", root + ".cmake"])
     compress_manuals(root)
     documents = f"{root}/usr/share/doc/{package}"
@@ -151,7 +153,7 @@ def stage(options, package, root):
     write(documents + "/sbom.cdx.json", sbom.document(package, what["notices"]))
 
 
-def shared_libraries(folder, package, root, private):
+def shared_libraries(options, folder, package, root):
     """Returns the dependencies on packages of libraries, by field."""
     what = PACKAGES[package]
     own = [(name, p) for p, w in PACKAGES.items() for name in w.get("library", [])]
@@ -160,7 +162,9 @@ def shared_libraries(folder, package, root, private):
     programs = list(filter(is_elf, installed_files(root)))
     if not programs:
         return {}
-    command = ["dpkg-shlibdeps", "-O", "--warnings=0", f"-l{private}"]
+    command = ["dpkg-shlibdeps", "-O", "--warnings=0", "-l" + os.path.join(options.build, "lib")]
+    if options.root:
+        command += [f"--admindir={options.root}/var/lib/dpkg", f"-l{options.root}/usr/lib/{options.triplet}"]
     for path in programs:
         optional = os.path.basename(path).startswith(tuple(what.get("recommended", [])))
         command += ["-dRecommends" if optional else "-dDepends", f"-e{path}"]
@@ -177,12 +181,12 @@ def joined(*lists):
     return ", ".join(seen.values())
 
 
-def control(package, root, found):
+def control(package, root, found, architecture):
     data, what, version = metadata.load(), PACKAGES[package], metadata.version()
     size = sum(os.lstat(p).st_size for p in installed_files(root)) // 1024 + 1
     depends = joined(what.get("depends", "").format(version=version), found.get("Depends"))
     recommends = joined(what.get("recommends", "").format(version=version), found.get("Recommends"))
-    fields = {"Package": package, "Source": None, "Version": version, "Architecture": run(["dpkg", "--print-architecture"]).strip(),
+    fields = {"Package": package, "Source": None, "Version": version, "Architecture": architecture,
               "Maintainer": f"{data['authors']} <{data['email']}>", "Installed-Size": size, "Depends": depends,
               "Recommends": recommends, "Suggests": what.get("suggests", "").format(version=version),
               "Section": what["section"], "Priority": "optional", "Multi-Arch": what.get("multi_arch"),
@@ -207,9 +211,9 @@ def make(options, package, folder):
     root = os.path.join(folder, package)
     what, version = PACKAGES[package], metadata.version()
     stage(options, package, root)
-    found = shared_libraries(folder, package, root, os.path.join(options.build, "lib"))
+    found = shared_libraries(options, folder, package, root)
     write(root + "/DEBIAN/md5sums", sums(root))
-    write(root + "/DEBIAN/control", control(package, root, found))
+    write(root + "/DEBIAN/control", control(package, root, found, options.architecture))
     if "library" in what:
         present = [n for n in what["library"] if glob.glob(f"{root}/usr/lib/*/{n}.so.1")]
         write(root + "/DEBIAN/shlibs", "".join(f"{n} 1 {package} (>= {version})\n" for n in present))
@@ -226,13 +230,34 @@ def make(options, package, folder):
     run(["dpkg-deb", "--root-owner-group", *compression, "--build", root, options.out], env=environment)
 
 
+def choose_architecture(options):
+    """Sets the architecture of packages and its tools. Another architecture than this machine's has tools with a prefix."""
+    own = run(["dpkg", "--print-architecture"]).strip()
+    options.architecture = options.architecture or own
+    options.strip = "strip"
+    if options.architecture == own:
+        options.root = None
+        return
+    options.triplet = run(["dpkg-architecture", "-a", options.architecture, "-q", "DEB_HOST_GNU_TYPE"]).strip()
+    options.strip = options.triplet + "-strip"
+    os.environ["DEB_HOST_ARCH"] = options.architecture  # for dpkg-shlibdeps
+    if options.root:
+        options.root = os.path.abspath(options.root)
+        triplet = run(["dpkg-architecture", "-a", own, "-q", "DEB_HOST_MULTIARCH"]).strip()
+        os.environ["PATH"] = f"{options.root}/usr/bin:{os.environ['PATH']}"
+        os.environ["LD_LIBRARY_PATH"] = f"{options.root}/usr/lib/{triplet}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--stored", nargs="*", choices=PACKAGES, default=[], metavar="PACKAGE")
+    parser.add_argument("--architecture")
+    parser.add_argument("--root")
     options = parser.parse_args()
+    choose_architecture(options)
     options.build, options.out = os.path.abspath(options.build), os.path.abspath(options.out)
     shutil.rmtree(options.out, ignore_errors=True)
     os.makedirs(options.out)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# preset arm64: the runtime for arm64 runs models of this machine under qemu-user; then the tests of core and C ABI
+# preset arm64: the runtime for arm64 runs models of this machine under qemu-user; then the tests of core and C ABI, packages
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # Needs the packages that cmake/toolchains/arm64.cmake names, qemu-user-static, and the commands of build/release (or POPRT_BUILD).
@@ -27,4 +27,12 @@ if [[ ${1:-} != digits ]]; then
   cross cmake --preset arm64 -DPOPRT_TESTS=ON ${root:+-DPOPRT_CROSS_ROOT=$root}
   cross cmake --build --preset arm64-tests -j "${POPRT_JOBS:-$(nproc)}"
   cross ctest --preset arm64 -j "${POPRT_JOBS:-$(nproc)}"
+  # Packages have the architecture and depend on the same packages as those of this machine, if they are built, too.
+  cross cmake --build build/arm64 -j "${POPRT_JOBS:-$(nproc)}" --target deb
+  depends() { dpkg-deb -f "$1" Depends | sed -E 's/ \([^)]*\)//g; s/, /\n/g' | sort; }
+  for package in build/arm64/packages/deb/*.deb; do
+    [ "$(dpkg-deb -f "$package" Architecture)" = arm64 ]
+    own=$build/packages/deb/$(basename "$package" _arm64.deb)_$(dpkg --print-architecture).deb
+    [ ! -e "$own" ] || diff <(depends "$own") <(depends "$package")
+  done
 fi
