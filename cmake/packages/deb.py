@@ -141,8 +141,7 @@ def stage(options, package, root):
         os.chmod(path, 0o644 if ".so" in path else 0o755)
         flags = ["--strip-unneeded"] if ".so" in path else []
         run([options.strip, *flags, "--remove-section=.comment", "--remove-section=.note", path])
-        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")
-')  # installed libraries are found without it
+        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # installed libraries are found without it
         run([options.cmake, "-P", root + ".cmake"])
     compress_manuals(root)
     documents = f"{root}/usr/share/doc/{package}"

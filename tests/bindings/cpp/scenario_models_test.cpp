@@ -590,10 +590,10 @@ TEST(scenario, s126_names_of_options_in_errors) {
   CompilerOptions options;
   options.batchSize = -1;
   fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
-        {"`batch_size` is -1"});
+        {"batchSize is -1"});
   RuntimeConfig c = config();
   c.queueDepth = -1;
-  fails([&] { ModelRunner(affine(), c); }, ErrorCode::invalid_argument, {"`queue_depth` is -1"});
+  fails([&] { ModelRunner(affine(), c); }, ErrorCode::invalid_argument, {"queueDepth is -1"});
 }
 
 TEST(scenario, s91_an_estimate_in_the_executable) {

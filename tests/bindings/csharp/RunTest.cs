@@ -335,7 +335,7 @@ public sealed class RunTest
             Fails(ErrorCode.InvalidArgument, () => new ModelRunner(half, new RuntimeConfig { Numerics = "slow" }), "slow");
             Fails(ErrorCode.InvalidArgument,
                 () => new ModelRunner(half, new RuntimeConfig { Numerics = "faithful", ReplicationFactor = 2 }),
-                "replication_factor");
+                "ReplicationFactor");
         }
     }
 

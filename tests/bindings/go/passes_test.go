@@ -193,5 +193,5 @@ func TestScenario67FaithfulNumerics(t *testing.T) {
 	}
 	fails(t, create(affine(t), poprt.RunnerOptions{Numerics: "faithful"}), poprt.FailedPrecondition, "numerics=faithful")
 	fails(t, create(half, poprt.RunnerOptions{Numerics: "slow"}), poprt.InvalidArgument, "slow")
-	fails(t, create(half, poprt.RunnerOptions{Numerics: "faithful", ReplicationFactor: 2}), poprt.InvalidArgument, "replication_factor")
+	fails(t, create(half, poprt.RunnerOptions{Numerics: "faithful", ReplicationFactor: 2}), poprt.InvalidArgument, "ReplicationFactor")
 }

@@ -405,7 +405,7 @@ class RunTest extends Scenarios {
       fails(
           ErrorCode.INVALID_ARGUMENT,
           () -> new ModelRunner(half, new RuntimeConfig().numerics("faithful").replicationFactor(2)),
-          "replication_factor");
+          "replicationFactor");
     }
   }
 
