@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kDepth = 32;   // of nested arrays and objects
-constexpr size_t kFields = 64;  // of an object
+constexpr size_t kDepth = 32;            // of nested arrays and objects
+constexpr size_t kMaxObjectFields = 64;  // of an object
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(POPRT_INVALID_ARGUMENT, message);
@@ -65,8 +65,9 @@ void check_structure(std::string_view text) {
       auto& fields = levels.back().fields;
       if (std::ranges::find(fields, last) != fields.end())
         refuse("the JSON has the field " + in_quotes(last) + " twice in one object");
-      if (fields.size() == kFields)
-        refuse("the JSON has an object with more than " + std::to_string(kFields) + " fields");
+      if (fields.size() == kMaxObjectFields)
+        refuse("the JSON has an object with more than " + std::to_string(kMaxObjectFields) +
+               " fields");
       fields.push_back(last);
     }
   }

@@ -16,13 +16,13 @@ struct Terms {
     return std::all_of(e.begin(), e.end(), [](double x) { return x == 0; });
   }
 };
-struct Number {
+struct ReducedNumber {
   double v, e;
 };
-using Fold = Number (*)(const Terms&, const Rounding&);
+using Fold = ReducedNumber (*)(const Terms&, const Rounding&);
 
-Number sum_of(const Terms& t, const Rounding& r) {
-  Number y{0, 0};
+ReducedNumber sum_of(const Terms& t, const Rounding& r) {
+  ReducedNumber y{0, 0};
   double all = 0;
   for (size_t i = 0; i < t.v.size(); i++) {
     y.v += t.v[i];
@@ -44,33 +44,33 @@ Terms mapped(const Terms& t, double (*f)(double)) {
   return to;
 }
 
-Number l1(const Terms& t, const Rounding& r) {
+ReducedNumber l1(const Terms& t, const Rounding& r) {
   return sum_of(mapped(t, [](double x) { return std::abs(x); }), r);
 }
-Number sum_square(const Terms& t, const Rounding& r) {
+ReducedNumber sum_square(const Terms& t, const Rounding& r) {
   return sum_of(mapped(t, [](double x) { return x * x; }), r);
 }
-Number l2(const Terms& t, const Rounding& r) {
-  const Number s = sum_square(t, r);
+ReducedNumber l2(const Terms& t, const Rounding& r) {
+  const ReducedNumber s = sum_square(t, r);
   const double y = std::sqrt(s.v);
   return {y, std::sqrt(s.v + s.e) - y + std::max(0.0, y - std::sqrt(std::max(0.0, s.v - s.e))) +
                  4 * (r.step * y + r.tiny)};
 }
-Number mean(const Terms& t, const Rounding& r) {
+ReducedNumber mean(const Terms& t, const Rounding& r) {
   if (t.v.empty()) throw Invalid("the mean of nothing");
-  const Number s = sum_of(t, r);
+  const ReducedNumber s = sum_of(t, r);
   const auto n = static_cast<double>(t.v.size());
   return {s.v / n, s.e / n + 4 * (r.step * std::abs(s.v / n) + r.tiny)};
 }
-Number greatest(const Terms& t, const Rounding&) {
+ReducedNumber greatest(const Terms& t, const Rounding&) {
   if (t.v.empty()) throw Invalid("the maximum of nothing");
   return {*std::max_element(t.v.begin(), t.v.end()), *std::max_element(t.e.begin(), t.e.end())};
 }
-Number least(const Terms& t, const Rounding&) {
+ReducedNumber least(const Terms& t, const Rounding&) {
   if (t.v.empty()) throw Invalid("the minimum of nothing");
   return {*std::min_element(t.v.begin(), t.v.end()), *std::max_element(t.e.begin(), t.e.end())};
 }
-Number product_of(const Terms& t, const Rounding& r) {
+ReducedNumber product_of(const Terms& t, const Rounding& r) {
   double v = 1, most = 1;
   for (size_t i = 0; i < t.v.size(); i++) {
     v *= t.v[i];
@@ -79,7 +79,7 @@ Number product_of(const Terms& t, const Rounding& r) {
   }
   return {v, most - std::abs(v) + 4 * static_cast<double>(t.v.size()) * (r.step * most + r.tiny)};
 }
-Number log_sum_exp(const Terms& t, const Rounding& r) {
+ReducedNumber log_sum_exp(const Terms& t, const Rounding& r) {
   if (t.v.empty()) throw Invalid("the logarithm of zero");
   const double top = *std::max_element(t.v.begin(), t.v.end());
   double all = 0;
@@ -121,7 +121,7 @@ Outputs reduce(const Node& n, const Inputs& in, const Rounding& r, Fold fold) {
   Val out = make_val(x.dtype, out_shape);
   out.e.resize(out.v.size(), 0.0);
   for (size_t k = 0; k < terms.size(); k++) {
-    const Number y = fold(terms[k], is_float(x.dtype) ? r : whole);
+    const ReducedNumber y = fold(terms[k], is_float(x.dtype) ? r : whole);
     out.v[k] = y.v;
     out.e[k] = y.e;
   }
@@ -205,7 +205,7 @@ Outputs cumulative_sum(const Node& n, const Inputs& in, const Rounding& r) {
         so_far.e.push_back(x.error(i));
       };
       if (!exclusive) take();
-      const Number y = sum_of(so_far, r);
+      const ReducedNumber y = sum_of(so_far, r);
       out.v[i] = y.v;
       out.e[i] = is_float(x.dtype) ? y.e : 0.0;
       if (exclusive) take();
@@ -215,7 +215,7 @@ Outputs cumulative_sum(const Node& n, const Inputs& in, const Rounding& r) {
 }
 
 // Returns an element of a matrix product.
-Number dot(const Terms& a, const Terms& b, const Rounding& r) {
+ReducedNumber dot(const Terms& a, const Terms& b, const Rounding& r) {
   Terms t;
   double more = 0;
   const auto quarter = [](double x, double part) {
@@ -229,7 +229,7 @@ Number dot(const Terms& a, const Terms& b, const Rounding& r) {
     t.e.push_back(std::abs(a.v[k]) * eb + std::abs(b.v[k]) * ea + ea * eb);
     more += std::abs(t.v.back());
   }
-  Number y = sum_of(t, r);
+  ReducedNumber y = sum_of(t, r);
   if (y.e > 0) y.e += 4 * r.step * more;
   return y;
 }
@@ -256,7 +256,7 @@ Outputs matmul(const Node&, const Inputs& in, const Rounding& r) {
           x.v.push_back(a.v[p]), x.e.push_back(a.error(p));
           y.v.push_back(b.v[q]), y.e.push_back(b.error(q));
         }
-        const Number z = dot(x, y, r);
+        const ReducedNumber z = dot(x, y, r);
         const auto at = static_cast<size_t>((batch * m + i) * n + j);
         out.v[at] = z.v;
         out.e[at] = z.e;
