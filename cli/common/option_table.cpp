@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <sstream>
 
@@ -111,6 +112,24 @@ const OptionTables& option_tables() {
     return made;
   }();
   return tables;
+}
+
+std::string with_typed_names(std::string message, int argc, const char* const* argv) {
+  for (int i = 1; i < argc; i++) {
+    std::string word(argv[i]);
+    word.resize(std::min(word.find('='), word.size()));
+    if (!word.starts_with("--")) continue;
+    std::replace(word.begin() + 2, word.end(), '-', '_');
+    const OptionInfo* option = option_tables().find(std::string_view(word).substr(2));
+    if (!option || word.substr(2) == option->name) continue;
+    const std::string name = "--" + option->name;
+    for (size_t at = 0; (at = message.find(name, at)) != message.npos; at += word.size()) {
+      const char next = at + name.size() < message.size() ? message[at + name.size()] : ' ';
+      if (next != '_' && !std::isalnum(static_cast<unsigned char>(next)))
+        message.replace(at, name.size(), word);
+    }
+  }
+  return message;
 }
 
 std::vector<std::string> canonical(const OptionInfo& option, std::vector<std::string> words) {

@@ -44,6 +44,10 @@ std::string value_error(const OptionInfo& option, const std::string& word);
 // Names and values in the form that the library requires.
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 
+// Returns the message with the names that the words of a command line have for options: --quantize
+// instead of --calibration_with_data.
+std::string with_typed_names(std::string message, int argc, const char* const* argv);
+
 // The options that were given: words by option name. A flag that is on has the word "True".
 class GivenOptions {
  public:

@@ -44,7 +44,7 @@ void describe(Command& app) {
                   "--help", "--help-all", "--version"});
   app.example("poprt -i model.onnx --show", "Print the inputs and outputs");
   app.example("poprt -i model.onnx --batch_size 8 --run", "Compile and measure with random inputs");
-  app.example("poprt -i model.onnx --input_shape x=1,3,224,224 --precision fp16 -o model.popef",
+  app.example("poprt -i model.onnx --input_shape x=1,3,224,224 --precision fp16 -o out.popef",
               "Write an executable in half precision for one shape");
   app.footer(
       "poprt help TOPIC prints a document: precision, shapes, fusion, generation, estimate, cache, "
@@ -72,10 +72,12 @@ int main_checked(int argc, char** argv) {
       read_sharding_yaml(model.text("manual_sharding_config"), model);
   given.move_pass(kComparison, "precision_compare");
   set_batch_axis(given);
+  if (models.empty()) check_calibration(given);
   given.check_needs();
   for (GivenOptions& model : models) {
     model.move_pass(kComparison, "precision_compare");
     set_batch_axis(model);
+    check_calibration(model);
     model.check_needs();
   }
 
@@ -116,8 +118,8 @@ int main(int argc, char** argv) {
   return poprt::cli::guarded("poprt", [&] {
     try {
       return poprt::cli::main_checked(argc, argv);
-    } catch (const poprt::cli::Usage&) {
-      throw;
+    } catch (const poprt::cli::Usage& e) {
+      throw poprt::cli::Usage(poprt::cli::with_typed_names(e.what(), argc, argv));
     } catch (const poprt::cli::Failure& e) {
       throw poprt::cli::Failure(poprt::cli::with_piped_name(e.what()));
     }

@@ -64,6 +64,13 @@ bool writes_converted(const GivenOptions& given) {
   return !given.has("output") && !given.has("run");
 }
 
+void check_calibration(const GivenOptions& given) {
+  if (given.has("calibration_with_data") && !given.has("precision"))
+    throw Usage(
+        "--calibration_with_data needs --precision fp8, fp8_weight or int8, and --data_preprocess "
+        "FILE with samples of the inputs");
+}
+
 void check_popef_names(const GivenOptions& given) {
   for (const char* name : {"output", "popef_name"})
     if (const std::string value = given.text(name); given.has(name) && !value.ends_with(".popef"))

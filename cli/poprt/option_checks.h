@@ -26,6 +26,9 @@ void set_batch_axis(GivenOptions& given);
 // only an executable (--output) or a measurement (--run) is requested.
 bool writes_converted(const GivenOptions& given);
 
+// Throws Usage if a calibration has no precision to calibrate.
+void check_calibration(const GivenOptions& given);
+
 // Throws Usage for invalid names of the executable.
 void check_popef_names(const GivenOptions& given);
 

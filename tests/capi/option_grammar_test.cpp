@@ -284,13 +284,10 @@ TEST(OptionGrammar, RefusesOptionsWithoutTheOptionsThatTheyNeed) {
   EXPECT_EQ(create({{"batch_axis", "1"}}, o), "ok");
   const Words data = {{"calibration_with_data", "True"}, {"data_preprocess", "x"}};
   Words with = data;
-  EXPECT_EQ(create(with),
-            "`calibration_with_data` goes with `precision` fp8, fp8_weight or int8, not "
-            "with none");
+  EXPECT_EQ(create(with), "`calibration_with_data` needs `precision` fp8, fp8_weight or int8");
   with.push_back({"precision", "fp16"});
   EXPECT_EQ(create(with),
-            "`calibration_with_data` goes with `precision` fp8, fp8_weight or int8, not "
-            "with fp16");
+            "`calibration_with_data` needs `precision` fp8, fp8_weight or int8, found fp16");
   with.back() = weights;
   EXPECT_EQ(create(with), "ok");
   with.push_back({"calibration_loss_type", "gptq"});

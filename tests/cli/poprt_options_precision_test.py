@@ -77,8 +77,13 @@ class Precision(OptionTest):
         self.misused(["-i", DIGITS, "--calibration_loss_type", "cos"], "mse or mae", "'cos'")
 
     def test_calibration_has_its_earlier_names(self):
-        self.misused(["-i", DIGITS, "--quantize"], "--calibration_with_data needs --data_preprocess")
-        self.misused(["-i", DIGITS, "--quantize_loss_type", "gptq"], "--calibration_loss_type gptq")
+        """An error has the name of the command line, and names everything that quantisation needs."""
+        need = "needs --precision fp8, fp8_weight or int8, and --data_preprocess FILE with samples of the inputs"
+        self.misused(["-i", DIGITS, "--quantize"], f"--quantize {need}")
+        self.misused(["-i", DIGITS, "--calibration-with-data"], f"--calibration_with_data {need}")
+        self.misused(["-i", DIGITS, "--quantize", "--precision", "int8"], "--quantize needs --data_preprocess")
+        self.misused(["-i", DIGITS, "--precision", "int8"], "--precision int8 needs --calibration_with_data and --data_preprocess")
+        self.misused(["-i", DIGITS, "--quantize_loss_type", "gptq"], "--quantize_loss_type gptq")
 
     def test_precision_compare(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16", "--precision_compare", "--output_dir", "out")

@@ -108,8 +108,8 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
   }
   if (has("calibration_with_data") && !chosen.starts_with("fp8") && chosen != "int8")
     fail(ErrorCode::invalid_argument,
-         "`calibration_with_data` goes with `precision` fp8, fp8_weight or int8, not with {}",
-         chosen.empty() ? "none" : chosen);
+         "`calibration_with_data` needs `precision` fp8, fp8_weight or int8{}",
+         chosen.empty() ? "" : ", found " + chosen);
   if (chosen == "int8" && !has("calibration_with_data"))
     fail(ErrorCode::invalid_argument,
          "`precision` int8 needs `calibration_with_data` and `data_preprocess`");

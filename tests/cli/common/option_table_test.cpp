@@ -182,6 +182,21 @@ TEST(OptionTable, APassMayBeAnOption) {
   EXPECT_EQ(moved({}), "false||");
 }
 
+TEST(OptionTable, MessagesHaveTheNamesOfTheCommandLine) {
+  const auto message = [](std::vector<const char*> words, const char* text) {
+    words.insert(words.begin(), "poprt");
+    return with_typed_names(text, static_cast<int>(words.size()), words.data());
+  };
+  EXPECT_EQ(message({"--quantize"}, "--calibration_with_data needs --calibration_with_data"),
+            "--quantize needs --quantize");
+  EXPECT_EQ(message({"--quantize-loss-type=gptq"}, "--calibration_loss_type gptq"),
+            "--quantize_loss_type gptq");
+  EXPECT_EQ(message({"--batch_per_step", "2"}, "--batches_per_step_more, --batches_per_step."),
+            "--batches_per_step_more, --batch_per_step.");
+  EXPECT_EQ(message({"--calibration_with_data", "x"}, "--calibration_with_data"),
+            "--calibration_with_data");
+}
+
 TEST(OptionTable, NeedsAreChecked) {
   EXPECT_EQ(message_of<Usage>([] { Line({"--json"}).given.check_needs(); }),
             "--json needs --list_all_passes");
