@@ -86,9 +86,14 @@ class Languages(unittest.TestCase):
     @unittest.skipUnless(package("python/*.whl") and there("python3-numpy", "python3-venv"), "there is no wheel or no venv")
     def test_printed_lines_install_the_wheel(self):
         """Runs the lines of README.md and docs/install.md after the line that builds the wheel, unchanged and without network."""
+        blocks = {}
         for page in ("README.md", "docs/install.md"):
-            with self.subTest(page), open(os.path.join(SOURCE, page), encoding="utf-8") as file:
-                block = re.search(r"```\ncmake --build build/release --target package_python\n(.*?)```", file.read(), re.S).group(1)
+            with open(os.path.join(SOURCE, page), encoding="utf-8") as file:
+                blocks[page] = re.search(r"```\ncmake --build build/release --target package_python\n(.*?)```", file.read(), re.S).group(1)
+        for page, block in blocks.items():
+            if any(longer != block and longer.startswith(block) for longer in blocks.values()):
+                continue  # the other page has the same lines and more
+            with self.subTest(page):
                 work = os.path.join(self.folder, os.path.basename(page))
                 os.makedirs(os.path.join(work, "build"))
                 os.symlink(BUILD, os.path.join(work, "build/release"))
