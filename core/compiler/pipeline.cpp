@@ -80,11 +80,13 @@ constexpr std::string_view kConverter[] = {
     "eliminate_nop_cast",
     "eliminate_nop_transpose",
     "eliminate_nop_reshape",
-    // Moves values into attributes and constant weights. The bias is merged after
-    // BatchNormalization, because an Add after a BatchNormalization then directly follows the
+    // Moves values into attributes and constant weights. The bias is merged before and after
+    // BatchNormalization, because an Add may be on either side of it: Conv, Add, BatchNormalization
+    // are merged in this order, and an Add after a BatchNormalization then directly follows the
     // convolution. Only a BatchNormalization that was not merged becomes Mul and Add. A factor is
     // merged into the weights of MatMul before fuse_consecutive_arithmetic merges it with others.
     "pad_into_conv",
+    "fuse_add_bias_into_conv",
     "fuse_bn_into_conv",
     "fuse_bn_into_gemm",
     "fuse_add_bias_into_conv",
@@ -135,9 +137,10 @@ constexpr std::string_view kFuse[] = {
     "eliminate_nop_cast",
     "dequantize_weights",
     "constant_folding",
-    // The parameters of BatchNormalization, and the weights of the convolution before it, may have
-    // been bytes until now. A BatchNormalization without a convolution joins a chain of elementwise
-    // operators.
+    // The parameters of BatchNormalization, and the weights and bias of the convolution before it,
+    // may have been bytes until now. A BatchNormalization without a convolution joins a chain of
+    // elementwise operators.
+    "fuse_add_bias_into_conv",
     "fuse_bn_into_conv",
     "replace_bn_with_mul_add",
     // Must run before other patterns take the Mul and Add after a product of bytes.

@@ -583,6 +583,33 @@ TEST(Compiler, NodesThatPassesMakeHaveAnOpset) {
   EXPECT_EQ(opset_of("\"com.microsoft\": 1, \"ai.onnx\": 13"), 0);
 }
 
+// Exporters that keep the bias of a convolution as an Add put it before BatchNormalization.
+TEST(Compiler, MergesAddsOnBothSidesOfBatchNormalizationIntoAConvolution) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[1,2,3,3]
+    const %w : f32[1,2,1,1] = [2.0, 4.0]
+    const %before : f32[1,1,1] = [3.0]
+    const %after : f32[1,1,1,1] = [0.25]
+    const %scale : f32[1] = [1.5]
+    const %shift : f32[1] = [0.5]
+    const %mean : f32[1] = [1.0]
+    const %var : f32[1] = [9.0]
+    %c = Conv(%x, %w) {kernel_shape = [1, 1]}
+    %a = Add(%c, %before)
+    %n = BatchNormalization(%a, %scale, %shift, %mean, %var) {epsilon = 0.0}
+    %s = Add(%after, %n)
+    %y = Relu(%s)
+    output %y
+  })");
+  compiler::convert(*graph, {});
+  std::string ops;
+  for (const ir::Node* n : graph->nodes()) ops += n->op_type + " ";
+  ASSERT_EQ(ops, "Conv Relu ");
+  const ir::Node& conv = *graph->nodes().front();
+  EXPECT_EQ(conv.input(1)->constant().to_doubles(), (std::vector<double>{1, 2}));
+  EXPECT_EQ(conv.input(2)->constant().to_doubles(), (std::vector<double>{1.75}));  // (3-1)/2+0.75
+}
+
 // An unknown operator is reported before other errors of the node.
 TEST(Compiler, AnUnknownOperatorWithAttributesIsNamed) {
   try {
