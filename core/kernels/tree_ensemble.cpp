@@ -4,17 +4,23 @@
 #include "kernels/calls/tree_ensemble.h"
 #include "kernels/common/operands.h"
 #include "kernels/common/tree_walk.h"
+#include "kernels/isa/tree_masks.h"
 
 namespace poprt::kernels::tree_ensemble_kernel {
 namespace {
 
 constexpr int kWalks = 8;
 
+constexpr int64_t kMaskRows = isa::kMaskRows;
+// Trees whose leaves are found before their weights are added.
+constexpr int64_t kMaskTrees = 32;
+
 using calls::TreeAggregate;
 
 struct Params : calls::TreeEnsemble {
   int64_t task_rows, key_offset;
   bool x_double, y_double;
+  const isa::TreeMasksTable* masks;
 };
 
 struct Scores {
@@ -43,13 +49,17 @@ void add_weights(const Params& p, void* const* data, uint32_t leaf, Scores s) no
   }
 }
 
+void add_full_leaf(const Params& p, void* const* data, int64_t weight, Scores s) noexcept {
+  if (weight > p.weights - p.columns) return;
+  const double* weights = static_cast<const double*>(data[6]) + weight;
+  for (int64_t c = 0; c < p.columns; c++) s.value[c] += weights[c];
+}
+
 // `node` is the first word of a leaf.
 void add_leaf(const Params& p, void* const* data, size_t node, Scores s) noexcept {
   const auto leaf = static_cast<uint32_t>(static_cast<const int32_t*>(data[1])[node]);
   if (!p.leaves_are_weights) return add_weights(p, data, leaf, s);
-  if (leaf > p.weights - p.columns) return;
-  const double* weights = static_cast<const double*>(data[6]) + leaf;
-  for (int64_t c = 0; c < p.columns; c++) s.value[c] += weights[c];
+  add_full_leaf(p, data, leaf, s);
 }
 
 // For two classes with all weights on one of them. Returns the index of the label.
@@ -121,18 +131,20 @@ void finish_row(const Params& p, void* const* data, int64_t row, Scores s) noexc
 }
 
 // Writes the keys of `rows` rows side by side; missing rows are replaced by copies of the last one.
+// Keys that masks compare are signed.
 template <class X, int kStep>
 void make_keys(const Params& p, void* const* data, int64_t row, int64_t rows,
                OrderKey<X>* keys) noexcept {
   using K = OrderKey<X>;
   const auto* wanted = static_cast<const int32_t*>(data[3]);
-  const int64_t leaf = leaf_key(p.keys);
+  const K flip = p.groups ? K{1} << (8 * sizeof(K) - 1) : 0;
+  const int64_t leaf = p.groups ? p.keys - 1 : leaf_key(p.keys);
   for (int64_t l = 0; l < kStep; l++) {
     const X* x = static_cast<const X*>(data[0]) + (row + std::min(l, rows - 1)) * p.features;
     for (int64_t i = 0; i < p.keys; i++) {
       const auto feature = static_cast<uint32_t>(wanted[i]) >> 1;
       const K missing = wanted[i] & 1 ? kMissingTrue<K> : kMissingFalse<K>;
-      keys[i * kStep + l] = feature < p.features ? order_key(x[feature], missing) : 0;
+      keys[i * kStep + l] = (feature < p.features ? order_key(x[feature], missing) : 0) ^ flip;
     }
     for (int64_t i = p.keys; i <= leaf; i++) keys[i * kStep + l] = 0;
   }
@@ -185,23 +197,70 @@ void add_forest(const Params& p, void* const* data, int64_t row, int64_t rows, S
   if (t < p.trees) add_trees<X, kEquals, kWalks / 2, false>(p, data, t, 1, s);
 }
 
+// Adds the weights of `trees` leaves of each row. Single columns are summed four rows at a time, so
+// that the sums do not wait for each other.
+void add_leaves(const Params& p, void* const* data, const int32_t* leaves, int64_t trees,
+                int64_t rows, Scores s) noexcept {
+  if (p.leaves_are_weights && p.columns == 1) {
+    const auto* weights = static_cast<const double*>(data[6]);
+    const auto count = static_cast<uint64_t>(p.weights);
+    for (int64_t l = 0; l < rows; l += 4)
+      for (int64_t t = 0; t < trees; t++)
+#pragma GCC unroll 4
+        for (int64_t i = 0; i < 4; i++) {
+          const auto leaf = static_cast<uint32_t>(leaves[t * kMaskRows + l + i]);
+          if (leaf < count) [[likely]]
+            s.value[l + i] += weights[leaf];
+        }
+    return;
+  }
+  const int64_t full = p.weights / p.columns;
+  for (int64_t l = 0; l < rows; l++)
+    for (int64_t t = 0; t < trees; t++) {
+      const auto leaf = static_cast<uint32_t>(leaves[t * kMaskRows + l]);
+      const Scores to = {s.value + l * p.columns, s.has + l * p.columns};
+      if (!p.leaves_are_weights)
+        add_weights(p, data, leaf, to);
+      else if (leaf < full)
+        add_full_leaf(p, data, leaf * p.columns, to);
+    }
+}
+
+// Up to kMaskRows rows.
+template <class X>
+void add_masked(const Params& p, void* const* data, int64_t row, int64_t rows, Scratch s) noexcept {
+  make_keys<X, kMaskRows>(p, data, row, rows, reinterpret_cast<OrderKey<X>*>(s.keys));
+  const isa::MaskedTrees forest{static_cast<const int32_t*>(data[1]), p.nodes,
+                                static_cast<const int32_t*>(data[2]), p.groups, p.keys};
+  const auto find = p.masks->find[sizeof(X) == 8][p.equals];
+  int32_t leaves[kMaskTrees * kMaskRows];
+  for (int64_t group = 0, trees = 0; group < p.groups;) {
+    group = find(forest, s.keys, group, kMaskTrees, leaves, &trees);
+    add_leaves(p, data, leaves, trees, rows, {s.values, s.has});
+  }
+}
+
 template <class X, bool kEquals>
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
   auto* values = reinterpret_cast<double*>(scratch);
-  auto* has = reinterpret_cast<uint8_t*>(values + kWalks * p.columns);
+  auto* has = reinterpret_cast<uint8_t*>(values + kMaskRows * p.columns);
   const Scratch s{values, has, scratch + p.key_offset};
   const int64_t end_row = std::min(end * p.task_rows, p.rows);
   for (int64_t row = begin * p.task_rows, rows = 0; row < end_row; row += rows) {
     // With few rows, trees are processed in parallel instead, because rows would leave lanes
     // unused.
-    rows = std::min<int64_t>(kWalks, end_row - row);
-    if (rows < kWalks && rows < p.trees) rows = 1;
-    std::fill_n(values, rows * p.columns, 0.0);
-    std::fill_n(has, rows * p.columns,
+    rows = std::min<int64_t>(p.groups ? kMaskRows : kWalks, end_row - row);
+    if (!p.groups && rows < kWalks && rows < p.trees) rows = 1;
+    const int64_t scores = (p.groups ? kMaskRows : rows) * p.columns;
+    std::fill_n(values, scores, 0.0);
+    std::fill_n(has, scores,
                 p.leaves_are_weights && p.trees > 0 ? uint8_t{1} : uint8_t{0});
-    add_forest<X, kEquals>(p, data, row, rows, s);
+    if (p.groups)
+      add_masked<X>(p, data, row, rows, s);
+    else
+      add_forest<X, kEquals>(p, data, row, rows, s);
     for (int64_t l = 0; l < rows; l++)
       finish_row(p, data, row + l, {values + l * p.columns, has + l * p.columns});
   }
@@ -209,13 +268,14 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
 
 // The offset of the keys in the scratch memory.
 int64_t key_offset(int64_t columns) {
-  const int64_t scores = checked_mul(columns, kWalks * static_cast<int64_t>(sizeof(double) + 1));
+  const int64_t scores = checked_mul(columns, kMaskRows * static_cast<int64_t>(sizeof(double) + 1));
   return static_cast<int64_t>(align_up(static_cast<uint64_t>(scores), 64));
 }
 
 Plan prepare(const Call& call) {
   const Operands r("tree_ensemble", call, 11);
-  auto p = std::make_shared<Params>(Params{calls::decode<calls::TreeEnsemble>(call), 0, 0, 0, 0});
+  auto p = std::make_shared<Params>(
+      Params{calls::decode<calls::TreeEnsemble>(call), 0, 0, 0, 0, &POPRT_SELECT_ISA(tree_masks)});
   p->x_double = r.dtype(0) == DType::f64;
   const auto words =
       static_cast<int64_t>(p->x_double ? kNodeWords<uint64_t> : kNodeWords<uint32_t>);
@@ -223,7 +283,10 @@ Plan prepare(const Call& call) {
   r.check(!p->classifier || r.has(8), "a classifier requires labels");
   r.needs(0, p->x_double ? DType::f64 : DType::f32, {p->rows, p->features});
   r.needs(1, DType::s32, {p->nodes, words});
-  r.needs(2, DType::s32, {p->trees});
+  if (p->groups)
+    r.needs(2, DType::s32, {p->groups, 2});
+  else
+    r.needs(2, DType::s32, {p->trees});
   r.needs(3, DType::s32, {p->keys});
   r.needs(4, DType::s32, {p->leaves, 2});
   r.needs(5, DType::s32, {p->weights});
@@ -233,17 +296,21 @@ Plan prepare(const Call& call) {
   p->y_double = r.has(9) && r.dtype(9) == DType::f64;
   r.needs_if_present(9, p->y_double ? DType::f64 : DType::f32, {p->rows, p->columns});
   r.needs_if_present(10, DType::s64, {p->rows});
-  // A tree is read again for every eight rows, so many rows are processed while it is in the cache.
-  p->task_rows = p->rows < 512 ? kWalks : 4 * kWalks;
+  // A tree is read again for every vector of rows, so many rows are processed while it is in the
+  // cache.
+  const int64_t vector = p->groups ? kMaskRows : kWalks;
+  p->task_rows = p->rows < 512 ? vector : 4 * vector;
   Plan plan;
   plan.run = p->x_double ? (p->equals ? run<double, true> : run<double, false>)
                          : (p->equals ? run<float, true> : run<float, false>);
   plan.tasks = (p->rows + p->task_rows - 1) / p->task_rows;
-  plan.work = static_cast<double>(p->rows) *
-              (static_cast<double>(p->trees) * 20 + static_cast<double>(p->keys) * 2);
+  plan.work = static_cast<double>(p->rows) * (static_cast<double>(p->trees) * (p->groups ? 3 : 20) +
+                                              static_cast<double>(p->keys) * 2);
   plan.outputs = 2;
   p->key_offset = key_offset(p->columns);
-  const int64_t key_bytes = (p->x_double ? 8 : 4) * (p->rows == 1 ? 1 : kWalks);
+  const int64_t key_bytes = (p->x_double ? 8 : 4) * (p->groups      ? kMaskRows
+                                                     : p->rows == 1 ? 1
+                                                                    : kWalks);
   plan.scratch_bytes =
       static_cast<size_t>(p->key_offset + checked_mul(leaf_key(p->keys) + 1, key_bytes));
   plan.params = std::move(p);

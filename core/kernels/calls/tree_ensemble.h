@@ -15,6 +15,10 @@
 //   y        [rows, columns], f32 or f64
 //   label    s64 [rows]
 //
+// With `groups`, trees are masks of leaves in the format of isa/tree_masks.h: nodes has the same
+// shape, roots is s32 [groups, 2], and leaves are numbered in the order of the tree. If every leaf
+// has one weight for each column, the weights are in that order.
+//
 // Sums are in double, with the trees in order. A classifier of two classes with weights for one of
 // them behaves like ONNX Runtime, which differs from the specification in some cases.
 #pragma once
@@ -48,6 +52,7 @@ struct TreeEnsemble {
   int64_t depth = 0;                // inner nodes on the longest path
   bool equals = false;              // some nodes compare with ==
   bool leaves_are_weights = false;  // leaves are numbered by their first weight
+  int64_t groups = 0;               // of the masks of leaves; 0: rows walk through the nodes
 
   void fields(Fields& f) {
     f.size("rows", rows);
@@ -71,6 +76,7 @@ struct TreeEnsemble {
     f.require(!one_class || columns == 2, "one_class requires two classes");
     f.require(!leaves_are_weights || aggregate <= TreeAggregate::average,
               "a least or greatest weight requires its target");
+    if (f.has_optional(groups != 0)) f.size("groups", groups, 1);
   }
 };
 

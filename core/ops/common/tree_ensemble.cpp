@@ -301,8 +301,8 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
     x = wide;
   }
   const DType x_type = ctx.in_dtype(0) == DType::f64 ? DType::f64 : DType::f32;
-  const TreeWords words = tree_words(trees, x_type, call.columns, call.aggregate);
-  const auto m = static_cast<int64_t>(trees.weights.size());
+  const TreeWords words = tree_words(trees, x_type, rows, call.columns, call.aggregate);
+  const auto m = static_cast<int64_t>(words.weights.size());
   const auto count = [](const auto& v) { return static_cast<int64_t>(v.size()); };
   bool one_class = !trees.targets.empty(), all_positive = true;
   for (const int32_t t : trees.targets) one_class = one_class && t == trees.targets.front();
@@ -316,11 +316,11 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
   const program::BufferId operands[] = {
       x,
       ctx.pack(tensor_of_values(words.nodes, {count(words.nodes)})),
-      ctx.pack(tensor_of_values(trees.roots, {count(trees.roots)})),
+      ctx.pack(tensor_of_values(words.roots, {count(words.roots)})),
       ctx.pack(tensor_of_values(words.keys, {count(words.keys)})),
       ctx.pack(tensor_of_values(words.leaves, {count(words.leaves) / 2, 2})),
-      ctx.pack(tensor_of_values(trees.targets, {m})),
-      ctx.pack(tensor_of_values(trees.weights, {m})),
+      ctx.pack(tensor_of_values(words.targets, {m})),
+      ctx.pack(tensor_of_values(words.weights, {m})),
       call.base.empty() ? LowerContext::kNone
                         : ctx.pack(tensor_of_values(call.base, {count(call.base)})),
       classifier ? ctx.pack(tensor_of_values(call.labels, {count(call.labels)}))
@@ -329,7 +329,7 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
       result(label_output)};
   ctx.emit(calls::TreeEnsemble{.rows = rows,
                                .features = features,
-                               .nodes = count(trees.nodes),
+                               .nodes = count(words.nodes) / (x_type == DType::f64 ? 4 : 3),
                                .trees = count(trees.roots),
                                .keys = count(words.keys),
                                .leaves = count(words.leaves) / 2,
@@ -341,9 +341,10 @@ void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int
                                .classifier = classifier,
                                .one_class = one_class && call.columns == 2,
                                .all_positive = all_positive,
-                               .depth = trees.depth,
+                               .depth = words.masks ? 0 : trees.depth,
                                .equals = words.equals,
-                               .leaves_are_weights = words.leaves_are_weights},
+                               .leaves_are_weights = words.leaves_are_weights,
+                               .groups = words.masks ? count(words.roots) / 2 : 0},
            operands);
 }
 

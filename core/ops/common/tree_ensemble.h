@@ -32,12 +32,17 @@ struct Trees {
 // The trees encoded in the words of kernel tree_ensemble, which documents the format.
 struct TreeWords {
   std::vector<int32_t> nodes, keys, leaves;
+  std::vector<int32_t> roots;  // of walks, or two words of each group of masks
+  std::vector<int32_t> targets;
+  std::vector<double> weights;
+  bool masks = false;               // roots are groups
   bool equals = false;              // some nodes compare with ==
   bool leaves_are_weights = false;  // leaves are numbered by their first weight
 };
-// Encodes trees for rows of type x (f32 or f64); `columns` and `aggregate` have the meaning of
-// TreeCall. The features must exist, which emit_trees() checks.
-TreeWords tree_words(const Trees& trees, DType x, int64_t columns,
+// Encodes trees for `rows` rows of type x (f32 or f64), as masks of leaves if that is faster than
+// walks; `columns` and `aggregate` have the meaning of TreeCall. The features must exist, which
+// emit_trees() checks.
+TreeWords tree_words(const Trees& trees, DType x, int64_t rows, int64_t columns,
                      kernels::calls::TreeAggregate aggregate);
 
 // A node as the attributes describe it, before ordering. `first` .. `last` are the weights of a

@@ -16,6 +16,7 @@ struct Program {
   int64_t rows = 3, features = 4, nodes = 6, trees = 9, keys = 3, leaves = 2, weights = 4,
           columns = 2;
   bool x_double = false, equals = false, leaves_are_weights = false;
+  int64_t groups = 0;
 };
 
 Plan prepare(const Program& p, const std::vector<Operand>& operands) {
@@ -30,7 +31,8 @@ Plan prepare(const Program& p, const std::vector<Operand>& operands) {
                                         .columns = p.columns,
                                         .depth = p.nodes,
                                         .equals = p.equals,
-                                        .leaves_are_weights = p.leaves_are_weights});
+                                        .leaves_are_weights = p.leaves_are_weights,
+                                        .groups = p.groups});
   return find_kernel("tree_ensemble")->prepare({operands, call.ints, {}});
 }
 
@@ -40,6 +42,7 @@ Plan prepare(const Program& p, std::vector<Shape>& shapes, std::vector<Operand>&
   shapes = {{p.rows, p.features}, {p.nodes, words},    {p.trees},   {p.keys},
             {p.leaves, 2},        {p.weights},         {p.weights}, {p.columns},
             {p.columns},          {p.rows, p.columns}, {p.rows}};
+  if (p.groups) shapes[2] = {p.groups, 2};
   const DType types[] = {x,          DType::s32, DType::s32, DType::s32, DType::s32, DType::s32,
                          DType::f64, DType::f64, DType::s64, DType::f32, DType::s64};
   operands.clear();
@@ -52,11 +55,12 @@ Plan prepare(const Program& p, std::vector<Shape>& shapes, std::vector<Operand>&
 TEST(TreeEnsembleKernel, DamagedTreesAreMemorySafeAndEnd) {
   std::mt19937 rng(1);
   for (int round = 0; round < 4000; round++) {
-    const Program p{.rows = 1 + static_cast<int64_t>(rng() % 10),
+    const Program p{.rows = 1 + static_cast<int64_t>(rng() % 18),
                     .trees = 1 + static_cast<int64_t>(rng() % 11),
                     .x_double = (rng() & 1) != 0,
                     .equals = (rng() & 1) != 0,
-                    .leaves_are_weights = (rng() & 1) != 0};
+                    .leaves_are_weights = (rng() & 1) != 0,
+                    .groups = rng() & 1 ? 1 + static_cast<int64_t>(rng() % 40) : 0};
     std::vector<Shape> shapes;
     std::vector<Operand> operands;
     const Plan plan = prepare(p, shapes, operands);

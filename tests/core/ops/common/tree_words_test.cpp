@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/ops/run_node.h"
+#include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops {
 namespace {
@@ -250,6 +251,45 @@ TEST(RandomForest, RegressorsOfEveryMode) {
           for (const DType dtype : {DType::f32, DType::f64})
             expect_walked(regressor(trees, o), trees, o, dtype, rows, rng);
       }
+}
+
+// Trees of up to 300 leaves are masks of one to eight groups for many rows, and otherwise walks.
+TEST(RandomForest, TreesOfManySizesAndRows) {
+  std::mt19937 rng(9);
+  for (const size_t inner : {0, 1, 30, 31, 32, 33, 63, 64, 130, 255, 256, 300})
+    for (const int64_t columns : {1, 3})
+      for (const bool full : {false, true}) {
+        const Options o{.modes = {0, 3, 4}, .features = 9, .columns = columns, .full = full};
+        std::vector<Tree> trees;
+        for (size_t t = 0; t < 5; t++) trees.push_back(random_tree(rng, o, t ? inner : inner / 2));
+        for (const int64_t rows : {3, 15, 16, 17, 33})
+          for (const DType dtype : {DType::f32, DType::f64})
+            expect_walked(regressor(trees, o), trees, o, dtype, rows, rng);
+      }
+}
+
+// The words of a forest for 16 rows: the form of trees depends on the number of rows and leaves.
+TEST(TreeWords, MasksAreUsedForManyRowsAndFewLeaves) {
+  const auto chain = [](size_t inner) {
+    Trees trees;
+    trees.roots = {0};
+    trees.nodes.resize(2 * inner + 1);
+    for (size_t i = 0; i < inner; i++)
+      trees.nodes[2 * i].kind = TreeNode::leq,
+                      trees.nodes[2 * i].yes = static_cast<int32_t>(2 * i + 1);
+    trees.weights = {1};
+    trees.targets = {0};
+    for (TreeNode& n : trees.nodes) n.last = n.kind == TreeNode::leaf ? 1 : 0;
+    return trees;
+  };
+  const auto masks = [&](size_t inner, int64_t rows) {
+    return tree_words(chain(inner), DType::f32, rows, 1, kernels::calls::TreeAggregate::sum).masks;
+  };
+  EXPECT_TRUE(masks(31, 16));
+  EXPECT_TRUE(masks(255, 64));
+  EXPECT_FALSE(masks(256, 64)) << "more than 256 leaves";
+  EXPECT_FALSE(masks(3, 2)) << "a walk of few rows is shorter";
+  EXPECT_FALSE(masks(0, 16)) << "a leaf needs no test";
 }
 
 TEST(RandomForest, ManyRows) {
