@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -56,14 +57,43 @@ const Node* onnx_producer(const Value* v, std::string_view type) {
   return n && is_onnx(*n, type) ? n : nullptr;
 }
 
-class ByteCaches {
+class StoredCaches {
  public:
-  ByteCaches(ir::Graph& graph, std::span<const ByteCache> caches) : graph_(graph) {
+  // If `position` is not null, the caches keep their type, and attention reads them after the write
+  // at this position. Otherwise they get 8 bits.
+  StoredCaches(ir::Graph& graph, std::span<const ByteCache> caches, Value* position = nullptr)
+      : graph_(graph), position_(position) {
     for (const ByteCache& c : caches)
       caches_.push_back({c.past, c.present, c.axis, graph.find(c.past), nullptr});
   }
 
-  void run() {
+  // An attention that is not known still reads the old places, followed by the new rows.
+  void read_written() {
+    const auto known = [](auto&& work) {
+      try {
+        work();
+      } catch (const Error& e) {
+        if (e.code() != ErrorCode::unimplemented) throw;
+        return false;
+      }
+      return true;
+    };
+    std::erase_if(caches_, [&](StoredCache& c) {
+      return c.past->dtype() != DType::f32 || !known([&] { find_write(c); });
+    });
+    if (caches_.empty()) return;
+    expand_operators();
+    for (StoredCache& c : caches_) find_write(c);
+    for (Node* n : graph_.nodes()) {
+      if (is_onnx(*n, "Attention")) known([&] { attention(*n); });
+      if (is_onnx(*n, "MatMul")) known([&] { product(*n); });
+    }
+    for (StoredCache& c : caches_)
+      if (c.written) replace_output(c, c.written);
+    passes::TokenPositions::run(graph_, {"eliminate_deadend"});
+  }
+
+  void store_in_bytes() {
     expand_operators();
     for (StoredCache& c : caches_) find_write(c);
     for (Node* n : graph_.nodes()) {
@@ -108,7 +138,7 @@ class ByteCaches {
       const StoredCache& cache = *cache_with(*cached);
       const ops::OpDef* op = ops::find_op(n->domain, n->op_type, n->opset());
       ops::infer(*n);
-      if (!op || !ops::expands(*op) || !ops::expand_node(*n)) refuse(cache, n);
+      if ((!op || !ops::expands(*op) || !ops::expand_node(*n)) && !position_) refuse(cache, n);
     }
   }
 
@@ -160,8 +190,9 @@ class ByteCaches {
   }
 
   // The value that CacheAttention reads before node `at`.
-  Value* bytes_of(const Source& s, Node& at, int64_t heads) {
+  Value* stored(const Source& s, Node& at, int64_t heads) {
     StoredCache& c = *s.cache;
+    if (position_) return written_before(c, at);
     make_input(c, heads);
     if (!s.joined) return written_of(c, heads);
     if (!c.joined) {
@@ -171,14 +202,65 @@ class ByteCaches {
     return c.joined;
   }
 
-  void finish(StoredCache& c) {
-    Value* written = written_of(c, c.past->shape()[1]);
+  void finish(StoredCache& c) { replace_output(c, written_of(c, c.past->shape()[1])); }
+
+  void replace_output(const StoredCache& c, Value* written) {
     const auto outputs = graph_.outputs();
     const auto at = std::ranges::find(outputs, c.present_name, &Value::name) - outputs.begin();
     Value* old = outputs[static_cast<size_t>(at)];
     graph_.set_output(static_cast<size_t>(at), written);
     graph_.rename(old, graph_.fresh_name(c.present_name));
     graph_.rename(written, c.present_name);
+  }
+
+  // -- Written caches -----------------------------------------------------------------------------
+
+  // The cache after a write that is before node `at`, the first reader.
+  Value* written_before(StoredCache& c, Node& at) const {
+    if (c.written) return c.written;
+    const Node& write = *c.write;
+    Node* n = passes::insert_node(at, "TensorScatter", std::string(ir::kNewestDomain),
+                                  {c.past, write.input(1), position_},
+                                  {{"axis", static_cast<int64_t>(c.axis)}});
+    n->output()->type = c.past->type;
+    return c.written = n->output();
+  }
+
+  // The number of places in use after the write.
+  Value* used_places(Node& at, int64_t queries) {
+    if (!lengths_) {
+      Value* count = graph_.add_constant("", Tensor::of<int64_t>({1}, {queries}));
+      lengths_ = passes::computed(at, "Add", {position_, count});
+    }
+    return lengths_;
+  }
+
+  // The mask of the old places and the new rows as a mask of the places: the columns of the new
+  // rows are written at the position, too.
+  Value* placed_mask(const StoredCache& c, Value* mask, Node& at, int64_t queries) {
+    const int64_t batch = c.past->shape()[0], places = c.past->shape()[c.axis];
+    constexpr size_t kRank = 4;
+    if (!mask->type.is_static() || mask->shape().size() > kRank || mask->shape().empty() ||
+        mask->shape().back() != places + queries)
+      refuse(c, &at);
+    Shape shape = mask->shape();
+    shape.insert(shape.begin(), kRank - shape.size(), 1);
+    if (shape[0] != 1 && shape[0] != batch) refuse(c, &at);
+    Value*& placed = masks_[mask];
+    if (placed) return placed;
+    Value* all = shape == mask->shape() ? mask : passes::reshaped(at, mask, shape);
+    if (shape[0] != batch) {
+      shape[0] = batch;
+      Value* wide = graph_.add_constant("", Tensor::of<int64_t>({kRank}, shape));
+      all = passes::computed(at, "Expand", {all, wide});
+    }
+    Value* const old = passes::sliced(at, all, 3, 0, places);
+    Value* const added = passes::sliced(at, all, 3, places, places + queries);
+    Node* n = passes::insert_node(at, "TensorScatter", std::string(ir::kNewestDomain),
+                                  {old, added, position_}, {{"axis", int64_t{3}}});
+    shape[3] = places;
+    n->output()->type = ir::ValueType::of(mask->dtype(), std::move(shape));
+    return placed = n->output();
   }
 
   // -- Sources ------------------------------------------------------------------------------------
@@ -318,13 +400,20 @@ class ByteCaches {
   using Attributes = std::initializer_list<std::pair<const std::string_view, ir::Attribute>>;
 
   // Replaces output 0 of the node.
-  void attend(Node& n, const Operands& of, const Source& keys, const Source& values,
+  void attend(Node& n, Operands of, const Source& keys, const Source& values,
               Attributes attributes) {
+    if (position_) {
+      if (!keys.joined || !values.joined || of.lengths || !of.q->type.is_static())
+        refuse(*keys.cache, &n);
+      const int64_t queries = of.q->shape()[of.q->shape().size() - 2];
+      if (of.mask) of.mask = placed_mask(*keys.cache, of.mask, n, queries);
+      of.lengths = used_places(n, queries);
+    }
     int64_t kv_heads = 0;
     for (const auto& [name, value] : attributes)
       if (name == "kv_num_heads") kv_heads = std::get<int64_t>(value);
-    Value* k = bytes_of(keys, n, kv_heads);
-    Value* v = bytes_of(values, n, kv_heads);
+    Value* k = stored(keys, n, kv_heads);
+    Value* v = stored(values, n, kv_heads);
     const std::array<Value*, 5> inputs = {of.q, k, v, of.mask, of.lengths};
     Node* made = passes::insert_node(n, "CacheAttention", "poprt", inputs, attributes);
     graph_.replace_all_uses(n.output(0), made->output());
@@ -378,13 +467,23 @@ class ByteCaches {
   }
 
   ir::Graph& graph_;
+  Value* position_;
   std::vector<StoredCache> caches_;
+  Value* lengths_ = nullptr;              // used_places()
+  std::map<const Value*, Value*> masks_;  // placed_mask()
 };
 
 }  // namespace
 
 void store_caches_in_bytes(ir::Graph& graph, std::span<const ByteCache> caches) {
-  ByteCaches(graph, caches).run();
+  StoredCaches(graph, caches).store_in_bytes();
+}
+
+void read_written_caches(ir::Graph& graph, std::span<const ByteCache> caches,
+                         const std::string& position) {
+  ir::Value* const input = graph.find(position);
+  POPRT_ASSERT(input);
+  StoredCaches(graph, caches, input).read_written();
 }
 
 }  // namespace poprt::compiler

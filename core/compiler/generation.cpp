@@ -605,11 +605,15 @@ void GenerationModel::fix(ir::Graph& copy, const GenerationShape& shape) const {
     if (auto fixed = fixed_shape(*v, shape))
       v->type = ir::ValueType::of(v->dtype(), std::move(*fixed));
   place_cache_position(copy, shape.tokens);
-  if (options_.byte_caches) {
+  const bool joins = grows_ && !positions_;  // attention reads the old places and the new rows
+  if (options_.byte_caches || joins) {
     passes::TokenPositions::settle(copy);
     std::vector<ByteCache> caches;
     for (const Cache& c : caches_) caches.push_back({c.past, c.present, c.axis});
-    store_caches_in_bytes(copy, caches);
+    if (options_.byte_caches)
+      store_caches_in_bytes(copy, caches);
+    else
+      read_written_caches(copy, caches, std::string(kPositionInput));
   }
   if (!positions_) return;
   passes::TokenPositions::settle(copy);

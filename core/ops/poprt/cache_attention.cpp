@@ -1,8 +1,8 @@
-// poprt.CacheAttention: attention to keys and values of 8 bits (compiler/byte_caches.h).
+// poprt.CacheAttention: attention to keys and values in caches (compiler/byte_caches.h).
 //
-// Inputs: q [B,H,S,D], or [B,S,H*D]; k and v, rows of QuantizeRows: s8 [B,KV,T,D+4], or
-// [B,T,KV*(D+4)]; mask?, which broadcasts to [B,H,S,T] and is added to the scores, or false where a
-// key is hidden; lengths? s64 [B], the number of valid keys.
+// Inputs: q [B,H,S,D], or [B,S,H*D]; k and v, f32 [B,KV,T,D] or [B,T,KV*D] if q is f32, or rows of
+// QuantizeRows: s8 [B,KV,T,D+4], or [B,T,KV*(D+4)]; mask?, which broadcasts to [B,H,S,T] and is
+// added to the scores, or false where a key is hidden; lengths? s64 [B], the number of valid keys.
 //
 // Attributes: q_num_heads, kv_num_heads, scale, softcap, is_causal, left_window_size and
 // right_window_size as in Attention of ONNX, and offset, the position of the first query among the
@@ -24,6 +24,7 @@ constexpr int64_t kScaleBytes = 4;
 struct Sizes {
   bool q_packed = false, k_packed = false;
   int64_t batch = 0, q_heads = 0, kv_heads = 0, queries = 0, keys = 0, head = 0, v_size = 0;
+  int64_t scale_bytes = 0;  // in each row of k and v
 };
 
 // Requires static shapes.
@@ -52,10 +53,12 @@ Sizes sizes_of(const ir::Node& node) {
           "hidden sizes do not divide into heads");
     return shape.size() == 3 ? shape[2] / heads : shape[3];
   };
+  s.scale_bytes = node.input(1)->dtype() == DType::s8 ? kScaleBytes : 0;
   s.head = width(q, s.q_heads);
-  s.v_size = width(v, s.kv_heads) - kScaleBytes;
+  s.v_size = width(v, s.kv_heads) - s.scale_bytes;
   check(k[0] == s.batch && v[0] == s.batch && (s.k_packed ? v[1] : v[2]) == s.keys &&
-            width(k, s.kv_heads) == s.head + kScaleBytes && s.v_size >= 0,
+            width(k, s.kv_heads) == s.head + s.scale_bytes && s.v_size >= 0 &&
+            node.input(2)->dtype() == node.input(1)->dtype(),
         "sizes do not fit");
   return s;
 }
@@ -63,8 +66,10 @@ Sizes sizes_of(const ir::Node& node) {
 void infer(InferContext& ctx) {
   const ir::ValueType& q = ctx.in(0);
   for (const size_t i : {size_t{1}, size_t{2}})
-    if (ctx.in(i).dtype != DType::undefined && ctx.in(i).dtype != DType::s8)
-      ctx.fail_input("input {} is {}, expected s8", i, dtype_name(ctx.in(i).dtype));
+    if (const DType type = ctx.in(i).dtype;
+        type != DType::undefined && type != DType::s8 && (type != DType::f32 || type != q.dtype))
+      ctx.fail_input("input {} is {}, expected s8, or f32 if the queries are f32", i,
+                     dtype_name(type));
   if (!q.is_static() || !ctx.in(1).is_static() || !ctx.in(2).is_static())
     return ctx.out_dtype(0, q.dtype);
   const Sizes s = sizes_of(ctx.node);
@@ -87,8 +92,8 @@ void lower(LowerContext& ctx) {
   call.q = head_strides(s.q_packed, s.q_heads, s.queries, s.head);
   call.y = head_strides(s.q_packed, s.q_heads, s.queries, s.v_size);
   if (s.k_packed) {
-    call.k = head_strides(true, s.kv_heads, s.keys, s.head + kScaleBytes);
-    call.v = head_strides(true, s.kv_heads, s.keys, s.v_size + kScaleBytes);
+    call.k = head_strides(true, s.kv_heads, s.keys, s.head + s.scale_bytes);
+    call.v = head_strides(true, s.kv_heads, s.keys, s.v_size + s.scale_bytes);
   }
   const auto mask = attention_mask(ctx, 3, DType::f32, call);
   const auto q = in_as(ctx, 0, DType::f32), y = out_as(ctx, 0, DType::f32);

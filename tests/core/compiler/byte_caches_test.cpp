@@ -221,5 +221,78 @@ TEST(ByteCaches, RefuseOtherReadersByName) {
                  "Softmax");
 }
 
+std::unique_ptr<ir::Graph> with_written_caches(const std::string& text) {
+  auto graph = ir::parse_text(text);
+  ops::infer(*graph);
+  read_written_caches(*graph, kByteDecoderCaches, "position");
+  ops::infer(*graph);
+  return graph;
+}
+
+const std::string kWrittenSoftmax = R"(
+  %weights : ? = Softmax(%scores)
+  %y : ? = MatMul(%weights, %v))";
+
+TEST(WrittenCaches, AreReadInsteadOfAJoinedCopy) {
+  const auto graph =
+      with_written_caches(byte_decoder(kJoinedCaches + kCachedScores + kWrittenSoftmax));
+  const ir::Node* n = node_of_type(*graph, "CacheAttention");
+  ASSERT_TRUE(n);
+  EXPECT_EQ(n->input(0)->name(), "q");
+  EXPECT_EQ(n->input(1)->name(), "present_k");
+  EXPECT_EQ(n->input(2)->name(), "present_v");
+  EXPECT_EQ(n->input(1)->shape(), (Shape{1, 2, 6, 4}));
+  EXPECT_EQ(n->float_attr("scale", 0), 0.5f);
+  // The mask has a column for each place, and the columns of the new rows are at their position.
+  const ir::Node* mask = n->input(3)->producer();
+  ASSERT_TRUE(mask && mask->op_type == "TensorScatter");
+  EXPECT_EQ(n->input(3)->shape(), (Shape{1, 1, 2, 6}));
+  EXPECT_EQ(mask->input(1)->shape(), (Shape{1, 1, 2, 2}));
+  EXPECT_EQ(mask->input(2)->name(), "position");
+  // The places in use are those before the position and the two new ones.
+  const ir::Node* used = n->input(4)->producer();
+  ASSERT_TRUE(used && used->op_type == "Add");
+  EXPECT_EQ(used->input(0)->name(), "position");
+  for (const char* gone : {"Concat", "Softmax", "MatMul", "Transpose"})
+    EXPECT_FALSE(node_of_type(*graph, gone)) << gone;
+  EXPECT_TRUE(graph->is_output(graph->find("present_k")));
+}
+
+// What is not known stays as it was.
+TEST(WrittenCaches, KeepOtherReaders) {
+  const auto expect_kept = [](const std::string& text, const char* node) {
+    const auto graph = with_written_caches(text);
+    EXPECT_FALSE(node_of_type(*graph, "CacheAttention")) << text;
+    EXPECT_TRUE(node_of_type(*graph, node)) << text;
+    EXPECT_TRUE(node_of_type(*graph, "Concat")) << text;
+    EXPECT_EQ(graph->find("present_k")->producer()->input(1)->name(), "k_rows");
+  };
+  expect_kept(byte_decoder(kJoinedCaches + "  %y : ? = Add(%k, %v)"), "Add");
+  expect_kept(byte_decoder(kJoinedCaches + kCachedScores + R"(
+  %weights : ? = Softmax(%scores) {axis = 2}
+  %y : ? = MatMul(%weights, %v))"),
+              "Softmax");
+  std::string narrow = byte_decoder(kJoinedCaches + kCachedScores + kWrittenSoftmax);
+  const std::string mask = "input %mask : f32[1,1,2,8]";
+  narrow.replace(narrow.find(mask), mask.size(), "input %mask : f32[1,1,2,1]");
+  expect_kept(narrow, "Softmax");
+  std::string halves = byte_decoder(kJoinedCaches + kCachedScores + kWrittenSoftmax);
+  for (size_t at; (at = halves.find("f32[")) != std::string::npos;) halves.replace(at, 4, "f16[");
+  expect_kept(halves, "Softmax");
+}
+
+// A second reader that is not known still reads the joined copy.
+TEST(WrittenCaches, KeepASecondReader) {
+  const auto graph = with_written_caches(byte_decoder(kJoinedCaches + kCachedScores + R"(
+  %weights : ? = Softmax(%scores)
+  %part : ? = MatMul(%weights, %v)
+  %more : ? = ReduceSum(%k)
+  %y : ? = Add(%part, %more))"));
+  EXPECT_TRUE(node_of_type(*graph, "CacheAttention"));
+  const ir::Node* n = node_of_type(*graph, "Concat");
+  ASSERT_TRUE(n);
+  EXPECT_EQ(n->input(0)->name(), "past_k");
+}
+
 }  // namespace
 }  // namespace poprt::compiler

@@ -36,6 +36,16 @@ TEST_P(Generation, UpdatesItsCachesInPlace) {
     EXPECT_TRUE(c.in_place) << model->inputs()[c.input].name;
 }
 
+// Neither a step nor a piece of a prompt joins a cache with new rows.
+TEST(Generator, AttentionReadsCachesThatGrowAfterTheWrite) {
+  for (const char* kind : {"optimum", "gpt2", "gpt2_packed", "transformers"}) {
+    const auto model = generation_model(kind, {64, 3, {8}});
+    const auto& kernels = model->program().kernels;
+    EXPECT_TRUE(std::ranges::count(kernels, "attention_generic")) << kind;
+    EXPECT_FALSE(std::ranges::count(kernels, "softmax")) << kind;
+  }
+}
+
 TEST_P(Generation, GivesTheSameTokensToSequencesThatJoinAndLeave) {
   Generator generator(generation_model(GetParam(), {64, 3, {8}}));
   const auto texts = expected_texts(GetParam());
