@@ -123,10 +123,12 @@ GenerationModel::GenerationModel(ir::Graph& graph, GenerationOptions options)
     passes::separate_attention(graph);
   }
   passes::separate_pasts(graph);
+  passes::keep_whole_caches(graph);
   ops::infer(graph);
   find_inputs(graph);
   find_states(graph);
   find_caches(graph);
+  check_rings();
   const passes::StaticCacheInputs places = passes::static_cache_inputs(graph);
   if (places.write_indices) write_indices_ = places.write_indices->name();
   if (places.valid_places) valid_places_ = places.valid_places->name();
@@ -276,7 +278,12 @@ void GenerationModel::find_states(ir::Graph& graph) {
 void GenerationModel::choose_prefill() {
   constexpr int64_t kPiece = 64, kRatio = 4;
   const bool one = one_token_ || options_.encoder;
-  if (options_.default_prefill && !one) options_.prefill = {std::min(kPiece, options_.max_length)};
+  if (options_.default_prefill && !one && places() > 1)
+    options_.prefill = {std::min(kPiece, places())};
+  if (!options_.prefill.empty() && options_.prefill.back() > places())
+    fail(ErrorCode::invalid_argument,
+         "generation: a prefill of {} tokens, and the caches of the model are rings of {} places",
+         options_.prefill.back(), places());
   if (one_token_ && !options_.prefill.empty())
     fail(ErrorCode::invalid_argument,
          "generation: the model takes one token at a time, prefill has no effect");
@@ -333,7 +340,9 @@ bool GenerationModel::add_cache(ir::Value* output) {
          "generation: cache '{}' grows along axis {}, and its first axis must be the batch",
          past.name(), cache.axis);
   cache.tail[0] = 1;
-  cache.tail[cache.axis] = options_.max_length;
+  const bool wraps = found->ring && found->ring < options_.max_length;
+  if (wraps) ring_ = found->ring;
+  cache.tail[cache.axis] = wraps ? ring_ : options_.max_length;
   if (!is_static(cache.tail))
     fail(ErrorCode::unimplemented,
          "generation: cache '{}' is {}: only its batch and length may be open", past.name(),
@@ -360,6 +369,16 @@ void GenerationModel::find_caches(ir::Graph& graph) {
     fail(ErrorCode::unimplemented,
          "generation: the model has no caches; export it with past keys and values "
          "(text-generation-with-past)");
+}
+
+// All caches get the same numbers for their places, so all are rings of one size, or none is.
+void GenerationModel::check_rings() const {
+  for (const Cache& c : caches_)
+    if (c.tail[c.axis] != places())
+      fail(ErrorCode::unimplemented,
+           "generation: cache '{}' has {} places, and another one is a ring of {}; make the "
+           "generator with a max_length of at most {}",
+           c.past, c.tail[c.axis], ring_, ring_);
 }
 
 void GenerationModel::check_inputs(const ir::Graph& graph) const {
@@ -572,7 +591,7 @@ std::optional<Shape> GenerationModel::fixed_shape(const ir::Value& input,
   if (name == options_.attention_mask && mask_of_new_tokens_)
     return Shape{shape.batch, shape.tokens};
   if (name == options_.attention_mask)
-    return Shape{shape.batch, options_.max_length + (own_places ? shape.tokens : 0)};
+    return Shape{shape.batch, places() + (own_places ? shape.tokens : 0)};
   if (name == kPositionInput || name == write_indices_ || name == valid_places_)
     return Shape{shape.batch};
   if (name == kLastInput || name == kCachePosition) return Shape{1};
@@ -650,6 +669,7 @@ std::string GenerationModel::note() const {
     note["states"] = states;
   }
   if (!valid_places_.empty()) note["valid_places"] = valid_places_;
+  if (ring_) note["ring"] = ring_;
   if (mask_of_new_tokens_) note["mask_of_new_tokens"] = true;
   if (options_.byte_caches) note["cache_precision"] = kBytePrecision;
   if (encoder_) note["encoder"] = encoder_->note(cross_);

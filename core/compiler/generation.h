@@ -19,7 +19,13 @@
 //
 // A static cache has inputs for the place of the new tokens (TensorScatter's write_indices) and the
 // number of places in use (nonpad_kv_seqlen of Attention). The generator sets them from the lengths
-// of the slots.
+// of the slots. If TensorScatter has the mode `circular` and the cache a fixed size W below the
+// maximum length, the cache is a ring: token t is in place t % W, and a token attends to the last W
+// ones. A run with several tokens does not replace earlier ones, which the first of them needs.
+//
+// GroupQueryAttention with sliding_window_cache also expects a cache of a few places more than its
+// window. Its cache has the maximum length here, so nothing slides: the attribute is removed, and
+// the window remains.
 //
 // With an encoder, the executable also has programs that compute the keys and values of
 // cross-attention from the input (generation_encoder.h). They are inputs of the decoder, which
@@ -108,6 +114,9 @@ class GenerationModel {
   void choose_prefill();
   bool is_mask_of_new_tokens(const ir::Graph& graph) const;
   void find_caches(ir::Graph& graph);
+  void check_rings() const;
+  // The places of a cache.
+  int64_t places() const { return ring_ ? ring_ : options_.max_length; }
   bool add_cache(ir::Value* output);
   void find_encoder(ir::Graph& graph);
   void check_inputs(const ir::Graph& graph) const;
@@ -123,6 +132,7 @@ class GenerationModel {
   std::vector<Cache> caches_;
   std::vector<RecurrentState> states_;
   bool grows_ = false;
+  int64_t ring_ = 0;  // places of the caches if they are rings
   // Inputs of a static cache: the first place of the new tokens, and the number of places in use.
   std::string write_indices_, valid_places_;
   bool one_token_ = false;           // the tokens have no axis of the sequence

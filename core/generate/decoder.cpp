@@ -130,7 +130,7 @@ void Decoder::encode(size_t slot, std::span<const int64_t> tokens,
            i < static_cast<size_t>(element_count(session_.model().inputs()[*e.mask].shape)); i++)
         source_mask_.put(i, 1);
   }
-  lengths_[slot] = 0;
+  roll_back(slot, 0);
   for (size_t i = 0; i < cross_.size(); i++) outputs_[e.cross[i].output] = cross_row(i, slot);
   variant_.put(0, static_cast<int64_t>(d_.shapes.size() + program));
   session_.run_main_programs(inputs_.data(), outputs_.data());
@@ -148,6 +148,11 @@ void Decoder::roll_back(size_t slot, int64_t length) {
          "slot {} has {} tokens, cannot keep {}: the model has recurrent states, which can only be "
          "reset; copy the slot before the tokens that may be removed",
          slot, lengths_[slot], length);
+  if (length > 0 && d_.ring && lengths_[slot] >= d_.ring)
+    fail(ErrorCode::failed_precondition,
+         "slot {} has {} tokens, cannot keep {}: its caches are rings of {} places, which do not "
+         "have the first tokens; copy the slot before the tokens that may be removed",
+         slot, lengths_[slot], length, d_.ring);
   for (size_t i = 0; i < states_.size(); i++)
     std::memset(states_[i].get() + slot * d_.states[i].row_bytes, 0, d_.states[i].row_bytes);
   lengths_[slot] = length;
@@ -187,10 +192,10 @@ template <class Visit>
 void Decoder::each_part(size_t slot, int64_t length, const Visit& visit) const {
   for (size_t i = 0; i < caches_.size(); i++) {
     const Cache& c = d_.caches[i];
-    const uint64_t stride = c.place_bytes * static_cast<uint64_t>(d_.max_length);
+    const uint64_t stride = c.place_bytes * static_cast<uint64_t>(d_.places());
     for (uint64_t o = 0; o < c.outer; o++)
       visit(caches_[i].get() + slot * c.row_bytes + o * stride,
-            c.place_bytes * static_cast<uint64_t>(length));
+            c.place_bytes * static_cast<uint64_t>(used_places(length)));
   }
   for (size_t i = 0; i < states_.size(); i++)
     visit(states_[i].get() + slot * d_.states[i].row_bytes, d_.states[i].row_bytes);
@@ -202,7 +207,8 @@ void Decoder::each_part(size_t slot, int64_t length, const Visit& visit) const {
 // states, which change with each step.
 uint64_t Decoder::saved_bytes(int64_t length) const {
   uint64_t sum = 0;
-  for (const Cache& c : d_.caches) sum += c.outer * c.place_bytes * static_cast<uint64_t>(length);
+  for (const Cache& c : d_.caches)
+    sum += c.outer * c.place_bytes * static_cast<uint64_t>(used_places(length));
   for (const State& s : d_.states) sum += s.row_bytes;
   for (size_t i = 0; i < cross_.size(); i++) sum += d_.encoder->cross[i].row_bytes;
   return sum;
@@ -238,12 +244,13 @@ int64_t Decoder::source_length(size_t slot) const { return d_.encoder ? source_l
 
 // Returns the program for the next tokens of a slot: the smallest one that takes all of them, if
 // its padding fits the cache, otherwise the largest one without padding that fits. With recurrent
-// states there is no padding.
+// states there is no padding. Several tokens must not replace earlier ones in a ring, which the
+// first of them attends to.
 size_t Decoder::shape_for(int64_t length, size_t tokens) const {
   std::optional<size_t> enough, largest;
   for (size_t i = 0; i < d_.shapes.size(); i++) {
     const auto& [batch, count] = d_.shapes[i];
-    if (batch != 1 || length + count > d_.max_length) continue;
+    if (batch != 1 || (count > 1 && length + count > d_.places())) continue;
     if (d_.states.empty() && count >= static_cast<int64_t>(tokens) &&
         (!enough || count < d_.shapes[*enough].tokens))
       enough = i;
@@ -267,7 +274,8 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
                      std::min(length + static_cast<int64_t>(i), d_.max_length - 1));
   }
   if (d_.position) position_.put(row, length);
-  if (d_.valid) valid_.put(row, length + shape.tokens);  // the new tokens are the last ones
+  // The new tokens are the last ones.
+  if (d_.valid) valid_.put(row, used_places(length + shape.tokens));
   if (!d_.mask) return;
   if (d_.mask_of_new_tokens) {
     for (size_t i = 0; i < count; i++) mask_.put(row * count + i, 1);
@@ -275,7 +283,7 @@ void Decoder::set_row(const ProgramShape& shape, size_t row, std::span<const int
   }
   // The mask covers the cache, which contains the old tokens. With `grows`, the places of the new
   // tokens follow it; otherwise they are in the cache, because the program writes them first.
-  const auto width = static_cast<size_t>(d_.max_length + (d_.grows ? shape.tokens : 0));
+  const auto width = static_cast<size_t>(d_.places() + (d_.grows ? shape.tokens : 0));
   const auto valid = static_cast<size_t>(length + (d_.grows ? 0 : shape.tokens));
   const size_t added = width - (d_.grows ? count : 0);
   for (size_t i = 0; i < width; i++) mask_.put(row * width + i, i < valid || i >= added);

@@ -4,9 +4,11 @@
 // allows it (Cache::in_place), each run gets the same memory for past and present, and writes only
 // the places of the new tokens. Otherwise, the present is copied back after each run. A sequence
 // has a slot, which is a row of each cache and of each recurrent state. The host stores its length,
-// so rolling back moves no memory. The places after the length have unspecified contents.
+// so rolling back moves no memory. The places after the length have unspecified contents. A cache
+// that is a ring has the last tokens of a text, which may be longer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,8 +31,9 @@ class Decoder {
 
   int64_t length(size_t slot) const { return lengths_[slot]; }
   // Forgets all tokens of a slot from `length` on. Throws invalid_argument if it has fewer.
-  // Recurrent states depend on all tokens, so a model that has them can only keep all tokens or
-  // none, and other lengths throw failed_precondition.
+  // Recurrent states depend on all tokens, and a ring that is full does not have the first ones. So
+  // a model that has them can only keep all tokens or none, and other lengths throw
+  // failed_precondition.
   void roll_back(size_t slot, int64_t length);
   // Makes slot `to` equal to slot `from`.
   void copy(size_t from, size_t to);
@@ -90,6 +93,8 @@ class Decoder {
   size_t shape_for(int64_t length, size_t tokens) const;
   void prepare_encoder();
   void keep_states(size_t first_slot, std::span<const int64_t> tokens);
+  // The places of a cache that `length` tokens use.
+  int64_t used_places(int64_t length) const { return std::min(length, d_.places()); }
   std::byte* cross_row(size_t i, size_t slot) const;
   // Calls visit(memory, bytes) for each part of a slot that is saved.
   template <class Visit>

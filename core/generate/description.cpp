@@ -25,6 +25,7 @@ class DescriptionReader {
     if (!json_.is_object() || number("version", 1, kMost) != 1)
       fail(ErrorCode::data_loss, "it is not a JSON object of version 1");
     d_.max_length = number("max_length", 2, kMost);
+    if (json_.contains("ring")) d_.ring = number("ring", 1, d_.max_length - 1);
     d_.slots = number("slots", 1, 4096);
     d_.grows = json_.value("grows", json(false)) == json(true);
     read_shapes();
@@ -92,7 +93,7 @@ class DescriptionReader {
     for (const json& item : list("shapes")) {
       const std::vector<int64_t> pair = whole_numbers(item);
       if (pair.size() != 2 || pair[0] < 1 || pair[0] > d_.slots || pair[1] < 1 ||
-          pair[1] > d_.max_length)
+          pair[1] > d_.places())
         fail(ErrorCode::data_loss, "a shape is not [batch, tokens]");
       d_.shapes.push_back({pair[0], pair[1]});
     }
@@ -140,16 +141,16 @@ class DescriptionReader {
              shape_string(past.shape), shape_string(now.shape));
       const int64_t axis = whole_number(item[2]);
       if (axis < 1 || axis >= static_cast<int64_t>(past.shape.size()) ||
-          past.shape[static_cast<size_t>(axis)] != d_.max_length ||
+          past.shape[static_cast<size_t>(axis)] != d_.places() ||
           std::ranges::count(d_.caches, c.input, &Cache::input) ||
           std::ranges::count(d_.caches, c.output, &Cache::output))
         fail(ErrorCode::data_loss, "cache '{}' {} has no axis {} of {} places, or occurs twice",
-             past.name, shape_string(past.shape), axis, d_.max_length);
+             past.name, shape_string(past.shape), axis, d_.places());
       c.row_bytes = past.bytes() / static_cast<uint64_t>(d_.slots);
       for (int64_t a = 1; a < axis; a++)
         c.outer *= static_cast<uint64_t>(past.shape[static_cast<size_t>(a)]);
       c.place_bytes =
-          c.row_bytes / std::max<uint64_t>(c.outer, 1) / static_cast<uint64_t>(d_.max_length);
+          c.row_bytes / std::max<uint64_t>(c.outer, 1) / static_cast<uint64_t>(d_.places());
       c.in_place = program::may_share_memory(model_.program(), static_cast<uint32_t>(c.input),
                                              static_cast<uint32_t>(c.output));
       d_.caches.push_back(c);
@@ -246,7 +247,7 @@ class DescriptionReader {
     int64_t tokens = 0, mask = 0;
     for (const ProgramShape& s : d_.shapes) {
       tokens = std::max(tokens, s.batch * s.tokens);
-      const int64_t old = d_.mask_of_new_tokens ? 0 : d_.max_length;
+      const int64_t old = d_.mask_of_new_tokens ? 0 : d_.places();
       mask = std::max(mask, s.batch * (old + (d_.grows || old == 0 ? s.tokens : 0)));
     }
     const auto& in = model_.inputs();

@@ -7,7 +7,8 @@
 //    "caches": [["past_key_values.0.key", "present.0.key", 2], ...],
 //    "shapes": [[4, 1], [1, 1], [1, 64]], "settings": {"stop_tokens": [2], "context_length": 2048}}
 //
-// A model with a static cache also has {"valid_places": "nonpad_kv_seqlen"}, and a `position`.
+// A model with a static cache also has {"valid_places": "nonpad_kv_seqlen"}, and a `position`. If
+// its caches are rings, {"ring": 512} is the number of their places.
 //
 // With caches of 8 bits (compiler/byte_caches.h), it has {"cache_precision": "int8"}.
 //
@@ -48,7 +49,7 @@ struct Cache {
   size_t input = 0, output = 0;  // indices of the anchors
   uint64_t row_bytes = 0;
   bool in_place = false;  // past and present may have the same memory
-  uint64_t outer = 1;     // a row is [outer, max_length, place_bytes]
+  uint64_t outer = 1;     // a row is [outer, places(), place_bytes]
   uint64_t place_bytes = 0;
 };
 
@@ -78,6 +79,7 @@ struct EncoderDescription {
 
 struct Description {
   int64_t max_length = 0;  // tokens of a sequence, including the prompt
+  int64_t ring = 0;        // places of caches that are rings: token t is in place t % ring
   int64_t slots = 1;
   int64_t vocabulary = 0;
   bool grows = false;  // the mask has places for the new tokens after those of the cache
@@ -99,6 +101,9 @@ struct Description {
   // Indices of anchors.
   size_t ids = 0, logits = 0, variant = 0;
   std::optional<size_t> last, mask, positions, position, valid;
+
+  // The places of a cache.
+  int64_t places() const { return ring ? ring : max_length; }
 };
 
 // Throws failed_precondition if the model was not compiled for generation, and data_loss if the

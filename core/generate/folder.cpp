@@ -261,7 +261,9 @@ class FolderReader {
     // the new ones. So the window must not exclude any token: it limits the length of texts.
     const auto window = number(config, "sliding_window");
     const bool used = config.value("use_sliding_window", json(true)) != json(false);
-    if (window && used) found_.context_length = std::min(found_.context_length, *window);
+    if (window && used && *window)
+      found_.context_length =
+          found_.context_length ? std::min(found_.context_length, *window) : *window;
   }
 
   void read_generation_config() {

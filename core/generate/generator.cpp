@@ -334,7 +334,7 @@ std::string Generator::statistics() const {
                                           {"encoder_runs", c.encoder_runs},
                                           {"encoder_seconds", c.encoder_seconds},
                                           {"busy_slots", c.busy_slots},
-                                          {"places", d.slots * d.max_length},
+                                          {"places", d.slots * d.places()},
                                           {"used_places", c.used_places},
                                           {"cache_bytes", decoder_.cache_bytes()}});
 }
@@ -345,7 +345,7 @@ void Generator::note_slots() {
   for (size_t slot = 0; slot < slots_.size(); slot++) {
     if (!slots_[slot]) continue;
     counts_.busy_slots++;
-    counts_.used_places += decoder_.length(slot);
+    counts_.used_places += std::min(decoder_.length(slot), description().places());
   }
   publish();
 }
@@ -439,11 +439,14 @@ void Generator::drop_ended() {
 }
 
 // Returns the number of first tokens of a prompt that a slot with `cached` has. The last token of
-// the prompt is computed in any case, because its logits are needed. A recurrent state cannot be
-// rolled back, so it is reused only if the prompt begins with all tokens of the slot.
+// the prompt is computed in any case, because its logits are needed. A recurrent state and a full
+// ring cannot be rolled back, so they are reused only if the prompt begins with all tokens of the
+// slot.
 size_t Generator::reusable(std::span<const int64_t> cached, std::span<const int64_t> prompt) const {
   const size_t kept = std::min(common_prefix(cached, prompt), prompt.size() - 1);
-  return description().states.empty() || kept == cached.size() ? kept : 0;
+  const Description& d = description();
+  const bool whole = !d.states.empty() || (d.ring && cached.size() >= static_cast<size_t>(d.ring));
+  return !whole || kept == cached.size() ? kept : 0;
 }
 
 // Returns a free slot for a sequence. With reuse_prefixes, `from` becomes the slot that contains

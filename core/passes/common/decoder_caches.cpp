@@ -1,5 +1,6 @@
 #include "passes/common/decoder_caches.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/error.h"
@@ -94,9 +95,16 @@ std::optional<DecoderCache> cache_of(ir::Value* output) {
       cache.axis =
           static_cast<size_t>(normalize_axis(n->int_attr("axis", n->is("Concat") ? 1 : -2), rank));
     if (n->is("Concat") && n->inputs().size() == 2) cache.added = n->input(1);
+    if (n->is("TensorScatter") && n->string_attr("mode", "linear") == "circular")
+      cache.ring = std::max<int64_t>(0, past->shape()[cache.axis]);
     return cache;
   }
   return std::nullopt;
+}
+
+void keep_whole_caches(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes())
+    if (n->is("GroupQueryAttention", "com.microsoft")) n->attributes.erase("sliding_window_cache");
 }
 
 ir::Node* product_before(ir::Value* value) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "ir/graph.h"
@@ -16,12 +17,17 @@ struct DecoderCache {
   // The present is the past followed by new tokens. Otherwise it has the size of the past.
   bool grows = false;
   ir::Value* added = nullptr;  // the new tokens, if the node has them as a value
+  int64_t ring = 0;            // the fixed number of places of a cache that is a ring
 };
 
 // The cache that an output of the graph returns: a Concat, an attention operator or a TensorScatter
 // with an input of the graph. Returns nothing if there is none. Throws unimplemented if the rank of
 // the input is unknown.
 std::optional<DecoderCache> cache_of(ir::Value* output);
+
+// Removes sliding_window_cache from the nodes GroupQueryAttention. Their caches then have all
+// tokens, and their windows remain.
+void keep_whole_caches(ir::Graph& graph);
 
 // The input of the graph with the state before a run, if an operator computes `output` as its next
 // state: LinearAttention, CausalConvWithState, LSTM, GRU and RNN. Null if there is none.

@@ -129,6 +129,51 @@ std::string with_static_cache(const std::string& index = "write_indices") {
 )";
 }
 
+// The same with caches that TensorScatter writes as rings, of these sizes.
+std::string with_rings(const std::string& keys, const std::string& values) {
+  std::string text = without(with_static_cache(), "  input %second");
+  const auto replace = [&](const std::string& part, const std::string& by) {
+    text.replace(text.find(part), part.size(), by);
+  };
+  replace("%key_cache.0 : f32[B,P,4]", "%key_cache.0 : f32[B," + keys + ",4]");
+  replace("%value_cache.0 : f32[B,P,4]", "%value_cache.0 : f32[B," + values + ",4]");
+  replace("%write_indices) {axis = 1}", R"(%write_indices) {axis = 1, mode = "circular"})");
+  return text;
+}
+
+TEST(Generation, ARingKeepsItsSize) {
+  auto graph = ir::parse_text(with_rings("6", "6"));
+  const GenerationModel model(*graph, read_generation(kOptions));
+  EXPECT_EQ(parse_json(model.note())["ring"], 6);
+  EXPECT_EQ(parse_json(model.note())["max_length"], 16);
+  model.fix(*graph, {2, 4});
+  EXPECT_EQ(graph->find("key_cache.0")->shape(), (Shape{2, 6, 4}));
+  // A ring that no text fills is a cache of the maximum length.
+  for (const char* size : {"16", "20", "P"}) {
+    graph = ir::parse_text(with_rings(size, size));
+    EXPECT_FALSE(
+        parse_json(GenerationModel(*graph, read_generation(kOptions)).note()).contains("ring"))
+        << size;
+  }
+}
+
+TEST(Generation, RingsOfOtherSizesAndPiecesThatDoNotFitAreRefused) {
+  std::string message;
+  for (const auto& [keys, values] :
+       {std::pair("6", "P"), std::pair("P", "6"), std::pair("6", "5")}) {
+    EXPECT_EQ(code_of(with_rings(keys, values), message), ErrorCode::unimplemented);
+    EXPECT_NE(message.find("is a ring of "), std::string::npos) << message;
+  }
+  EXPECT_EQ(code_of(with_rings("3", "3"), message), ErrorCode::invalid_argument);
+  EXPECT_NE(
+      message.find("a prefill of 4 tokens, and the caches of the model are rings of 3 places"),
+      std::string::npos)
+      << message;
+  auto graph = ir::parse_text(with_rings("3", "3"));
+  const GenerationModel small(*graph, read_generation(R"({"max_length": 16})"));
+  EXPECT_EQ(parse_json(small.note())["shapes"], parse_json("[[1, 1], [1, 3]]"));
+}
+
 TEST(Generation, AStaticCacheHasInputsForItsPositions) {
   auto graph = ir::parse_text(without(with_static_cache(), "  input %second"));
   const GenerationModel model(*graph, read_generation(kOptions));
@@ -245,6 +290,39 @@ TEST(Generation, OptionsAreChecked) {
         R"({"max_length": 8, "prefill": [9]})", R"({"max_length": 8, "prefill": [1]})",
         R"({"max_length": 8, "slots": 1e300})", R"({"max_length": 8, "prefill": 4})"})
     EXPECT_THROW(read_generation(wrong), Error) << wrong;
+}
+
+// The caches have the maximum length, so GroupQueryAttention of the model builder does not slide.
+TEST(Generation, AWindowDoesNotSlideACacheOfTheMaximumLength) {
+  auto graph = ir::parse_text(R"(graph "g" opset {"": 18, "com.microsoft": 1} {
+  input %input_ids : s64[B,S]
+  input %attention_mask : s64[B,T]
+  input %past_key : f32[B,1,P,4]
+  input %past_value : f32[B,1,P,4]
+  const %table : f32[3,4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  const %head : f32[4,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  %rows : f32[B,S,4] = Gather(%table, %input_ids)
+  const %one : s64[] = 1
+  const %axis : s64[1] = [1]
+  %length : ? = ReduceSum(%attention_mask, %axis) {keepdims = 0}
+  %before : ? = Sub(%length, %one)
+  %last : ? = Cast(%before) {to = 6}
+  %sizes : ? = Shape(%attention_mask)
+  %size : ? = Gather(%sizes, %one)
+  %total : ? = Cast(%size) {to = 6}
+  %y : f32[B,S,4], %present_key : ?, %present_value : ? = com.microsoft.GroupQueryAttention(%rows, %rows, %rows, %past_key, %past_value, %last, %total) {num_heads = 1, kv_num_heads = 1, local_window_size = 5, sliding_window_cache = 1}
+  %logits : f32[B,S,3] = MatMul(%y, %head)
+  output %logits
+  output %present_key
+  output %present_value
+}
+)");
+  const GenerationModel model(*graph, read_generation(kOptions));
+  const auto nodes = graph->nodes();
+  const auto found = std::ranges::find(nodes, "GroupQueryAttention", &ir::Node::op_type);
+  ASSERT_NE(found, nodes.end());
+  EXPECT_FALSE((*found)->attributes.contains("sliding_window_cache"));
+  EXPECT_EQ((*found)->int_attr("local_window_size", 0), 5);
 }
 
 }  // namespace

@@ -27,9 +27,13 @@ void expect_close_to(std::span<const float> got, const std::vector<float>& wante
 class DecoderSlots : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, DecoderSlots,
                          testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
-                                         "transformers", "genai_int8", "optimum_int8", "gpt2_int8",
-                                         "static_int8", "gpt2_packed_int8"),
+                                         "transformers", "ring", "genai_int8", "optimum_int8",
+                                         "gpt2_int8", "static_int8", "gpt2_packed_int8",
+                                         "ring_int8"),
                          [](const auto& info) { return info.param; });
+
+// The places of the caches of "ring" (tests/data/generation/make.py).
+constexpr size_t kRing = 16;
 
 // Random operations on the slots, compared with a decoder without state.
 TEST_P(DecoderSlots, HoldTheirTextsAfterRandomOperations) {
@@ -45,6 +49,11 @@ TEST_P(DecoderSlots, HoldTheirTextsAfterRandomOperations) {
     std::vector<int64_t>& text = texts[slot];
     switch (random() % 5) {
       case 0:
+        if (decoder.description().ring && text.size() >= kRing) {
+          if (text.size() > 1)
+            EXPECT_THROW(decoder.roll_back(slot, static_cast<int64_t>(text.size()) - 1), Error);
+          text.clear();
+        }
         text.resize(random() % (text.size() + 1));
         decoder.roll_back(slot, static_cast<int64_t>(text.size()));
         break;
@@ -187,6 +196,30 @@ TEST(Decoder, PrefillsAsManyTokensAsOneProgramTakes) {
   EXPECT_EQ(taken(57, 6), 4u) << "eight places do not fit";
   EXPECT_EQ(taken(60, 3), 3u);
   EXPECT_EQ(taken(61, 2), 1u) << "four places do not fit";
+}
+
+// Pieces that would replace tokens which their first token sees are computed one token at a time.
+TEST(Decoder, DoesNotReplaceTokensOfARingThatAPieceReads) {
+  Decoder decoder(generation_model("ring", {64, 2, {4, 8}}), {});
+  const generate::Description& d = decoder.description();
+  EXPECT_EQ(d.ring, static_cast<int64_t>(kRing));
+  EXPECT_EQ(d.max_length, 64);
+  EXPECT_EQ(decoder.cache_bytes(), 2u * 4u * kRing * 16u * sizeof(float)) << "slots, caches";
+  const std::vector<int64_t> tokens(40, 5);
+  std::vector<size_t> pieces;
+  for (size_t done = 0; done < tokens.size(); done += pieces.back())
+    pieces.push_back(decoder.prefill(1, std::span(tokens).subspan(done)));
+  std::vector<size_t> wanted = {8, 8};
+  wanted.resize(2 + 24, 1);
+  EXPECT_EQ(pieces, wanted);
+  EXPECT_EQ(
+      refusal_of([&] { decoder.roll_back(1, 39); }),
+      "failed_precondition: slot 1 has 40 tokens, cannot keep 39: its caches are rings of 16 "
+      "places, which do not have the first tokens; copy the slot before the tokens that may be "
+      "removed");
+  decoder.roll_back(1, 40);
+  decoder.roll_back(1, 0);
+  EXPECT_EQ(decoder.length(1), 0);
 }
 
 TEST(Decoder, RefusesTokensForAFullSlot) {

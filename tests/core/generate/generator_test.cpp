@@ -21,7 +21,7 @@ class Generation : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Models, Generation,
                          testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
-                                         "transformers"),
+                                         "transformers", "ring"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Generation, GivesTheTokensAndProbabilitiesOfTheReference) {
@@ -70,7 +70,7 @@ TEST_P(Generation, GivesTheSameTokensAfterASharedPrefix) {
 class ByteCacheGeneration : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, ByteCacheGeneration,
                          testing::Values("genai", "optimum", "gpt2", "static", "gpt2_packed",
-                                         "transformers"),
+                                         "transformers", "ring"),
                          [](const auto& info) { return info.param; });
 
 // The tokens are those of exact caches, until two tokens are almost equally probable. Alone and

@@ -12,7 +12,8 @@ using generate::Finish;
 using generate::Generator;
 
 const char* expected_of(const std::string& kind) {
-  if (kind == "genai" || kind == "optimum" || kind == "static") return "expected.json";
+  if (kind == "genai" || kind == "optimum" || kind == "static" || kind == "ring")
+    return "expected.json";
   return kind == "t5" || kind == "whisper" ? kEncoderDecoder : "expected_recurrent.json";
 }
 
@@ -29,8 +30,8 @@ std::shared_ptr<const runtime::Model> model_with(const std::string& kind, int64_
 
 class SavedSequences : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, SavedSequences,
-                         testing::Values("genai", "optimum", "static", "mamba", "qwen_next", "t5",
-                                         "whisper"),
+                         testing::Values("genai", "optimum", "static", "ring", "mamba", "qwen_next",
+                                         "t5", "whisper"),
                          [](const auto& info) { return info.param; });
 
 // Saved at any time, a text continues with the token that its caller would read next.

@@ -7,6 +7,7 @@ The models have random weights and the forms that exporters write:
 * gpt2: learned positions, LayerNormalization, no grouped heads, caches that grow by Concat;
 * static: the same with the static cache of mobius: TensorScatter writes at write_indices, in one layer as a ring, and Attention-24
   reads nonpad_kv_seqlen places;
+* ring: the same, with rings of a fixed size in all layers, so a token attends to the last WINDOW ones;
 * gpt2_packed: gpt2 as onnxruntime.transformers writes it, with com.microsoft.Attention and one past of keys and values for each layer;
 * transformers: optimum with the input cache_position, the place of the new tokens in the mask, and position_ids [3, batch, sequence].
 
@@ -21,7 +22,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+STATIC = ("static", "ring")
 VOCABULARY, HIDDEN, LAYERS, HEADS, KV_HEADS, WIDTH, MLP, LENGTH = 53, 16, 2, 4, 2, 4, 24, 64
+WINDOW = 16  # of ring
 EPSILON = 1e-5
 
 
@@ -66,7 +69,7 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def reference_logits(kind, w, ids):
+def reference_logits(kind, w, ids, window):
     """The logits after the last token, in f64."""
     w = {k: v.astype(numpy.float64) for k, v in w.items()}
     n = len(ids)
@@ -87,7 +90,7 @@ def reference_logits(kind, w, ids):
         a, b = x[..., :WIDTH // 2], x[..., WIDTH // 2:]
         return numpy.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
-    hidden = numpy.triu(numpy.full((n, n), -numpy.inf), 1)
+    hidden = numpy.triu(numpy.full((n, n), -numpy.inf), 1) + numpy.tril(numpy.full((n, n), -numpy.inf), -window)
     for i in range(LAYERS):
         y = norm(x, f"norm_a{i}", f"bias_a{i}")
         q = rotate((y @ w[f"q{i}"]).reshape(n, HEADS, WIDTH))
@@ -106,11 +109,11 @@ def reference_logits(kind, w, ids):
     return (norm(x, "norm", "norm_bias") @ w["head"])[-1]
 
 
-def reference(kind, w, prompt, count):
+def reference(kind, w, prompt, count, window=LENGTH):
     """Greedy tokens with their log-probabilities, until two tokens are nearly as probable."""
     ids, logs = list(prompt), []
     for _ in range(count):
-        logits = reference_logits(kind, w, ids)
+        logits = reference_logits(kind, w, ids, window)
         best = numpy.sort(logits)[-2:]
         if best[1] - best[0] < 1e-3:
             break
@@ -222,17 +225,17 @@ def shared_attention(g, i, y):
                  domain="com.microsoft", num_heads=HEADS, kv_num_heads=KV_HEADS, do_rotary=1, rotary_interleaved=0)
 
 
-def static_attention(g, i, y):
+def static_attention(g, i, y, rings):
     """Attention on a cache of fixed size, with heads in the last axis."""
     q, k, v = (g.add("MatMul", [y, f"{p}{i}"]) for p in "qkv")
-    mode = {"mode": "circular"} if i % 2 else {}
+    mode = {"mode": "circular"} if i % 2 or rings else {}
     k, v = (g.add("TensorScatter", [f"{part}_cache.{i}", new, "write_indices"], [f"updated_{part}_cache.{i}"], axis=1, **mode)
             for part, new in (("key", k), ("value", v)))
     return g.add("Attention", [q, k, v, "", "", "", "nonpad_kv_seqlen"], is_causal=1, q_num_heads=HEADS, kv_num_heads=HEADS)
 
 
 def model(kind, w):
-    static, packed, transformers = kind == "static", kind == "gpt2_packed", kind == "transformers"
+    static, packed, transformers, rings = kind in STATIC, kind == "gpt2_packed", kind == "transformers", kind == "ring"
     kind = reference_kind(kind)
     g = Graph(w)
     cos, sin = tables()
@@ -266,7 +269,7 @@ def model(kind, w):
     for i in range(LAYERS):
         y = norm(g, kind, x, f"norm_a{i}", f"bias_a{i}")
         if static:
-            a = static_attention(g, i, y)
+            a = static_attention(g, i, y, rings)
         elif packed:
             a = packed_attention(g, i, y)
         elif kind == "genai":
@@ -287,7 +290,7 @@ def model(kind, w):
 
 
 def reference_kind(kind):
-    return {"static": "gpt2", "gpt2_packed": "gpt2", "transformers": "optimum"}.get(kind, kind)
+    return {"static": "gpt2", "ring": "gpt2", "gpt2_packed": "gpt2", "transformers": "optimum"}.get(kind, kind)
 
 
 def save(kind, w, file):
@@ -299,7 +302,7 @@ def save(kind, w, file):
 
     total = "total" if kind == "genai" else "past + sequence"
     inputs = [value("input_ids", TensorProto.INT64, "batch", "sequence")]
-    if kind == "static":
+    if kind in STATIC:
         inputs += [value(name, TensorProto.INT64, "batch") for name in ("write_indices", "nonpad_kv_seqlen")]
     else:
         inputs.append(value("attention_mask", TensorProto.INT64, "batch", total))
@@ -315,18 +318,19 @@ def save(kind, w, file):
             outputs.append(value(f"present_{i}", TensorProto.FLOAT, 2, "batch", HEADS, total, WIDTH))
             continue
         for part in ("key", "value"):
-            if kind == "static":
-                inputs.append(value(f"{part}_cache.{i}", TensorProto.FLOAT, "batch", "places", HEADS * WIDTH))
-                outputs.append(value(f"updated_{part}_cache.{i}", TensorProto.FLOAT, "batch", "places", HEADS * WIDTH))
+            if kind in STATIC:
+                places = WINDOW if kind == "ring" else "places"
+                inputs.append(value(f"{part}_cache.{i}", TensorProto.FLOAT, "batch", places, HEADS * WIDTH))
+                outputs.append(value(f"updated_{part}_cache.{i}", TensorProto.FLOAT, "batch", places, HEADS * WIDTH))
                 continue
             inputs.append(value(f"past_key_values.{i}.{part}", TensorProto.FLOAT, "batch", kv, "past", WIDTH))
             outputs.append(value(f"present.{i}.{part}", TensorProto.FLOAT, "batch", kv, total, WIDTH))
     constants = [numpy_helper.from_array(v, k) for k, v in g.constants.items()]
     graph = helper.make_graph(g.nodes, kind, inputs, outputs, constants)
-    opsets = [helper.make_opsetid("", 24 if kind == "static" else 18)]
+    opsets = [helper.make_opsetid("", 24 if kind in STATIC else 18)]
     if kind in ("genai", "gpt2_packed"):
         opsets.append(helper.make_opsetid("com.microsoft", 1))
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if kind == "static" else 8)
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if kind in STATIC else 8)
     made.producer_name = ""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     onnx.save(made, file)
@@ -341,13 +345,14 @@ def write_json(path, value):
 def main():
     expected = {}
     for kind, seed, stop in (("genai", 1, 7), ("optimum", 2, 9), ("gpt2", 3, 11), ("static", 4, 11),
-                             ("gpt2_packed", 5, 11), ("transformers", 6, 9)):
+                             ("gpt2_packed", 5, 11), ("transformers", 6, 9), ("ring", 12, 11)):
         form = reference_kind(kind)
         w = weights(form, seed)
         save(kind, w, os.path.join(HERE, kind, "model.onnx"))
         random = numpy.random.default_rng(10 + seed)
-        expected[kind] = [reference(form, w, [int(t) for t in random.integers(0, VOCABULARY, n)], 24)
-                          for n in (1, 3, 8, 11, 20)]
+        lengths, count, window = ((1, 3, 14, 21, 40), 62, WINDOW) if kind == "ring" else ((1, 3, 8, 11, 20), 24, LENGTH)
+        expected[kind] = [reference(form, w, [int(t) for t in random.integers(0, VOCABULARY, n)], min(count, LENGTH - 1 - n), window)
+                          for n in lengths]
         if kind == "genai":
             names = {"past_key_names": "past_key_values.%d.key", "past_value_names": "past_key_values.%d.value"}
             write_json("genai/genai_config.json", {"model": {
