@@ -1,6 +1,8 @@
 #include "generate/sampler.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -19,19 +21,58 @@ void check_tokens(std::span<const int64_t> tokens, int64_t vocabulary, const cha
            vocabulary);
 }
 
+// A vocabulary has some 100 000 tokens, and each token of a text reads all of their logits. So the
+// loops are over blocks of which compilers make vector instructions.
+constexpr size_t kLanes = 16;
+using Lanes = std::array<float, kLanes>;
+
+// The first of the greatest logits. Throws failed_precondition if one is not a number.
 size_t index_of_greatest(std::span<const float> logits) {
-  size_t best = 0;
-  for (size_t i = 0; i < logits.size(); i++) {
-    if (std::isnan(logits[i]))
-      fail(ErrorCode::failed_precondition, "the logit of token {} is not a number", i);
-    if (logits[i] > logits[best]) best = i;
+  Lanes most;
+  most.fill(kHidden);
+  std::array<int32_t, kLanes> unordered{};
+  const auto look = [&](size_t lane, float v) {
+    most[lane] = v > most[lane] ? v : most[lane];
+    unordered[lane] |= v != v ? 1 : 0;
+  };
+  size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes)
+    for (size_t lane = 0; lane < kLanes; lane++) look(lane, logits[i + lane]);
+  for (; i < logits.size(); i++) look(0, logits[i]);
+  if (std::ranges::count(unordered, 1)) {
+    const auto found = std::ranges::find_if(logits, [](float v) { return std::isnan(v); });
+    fail(ErrorCode::failed_precondition, "the logit of token {} is not a number",
+         found - logits.begin());
   }
-  return best;
+  const auto best = std::ranges::find(logits, *std::ranges::max_element(most));
+  return static_cast<size_t>(best - logits.begin());
+}
+
+// exp(x) for x <= 0, with a relative error below 3e-7. Below -87, it is exp(-87).
+float exp_of(float x) {
+  constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+  constexpr int32_t kBias = 127, kMantissa = 23;
+  const float least = x > -87.0f ? x : -87.0f;
+  const float n = (least * kLog2E + kRound) - kRound;
+  const float r = (least - n * kLn2High) - n * kLn2Low;
+  float p = 1.0f / 5040;
+  for (const float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
+    p = p * r + c;
+  return p * std::bit_cast<float>((static_cast<int32_t>(n) + kBias) << kMantissa);
 }
 
 double log_sum_exp(std::span<const float> logits, float most) {
+  constexpr size_t kBlock = 16 * kLanes;  // floats are added within a block
   double sum = 0;
-  for (const float v : logits) sum += std::exp(static_cast<double>(v) - static_cast<double>(most));
+  size_t i = 0;
+  for (; i + kBlock <= logits.size(); i += kBlock) {
+    Lanes part{};
+    for (size_t j = i; j < i + kBlock; j += kLanes)
+      for (size_t lane = 0; lane < kLanes; lane++) part[lane] += exp_of(logits[j + lane] - most);
+    for (const float v : part) sum += static_cast<double>(v);
+  }
+  for (; i < logits.size(); i++) sum += static_cast<double>(exp_of(logits[i] - most));
   return static_cast<double>(most) + std::log(sum);
 }
 
@@ -86,15 +127,15 @@ void Sampler::set_draws(uint64_t draws) {
 
 Token Sampler::choose(std::span<float> logits, std::span<const int64_t> tokens,
                       std::span<const int64_t> hidden) {
-  const float most = logits[index_of_greatest(logits)];
-  const double sum = log_sum_exp(logits, most);
+  size_t best = index_of_greatest(logits);
+  const double sum = log_sum_exp(logits, logits[best]);
   const bool changes = options_.repetition_penalty != 1;
   std::vector<float> original;
   if (changes) original.assign(logits.begin(), logits.end());
   if (changes) penalise(logits, tokens, options_.repetition_penalty);
   for (const std::span<const int64_t> list : {std::span(options_.bad_tokens), hidden})
     hide(logits, list, kHidden);
-  const size_t best = index_of_greatest(logits);
+  if (changes || !options_.bad_tokens.empty() || !hidden.empty()) best = index_of_greatest(logits);
   if (logits[best] == kHidden)
     fail(ErrorCode::failed_precondition, "no token is left: all have a logit of -inf");
   const size_t id = options_.temperature == 0 ? best : static_cast<size_t>(draw(logits));

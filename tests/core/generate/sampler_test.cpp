@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 
 #include "base/error.h"
 
@@ -148,6 +150,29 @@ TEST(Sampler, GivesTheProbabilityOfTheModel) {
   const generate::Token token = sampler.choose(logits, std::vector<int64_t>{0}, {});
   EXPECT_EQ(token.id, 3);
   EXPECT_NEAR(token.log_probability, wanted, 1e-6);
+}
+
+// Vocabularies that are no multiple of a block, with a greatest logit anywhere.
+TEST(Sampler, GivesTheProbabilityAmongManyTokens) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal(0, 6);
+  for (const size_t size : {1u, 15u, 16u, 17u, 255u, 256u, 4097u, 50257u}) {
+    std::vector<float> logits(size);
+    for (float& v : logits) v = normal(random);
+    logits[random() % size] = -std::numeric_limits<float>::infinity();
+    const size_t best = random() % size;
+    logits[best] = 40;
+    double sum = 0;
+    for (const float v : logits) sum += std::exp(static_cast<double>(v) - 40);
+    const generate::Token token = Sampler({}).choose(logits, {}, {});
+    EXPECT_EQ(token.id, static_cast<int64_t>(best)) << size;
+    EXPECT_NEAR(token.log_probability, -std::log(sum), 1e-6) << size;
+    logits[random() % size] = 40;
+    const auto first = std::ranges::find(logits, 40.0f) - logits.begin();
+    EXPECT_EQ(Sampler({}).choose(logits, {}, {}).id, first) << "the first of equal ones";
+    logits[random() % size] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_THROW(Sampler({}).choose(logits, {}, {}), Error) << size;
+  }
 }
 
 TEST(Sampler, GivesEqualTokensForEqualSeeds) {
