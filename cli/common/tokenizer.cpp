@@ -128,6 +128,13 @@ class SentencePiece : public Tokenizer {
     return tokens;
   }
 
+  // Special tokens of a template would be encoded as text.
+  std::string chat(std::string_view) const override {
+    throw Failure(
+        "a model of sentencepiece has no template for chats: give a tokenizer.json by --tokenizer, "
+        "or write the template into --prompt");
+  }
+
   std::string decode(std::span<const int64_t> tokens) const override {
     std::vector<int32_t> known;
     for (const int64_t token : tokens)

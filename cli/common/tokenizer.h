@@ -20,6 +20,9 @@ class Tokenizer {
   // With `special`, the result also has the tokens that the model expects around a text, such as
   // <s>.
   virtual std::vector<int64_t> encode(std::string_view text, bool special) const = 0;
+  // The text of a user as the first one of a chat, in the template of the model, which contains the
+  // special tokens. Throws Failure if there is no template.
+  virtual std::string chat(std::string_view text) const = 0;
   // Bytes that are not UTF-8 become U+FFFD. Tokens that are not in the tokenizer have no text.
   virtual std::string decode(std::span<const int64_t> tokens) const = 0;
   // The text of a token with the space that it may begin with; its name if it is a special token
@@ -40,8 +43,9 @@ std::string missing_tokenizer_library();
 // library of sentencepiece is not installed.
 std::unique_ptr<Tokenizer> open_sentencepiece(const std::filesystem::path& file);
 
-// Opens a tokenizer.json by Python's package tokenizers, in a child process. Throws Failure with
-// the command that installs the package if it is missing.
+// Opens a tokenizer.json by Python's package tokenizers, in a child process. chat() renders
+// chat_template.jinja, or chat_template of tokenizer_config.json, in the same folder by the package
+// jinja2. Both throw Failure with the command that installs the package if it is missing.
 std::unique_ptr<Tokenizer> open_tokenizer_json(const std::filesystem::path& file);
 
 }  // namespace poprt::cli

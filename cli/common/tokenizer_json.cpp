@@ -5,6 +5,10 @@
 //   {"encode": "Hello", "special": true}  ->  {"tokens": [1, 15043]}
 //   {"decode": [15043]}                   ->  {"text": "Hello"}
 //   {"name": 15043}                       ->  {"text": "\u2581Hello"}
+//   {"chat": "Hello"}                     ->  {"text": "<|user|>\nHello<|end|>\n<|assistant|>\n"}
+//
+// A template is a file of the model and may be hostile, so it runs in the sandbox of jinja2, with
+// the settings and functions that transformers gives it.
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -22,11 +26,43 @@
 namespace poprt::cli {
 namespace {
 
-constexpr const char* kServe = R"(
-import json, sys
+constexpr const char* kServe = R"python(
+import json, os, sys, time
 def answer(value):
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
+def template(folder, config):
+    file = os.path.join(folder, "chat_template.jinja")
+    if os.path.exists(file):
+        with open(file, encoding="utf-8") as text:
+            return text.read()
+    found = config.get("chat_template")
+    if isinstance(found, list):
+        found = next((named["template"] for named in found if named["name"] == "default"), None)
+    if not found:
+        raise LookupError("the model has no template for chats (chat_template of tokenizer_config.json)")
+    return found
+def refuse(message):
+    raise ValueError(message)
+def chat(text):
+    try:
+        import jinja2.sandbox
+    except ImportError:
+        raise ImportError("the template is rendered by Python's package jinja2, which is not installed: "
+                          "python3 -m pip install jinja2 (POPRT_PYTHON selects the interpreter)")
+    folder = os.path.dirname(os.path.abspath(sys.argv[1]))
+    config = {}
+    if os.path.exists(os.path.join(folder, "tokenizer_config.json")):
+        with open(os.path.join(folder, "tokenizer_config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+    tokens = {key: value["content"] if isinstance(value, dict) else value
+              for key, value in config.items() if key.endswith("_token") and value}
+    box = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
+                                                       extensions=["jinja2.ext.loopcontrols"])
+    box.filters["tojson"] = lambda value, **how: json.dumps(value, ensure_ascii=False, indent=how.get("indent"))
+    box.globals.update(raise_exception=refuse, strftime_now=time.strftime)
+    return box.from_string(template(folder, config)).render(
+        messages=[{"role": "user", "content": text}], add_generation_prompt=True, **tokens)
 try:
     import tokenizers
 except ImportError:
@@ -43,13 +79,15 @@ for line in sys.stdin:
     try:
         if "encode" in asked:
             answer({"tokens": tokenizer.encode(asked["encode"], add_special_tokens=asked["special"]).ids})
+        elif "chat" in asked:
+            answer({"text": chat(asked["chat"])})
         elif "decode" in asked:
             answer({"text": tokenizer.decode(asked["decode"], skip_special_tokens=True)})
         else:
             answer({"text": tokenizer.id_to_token(asked["name"]) or ""})
     except Exception as e:
         answer({"error": str(e)})
-)";
+)python";
 
 // A child process with a socket as its standard input and output.
 class TokenizerChild {
@@ -130,6 +168,9 @@ class TokenizerJson : public Tokenizer {
   int64_t size() const override { return size_; }
   std::vector<int64_t> encode(std::string_view text, bool special) const override {
     return request({{"encode", text}, {"special", special}}, "tokens").get<std::vector<int64_t>>();
+  }
+  std::string chat(std::string_view text) const override {
+    return request({{"chat", text}}, "text").get<std::string>();
   }
   std::string decode(std::span<const int64_t> tokens) const override {
     nlohmann::json known = nlohmann::json::array();

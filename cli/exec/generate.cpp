@@ -31,7 +31,7 @@ struct GenerateArguments {
   int64_t max_length = 0, slots = 0, prefill = 0, max_new_tokens = 128, top_k = 0, seed = 0;
   double temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   int threads = 0;
-  bool json = false, ignore_stop = false, stream = false;
+  bool json = false, ignore_stop = false, stream = false, chat = false;
 };
 
 struct GeneratedText {
@@ -182,7 +182,7 @@ void warn_of_empty_text(const GeneratedText& text) {
   if (!text.text.empty() || text.finish_reason != "stop") return;
   log().warn(
       "the text of prompt {} is empty: the model ended it at once; a model for chats expects its "
-      "template around a prompt (poprt help generation)",
+      "template around a prompt (--chat)",
       text.index);
 }
 
@@ -217,7 +217,7 @@ GeneratedText read_sequence(poprt_sequence* sequence, const GenerateArguments& a
   }
   text.score = poprt_sequence_score(sequence);
   print_end(a, text, tokenizer != nullptr, rest);
-  if (pieces && !pieces->stopped()) warn_of_empty_text(text);
+  if (pieces && !pieces->stopped() && !a.chat) warn_of_empty_text(text);
   return text;
 }
 
@@ -265,6 +265,8 @@ void check_words(const GenerateArguments& a) {
     throw Usage("expected prompts as texts by --prompt, or as tokens by --ids, or --features");
   for (const std::string& text : a.stop_texts)
     if (text.empty()) throw Usage("--stop-text: the text is empty");
+  if (a.chat && a.prompts.empty())
+    throw Usage("--chat: expected prompts as texts by --prompt, which the template is for");
 }
 
 int generate(const GenerateArguments& a) {
@@ -272,7 +274,9 @@ int generate(const GenerateArguments& a) {
   std::vector<std::vector<int64_t>> prompts;
   for (const std::string& word : a.ids) prompts.push_back(read_tokens(word, "--ids"));
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(a);
-  for (const std::string& text : a.prompts) prompts.push_back(tokenizer->encode(text, true));
+  for (const std::string& text : a.prompts)
+    prompts.push_back(a.chat ? tokenizer->encode(tokenizer->chat(text), false)
+                             : tokenizer->encode(text, true));
   prompts.resize(prompts.size() + a.features.size());
   const auto start = Clock::now();
   const Generator generator = make_generator(a);
@@ -308,6 +312,9 @@ void add_generate(Command& app, std::function<int()>& action) {
                 "values, or a .popef of --save")
       ->required();
   c->add_option("--prompt", a->prompts, "Text of a prompt; several prompts run together")->many();
+  c->add_flag("--chat", a->chat,
+              "A prompt is the text of a user in a chat: put the model's template around it, by "
+              "Python's package jinja2");
   c->add_option("--ids", a->ids, "1,15,27: the tokens of a prompt, instead of texts")->many();
   c->add_option("--features", a->features,
                 "FILE.npy: the features of an encoder, such as Whisper's spectrogram")

@@ -218,6 +218,60 @@ class Generate(CommandTest):
             file.write("[]")
         self.fails([*words, "--tokenizer", "wrong.json"], "no tokenizer")
 
+    def with_packages(self, **files):
+        """A copy of the model with a tokenizer.json, and an interpreter that finds these packages first."""
+        shutil.copytree(os.path.join(FOLDER, "genai"), self.path("model"))
+        os.mkdir(self.path("packages"))
+        for name, value in (("POPRT_PYTHON", sys.executable), ("PYTHONPATH", self.path("packages"))):
+            os.environ[name] = value
+            self.addCleanup(os.environ.pop, name)
+        for name, text in {"model/tokenizer.json": "{}", "packages/tokenizers.py": PACKAGE, **files}.items():
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def test_a_chat_has_the_template_of_the_model(self):
+        template = ("{% for m in messages %}{{ bos_token }}{{ m['role'] }} {{ m['content'] }}{{ eos_token }}{% endfor %}"
+                    "{% if add_generation_prompt %} assistant{% endif %}")
+        config = {"chat_template": template, "bos_token": {"content": "b"}, "eos_token": "e", "pad_token": None}
+        self.with_packages(**{"model/tokenizer_config.json": json.dumps(config)})
+        words = ["model", "--chat", "--max-new-tokens", "2", "--ignore-stop", "--json", "--prompt"]
+        letters = " abcdefghijklmnopqrstuvwxyz"
+
+        def prompt_of(text):
+            (output,) = json.loads(self.succeeds(*words, text))["texts"]
+            return "".join(letters[token] for token in output["prompt"])
+
+        try:
+            import jinja2  # noqa: F401
+        except ImportError:
+            self.fails([*words, "hi"], "python3 -m pip install jinja2")
+            return
+        self.assertEqual(prompt_of("hi"), "buser hie assistant")
+        (plain,) = json.loads(self.succeeds("model", "--prompt", "hi", *words[2:-1]))["texts"]
+        self.assertEqual(plain["prompt"], [8, 9], "without --chat, the prompt is the text")
+        for changed, message in (
+                ({}, "the model has no template for chats (chat_template of tokenizer_config.json)"),
+                ({"chat_template": [{"name": "tools", "template": "x"}]}, "the model has no template for chats"),
+                ({"chat_template": "{{ raise_exception('no user') }}"}, "no user"),
+                ({"chat_template": "{{ ''.__class__.__mro__ }}"}, "is unsafe")):
+            with open(self.path("model/tokenizer_config.json"), "w", encoding="utf-8") as file:
+                json.dump(changed, file)
+            self.fails([*words, "hi"], message)
+        with open(self.path("model/tokenizer_config.json"), "w", encoding="utf-8") as file:
+            json.dump({"chat_template": [{"name": "default", "template": "d {{ messages[0].content }}"}]}, file)
+        self.assertEqual(prompt_of("hi"), "d hi")
+        with open(self.path("model/chat_template.jinja"), "w", encoding="utf-8") as file:
+            file.write("file {{ messages[0].content }}")
+        self.assertEqual(prompt_of("hi"), "file hi", "the file comes first")
+
+    def test_a_chat_is_a_text_with_a_template(self):
+        model = os.path.join(FOLDER, "genai")
+        self.fails([model, "--chat", "--ids", "1"], "--chat: expected prompts as texts by --prompt", code=2)
+        if SENTENCEPIECE:
+            self.fails([model, "--chat", "--prompt", "a", "--tokenizer", os.path.join(TOKENIZERS, "words.model")],
+                       "a model of sentencepiece has no template for chats")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -271,9 +271,14 @@ class _Converter:
             json.dump(value, file, ensure_ascii=False, indent=1)
 
     def write_tokenizer(self, folder: str) -> None:
-        """tokenizer.json of the package tokenizers, and the template of chats."""
-        template = self.field("tokenizer.chat_template", "")
-        self.write_json(folder, "tokenizer_config.json", {"chat_template": template})
+        """tokenizer.json of the package tokenizers, and the template of chats with the tokens that it names."""
+        config = {"chat_template": self.field("tokenizer.chat_template", "")}
+        texts = self.field("tokenizer.ggml.tokens", [])
+        for name in ("bos", "eos"):
+            token = int(self.field(f"tokenizer.ggml.{name}_token_id", -1))
+            if 0 <= token < len(texts):
+                config[f"{name}_token"] = texts[token]
+        self.write_json(folder, "tokenizer_config.json", config)
         kind = self.field("tokenizer.ggml.model", "")
         if kind != "gpt2":
             get_logger().warning("'%s': a tokenizer of kind '%s' is not converted; only byte-level BPE is", self.source, kind)

@@ -240,7 +240,7 @@ class Gguf(unittest.TestCase):
             return json.load(file)
 
     def test_the_folder_has_a_tokenizer(self):
-        File(more={"tokenizer.chat_template": "{{ größe }}"}).write(self.path)
+        File(more={"tokenizer.chat_template": "{{ größe }}", "tokenizer.ggml.bos_token_id": 3}).write(self.path)
         gguf(self.path, self.made)
         tokenizer = self.json("tokenizer.json")
         self.assertEqual({k: v for k, v in tokenizer.items() if k not in ("added_tokens", "pre_tokenizer", "decoder", "model")},
@@ -260,7 +260,8 @@ class Gguf(unittest.TestCase):
             "type": "llama", "context_length": LENGTH, "eos_token_id": [VOCABULARY - 1], "vocab_size": VOCABULARY,
             "decoder": {"filename": "model.onnx", "inputs": {"input_ids": "input_ids", "attention_mask": "attention_mask"},
                         "outputs": {"logits": "logits"}}}})
-        self.assertEqual(self.json("tokenizer_config.json"), {"chat_template": "{{ größe }}"})
+        self.assertEqual(self.json("tokenizer_config.json"), {"chat_template": "{{ größe }}", "bos_token": "d",
+                                                              "eos_token": f"<{VOCABULARY - 1}>"})
         with open(os.path.join(self.made, "tokenizer_config.json"), encoding="utf-8") as file:
             self.assertIn("größe", file.read())
 
@@ -307,7 +308,7 @@ class Gguf(unittest.TestCase):
             self.assertIn(text, logs.output[0])
             self.assertFalse(os.path.exists(os.path.join(made, "tokenizer.json")))
             with open(os.path.join(made, "tokenizer_config.json"), encoding="utf-8") as file:
-                self.assertEqual(json.load(file), {"chat_template": ""})
+                self.assertEqual(json.load(file), {"chat_template": "", "eos_token": f"<{VOCABULARY - 1}>"})
 
     @unittest.skipIf(importlib.util.find_spec("tokenizers") is None, "there is no package tokenizers")
     def test_texts_are_those_of_the_tokens(self):

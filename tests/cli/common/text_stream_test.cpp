@@ -20,6 +20,7 @@ class ByteTokens : public Tokenizer {
     for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
     return tokens;
   }
+  std::string chat(std::string_view text) const override { return std::string(text); }
   std::string decode(std::span<const int64_t> tokens) const override {
     std::string bytes, text;
     for (const int64_t token : tokens)
