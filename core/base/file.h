@@ -17,8 +17,8 @@ namespace poprt {
 class MappedFile {
  public:
   // Throws not_found, permission_denied, invalid_argument (for a directory, device, pipe or socket)
-  // or resource_exhausted (the address space is too small), with the path in the message.
-  // `keeps_descriptor` keeps the file open for read().
+  // or resource_exhausted (too many open files, or the address space is too small), with the path
+  // in the message. `keeps_descriptor` keeps the file open for read().
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                 bool keeps_descriptor = false);
   ~MappedFile();
@@ -64,8 +64,9 @@ std::filesystem::path resolve_links(std::filesystem::path path);
 // in that folder removes this file (base/temporaries.h).
 class AtomicFile {
  public:
-  // Throws not_found or permission_denied, for example if the folder is missing, and
-  // invalid_argument if `path` is a folder, device, pipe or socket. The message has the path.
+  // Throws not_found or permission_denied, for example if the folder is missing,
+  // resource_exhausted (too many open files, or a full disk), and invalid_argument if `path` is a
+  // folder, device, pipe or socket. The message has the path.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -33,8 +33,8 @@ class ForkMutex {
 
  private:
   // From the highest bits: the process that used the mutex last, the number of its threads that
-  // wait, and the state. All change together, so a child knows that a holder and the waiting
-  // threads belong to its parent.
+  // wait, whether one of them was woken, and the state. All change together, so a child knows that
+  // a holder and the waiting threads belong to its parent.
   std::atomic<uint64_t> word_{0};
   std::atomic<uint32_t> wakes_{0};         // increased for each thread that is woken
   std::atomic<int64_t> waiting_since_{0};  // when threads began to wait, or the last reservation

@@ -30,7 +30,7 @@ inline f16_t to_f16(float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((u >> 16) & 0x8000u);
   const uint32_t magnitude = u & 0x7fffffffu;
-  if (magnitude > 0x7f800000u)  // NaN: stays quiet and keeps the upper payload
+  if (magnitude > 0x7f800000u)  // NaN: becomes quiet, keeps the upper payload
     return {static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu))};
   if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};
   if (magnitude < 0x38800000u) {  // subnormal half: the float adder rounds at 2^-24

@@ -1,5 +1,6 @@
-// Logging inside the library. There is one spdlog logger; POPRT_LOG_LEVEL (TRACE DEBUG INFO WARNING
-// ERROR CRITICAL OFF; default WARNING) sets its level, and it writes to stderr or to a receiver.
+// Logging inside the library. There is one spdlog logger; POPRT_LOG_LEVEL, or else
+// MODEL_RUNTIME_LOG_LEVEL (TRACE DEBUG INFO WARNING ERROR CRITICAL OFF; default WARNING), sets its
+// level, and it writes to stderr or to a receiver.
 #pragma once
 
 #include <fmt/core.h>

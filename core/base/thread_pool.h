@@ -18,8 +18,8 @@ namespace poprt {
 // when it has none left.
 class ThreadPool {
  public:
-  // `threads` is at least 1 and includes the caller. Throws resource_exhausted if a thread cannot
-  // be started.
+  // `threads` includes the caller. Throws invalid_argument if it is less than 1, and
+  // resource_exhausted if a thread cannot be started.
   explicit ThreadPool(int threads);
   // A pool whose workers are those of all shared pools with this number of threads.
   static std::unique_ptr<ThreadPool> shared(int threads);
