@@ -24,7 +24,8 @@ class Structs;
 // from it. Several pointers may refer to the same bytes, so a small message could take forever to
 // traverse; the budget is twice the size of the message plus 8 KiB for list elements without bytes,
 // and a well-formed message needs half of it. Every read throws data_loss, with `what` at the
-// beginning of the message, if a pointer refers to memory outside the message or to another type.
+// beginning of the message, if a pointer refers to memory outside the message or to another type,
+// if the budget is used up, or if structs are nested more than 16 deep.
 class Message {
  public:
   Message(std::span<const std::byte> bytes, const char* what);
