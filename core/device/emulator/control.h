@@ -16,9 +16,9 @@ namespace poprt::device {
 struct Region {
   program::Control kind = program::Control::end;
   size_t other = 0;       // position of the other end
-  bool when = false;      // for branch
-  uint32_t number = 0;    // for choice
-  bool parallel = false;  // for choice: whether other threads are worth waking
+  bool when = false;      // for if_region
+  uint32_t number = 0;    // for case_region
+  bool parallel = false;  // for case_region: whether other threads are worth waking
   int64_t most = 0;       // for loop, as in program::ControlLoop
   bool limit = false;
   Region* begin = nullptr;  // for an end: the begin of its region
