@@ -56,7 +56,8 @@ struct Linked {
 };
 
 // Links variants whose anchors are separate, and appends the input `index`. Throws invalid_argument
-// (no variants, a duplicate name of an anchor, a variant that has variants itself) and data_loss.
+// (no variants, a duplicate name of an anchor, a variant that has variants itself), unimplemented
+// (a variant for several IPUs, and one with load or save programs) and data_loss.
 Linked link_graphs(std::span<const Variant> variants);
 
 // Links variants of one model at several shapes. They share anchors; each anchor is as large as the
