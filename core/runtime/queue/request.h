@@ -18,8 +18,9 @@ namespace poprt::runtime {
 
 class Request;
 
-// Called once, on a thread of the runner, or on the thread that cancels the request or finds that
-// its deadline has passed. Must not block and must not wait for another request.
+// Called once, on a thread of the runner, or on the thread that cancels the request, stops the
+// runner or finds that the deadline of the request has passed. Must not block and must not wait for
+// another request.
 struct RequestCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;

@@ -30,7 +30,7 @@ class RequestQueue {
   // `prepare(request)` fills in the request, on the calling thread and one at a time; if it throws,
   // nothing is submitted. Throws cancelled (stopped), unavailable (full; WhenFull::fail),
   // deadline_exceeded (no place in time) and resource_exhausted (full, and called on the runner's
-  // own thread, which cannot wait).
+  // own thread, which cannot wait; or the thread that watches deadlines cannot be started).
   template <class Prepare>
   RequestPtr submit(RequestCallback callback, const RequestOptions& options, bool on_runner_thread,
                     Prepare&& prepare);

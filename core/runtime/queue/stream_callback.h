@@ -9,9 +9,10 @@ namespace poprt::runtime {
 // (ahead of time) or fetch(), and then complete() once; for every transfer of an output it calls
 // fetch() and then complete(). A transfer has the anchor's bytes; for an anchor that is per
 // replica, it is the slice of one replica. Calls are made one at a time, on the thread that runs
-// the programs, except interrupt(). If all callbacks of a session allow it (any_thread()), a model
-// that is compiled for overlapped I/O calls inputs on one thread and outputs on another; an input's
-// complete() then directly follows its fetch().
+// the programs, except interrupt(), and except resume() and invalidate_prefetched(), which the
+// threads that load, unload or change callbacks also call. If all callbacks of a session allow it
+// (any_thread()), a model that is compiled for overlapped I/O calls inputs on one thread and
+// outputs on another; an input's complete() then directly follows its fetch().
 class StreamCallback {
  public:
   enum class Result : uint8_t { success, not_available };

@@ -15,16 +15,17 @@ namespace poprt::runtime {
 
 // The statistics of one bucket.
 struct BucketStatistics {
-  uint64_t requests = 0;  // accepted requests
+  uint64_t requests = 0;  // valid requests, even if the queue refused them
   uint64_t padded = 0;    // requests that are smaller than the bucket
   uint64_t elements = 0;  // elements of the requests' inputs
   uint64_t room = 0;      // elements of the bucket's inputs for these requests
 };
 
 // A request may have any sizes up to the largest bucket; dimensions with the same name must have
-// the same size. The first bucket that is large enough computes it (the compiler sorts buckets by
-// size). Memory of exactly the bucket's size is used in place. Otherwise inputs are copied with
-// padding at the end, and outputs are copied without it.
+// the same size, and an exact dimension (session/variants.h) must have the size of a bucket. The
+// first bucket that is large enough computes it (the compiler sorts buckets by size). Memory of
+// exactly the bucket's size is used in place. Otherwise inputs are copied with padding at the end,
+// and outputs are copied without it.
 //
 // If a binding has no shape, its size in bytes determines the sizes, if only one choice is possible
 // or if it is the size of a bucket. An input that is a mask may be omitted: the runner fills it
@@ -35,8 +36,8 @@ struct BucketStatistics {
 class BucketRunner final : public BaseRunner {
  public:
   // Throws failed_precondition if the model has no buckets, invalid_argument for an unsuitable
-  // configuration, unimplemented if it would pad elements of less than a byte, and the errors of
-  // ModelRunner.
+  // configuration, unimplemented if it would pad elements of less than a byte, data_loss if the
+  // type of an input does not have its padding value, and the errors of ModelRunner.
   explicit BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   ~BucketRunner() override;
 
@@ -49,8 +50,8 @@ class BucketRunner final : public BaseRunner {
 
   using BaseRunner::execute;
   using BaseRunner::execute_async;
-  // Throw the errors of ModelRunner, and invalid_argument for sizes that contradict each other or
-  // are too large for every bucket.
+  // Throw the errors of ModelRunner, and invalid_argument for sizes that are not determined,
+  // contradict each other or fit no bucket.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
   RequestPtr execute_async(std::span<const InputBinding> inputs,

@@ -33,13 +33,13 @@ struct HostConcatRunnerConfig {
 // Throws data_loss with the invalid part in the message.
 std::map<std::string, HostConcatConfig> parse_host_concat_config(std::string_view json);
 
-// The thread that submits joins the inputs, in memory that is reused. Inputs must be valid only
-// until the call returns. Thread-safe.
+// The thread that submits joins the inputs, in memory that is reused. Joined inputs must be valid
+// only until the call returns, other inputs until the request is done. Thread-safe.
 class HostConcatRunner final : public BaseRunner {
  public:
   // Throws not_found (the model has no such input, or there is no configuration), invalid_argument
-  // (sizes or a shape that do not fit, or an input that is joined twice), and the errors of
-  // ModelRunner.
+  // (batching_dim is on, sizes or a shape do not fit, or an input is joined twice), data_loss (the
+  // blob of the model is invalid), and the errors of ModelRunner.
   explicit HostConcatRunner(std::shared_ptr<const Model> model, HostConcatRunnerConfig config = {});
   ~HostConcatRunner() override;
 

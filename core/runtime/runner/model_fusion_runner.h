@@ -32,7 +32,7 @@ class ModelFusionRunner final : public BaseRunner {
     return runner_.execute_outputs();
   }
   size_t graphs() const { return requests_.size(); }
-  // The number of accepted requests by graph.
+  // The number of valid requests by graph, including those that the queue refused.
   std::vector<uint64_t> graph_requests() const;
   // The outputs of the graph to which the inputs belong.
   std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const override;

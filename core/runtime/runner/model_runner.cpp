@@ -13,7 +13,7 @@
 namespace poprt::runtime {
 namespace {
 
-// The devices of one replica: those that the configuration assigns, else free ones.
+// Returns the device of copy `id`: the one that the configuration assigns, or else a free one.
 std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id, int64_t ipus) {
   if (const auto found = config.replica_id_to_device.find(id);
       found != config.replica_id_to_device.end() && found->second)

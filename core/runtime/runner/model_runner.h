@@ -32,8 +32,8 @@ class ModelRunner : public BaseRunner {
   static constexpr size_t kMaxQueueDepth = size_t{1} << 20;
 
   // Acquires devices, prepares the program and runs its load programs. Throws the errors of
-  // Session, unavailable (no free device in time), and invalid_argument or failed_precondition for
-  // an unsuitable configuration.
+  // Session, unavailable (no free device in time), and not_found, invalid_argument or
+  // failed_precondition for an unsuitable configuration.
   explicit ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   // Like stop(), but requests that have begun are finished. Afterwards no request uses its memory,
   // each is answered, and the devices are free. If a callback destroys the runner, this is true
@@ -85,7 +85,7 @@ class ModelRunner : public BaseRunner {
 
   // Sets new bytes for inputs that are frozen or for which the model has data, all of them between
   // two runs. Throws not_found, invalid_argument (wrong size) and failed_precondition (an input of
-  // requests).
+  // requests, or the random seed).
   void update_inputs(const InputMemoryView& values);
 
   // Times by instruction of replica 0 since the runner was created. Throws failed_precondition

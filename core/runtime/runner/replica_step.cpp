@@ -210,7 +210,8 @@ void Replica::count_step(const Step& step) noexcept {
 
 void Replica::compute(Step& step) noexcept {
   const RunnerPlan& p = *plan_;
-  // A mutex is not fair: synchronous calls would starve if the queue is full.
+  // The mutex prefers a thread that locks it again at once, so synchronous calls would wait for a
+  // millisecond each if the queue is full.
   if (waiting_sync_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
   {
     const std::lock_guard lock(device_mutex_);

@@ -149,7 +149,7 @@ std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) 
   return list;
 }
 
-// The compiled number of batches of a step, limited by the available memory.
+// The compiled number of batches of a step, limited by kStagedBytes and kMaxQueueDepth.
 uint64_t RunnerPlan::compiled_loops() const {
   uint64_t bytes = 1;
   if (config.overlap_io || chunk_rows > 1) {

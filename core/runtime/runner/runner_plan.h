@@ -104,7 +104,8 @@ struct AnchorRows {
 
 class RunnerPlan {
  public:
-  // Throws invalid_argument and failed_precondition (the model does not have batching_dim).
+  // Throws not_found (no such replica or anchor), invalid_argument, and failed_precondition (the
+  // model does not have batching_dim, or its rows affect each other).
   RunnerPlan(std::shared_ptr<const Model> model, RunnerConfig config);
 
   // Checks a request and writes one pointer for each anchor: null for an anchor that is not named

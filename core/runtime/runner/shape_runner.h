@@ -29,7 +29,7 @@ struct ShapeRunnerConfig {
   static constexpr size_t kDefaultShapes = 16;
 
   RunnerConfig runner;  // of the runner of each shape
-  // The largest number of shapes that are kept, without the one that was compiled ahead.
+  // The largest number of shapes that are kept, without the one that was compiled ahead; 0 is as 1.
   size_t max_shapes = kDefaultShapes;
 };
 
@@ -39,7 +39,7 @@ struct ShapeStatistics {
   bool ahead = false;          // compiled before the runner was created
   bool from_cache = false;
   uint64_t compile_ns = 0;  // until the runner of the shape was ready
-  uint64_t requests = 0;    // accepted requests that were computed at this shape
+  uint64_t requests = 0;    // requests that were passed to the runner of this shape
   uint64_t padded = 0;      // requests among them that are smaller than the shape
 };
 struct ShapesStatistics {
@@ -69,8 +69,8 @@ struct ShapesStatistics {
 class ShapeRunner final : public BaseRunner {
  public:
   // `ahead` was compiled at one shape and is never removed. If it is null, no device is in use
-  // until the first request. Throws invalid_argument for an unsuitable configuration, and the
-  // errors of ModelRunner.
+  // until the first request. Throws invalid_argument for an unsuitable configuration, unimplemented
+  // if `ahead` has other inputs or outputs than `shapes`, and the errors of ModelRunner.
   ShapeRunner(program::OpenShapes shapes, CompileShape compile, std::shared_ptr<const Model> ahead,
               ShapeRunnerConfig config);
   // Like stop(), but requests that have begun are finished. Waits for a compilation in progress,

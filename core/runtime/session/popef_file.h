@@ -46,8 +46,9 @@ std::shared_ptr<const Model> open_popef(const std::shared_ptr<const popef::Model
 // Returns the blobs from which a model was opened, or else the blobs that save_model() would write.
 // Throws like save_model().
 std::shared_ptr<const popef::Model> popef_model(const Model& model);
-// Returns a model with the same program whose weights and input data are in memory, so that it does
-// not depend on its file; a model without a file is returned unchanged. Throws data_loss if the
+// Returns a model with the same program whose weights and input data are in memory, so that runs do
+// not depend on its file, which only save_model() and save_parts() still read; a model without a
+// file is returned unchanged. Throws data_loss if the
 // file was truncated, and resource_exhausted.
 std::shared_ptr<const Model> copied_model(const std::shared_ptr<const Model>& model);
 // Checks the checksums of the blobs of a model that was opened from PopEF; logs a warning if there
@@ -74,7 +75,8 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
 
 // Writes a model that was opened from a PopEF file with equal bytes, and a model that was opened
 // from a payload or from the blobs of several files as a new file. Throws failed_precondition for
-// any other model, and the errors of a file that cannot be written.
+// any other model, invalid_argument if PopEF does not have the type of an anchor, and the errors of
+// a file that cannot be written.
 void save_model(const Model& model, const std::filesystem::path& path);
 // The same for a stream in binary mode.
 void save_model(const Model& model, std::ostream& stream);

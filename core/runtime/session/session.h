@@ -134,7 +134,8 @@ class Session final : private device::Occupant {
   // replicas and for at least kOverlapped iterations, and its callbacks are queues without
   // timeouts, then other threads fetch the inputs of the next transfer and store the outputs of the
   // previous one during a computation; transfers are copied then. Throw cancelled (stopped, or a
-  // callback had no data) and failed_precondition (unconnected anchors, not loaded).
+  // callback had no data), failed_precondition (unconnected anchors, not loaded), and the errors of
+  // operators.
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
@@ -150,8 +151,8 @@ class Session final : private device::Occupant {
 
   // Runs one transfer with a pointer for each anchor, in the program's order, to memory of the
   // anchor's size. Null for an input with data takes its next value, and for the seed a new one.
-  // Throw failed_precondition if not loaded, and invalid_argument for a variant that does not
-  // exist.
+  // Throw cancelled if stopped, failed_precondition if not loaded, invalid_argument for a variant
+  // that does not exist, and the errors of operators.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }

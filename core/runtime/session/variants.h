@@ -90,7 +90,8 @@ const uint32_t* variant_number(size_t i);
 // Fuses models into one with a variant for each. The inputs and outputs of the first are called
 // graph0/NAME, and so on; the same applies to opaque blobs and engine options. Weights with equal
 // bytes are stored once. Throws invalid_argument for no models or more than 1024, for a model with
-// variants, replicas or a feed, and for models with different batches_per_step.
+// variants, replicas or a feed, and for models with different batches_per_step, and the errors of
+// program::link_graphs().
 std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const Model>> models);
 
 }  // namespace poprt::runtime

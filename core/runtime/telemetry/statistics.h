@@ -25,7 +25,9 @@ struct Tracepoint {
     stored,         // its outputs are in the caller's memory
     stages
   };
-  uint64_t request = 0;  // number of the request per replica, beginning with 1
+  // Number of the request per replica, beginning with 1; 0 for a synchronous call that did not use
+  // the queue.
+  uint64_t request = 0;
   uint64_t rows = 0;
   int32_t replica = 0;
   ErrorCode code = ErrorCode::ok;
