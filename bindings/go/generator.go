@@ -151,7 +151,8 @@ func (s *Sequence) Close() error { return s.h.Close() }
 // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
 
 // Append appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the encoder. Errors:
-// InvalidArgument (the token is outside of the vocabulary); FailedPrecondition (the sequence has started). Since 1.0.
+// InvalidArgument (the token is outside of the vocabulary); FailedPrecondition (the sequence has started, or continues
+// a saved text). Since 1.0.
 func (s *Sequence) Append(token int64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append(token) })
 }
@@ -163,19 +164,21 @@ func (s *Sequence) Append(token int64) error {
 // (1: no beam search; each beam needs a slot), `num_return_sequences` (texts of a beam search), `length_penalty` (1; a
 // score is divided by the length to this power), `early_stopping` (of a beam search; 0: when no better text is likely,
 // 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors: NotFound (no option has the name;
-// the message lists the names); InvalidArgument (the value); FailedPrecondition (the sequence has started). Since 1.0.
+// the message lists the names); InvalidArgument (the value); FailedPrecondition (the sequence has started, or continues
+// a saved text). Since 1.0.
 func (s *Sequence) SetOption(name string, value float64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Set_option(name, value) })
 }
 
 // AddStopToken adds a token that ends the text. It is the last token that is returned. Errors: InvalidArgument (the
-// token is outside of the vocabulary); FailedPrecondition (the sequence has started). Since 1.0.
+// token is outside of the vocabulary); FailedPrecondition (the sequence has started, or continues a saved text).
+// Since 1.0.
 func (s *Sequence) AddStopToken(token int64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_stop_token(token) })
 }
 
 // AddBadToken adds a token that is never chosen. Errors: InvalidArgument (the token is outside of the vocabulary);
-// FailedPrecondition (the sequence has started). Since 1.0.
+// FailedPrecondition (the sequence has started, or continues a saved text). Since 1.0.
 func (s *Sequence) AddBadToken(token int64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Add_bad_token(token) })
 }
@@ -232,22 +235,23 @@ func (s *Sequence) Resume() error { return callOf(s.h, native.RawSequence.Resume
 
 // AppendDecoder appends a token to the prompt of the decoder, for a model with an encoder. Without it, the decoder
 // starts with the tokens that the configuration of the model states. Errors: InvalidArgument (the token is outside of
-// the vocabulary, or the model has no encoder); FailedPrecondition (the sequence has started). Since 1.0.
+// the vocabulary, or the model has no encoder); FailedPrecondition (the sequence has started, or continues a saved
+// text). Since 1.0.
 func (s *Sequence) AppendDecoder(token int64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_decoder(token) })
 }
 
 // AppendFeature appends an element to the features of an encoder, such as the spectrogram of Whisper, in row-major
 // order. Errors: InvalidArgument (the encoder takes no features); OutOfRange (there are as many as the encoder takes);
-// FailedPrecondition (the sequence has started). Since 1.0.
+// FailedPrecondition (the sequence has started, or continues a saved text). Since 1.0.
 func (s *Sequence) AppendFeature(value float64) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Append_feature(value) })
 }
 
 // ReadFeatures reads the features of an encoder from a .npy file of NumPy. Their number must be that of the encoder.
-// Errors: NotFound (the file does not exist); InvalidArgument (it is not a .npy file of floating-point numbers, the
-// number differs, or the encoder takes no features); DataLoss (the file is truncated); FailedPrecondition (the sequence
-// has started). Since 1.0.
+// Errors: NotFound (the file does not exist); InvalidArgument (it is not a complete .npy file of floating-point
+// numbers, the number differs, or the encoder takes no features); FailedPrecondition (the sequence has started, or
+// continues a saved text). Since 1.0.
 func (s *Sequence) ReadFeatures(path string) error {
 	return callOf(s.h, func(raw native.RawSequence) uintptr { return raw.Read_features(path) })
 }

@@ -162,7 +162,8 @@ namespace Poprt
         /// encoder. Since 1.0.</summary>
         /// <param name="token">The token.</param>
         /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void Append(long token)
         {
             raw.append(token);
@@ -181,7 +182,8 @@ namespace Poprt
         /// <param name="value">Its value.</param>
         /// <exception cref="PoprtException">NotFound: no option has the name; the message lists the names.</exception>
         /// <exception cref="PoprtException">InvalidArgument: the value.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void SetOption(string name, double value)
         {
             raw.set_option(name, value);
@@ -190,7 +192,8 @@ namespace Poprt
         /// <summary>Adds a token that ends the text. It is the last token that is returned. Since 1.0.</summary>
         /// <param name="token">The token.</param>
         /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void AddStopToken(long token)
         {
             raw.add_stop_token(token);
@@ -199,7 +202,8 @@ namespace Poprt
         /// <summary>Adds a token that is never chosen. Since 1.0.</summary>
         /// <param name="token">The token.</param>
         /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void AddBadToken(long token)
         {
             raw.add_bad_token(token);
@@ -287,7 +291,8 @@ namespace Poprt
         /// <param name="token">The token.</param>
         /// <exception cref="PoprtException">InvalidArgument: the token is outside of the vocabulary, or the model has
         /// no encoder.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void AppendDecoder(long token)
         {
             raw.append_decoder(token);
@@ -298,7 +303,8 @@ namespace Poprt
         /// <param name="value">The element.</param>
         /// <exception cref="PoprtException">InvalidArgument: the encoder takes no features.</exception>
         /// <exception cref="PoprtException">OutOfRange: there are as many as the encoder takes.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void AppendFeature(double value)
         {
             raw.append_feature(value);
@@ -308,10 +314,10 @@ namespace Poprt
         /// encoder. Since 1.0.</summary>
         /// <param name="path">The .npy file.</param>
         /// <exception cref="PoprtException">NotFound: the file does not exist.</exception>
-        /// <exception cref="PoprtException">InvalidArgument: it is not a .npy file of floating-point numbers, the
-        /// number differs, or the encoder takes no features.</exception>
-        /// <exception cref="PoprtException">DataLoss: the file is truncated.</exception>
-        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: it is not a complete .npy file of floating-point numbers,
+        /// the number differs, or the encoder takes no features.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: the sequence has started, or continues a saved
+        /// text.</exception>
         public void ReadFeatures(string path)
         {
             raw.read_features(path);

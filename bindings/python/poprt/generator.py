@@ -43,7 +43,7 @@ class Sequence:
     def append(self, token: int) -> None:
         """Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the encoder. Raises
         InvalidArgumentError (the token is outside of the vocabulary); FailedPreconditionError (the sequence has
-        started). Since 1.0."""
+        started, or continues a saved text). Since 1.0."""
         self._open().append(token)
 
     def set_option(self, name: str, value: float) -> None:
@@ -56,17 +56,18 @@ class Sequence:
         this power), ``early_stopping`` (of a beam search; 0: when no better text is likely, 1: when ``num_beams``
         texts have ended, 2: when no better text is possible). Raises NotFoundError (no option has the name; the
         message lists the names); InvalidArgumentError (the value); FailedPreconditionError (the sequence has
-        started). Since 1.0."""
+        started, or continues a saved text). Since 1.0."""
         self._open().set_option(name, value)
 
     def add_stop_token(self, token: int) -> None:
         """Adds a token that ends the text. It is the last token that is returned. Raises InvalidArgumentError (the
-        token is outside of the vocabulary); FailedPreconditionError (the sequence has started). Since 1.0."""
+        token is outside of the vocabulary); FailedPreconditionError (the sequence has started, or continues a saved
+        text). Since 1.0."""
         self._open().add_stop_token(token)
 
     def add_bad_token(self, token: int) -> None:
         """Adds a token that is never chosen. Raises InvalidArgumentError (the token is outside of the vocabulary);
-        FailedPreconditionError (the sequence has started). Since 1.0."""
+        FailedPreconditionError (the sequence has started, or continues a saved text). Since 1.0."""
         self._open().add_bad_token(token)
 
     def start(self) -> None:
@@ -121,21 +122,21 @@ class Sequence:
     def append_decoder(self, token: int) -> None:
         """Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the decoder starts
         with the tokens that the configuration of the model states. Raises InvalidArgumentError (the token is outside
-        of the vocabulary, or the model has no encoder); FailedPreconditionError (the sequence has started).
-        Since 1.0."""
+        of the vocabulary, or the model has no encoder); FailedPreconditionError (the sequence has started, or
+        continues a saved text). Since 1.0."""
         self._open().append_decoder(token)
 
     def append_feature(self, value: float) -> None:
         """Appends an element to the features of an encoder, such as the spectrogram of Whisper, in row-major order.
         Raises InvalidArgumentError (the encoder takes no features); OutOfRangeError (there are as many as the
-        encoder takes); FailedPreconditionError (the sequence has started). Since 1.0."""
+        encoder takes); FailedPreconditionError (the sequence has started, or continues a saved text). Since 1.0."""
         self._open().append_feature(value)
 
     def read_features(self, path: Union[str, os.PathLike[str]]) -> None:
         """Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the encoder. Raises
-        NotFoundError (the file does not exist); InvalidArgumentError (it is not a .npy file of floating-point
-        numbers, the number differs, or the encoder takes no features); DataLossError (the file is truncated);
-        FailedPreconditionError (the sequence has started). Since 1.0."""
+        NotFoundError (the file does not exist); InvalidArgumentError (it is not a complete .npy file of
+        floating-point numbers, the number differs, or the encoder takes no features); FailedPreconditionError (the
+        sequence has started, or continues a saved text). Since 1.0."""
         self._open().read_features(_path("path", path))
 
     def next_text(self) -> bool:

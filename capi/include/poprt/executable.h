@@ -24,7 +24,8 @@ typedef struct poprt_executable poprt_executable;
 /* Maps a PopEF file and checks it. Weights are used in the map, and nothing is copied. Do not
  * change the file while an executable or runner uses it (replacing it by rename is safe).
  * Errors: not_found, permission_denied, data_loss (not a PopEF file, damaged, truncated),
- * failed_precondition (written by a newer version). Since 0.1. */
+ * failed_precondition (compiled by another version, of a newer format, or with several executables
+ * in one file). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open(const char* path,
                                                             poprt_executable** out_executable);
 
@@ -59,7 +60,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
  * set the index from the names of a request (poprt/runners.h). `executables` may be freed
  * afterwards. Errors: invalid_argument (none, more than 1024, or one that is fused, has several
  * shapes, replicas in the program, a feed, or other batches per step than the first),
- * resource_exhausted. Since 1.0. */
+ * unimplemented (one is for several IPUs, and one has load or save programs), resource_exhausted.
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
     const poprt_executable* const* executables, size_t executable_count,
     poprt_executable** out_executable);

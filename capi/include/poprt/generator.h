@@ -126,7 +126,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_generator_save(const poprt_generator
 /* <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write */
 /* Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the
  * encoder. Errors: invalid_argument (the token is outside of the vocabulary); failed_precondition
- * (the sequence has started). Since 1.0. */
+ * (the sequence has started, or continues a saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append(poprt_sequence* sequence,
                                                             int64_t token);
 /* Sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all),
@@ -138,16 +138,17 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append(poprt_sequence* sequ
  * by the length to this power), `early_stopping` (of a beam search; 0: when no better text is
  * likely, 1: when `num_beams` texts have ended, 2: when no better text is possible). Errors:
  * not_found (no option has the name; the message lists the names); invalid_argument (the value);
- * failed_precondition (the sequence has started). Since 1.0. */
+ * failed_precondition (the sequence has started, or continues a saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_set_option(poprt_sequence* sequence,
                                                                 const char* name, double value);
 /* Adds a token that ends the text. It is the last token that is returned. Errors: invalid_argument
- * (the token is outside of the vocabulary); failed_precondition (the sequence has started).
- * Since 1.0. */
+ * (the token is outside of the vocabulary); failed_precondition (the sequence has started, or
+ * continues a saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_stop_token(poprt_sequence* sequence,
                                                                     int64_t token);
 /* Adds a token that is never chosen. Errors: invalid_argument (the token is outside of the
- * vocabulary); failed_precondition (the sequence has started). Since 1.0. */
+ * vocabulary); failed_precondition (the sequence has started, or continues a saved text).
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_add_bad_token(poprt_sequence* sequence,
                                                                    int64_t token);
 /* Starts the text. It waits until a slot is free. Errors: invalid_argument (the prompt is empty,
@@ -189,18 +190,19 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_resume(poprt_sequence* sequ
 /* Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the
  * decoder starts with the tokens that the configuration of the model states. Errors:
  * invalid_argument (the token is outside of the vocabulary, or the model has no encoder);
- * failed_precondition (the sequence has started). Since 1.0. */
+ * failed_precondition (the sequence has started, or continues a saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_decoder(poprt_sequence* sequence,
                                                                     int64_t token);
 /* Appends an element to the features of an encoder, such as the spectrogram of Whisper, in
  * row-major order. Errors: invalid_argument (the encoder takes no features); out_of_range (there
- * are as many as the encoder takes); failed_precondition (the sequence has started). Since 1.0. */
+ * are as many as the encoder takes); failed_precondition (the sequence has started, or continues a
+ * saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_append_feature(poprt_sequence* sequence,
                                                                     double value);
 /* Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the
- * encoder. Errors: not_found (the file does not exist); invalid_argument (it is not a .npy file of
- * floating-point numbers, the number differs, or the encoder takes no features); data_loss (the
- * file is truncated); failed_precondition (the sequence has started). Since 1.0. */
+ * encoder. Errors: not_found (the file does not exist); invalid_argument (it is not a complete .npy
+ * file of floating-point numbers, the number differs, or the encoder takes no features);
+ * failed_precondition (the sequence has started, or continues a saved text). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_sequence_read_features(poprt_sequence* sequence,
                                                                    const char* path);
 /* Waits for the end of a beam search and goes to its next text, whose tokens `next` then returns.

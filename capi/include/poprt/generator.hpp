@@ -37,7 +37,7 @@ class Sequence {
   // <functions:sequence> made from capi/functions.toml by tests/lint/functions.py --write
   // Appends a token to the prompt. For a model whose encoder takes tokens, it is the input of the
   // encoder. Throws invalid_argument (the token is outside of the vocabulary); failed_precondition
-  // (the sequence has started). Since 1.0.
+  // (the sequence has started, or continues a saved text). Since 1.0.
   void append(int64_t token) { detail::check(poprt_sequence_append(handle_.get(), token)); }
   // Sets an option: `temperature` (0, the default: the most probable token), `top_k` (0: all),
   // `top_p` (1: all), `min_p`, `repetition_penalty` (1: none), `seed`, `max_new_tokens` (0: until
@@ -48,18 +48,20 @@ class Sequence {
   // score is divided by the length to this power), `early_stopping` (of a beam search; 0: when no
   // better text is likely, 1: when `num_beams` texts have ended, 2: when no better text is
   // possible). Throws not_found (no option has the name; the message lists the names);
-  // invalid_argument (the value); failed_precondition (the sequence has started). Since 1.0.
+  // invalid_argument (the value); failed_precondition (the sequence has started, or continues a
+  // saved text). Since 1.0.
   void setOption(const std::string& name, double value) {
     detail::check(poprt_sequence_set_option(handle_.get(), name.c_str(), value));
   }
   // Adds a token that ends the text. It is the last token that is returned. Throws invalid_argument
-  // (the token is outside of the vocabulary); failed_precondition (the sequence has started).
-  // Since 1.0.
+  // (the token is outside of the vocabulary); failed_precondition (the sequence has started, or
+  // continues a saved text). Since 1.0.
   void addStopToken(int64_t token) {
     detail::check(poprt_sequence_add_stop_token(handle_.get(), token));
   }
   // Adds a token that is never chosen. Throws invalid_argument (the token is outside of the
-  // vocabulary); failed_precondition (the sequence has started). Since 1.0.
+  // vocabulary); failed_precondition (the sequence has started, or continues a saved text).
+  // Since 1.0.
   void addBadToken(int64_t token) {
     detail::check(poprt_sequence_add_bad_token(handle_.get(), token));
   }
@@ -111,20 +113,21 @@ class Sequence {
   // Appends a token to the prompt of the decoder, for a model with an encoder. Without it, the
   // decoder starts with the tokens that the configuration of the model states. Throws
   // invalid_argument (the token is outside of the vocabulary, or the model has no encoder);
-  // failed_precondition (the sequence has started). Since 1.0.
+  // failed_precondition (the sequence has started, or continues a saved text). Since 1.0.
   void appendDecoder(int64_t token) {
     detail::check(poprt_sequence_append_decoder(handle_.get(), token));
   }
   // Appends an element to the features of an encoder, such as the spectrogram of Whisper, in
   // row-major order. Throws invalid_argument (the encoder takes no features); out_of_range (there
-  // are as many as the encoder takes); failed_precondition (the sequence has started). Since 1.0.
+  // are as many as the encoder takes); failed_precondition (the sequence has started, or continues
+  // a saved text). Since 1.0.
   void appendFeature(double value) {
     detail::check(poprt_sequence_append_feature(handle_.get(), value));
   }
   // Reads the features of an encoder from a .npy file of NumPy. Their number must be that of the
-  // encoder. Throws not_found (the file does not exist); invalid_argument (it is not a .npy file of
-  // floating-point numbers, the number differs, or the encoder takes no features); data_loss (the
-  // file is truncated); failed_precondition (the sequence has started). Since 1.0.
+  // encoder. Throws not_found (the file does not exist); invalid_argument (it is not a complete
+  // .npy file of floating-point numbers, the number differs, or the encoder takes no features);
+  // failed_precondition (the sequence has started, or continues a saved text). Since 1.0.
   void readFeatures(const std::string& path) {
     detail::check(poprt_sequence_read_features(handle_.get(), path.c_str()));
   }

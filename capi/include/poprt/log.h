@@ -1,6 +1,6 @@
-/* Logging to stderr or to a callback. The level is POPRT_LOG_LEVEL from the environment, by default
- * WARNING. (Messages about PopEF files have their own settings: POPEF_LOG_LEVEL and
- * POPEF_LOG_DEST.)
+/* Logging to stderr or to a callback. The level is POPRT_LOG_LEVEL or MODEL_RUNTIME_LOG_LEVEL from
+ * the environment, by default WARNING. (Messages about PopEF files have their own settings:
+ * POPEF_LOG_LEVEL and POPEF_LOG_DEST.)
  *
  * Example:
  *     static void take(poprt_log_level level, const char* message, void* user_data) {

@@ -55,8 +55,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_queue_manager_input_queue(poprt_queu
 POPRT_API POPRT_MUST_USE poprt_error* poprt_queue_manager_output_queue(poprt_queue_manager* manager,
                                                                        const char* name,
                                                                        poprt_queue** out_queue);
-/* Returns every waiting element with `cancelled`. The queues stay in use. Null is allowed. Any
- * thread. Since 0.1. */
+/* Returns every waiting element with `cancelled`, except for memory that the device is using. The
+ * queues stay in use. Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_queue_manager_flush_all(poprt_queue_manager* manager);
 /* The same permanently: enqueue fails from now on, and runs find no data. Since 0.1. */
 POPRT_API void poprt_queue_manager_disconnect_all(poprt_queue_manager* manager);

@@ -179,9 +179,10 @@ typedef struct poprt_runner_options {
 } poprt_runner_options;
 
 /* Acquires devices, loads the executable and runs its load programs. `options` may be null.
- * Errors: unavailable (no free device), failed_precondition (the executable needs a kernel that
- * this version lacks, or the device is in use by another runner), invalid_argument (options),
- * resource_exhausted (memory, threads). Since 0.1. */
+ * Errors: unavailable (no free device), not_found (no such replica, input, output or suitable
+ * device), failed_precondition (the executable needs a kernel that this version lacks, the options
+ * do not suit it, or the device is in use by another runner), invalid_argument (options), data_loss
+ * (a damaged file, with `verify`), resource_exhausted (memory, threads). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_create(const poprt_executable* executable,
                                                           const poprt_runner_options* options,
                                                           poprt_runner** out_runner);
@@ -217,16 +218,17 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner*
                                                                    void* const* outputs);
 
 /* Called once, when the outputs are written or the request failed (`code` is not POPRT_OK), on a
- * thread of the runner, or on the thread that cancels the request or ends it after its time
- * limit. Must not block and must not throw. It may submit further requests but not wait for
- * them. A thread that waits for the request may continue earlier: `user_data` must stay valid
- * until the callback was called. */
+ * thread of the runner, or on the thread that cancels the request, stops the runner or ends the
+ * request after its time limit. Must not block and must not throw. It may submit further requests
+ * but not wait for them. A thread that waits for the request may continue earlier: `user_data` must
+ * stay valid until the callback was called. */
 typedef void (*poprt_request_fn)(poprt_error_code code, void* user_data);
 
 /* Submits a run and returns. Requests run in the order of submission. Arguments are checked and
  * copied, memory is not. Blocks while queue_depth requests are in flight. `callback` may be
  * null. `out_request` may be null if there is a callback. Thread-safe. Errors: as
- * poprt_runner_execute. Since 0.1. */
+ * poprt_runner_execute, resource_exhausted (in a callback while queue_depth requests are in
+ * flight). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_async(
     poprt_runner* runner, const poprt_input* inputs, size_t input_count,
     const poprt_output* outputs, size_t output_count, poprt_request_fn callback, void* user_data,

@@ -82,17 +82,18 @@ typedef struct poprt_host_concat_runner_options {
   size_t host_concat_count;
 } poprt_host_concat_runner_options;
 
-/* Takes the original inputs and joins them at submission. They only need to be valid until then.
- * Errors: not_found (no such input, no configuration), invalid_argument, data_loss (the blob),
- * and those of poprt_runner_create. Since 0.1. */
+/* Takes the original inputs and joins them at submission. Inputs that are joined only need to be
+ * valid until then, the others until the request is done. Errors: not_found (no such input, no
+ * configuration), invalid_argument, data_loss (the blob), and those of poprt_runner_create. Since
+ * 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_host_concat_runner_create(
     const poprt_executable* executable, const poprt_host_concat_runner_options* options,
     poprt_runner** out_runner);
 
-/* A runner that can release and reacquire its device, and whose weights can be replaced. It has
- * no queue. Of the options, it uses threads, device, replica_devices, telemetry, numerics, load,
- * verify and execution_precision. poprt_runner_stop frees the device; calls then fail with
- * cancelled. Not thread-safe. Errors: those of poprt_runner_create. Since 0.1. */
+/* A runner that can release and reacquire its device, and whose weights can be replaced. Of the
+ * options, it uses threads, device, replica_devices, telemetry, numerics, load, verify and
+ * execution_precision; its queue has the default size. poprt_runner_stop frees the device; calls
+ * then fail with cancelled. Not thread-safe. Errors: those of poprt_runner_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_create(const poprt_executable* executable,
                                                                 const poprt_runner_options* options,
                                                                 poprt_runner** out_runner);

@@ -1,4 +1,4 @@
-// Runners that pack requests, concatenate inputs, or have no queue.
+// Runners that pack requests, join inputs, or can release their device.
 #pragma once
 
 #include <chrono>

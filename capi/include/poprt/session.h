@@ -81,9 +81,9 @@ typedef struct poprt_session_options {
   /* </options:session> */
 } poprt_session_options;
 
-/* `options` may be null. Errors: unavailable (no free device), failed_precondition (another
- * session uses the device exclusively; a kernel is missing), invalid_argument,
- * resource_exhausted. Since 0.1. */
+/* `options` may be null. Errors: unavailable (no free device), not_found (no suitable device
+ * exists), failed_precondition (another session uses the device exclusively; the device does not
+ * suit the executable; a kernel is missing), invalid_argument, resource_exhausted. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_create(const poprt_executable* executable,
                                                            const poprt_session_options* options,
                                                            poprt_session** out_session);
@@ -95,8 +95,9 @@ POPRT_API void poprt_session_free(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_popef_model(const poprt_session* session,
                                                                 poprt_popef_model** out_model);
 
-/* Loads the session on a device (null: its present one, else a free one), and unloads the
- * session that uses the device. Errors: as poprt_session_create. Since 0.1. */
+/* Loads the session on a device (null: its present one, else that of the options, else a free
+ * one), and unloads the session that uses the device. Errors: as poprt_session_create. Since 0.1.
+ */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_bind_to_device(poprt_session* session,
                                                                    poprt_device* device);
 /* Loads again: the state is the initial one, and the session is no longer stopped. Updated
@@ -114,8 +115,9 @@ POPRT_API int32_t poprt_session_is_loaded(const poprt_session* session);
 POPRT_API void poprt_session_stop(poprt_session* session);
 
 /* Callbacks for one anchor. Functions return 0 for success. Another value means that there is no
- * data and ends the run. They are called on the running thread, `interrupt` on any thread. Set
- * struct_size. */
+ * data and ends the run. They are called on the running thread, except for `interrupt` (any thread)
+ * and `invalidate_prefetched` (also the thread that unloads the session or replaces the callbacks).
+ * Set struct_size. */
 typedef struct poprt_stream_callbacks {
   size_t struct_size;
   /* Inputs: write the next transfer to `data` if it is available, else return non-zero. Repeated
@@ -133,7 +135,7 @@ typedef struct poprt_stream_callbacks {
 } poprt_stream_callbacks;
 
 /* Null callbacks remove the handler. Errors: not_found (lists the names), invalid_argument (no
- * fetch). Since 0.1. */
+ * fetch), failed_precondition (the metadata has no handle for the anchor). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_input_handler(
     poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_output_handler(
@@ -153,7 +155,8 @@ POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* ses
  * iteration and replica of the executable. If the executable was compiled with num_io_tiles and
  * at least 3 iterations, and there are no handlers, threads of the session serve queues without
  * timeouts while another transfer computes. Errors: cancelled (stopped, or no data),
- * failed_precondition (anchors are not connected, or the session is on no device). Since 0.1. */
+ * failed_precondition (anchors are not connected, or the session is on no device), and those of
+ * operators. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);

@@ -82,7 +82,8 @@ public final class Sequence implements AutoCloseable {
    * @param token the token
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
    *     vocabulary
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void append(long token) {
@@ -108,7 +109,8 @@ public final class Sequence implements AutoCloseable {
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: no option has the name; the
    *     message lists the names
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the value
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void setOption(String name, double value) {
@@ -123,7 +125,8 @@ public final class Sequence implements AutoCloseable {
    * @param token the token
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
    *     vocabulary
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void addStopToken(long token) {
@@ -138,7 +141,8 @@ public final class Sequence implements AutoCloseable {
    * @param token the token
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
    *     vocabulary
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void addBadToken(long token) {
@@ -285,7 +289,8 @@ public final class Sequence implements AutoCloseable {
    * @param token the token
    * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: the token is outside of the
    *     vocabulary, or the model has no encoder
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void appendDecoder(long token) {
@@ -303,7 +308,8 @@ public final class Sequence implements AutoCloseable {
    *     features
    * @throws PoprtException with {@link ErrorCode#OUT_OF_RANGE}: there are as many as the
    *     encoder takes
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void appendFeature(double value) {
@@ -318,10 +324,10 @@ public final class Sequence implements AutoCloseable {
    *
    * @param file the .npy file
    * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the file does not exist
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: it is not a .npy file of
-   *     floating-point numbers, the number differs, or the encoder takes no features
-   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is truncated
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has started
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: it is not a complete .npy
+   *     file of floating-point numbers, the number differs, or the encoder takes no features
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the sequence has
+   *     started, or continues a saved text
    * @since 1.0
    */
   public void readFeatures(Path file) {
