@@ -72,9 +72,9 @@ struct Program {
 };
 
 // Throws data_loss, with the instruction or buffer and the error in the message, unless every index
-// is in range, every buffer is inside its space and large enough for its type and shape, no
-// instruction uses an operand of an unknown space, and no size overflows. It does not check the
-// arguments of kernels.
+// is in range, every buffer is inside its space, large enough for its type and shape and aligned
+// for its type, no instruction uses an operand of an unknown space, regions match
+// (match_regions()), and no size overflows. It does not check the arguments of kernels.
 void verify(const Program& program);
 
 // Returns the integers and floats of an instruction as text, for example " n=4 scale=0.5".

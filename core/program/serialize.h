@@ -42,7 +42,7 @@ using Sink = std::function<void(std::span<const std::byte>)>;
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes = {}, std::span<const NarrowWeights> narrow = {});
 // The same into memory: `extend` appends zeros to the payload and returns them. The weights are
-// computed there, on all CPUs; narrow ones go through `sink`.
+// computed there, on all CPUs. If `narrow` is not empty, all weights go through `sink` instead.
 using Extend = std::function<std::span<std::byte>(uint64_t bytes)>;
 void write_executable(const Sink& sink, const Extend& extend, const Program& program,
                       std::span<const Weight> weights, const Notes& notes = {},
@@ -63,7 +63,7 @@ struct LoadedProgram {
 // Reads a payload; `owner` keeps its bytes alive. Weights are used in place, with two exceptions:
 // they are copied if the payload is not aligned to 64, and converted into separate memory if it
 // stores some in a narrower type. Everything is checked, including verify(). Throws data_loss for
-// invalid bytes and failed_precondition for the format of a newer library.
+// invalid bytes and failed_precondition for a format that this library does not read.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner);
 // The same for a payload that without_weights() returned: `weights` are the missing weights, as
