@@ -118,8 +118,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_blob_get_info(const poprt_pope
                                                                 poprt_popef_blob_info* out_info);
 
 /* Returns the whole payload in memory. It is the map of the file, without a copy, except for
- * compressed executables. Errors: data_loss (compressed data is damaged), resource_exhausted.
- * Since 0.1. */
+ * compressed executables and for blobs of a poprt_popef_source. Errors: data_loss (compressed data
+ * is damaged), resource_exhausted. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_blob_map(const poprt_popef_blob* blob,
                                                            poprt_popef_payload** out_payload);
 /* Copies `bytes` bytes from `offset` on into the caller's memory. Errors: out_of_range, and as

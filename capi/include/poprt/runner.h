@@ -210,9 +210,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
                                                            size_t output_count);
 
 /* The fastest call: one pointer for each anchor, in anchor order, with the sizes of the anchors
- * (not checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled, unimplemented
- * (a runner of several models or shapes, or of another kind), and device errors as for
- * poprt_runner_execute. Since 0.1. */
+ * (not checked). A runner that compiles shapes on demand uses the shape that was compiled ahead.
+ * Thread-safe. Errors: invalid_argument (a null pointer), cancelled, unimplemented (a runner of
+ * several models or shapes without one that was compiled ahead, or of another kind), and device
+ * errors as for poprt_runner_execute. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner* runner,
                                                                    const void* const* inputs,
                                                                    void* const* outputs);

@@ -52,7 +52,9 @@ struct poprt_device {
 
 struct poprt_runner {
   std::unique_ptr<poprt::runtime::BaseRunner> runner;
-  poprt::runtime::ModelRunner* model = nullptr;  // the same runner if it has this type
+  // The same runner if it has this type; for a ShapeRunner, the runner of the shape that was
+  // compiled ahead.
+  poprt::runtime::ModelRunner* model = nullptr;
   poprt::runtime::LightRunner* light = nullptr;
 };
 
