@@ -115,6 +115,9 @@ class Compare(DebugTest):
         self.misused([*words, "--mark_io_mapping", "m=none"], "'none'")
 
     def test_data_is_dumped(self):
+        before = set(self.tree())
+        self.succeeds(*self.WORDS, "x=x.npy")
+        self.assertEqual(set(self.tree()), before, "nothing without the option")
         self.succeeds(*self.WORDS, "x=x.npy", "--mark_outputs", "r/0", "--dump_data", "--dump_dir", "d")
         self.assertEqual(sorted(f for f in self.tree() if f.startswith("d/")), ["d/r_0_dst.npy", "d/r_0_src.npy"])
         self.assertEqual(struct.unpack("<4f", self.tree()["d/r_0_src.npy"][-16:]), (2, 0, 4, 8))

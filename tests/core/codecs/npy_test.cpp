@@ -1,5 +1,6 @@
 #include "codecs/npy.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -228,6 +229,13 @@ TEST(Npy, FilesAreRegular) {
             "invalid_argument: cannot read '" + fifo + "': it is no regular file");
   std::ofstream(file, std::ios::binary) << npy(header_of("'|u1'", "(3,)"), "abc");
   EXPECT_EQ(read_npy(file).to_int64s(), (std::vector<int64_t>{'a', 'b', 'c'}));
+  // A process that closed its standard input gets descriptor 0 for the next file.
+  EXPECT_EXIT(
+      {
+        ::close(0);
+        ::_exit(read_npy(file).count() == 3 && ::fcntl(0, F_GETFD) == -1 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
   EXPECT_EQ(message_for("/nowhere/x.npy"),
             "not_found: cannot read '/nowhere/x.npy': No such file or directory");
   std::filesystem::remove_all(folder);

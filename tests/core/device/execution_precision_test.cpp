@@ -369,6 +369,21 @@ std::string precision_refusal(const Image& image, ExecutionPrecision precision, 
   return "nothing is refused";
 }
 
+TEST(ExecutionPrecision, ProductsWithoutTermsRowsOrAnOperandStay) {
+  const Image good = PreciseProduct(2, 16, 48).image();
+  const auto is_rewritten = [&](const calls::Matmul& call, size_t operands) {
+    Program p = *good.program;
+    p.main[0].ints = calls::encode(call).ints;
+    p.main[0].operands.resize(operands);
+    const Image image{std::make_shared<Program>(p), good.weights, good.owner};
+    return with_execution_precision(image, ExecutionPrecision::bf16).has_value();
+  };
+  EXPECT_TRUE(is_rewritten({.m = 2, .n = 48, .k = 16, .epilogue = {}}, 5));
+  EXPECT_FALSE(is_rewritten({.m = 0, .n = 48, .k = 16, .epilogue = {}}, 5));
+  EXPECT_FALSE(is_rewritten({.m = 2, .n = 48, .k = 0, .epilogue = {}}, 5));
+  EXPECT_FALSE(is_rewritten({.m = 2, .n = 48, .k = 16, .epilogue = {}}, 4));
+}
+
 TEST(ExecutionPrecision, RoundedWeightsAreNotF32) {
   const Image image = rewritten(PreciseProduct(2, 16, 48).image(), ExecutionPrecision::bf16);
   EXPECT_EQ(

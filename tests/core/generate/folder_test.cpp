@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/generate/support.h"
 
 namespace poprt::test {
@@ -159,6 +161,26 @@ TEST_F(GenerationFolder, FindsTheFilesAndSettingsOfAModelWithAnEncoder) {
   EXPECT_EQ(code(), ErrorCode::not_found);
   write("decoder_model_merged.onnx", "");
   EXPECT_EQ(open_folder(path).encoder->first, path / "decoder_model_merged.onnx");
+}
+
+TEST(ModelFolders, AnEncoderHasAtMost512TokensUnlessALongerOneIsGiven) {
+  const auto encoder = [](int64_t context, int64_t given) {
+    ModelFolder folder;
+    folder.encoder.emplace();
+    folder.encoder->context_length = context;
+    return nlohmann::json::parse(generation_text(folder, {.encoder_length = given}))["encoder"];
+  };
+  const auto length = [&](int64_t context, int64_t given) {
+    return encoder(context, given)["length"].get<int64_t>();
+  };
+  EXPECT_EQ(length(1024, 0), 512);
+  EXPECT_EQ(length(0, 0), 512);
+  EXPECT_EQ(length(100, 0), 100);
+  EXPECT_EQ(length(1024, 700), 700);
+  const auto shorter = encoder(1024, 0)["lengths"], shortest = encoder(100, 0)["lengths"];
+  EXPECT_EQ(shorter.get<std::vector<int64_t>>(), (std::vector<int64_t>{32, 128}));
+  EXPECT_EQ(shortest.get<std::vector<int64_t>>(), std::vector<int64_t>{32});
+  EXPECT_THROW(encoder(1024, 1025), Error);
 }
 
 TEST_F(GenerationFolder, HasTheEncoderThatGenaiNames) {

@@ -107,6 +107,30 @@ TEST(Amp, EqualWorkersOfQuartersEndWithTheLastOne) {
   EXPECT_EQ(amp_1x1_cycles(t, longer) - amp_1x1_cycles(t, equal), 6 * 4 - 14);
 }
 
+// Each of the six workers computes one row, for each of nine taps. With 16 units for half partials,
+// or 8 for float partials, two elements of a row of halves take as long as three; otherwise they
+// take one cycle less. A third column has 6 * 16 more partials to clear.
+TEST(Amp, TwoHalvesOfARowTakeAsLongAsThreeWithTheFullUnits) {
+  const auto difference = [](const char* target, DType inputs, DType partials) {
+    TileWork w;
+    w.rows = 6;
+    w.width = 2;
+    w.in = w.out = 16;
+    w.kernel_rows = w.kernel_width = 3;
+    w.inputs = inputs;
+    w.partials = partials;
+    const Target& t = target_of(target);
+    const int64_t two = vertex_cycles(t, Method::amp, w);
+    w.width = 3;
+    return vertex_cycles(t, Method::amp, w) - two -
+           6 * 16 * dtype_bits(partials) / 8 / t.data_path_bytes;
+  };
+  EXPECT_EQ(difference("mk2", DType::f16, DType::f16), 0);
+  EXPECT_EQ(difference("mk2", DType::f16, DType::f32), 0);
+  EXPECT_EQ(difference("mk1", DType::f16, DType::f16), 2 * 9 * 6) << "two groups of outputs";
+  EXPECT_EQ(difference("mk2", DType::f32, DType::f32), 2 * 9 * 6) << "two groups of inputs";
+}
+
 TEST(Amp, SlicTakesHalvesOfUpToFourChannelsAndAStrideOfTwo) {
   const auto takes = [](DType inputs, int64_t in, int64_t out, int64_t stride) {
     TileWork w;

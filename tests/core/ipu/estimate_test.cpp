@@ -115,6 +115,28 @@ TEST(Estimate, IpusGetEqualPartsOfTheWeights) {
   EXPECT_EQ(e.cycle_quality.trust, Trust::unchecked);
 }
 
+// The weights need little memory, so the cycles decide: 9 of 12 parts are those of the first
+// operation. Values that are computed and views of weights are not counted, however large.
+TEST(Estimate, OnlyTheBytesOfWeightsDecideWhetherBytesOrCyclesAreDivided) {
+  ChipProgram p = products(4);
+  const Superstep step = p.ops[0].cost.steps[0];
+  p.ops[0].cost.steps.assign(9, step);
+  ChipTensor computed, view;
+  computed.bytes = view.bytes = int64_t{1} << 40;
+  view.kind = TensorKind::weight;
+  view.alias_of = 0;
+  for (const auto& other : {std::vector<ChipTensor>{}, {computed}, {view}}) {
+    ChipProgram with = p;
+    with.tensors.insert(with.tensors.end(), other.begin(), other.end());
+    ChipOptions o;
+    o.num_ipus = 2;
+    assign_ipus(with, target_of("c600"), o);
+    std::vector<int64_t> ipus;
+    for (const ChipOp& op : with.ops) ipus.push_back(op.ipu);
+    EXPECT_EQ(ipus, (std::vector<int64_t>{0, 1, 1, 1}));
+  }
+}
+
 // Stages of 10, 20 and 15 operations of 3150 cycles. The second one and the third one read 4 MB
 // from the IPU before: 600 cycles of a sync and the bytes at 0.85 of two links of 32 GB/s.
 ChipProgram three_stages() {

@@ -82,6 +82,20 @@ TEST_F(External, ACopyDoesNotDependOnItsFile) {
   EXPECT_EQ(w(*graph), kValues);
 }
 
+TEST_F(External, CopiesDoNotShareMemory) {
+  ExternalFiles files(dir_ / "model", false, true, false);
+  std::vector<ExternalFiles::Bytes> copies;
+  for (char c = 'a'; c < 'i'; c++) {
+    write_file(dir_ / "model" / std::string(1, c), std::string(20'000, c));
+    copies.push_back(files.read(std::string(1, c), 0, std::nullopt));
+  }
+  for (size_t i = 0; i < copies.size(); i++) {
+    ASSERT_EQ(copies[i].bytes.size(), 20'000u);
+    EXPECT_TRUE(std::ranges::all_of(
+        copies[i].bytes, [&](std::byte b) { return b == static_cast<std::byte>('a' + i); }));
+  }
+}
+
 TEST_F(External, ChecksumsAreCompared) {
   std::string right = sha1_of(std::as_bytes(std::span(bytes_)));
   const auto entries = [](const std::string& checksum) {

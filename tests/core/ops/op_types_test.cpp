@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
+#include <vector>
 
 #include "core/ops/run_node.h"
 
@@ -47,6 +49,9 @@ TEST(OpSupport, ReportsTheImplementationOfAnOperator) {
   EXPECT_EQ(support("", "MatMul", 13).implementation, Implementation::fast);
   EXPECT_EQ(support("", "Det", 11).implementation, Implementation::reference);
   EXPECT_EQ(support("", "Reshape", 13).implementation, Implementation::view);
+  // The kernels of the trials are references, and passes replace the operators by internal ones.
+  for (const char* name : {"Attention", "ConvTranspose", "NonMaxSuppression", "NonZero", "Unique"})
+    EXPECT_EQ(support("", name, 23).implementation, Implementation::fast) << name;
   EXPECT_EQ(support("com.microsoft", "FastGelu", 1).implementation, Implementation::decomposition);
 }
 
@@ -90,6 +95,20 @@ TEST(OpSupport, TrialsWithAndWithoutAttributesCombine) {
   floats.facts.trial = {"T[4,4]; T[4,4]"};
   EXPECT_TRUE(takes(support_of(either), DType::f32) && takes(support_of(either), DType::s32));
   EXPECT_TRUE(!takes(support_of(floats), DType::f32) && takes(support_of(floats), DType::s32));
+}
+
+TEST(OpSupport, ThreadsGetTheSameAnswer) {
+  static std::vector<OpDef> fresh(16, *find_op("", "Not", 1));
+  std::vector<std::vector<const OpSupport*>> found(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& answers : found)
+      threads.emplace_back([&answers] {
+        for (const OpDef& op : fresh) answers.push_back(&support_of(op));
+      });
+  }
+  for (const auto& answers : found) EXPECT_EQ(answers, found[0]);
+  for (const OpSupport* s : found[0]) EXPECT_EQ(type_list(s->types), "bool");
 }
 
 TEST(OpSupport, OpsetRanges) {
