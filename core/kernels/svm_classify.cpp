@@ -120,6 +120,7 @@ Plan prepare(const Call& call) {
   plan.scratch_bytes = static_cast<size_t>(
       dtype_bytes(DType::f64, p->columns + 2 * p->classes + 2 * p->classes * p->classes));
   plan.params = std::move(p);
+  plan.outputs = 2;
   return plan;
 }
 
