@@ -74,9 +74,12 @@ std::vector<NodeError> node_errors(const Document& left, const Document& right, 
     } else {
       const TensorDifference d =
           compare_tensors(shown, other[shown], reference[shown], {}, 0, &progress.cancel);
-      e.problem = d.problem;
       e.largest = d.largest;
-      if (d.problem.empty()) e.relative = d.rms == 0 ? 0 : d.rms / d.rms_right;
+      // The reference is the right tensor of `d`, but the left model.
+      if (!d.problem.empty())
+        e.problem = compare_tensors(shown, reference[shown], other[shown], {}, 0).problem;
+      else
+        e.relative = d.rms == 0 ? 0 : d.rms / d.rms_right;
     }
     errors.push_back(std::move(e));
   }
