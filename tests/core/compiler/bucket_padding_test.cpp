@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/driver.h"
+#include "compiler/padding.h"
 #include "compiler/variants.h"
 #include "core/compiler/flow/support.h"
 #include "ir/text.h"
@@ -379,6 +380,36 @@ TEST(BucketPadding, OfTwoDimensionsOneMayBeMasked) {
   ASSERT_EQ(plan.masked.size(), 1u);
   EXPECT_EQ(plan.masked[0].name, "N");
   EXPECT_TRUE(plan.exact.empty());
+}
+
+// Why the padding of axis 2 of %x affects the results of a node with these operands, in the bucket
+// and in the request, which has three places of five.
+std::string reason_of(const std::string& bucket, const std::string& request) {
+  const auto graph = [](int places, const std::string& body) {
+    const std::string inputs = fmt::format(
+        "input %x : f32[1,2,{},4]\n input %k : f32[1,2,6,4]\n input %v : f32[1,2,6,4]\n", places);
+    auto made = ir::parse_text(graph_text(inputs + body, 23));
+    ops::infer(*made);
+    return made;
+  };
+  const PaddedAxis padded[] = {{"x", 2}};
+  return how_padding_reaches(*graph(5, bucket), *graph(3, request), padded);
+}
+
+// The present keys do not depend on the queries, whose tokens are padded.
+TEST(BucketPadding, PaddedQueriesDoNotReachThePresentKeys) {
+  const std::string body = "%y, %keys, %values = Attention(%x, %k, %v)\noutput %y\noutput %keys\n";
+  EXPECT_EQ(reason_of(body, body), "");
+}
+
+TEST(BucketPadding, AnOperandThatOnlyOneSizeHasIsADifference) {
+  const std::string bound = "const %b : f32[] = 1.0\n",
+                    both = bound + "%y = Clip(%x, %b, %b)\noutput %y\n",
+                    one = bound + "%y = Clip(%x, _, %b)\noutput %y\n";
+  EXPECT_EQ(reason_of(both, both), "");
+  EXPECT_EQ(reason_of(one, one), "");
+  for (const std::string& why : {reason_of(one, both), reason_of(both, one)})
+    EXPECT_NE(why.find("computes with the size itself, as input 1"), std::string::npos) << why;
 }
 
 TEST(BucketPadding, TwoDimensionsOfOneTensorAreNotMasked) {
