@@ -409,5 +409,164 @@ TEST(ConvertOpset, PadsOfSomeAxesArePadsOfAll) {
             (std::vector<int64_t>{2, 0, 1, 4, 0, 3}));
 }
 
+// The numbers of the parts of a region are different, and the axes are not in their order.
+TEST(ConvertOpset, ScalesAndRegionsOfSomeAxesAreThoseOfAll) {
+  const std::string x =
+      "input %x : f32[1,2,4,6]\nconst %roi : f32[4] = [0.125, 0.25, 0.75, 1.0]\n"
+      "const %scales : f32[2] = [2.0, 1.5]\nconst %sizes : s64[2] = [9, 5]\n";
+  auto graph = convert_from(x + "%y : ? = Resize(%x, %roi, %scales) {axes = [-1, 2], "
+                                "coordinate_transformation_mode = \"tf_crop_and_resize\", mode = "
+                                "\"linear\"}\noutput %y",
+                            18, 17, "Resize");
+  EXPECT_EQ(constant_of(*graph, 1), (std::vector<double>{0, 0, 0.25, 0.125, 1, 1, 1, 0.75}));
+  EXPECT_EQ(constant_of(*graph, 2), (std::vector<double>{1, 1, 1.5, 2}));
+  graph = convert_from(
+      x + "%y : ? = Resize(%x, _, _, %sizes) {axes = [-1, 2], mode = \"linear\"}\noutput %y", 18,
+      17, "Resize");
+  EXPECT_EQ(constant_of(*graph, 3), (std::vector<double>{1, 2, 5, 9}));
+}
+
+TEST(ConvertOpset, IndicesOfABatchGetTheirPlacesInIt) {
+  convert_from(
+      "input %x : f32[2,3,4]\nconst %i : s64[2,3,1] = [0, 3, 1, 2, 2, 0]\n"
+      "%y : ? = GatherND(%x, %i) {batch_dims = 2}\noutput %y",
+      12, 11, "Concat GatherND");
+  convert_from(
+      "input %x : f32[2,3,4]\nconst %i : s64[2,2,2] = [0, 3, 1, 2, 2, 0, -1, 1]\n"
+      "%y : ? = GatherND(%x, %i) {batch_dims = 1}\noutput %y",
+      12, 11, "Concat GatherND");
+}
+
+TEST(ConvertOpset, CropsAndPadsOfOddSizesBeginWithTheSmallerHalf) {
+  for (const std::string_view sizes : {"[2, 9]", "[5, 2]", "[3, 4]"})
+    convert_from(fmt::format("input %x : f32[4,3,5]\nconst %s : s64[2] = {}\n"
+                             "%y : ? = CenterCropPad(%x, %s) {{axes = [-1, 0]}}\noutput %y",
+                             sizes),
+                 18, 17, "Slice Pad");
+}
+
+// A conversion that is not possible, its opsets, and words of the message.
+struct Refusal {
+  std::string_view body;
+  int opset;
+  int64_t target;
+  std::vector<std::string> parts;
+};
+
+TEST(ConvertOpset, EachSizeThatMustBeKnownIsNamed) {
+  const Refusal cases[] = {
+      {"input %x : f32[2,N]\n%a : ?, %b : ? = Split(%x) {axis = 1, num_outputs = 2}\n"
+       "output %a\noutput %b",
+       18,
+       17,
+       {"length of the axis must be known"}},
+      {"input %x : f32[2,N]\n%y : ? = ArgMax(%x) {axis = 1, select_last_index = 1}\noutput %y",
+       12,
+       11,
+       {"length of the axis must be known for select_last_index"}},
+      {"input %x : f32[1,1,2,3]\ninput %s : f32[4]\n%y : ? = Resize(%x, %s)\noutput %y",
+       10,
+       11,
+       {"the scales must be constant"}},
+      {"input %x : f32[1,1,2,3]\ninput %s : f32[1]\n"
+       "%y : ? = Resize(%x, _, %s) {axes = [2]}\noutput %y",
+       18,
+       17,
+       {"the scales must be constant, all axes have one there"}},
+      {"input %x : f32[0,3]\ninput %s : s64[2]\n"
+       "%y : f32[?,?] = Reshape(%x, %s) {allowzero = 1}\noutput %y",
+       14,
+       13,
+       {"input 1 ('s') must be a constant", "(allowzero)"}},
+      {"input %x : f32[4,3]\ninput %s : s64[2]\n%y : f32[?,?] = CenterCropPad(%x, %s)\noutput %y",
+       18,
+       17,
+       {"'s'", "what is cropped and padded is fixed there"}},
+      {"input %t : f32[1,2,3]\ninput %s : s64[4]\n"
+       "%y : f32[?,?,?,2] = AffineGrid(%t, %s)\noutput %y",
+       20,
+       19,
+       {"'s'", "the grid is fixed there"}},
+      {"input %x : f32[2,8,2]\ninput %a : s64[]\n%y : f32[?,?,2] = DFT(%x, _, %a)\noutput %y",
+       20,
+       19,
+       {"'a'", "attribute 'axis'"}},
+      {"input %x : f32[2,3]\ninput %p : s64[2]\nconst %a : s64[1] = [1]\n"
+       "%y : f32[?,?] = Pad(%x, %p, _, %a)\noutput %y",
+       18,
+       17,
+       {"'p'", "all axes are padded there"}},
+  };
+  for (const Refusal& c : cases) {
+    SCOPED_TRACE(c.body);
+    expect_refusal(c.body, c.opset, c.target, c.parts);
+  }
+}
+
+TEST(ConvertOpset, EachModeThatOlderOpsetsLackIsNamed) {
+  const Refusal cases[] = {
+      {"input %x : f32[3,3]\n%y : ? = Einsum(%x) {equation = \"ii->i\"} \"e\"\noutput %y",
+       12,
+       11,
+       {"Einsum node 'e'", "takes the diagonal of operand 0 ('ii')"}},
+      {"input %x : f32[1,1,4,6]\nconst %s : f32[4] = [1.0, 1.0, 0.5, 0.5]\n"
+       "%y : ? = Resize(%x, _, %s) {antialias = 1, mode = \"linear\"}\noutput %y",
+       18,
+       17,
+       {"it has no antialias there"}},
+      {"input %x : f32[1,1,4,6]\nconst %s : s64[4] = [1, 1, 2, 5]\n"
+       "%y : ? = Resize(%x, _, _, %s) {axes = [0, 1, 2, 3], keep_aspect_ratio_policy = "
+       "\"not_larger\"}\noutput %y",
+       18,
+       17,
+       {"it has no keep_aspect_ratio_policy there"}},
+      {"input %x : f32[1,1,4,6]\nconst %s : f32[4] = [1.0, 1.0, 0.5, 0.5]\n"
+       "%y : ? = Resize(%x, _, %s) {coordinate_transformation_mode = \"half_pixel_symmetric\"}\n"
+       "output %y",
+       19,
+       18,
+       {"it has no half_pixel_symmetric there"}},
+      {"input %x : f32[2,3]\nconst %t : bool[] = true\n"
+       "%y : ? = Dropout(%x, _, %t)\noutput %y",
+       12,
+       11,
+       {"it may drop at random (training_mode)"}},
+      {"input %x : f32[4]\nconst %p : s64[2] = [1, 1]\n"
+       "%y : ? = Pad(%x, %p) {mode = \"wrap\"}\noutput %y",
+       19,
+       18,
+       {"it has no mode 'wrap' there"}},
+      {"input %x : f32[0,3]\nconst %s : s64[2] = [3, 0]\n"
+       "%y : ? = Reshape(%x, %s) {allowzero = 1}\noutput %y",
+       14,
+       13,
+       {"that opset has no allowzero"}},
+      {"input %x : f32[1,1,4,4]\ninput %r : f32[2,4]\nconst %b : s64[2] = [0, 0]\n"
+       "%y : ? = RoiAlign(%x, %r, %b) {coordinate_transformation_mode = \"half_pixel\"}\noutput %y",
+       16,
+       15,
+       {"coordinates are output_half_pixel there"}},
+      {"input %x : f32[1,1,3,3,3]\ninput %g : f32[1,2,2,2,3]\n"
+       "%y : ? = GridSample(%x, %g)\noutput %y",
+       20,
+       19,
+       {"it takes images alone there"}},
+      {"input %x : f32[4]\nconst %i : s64[2] = [0, 1]\ninput %u : f32[2]\n"
+       "%y : ? = ScatterElements(%x, %i, %u) {reduction = \"max\"}\noutput %y",
+       18,
+       17,
+       {"it has no reduction 'max' there"}},
+      {"input %x : f32[4]\nconst %i : s64[2,1] = [0, 1]\ninput %u : f32[2]\n"
+       "%y : ? = ScatterND(%x, %i, %u) {reduction = \"min\"}\noutput %y",
+       18,
+       17,
+       {"it has no reduction 'min' there"}},
+  };
+  for (const Refusal& c : cases) {
+    SCOPED_TRACE(c.body);
+    expect_refusal(c.body, c.opset, c.target, c.parts);
+  }
+}
+
 }  // namespace
 }  // namespace poprt::opsets
