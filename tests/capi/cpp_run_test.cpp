@@ -1,9 +1,11 @@
 // Typed tensors and runs that make their outputs, as a user of C++17 writes them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,42 @@ TEST(Run, ChecksTypesShapesAndSizes) {
             std::string::npos);
   EXPECT_NE(message_for({in.name, d.data(), in.shape}).find("given f64["), std::string::npos);
   EXPECT_NE(message_for({in.name, x, in.shape}).find("given 256 bytes"), std::string::npos);
+}
+
+TEST(Run, EachTypeOfCppHasItsType) {
+  using poprt::runtime::impl::dtypeOf;
+  EXPECT_EQ(dtypeOf<float>(), POPRT_DTYPE_F32);
+  EXPECT_EQ(dtypeOf<const double>(), POPRT_DTYPE_F64);
+  EXPECT_EQ(dtypeOf<bool>(), POPRT_DTYPE_BOOL);
+  EXPECT_EQ(dtypeOf<int8_t>(), POPRT_DTYPE_S8);
+  EXPECT_EQ(dtypeOf<uint8_t>(), POPRT_DTYPE_U8);
+  EXPECT_EQ(dtypeOf<int16_t>(), POPRT_DTYPE_S16);
+  EXPECT_EQ(dtypeOf<uint16_t>(), POPRT_DTYPE_U16);
+  EXPECT_EQ(dtypeOf<const int32_t>(), POPRT_DTYPE_S32);
+  EXPECT_EQ(dtypeOf<uint32_t>(), POPRT_DTYPE_U32);
+  EXPECT_EQ(dtypeOf<int64_t>(), POPRT_DTYPE_S64);
+  EXPECT_EQ(dtypeOf<const uint64_t>(), POPRT_DTYPE_U64);
+  EXPECT_EQ(dtypeOf<std::string>(), POPRT_DTYPE_UNDEFINED);
+}
+
+// Types that C++ lacks are given as unsigned integers of their size, and those of less than a byte
+// as bytes.
+TEST(Run, UnsignedIntegersHoldTypesThatCppLacks) {
+  using poprt::runtime::impl::holds;
+  const auto is = [](int32_t type, std::initializer_list<int32_t> of) {
+    return std::find(of.begin(), of.end(), type) != of.end();
+  };
+  for (int32_t given = POPRT_DTYPE_F32; given <= POPRT_DTYPE_F8; given++)
+    for (int32_t anchor = POPRT_DTYPE_F32; anchor <= POPRT_DTYPE_F8; anchor++) {
+      if (anchor == POPRT_DTYPE_STRING) continue;
+      const bool words =
+          given == POPRT_DTYPE_U16 && is(anchor, {POPRT_DTYPE_F16, POPRT_DTYPE_BF16});
+      const bool bytes = given == POPRT_DTYPE_U8 &&
+                         ((anchor >= POPRT_DTYPE_F8E4M3FN && anchor <= POPRT_DTYPE_F4E2M1) ||
+                          is(anchor, {POPRT_DTYPE_F8E8M0, POPRT_DTYPE_F8}));
+      EXPECT_EQ(holds(given, anchor), given == anchor || words || bytes)
+          << poprt_dtype_name(given) << " for " << poprt_dtype_name(anchor);
+    }
 }
 
 TEST(Load, KnowsAModelByItsFirstByte) {

@@ -748,6 +748,65 @@ TEST(DocumentedNames, ProgramsWriteIntoTheLog) {
                                       "4 [    1] [2    ] [00003] [3.14] [ff] [***x]", "4 true"}));
 }
 
+// The last message that a call writes into the log.
+template <class... Args>
+std::string logged(const std::string& text, const Args&... args) {
+  std::string last;
+  poprt::setLogCallback([&](poprt::LogLevel, const std::string& message) { last = message; });
+  poprt::logging::err(text, args...);
+  poprt::setLogCallback({});
+  return last;
+}
+
+TEST(DocumentedNames, FieldsOfMessagesAreFormatted) {
+  EXPECT_EQ(logged("{:5}|{:<5}|{:>5}|{:*<4}|{:^4}", 1, 2, 3, "x", "y"),
+            "    1|2    |    3|x***|   y");
+  EXPECT_EQ(logged("{:+}|{:-}|{:+}|{:+d}|{:>+5}", 3, 3, -3, 4, 5), "+3|3|-3|+4|   +5");
+  EXPECT_EQ(logged("{:x}|{:X}|{:#x}|{:o}|{:#o}|{:d}", 255, 255, 255, 8, 8, 7),
+            "ff|FF|0xff|10|010|7");
+  EXPECT_EQ(logged("{:f}|{:F}|{:e}|{:E}|{:g}", 1.5, 2.5, 3.5, 4.5, 5.5),
+            "1.500000|2.500000|3.500000e+00|4.500000E+00|5.5");
+  EXPECT_EQ(
+      logged("{:.1f}|{:.0f}|{:06.2f}|{:+06.1f}|{:9.2e}|{:.3}", 1.25, 2.0, -1.5, 1.5, 1.5, 3.14159),
+      "1.2|2|-01.50|+001.5| 1.50e+00|3.14");
+  EXPECT_EQ(logged("{:05}|{:s}|{:}|{}", 12, "text", true, 'c'), "00012|text|true|c");
+  EXPECT_EQ(logged("{0} {0:>3} {} {1} {}", 7, 8), "7   7 7 8 8");
+  EXPECT_EQ(logged("{{}} {{{}}} } { a", 1), "{} {1} } { a");
+  EXPECT_EQ(logged("{:9999}", 1).size(), 9999u);
+  for (const char* text : {"{:y}", "{:100000}", "{:5dd}", "{:.}x{:q}", "{1}", "{} {}"})
+    EXPECT_THROW(poprt::logging::err(text, 1), std::invalid_argument) << text;
+}
+
+TEST(DocumentedNames, EachFunctionOfTheLogHasItsLevel) {
+  std::string levels;
+  poprt::setLogLevel("trace");
+  poprt::setLogCallback([&](poprt::LogLevel level, const std::string& message) {
+    levels += message + std::to_string(static_cast<int>(level)) + " ";
+  });
+  namespace logging = poprt::logging;
+  logging::trace("trace");
+  logging::debug("debug");
+  logging::info("info");
+  logging::warn("warn");
+  logging::err("err");
+  poprt::setLogCallback({});
+  poprt::setLogLevel("warning");
+  EXPECT_EQ(levels, "trace0 debug1 info2 warn3 err4 ");
+}
+
+// A callback lives until the next one is set, and no longer.
+TEST(DocumentedNames, TheLogKeepsItsCallbackUntilTheNext) {
+  const auto count = std::make_shared<int>(0);
+  poprt::setLogCallback([count](poprt::LogLevel, const std::string&) { ++*count; });
+  EXPECT_EQ(count.use_count(), 2);
+  poprt::logging::err("one");
+  poprt::setLogCallback([](poprt::LogLevel, const std::string&) {});
+  EXPECT_EQ(count.use_count(), 1);
+  poprt::logging::err("of the next callback");
+  poprt::setLogCallback({});
+  EXPECT_EQ(*count, 1);
+}
+
 TEST(DocumentedNames, MessagesHaveTheNamesOfOptionsInCpp) {
   using poprt::detail::spelled;
   EXPECT_EQ(spelled("`batch_size` and `input_shapes`, not ` ` or `A`"),
