@@ -213,6 +213,25 @@ internal static class Lifetime
             }
             begun.Wait();
         }
+        var late = new Session(shared, new SessionOptions { Threads = 1 });
+        AppDomain.CurrentDomain.ProcessExit += (sender, e) => RefuseToRun(late);
         Console.WriteLine("leaving with sessions that run");
+    }
+
+    /// <summary>The library's own handler, which is older, has stopped all sessions. None may begin to run now. What
+    /// a handler throws is ignored, so the process ends by a signal.</summary>
+    private static void RefuseToRun(Session late)
+    {
+        try
+        {
+            late.RunMainPrograms();
+        }
+        catch (PoprtException e)
+        {
+            if (e.Code == ErrorCode.Cancelled && e.Message == "the process ends") return;
+            Console.WriteLine(e);
+        }
+        Console.WriteLine("a session ran at the end of the process");
+        System.Diagnostics.Process.GetCurrentProcess().Kill();
     }
 }

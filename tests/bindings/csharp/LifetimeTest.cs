@@ -1,6 +1,8 @@
 using System;
+using System.Collections;
 using System.IO;
 using System.Linq;
+using System.Reflection;
 using System.Threading;
 using System.Threading.Tasks;
 using NUnit.Framework;
@@ -109,6 +111,27 @@ public sealed class LifetimeTest
             foreach (Thread thread in threads) thread.Start();
             foreach (Thread thread in threads) thread.Join();
             Assert.That(right, Is.EqualTo(400));
+        }
+    }
+
+    /// <summary>Functions that native code no longer calls are not kept: those that others replace, and those that it
+    /// has refused.</summary>
+    [Test]
+    public void ReplacedHandlersAreForgotten()
+    {
+        var kept = (ICollection)typeof(Session).Assembly.GetType("Poprt.Targets")
+            .GetField("targets", BindingFlags.NonPublic | BindingFlags.Static).GetValue(null);
+        using (Executable executable = Affine(2))
+        using (var session = new Session(executable, new SessionOptions { Threads = 1 }))
+        {
+            int before = kept.Count;
+            for (int i = 0; i < 100; i++)
+            {
+                session.SetUserInputHandler("x", data => true);
+                session.SetUserOutputHandler("y", data => true);
+                Assert.Throws<PoprtException>(() => session.SetUserInputHandler("nope", data => true));
+            }
+            Assert.LessOrEqual(kept.Count, before + 2);
         }
     }
 }
