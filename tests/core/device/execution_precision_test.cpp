@@ -409,10 +409,16 @@ TEST(ExecutionPrecision, NamesMatchTheOption) {
 // Programs whose numbers contradict their operands: the device refuses the result, or what
 // with_execution_precision() throws names the kernel. No byte outside of the weights is read.
 TEST(ExecutionPrecision, HostileProgramsAreRefused) {
-  const Image good = PreciseProduct(2, 16, 48).image();
+  const Image images[] = {
+      PreciseProduct(2, 16, 48).image(),
+      rewritten(PreciseProduct(5, 16, 48).image(), ExecutionPrecision::f16),
+  };
+  constexpr ExecutionPrecision kAll[] = {ExecutionPrecision::bf16, ExecutionPrecision::f32,
+                                         ExecutionPrecision::automatic, ExecutionPrecision::f16};
   std::mt19937 random(1);
   int refused = 0;
   for (int trial = 0; trial < 3000; trial++) {
+    const Image& good = images[trial % 2];
     Program p = *good.program;
     std::vector<int64_t>& ints = p.main[0].ints;
     const int64_t values[] = {0, 1, -1, 17, 49, 1000, int64_t{1} << 39, int64_t{1} << 62};
@@ -422,7 +428,7 @@ TEST(ExecutionPrecision, HostileProgramsAreRefused) {
     try {
       program::verify(p);
       const Image hostile{std::make_shared<Program>(p), good.weights, good.owner};
-      const auto changed = with_execution_precision(hostile, ExecutionPrecision::bf16);
+      const auto changed = with_execution_precision(hostile, kAll[random() % 4], true);
       const Image image = changed ? loaded_image(changed->program, changed->weights) : hostile;
       const auto engine = EmulatedDevice().load(image, {});
     } catch (const Error&) {
