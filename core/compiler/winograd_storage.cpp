@@ -21,12 +21,12 @@ struct Candidate {
   int64_t bytes;     // that transformed weights add
 };
 
-// The convolution if its kernel is Winograd's and its weights are constant.
+// The convolution if its kernel is Winograd's for two dimensions and its weights are constant.
 std::optional<Candidate> candidate_of(ir::Node& n) {
   if (!ops::facts_of(n).winograd || !n.input(1)->is_constant()) return std::nullopt;
   const ops::ConvKernel kernel = ops::conv_kernel_of(n);
   const auto* call = std::get_if<kernels::calls::ConvWinograd>(&kernel.call);
-  if (!call) return std::nullopt;
+  if (!call || call->depth) return std::nullopt;
   const ops::ConvProblem p = ops::conv_problem(n);
   const int64_t tile = call->tile, positions = (tile + 2) * (tile + 2);
   const int64_t tiles =

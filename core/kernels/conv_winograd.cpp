@@ -20,7 +20,7 @@ struct Params {
 int64_t tiles_of_transformed(const isa::ConvShape& s, int64_t positions, int64_t tiles,
                              int64_t wanted) {
   const int64_t most =
-      std::clamp<int64_t>(163840 / checked_mul(positions, s.c_blocks * 16), 8, 168);
+      std::clamp<int64_t>(163840 / checked_mul(positions, isa::winograd_blocks(s) * 16), 8, 168);
   // If the weights fit into the L2 cache, each task has fewer tiles; otherwise it has fewer output
   // channels, and its inputs are transformed again.
   const bool small_weights = positions * s.c * s.oc_blocks * 64 <= 768 << 10;
@@ -33,7 +33,7 @@ int64_t tiles_of_transformed(const isa::ConvShape& s, int64_t positions, int64_t
 // these inputs take half of an L2 cache of 1 MiB. All inputs of a task take at most 8 MiB, unless
 // eight tiles take more.
 int64_t tiles_of_plain(const isa::ConvShape& s, int64_t edge) {
-  const int64_t c = s.c_blocks * 16, summed = std::min(c, isa::kSummedSegments * 16);
+  const int64_t c = isa::winograd_blocks(s) * 16, summed = std::min(c, isa::kSummedSegments * 16);
   const int64_t most = (int64_t{2} << 20) / checked_mul(edge * edge, c);
   return std::clamp<int64_t>(std::min(131072 / (edge * summed), most), 8, 168);
 }
@@ -41,7 +41,8 @@ int64_t tiles_of_plain(const isa::ConvShape& s, int64_t edge) {
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_winograd";
   const auto named = calls::decode<calls::ConvWinograd>(call);
-  const ConvCall c = read_conv(kName, named.conv, call.operands, {}, false, ConvTypes::bf16_or_f32);
+  const ConvCall c =
+      read_conv(kName, named.conv, call.operands, named.depth, false, ConvTypes::bf16_or_f32);
   auto p = std::make_shared<Params>();
   const isa::ConvShape& s = p->shape = c.shape;
   isa::WinogradBlocking& b = p->blocking;
@@ -49,15 +50,18 @@ Plan prepare(const Call& call) {
   b.transformed = !named.plain_weights;
   const int64_t positions = (b.tile + 2) * (b.tile + 2);
   expect_stored(kName, call.operands, 0, c.x_elements);
-  expect_f32(kName, call.operands, 1,
-             checked_mul((b.transformed ? positions : 9) * 16 * s.c, s.oc_blocks));
+  expect_f32(
+      kName, call.operands, 1,
+      checked_mul(checked_mul(b.transformed ? positions : int64_t{9}, checked_mul(s.c, s.kd)),
+                  checked_mul(s.oc_blocks, int64_t{16})));
   p->table = &POPRT_SELECT_ISA(winograd);
 
-  const int64_t tiles = checked_mul(s.batch, ceil_div(s.oh, b.tile) * ceil_div(s.ow, b.tile));
+  const int64_t tiles = checked_mul(checked_mul(s.batch, s.od),
+                                    checked_mul(ceil_div(s.oh, b.tile), ceil_div(s.ow, b.tile)));
   const double products = static_cast<double>(tiles) * static_cast<double>(positions);
-  const double work =
-      conv_ns(c, products * 2 * static_cast<double>(s.c) * static_cast<double>(s.oc_blocks) * 16) +
-      products * static_cast<double>(s.c_blocks + s.oc_blocks) * 1.5;
+  const double work = conv_ns(c, products * 2 * static_cast<double>(s.c * s.kd) *
+                                     static_cast<double>(s.oc_blocks) * 16) +
+                      products * static_cast<double>(isa::winograd_blocks(s) + s.oc_blocks) * 1.5;
   // There are about eight tasks of at least 20 microseconds.
   const auto wanted = static_cast<int64_t>(std::clamp(work / 20e3, 1.0, 8.0));
   b.tiles = b.transformed ? tiles_of_transformed(s, positions, tiles, wanted)

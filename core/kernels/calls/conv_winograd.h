@@ -1,6 +1,7 @@
 // conv_winograd: 3x3 convolution with stride 1 of channel-blocked f32 (calls/common/blocked_conv.h,
 // one group) by F(2x2,3x3) or F(4x4,3x3). Weights are packed by pack_conv_winograd(), or, with
-// `plain_weights`, by pack_conv(); then each task transforms the weights that it uses.
+// `plain_weights`, by pack_conv(); then each task transforms the weights that it uses. A third
+// dimension has any kernel and stride; its weights are plain.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -14,12 +15,15 @@ struct ConvWinograd {
   BlockedConv conv;
   int64_t tile = 2;  // rows and columns of results: 2 or 4
   bool plain_weights = false;
+  std::optional<ConvDepth> depth;
 
   void fields(Fields& f) {
     conv.fields(f, {.groups = 1, .kernel = 3, .stride = 1, .dilation = 1});
     f.size("tile", tile, 2, 4);
     f.require(tile != 3, "the tile must be 2 or 4");
+    f.require(!depth || plain_weights, "a third dimension requires plain weights");
     f.later_flag("plain_weights", plain_weights);
+    if (plain_weights) ConvDepth::fields(f, depth);
   }
 };
 

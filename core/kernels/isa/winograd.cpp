@@ -66,7 +66,8 @@ POPRT_INLINE void input_tile(const X* from, int64_t pitch, float* to, int64_t po
   }
 }
 
-// The position of a tile; the tiles of all images are numbered one after the other.
+// The position of a tile; the tiles of all images, which are the slices of y, are numbered one
+// after the other.
 template <int M>
 struct TilePlace {
   TilePlace(const ConvShape& s, int64_t tile)
@@ -88,18 +89,33 @@ struct TilePlace {
   int64_t image, y, x;
 };
 
+// The slice of x that a tap of the depth reads for an image, or null in the padding.
+template <class X>
+POPRT_INLINE const X* input_slice(const ConvShape& s, const X* x, int64_t image, int64_t block,
+                                  int64_t tap) {
+  const int64_t z = image % s.od * s.stride_d - s.pad_d + tap * s.dilation_d;
+  if (z < 0 || z >= s.d) return nullptr;
+  return x + ((image / s.od * s.c_blocks + block) * s.d + z) * s.h * s.w * 16;
+}
+POPRT_INLINE int64_t output_slice(const ConvShape& s, int64_t image, int64_t oc) {
+  return ((image / s.od * s.oc_blocks + oc) * s.od + image % s.od) * s.oh * s.ow * 16;
+}
+
 template <int M, class X>
 void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const X* x, int64_t tile0,
                       int64_t count, float* v) {
   constexpr int A = M + 2;
-  const int64_t position = b.position_floats(s), pixels = s.h * s.w * 16;
-  for (int64_t block = 0; block < s.c_blocks; block++) {
+  const int64_t position = b.position_floats(s);
+  for (int64_t block = 0; block < winograd_blocks(s); block++) {
     TilePlace<M> at(s, tile0);
-    const X* plane = x + (at.image * s.c_blocks + block) * pixels;
+    const int64_t channels = block / s.kd, tap = block % s.kd;
+    const X* plane = input_slice(s, x, at.image, channels, tap);
     float* to = v + block * count * 16;
     for (int64_t t = 0; t < count; t++, to += 16) {
       const int64_t iy = at.y * M - s.pad_h, ix = at.x * M - s.pad_w;
-      if (iy >= 0 && ix >= 0 && iy + A <= s.h && ix + A <= s.w) {
+      if (!plane) {
+        for (int64_t i = 0; i < A * A; i++) store(to + i * position, zero());
+      } else if (iy >= 0 && ix >= 0 && iy + A <= s.h && ix + A <= s.w) {
         input_tile<M>(plane + (iy * s.w + ix) * 16, s.w * 16, to, position);
       } else {
         alignas(64) float edge[A * A * 16];
@@ -111,7 +127,7 @@ void transform_inputs(const ConvShape& s, const WinogradBlocking& b, const X* x,
           }
         input_tile<M>(edge, A * 16, to, position);
       }
-      if (at.advance()) plane += s.c_blocks * pixels;
+      if (at.advance() && t + 1 < count) plane = input_slice(s, x, at.image, channels, tap);
     }
   }
 }
@@ -121,11 +137,11 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
                                f32x16 bias, const void* residual, Y* y, int64_t oc, int64_t tile0,
                                int64_t count, const Act& act) {
   constexpr int A = M + 2;
-  const int64_t position = b.product_floats(), pixels = s.oh * s.ow * 16;
+  const int64_t position = b.product_floats();
   const bool before = residual && !s.epilogue.residual_after;
   const bool after = residual && s.epilogue.residual_after;
   TilePlace<M> place(s, tile0);
-  int64_t plane = (place.image * s.oc_blocks + oc) * pixels;
+  int64_t plane = output_slice(s, place.image, oc);
   for (int64_t t = 0; t < count; t++, product += 16) {
     f32x16 half[M][A];
     POPRT_UNROLL for (int j = 0; j < A; j++) {
@@ -152,24 +168,24 @@ POPRT_INLINE void output_tiles(const ConvShape& s, const WinogradBlocking& b, co
         }
       }
     }
-    if (place.advance()) plane += s.oc_blocks * pixels;
+    if (place.advance()) plane = output_slice(s, place.image, oc);
   }
 }
 
 // Adds the products of one position to `product` (or begins them, with block 0): `count` tiles of
-// at most kSummedSegments blocks of input channels from `block` on, and `vectors` blocks of output
-// channels. The weights are those of these input channels.
+// at most kSummedSegments blocks of the sum from `block` on, and `vectors` blocks of output
+// channels. The weights are those of these blocks.
 void multiply(const ConvShape& s, int64_t block, const float* v, const float* weights,
               int64_t w_vector, float* product, int64_t count, int64_t vectors) {
   const ConvTiles& kernels = POPRT_ISA_NAME(conv_tiles);
-  const int64_t blocks =
-      s.c_blocks - block < kSummedSegments ? s.c_blocks - block : kSummedSegments;
+  const int64_t left = winograd_blocks(s) - block, full = s.c / 16 * s.kd - block;
+  const int64_t blocks = left < kSummedSegments ? left : kSummedSegments;
   TileIn in{};
   in.a_segment = count * 16;
   in.tail_k = s.c % 16;
   in.w_vector = w_vector;
-  in.tail = s.c % 16 && block + blocks == s.c_blocks ? 1 : 0;
-  in.full = blocks - in.tail;
+  in.full = full < 0 ? 0 : full < blocks ? full : blocks;
+  in.tail = blocks - in.full;
   in.w = weights;
   TileOut out{};
   out.c_row = 16;
@@ -229,19 +245,23 @@ POPRT_INLINE void transform_block(const float* g, int64_t channels, float* to, i
   }
 }
 
-// The same for all input channels of multiply() and `vectors` blocks of output channels. The
-// weights of a column and of a block of output channels are weight_floats() apart.
+// The same for all blocks of multiply() and `vectors` blocks of output channels. The weights of a
+// column and of a block of output channels are weight_floats() apart.
 template <int M, int I>
 void transform_row(const ConvShape& s, const float* weights, int64_t block, int64_t vectors,
                    float* to) {
   const int64_t each = WinogradBlocking::weight_floats(s), column = vectors * each;
-  const int64_t end = block + kSummedSegments < s.c_blocks ? block + kSummedSegments : s.c_blocks;
-  for (int64_t q = 0; q < vectors; q++)
+  const int64_t blocks = winograd_blocks(s);
+  const int64_t end = block + kSummedSegments < blocks ? block + kSummedSegments : blocks;
+  for (int64_t q = 0; q < vectors; q++) {
+    float* next = to + q * each;
     for (int64_t b = block; b < end; b++) {
-      const int64_t channels = s.c - b * 16 < 16 ? s.c - b * 16 : 16;
-      transform_block<M, I>(weights + (q * s.c + b * 16) * 144, channels,
-                            to + q * each + (b - block) * 256, column);
+      const int64_t c = b / s.kd * 16, channels = s.c - c < 16 ? s.c - c : 16;
+      const float* from = weights + ((q * s.c + c) * s.kd + b % s.kd * channels) * 144;
+      transform_block<M, I>(from, channels, next, column);
+      next += channels * 16;
     }
+  }
 }
 
 template <int M, int I = 0>
@@ -260,15 +280,15 @@ void multiply_all(const ConvShape& s, const WinogradBlocking& b, const float* v,
   const int64_t position = b.position_floats(s), product_position = b.product_floats();
   if (b.transformed) {
     for (int64_t p = 0; p < A * A; p++)
-      for (int64_t block = 0; block < s.c_blocks; block += kSummedSegments)
+      for (int64_t block = 0; block < winograd_blocks(s); block += kSummedSegments)
         multiply(s, block, v + p * position, weights + (oc * A * A + p) * s.c * 16 + block * 256,
                  A * A * s.c * 16, product + p * product_position, count, vectors);
     return;
   }
   const int64_t each = WinogradBlocking::weight_floats(s);
   for (int i = 0; i < A; i++)
-    for (int64_t block = 0; block < s.c_blocks; block += kSummedSegments) {
-      transform_weights<M>(i, s, weights + oc * s.c * 144, block, vectors, transformed);
+    for (int64_t block = 0; block < winograd_blocks(s); block += kSummedSegments) {
+      transform_weights<M>(i, s, weights + oc * s.c * s.kd * 144, block, vectors, transformed);
       for (int64_t p = i * A; p < i * A + A; p++)
         multiply(s, block, v + p * position, transformed + (p - i * A) * vectors * each, each,
                  product + p * product_position, count, vectors);
@@ -280,7 +300,7 @@ void run_tile(const ConvShape& s, const WinogradBlocking& b, const X* x, const f
               const float* bias, const void* residual, Y* y, int64_t begin, int64_t end,
               float* scratch) {
   constexpr int A = M + 2;
-  const int64_t tiles = s.batch * ((s.oh + M - 1) / M) * ((s.ow + M - 1) / M);
+  const int64_t tiles = s.batch * s.od * ((s.oh + M - 1) / M) * ((s.ow + M - 1) / M);
   float* const v = scratch;
   float* const product = v + A * A * b.position_floats(s);
   float* const transformed = product + A * A * b.product_floats();

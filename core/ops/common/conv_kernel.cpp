@@ -39,9 +39,23 @@ bool has_depthwise_loops(const ConvProblem& p) {
 }
 
 bool is_three_by_three(const ConvProblem& p) {
-  return !p.deep && std::all_of(p.axes.begin() + 1, p.axes.end(), [](const ConvAxis& a) {
+  return std::all_of(p.axes.begin() + 1, p.axes.end(), [](const ConvAxis& a) {
     return a.kernel == 3 && a.stride == 1 && a.dilation == 1;
   });
+}
+
+// Slices that are convolved only along the depth, pixel by pixel, as an image with a row for each
+// slice. Rows are then long, and no slice ends one.
+ConvProblem with_slices_as_rows(const ConvProblem& p) {
+  const auto unchanged = [](const ConvAxis& a) {
+    return a.kernel == 1 && a.stride == 1 && a.pad == 0 && a.in == a.out;
+  };
+  if (!p.deep || p.plain || !unchanged(p.axes[1]) || !unchanged(p.axes[2])) return p;
+  ConvProblem flat = p;
+  const int64_t pixels = checked_mul(p.axes[1].in, p.axes[2].in);
+  flat.axes = {ConvAxis{}, p.axes[0], ConvAxis{.in = pixels, .out = pixels}};
+  flat.deep = false;
+  return flat;
 }
 
 // The number of output positions of an axis for which tap `k` is not in the padding.
@@ -106,7 +120,7 @@ double direct_ns(const ConvProblem& p) {
   const auto vectors = static_cast<double>(p.taps() * p.c * blocks(p.m));
   const auto images = static_cast<double>(p.batch),
              channel_blocks = static_cast<double>(blocks(p.c));
-  const auto pixels = static_cast<double>(p.batch * p.axes[1].out * p.axes[2].out);
+  const auto pixels = static_cast<double>(p.batch * p.axes[0].out * p.axes[1].out * p.axes[2].out);
   const double f32_weights_ns = weight_bytes(p, DType::f32) * kByteNs;
   if (prefers_dense_bf16(p))  // also rounds each pixel of a block of channels, in 7 ns
     return pixels * (vectors * kBf16VectorNs + 7 * channel_blocks) +
@@ -125,12 +139,14 @@ double winograd_ns(const ConvProblem& p, int64_t tile) {
   const double tile_ns = tile == 2 ? 20 : 65, weights_ns = tile == 2 ? 20 : 42;
   // A task transforms the weights for at most 168 tiles (conv_winograd.cpp).
   constexpr double kTilesOfTask = 128;
-  const auto tiles =
-      static_cast<double>(p.batch * ceil_div(p.axes[1].out, tile) * ceil_div(p.axes[2].out, tile));
-  const auto pairs = static_cast<double>(p.c * blocks(p.m));
+  // The taps of the depth are summed like input channels.
+  const int64_t depth = p.axes[0].kernel;
+  const auto tiles = static_cast<double>(p.batch * p.axes[0].out * ceil_div(p.axes[1].out, tile) *
+                                         ceil_div(p.axes[2].out, tile));
+  const auto pairs = static_cast<double>(depth * p.c * blocks(p.m));
   const auto positions = static_cast<double>((tile + 2) * (tile + 2));
   return tiles * (positions * pairs * kVectorNs +
-                  tile_ns * static_cast<double>(blocks(p.c) + blocks(p.m)) / 2) +
+                  tile_ns * static_cast<double>(depth * blocks(p.c) + blocks(p.m)) / 2) +
          std::max(1.0, tiles / kTilesOfTask) * weights_ns * pairs +
          weight_bytes(p, DType::f32) * kByteNs;
 }
@@ -276,8 +292,8 @@ constexpr ConvImplementation kImplementations[] = {
        ConvKernel k = by_groups<kernels::calls::ConvWinograd>(p);
        auto& call = std::get<kernels::calls::ConvWinograd>(k.call);
        call.tile = winograd_tile_of(p, preferences);
-       call.plain_weights = !preferences.transformed;
-       k.winograd_tile = preferences.transformed ? call.tile : 0;
+       call.plain_weights = !preferences.transformed || p.deep;
+       k.winograd_tile = call.plain_weights ? 0 : call.tile;
        return k;
      }},
     {[](const ConvProblem& p, const Preferences&) { return prefers_dense_bf16(p); },
@@ -419,8 +435,9 @@ std::string_view ConvKernel::name() const {
   return std::visit([]<class Call>(const Call&) { return Call::kKernel; }, call);
 }
 
-ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64_t largest_tile,
-                              bool transformed) {
+ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile,
+                              int64_t largest_tile, bool transformed) {
+  const ConvProblem p = with_slices_as_rows(problem);
   if (!conv_kernel_exists(p))
     fail(ErrorCode::invalid_argument,
          "no blocked convolution of {} groups of {} to {} channels{}{}{}", p.groups, p.c, p.m,

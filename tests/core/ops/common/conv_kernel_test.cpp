@@ -46,6 +46,9 @@ TEST(ConvKernel, EachGeometryGetsTheFirstThatFits) {
   EXPECT_EQ(name(p), "conv_normalized");
   p = problem(1, 64, 64, 56, 3);
   p.deep = true;
+  p.axes[0] = {8, 8, 3, 1, 1, 1};
+  EXPECT_EQ(name(p), "conv_winograd");
+  p.axes[1].stride = 2;
   EXPECT_EQ(name(p), "conv");
 }
 

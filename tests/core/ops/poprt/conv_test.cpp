@@ -290,6 +290,156 @@ TEST(BlockedConv, WinogradMatchesNaiveLoops) {
   }
 }
 
+// A convolution of three dimensions, with equal pads on both sides.
+struct SliceCase {
+  int64_t n = 1, c = 16, d = 4, h = 6, w = 7, m = 16;
+  std::array<int64_t, 3> kernel = {3, 3, 3}, pads = {1, 1, 1}, strides = {1, 1, 1},
+                         dilations = {1, 1, 1};
+  int64_t winograd = -1;
+  bool residual = false;
+
+  int64_t out(size_t axis, int64_t in) const {
+    return (in + 2 * pads[axis] - (kernel[axis] - 1) * dilations[axis] - 1) / strides[axis] + 1;
+  }
+};
+
+// The sum for each output, and the sum of magnitudes.
+std::pair<std::vector<double>, std::vector<double>> slice_sums(const SliceCase& t, const Tensor& x,
+                                                               const Tensor& w) {
+  const std::array<int64_t, 3> in = {t.d, t.h, t.w};
+  const std::array<int64_t, 3> out = {t.out(0, t.d), t.out(1, t.h), t.out(2, t.w)};
+  const int64_t pixels = t.d * t.h * t.w, taps = t.kernel[0] * t.kernel[1] * t.kernel[2];
+  std::vector<double> sums, magnitudes;
+  for (int64_t i = 0; i < t.n * t.m * out[0] * out[1] * out[2]; i++) {
+    const std::array<int64_t, 3> at = {i / out[2] / out[1] % out[0], i / out[2] % out[1],
+                                       i % out[2]};
+    const int64_t filter = i / out[2] / out[1] / out[0] % t.m,
+                  image = i / out[2] / out[1] / out[0] / t.m;
+    double sum = 0, magnitude = 3;
+    for (int64_t k = 0; k < taps; k++) {
+      const std::array<int64_t, 3> tap = {k / t.kernel[2] / t.kernel[1],
+                                          k / t.kernel[2] % t.kernel[1], k % t.kernel[2]};
+      int64_t pixel = 0;
+      bool inside = true;
+      for (size_t a = 0; a < 3; a++) {
+        const int64_t place = at[a] * t.strides[a] - t.pads[a] + tap[a] * t.dilations[a];
+        inside = inside && place >= 0 && place < in[a];
+        pixel = pixel * in[a] + place;
+      }
+      for (int64_t c = 0; inside && c < t.c; c++) {
+        const double p =
+            static_cast<double>(
+                x.values<float>()[static_cast<size_t>((image * t.c + c) * pixels + pixel)]) *
+            static_cast<double>(
+                w.values<float>()[static_cast<size_t>((filter * t.c + c) * taps + k)]);
+        sum += p;
+        magnitude += std::abs(p);
+      }
+    }
+    sums.push_back(sum);
+    magnitudes.push_back(magnitude);
+  }
+  return {sums, magnitudes};
+}
+
+void check_slices(const SliceCase& t) {
+  SCOPED_TRACE(testing::Message() << t.n << "," << t.c << "," << t.d << "," << t.h << "," << t.w
+                                  << " -> " << t.m << " k" << t.kernel[0] << t.kernel[1]
+                                  << t.kernel[2] << " winograd " << t.winograd);
+  std::mt19937 rng(9);
+  const int64_t od = t.out(0, t.d), oh = t.out(1, t.h), ow = t.out(2, t.w);
+  const Tensor x = random_tensor({t.n, t.c, t.d * t.h, t.w}, rng),
+               w = random_tensor({t.m, t.c, t.kernel[0], t.kernel[1], t.kernel[2]}, rng),
+               bias = random_tensor({t.m}, rng),
+               residual = random_tensor({t.n, t.m, od * oh, ow}, rng);
+  const auto list = [](const std::array<int64_t, 3>& v) {
+    return std::vector<int64_t>(v.begin(), v.end());
+  };
+  std::vector<int64_t> pads = list(t.pads);
+  pads.insert(pads.end(), t.pads.begin(), t.pads.end());
+  BuiltNode node("Conv", "poprt",
+                 {{block(x), false},
+                  {w, true},
+                  {bias, true},
+                  {t.residual ? block(residual) : Tensor(), false}},
+                 {{"kernel_shape", list(t.kernel)},
+                  {"strides", list(t.strides)},
+                  {"pads", pads},
+                  {"dilations", list(t.dilations)},
+                  {"channels", t.c},
+                  {"depth", t.d},
+                  {"activation", std::string("relu")}});
+  if (t.winograd >= 0) node.node->attributes["winograd_tile"] = t.winograd;
+  const Tensor got = node.run()[0];
+  ASSERT_EQ(got.shape(), (Shape{t.n, (t.m + 15) / 16, od * oh, ow, 16}));
+  auto [want, magnitude] = slice_sums(t, x, w);
+  const int64_t pixels = od * oh * ow;
+  for (size_t i = 0; i < want.size(); i++) {
+    want[i] += static_cast<double>(
+        bias.values<float>()[i / static_cast<size_t>(pixels) % static_cast<size_t>(t.m)]);
+    if (t.residual) want[i] += static_cast<double>(residual.values<float>()[i]);
+    want[i] = std::max(want[i], 0.0);
+  }
+  expect_close(unblock(got, t.m), want, magnitude, t.winograd == 4 ? 2e-5 : 3e-6);
+}
+
+// The taps of the depth are summed like input channels, those in the padding as zeros.
+TEST(BlockedConv, WinogradOfSlicesMatchesNaiveLoops) {
+  for (const int64_t tile : {2, 4}) {
+    check_slices({.winograd = tile});
+    check_slices({.n = 2, .c = 24, .d = 3, .h = 5, .w = 9, .m = 40, .winograd = tile});
+    check_slices({.c = 33,
+                  .d = 7,
+                  .m = 20,
+                  .kernel = {1, 3, 3},
+                  .pads = {0, 1, 1},
+                  .winograd = tile,
+                  .residual = true});
+    check_slices({.n = 3,
+                  .c = 40,
+                  .d = 9,
+                  .h = 3,
+                  .w = 4,
+                  .m = 17,
+                  .kernel = {3, 3, 3},
+                  .pads = {2, 1, 0},
+                  .strides = {2, 1, 1},
+                  .dilations = {2, 1, 1},
+                  .winograd = tile,
+                  .residual = true});
+    // More than one part of the sum: 5 taps of 7 blocks, of which the last has 8 channels.
+    check_slices({.c = 104,
+                  .d = 6,
+                  .h = 7,
+                  .w = 5,
+                  .m = 33,
+                  .kernel = {5, 3, 3},
+                  .pads = {2, 1, 1},
+                  .winograd = tile});
+    check_slices({.d = 1, .m = 48, .winograd = tile});
+  }
+}
+
+TEST(BlockedConv, SlicesAreRowsWithoutAWindowInThem) {
+  const std::array<int64_t, 3> kernel = {3, 1, 1};
+  check_slices({.kernel = kernel, .pads = {1, 0, 0}});
+  check_slices({.n = 2,
+                .c = 40,
+                .d = 8,
+                .h = 9,
+                .w = 5,
+                .m = 24,
+                .kernel = kernel,
+                .pads = {1, 0, 0},
+                .residual = true});
+  check_slices(
+      {.c = 24, .d = 9, .m = 33, .kernel = kernel, .pads = {1, 0, 0}, .strides = {2, 1, 1}});
+  check_slices({.c = 16, .d = 2, .h = 3, .w = 3, .m = 16, .kernel = kernel, .pads = {1, 0, 0}});
+  check_slices(
+      {.c = 20, .d = 8, .m = 16, .kernel = {5, 1, 1}, .pads = {0, 0, 0}, .dilations = {1, 1, 1}});
+  check_slices({.c = 16, .d = 6, .kernel = kernel, .pads = {1, 0, 0}, .strides = {1, 2, 2}});
+}
+
 TEST(BlockedConv, GroupsOfWholeBlocks) {
   check({.c = 64, .h = 10, .w = 9, .m = 96, .group = 2, .pads = {1, 1, 1, 1}});
   check({.n = 2, .c = 64, .h = 10, .w = 9, .m = 64, .kh = 1, .kw = 1, .group = 4});
