@@ -268,6 +268,7 @@ class Rewriter {
 
   bool rewrite_conv(Instruction& in) {
     const auto c = calls::decode<calls::Conv>(in.ints, in.floats);
+    if (c.single) return false;
     return rewrite_blocked(in, {c.conv, c.depth}, false);
   }
 

@@ -1,5 +1,10 @@
 // conv: convolution of channel-blocked f32 (calls/common/blocked_conv.h). x is [batch, groups *
 // ceil(c / 16), h, w, 16]; c is a multiple of 16 if groups > 1. Weights are packed by pack_conv().
+//
+// With `single`, one more group follows the pairs of groups: pair_c channels of x in ceil(pair_c /
+// 16) more blocks, pair_m of y, and their weights after those of the pairs. For example, three
+// groups of 24 channels are a pair of three blocks and a group of two blocks, of which the last has
+// 8 channels.
 #pragma once
 
 #include "kernels/calls/call.h"
@@ -14,6 +19,7 @@ struct Conv {
   std::optional<ConvDepth> depth;
   // If not 0, each group is a pair of groups (isa/conv.h). `depth` must then be given.
   int64_t pair_c = 0, pair_m = 0;
+  bool single = false;
 
   void fields(Fields& f) {
     conv.fields(f);
@@ -23,6 +29,7 @@ struct Conv {
     f.extent("pair_m", pair_m);
     f.require(conv.c % 16 == 0 && pair_c < conv.c && pair_m < conv.m,
               "a pair must be a part of multiples of 16 channels");
+    f.later_flag("single", single);
   }
 };
 

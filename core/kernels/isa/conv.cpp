@@ -40,7 +40,7 @@ void gather_segments(const ConvShape& s, const ConvPrologue* prologue, const flo
   const int64_t taps = s.taps();
   for (int64_t seg = s0; seg < s1; seg++, to += pixels * 16) {
     const int64_t block = group * s.c_blocks + seg / taps;
-    const int64_t block_of_all = image * s.groups * s.c_blocks + block;
+    const int64_t block_of_all = image * s.image_x_blocks() + block;
     const float* from = x + block_of_all * s.in_pixels() * 16;
     if (!prologue) {
       gather_tap(s, seg % taps, pixel, pixels, CopyFloats<Unchanged>{{}, from, to});
@@ -164,7 +164,7 @@ void sum_task(const ConvShape& s, const ConvBlocking& b, const BlockedTask& t,
   const int64_t segments = full_segments + (tail_k ? taps : 0);
   const int64_t in_pixels = s.in_pixels();
   const bool in_place = s.is_pointwise() && !prologue;
-  const float* xi = x + (t.image * s.groups + t.group) * s.c_blocks * in_pixels * 16;
+  const float* xi = x + (t.image * s.image_x_blocks() + t.group * s.c_blocks) * in_pixels * 16;
   for (int64_t s0 = 0; s0 < segments || s0 == 0; s0 += b.segments) {
     const int64_t s1 = least(segments, s0 + b.segments);
     TileIn in{};

@@ -21,10 +21,19 @@ struct ConvShape {
   // first `pair_m` output channels, and the others only the others. Weights between the two are
   // zero. c is a multiple of 16.
   int64_t pair_c = 0, pair_m = 0;
+  // The blocks of 16 channels of an image of x and of y; 0: those of the groups. `conv` and
+  // `conv_normalized` may compute a part of the channels.
+  int64_t x_blocks = 0, y_blocks = 0;
   // Which activations are stored as bf16; the others are f32. Few kernels support bf16.
   bool bf16_x = false, bf16_residual = false, bf16_y = false;
 
   [[gnu::always_inline]] int64_t taps() const { return kd * kh * kw; }
+  [[gnu::always_inline]] int64_t image_x_blocks() const {
+    return x_blocks ? x_blocks : groups * c_blocks;
+  }
+  [[gnu::always_inline]] int64_t image_y_blocks() const {
+    return y_blocks ? y_blocks : groups * oc_blocks;
+  }
   [[gnu::always_inline]] int64_t in_pixels() const { return d * h * w; }
   [[gnu::always_inline]] int64_t out_pixels() const { return od * oh * ow; }
   // output pixel p depends on input pixel p only

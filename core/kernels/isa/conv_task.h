@@ -57,9 +57,7 @@ struct BlockedTask {
   }
   // The first of the group's blocks, and the task's first among all blocks of the batch.
   int64_t block(const ConvShape& s) const { return group * s.oc_blocks + oc_begin; }
-  int64_t block_of_all(const ConvShape& s) const {
-    return image * s.groups * s.oc_blocks + block(s);
-  }
+  int64_t block_of_all(const ConvShape& s) const { return image * s.image_y_blocks() + block(s); }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -89,14 +90,15 @@ double used_share(const ConvProblem& p) {
 // Whether skipping taps in the padding pays. It shortens the runs of pixels, which costs about 15 %
 // more for each product.
 bool is_mostly_padding(const ConvProblem& p) {
-  return !p.deep && p.taps() > 1 && p.axes[1].stride == 1 && p.axes[2].stride == 1 &&
+  return !p.deep && !p.single && p.taps() > 1 && p.axes[1].stride == 1 && p.axes[2].stride == 1 &&
          unpadded_share(p) < 0.85;
 }
 
 // Whether all products should be computed, in bf16. They are twice as fast as products of f32, so
 // skipping half of them does not pay.
 bool prefers_dense_bf16(const ConvProblem& p) {
-  return p.bf16 && has_whole_blocks(p) && (!is_mostly_padding(p) || unpadded_share(p) >= 0.5);
+  return p.bf16 && !p.single && has_whole_blocks(p) &&
+         (!is_mostly_padding(p) || unpadded_share(p) >= 0.5);
 }
 
 // A model of the time of 3x3 convolutions in nanoseconds on one core, for images and weights in its
@@ -170,7 +172,7 @@ struct Preferences {
 
 // The size of Winograd's tile, or 0 if another algorithm is used.
 int64_t winograd_tile_of(const ConvProblem& p, const Preferences& preferences) {
-  if (p.groups != 1 || !is_three_by_three(p)) return 0;
+  if (p.groups != 1 || p.single || !is_three_by_three(p)) return 0;
   if (preferences.winograd_tile >= 0) return preferences.winograd_tile;
   return fastest_tile(p, preferences.largest_tile);
 }
@@ -312,6 +314,9 @@ constexpr ConvImplementation kImplementations[] = {
        call.pair_c = p.pair_c;
        call.pair_m = p.pair_m;
        if (p.pair_c && !call.depth) call.depth.emplace();
+       call.single = p.single;
+       k.single_c = p.single ? p.pair_c : 0;
+       k.single_m = p.single ? p.pair_m : 0;
        return k;
      }},
 };
@@ -341,7 +346,7 @@ bool poprt_conv_supported(const ir::Node& conv) {
 bool pairs_groups(const ir::Node& conv) {
   const ir::Value* w = conv.input(1);
   const int64_t group = conv.int_attr("group", 1);
-  if (group % 2 || !w->is_constant()) return false;
+  if (group < 2 || !w->is_constant()) return false;
   ConvProblem p;
   p.groups = group;
   p.c = w->shape()[1];
@@ -364,11 +369,12 @@ ConvProblem conv_problem(const ir::Node& node) {
       fail(ErrorCode::invalid_argument, "{}: a pair has two numbers", node.describe());
     p.pair_c = pair[0];
     p.pair_m = pair[1];
+    p.single = node.int_attr("channels", 0) % w[1] != 0;
   }
   p.batch = x[0];
   p.groups = node.int_attr("group", 1);
   p.c = w[1];
-  p.m = w[0] / p.groups;
+  p.m = (w[0] - (p.single ? p.pair_m : 0)) / p.groups;
   const int64_t depth = p.deep ? node.int_attr("depth", 1) : 1;
   if (depth < 1 || x[2] % depth)
     fail(ErrorCode::invalid_argument, "{}: {} rows are not a multiple of {} slices",
@@ -392,9 +398,31 @@ int64_t ConvKernel::packed_count() const {
   const int64_t positions = winograd_tile ? (winograd_tile + 2) * (winograd_tile + 2)
                                           : checked_mul(weights.kh, weights.kw);
   const int64_t c = packed_type() == DType::bf16 ? (weights.c + 1) / 2 * 2 : weights.c;
-  return checked_mul(checked_mul(weights.groups * weights.blocks(), c),
-                     checked_mul(positions, kLanes));
+  const int64_t single = checked_mul(checked_mul(blocks(single_m), single_c), positions * kLanes);
+  return single + checked_mul(checked_mul(weights.groups * weights.blocks(), c),
+                              checked_mul(positions, kLanes));
 }
+
+namespace {
+
+// Packs the pairs of groups, and the group after them, whose filters have `weights.c` channels.
+void pack_with_single(const kernels::ConvWeights& pairs, int64_t c, int64_t m,
+                      std::span<float> to) {
+  kernels::ConvWeights w = pairs;
+  const auto filters = static_cast<size_t>(w.groups * w.m);
+  const auto filter = static_cast<size_t>(w.c * w.taps()), used = static_cast<size_t>(c * w.taps());
+  const auto floats = static_cast<size_t>(w.groups * w.blocks() * w.c * w.taps() * kLanes);
+  std::vector<float> values;
+  for (size_t i = 0; i < static_cast<size_t>(m); i++) {
+    const auto from = w.values.subspan((filters + i) * filter, used);
+    values.insert(values.end(), from.begin(), from.end());
+  }
+  w.values = w.values.first(filters * filter);
+  kernels::pack_conv(w, to.first(floats));
+  kernels::pack_conv({values, 1, m, c, w.kh, w.kw}, to.subspan(floats));
+}
+
+}  // namespace
 
 void ConvKernel::pack(std::span<const float> values, std::span<std::byte> to) const {
   kernels::ConvWeights w = weights;
@@ -405,6 +433,8 @@ void ConvKernel::pack(std::span<const float> values, std::span<std::byte> to) co
     kernels::pack_conv_stem_bf16(w, program::as_array<bf16_t>(to));
   else if (winograd_tile)
     kernels::pack_conv_winograd(w, winograd_tile, program::as_array<float>(to));
+  else if (single_c)
+    pack_with_single(w, single_c, single_m, program::as_array<float>(to));
   else
     kernels::pack_conv(w, program::as_array<float>(to));
 }
@@ -427,7 +457,7 @@ bool conv_kernel_exists(const ConvProblem& p) {
     if (a.pad < 0) return false;
   if (p.plain) return p.groups == 1 && p.c < kLanes && !p.normalized;
   if (p.plain_result) return false;
-  if (p.normalized) return has_whole_blocks(p);
+  if (p.normalized) return has_whole_blocks(p) && !p.single;
   return has_whole_blocks(p) || (has_small_groups(p) && !p.deep);
 }
 

@@ -24,15 +24,17 @@ namespace poprt::ops {
 // Whether poprt.Conv supports this ONNX Conv node, whose types are static. It must be f32, with one
 // to three spatial dimensions and non-negative pads. It must have a single group, groups of 1, 2,
 // 4, 8 or 16 channels to as many (not in three dimensions), groups of multiples of 16 channels, or
-// constant weights in an even number of groups of multiples of 8 channels. An input of several
-// groups must have at least 8 channels. Weights and bias may be computed at run time if there are
-// enough pixels to justify packing them.
+// constant weights in groups of multiples of 8 channels. An input of several groups must have at
+// least 8 channels. Weights and bias may be computed at run time if there are enough pixels to
+// justify packing them.
 bool poprt_conv_supported(const ir::Node& conv);
 // Whether such a convolution has groups of odd multiples of 8 channels. Each two of them are
 // computed as one group in which half of the weights are zero, which is faster than a plain layout.
+// A last group without another remains as it is.
 bool pairs_groups(const ir::Node& conv);
 // The attribute of poprt.Conv with the input and output channels of each of the two groups that are
-// computed as one.
+// computed as one. Attribute `group` is then the number of pairs. The weights of a last group
+// without another, [M, 2 C, ...], are zero for the channels that it does not have.
 inline constexpr std::string_view kPairAttribute = "pair";
 
 // The largest Winograd tile: F(4x4,3x3).
@@ -58,6 +60,7 @@ struct ConvProblem {
   bool normalized = false;                      // x is scaled and shifted first
   bool bf16 = false;                            // products of bf16 are allowed
   int64_t pair_c = 0, pair_m = 0;               // of calls::Conv
+  bool single = false;                          // a group follows the pairs
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };
@@ -75,6 +78,8 @@ struct ConvKernel {
       call;
   // The ONNX weights as pack_conv() reads them: [groups * m, c, kh, kw] for any rank.
   kernels::ConvWeights weights;
+  // If not 0, the channels in and out of one more group, whose weights follow.
+  int64_t single_c = 0, single_m = 0;
   bool packed = true;         // false: the kernel reads weights and bias in the layout of ONNX
   int64_t winograd_tile = 0;  // of transformed weights, or 0
 

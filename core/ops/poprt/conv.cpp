@@ -5,6 +5,8 @@
 // x is [N,C,H,W] for fewer than 16 channels and [N,CB,H,W,16] otherwise. If x is plain and there is
 // no residual, `plain_result` makes y [N,M,OH,OW].
 //
+// With `pair`, each of the `group` groups is a pair of groups (conv_kernel.h).
+//
 // With `products` = "bf16", the kernel may round x and the weights to bf16 (f32 by default). x and
 // the residual may be bf16, and y is with `result_type` = "bf16", if the kernel supports it
 // (ConvKernel::reads_bf16()).
@@ -34,11 +36,14 @@ int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 struct PackedConv {
   int64_t groups, m, c, kh, kw, tile;
   bool bf16, stem;
+  int64_t single_c, single_m;
   bool operator==(const PackedConv&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
     ConvKernel kernel;
     kernel.weights = {{}, groups, m, c, kh, kw};
     kernel.winograd_tile = tile;
+    kernel.single_c = single_c;
+    kernel.single_m = single_m;
     if (bf16) kernel.call = calls::ConvBf16{};
     if (stem) kernel.call = calls::ConvStemBf16{};
     kernel.pack(from[0].values<float>(), to);
@@ -54,8 +59,12 @@ void infer(InferContext& ctx) {
   const bool plain = x.shape.size() == 4;
   if (!plain && x.shape.size() != 5)
     ctx.fail_input("input {} has neither the plain nor the blocked layout", shape_string(x.shape));
-  if (group < 1 || channels < 1 || w.shape[1] * group != channels || w.shape[0] % group ||
-      x.shape[1] != (plain ? channels : blocks(channels)))
+  // Pairs of groups may be followed by a single group.
+  const std::vector<int64_t> pair = ctx.node.ints_attr(kPairAttribute);
+  const bool single = pair.size() == 2 && channels == w.shape[1] * group + pair[0];
+  const int64_t filters = w.shape[0] - (single ? pair[1] : 0);
+  if (group < 1 || channels < 1 || (!single && w.shape[1] * group != channels) || filters < 0 ||
+      filters % group || x.shape[1] != (plain ? channels : blocks(channels)))
     ctx.fail_input("input {} with {} channels in {} groups does not fit weights {}",
                    shape_string(x.shape), channels, group, shape_string(w.shape));
   if (ctx.has(2) && ctx.in(2).is_static() && ctx.in(2).shape != Shape{w.shape[0]})
@@ -86,7 +95,8 @@ program::BufferId weights_of(LowerContext& ctx, const ConvKernel& kernel) {
     return ctx.pack(kernel.packed_type(), {count},
                     {{*weights},
                      PackedConv{w.groups, w.m, w.c, w.kh, w.kw, kernel.winograd_tile, bf16,
-                                bf16 && std::holds_alternative<calls::ConvStemBf16>(kernel.call)}});
+                                bf16 && std::holds_alternative<calls::ConvStemBf16>(kernel.call),
+                                kernel.single_c, kernel.single_m}});
   if (bf16) ctx.fail_unsupported("weights of bf16 must be constant");
   const auto packed = ctx.temporary(DType::f32, {count});
   ctx.emit(calls::PackConv{.groups = w.groups, .m = w.m, .c = w.c, .taps = w.taps()},

@@ -244,7 +244,7 @@ class Layout {
   }
 
   // Weights of half as many groups, [M, 2 C / group, ...]: zero for the channels of the other
-  // group.
+  // group, which a last group does not need.
   static Tensor paired(const Tensor& w, int64_t group) {
     Shape shape = w.shape();
     const auto filters = static_cast<size_t>(shape[0] / group);

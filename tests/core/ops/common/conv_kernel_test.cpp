@@ -52,6 +52,40 @@ TEST(ConvKernel, EachGeometryGetsTheFirstThatFits) {
   EXPECT_EQ(name(p), "conv");
 }
 
+TEST(ConvKernel, AGroupAfterPairsIsComputedByConv) {
+  ConvProblem p = problem(1, 48, 48, 20, 3);
+  p.pair_c = p.pair_m = 24;
+  EXPECT_EQ(choose_conv_kernel(p).name(), "conv_winograd");  // a pair alone
+  p.single = true;
+  p.bf16 = true;
+  for (const int64_t dilation : {1, 12}) {
+    p.axes[1].dilation = p.axes[1].pad = dilation;
+    const ConvKernel k = choose_conv_kernel(p);
+    EXPECT_TRUE(std::get<kernels::calls::Conv>(k.call).single);
+    EXPECT_EQ(k.packed_count(), 9 * 16 * (48 * 3 + 24 * 2));
+  }
+  p.normalized = true;
+  EXPECT_FALSE(conv_kernel_exists(p));
+}
+
+TEST(ConvKernel, SlicesThatAreConvolvedAlongTheDepthAreRows) {
+  ConvProblem p = problem(1, 64, 64, 28, 1);
+  p.deep = true;
+  p.axes[0] = {8, 8, 3, 1, 1, 1};
+  const ConvKernel k = choose_conv_kernel(p);
+  const auto& call = std::get<kernels::calls::Conv>(k.call);
+  EXPECT_FALSE(call.depth);
+  EXPECT_EQ(call.conv.h, 8);
+  EXPECT_EQ(call.conv.w, 28 * 28);
+  EXPECT_EQ(call.conv.kh, 3);
+  EXPECT_EQ(call.conv.pad_h, 1);
+  // Two of the three taps of a single slice are in the padding.
+  p.axes[0] = {1, 1, 3, 1, 1, 1};
+  EXPECT_EQ(choose_conv_kernel(p).name(), "conv_dilated");
+  p.axes[1] = {28, 14, 1, 2, 0, 1};
+  EXPECT_EQ(std::get<kernels::calls::Conv>(choose_conv_kernel(p).call).depth->kd, 3);
+}
+
 TEST(ConvKernel, Bf16IsUsedWhereItIsFaster) {
   const auto name = [](ConvProblem p) {
     p.bf16 = true;
@@ -197,7 +231,8 @@ TEST(ConvSupported, ReportsTheCasesOfTheBlockedKernels) {
   EXPECT_FALSE(supported({1, 24, 8, 8}, {24, 12, 1, 1}, 2));
   EXPECT_TRUE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4));
   EXPECT_FALSE(supported({1, 96, 8, 8}, {96, 24, 3, 3}, 4, false));
-  EXPECT_FALSE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3));
+  EXPECT_TRUE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3));
+  EXPECT_FALSE(supported({1, 72, 8, 8}, {72, 24, 3, 3}, 3, false));
   EXPECT_TRUE(supported({1, 32, 8, 8}, {64, 8, 1, 1}, 4));
   EXPECT_FALSE(supported({1, 32, 8, 8}, {64, 4, 1, 1}, 8));
   EXPECT_TRUE(supported({1, 8, 8, 8}, {8, 1, 1, 1}, 8));

@@ -98,24 +98,59 @@ TEST(BlockedLayout, GroupsOfOddMultiplesOfEightChannelsArePaired) {
   const Uniform real{-1, 1};
   for (const auto& [c, m] : std::vector<std::pair<int64_t, int64_t>>{
            {24, 24}, {8, 24}, {40, 8}, {40, 40}, {24, 56}, {72, 40}})
-    for (const char* attributes : {"", ", strides = [2, 2], pads = [1, 0, 1, 0]"}) {
-      auto graph = std::make_unique<ir::Graph>();
-      graph->opsets = {{"", 17}};
-      Tensor w = Tensor::zeros(DType::f32, {4 * m, c, 3, 3});
-      for (float& v : w.mutable_values<float>()) v = real(rng);
-      ir::Value* x = graph->add_input("x", ir::ValueType::of(DType::f32, {2, 4 * c, 7, 6}));
-      ir::Node* conv = graph->add_node("Conv", "", {x, graph->add_constant("w", w)});
-      conv->attributes["group"] = int64_t{4};
-      if (*attributes) {
-        conv->attributes["strides"] = std::vector<int64_t>{2, 2};
-        conv->attributes["pads"] = std::vector<int64_t>{1, 0, 1, 0};
+    for (const int64_t groups : {4, 3, 7})
+      for (const bool window : {false, true}) {
+        SCOPED_TRACE(testing::Message() << groups << " groups of " << c << " to " << m);
+        auto graph = std::make_unique<ir::Graph>();
+        graph->opsets = {{"", 17}};
+        Tensor w = Tensor::zeros(DType::f32, {groups * m, c, 3, 3}),
+               b = Tensor::zeros(DType::f32, {groups * m});
+        for (float& v : w.mutable_values<float>()) v = real(rng);
+        for (float& v : b.mutable_values<float>()) v = real(rng);
+        ir::Value* x = graph->add_input("x", ir::ValueType::of(DType::f32, {2, groups * c, 7, 6}));
+        ir::Node* conv = graph->add_node(
+            "Conv", "", {x, graph->add_constant("w", w), graph->add_constant("b", b)});
+        conv->attributes["group"] = groups;
+        if (window) {
+          conv->attributes["strides"] = std::vector<int64_t>{2, 2};
+          conv->attributes["pads"] = std::vector<int64_t>{1, 0, 1, 0};
+        }
+        graph->add_output(conv->output());
+        ops::infer(*graph);
+        EXPECT_EQ(ops_after(*graph, {"blocked_layout"}, 1e-4),
+                  "poprt.Block poprt.Conv poprt.Unblock");
+        EXPECT_EQ(graph->nodes()[1]->ints_attr(ops::kPairAttribute), (std::vector<int64_t>{c, m}));
+        EXPECT_EQ(graph->nodes()[1]->int_attr("group", 0), groups / 2);
       }
-      graph->add_output(conv->output());
-      ops::infer(*graph);
-      EXPECT_EQ(ops_after(*graph, {"blocked_layout"}, 1e-4),
-                "poprt.Block poprt.Conv poprt.Unblock");
-      EXPECT_EQ(graph->nodes()[1]->ints_attr(ops::kPairAttribute), (std::vector<int64_t>{c, m}));
-    }
+}
+
+// Long rows, a residual and an activation, in two and three dimensions. Lanes without a channel are
+// not numbers, which must not reach a result.
+TEST(BlockedLayout, AGroupAfterThePairsReadsOnlyItsChannels) {
+  for (const std::string d : {"", "2,"}) {
+    const std::string one = d.empty() ? "" : "1,";
+    const std::string text = fmt::format(R"(
+      input %x : f32[1,72,{0}3,31]
+      const %w : f32[72,24,{1}3,3] = fill 0.01
+      const %v : f32[72,24,{1}3,3] = fill -0.02
+      %l : ? = Log(%x)
+      %p : ? = Conv(%x, %w) {{group = 3, pads = [{2}1, 1, {2}1, 1]}}
+      %q : ? = Log(%p)
+      %y : ? = Conv(%q, %v) {{group = 3, pads = [{2}1, 1, {2}1, 1]}}
+      %s : ? = Add(%y, %p)
+      %r : ? = Relu(%s)
+      output %r
+    )",
+                                         d, one, d.empty() ? "" : "0,");
+    auto graph = parsed(text);
+    Tensor x = Tensor::zeros(DType::f32, graph->inputs()[0]->shape());
+    std::mt19937 rng(4);
+    for (float& v : x.mutable_values<float>()) v = 1 + Uniform{0, 1}(rng);
+    const auto want = evaluate_graph(*graph, {{"x", x}});
+    run(*graph, {"blocked_layout", "conv_epilogue", "eliminate_deadend"});
+    const auto got = evaluate_graph(*graph, {{"x", x}});
+    for (const auto& [name, tensor] : want) expect_close(tensor, got.at(name), 1e-4, name);
+  }
 }
 
 TEST(BlockedLayout, ConstantForEachChannelMayBeEitherOperand) {
